@@ -10,19 +10,12 @@
 namespace orch::cortex_m {
 namespace {
 
-/// Pixels of an output row that lie side by side and see the same taps.
-struct Block {
-  Patch patch;
-  const int8_t* x;  // the first pixel's first tap
-  const int8_t* w;  // the same tap of the first output channel
-  int8_t* y;
-};
-
 /// w_offset times the sum of a pixel's inputs.
 ORCH_HOT int32_t sum_inputs(const Convolution& conv, const Patch& patch,
                             const int8_t* x) {
   int32_t sum = 0;
   for_each_piece(patch, x, x, [&](const int8_t* from, const int8_t*) {
+    ORCH_FEW_ROUNDS
     for (int32_t i = 0; i < patch.items; ++i) {
       add_product(sum, from[i] + conv.x_offset, conv.w_offset);
     }
@@ -30,22 +23,22 @@ ORCH_HOT int32_t sum_inputs(const Convolution& conv, const Patch& patch,
   return sum;
 }
 
-/// All output channels of kPixels pixels.
-template <int kPixels, int kChannels>
-ORCH_HOT void compute(const Convolution& conv, Block& block) {
-  const int8_t* x = block.x;
-  for (int32_t c = 0; c < conv.out.channels; c += conv.group_outputs) {
-    int32_t extra[kPixels] = {};
+/// All output channels of some pixels.
+void compute(const Convolution& conv, Block& block) {
+  const int8_t* const x = block.x;
+  for (block.first = 0; block.first < conv.out.channels;) {
+    block.end = block.first + conv.group_outputs;
     if (conv.w_offset != 0) {
-      for (int p = 0; p < kPixels; ++p) {
-        extra[p] = sum_inputs(conv, block.patch, x + p * block.patch.x_step);
+      for (int p = 0; p < block.pixels; ++p) {
+        block.extra[p] =
+            sum_inputs(conv, block.patch, block.x + p * block.patch.x_step);
       }
     }
-    compute_tiles<kPixels, kChannels>(block.patch, x, block.w, conv.bias, extra,
-                                      conv.to, {c, c + conv.group_outputs},
-                                      block.y, conv.out.channels);
-    x += conv.group_channels;
+    compute(block);
+    block.x += conv.group_channels;
+    block.first = block.end;
   }
+  block.x = x;
 }
 
 }  // namespace
@@ -66,11 +59,16 @@ void convolve(const Convolution& conv) {
   patch.w_channel = conv.rows.kernel * patch.w_row;
   patch.x_offset = conv.x_offset;
   block.y = conv.y;
+  block.y_step = conv.out.channels;
+  block.pairs = prefers_pairs(joined ? patch.w_row : depth, conv.group_outputs);
+  block.bias = conv.bias;
+  block.to = &conv.to;
+  const bool may_be_wide = !block.pairs || kHasWidePairs;
   for (int32_t n = 0; n < conv.out.batch; ++n) {
     for (int32_t h = 0; h < conv.out.height; ++h) {
       const Taps rows = taps_at(conv.rows, h);
       patch.rows = rows.count;
-      for (int32_t v = 0; v < conv.out.width;) {
+      for (int32_t v = 0; v < conv.out.width; v += block.pixels) {
         const Taps columns = taps_at(conv.columns, v);
         patch.columns = joined ? 1 : columns.count;
         if (joined) patch.items = columns.count * depth;
@@ -79,16 +77,11 @@ void convolve(const Convolution& conv) {
         block.w = conv.w + (rows.first * patch.w_row + columns.first * depth);
         const int32_t last = v + kWidePixels - 1;
         const bool wide =
-            kWideTiles && last < conv.out.width && columns.first == 0 &&
+            may_be_wide && last < conv.out.width && columns.first == 0 &&
             taps_at(conv.columns, last).count == conv.columns.kernel;
-        if (wide) {
-          compute<kWidePixels, kWideChannels>(conv, block);
-        } else {
-          compute<1, kNarrowChannels>(conv, block);
-        }
-        const int32_t pixels = wide ? kWidePixels : 1;
-        v += pixels;
-        block.y += pixels * conv.out.channels;
+        block.pixels = wide ? kWidePixels : 1;
+        compute(conv, block);
+        block.y += block.pixels * conv.out.channels;
       }
     }
   }

@@ -48,6 +48,7 @@ class PixelTaps {
     Tap* tap = list_.at;
     int32_t skipped = 0;
     for (int32_t i = 0; i < rows_; ++i) {
+      ORCH_FEW_ROUNDS
       for (int32_t j = 0; j < columns_; ++j) {
         if (skipped++ < first) continue;
         if (tap == list_.at + kMostTaps) break;
@@ -96,7 +97,6 @@ __attribute__((noinline)) void add_taps(const Convolution& conv,
 /// All channels of a pixel.
 ORCH_HOT void compute(const Convolution& conv, const Pixel& pixel,
                       PixelTaps& taps) {
-  constexpr int32_t kNothing[1] = {};
   const int32_t outputs = conv.out.channels;
   for (int32_t c = 0; c < outputs;) {
     // Channels that share their input, or all of them.
@@ -105,15 +105,18 @@ ORCH_HOT void compute(const Convolution& conv, const Pixel& pixel,
     // The last ones that are no full tile are computed one by one.
     int32_t count = end - c;
     if (count > kDepthChannels) count -= count % kDepthChannels;
-    if (count > kMostChannels) count = kMostChannels;
-    Sums<1> sums;
-    start<1>(conv.bias, c, count, kNothing, sums);
-    add_taps(conv, taps.begin(pixel.rows.count, pixel.columns.count), pixel, c,
-             count, sums[0]);
-    while (taps.has_more()) {
-      add_taps(conv, taps.next(), pixel, c, count, sums[0]);
+    if (count > kMostSums) count = kMostSums;
+    int32_t sums[kMostSums];
+    ORCH_FEW_ROUNDS
+    for (int32_t i = 0; i < count; ++i) {
+      sums[i] = conv.bias == nullptr ? 0 : conv.bias[c + i];
     }
-    finish<1, kMostChannels>(conv.to, sums[0], c, count, pixel.y + c, outputs);
+    add_taps(conv, taps.begin(pixel.rows.count, pixel.columns.count), pixel, c,
+             count, sums);
+    while (taps.has_more()) {
+      add_taps(conv, taps.next(), pixel, c, count, sums);
+    }
+    finish<1, kMostSums>(conv.to, sums, c, count, pixel.y + c, outputs);
     c += count;
   }
 }

@@ -264,37 +264,104 @@ struct Window {
   const int8_t* w;
 };
 
-/// `count` channels of a pixel from `channel` on, four or one.
-ORCH_HOT void compute_window(const Convolution& conv, const Window& window,
+/// From a tap to the next one, and from the end of a row of taps to the next.
+struct TapSteps {
+  int32_t x_column;
+  int32_t x_skip;
+  int32_t w_column;
+  int32_t w_skip;
+};
+
+/// Adds the taps of a window to the sums of at most four channels that have
+/// inputs of their own.
+ORCH_ALWAYS_INLINE void add_taps(Window window, const TapSteps& steps,
+                                 int32_t x_offset, int32_t count,
+                                 int32_t (&sums)[4]) {
+  asm volatile(
+      "vldrw.32 q0, [%[sums]]\n"
+      "vctp.32 %[count]\n"
+      "1:\n"
+      "dls lr, %[columns]\n"
+      "2:\n"
+      "vpstt\n"
+      "vldrbt.s32 q1, [%[x]]\n"
+      "vldrbt.s32 q2, [%[w]]\n"
+      "add %[x], %[x], %[x_column]\n"
+      "vadd.i32 q1, q1, %[x_offset]\n"
+      "add %[w], %[w], %[w_column]\n"
+      "vmul.i32 q1, q1, q2\n"
+      "vadd.i32 q0, q0, q1\n"
+      "le lr, 2b\n"
+      "add %[x], %[x], %[x_skip]\n"
+      "add %[w], %[w], %[w_skip]\n"
+      "subs %[rows], %[rows], #1\n"
+      "bne 1b\n"
+      "vstrw.32 q0, [%[sums]]\n"
+      : [x] "+l"(window.x), [w] "+l"(window.w), [rows] "+r"(window.rows)
+      : [x_column] "r"(steps.x_column), [x_skip] "r"(steps.x_skip),
+        [w_column] "r"(steps.w_column), [w_skip] "r"(steps.w_skip),
+        [x_offset] "r"(x_offset), [columns] "r"(window.columns),
+        [count] "r"(count), [sums] "r"(sums)
+      : "lr", "q0", "q1", "q2", "cc", "memory");
+}
+
+/// The same of channels that share their input.
+ORCH_ALWAYS_INLINE void add_shared_taps(Window window, const TapSteps& steps,
+                                        int32_t x_offset, int32_t count,
+                                        int32_t (&sums)[4]) {
+  int32_t item;
+  asm volatile(
+      "vldrw.32 q0, [%[sums]]\n"
+      "vctp.32 %[count]\n"
+      "1:\n"
+      "dls lr, %[columns]\n"
+      "2:\n"
+      "vpst\n"
+      "vldrbt.s32 q1, [%[w]]\n"
+      "ldrsb %[item], [%[x]]\n"
+      "add %[x], %[x], %[x_column]\n"
+      "add %[item], %[item], %[x_offset]\n"
+      "add %[w], %[w], %[w_column]\n"
+      "vmla.s32 q0, q1, %[item]\n"
+      "le lr, 2b\n"
+      "add %[x], %[x], %[x_skip]\n"
+      "add %[w], %[w], %[w_skip]\n"
+      "subs %[rows], %[rows], #1\n"
+      "bne 1b\n"
+      "vstrw.32 q0, [%[sums]]\n"
+      : [x] "+l"(window.x), [w] "+l"(window.w), [rows] "+r"(window.rows),
+        [item] "=&r"(item)
+      : [x_column] "r"(steps.x_column), [x_skip] "r"(steps.x_skip),
+        [w_column] "r"(steps.w_column), [w_skip] "r"(steps.w_skip),
+        [x_offset] "r"(x_offset), [columns] "r"(window.columns),
+        [count] "r"(count), [sums] "r"(sums)
+      : "lr", "q0", "q1", "cc", "memory");
+}
+
+/// At most four channels of a pixel, from `channel` on.
+ORCH_HOT void compute_window(const Convolution& conv, Window window,
                              int32_t channel, int32_t count, int8_t* y) {
-  const int8_t* x = window.x + channel / conv.multiplier;
-  const int8_t* w = window.w + channel;
-  const int32_t x_row =
-      wrapping_product(conv.rows.dilation, conv.in.width * conv.in.channels);
-  const int32_t x_column =
-      wrapping_product(conv.columns.dilation, conv.in.channels);
+  const bool shared = conv.multiplier != 1;
+  window.x += shared ? channel / conv.multiplier : channel;
+  window.w += channel;
+  TapSteps steps;
+  steps.x_column = wrapping_product(conv.columns.dilation, conv.in.channels);
+  steps.x_skip =
+      wrapping_product(conv.rows.dilation, conv.in.width * conv.in.channels) -
+      window.columns * steps.x_column;
+  steps.w_column = conv.out.channels;
+  steps.w_skip = (conv.columns.kernel - window.columns) * conv.out.channels;
   int32_t sums[4] = {};
   if (conv.bias != nullptr) {
     for (int32_t i = 0; i < count; ++i) sums[i] = conv.bias[channel + i];
   }
-  int32x4_t total = vldrwq_s32(sums);
-  for (int32_t i = window.rows; i > 0; --i) {
-    const int8_t* from = x;
-    const int8_t* weights = w;
-    for (int32_t j = window.columns; j > 0; --j) {
-      if (count == 4) {
-        const int32x4_t items = vaddq_n_s32(vldrbq_s32(from), conv.x_offset);
-        total = vaddq_s32(total, vmulq_s32(items, vldrbq_s32(weights)));
-      } else {
-        add_product(sums[0], *from + conv.x_offset, *weights);
-      }
-      from += x_column;
-      weights += conv.out.channels;
+  if (window.rows != 0 && window.columns != 0) {
+    if (shared) {
+      add_shared_taps(window, steps, conv.x_offset, count, sums);
+    } else {
+      add_taps(window, steps, conv.x_offset, count, sums);
     }
-    x += x_row;
-    w += conv.columns.kernel * conv.out.channels;
   }
-  if (count == 4) vstrwq_s32(sums, total);
   finish<1, 4>(conv.to, sums, channel, count, y, 0);
 }
 
@@ -314,8 +381,9 @@ __attribute__((noinline)) void convolve_pixels(const Convolution& conv) {
                                conv.x + pixel * conv.in.channels,
                                conv.w + tap * channels};
         for (int32_t c = 0; c < channels;) {
-          const bool four = conv.multiplier == 1 && c + 4 <= channels;
-          const int32_t count = four ? 4 : 1;
+          const int32_t m = conv.multiplier;
+          const int32_t left = (m == 1 ? channels : (c / m + 1) * m) - c;
+          const int32_t count = left < 4 ? left : 4;
           compute_window(conv, window, c, count, y);
           y += count;
           c += count;

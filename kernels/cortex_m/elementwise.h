@@ -76,14 +76,6 @@ ORCH_ALWAYS_INLINE void map_row(PairRow<T> row, const Fn& fn) {
   }
 }
 
-/// out = fn(a, b), item by item.
-template <typename T, typename Fn>
-ORCH_ALWAYS_INLINE void map_pairs(const Tensor& a, const Tensor& b, Tensor& out,
-                                  const Fn& fn) {
-  for_each_pair_row<T>(a, b, out,
-                       [&](const PairRow<T>& row) { map_row(row, fn); });
-}
-
 /// a + b, wrapping around: what programs hold is not checked.
 inline int32_t wrapping_sum(int32_t a, int32_t b) {
   return static_cast<int32_t>(static_cast<uint32_t>(a) +

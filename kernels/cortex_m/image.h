@@ -99,11 +99,13 @@ struct Taps {
 /// Taps of output `o`.
 __attribute__((noinline)) inline Taps taps_at(const Axis& axis, int32_t o) {
   Taps taps = {0, axis.kernel, o * axis.stride - axis.padding};
+  ORCH_FEW_ROUNDS
   while (taps.count > 0 && taps.in < 0) {
     taps.in += axis.dilation;
     ++taps.first;
     --taps.count;
   }
+  ORCH_FEW_ROUNDS
   while (taps.count > 0 &&
          taps.in + (taps.count - 1) * axis.dilation >= axis.in) {
     --taps.count;
@@ -184,6 +186,7 @@ ORCH_HOT void finish(const Output& to, const int32_t* sums, int32_t channel,
   const int32_t step = to.step;
   const int32_t offset = to.offset;
   const bool full = is_full(to.range);
+  ORCH_FEW_ROUNDS
   for (const int8_t* const end = y + count; y != end; ++y) {
     int32_t values[kPixels];
     unrolled<kPixels>([&](auto p) { values[p] = sums[p * kPixelSums]; });

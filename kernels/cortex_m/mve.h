@@ -20,19 +20,11 @@ typedef ORCH_MVE_VECTOR(4) int32_t int32x4_t;
 extern "C" {
 ORCH_MVE(int32x4_t, vldrbq_s32, const int8_t*)
 ORCH_MVE(int32x4_t, vldrwq_s32, const int32_t*)
-ORCH_MVE(void, vstrbq_s32, int8_t*, int32x4_t)
 ORCH_MVE(void, vstrwq_s32, int32_t*, int32x4_t)
 ORCH_MVE(int32x4_t, vaddq_s32, int32x4_t, int32x4_t)
 ORCH_MVE(int32x4_t, vaddq_n_s32, int32x4_t, int32_t)
 ORCH_MVE(int32x4_t, vdupq_n_s32, int32_t)
-ORCH_MVE(int32x4_t, vmaxq_s32, int32x4_t, int32x4_t)
-ORCH_MVE(int32x4_t, vminq_s32, int32x4_t, int32x4_t)
-ORCH_MVE(int32x4_t, vmlaq_n_s32, int32x4_t, int32x4_t, int32_t)
 ORCH_MVE(int32x4_t, vmulq_s32, int32x4_t, int32x4_t)
-ORCH_MVE(int32x4_t, vqrdmulhq_n_s32, int32x4_t, int32_t)
-ORCH_MVE(int32x4_t, vrshlq_n_s32, int32x4_t, int32_t)
-ORCH_MVE(int32x4_t, vshlq_r_s32, int32x4_t, int32_t)
-ORCH_MVE(int32x4_t, vshrq_n_s32, int32x4_t, int)
 }  // extern "C"
 
 #undef ORCH_MVE

@@ -273,8 +273,8 @@ __attribute__((noinline)) void compute_columns(const PackedPixels& packed,
   run.offset = conv.offset;
   const Strip to = {width, 16, channels, packed.x_pixel};
   Axis axis = conv.rows;
-  // Windows that overlap are parts of one strip.
-  const bool overlaps = axis.dilation == 1 && axis.stride < axis.kernel;
+  // Windows without lines between them are parts of one strip.
+  const bool joined = axis.dilation == 1 && axis.stride <= axis.kernel;
   image += packed.x_first;
   y += packed.y_first;
   for (int32_t n = 0; n < conv.batch; ++n) {
@@ -298,7 +298,7 @@ __attribute__((noinline)) void compute_columns(const PackedPixels& packed,
           run.count = axis.out - h;
           if (run.count > packed.pixels) run.count = packed.pixels;
           x = strip;
-          if (overlaps) {
+          if (joined) {
             run.x_step = axis.stride * width;
             axis.kernel = (run.count - 1) * axis.stride + conv.rows.kernel;
             gather_lines(conv, top, columns, axis, h, strip, to,

@@ -9,9 +9,7 @@
 #include "util/dtype.h"
 #include "util/round.h"
 #include "util/scratch.h"
-#if ORCH_ISA == ORCH_ISA_MVE
-#include "mve.h"
-#elif ORCH_ISA == ORCH_ISA_DSP
+#if ORCH_ISA == ORCH_ISA_DSP
 #include "tile_dsp.h"
 #endif
 
@@ -71,12 +69,91 @@ struct Averages {
   const ItemScale& items;  // with floats
 };
 
+#if ORCH_ISA == ORCH_ISA_MVE
+/// Items of a window of which vectors divide the sum.
+constexpr int32_t kMostTaps = 2000;
+
+/// Divides sums of a window by twice its count: what is added makes them
+/// positive and rounds, the upper half of a product with a factor divides.
+/// Known to the assembly.
+struct Division {
+  explicit Division(int32_t count)
+      : added(257 * count),
+        factor(UINT32_MAX / static_cast<uint32_t>(2 * count) + 1) {}
+
+  int32_t added;
+  uint32_t factor;  // 2^32 / (2 * count), rounded up
+  int32_t sums[4];
+};
+
+/// Four channels of a window, or the `count` that are left; the first one is at
+/// `x`. Ties go away from zero: those of negative sums are made smaller before.
+/// Leaves sums in `by`.
+ORCH_ALWAYS_INLINE void average_four(const PoolTaps& taps,
+                                     const PoolWindow& window, const int8_t* x,
+                                     int32_t count, Division& by, int8_t* y) {
+  int32_t rows = window.rows;
+  const int8_t* from;
+  asm volatile(
+      "vmov.i32 q0, #0\n"
+      "vctp.32 %[count]\n"
+      "1:\n"
+      "mov %[from], %[x]\n"
+      "dls lr, %[columns]\n"
+      "2:\n"
+      "vpst\n"
+      "vldrbt.s32 q1, [%[from]]\n"
+      "add %[from], %[from], %[column_step]\n"
+      "vadd.i32 q0, q0, q1\n"
+      "le lr, 2b\n"
+      "add %[x], %[x], %[row_step]\n"
+      "subs %[rows], %[rows], #1\n"
+      "bne 1b\n"
+      "vstrw.32 q0, [%[by], #8]\n"
+      "ldrd %[from], lr, [%[by]]\n"
+      "vshr.s32 q1, q0, #31\n"
+      "vadd.i32 q1, q1, q0\n"
+      "vadd.i32 q1, q1, q0\n"
+      "vadd.i32 q1, q1, %[from]\n"
+      "vdup.32 q2, lr\n"
+      "vmulh.u32 q1, q1, q2\n"
+      "mov lr, #128\n"
+      "vsub.i32 q1, q1, lr\n"
+      "vpst\n"
+      "vstrbt.32 q1, [%[y]]\n"
+      : [from] "=&l"(from), [x] "+r"(x), [rows] "+r"(rows)
+      : [count] "r"(count), [columns] "r"(window.columns),
+        [column_step] "r"(taps.column_step), [row_step] "r"(taps.row_step),
+        [by] "r"(&by), [y] "l"(y)
+      : "lr", "q0", "q1", "q2", "cc", "memory");
+}
+
+/// Which of four sums lie in the middle of two steps: four bits each.
+ORCH_HOT uint32_t ties_of(const Division& by, int32_t count) {
+  uint32_t ties;
+  asm("vldrw.32 q0, [%[sums]]\n"
+      "vdup.32 q2, %[factor]\n"
+      "vadd.i32 q1, q0, %[added]\n"
+      "vadd.i32 q1, q1, q0\n"
+      "vmulh.u32 q2, q1, q2\n"
+      "vmla.s32 q1, q2, %[divisor]\n"
+      "vcmp.i32 eq, q1, zr\n"
+      "vmrs %[ties], p0\n"
+      : [ties] "=r"(ties)
+      : [sums] "r"(by.sums), [added] "r"(by.added), [factor] "r"(by.factor),
+        [divisor] "r"(-2 * count), "m"(by)
+      : "q0", "q1", "q2", "cc");
+  return ties;
+}
+#else
 /// The sum of a channel of a window, which is at `x`.
 ORCH_ALWAYS_INLINE int32_t sum_one(const PoolTaps& taps,
                                    const PoolWindow& window, const int8_t* x) {
   int32_t sum = 0;
+  ORCH_FEW_ROUNDS
   for (int32_t i = 0; i < window.rows; ++i) {
     const int8_t* from = x;
+    ORCH_FEW_ROUNDS
     for (int32_t j = 0; j < window.columns; ++j) {
       sum += *from;
       from += taps.column_step;
@@ -86,27 +163,7 @@ ORCH_ALWAYS_INLINE int32_t sum_one(const PoolTaps& taps,
   return sum;
 }
 
-#if ORCH_ISA == ORCH_ISA_MVE
-/// Four channels of a window, the first of which is at `x`.
-template <bool kFloats>
-ORCH_HOT void average_four(const Averages<kFloats>& averages,
-                           const PoolWindow& window, const int8_t* x,
-                           int8_t* y) {
-  int32x4_t sums = vdupq_n_s32(0);
-  const int8_t* row = x;
-  for (int32_t i = window.rows; i > 0; --i) {
-    const int8_t* from = row;
-    for (int32_t j = window.columns; j > 0; --j) {
-      sums = vaddq_s32(sums, vldrbq_s32(from));
-      from += averages.taps.column_step;
-    }
-    row += averages.taps.row_step;
-  }
-  int32_t items[4];
-  vstrwq_s32(items, sums);
-  for (const int32_t item : items) *y++ = averages.of(item, window, x++);
-}
-#elif ORCH_ISA == ORCH_ISA_DSP
+#if ORCH_ISA == ORCH_ISA_DSP
 /// Items of a window whose sum has 16 bits.
 constexpr int32_t kMostTaps = 256;
 
@@ -118,6 +175,7 @@ ORCH_HOT void sum_four(const PoolTaps& taps, const PoolWindow& window,
   Pair odds = 0;
   for (int32_t i = window.rows; i > 0; --i) {
     const int8_t* from = x;
+    ORCH_FEW_ROUNDS
     for (int32_t j = window.columns; j > 0; --j) {
       const uint32_t word = load4(from);
       evens = even(evens, word);
@@ -132,6 +190,7 @@ ORCH_HOT void sum_four(const PoolTaps& taps, const PoolWindow& window,
   sums[3] = odds >> 16;
 }
 #endif
+#endif
 
 /// The averages of all channels of a window, from `y` on; returns their end.
 template <bool kFloats>
@@ -141,30 +200,36 @@ ORCH_ALWAYS_INLINE int8_t* average_window(const Averages<kFloats>& averages,
   x += window.first;
   int32_t left = averages.taps.channels;
 #if ORCH_ISA == ORCH_ISA_MVE
-  for (; left >= 4; left -= 4) {
-    average_four(averages, window, x, y);
-    x += 4;
-    y += 4;
-  }
-#endif
-  while (left > 0) {
-    int32_t count = 1;
-#if ORCH_ISA == ORCH_ISA_DSP
-    int32_t sums[4];
-    if (window.rows * window.columns <= kMostTaps && left >= 4) {
-      count = 4;
-      sum_four(averages.taps, window, x, sums);
-    } else {
-      sums[0] = sum_one(averages.taps, window, x);
+  const int32_t items = window.rows * window.columns;
+  Division by(items);
+  for (; left > 0; left -= 4) {
+    const int32_t count = left < 4 ? left : 4;
+    average_four(averages.taps, window, x, count, by, y);
+    uint32_t others = items > kMostTaps ? UINT32_MAX : 0;
+    if (kFloats && others == 0) others = ties_of(by, items);
+    for (int32_t i = 0; others != 0 && i < count; ++i) {
+      if ((others >> (4 * i) & 1) != 0) {
+        y[i] = averages.of(by.sums[i], window, x + i);
+      }
     }
+    x += count;
+    y += count;
+  }
 #else
-    const int32_t sums[] = {sum_one(averages.taps, window, x)};
-#endif
-    for (int32_t i = 0; i < count; ++i) {
-      *y++ = averages.of(sums[i], window, x++);
+#if ORCH_ISA == ORCH_ISA_DSP
+  if (left >= 4 && window.rows * window.columns <= kMostTaps) {
+    for (; left >= 4; left -= 4) {
+      int32_t sums[4];
+      sum_four(averages.taps, window, x, sums);
+      for (const int32_t sum : sums) *y++ = averages.of(sum, window, x++);
     }
-    left -= count;
   }
+#endif
+  for (; left > 0; --left) {
+    *y++ = averages.of(sum_one(averages.taps, window, x), window, x);
+    ++x;
+  }
+#endif
   return y;
 }
 

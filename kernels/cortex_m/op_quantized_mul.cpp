@@ -1,9 +1,7 @@
 #include "elementwise.h"
 #include "image.h"
 #include "orch/kernel.h"
-#if ORCH_ISA == ORCH_ISA_MVE
-#include "requantize_mve.h"
-#elif ORCH_ISA == ORCH_ISA_DSP
+#if ORCH_ISA == ORCH_ISA_DSP
 #include "high_multiply.h"
 #endif
 
@@ -20,24 +18,72 @@ ORCH_ALWAYS_INLINE void multiply_row(const Product& product,
 }
 
 #if ORCH_ISA == ORCH_ISA_MVE
-/// Computes what of a row is whole vectors, and leaves the rest.
-ORCH_HOT void multiply_vectors(const Product& product, PairRow<int8_t>& row) {
-  if (row.a_step != 1 || row.b_step != 1 || row.to_step != 1) return;
-  const VectorScale scale(product.scale.multiplier, product.scale.shift, 0);
-  const int32x4_t low = vdupq_n_s32(INT8_MIN);
-  const int32x4_t high = vdupq_n_s32(INT8_MAX);
-  const int32_t a = -product.a;
-  const int32_t b = -product.b;
-  const int32_t zero_point = product.zero_point;
-  for (; row.count >= 4; row.count -= 4) {
-    const int32x4_t x = vaddq_n_s32(vldrbq_s32(row.a), a);
-    const int32x4_t y = vaddq_n_s32(vldrbq_s32(row.b), b);
-    const int32x4_t sum = vaddq_n_s32(scale.of(vmulq_s32(x, y)), zero_point);
-    vstrbq_s32(row.to, vminq_s32(vmaxq_s32(sum, low), high));
-    row.a += 4;
-    row.b += 4;
-    row.to += 4;
-  }
+/// Whether differences from zero points have 16 bits, those of `a` also when
+/// they are made larger instead of the product.
+bool suits_vectors(const Product& product) {
+  const auto most = [](int32_t zero_point) {
+    return (zero_point < 0 ? -zero_point : zero_point) - INT8_MIN;
+  };
+  const int32_t shift = product.scale.shift;
+  return product.scale.multiplier >= 0 &&
+         most(product.a) <= INT16_MAX >> (shift > 0 ? shift : 0) &&
+         most(product.b) <= INT16_MAX;
+}
+
+/// Computes a row of items side by side of which `suits_vectors` is true, eight
+/// at a time; the rest are the first ones of a vector. Products of neighbours
+/// are in two vectors, so vpr must not stand for lanes of these: it only counts
+/// where memory is read and written. Negative products are made smaller by one
+/// before they are shifted to the right, as in `add_plain`.
+ORCH_HOT void multiply_vectors(const Product& product,
+                               const PairRow<int8_t>& row) {
+  const int32_t shift = product.scale.shift;
+  const int32_t left = shift > 0 ? shift : 0;
+  const int8_t* a = row.a;
+  const int8_t* b = row.b;
+  int8_t* to = row.to;
+  int32_t count = row.count;
+  asm volatile(
+      "vdup.16 q4, %[larger]\n"
+      "mov lr, #8\n"
+      "vctp.16 lr\n"
+      "lsr lr, %[count], #3\n"
+      "and %[count], %[count], #7\n"
+      "wls lr, lr, 2f\n"
+      "1:\n"
+      "vpstt\n"
+      "vldrbt.s16 q0, [%[a]], #8\n"
+      "vldrbt.s16 q1, [%[b]], #8\n"
+      "vmlas.s16 q0, q4, %[a_added]\n"
+      "vadd.i16 q1, q1, %[b_added]\n"
+      "vmullb.s16 q2, q0, q1\n"
+      "vmullt.s16 q3, q0, q1\n"
+      "vqdmulh.s32 q0, q2, %[divides]\n"  // -1 for negative numbers
+      "vqdmulh.s32 q1, q3, %[divides]\n"
+      "vqrdmlah.s32 q0, q2, %[multiplier]\n"
+      "vqrdmlah.s32 q1, q3, %[multiplier]\n"
+      "vrshl.s32 q0, %[right]\n"
+      "vrshl.s32 q1, %[right]\n"
+      "vqmovnb.s32 q0, q0\n"
+      "vqmovnt.s32 q0, q1\n"
+      "vqadd.s16 q0, q0, %[zero_point]\n"
+      "vqmovnb.s16 q0, q0\n"
+      "vpst\n"
+      "vstrbt.16 q0, [%[to]], #8\n"
+      "le lr, 1b\n"
+      "2:\n"
+      "cbz %[count], 3f\n"
+      "vctp.16 %[count]\n"
+      "movs %[count], #0\n"
+      "mov lr, #1\n"
+      "b 1b\n"
+      "3:\n"
+      : [a] "+l"(a), [b] "+l"(b), [to] "+l"(to), [count] "+l"(count)
+      : [larger] "r"(1 << left), [a_added] "r"(-product.a * (1 << left)),
+        [b_added] "r"(-product.b), [divides] "r"(shift < 0 ? 1 : 0),
+        [multiplier] "r"(product.scale.multiplier),
+        [right] "r"(shift < 0 ? shift : 0), [zero_point] "r"(product.zero_point)
+      : "lr", "q0", "q1", "q2", "q3", "q4", "cc", "memory");
 }
 #elif ORCH_ISA == ORCH_ISA_DSP
 /// Whether products leave a bit free once they are made larger: zero points
@@ -86,12 +132,17 @@ Error quantized_mul_out(const Args& args) {
   ORCH_TRY(read_item(args, 4, product.zero_point));
   ORCH_TRY(read_scale(args, 5, product.scale));
   ORCH_TRY(prepare_pair(self, other, out));
-#if ORCH_ISA == ORCH_ISA_DSP
+#if ORCH_ISA == ORCH_ISA_MVE
+  const bool vectors = suits_vectors(product);
+#elif ORCH_ISA == ORCH_ISA_DSP
   const bool dsp = suits_dsp(product);
 #endif
   for_each_pair_row<int8_t>(self, other, out, [&](PairRow<int8_t> row) {
 #if ORCH_ISA == ORCH_ISA_MVE
-    multiply_vectors(product, row);
+    if (vectors && row.a_step == 1 && row.b_step == 1 && row.to_step == 1) {
+      multiply_vectors(product, row);
+      return;
+    }
 #elif ORCH_ISA == ORCH_ISA_DSP
     if (dsp) {
       multiply_dsp(product, row);
@@ -114,9 +165,8 @@ void quantized_mul(const PreparedCall& prepared) {
 #if ORCH_ISA == ORCH_ISA_MVE
 void quantized_mul_vectors(const PreparedCall& prepared) {
   const auto& call = static_cast<const MultiplyCall&>(prepared);
-  for_each_prepared_row<int8_t>(call, [&](PairRow<int8_t> row) {
+  for_each_prepared_row<int8_t>(call, [&](const PairRow<int8_t>& row) {
     multiply_vectors(call.product, row);
-    multiply_row(call.product, row);
   });
 }
 #elif ORCH_ISA == ORCH_ISA_DSP

@@ -1,10 +1,14 @@
 #include "image.h"
+#include "isa.h"
 #include "orch/kernel.h"
-#include "tile.h"
 #include "transposed.h"
-#include "unroll.h"
 #include "util/check.h"
 #include "util/scratch.h"
+#if ORCH_ISA == ORCH_ISA_MVE
+#include "areas_mve.h"
+#else
+#include "tile.h"
+#endif
 
 namespace orch::cortex_m {
 namespace {
@@ -71,25 +75,95 @@ __attribute__((noinline)) Error prepare(const Args& args, Layout layout,
   return Error::Ok;
 }
 
-/// Pixels of one phase that see the same taps.
-struct Block {
-  Patch patch;
-  const int8_t* x;  // the first pixel's first tap
-  const int8_t* w;  // the same tap of the first output channel
-  int8_t* y;
-};
-
-/// All output channels of kPixels pixels.
-template <int kPixels, int kChannels>
-ORCH_HOT void compute(const Transposed& conv, Block& block) {
-  const int32_t none[kPixels] = {};
-  const int32_t y_step =
-      wrapping_product(conv.columns.axis.stride, conv.out.channels);
-  compute_tiles<kPixels, kChannels>(block.patch, block.x, block.w, conv.bias,
-                                    none, conv.to, {0, conv.out.channels},
-                                    block.y, y_step);
+#if ORCH_ISA == ORCH_ISA_MVE
+/// Outputs of a phase from the `index`-th on with the same taps, at least one;
+/// the first one's. `first`: of the phase.
+int32_t find_same(const TransposedAxis& axis, int32_t first, int32_t index,
+                  Taps& taps) {
+  const Phase phase = phase_at(axis, first);
+  taps = taps_at(axis, phase, index);
+  int32_t count = 1;
+  for (; first + (index + count) * axis.axis.stride < axis.axis.out; ++count) {
+    const Taps next = taps_at(axis, phase, index + count);
+    if (next.first != taps.first || next.count != taps.count) break;
+  }
+  return count;
 }
 
+/// Calls fn(output, count, taps) for all outputs of an axis that are `stride`
+/// apart and have the same taps.
+template <typename Fn>
+ORCH_ALWAYS_INLINE void for_each_same(const TransposedAxis& axis,
+                                      const Fn& fn) {
+  for (int32_t first = 0; first < phase_count(axis); ++first) {
+    int32_t index = 0;
+    for (int32_t o = first; o < axis.axis.out;
+         o = first + index * axis.axis.stride) {
+      Taps taps;
+      const int32_t count = find_same(axis, first, index, taps);
+      fn(o, count, taps);
+      index += count;
+    }
+  }
+}
+
+/// All pixels.
+void compute_images(const Transposed& given) {
+  const TransposedAxis& by_row = given.rows;
+  const TransposedAxis& by_column = given.columns;
+  const int32_t depth = given.in.channels;
+  const int32_t outputs = given.out.channels;
+  Convolution conv;
+  conv.in = given.in;
+  conv.out = given.out;
+  conv.rows = by_row.axis;
+  conv.columns = by_column.axis;
+  conv.group_channels = depth;
+  conv.group_outputs = outputs;
+  conv.x_offset = given.x_offset;
+  conv.w_offset = 0;
+  conv.w = given.w;
+  conv.bias = given.bias;
+  conv.to = given.to;
+  const Areas areas(conv);
+  const int32_t x_line = given.in.width * depth;
+  const int32_t y_line = given.out.width * outputs;
+  // Along the taps of an output its inputs go backwards.
+  const int32_t x_up = wrapping_product(-by_row.in_step, x_line);
+  const int32_t w_down =
+      wrapping_product(by_row.tap_step, conv.columns.kernel * depth);
+  Area area;
+  area.x_row = x_line;
+  area.x_column = depth;
+  area.y_row = wrapping_product(conv.rows.stride, y_line);
+  area.y_column = wrapping_product(conv.columns.stride, outputs);
+  for (int32_t n = 0; n < given.out.batch; ++n) {
+    const int8_t* const x = given.x + n * given.in.height * x_line;
+    int8_t* const y = given.y + n * given.out.height * y_line;
+    for_each_same(by_row, [&](int32_t h, int32_t row_count, const Taps& rows) {
+      area.rows = row_count;
+      for_each_same(by_column, [&](int32_t v, int32_t count, const Taps& taps) {
+        area.columns = count;
+        area.x = x + (rows.in * x_line + taps.in * depth);
+        area.y = y + (h * y_line + v * outputs);
+        area.w = (rows.first * conv.columns.kernel + taps.first) * depth;
+        if (taps.count <= 1 || rows.count == 0) {
+          area.runs = runs_of(depth, taps.count * rows.count, x_up, w_down);
+          area.groups = 1;
+        } else {
+          area.runs = runs_of(depth, taps.count,
+                              wrapping_product(-by_column.in_step, depth),
+                              wrapping_product(by_column.tap_step, depth));
+          area.groups = rows.count;
+          area.x_group = x_up;
+          area.w_group = w_down;
+        }
+        areas.compute(area);
+      });
+    });
+  }
+}
+#else
 /// One row of the output.
 ///
 /// x: of the first row of taps; w: of the same row, of the first channel.
@@ -107,24 +181,20 @@ void compute_row(const Transposed& conv, Block& block, const int8_t* x,
       block.y = y + v * conv.out.channels;
       // All taps of the first and of the last pixel.
       const int32_t more = kWidePixels - 1;
-      const bool wide = kWideTiles && columns.count == phase.count &&
+      const bool wide = (!block.pairs || kHasWidePairs) &&
+                        columns.count == phase.count &&
                         (conv.out.width - 1 - v) / axis.axis.stride >= more &&
                         taps_at(axis, phase, index + more).count == phase.count;
-      if (wide) {
-        compute<kWidePixels, kWideChannels>(conv, block);
-      } else {
-        compute<1, kNarrowChannels>(conv, block);
-      }
-      const int32_t count = wide ? kWidePixels : 1;
-      index += count;
-      v += count * axis.axis.stride;
+      block.pixels = wide ? kWidePixels : 1;
+      compute(block);
+      index += block.pixels;
+      v += block.pixels * axis.axis.stride;
     }
   }
 }
 
-Error run(const Args& args, Layout layout) {
-  Transposed conv;
-  ORCH_TRY(prepare(args, layout, conv));
+/// All pixels.
+void compute_images(Transposed& conv) {
   const int32_t depth = conv.in.channels;
   const int32_t x_line = conv.in.width * depth;
   const int32_t y_line = conv.out.width * conv.out.channels;
@@ -140,6 +210,11 @@ Error run(const Args& args, Layout layout) {
   patch.x_step = depth;
   patch.w_channel = conv.rows.axis.kernel * w_line;
   patch.x_offset = conv.x_offset;
+  block.y_step = wrapping_product(conv.columns.axis.stride, conv.out.channels);
+  block.pairs = prefers_pairs(depth, conv.out.channels);
+  block.end = conv.out.channels;
+  block.bias = conv.bias;
+  block.to = &conv.to;
   for (int32_t n = 0; n < conv.out.batch; ++n) {
     for (int32_t first = 0; first < phase_count(conv.rows); ++first) {
       const Phase phase = phase_at(conv.rows, first);
@@ -154,6 +229,13 @@ Error run(const Args& args, Layout layout) {
     conv.x += conv.in.height * x_line;
     conv.y += conv.out.height * y_line;
   }
+}
+#endif
+
+Error run(const Args& args, Layout layout) {
+  Transposed conv;
+  ORCH_TRY(prepare(args, layout, conv));
+  compute_images(conv);
   return Error::Ok;
 }
 

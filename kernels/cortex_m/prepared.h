@@ -9,6 +9,7 @@
 
 #include "orch/prepared.h"
 #include "requantize.h"
+#include "util/prepared.h"
 
 namespace orch::cortex_m {
 
@@ -18,16 +19,6 @@ struct Image {
   int32_t height;
   int32_t width;
   int32_t channels;
-};
-
-/// A window along one dimension.
-struct Axis {
-  int32_t in;
-  int32_t out;
-  int32_t kernel;
-  int32_t stride;
-  int32_t padding;
-  int32_t dilation;
 };
 
 /// A call with packed weights (packed.h).
@@ -101,16 +92,6 @@ struct AverageSumsCall : PreparedCall {
   void* out;
   int32_t pixels;  // of the image
   int32_t channels;
-};
-
-/// Items of two tensors and of the result, which lie side by side in rows.
-struct PairRows {
-  int32_t rows;
-  int32_t count;  // of a row
-  int32_t a_row;  // from a row to the next one, in items
-  int32_t b_row;
-  int32_t a_step;  // from an item to the next one
-  int32_t b_step;
 };
 
 /// One of two tensors, brought to the scale of their sum.

@@ -36,26 +36,4 @@ __attribute__((noinline)) inline void load_four(const int32_t* from,
   }
 }
 
-/// One factor for all items, as `requantize` has it; sums are shifted to the
-/// left by `first` bits before.
-struct VectorScale {
-  VectorScale(int32_t by, int32_t shift, int32_t first)
-      : multiplier(by),
-        left(first + (shift > 0 ? shift : 0)),
-        right(shift < 0 ? shift : 0),
-        divides(shift < 0 ? 1 : 0) {}
-
-  int32x4_t of(int32x4_t values) const {
-    values = vqrdmulhq_n_s32(vshlq_r_s32(values, left), multiplier);
-    // Ties of negative numbers go down, for which they are made smaller first.
-    values = vmlaq_n_s32(values, vshrq_n_s32(values, 31), divides);
-    return vrshlq_n_s32(values, right);
-  }
-
-  int32_t multiplier;
-  int32_t left;
-  int32_t right;
-  int32_t divides;
-};
-
 }  // namespace orch::cortex_m

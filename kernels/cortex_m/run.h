@@ -31,9 +31,11 @@ struct Patch {
 template <typename Fn>
 ORCH_ALWAYS_INLINE void for_each_piece(const Patch& patch, const int8_t* x,
                                        const int8_t* w, const Fn& fn) {
+  ORCH_FEW_ROUNDS
   for (int32_t i = patch.rows; i > 0; --i) {
     const int8_t* from = x;
     const int8_t* weights = w;
+    ORCH_FEW_ROUNDS
     for (int32_t j = patch.columns; j > 0; --j) {
       fn(from, weights);
       from += patch.x_column;
@@ -70,16 +72,8 @@ struct TapList {
 /// Output channels of a depthwise convolution that are computed together.
 inline constexpr int kDepthChannels = 4;
 
-/// Whether there are tiles of several pixels. With two products per instruction
-/// a pixel by itself is only a tenth slower, and needs less flash and stack.
-inline constexpr bool kWideTiles = ORCH_ISA != ORCH_ISA_DSP || kFavourSpeed;
-
-/// Most channels that sums are kept of, before they become items. With sums of
-/// one pixel there is room for more, so that inputs are widened less often.
-inline constexpr int kMostChannels = kWideTiles ? 16 : 32;
-
-/// Sums of a block of kPixels pixels by channel.
-template <int kPixels>
-using Sums = int32_t[kPixels][kMostChannels];
+/// Most sums that are kept before they become items. Those of a pixel lie side
+/// by side.
+inline constexpr int kMostSums = 32;
 
 }  // namespace orch::cortex_m

@@ -10,10 +10,6 @@
 
 namespace orch::cortex_m {
 
-inline constexpr int kWidePixels = 2;
-inline constexpr int kWideChannels = 2;
-inline constexpr int kNarrowChannels = 4;
-
 /// Whether assembly may load words of items from there on, and from every step
 /// further.
 ORCH_ALWAYS_INLINE bool in_words(const int8_t* from, int32_t step) {
@@ -165,8 +161,8 @@ ORCH_ALWAYS_INLINE void multiply_pairs(const Pair* x, const int8_t* w,
 }
 
 template <int kPixels, int kChannels>
-ORCH_HOT void sum_patch(const Patch& patch, const int8_t* x, const int8_t* w,
-                        Sums<kPixels>& sums, int32_t tiles) {
+ORCH_HOT void sum_pairs(const Patch& patch, const int8_t* x, const int8_t* w,
+                        int32_t* sums, int32_t tiles) {
   Pair pairs[kMostItems / 2 * kPixels];
   const Pair offsets = pair_of(patch.x_offset);
   const int32_t w_step = patch.w_step;
@@ -182,16 +178,19 @@ ORCH_HOT void sum_patch(const Patch& patch, const int8_t* x, const int8_t* w,
               const int32_t words = in_words(weights, w_steps) ? items & ~3 : 0;
               widen<kPixels>(from, patch.x_step, words, offsets, pairs);
               const int8_t* row = weights;
+              ORCH_FEW_ROUNDS
               for (int32_t first = 0; first < tiles * kChannels;
                    first += kChannels) {
                 int32_t tile[kPixels][kChannels];
                 unrolled<kPixels>([&](auto p) {
-                  unrolled<kChannels>(
-                      [&](auto c) { tile[p][c] = sums[p][first + c]; });
+                  unrolled<kChannels>([&](auto c) {
+                    tile[p][c] = sums[p * kMostSums / kPixels + first + c];
+                  });
                 });
                 if (words != 0) {
                   multiply_pairs(pairs, row, row + words, w_step, w_last, tile);
                 }
+                ORCH_FEW_ROUNDS
                 for (int32_t i = words; i < items; ++i) {
                   unrolled<kPixels>([&](auto p) {
                     const int32_t input =
@@ -204,8 +203,9 @@ ORCH_HOT void sum_patch(const Patch& patch, const int8_t* x, const int8_t* w,
                   });
                 }
                 unrolled<kPixels>([&](auto p) {
-                  unrolled<kChannels>(
-                      [&](auto c) { sums[p][first + c] = tile[p][c]; });
+                  unrolled<kChannels>([&](auto c) {
+                    sums[p * kMostSums / kPixels + first + c] = tile[p][c];
+                  });
                 });
                 row += kChannels * patch.w_channel;
               }
@@ -270,10 +270,12 @@ ORCH_HOT void sum_channels(const TapList& taps, const int8_t* x,
                            const int8_t* w, int32_t* sums, int32_t tiles) {
   const Tap* const end = taps.at + taps.count;
   if (taps.count == 0) return;
+  ORCH_FEW_ROUNDS
   for (; tiles > 0; --tiles) {
     int32_t tile[kDepthChannels];
     unrolled<kDepthChannels>([&](auto c) { tile[c] = sums[c]; });
     if constexpr (kShared) {
+      ORCH_FEW_ROUNDS
       for (const Tap* tap = taps.at; tap != end; ++tap) {
         const int32_t item = x[tap->x] + taps.x_offset;
         const uint32_t word = load4(w + tap->w);

@@ -56,6 +56,7 @@ inline int32_t phase_count(const TransposedAxis& transposed) {
 inline Phase phase_at(const TransposedAxis& transposed, int32_t o) {
   const Axis& axis = transposed.axis;
   Phase phase = {0, 0, o + axis.padding};
+  ORCH_FEW_ROUNDS
   while (phase.first < axis.kernel && phase.in % axis.stride != 0) {
     ++phase.first;
     phase.in -= axis.dilation;
@@ -71,11 +72,13 @@ inline Phase phase_at(const TransposedAxis& transposed, int32_t o) {
 inline Taps taps_at(const TransposedAxis& transposed, const Phase& phase,
                     int32_t index) {
   Taps taps = {phase.first, phase.count, phase.in + index};
+  ORCH_FEW_ROUNDS
   while (taps.count > 0 && taps.in >= transposed.axis.in) {
     taps.in -= transposed.in_step;
     taps.first += transposed.tap_step;
     --taps.count;
   }
+  ORCH_FEW_ROUNDS
   while (taps.count > 0 && taps.in < (taps.count - 1) * transposed.in_step) {
     --taps.count;
   }

@@ -19,12 +19,13 @@ struct Run {
 };
 
 /// The run that begins with output `o`.
-__attribute__((noinline)) inline void find_run(const Axis& axis, int32_t o,
-                                               Run& run) {
-  run.taps = taps_at(axis, o);
+template <typename Tapping>
+__attribute__((noinline)) void find_run(const Tapping& tapping,
+                                        const Axis& axis, int32_t o, Run& run) {
+  run.taps = tapping.at(axis, o);
   run.in_step = 0;
   for (run.count = 1; o + run.count < axis.out; ++run.count) {
-    const Taps next = taps_at(axis, o + run.count);
+    const Taps next = tapping.at(axis, o + run.count);
     if (run.count == 1) run.in_step = next.in - run.taps.in;
     if (next.count != run.taps.count || next.kernel != run.taps.kernel ||
         next.kernel_step != run.taps.kernel_step ||
@@ -72,17 +73,18 @@ __attribute__((noinline)) inline void add_images(const Area& area,
 }
 
 /// An area whose lanes are pixels and whose rows are channels.
-inline void convolve_pixels(const Filters& filters, const Area& area,
-                            const float* bias, VectorDot& dot) {
+inline void convolve_pixels(const Filters& filters, const Volumes& volumes,
+                            const Area& area, const float* bias,
+                            VectorDot& dot) {
   const float zero = 0;
-  const int32_t x_row = area.rows.in_step * filters.x.stride[2];
-  const int32_t x_column = area.columns.in_step * filters.x.stride[3];
-  const int32_t x_image = area.images.in_step * filters.x.depth_stride;
-  const int32_t w_image = area.images.kernel_step * filters.w.depth_stride;
+  const int32_t x_row = area.rows.in_step * filters.x_row;
+  const int32_t x_column = area.columns.in_step * filters.x_column;
+  const int32_t x_image = area.images.in_step * volumes.x;
+  const int32_t w_image = area.images.kernel_step * volumes.w;
   dot.x_next = filters.x_next;
   dot.w_next = filters.w_next;
   dot.start_next = bias == nullptr ? 0 : 1;
-  dot.y_next = filters.y.stride[1];
+  dot.y_next = filters.y_channel;
   int32_t row = 0;
   int32_t column = 0;
   for (int32_t left = area.rows.count * area.columns.count; left > 0;
@@ -90,8 +92,7 @@ inline void convolve_pixels(const Filters& filters, const Area& area,
     dot.lanes = left < kVectorLanes ? left : kVectorLanes;
     for (int32_t lane = 0; lane < kVectorLanes; ++lane) {
       dot.x_lane[lane] = row * x_row + column * x_column;
-      dot.y_lane[lane] =
-          row * filters.y.stride[2] + column * filters.y.stride[3];
+      dot.y_lane[lane] = row * filters.y_row + column * filters.y_column;
       dot.start_lane[lane] = 0;
       // Lanes that are not stored are like the last one.
       if (lane + 1 >= left) continue;
@@ -106,45 +107,45 @@ inline void convolve_pixels(const Filters& filters, const Area& area,
     for (int32_t g = 0; g < filters.groups; ++g) {
       dot.x = x;
       dot.w = area.w + g * filters.w_group;
-      dot_rows(dot, filters.out_channels);
+      dot_rows(dot, filters.outputs);
       if (kVolumes && area.images.count > 1) {
-        add_images(area, dot, filters.out_channels, x_image, w_image);
+        add_images(area, dot, filters.outputs, x_image, w_image);
       }
-      x += filters.in_channels * filters.x.stride[1];
+      x += filters.x_group;
     }
   }
 }
 
 /// convolve_plain() of convolve.h.
-inline void convolve_vectors(Filters& filters, const float* input,
-                             const float* weight, const float* bias,
-                             float* out) {
+template <typename Tapping>
+void convolve_vectors(const Filters& filters, const Volumes& volumes,
+                      const Tapping& tapping, const float* input,
+                      const float* weight, const float* bias, float* out) {
   const FlushFlags flags;
-  const Planes& y = filters.y;
-  const Axis* const axes = filters.conv.axes;
+  DotLoops loops = loops_of(filters);
   Area area;
-  for (int32_t n = 0; n < y.size[0]; ++n) {
-    for (int32_t d = 0; d < axes[0].out; ++d) {
-      area.images = images_at(axes[0], d);
-      const float* const x = input + area.images.in * filters.x.depth_stride;
-      const float* const w =
-          weight + area.images.kernel * filters.w.depth_stride;
-      float* const to = out + n * y.stride[0] + d * y.depth_stride;
-      for (int32_t h = 0; h < y.size[2]; h += area.rows.count) {
-        find_run(axes[1], h, area.rows);
-        filters.set_rows(area.rows.taps);
-        for (int32_t v = 0; v < y.size[3]; v += area.columns.count) {
-          find_run(axes[2], v, area.columns);
-          filters.set_columns(area.columns.taps);
-          area.x =
-              x + filters.first_input(n, area.rows.taps, area.columns.taps);
-          area.w = w + filters.first_weight(area.rows.taps, area.columns.taps);
-          area.y = to + h * y.stride[2] + v * y.stride[3];
+  for (int32_t n = 0; n < filters.batch; ++n) {
+    for (int32_t d = 0; d < volumes.images(); ++d) {
+      area.images = volumes.images_at(tapping, d);
+      const float* const x = input + area.images.in * volumes.x;
+      const float* const w = weight + area.images.kernel * volumes.w;
+      float* const to = out + n * filters.y_image + d * volumes.y;
+      for (int32_t h = 0; h < filters.rows.out; h += area.rows.count) {
+        find_run(tapping, filters.rows, h, area.rows);
+        const Taps& rows = area.rows.taps;
+        set_rows(filters, rows, loops);
+        for (int32_t v = 0; v < filters.columns.out; v += area.columns.count) {
+          find_run(tapping, filters.columns, v, area.columns);
+          const Taps& columns = area.columns.taps;
+          set_columns(filters, columns, loops);
+          area.x = x + first_input(filters, n, rows, columns);
+          area.w = w + first_weight(filters, rows, columns);
+          area.y = to + h * filters.y_row + v * filters.y_column;
           VectorDot dot;
-          dot.loops = filters.loops;
+          dot.loops = loops;
           dot.loops.make_relative();
           if (area.images.count == 0) dot.loops.count[0] = 0;
-          convolve_pixels(filters, area, bias, dot);
+          convolve_pixels(filters, volumes, area, bias, dot);
         }
       }
     }

@@ -20,6 +20,13 @@ namespace {
 // clang-format on
 ORCH_LANES(add_lanes, ORCH_ADD);
 ORCH_LANES(add_scaled_lanes, ORCH_ADD_SCALED);
+#define ORCH_ADD_PAIR(x, y) "vadd.f32 " x ", " x ", " y "\n"
+ORCH_LANES(add_pair_lanes, ORCH_ADD_PAIR);
+
+auto sum_of_floats() {
+  return in_lanes(
+      Type<float>{}, [](float a, float b) { return a + b; }, add_pair_lanes);
+}
 
 constexpr DtypeSet kDtypes = selected::aten_add_out;
 
@@ -113,6 +120,25 @@ Error add_Scalar_out(const Args& args) {
       args,
       [](auto item, auto number, auto alpha) { return item + alpha * number; },
       add_lanes);
+}
+
+// Prepared: floats with an alpha of 1, of rows that lie side by side or not, or
+// and a number.
+void add(const PreparedCall& call) {
+  map_prepared_pairs<false>(call, sum_of_floats());
+}
+
+void add_rows(const PreparedCall& call) {
+  map_prepared_pairs<true>(call, sum_of_floats());
+}
+
+void add_number(const PreparedCall& prepared) {
+  const auto& call = static_cast<const NumberCall&>(prepared);
+  const float number = call.number;
+  map_prepared(
+      call, in_lanes(
+                Type<float>{}, [number](float item) { return item + number; },
+                add_lanes, number));
 }
 
 }  // namespace orch::portable

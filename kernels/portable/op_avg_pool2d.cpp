@@ -1,6 +1,7 @@
 #include "orch_selected/op_avg_pool2d.h"
 
 #include "orch/kernel.h"
+#include "prepared.h"
 #include "util/dtype.h"
 #include "util/isa.h"
 #include "util/pool.h"
@@ -10,50 +11,72 @@
 namespace orch::portable {
 namespace {
 
-template <typename T>
-ORCH_HOT void avg_pool(const Pool<2>& pool, bool count_include_pad,
-                       int64_t divisor, const Tensor& self, Tensor& out) {
+/// Averages of windows; count_of(rows, columns) is what a sum is divided by.
+template <typename T, typename CountOf>
+ORCH_HOT void average(const AverageWindows& pool, const CountOf& count_of,
+                      const T* input, T* out) {
   using C = Compute<T>;
-  const Planes x(self, 0);
-  const Planes y(out, 0);
   const FlushFlags flags;
-  for (int32_t n = 0; n < y.size[0]; ++n) {
-    for (int32_t h = 0; h < y.size[2]; ++h) {
-      const AverageWindow rows(pool.axes[0], h);
-      for (int32_t w = 0; w < y.size[3]; ++w) {
-        const AverageWindow columns(pool.axes[1], w);
+  for (int32_t n = 0; n < pool.batch; ++n) {
+    for (int32_t h = 0; h < pool.rows.out; ++h) {
+      const AverageWindow rows(pool.rows, h);
+      for (int32_t w = 0; w < pool.columns.out; ++w) {
+        const AverageWindow columns(pool.columns, w);
         // A window without any input gives 0, not 0 / 0.
         const bool empty = rows.size() == 0 || columns.size() == 0;
-        int64_t count = int64_t{rows.size()} * columns.size();
-        if (count_include_pad) {
-          count = int64_t{rows.padded_size} * columns.padded_size;
-        }
-        if (divisor != 0) count = divisor;
-        const C denominator = from_int<C>(empty ? 1 : count);
+        const C denominator = empty ? C(1) : count_of(rows, columns);
         const WindowItems window = {{1, rows.size(), columns.size()},
-                                    {0, x.stride[2], x.stride[3]},
+                                    {0, pool.x_row, pool.x_column},
                                     {}};
-        const T* const plane = self.data<T>() + n * x.stride[0];
-        const T* const first =
-            plane + rows.first * x.stride[2] + columns.first * x.stride[3];
-        T* const target = out.mutable_data<T>() + n * y.stride[0] +
-                          h * y.stride[2] + w * y.stride[3];
+        const T* const first = input + n * pool.x_image +
+                               rows.first * pool.x_row +
+                               columns.first * pool.x_column;
+        T* const target =
+            out + n * pool.y_image + h * pool.y_row + w * pool.y_column;
         each_channel<T>(
-            0, y.size[1],
+            0, pool.channels,
             [&](int32_t c) {
-              const T* const items = plane + c * x.stride[1];
-              const C sum = empty ? C(0) : sum_of<C>(items, x, rows, columns);
-              target[c * y.stride[1]] =
+              const T* row = first + c * pool.x_channel;
+              C sum = 0;
+              for (int32_t i = empty ? 0 : window.count[1]; i > 0; --i) {
+                const T* item = row;
+                for (int32_t j = window.count[2]; j > 0; --j) {
+                  sum += static_cast<C>(*item);
+                  item += pool.x_column;
+                }
+                row += pool.x_row;
+              }
+              target[c * pool.y_channel] =
                   static_cast<T>(divide(sum, denominator));
             },
             [&](int32_t c) {
               return average_channels(
-                  {c, y.size[1], x.stride[1], y.stride[1], 0}, first, window,
-                  denominator, target);
+                  {c, pool.channels, pool.x_channel, pool.y_channel, 0}, first,
+                  window, denominator, target);
             });
       }
     }
   }
+}
+
+AverageWindows windows_of(const Pool<2>& pool, const Tensor& self,
+                          const Tensor& out) {
+  const Planes x(self, 0);
+  const Planes y(out, 0);
+  return {y.size[0],
+          y.size[1],
+          pool.axes[0],
+          pool.axes[1],
+          x.stride[0],
+          x.stride[1],
+          x.stride[2],
+          x.stride[3],
+          y.stride[0],
+          y.stride[1],
+          y.stride[2],
+          y.stride[3],
+          0,
+          0};
 }
 
 }  // namespace
@@ -70,10 +93,71 @@ Error avg_pool2d_out(const Args& args) {
   ORCH_TRY(prepare_avg_pool(args, pool, divisor));
   constexpr DtypeSet kDtypes = selected::aten_avg_pool2d_out;
   return switch_dtype<kDtypes.bits>(self.dtype, [&](auto type) {
-    avg_pool<typename decltype(type)::type>(pool, args.boolean(5), divisor,
-                                            self, out);
+    using T = typename decltype(type)::type;
+    using C = Compute<T>;
+    const bool with_padding = args.boolean(5);
+    average(
+        windows_of(pool, self, out),
+        [=](const AverageWindow& rows, const AverageWindow& columns) {
+          int64_t count = int64_t{rows.size()} * columns.size();
+          if (with_padding) {
+            count = int64_t{rows.padded_size} * columns.padded_size;
+          }
+          if (divisor != 0) count = divisor;
+          return from_int<C>(count);
+        },
+        self.data<T>(), out.mutable_data<T>());
     return Error::Ok;
   });
+}
+
+// Prepared: floats, of windows with at most 2^31 - 1 items.
+void avg_pool2d(const PreparedCall& prepared) {
+  const auto& call = static_cast<const AverageWindowsCall&>(prepared);
+  const AverageWindows& pool = *call.shape;
+  average(
+      pool,
+      [&](const AverageWindow& rows, const AverageWindow& columns) {
+        int32_t count = rows.size() * columns.size();
+        if (pool.with_padding != 0) {
+          count = rows.padded_size * columns.padded_size;
+        }
+        return static_cast<float>(pool.divisor != 0 ? pool.divisor : count);
+      },
+      static_cast<const float*>(call.input), static_cast<float*>(call.out));
+}
+
+// Prepared: floats, of whole images; channels of the output are neighbours.
+ORCH_HOT void avg_images(const PreparedCall& prepared) {
+  const auto& call = static_cast<const AverageImagesCall&>(prepared);
+  const AverageImages& pool = *call.shape;
+  const float* input = static_cast<const float*>(call.input);
+  float* out = static_cast<float*>(call.out);
+  const FlushFlags flags;
+  for (int32_t n = pool.batch; n > 0; --n) {
+    each_channel<float>(
+        0, pool.channels,
+        [&](int32_t c) {
+          const float* item = input + c * pool.x_channel;
+          const int32_t step = pool.x_pixel;
+          float sum = 0;
+          int32_t left = pool.pixels;
+          do {
+            sum += *item;
+            item += step;
+            keep_apart(item);
+          } while (--left != 0);
+          out[c] = sum / pool.divisor;
+        },
+        [&](int32_t c) {
+          return average_channels(
+              {c, pool.channels, pool.x_channel, 1, 0}, input,
+              {{1, 1, pool.pixels}, {0, 0, pool.x_pixel}, {}}, pool.divisor,
+              out);
+        });
+    input += pool.x_image;
+    out += pool.channels;
+  }
 }
 
 }  // namespace orch::portable

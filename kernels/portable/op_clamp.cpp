@@ -168,6 +168,12 @@ Error clamp_out(const Args& args) {
       });
 }
 
+// Prepared: floats; limits that are missing are infinite.
+void clamp(const PreparedCall& prepared) {
+  const auto& call = static_cast<const LimitsCall&>(prepared);
+  map_prepared(call, kept_within(Type<float>{}, call.low, call.high));
+}
+
 // aten::clamp.Tensor_out(Tensor self, Tensor? min=None, Tensor? max=None, *,
 //   Tensor(a!) out) -> Tensor(a!)
 Error clamp_Tensor_out(const Args& args) {

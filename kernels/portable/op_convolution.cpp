@@ -13,20 +13,50 @@ namespace {
 template <typename T>
 void convolve(const Convolution& conv, const Tensor& input,
               const Tensor& weight, const Tensor* bias, Tensor& out) {
-  Filters filters(conv, input, weight, out);
+  const TensorFilters filters(conv, input, weight, out);
+  const AnyTaps taps = {conv.transposed};
   const T* start = bias == nullptr ? nullptr : bias->data<T>();
 #if ORCH_FLOAT_VECTORS
   if constexpr (kIsSame<T, float>) {
-    convolve_vectors(filters, input.data<T>(), weight.data<T>(), start,
-                     out.mutable_data<T>());
+    convolve_vectors(filters, filters.volumes, taps, input.data<T>(),
+                     weight.data<T>(), start, out.mutable_data<T>());
     return;
   } else
 #endif
   {
-    convolve_plain(filters, input.data<T>(), weight.data<T>(), start,
-                   out.mutable_data<T>());
+    convolve_plain(filters, filters.volumes, taps, AnyDots{}, input.data<T>(),
+                   weight.data<T>(), start, out.mutable_data<T>());
   }
 }
+
+/// A prepared call, of images.
+template <typename Tapping, typename Dots>
+__attribute__((noinline)) void convolve(const PreparedCall& prepared,
+                                        Tapping tapping,
+                                        [[maybe_unused]] Dots dots) {
+  const auto& call = static_cast<const ConvolutionCall&>(prepared);
+  const float* const input = static_cast<const float*>(call.input);
+  const float* const weight = static_cast<const float*>(call.weight);
+  const float* const bias = static_cast<const float*>(call.bias);
+  float* const out = static_cast<float*>(call.out);
+#if ORCH_FLOAT_VECTORS
+  convolve_vectors(*call.shape, {}, tapping, input, weight, bias, out);
+#else
+  convolve_plain(*call.shape, {}, tapping, dots, input, weight, bias, out);
+#endif
+}
+
+#if !ORCH_FLOAT_VECTORS
+void convolve_known(const PreparedCall& call, KnownDots dots) {
+  convolve(call, KnownTaps<false>{}, dots);
+}
+
+template <DotFactors kFactors, bool kRest>
+void convolve_four(const PreparedCall& call) {
+  constexpr KnownDots::Fn kOne = kRest ? dot1<float> : nullptr;
+  convolve_known(call, {KnownDots::four_of<kFactors>(), kOne});
+}
+#endif
 
 }  // namespace
 
@@ -56,5 +86,55 @@ Error convolution_out(const Args& args) {
     return Error::Ok;
   });
 }
+
+// Prepared: any convolution of images, and any transposed one.
+void convolution(const PreparedCall& call) {
+  convolve(call, KnownTaps<false>{}, AnyDots{});
+}
+
+void convolution_transposed(const PreparedCall& call) {
+  convolve(call, KnownTaps<true>{}, AnyDots{});
+}
+
+#if !ORCH_FLOAT_VECTORS
+// Those whose groups have a multiple of four output channels, or with `_rest`
+// other numbers, by what the weights of the innermost loop are; depthwise ones
+// with so many channels; all with fewer than four.
+void convolution_threes(const PreparedCall& call) {
+  convolve_four<DotFactors::kThrees, false>(call);
+}
+
+void convolution_threes_rest(const PreparedCall& call) {
+  convolve_four<DotFactors::kThrees, true>(call);
+}
+
+void convolution_fours(const PreparedCall& call) {
+  convolve_four<DotFactors::kFours, false>(call);
+}
+
+void convolution_fours_rest(const PreparedCall& call) {
+  convolve_four<DotFactors::kFours, true>(call);
+}
+
+void convolution_apart(const PreparedCall& call) {
+  convolve_four<DotFactors::kApart, false>(call);
+}
+
+void convolution_apart_rest(const PreparedCall& call) {
+  convolve_four<DotFactors::kApart, true>(call);
+}
+
+void convolution_depthwise(const PreparedCall& call) {
+  convolve_known(call, {dot4<float, false>, nullptr});
+}
+
+void convolution_depthwise_rest(const PreparedCall& call) {
+  convolve_known(call, {dot4<float, false>, dot1<float>});
+}
+
+void convolution_one(const PreparedCall& call) {
+  convolve_known(call, {nullptr, dot1<float>});
+}
+#endif
 
 }  // namespace orch::portable

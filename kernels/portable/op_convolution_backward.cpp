@@ -20,11 +20,12 @@ void input_gradient(Convolution conv, const Tensor& grad_output,
     const int32_t in = axis.in;
     axis.in = axis.out;
     axis.out = in;
-    axis.transposed = conv.transposed;
   }
-  Filters filters(conv, grad_output, weight, grad_input);
-  convolve_plain<T>(filters, grad_output.data<T>(), weight.data<T>(), nullptr,
-                    grad_input.mutable_data<T>());
+  const TensorFilters filters(conv, grad_output, weight, grad_input);
+  const T* const none = nullptr;
+  convolve_plain(filters, filters.volumes, AnyTaps{conv.transposed}, AnyDots{},
+                 grad_output.data<T>(), weight.data<T>(), none,
+                 grad_input.mutable_data<T>());
 }
 
 /// Positions i of the smaller tensor, the output or the input of a transposed
@@ -35,9 +36,9 @@ struct Meetings {
   int32_t count;
   int32_t at;  // in the larger tensor, of the first
 
-  Meetings(const Axis& axis, int32_t k) {
-    const int32_t small = axis.transposed ? axis.in : axis.out;
-    const int32_t large = axis.transposed ? axis.out : axis.in;
+  Meetings(const Axis& axis, bool transposed, int32_t k) {
+    const int32_t small = transposed ? axis.in : axis.out;
+    const int32_t large = transposed ? axis.out : axis.in;
     const int32_t offset = k * axis.dilation - axis.padding;
     first = offset < 0 ? (axis.stride - 1 - offset) / axis.stride : 0;
     int32_t end = offset < large ? (large - 1 - offset) / axis.stride + 1 : 0;
@@ -68,12 +69,12 @@ void weight_gradient(const Convolution& conv, const Tensor& grad_output,
   }
   const int32_t large_image = conv.axes[0].stride * large.depth_stride;
   for (int32_t d = 0; d < conv.axes[0].kernel; ++d) {
-    const Meetings images(conv.axes[0], d);
+    const Meetings images(conv.axes[0], conv.transposed, d);
     for (int32_t h = 0; h < conv.axes[1].kernel; ++h) {
-      const Meetings rows(conv.axes[1], h);
+      const Meetings rows(conv.axes[1], conv.transposed, h);
       loops.count[1] = rows.count;
       for (int32_t v = 0; v < conv.axes[2].kernel; ++v) {
-        const Meetings columns(conv.axes[2], v);
+        const Meetings columns(conv.axes[2], conv.transposed, v);
         loops.count[2] = columns.count;
         const DotLoops relative = loops.relative();
         const int32_t x_first = images.first * small.depth_stride +
@@ -95,7 +96,7 @@ void weight_gradient(const Convolution& conv, const Tensor& grad_output,
             Dot<T> image = dot;
             for (int32_t n = 0; n < images.count; ++n) {
               Compute<T> next[kDotBlock];
-              dots(image, relative, block, next);
+              AnyDots::of(image, relative, block, next);
               for (int32_t i = 0; i < block; ++i) sums[i] += next[i];
               image.x += small.depth_stride;
               image.w += large_image;

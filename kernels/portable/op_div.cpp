@@ -87,6 +87,16 @@ Error div_out(const Args& args) {
   return divide<kDtypes.bits>(self, other, out);
 }
 
+// Prepared: floats, or floats by a number.
+void divide(const PreparedCall& call) {
+  map_prepared_pairs<false>(call, [](float a, float b) { return a / b; });
+}
+
+void divide_number(const PreparedCall& prepared) {
+  const auto& call = static_cast<const NumberCall&>(prepared);
+  map_prepared(call, [b = call.number](float a) { return a / b; });
+}
+
 // aten::div.out_mode(Tensor self, Tensor other, *, str? rounding_mode,
 //   Tensor(a!) out) -> Tensor(a!)
 Error div_out_mode(const Args& args) {

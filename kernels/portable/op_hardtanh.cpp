@@ -22,15 +22,14 @@ Error hardtanh_out(const Args& args) {
   }
   return unary_same<kDtypes.bits>(self, args.tensor(3), [&](auto type) {
     using T = typename decltype(type)::type;
-    const T low = scalar_to<T>(min);
-    const T high = scalar_to<T>(max);
-    const auto fn = [=](T value) {
-      return at_most(at_least(value, low), high);
-    };
-    const auto p0 = static_cast<float>(low);
-    const auto p1 = static_cast<float>(high);
-    return in_lanes(type, fn, lanes_within(p0, p1), p0, p1);
+    return kept_within(type, scalar_to<T>(min), scalar_to<T>(max));
   });
+}
+
+// Prepared: floats.
+void hardtanh(const PreparedCall& prepared) {
+  const auto& call = static_cast<const LimitsCall&>(prepared);
+  map_prepared(call, kept_within(Type<float>{}, call.low, call.high));
 }
 
 }  // namespace orch::portable

@@ -15,6 +15,15 @@ namespace {
   "veort " x ", " x ", " x "\n"
 // clang-format on
 ORCH_LANES(relu_lanes, ORCH_RELU);
+
+/// Not greater than 0 would lose NaN.
+template <typename T>
+auto relu_of(Type<T> type) {
+  return in_lanes(
+      type, [](T value) { return is_negative(value) ? T(0) : value; },
+      relu_lanes);
+}
+
 }  // namespace
 
 // aten::relu.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)
@@ -26,15 +35,14 @@ Error relu_out(const Args& args) {
   ORCH_TRY(set_sizes(out, self.sizes()));
   constexpr DtypeSet kDtypes = selected::aten_relu_out;
   return switch_dtype<kDtypes.bits>(self.dtype, [&](auto type) {
-    using T = typename decltype(type)::type;
-    // Not greater than 0 would lose NaN.
-    map_unary<T>(
-        self, out,
-        in_lanes(
-            type, [](T value) { return is_negative(value) ? T(0) : value; },
-            relu_lanes));
+    map_unary<typename decltype(type)::type>(self, out, relu_of(type));
     return Error::Ok;
   });
+}
+
+// Prepared: floats.
+void relu(const PreparedCall& call) {
+  map_prepared(static_cast<const ItemsCall&>(call), relu_of(Type<float>{}));
 }
 
 }  // namespace orch::portable

@@ -16,6 +16,13 @@ namespace {
 // clang-format on
 ORCH_LANES(sub_lanes, ORCH_SUB);
 ORCH_LANES(sub_scaled_lanes, ORCH_SUB_SCALED);
+#define ORCH_SUB_PAIR(x, y) "vsub.f32 " x ", " x ", " y "\n"
+ORCH_LANES(sub_pair_lanes, ORCH_SUB_PAIR);
+
+auto difference_of_floats() {
+  return in_lanes(
+      Type<float>{}, [](float a, float b) { return a - b; }, sub_pair_lanes);
+}
 }  // namespace
 
 // aten::sub.out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out)
@@ -34,6 +41,15 @@ Error sub_Scalar_out(const Args& args) {
       args,
       [](auto item, auto number, auto alpha) { return item - alpha * number; },
       sub_lanes);
+}
+
+// Prepared: floats with an alpha of 1, of rows that lie side by side or not.
+void subtract(const PreparedCall& call) {
+  map_prepared_pairs<false>(call, difference_of_floats());
+}
+
+void subtract_rows(const PreparedCall& call) {
+  map_prepared_pairs<true>(call, difference_of_floats());
 }
 
 }  // namespace orch::portable

@@ -8,12 +8,12 @@
 namespace orch::portable {
 
 /// Finds the size of the output along one axis. Errors: InvalidArgument.
-inline Error set_output(Axis& axis, int32_t output_padding) {
+inline Error set_output(Axis& axis, bool transposed, int32_t output_padding) {
   // Below 2^62: every factor is at most 2^31.
   const int64_t window = int64_t{axis.dilation} * (axis.kernel - 1) + 1;
   const int64_t padded = axis.in + 2 * int64_t{axis.padding};
   ORCH_CHECK(window <= kMaxExtent, Error::InvalidArgument);
-  if (axis.transposed) {
+  if (transposed) {
     const int64_t out = int64_t{axis.in - 1} * axis.stride -
                         2 * int64_t{axis.padding} + window + output_padding;
     ORCH_CHECK(out > 0 && out <= kMaxExtent, Error::InvalidArgument);
@@ -65,7 +65,7 @@ inline Error read_convolution(const Args& args, int first, Convolution& conv,
   sizes[0] = input.size(0);
   sizes[1] = static_cast<int32_t>(out_channels);
   for (int i = 0; i < 3 - spatial; ++i) {
-    conv.axes[i] = {1, 1, 1, 1, 0, 1, false};
+    conv.axes[i] = {1, 1, 1, 1, 0, 1};
   }
   for (int i = 0; i < spatial; ++i) {
     const int d = 2 + i;
@@ -75,9 +75,9 @@ inline Error read_convolution(const Args& args, int first, Convolution& conv,
                    output_padding[i] < dilation[i],
                Error::InvalidArgument);
     Axis& axis = conv.axes[3 - spatial + i];
-    axis = {input.size(d), 0,           weight.size(d), stride[i],
-            padding[i],    dilation[i], conv.transposed};
-    ORCH_TRY(set_output(axis, output_padding[i]));
+    axis = {input.size(d), 0,          weight.size(d),
+            stride[i],     padding[i], dilation[i]};
+    ORCH_TRY(set_output(axis, conv.transposed, output_padding[i]));
     sizes[d] = axis.out;
   }
   return Error::Ok;

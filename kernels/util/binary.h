@@ -5,10 +5,44 @@
 #include "util/broadcast.h"
 #include "util/dtype.h"
 #include "util/lanes.h"
+#include "util/prepared.h"
 #include "util/promote.h"
 #include "util/scalar.h"
 
 namespace orch {
+
+/// out = fn(a, b) for floats of a prepared call. kSideBySide: whether those of
+/// a row are, in all tensors.
+template <bool kSideBySide, typename Fn>
+ORCH_ALWAYS_INLINE void map_prepared_pairs(const PreparedCall& prepared,
+                                           const Fn& fn) {
+  const auto& call = static_cast<const PairsCall&>(prepared);
+  const PairRows& rows = call.rows;
+  const float* a = static_cast<const float*>(call.a);
+  const float* b = static_cast<const float*>(call.b);
+  float* to = static_cast<float*>(call.out);
+  for (int32_t row = rows.rows; row > 0; --row) {
+    if constexpr (kSideBySide && kInLanes<Fn>) {
+      fn.row(a, to, rows.count, b);
+      to += rows.count;
+    } else {
+      const int32_t a_step = kSideBySide ? 1 : rows.a_step;
+      const int32_t b_step = kSideBySide ? 1 : rows.b_step;
+      const float* x = a;
+      const float* y = b;
+      int32_t left = rows.count;
+      do {
+        *to++ = fn(*x, *y);
+        x += a_step;
+        y += b_step;
+        keep_apart(x);
+        keep_apart(y);
+      } while (--left != 0);
+    }
+    a += rows.a_row;
+    b += rows.b_row;
+  }
+}
 
 /// The dtype that an operator on two tensors computes in and whose category its
 /// output must hold: that of all, or what `a` and `b` promote to.

@@ -38,6 +38,16 @@ inline LaneFn lanes_within(float low, float high) {
   return low == low && high == high ? clamp_lanes : nullptr;
 }
 
+/// A function that keeps items within limits; the upper one wins.
+template <typename T>
+auto kept_within(Type<T> type, T low, T high) {
+  const auto p0 = static_cast<float>(low);
+  const auto p1 = static_cast<float>(high);
+  return in_lanes(
+      type, [=](T value) { return at_most(at_least(value, low), high); },
+      lanes_within(p0, p1), p0, p1);
+}
+
 /// Whether items of `dtype` can be `value`; floats can, rounded.
 inline bool holds(ScalarType dtype, int64_t value) {
   if ((kFloating | kComplex).has(dtype)) return true;

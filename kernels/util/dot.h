@@ -163,14 +163,144 @@ __attribute__((noinline)) void dot4(const Dot<T>& dot, const DotLoops* loops,
   sums[3] = sum3;
 }
 
+/// What is known of the factors of a block that shares x.
+enum class DotFactors : uint8_t {
+  kAny,
+  // Only products whose factors w are neighbours in the innermost loop, mostly
+  // three of them or multiples of four; only others.
+  kThrees,
+  kFours,
+  kApart,
+};
+
 #if ORCH_FLOAT_REGISTERS
 
-/// The same for floats in an FPU's registers: compilers address each factor
-/// anew, and load neighbours one by one.
-template <>
-__attribute__((noinline)) inline void dot4<float, true>(const Dot<float>& dot,
-                                                        const DotLoops* loops,
-                                                        float* sums) {
+// Floats in an FPU's registers: compilers address each factor anew, and load
+// neighbours one by one.
+// clang-format off
+#define ORCH_DOT_LOAD(item) \
+  "vldr " item ", [%[x]]\n" \
+  "add %[x], %[x], %[x_step]\n"
+#define ORCH_DOT_PRODUCT(sum, item, factor) \
+  "vmul.f32 " factor ", " item ", " factor "\n" \
+  "vadd.f32 " sum ", " sum ", " factor "\n"
+#define ORCH_DOT_THREE(w, sum) \
+  "vldmia %[" w "]!, {s8-s10}\n" \
+  ORCH_DOT_PRODUCT(sum, "s4", "s8") \
+  ORCH_DOT_PRODUCT(sum, "s5", "s9") \
+  ORCH_DOT_PRODUCT(sum, "s6", "s10")
+#define ORCH_DOT_FOUR(w, sum) \
+  "vldmia %[" w "]!, {s8-s11}\n" \
+  ORCH_DOT_PRODUCT(sum, "s4", "s8") \
+  ORCH_DOT_PRODUCT(sum, "s5", "s9") \
+  ORCH_DOT_PRODUCT(sum, "s6", "s10") \
+  ORCH_DOT_PRODUCT(sum, "s7", "s11")
+// One product of each sum.
+#define ORCH_DOT_ONES \
+  "vmul.f32 s8, s4, s8\n" \
+  "vmul.f32 s9, s4, s9\n" \
+  "vmul.f32 s10, s4, s10\n" \
+  "vmul.f32 s11, s4, s11\n" \
+  "vadd.f32 s0, s0, s8\n" \
+  "vadd.f32 s1, s1, s9\n" \
+  "vadd.f32 s2, s2, s10\n" \
+  "vadd.f32 s3, s3, s11\n" \
+  "subs %[k], %[k], #1\n"
+// Loops over products whose factors w are neighbours.
+#define ORCH_DOT_NEAR(count, loads, block) \
+  "subs %[k], %[k], #" count "\n" \
+  "blt 4f\n" \
+  "3:\n" \
+  loads \
+  block("w0", "s0") \
+  block("w1", "s1") \
+  block("w2", "s2") \
+  block("w3", "s3") \
+  "subs %[k], %[k], #" count "\n" \
+  "bge 3b\n" \
+  "4:\n" \
+  "adds %[k], %[k], #" count "\n" \
+  "beq 6f\n" \
+  "8:\n" \
+  ORCH_DOT_LOAD("s4") \
+  "vldmia %[w0]!, {s8}\n" \
+  "vldmia %[w1]!, {s9}\n" \
+  "vldmia %[w2]!, {s10}\n" \
+  "vldmia %[w3]!, {s11}\n" \
+  ORCH_DOT_ONES \
+  "bne 8b\n"
+#define ORCH_DOT_THREES \
+  ORCH_DOT_NEAR("3", ORCH_DOT_LOAD("s4") ORCH_DOT_LOAD("s5") \
+                     ORCH_DOT_LOAD("s6"), ORCH_DOT_THREE)
+#define ORCH_DOT_FOURS \
+  ORCH_DOT_NEAR("4", ORCH_DOT_LOAD("s4") ORCH_DOT_LOAD("s5") \
+                     ORCH_DOT_LOAD("s6") ORCH_DOT_LOAD("s7"), ORCH_DOT_FOUR)
+// A loop over others.
+#define ORCH_DOT_APART \
+  "5:\n" \
+  ORCH_DOT_LOAD("s4") \
+  "vldr s8, [%[w0]]\n" \
+  "add %[w0], %[w0], %[w_step]\n" \
+  "vldr s9, [%[w1]]\n" \
+  "add %[w1], %[w1], %[w_step]\n" \
+  "vldr s10, [%[w2]]\n" \
+  "add %[w2], %[w2], %[w_step]\n" \
+  "vldr s11, [%[w3]]\n" \
+  "add %[w3], %[w3], %[w_step]\n" \
+  ORCH_DOT_ONES \
+  "bne 5b\n"
+#define ORCH_DOT_ANY \
+  "cmp %[w_step], #4\n" \
+  "bne 5f\n" \
+  ORCH_DOT_THREES \
+  "b 6f\n" \
+  ORCH_DOT_APART
+#define ORCH_DOT_LOOPS(innermost) \
+  asm volatile( \
+      "ldr %[i], [%[loops]]\n" \
+      "cmp %[i], #0\n" \
+      "beq 7f\n" \
+      "ldr %[x_step], [%[loops], #20]\n" \
+      "lsl %[x_step], %[x_step], #2\n" \
+      "ldr %[w_step], [%[loops], #32]\n" \
+      "lsl %[w_step], %[w_step], #2\n" \
+      "1:\n" \
+      "ldr %[j], [%[loops], #4]\n" \
+      "2:\n" \
+      "ldr %[k], [%[loops], #8]\n" \
+      innermost \
+      "6:\n" \
+      "ldr %[k], [%[loops], #16]\n" \
+      "add %[x], %[x], %[k], lsl #2\n" \
+      "ldr %[k], [%[loops], #28]\n" \
+      "add %[w0], %[w0], %[k], lsl #2\n" \
+      "add %[w1], %[w1], %[k], lsl #2\n" \
+      "add %[w2], %[w2], %[k], lsl #2\n" \
+      "add %[w3], %[w3], %[k], lsl #2\n" \
+      "subs %[j], %[j], #1\n" \
+      "bne 2b\n" \
+      "ldr %[k], [%[loops], #12]\n" \
+      "add %[x], %[x], %[k], lsl #2\n" \
+      "ldr %[k], [%[loops], #24]\n" \
+      "add %[w0], %[w0], %[k], lsl #2\n" \
+      "add %[w1], %[w1], %[k], lsl #2\n" \
+      "add %[w2], %[w2], %[k], lsl #2\n" \
+      "add %[w3], %[w3], %[k], lsl #2\n" \
+      "subs %[i], %[i], #1\n" \
+      "bne 1b\n" \
+      "7:\n" \
+      : [x] "+r"(x), [w0] "+r"(w0), [w1] "+r"(w1), [w2] "+r"(w2), \
+        [w3] "+r"(w3), [i] "=&r"(i), [j] "=&r"(j), [k] "=&r"(k), \
+        [x_step] "=&r"(x_step), [w_step] "=&r"(w_step), "+t"(sum0), \
+        "+t"(sum1), "+t"(sum2), "+t"(sum3) \
+      : [loops] "r"(loops) \
+      : "s4", "s5", "s6", "s7", "s8", "s9", "s10", "s11", "cc", "memory")
+// clang-format on
+
+/// dot4<float, true> of such factors.
+template <DotFactors kFactors>
+__attribute__((noinline)) void dot4_floats(const Dot<float>& dot,
+                                           const DotLoops* loops, float* sums) {
   register float sum0 asm("s0") = 0;
   register float sum1 asm("s1") = 0;
   register float sum2 asm("s2") = 0;
@@ -187,140 +317,25 @@ __attribute__((noinline)) inline void dot4<float, true>(const Dot<float>& dot,
   const float* w2 = w1 + dot.w_next;
   const float* w3 = w2 + dot.w_next;
   int32_t i, j, k, x_step, w_step;
-  asm volatile(
-      "ldr %[i], [%[loops]]\n"
-      "cmp %[i], #0\n"
-      "beq 7f\n"
-      "ldr %[x_step], [%[loops], #20]\n"
-      "lsl %[x_step], %[x_step], #2\n"
-      "ldr %[w_step], [%[loops], #32]\n"
-      "lsl %[w_step], %[w_step], #2\n"
-      "1:\n"
-      "ldr %[j], [%[loops], #4]\n"
-      "2:\n"
-      "ldr %[k], [%[loops], #8]\n"
-      "cmp %[w_step], #4\n"
-      "bne 5f\n"
-      "subs %[k], %[k], #4\n"
-      "blt 4f\n"
-      "3:\n"  // four products of each sum, whose factors w are neighbours
-      "vldr s4, [%[x]]\n"
-      "add %[x], %[x], %[x_step]\n"
-      "vldr s5, [%[x]]\n"
-      "add %[x], %[x], %[x_step]\n"
-      "vldr s6, [%[x]]\n"
-      "add %[x], %[x], %[x_step]\n"
-      "vldr s7, [%[x]]\n"
-      "add %[x], %[x], %[x_step]\n"
-      "vldmia %[w0]!, {s8-s11}\n"
-      "vmul.f32 s8, s4, s8\n"
-      "vadd.f32 s0, s0, s8\n"
-      "vmul.f32 s9, s5, s9\n"
-      "vadd.f32 s0, s0, s9\n"
-      "vmul.f32 s10, s6, s10\n"
-      "vadd.f32 s0, s0, s10\n"
-      "vmul.f32 s11, s7, s11\n"
-      "vadd.f32 s0, s0, s11\n"
-      "vldmia %[w1]!, {s8-s11}\n"
-      "vmul.f32 s8, s4, s8\n"
-      "vadd.f32 s1, s1, s8\n"
-      "vmul.f32 s9, s5, s9\n"
-      "vadd.f32 s1, s1, s9\n"
-      "vmul.f32 s10, s6, s10\n"
-      "vadd.f32 s1, s1, s10\n"
-      "vmul.f32 s11, s7, s11\n"
-      "vadd.f32 s1, s1, s11\n"
-      "vldmia %[w2]!, {s8-s11}\n"
-      "vmul.f32 s8, s4, s8\n"
-      "vadd.f32 s2, s2, s8\n"
-      "vmul.f32 s9, s5, s9\n"
-      "vadd.f32 s2, s2, s9\n"
-      "vmul.f32 s10, s6, s10\n"
-      "vadd.f32 s2, s2, s10\n"
-      "vmul.f32 s11, s7, s11\n"
-      "vadd.f32 s2, s2, s11\n"
-      "vldmia %[w3]!, {s8-s11}\n"
-      "vmul.f32 s8, s4, s8\n"
-      "vadd.f32 s3, s3, s8\n"
-      "vmul.f32 s9, s5, s9\n"
-      "vadd.f32 s3, s3, s9\n"
-      "vmul.f32 s10, s6, s10\n"
-      "vadd.f32 s3, s3, s10\n"
-      "vmul.f32 s11, s7, s11\n"
-      "vadd.f32 s3, s3, s11\n"
-      "subs %[k], %[k], #4\n"
-      "bge 3b\n"
-      "4:\n"
-      "adds %[k], %[k], #4\n"
-      "beq 6f\n"
-      "8:\n"  // one of each
-      "vldr s4, [%[x]]\n"
-      "add %[x], %[x], %[x_step]\n"
-      "vldmia %[w0]!, {s8}\n"
-      "vldmia %[w1]!, {s9}\n"
-      "vldmia %[w2]!, {s10}\n"
-      "vldmia %[w3]!, {s11}\n"
-      "vmul.f32 s8, s4, s8\n"
-      "vmul.f32 s9, s4, s9\n"
-      "vmul.f32 s10, s4, s10\n"
-      "vmul.f32 s11, s4, s11\n"
-      "vadd.f32 s0, s0, s8\n"
-      "vadd.f32 s1, s1, s9\n"
-      "vadd.f32 s2, s2, s10\n"
-      "vadd.f32 s3, s3, s11\n"
-      "subs %[k], %[k], #1\n"
-      "bne 8b\n"
-      "b 6f\n"
-      "5:\n"  // one of each, whose factors are apart
-      "vldr s4, [%[x]]\n"
-      "add %[x], %[x], %[x_step]\n"
-      "vldr s8, [%[w0]]\n"
-      "add %[w0], %[w0], %[w_step]\n"
-      "vldr s9, [%[w1]]\n"
-      "add %[w1], %[w1], %[w_step]\n"
-      "vldr s10, [%[w2]]\n"
-      "add %[w2], %[w2], %[w_step]\n"
-      "vldr s11, [%[w3]]\n"
-      "add %[w3], %[w3], %[w_step]\n"
-      "vmul.f32 s8, s4, s8\n"
-      "vmul.f32 s9, s4, s9\n"
-      "vmul.f32 s10, s4, s10\n"
-      "vmul.f32 s11, s4, s11\n"
-      "vadd.f32 s0, s0, s8\n"
-      "vadd.f32 s1, s1, s9\n"
-      "vadd.f32 s2, s2, s10\n"
-      "vadd.f32 s3, s3, s11\n"
-      "subs %[k], %[k], #1\n"
-      "bne 5b\n"
-      "6:\n"
-      "ldr %[k], [%[loops], #16]\n"
-      "add %[x], %[x], %[k], lsl #2\n"
-      "ldr %[k], [%[loops], #28]\n"
-      "add %[w0], %[w0], %[k], lsl #2\n"
-      "add %[w1], %[w1], %[k], lsl #2\n"
-      "add %[w2], %[w2], %[k], lsl #2\n"
-      "add %[w3], %[w3], %[k], lsl #2\n"
-      "subs %[j], %[j], #1\n"
-      "bne 2b\n"
-      "ldr %[k], [%[loops], #12]\n"
-      "add %[x], %[x], %[k], lsl #2\n"
-      "ldr %[k], [%[loops], #24]\n"
-      "add %[w0], %[w0], %[k], lsl #2\n"
-      "add %[w1], %[w1], %[k], lsl #2\n"
-      "add %[w2], %[w2], %[k], lsl #2\n"
-      "add %[w3], %[w3], %[k], lsl #2\n"
-      "subs %[i], %[i], #1\n"
-      "bne 1b\n"
-      "7:\n"
-      : [x] "+r"(x), [w0] "+r"(w0), [w1] "+r"(w1), [w2] "+r"(w2), [w3] "+r"(w3),
-        [i] "=&r"(i), [j] "=&r"(j), [k] "=&r"(k), [x_step] "=&r"(x_step),
-        [w_step] "=&r"(w_step), "+t"(sum0), "+t"(sum1), "+t"(sum2), "+t"(sum3)
-      : [loops] "r"(loops)
-      : "s4", "s5", "s6", "s7", "s8", "s9", "s10", "s11", "cc", "memory");
+  if constexpr (kFactors == DotFactors::kThrees) {
+    ORCH_DOT_LOOPS(ORCH_DOT_THREES);
+  } else if constexpr (kFactors == DotFactors::kFours) {
+    ORCH_DOT_LOOPS(ORCH_DOT_FOURS);
+  } else if constexpr (kFactors == DotFactors::kApart) {
+    ORCH_DOT_LOOPS(ORCH_DOT_APART);
+  } else {
+    ORCH_DOT_LOOPS(ORCH_DOT_ANY);
+  }
   sums[0] = sum0;
   sums[1] = sum1;
   sums[2] = sum2;
   sums[3] = sum3;
+}
+
+template <>
+inline void dot4<float, true>(const Dot<float>& dot, const DotLoops* loops,
+                              float* sums) {
+  dot4_floats<DotFactors::kAny>(dot, loops, sums);
 }
 
 static_assert(offsetof(DotLoops, x_step) == 12 &&
@@ -328,5 +343,45 @@ static_assert(offsetof(DotLoops, x_step) == 12 &&
               "the assembly knows where things are");
 
 #endif
+
+/// Computes one sum or kDotBlock of them, for any call. The loops are relative.
+struct AnyDots {
+  template <typename T>
+  static void of(const Dot<T>& dot, const DotLoops& loops, int32_t block,
+                 Compute<T>* sums) {
+    if (block == 1) {
+      dot1(dot, &loops, sums);
+    } else if (dot.x_next == 0) {
+      dot4<T, true>(dot, &loops, sums);
+    } else {
+      dot4<T, false>(dot, &loops, sums);
+    }
+  }
+};
+
+/// The same with the functions that a call needs, so that a product has no
+/// others.
+struct KnownDots {
+  using Fn = void (*)(const Dot<float>& dot, const DotLoops* loops,
+                      float* sums);
+
+  Fn four;  // null where sums are always one by one
+  Fn one;   // null where there are always four
+
+  /// What computes four sums that share x.
+  template <DotFactors kFactors>
+  static constexpr Fn four_of() {
+#if ORCH_FLOAT_REGISTERS
+    return dot4_floats<kFactors>;
+#else
+    return dot4<float, true>;
+#endif
+  }
+
+  void of(const Dot<float>& dot, const DotLoops& loops, int32_t block,
+          float* sums) const {
+    (block == 1 ? one : four)(dot, &loops, sums);
+  }
+};
 
 }  // namespace orch

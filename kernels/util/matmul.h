@@ -12,10 +12,10 @@ namespace orch {
 /// out[i][j] = finish(sum over k of a[i][k] * b[k][j], i, j), summed in order
 /// of k, starting from 0. a: [rows, inner], b: [inner, columns], out: [rows,
 /// columns].
-template <typename T, typename Finish>
+template <typename T, typename Finish, typename Dots = AnyDots>
 void matmul_plain(const Matrix<const T>& a, const Matrix<const T>& b,
                   const Matrix<T>& out, int32_t rows, int32_t inner,
-                  int32_t columns, Finish finish) {
+                  int32_t columns, Finish finish, Dots dots = {}) {
   const DotLoops nested = {
       {1, 1, inner}, {0, 0, a.column_step}, {0, 0, b.row_step}};
   const DotLoops loops = nested.relative();
@@ -28,11 +28,7 @@ void matmul_plain(const Matrix<const T>& a, const Matrix<const T>& b,
       Compute<T> sums[kDotBlock];
       const Dot<T> dot = {a.items + i * a.row_step, b.items + j * b.column_step,
                           nullptr, 0, b.column_step};
-      if (block == kDotBlock) {
-        dot4<T, true>(dot, &loops, sums);
-      } else {
-        dot1(dot, &loops, sums);
-      }
+      dots.of(dot, loops, block, sums);
       for (int32_t c = 0; c < block; ++c) {
         to[(j + c) * out.column_step] =
             static_cast<T>(finish(sums[c], i, j + c));

@@ -5,23 +5,14 @@
 #include "orch/value.h"
 #include "util/check.h"
 #include "util/planes.h"
+#include "util/prepared.h"
 
 namespace orch {
-
-/// Windows along one dimension.
-struct PoolAxis {
-  int32_t in;
-  int32_t out;
-  int32_t kernel;
-  int32_t stride;
-  int32_t padding;
-  int32_t dilation;
-};
 
 /// Parameters of a pooling operator: [H, W] or [D, H, W].
 template <int kDims>
 struct Pool {
-  PoolAxis axes[kDims];
+  Axis axes[kDims];
 };
 
 /// Window `o` of an average: the positions from `first` below `last` that lie
@@ -31,7 +22,7 @@ struct AverageWindow {
   int32_t last;
   int32_t padded_size;
 
-  AverageWindow(const PoolAxis& axis, int32_t o) {
+  AverageWindow(const Axis& axis, int32_t o) {
     first = o * axis.stride - axis.padding;
     last = first + axis.kernel;
     if (last > axis.in + axis.padding) last = axis.in + axis.padding;
@@ -48,7 +39,7 @@ struct DilatedWindow {
   int32_t first;
   int32_t last;
 
-  DilatedWindow(const PoolAxis& axis, int32_t o) {
+  DilatedWindow(const Axis& axis, int32_t o) {
     first = o * axis.stride - axis.padding;
     last = first + axis.dilation * (axis.kernel - 1) + 1;
     if (last > axis.in) last = axis.in;
@@ -60,7 +51,7 @@ struct DilatedWindow {
 
 /// Number of windows: one that starts in the padding after the input does not
 /// count. Source: PyTorch, documentation of AvgPool2d. Errors: InvalidArgument.
-inline Error set_windows(PoolAxis& axis, bool ceil_mode) {
+inline Error set_windows(Axis& axis, bool ceil_mode) {
   const int64_t window = int64_t{axis.dilation} * (axis.kernel - 1) + 1;
   const int64_t padded = axis.in + 2 * int64_t{axis.padding};
   ORCH_CHECK(2 * int64_t{axis.padding} <= window &&

@@ -4,6 +4,7 @@
 #include "util/check.h"
 #include "util/dtype.h"
 #include "util/lanes.h"
+#include "util/prepared.h"
 #include "util/promote.h"
 #include "util/scalar.h"
 #include "util/strided_loop.h"
@@ -43,6 +44,22 @@ template <typename T, typename Fn>
 void map_unary(const Tensor& self, Tensor& out, Fn fn) {
   StridedLoop loop = loop_over(out, self);
   map_rows(loop, self.data<T>(), out.mutable_data<T>(), fn);
+}
+
+/// to[i] = fn(from[i]) for floats of a prepared call.
+template <typename Call, typename Fn>
+ORCH_ALWAYS_INLINE void map_prepared(const Call& call, const Fn& fn) {
+  const float* from = static_cast<const float*>(call.input);
+  float* to = static_cast<float*>(call.out);
+  if constexpr (kInLanes<Fn>) {
+    fn.row(from, to, call.count);
+  } else {
+    int32_t left = call.count;
+    do {
+      *to++ = fn(*from++);
+      keep_apart(from);
+    } while (--left != 0);
+  }
 }
 
 /// out = fn(self) for a function from T to R; the rest is that of map_in.

@@ -74,9 +74,12 @@ class Adapter:
             for method in adapted.linked or ()
         )
         adapted = replace(adapted, linked=linked, ledger=ledger_of(linked))
-        if not isa or self.fusing is None:
+        fuses = self.fusing is not None
+        is_given = any(p.rows for m in methods for p in m.io.ports)
+        if not isa or not (fuses or is_given):
             return adapted
-        return with_rows(adapted, isa, max_slowdown=self.fusing.max_slowdown)
+        slowdown = self.fusing.max_slowdown if self.fusing else None
+        return with_rows(adapted, isa, fuses=fuses, max_slowdown=slowdown)
 
     def loaded(
         self, model: str, original: Program, program: Program, linkage: Linkage

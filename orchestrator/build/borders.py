@@ -33,6 +33,7 @@ def border_problem(
     """
     port = error.port
     wish = "stay readable" if not port.reuse else f"be {port.dtype or 'int8'}"
+    wish = error.wish or wish
     return Diagnostic(
         code="bad-io",
         message=f'{port.name} of model "{model}", method {error.method}, cannot {wish}',
@@ -97,7 +98,8 @@ def with_borders(adapted: Adapted, linkage: Linkage | None) -> Adapted:
         return adapted
     methods = []
     for index, method in enumerate(adapted.program.methods):
-        borders = linkage.methods[index].borders
+        linked = adapted.linked or linkage.methods
+        borders = linked[index].borders
         if adapted.linked is not None and borders:
             method = _with_ports(method, adapted, index)  # noqa: PLW2901
         methods.append(replace(method, borders=borders))

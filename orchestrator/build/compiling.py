@@ -10,6 +10,7 @@ from orchestrator.catalog.scratch_arguments import scratch_arguments
 from orchestrator.method.compact import table_layout
 from orchestrator.profile import Load
 from orchestrator.shell import sources
+from orchestrator.targets.toolchain import TOOLCHAIN_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -145,7 +146,6 @@ def compile_product(
     from orchestrator.emit.compile import (  # noqa: PLC0415
         BUILTINS,
         SOURCES,
-        TOOLCHAIN_FILE,
         toolchain_text,
     )
 

@@ -22,6 +22,7 @@ from orchestrator.memory.plan import method_symbol
 from orchestrator.memory.product import instruction_bytes, instructions_offset
 from orchestrator.method.compact import table_layout
 from orchestrator.method.linked import LinkedCall, LinkedMethod
+from orchestrator.method.steps import is_given, step_table
 from orchestrator.program.program import DelegateCall, KernelCall
 from orchestrator.running.costs import CycleEstimate
 from orchestrator.running.counting import Code, CountPlan, Table
@@ -161,15 +162,24 @@ def _plan(
         if not isinstance(method, LinkedMethod):
             offset = instructions_offset(method, pointer_bytes=pointer_bytes)
             end = "state"
-        name = f"orch::(anonymous namespace)::{symbol}_{end}"
         count = len(method.instructions)
+        stride = instruction_bytes(pointer_bytes, layout=layout)
+        steps: tuple[int, ...] = ()
+        pieces = 1
+        if isinstance(method, LinkedMethod) and method.by_rows:
+            steps = tuple(map(len, step_table(method).steps))
+            end, count, stride = "steps", sum(steps), 1
+            pieces += sum(map(is_given, method.instructions))
+        name = f"orch::(anonymous namespace)::{symbol}_{end}"
         if name not in symbols and count:
             missing.append(name)
         tables.append(
             Table(
                 address=symbols[name].address + offset if name in symbols else 0,
-                stride=instruction_bytes(pointer_bytes, layout=layout),
+                stride=stride,
                 count=count,
+                steps=steps,
+                pieces=pieces,
             )
         )
     if missing:
@@ -181,9 +191,10 @@ def _plan(
                 hint="build the profile again",
             )
         )
-    executor = symbols["orch::execute"]
+    executor, steps_of = symbols["orch::execute"], symbols.get("orch::execute_steps")
     return CountPlan(
         executor=(executor.address, executor.size_bytes),
+        steps=(steps_of.address, steps_of.size_bytes) if steps_of else None,
         tables=tuple(tables),
         functions=tuple(symbols[n].address for n in _LOADERS if n in symbols),
         code=code,

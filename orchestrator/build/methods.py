@@ -266,10 +266,11 @@ def prelink_models(
 
 
 def _passes(prelink: PrelinkTable) -> list[str]:
-    """Names of the passes that the profile does not skip."""
-    from orchestrator.method.passes import PASSES  # noqa: PLC0415
+    """Names of the passes that the profile does not skip, and those that it wants."""
+    from orchestrator.method.passes import OPTIONAL, PASSES  # noqa: PLC0415
 
-    return [name for name in PASSES if name not in prelink.skip]
+    optional = {name for name in OPTIONAL if not getattr(prelink, name)}
+    return [name for name in PASSES if name not in {*prelink.skip, *optional}]
 
 
 def replan_models(
@@ -299,7 +300,12 @@ def replan_models(
 ) -> AdaptedModels:
     """Stage replan: lay memory out again, and find kernels for the remaining calls."""
     from orchestrator.build.adapter import Adapter  # noqa: PLC0415  # numpy
-    from orchestrator.build.borders import need_borders, with_borders  # noqa: PLC0415
+    from orchestrator.build.borders import (  # noqa: PLC0415
+        border_problem,
+        need_borders,
+        with_borders,
+    )
+    from orchestrator.method.passes import BorderError  # noqa: PLC0415
 
     adapter = Adapter(
         passes=_passes(prelink),
@@ -320,6 +326,9 @@ def replan_models(
                 linkage = linkages.get(name, Linkage(methods=()))
                 models[name] = adapter.loaded(name, original, program, linkage)
                 need_borders(name, models[name], io[name], [*loads], span)
+        except BorderError as error:
+            found = border_problem(name, error, [*loads], span)
+            raise ModelError(found) from error
         except EditError as error:
             raise ModelError(
                 Diagnostic(

@@ -19,6 +19,7 @@ from orchestrator.shell import stamp
 from orchestrator.shell.build_folder import check_names, exclusive, recorded_names
 from orchestrator.shell.compile_folder import NinjaFolder
 from orchestrator.shell.files import write_atomic
+from orchestrator.shell.launcher import compiler_launcher
 from orchestrator.shell.library_files import NATIVE_SUFFIXES
 from orchestrator.shell.reporter import StepsOnly
 from orchestrator.shell.variant_folder import variant_folder
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from orchestrator.errors import Diagnostic
     from orchestrator.measure.size import SizeReport
     from orchestrator.profile import Profile
+    from orchestrator.shell.launcher import Launcher
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,12 +84,20 @@ def build_product(project: Project, shell: Shell) -> BuildReport:
             jobs=project.options.jobs,
             reporter=shell.reporter,
             folder_lock=folder_lock,
+            launcher=_launcher(project.options),
         )
         given: dict[Value[Any], object] = {
             inputs.COMPILE_FOLDER: folder,
             inputs.EVERY_DTYPE_SIZE: lambda: _every_dtype_size(project, shell),
         }
         return _build(project, shell, open_build(project, shell, given=given))
+
+
+def _launcher(options: BuildOptions) -> Launcher | None:
+    """None where each object has to come from the compiler itself."""
+    if options.frozen or not options.trust_cache:
+        return None
+    return compiler_launcher()
 
 
 def _build(project: Project, shell: Shell, build: Build) -> BuildReport:

@@ -116,6 +116,7 @@ def parser() -> argparse.ArgumentParser:
     command("plan", "show what would be built and why; needs no compiler")
     command("check", "check profile, models, kernels and memory; needs no compiler")
 
+    _add_memory(command)
     _add_export(command)
 
     inspect = command("inspect", "show what is in a .pte program", profile=False)
@@ -306,6 +307,19 @@ def _add_export(command: Callable[..., CommandParser]) -> None:
     )
     export.add_argument(
         "--explain", action="store_true", help="show what each pass of lowering did"
+    )
+
+
+def _add_memory(command: Callable[..., CommandParser]) -> None:
+    """The memory command."""
+    memory = command("memory", "show arenas, and what less RAM costs")
+    memory.add_argument(
+        "--pareto",
+        action="store_true",
+        help="list plans by rows: bytes against instructions",
+    )
+    memory.add_argument(
+        "--svg", type=Path, metavar="F.svg", help="draw what --pareto lists"
     )
 
 

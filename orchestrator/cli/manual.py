@@ -81,6 +81,13 @@ MANUALS: Final = {
         ),
         _CHECKS,
     ),
+    "memory": Manual(
+        (
+            ("memory doorbell.toml", "arenas of all methods"),
+            ("memory doorbell.toml --pareto --svg ram.svg", "RAM against time, drawn"),
+        ),
+        _CHECKS,
+    ),
     "check": Manual(
         (
             ("check doorbell.toml", "kernels, dtypes, memory; needs no compiler"),

@@ -27,12 +27,14 @@ class IoPort:
         index: In the order of the method.
         dtype: What the caller has; None: what `ModelIo.quantized` says.
         reuse: Whether a run may write over the input.
+        rows: Rows of the input that the caller gives at a time; 0: all of them.
     """
 
     is_input: bool
     index: int
     dtype: IoDtype | None = None
     reuse: bool = True
+    rows: int = 0
 
     @property
     def name(self) -> str:
@@ -105,6 +107,7 @@ class Border:
             as integers already, without a scale.
         is_unsigned: The caller has uint8, larger by 128 than the numbers of the method.
         is_kept: A run leaves the input as it is.
+        rows: Rows of the input that the method takes at a time; 0: all of them.
     """
 
     is_input: bool
@@ -112,6 +115,7 @@ class Border:
     quantization: Quantization | None = None
     is_unsigned: bool = False
     is_kept: bool = False
+    rows: int = 0
 
     @property
     def caller_quantization(self) -> Quantization | None:

@@ -4,8 +4,8 @@ Functions of the product's own objects are known by their code and relocations, 
 frames by the compiler's `.su` files. Functions of the toolchain are read out of the
 linked firmware. Where a call goes to an address in a register, it is taken to go to
 every function whose address anything on the way there knows; the tables of kernels and
-delegates do not count, as the executor's calls go to what the method that runs has, and
-those of the loader to what makes delegates ready.
+delegates and the structs of prepared calls do not count, as the executor's calls go to
+what the method that runs has, and those of the loader to what makes delegates ready.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 EXECUTOR: Final = "_ZN4orch7executeE"
 """What the symbol of the function that calls kernels begins with."""
+_STEPS: Final = "_ZN4orch13execute_stepsE"
+"""The same of the one that calls kernels of methods by rows."""
 _STARTER: Final = "_ZN4orch12MethodLoader15start_delegatesE"
 """What the symbol of the function that makes delegates ready begins with."""
 _LANES: Final = "_ZN4orch9lane_rowsI"
@@ -162,7 +164,12 @@ class CallGraph:
             kernels: Names of the functions that the executor calls.
             starts: Names of those that the loader calls, for delegates.
         """
-        called = {EXECUTOR: sorted(kernels), _STARTER: sorted(starts), _LANES: ()}
+        called = {
+            EXECUTOR: sorted(kernels),
+            _STEPS: sorted(kernels),
+            _STARTER: sorted(starts),
+            _LANES: (),
+        }
         return _Walk(self._functions, root, called).result
 
 
@@ -211,6 +218,7 @@ class _Walk:
             self.reached.update(function.names)
             queue += [*self._ends(function), *function.takes]
             taken |= function.takes
+        taken -= {*self._called.get(EXECUTOR, ())}
         return sorted(name for name in taken if self._is_code(name))
 
     def _is_code(self, name: str) -> bool:

@@ -33,6 +33,8 @@ class TableLayout:
         volumes: Tensors may have more than four dimensions.
         prepared_calls: There are prepared calls.
         kernel_calls: There may be other instructions.
+        steps: Methods by rows have their calls as steps.
+        given_rows: Rows of inputs come from the caller.
 
     Source: runtime/include/orch/index.h and method.h.
     """
@@ -44,6 +46,8 @@ class TableLayout:
     volumes: bool = True
     prepared_calls: bool = False
     kernel_calls: bool = True
+    steps: bool = False
+    given_rows: bool = False
 
     @property
     def compact(self) -> bool:
@@ -67,14 +71,19 @@ def table_layout(
         linked: By name of a prelinked model: its methods.
     """
     methods = [m for of_model in linked.values() for m in of_model]
+    steps = any(m.by_rows for m in methods)
+    given = any(border.rows for m in methods for border in m.borders)
     calls = [
         i if isinstance(i, LinkedCall) else None
         for m in methods
+        if not m.by_rows
         for i in m.instructions
     ]
     prepared = [call is not None and call.prepared is not None for call in calls]
     if not methods or set(models) != set(linked) or not all(map(_fits, methods)):
-        return replace(WIDE_TABLES, prepared_calls=any(prepared))
+        return replace(
+            WIDE_TABLES, prepared_calls=any(prepared), steps=steps, given_rows=given
+        )
     small = all(m.slots <= _BYTE for m in methods)
     return TableLayout(
         index_bytes=1 if small else 2,
@@ -88,6 +97,8 @@ def table_layout(
         ),
         prepared_calls=any(prepared),
         kernel_calls=not all(prepared),
+        steps=steps,
+        given_rows=given,
     )
 
 

@@ -41,6 +41,19 @@ Numbers: TypeAlias = "int | float | tuple[tuple[str, Numbers], ...]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """A struct of numbers that calls have in common, if theirs are equal.
+
+    Args:
+        struct: Qualified C++ name, declared beside the structs of calls.
+        numbers: Names of its members, and what they are.
+    """
+
+    struct: str
+    numbers: tuple[tuple[str, Numbers], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
     """The struct that a prepared call gives its kernel.
 
@@ -48,12 +61,17 @@ class Prepared:
         struct: Qualified C++ name, declared in prepared.h of the kernel's library.
         memory: Names of its first members, pointers, and the argument of the call that
             each is to; None for a null pointer.
+        shape: The next member, if there is one.
         numbers: Names of the other members, and what they are.
+        header: Words of the header that the struct points to, where they are not those
+            of the argument: in methods by rows.
     """
 
     struct: str
     memory: tuple[tuple[str, int | None], ...]
+    shape: Shape | None = None
     numbers: tuple[tuple[str, Numbers], ...] = ()
+    header: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +119,7 @@ class LinkedMethod:
         passes: The ledger of passes; does not affect what the method computes.
         io: What the profile says of inputs and outputs.
         borders: Inputs and outputs that passes changed for it.
+        by_rows: Whether calls compute some rows: they are then written as steps.
     """
 
     model: str
@@ -114,6 +133,7 @@ class LinkedMethod:
     passes: tuple[PassRecord, ...] = field(default=(), compare=False)
     io: ModelIo = NO_IO
     borders: tuple[Border, ...] = ()
+    by_rows: bool = False
 
     @cached_property
     def places(self) -> dict[int, Place]:
@@ -163,7 +183,7 @@ class LinkedMethod:
             vars(new)["ends"] = ends
         return new
 
-    @property
+    @cached_property
     def written(self) -> frozenset[int]:
         """Values that the caller, moves or calls write."""
         found = set(self.received)

@@ -6,12 +6,12 @@ import re
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final
 
-from pydantic import ConfigDict, Field, StrictBool, model_validator
+from pydantic import ConfigDict, Field, StrictBool, StrictInt, model_validator
 
 from orchestrator.core.border import IoDtype, IoPort, ModelIo
 from orchestrator.errors import Diagnostic
-from orchestrator.profile.choices import IO_PASSES
-from orchestrator.profile.fields import choice, key_text, problem
+from orchestrator.profile.choices import IO_PASSES, Load
+from orchestrator.profile.fields import choice, key_text, problem, whole_number
 from orchestrator.profile.table import BrokenValueError, Table
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from orchestrator.profile.source_map import KeyPath
 
 _PORT: Final = "(input|output)(0|[1-9][0-9]{0,8})"
+_MOST_ROWS: Final = 65535
 
 
 class IoPortTable(Table):
@@ -38,6 +39,23 @@ class IoPortTable(Table):
         description="Whether a run may write over the input. `false`: it can be read, "
         "and run again, afterwards.",
         examples=[False],
+    )
+    rows: (
+        Annotated[
+            StrictInt,
+            *whole_number(
+                1,
+                _MOST_ROWS,
+                hint="write how many rows come at a time, or leave it out for all",
+            ),
+        ]
+        | None
+    ) = Field(
+        default=None,
+        description="Rows of the input that the application gives at a time, as a "
+        "camera does: the input is never whole in memory. For prelinked models: "
+        "docs/howto-rows.md. Default: all rows at once.",
+        examples=[8],
     )
 
     @model_validator(mode="before")
@@ -100,27 +118,40 @@ class IoTable(Table):
                     index=int(index),
                     dtype=port.dtype,
                     reuse=port.reuse,
+                    rows=port.rows or 0,
                 )
             )
         found.sort(key=lambda port: (not port.is_input, port.index))
         return ModelIo(quantized=self.quantized, ports=tuple(found))
 
 
-def io_problems(table: IoTable, where: KeyPath, facts: Facts) -> Iterator[Diagnostic]:
-    """Keys of outputs that are for inputs."""
+def io_problems(
+    table: IoTable, load: Load, where: KeyPath, facts: Facts
+) -> Iterator[Diagnostic]:
+    """Keys of outputs that are for inputs, and inputs that cannot come by rows.
+
+    Args:
+        table: The table.
+        load: How its model is loaded.
+        where: Path of the table.
+        facts: Further facts.
+    """
     for key, port in table.ports.items():
-        if key.startswith("input"):
-            continue
         path = (*where, key)
+        if key.startswith("input"):
+            with suppress(BrokenValueError):
+                yield from _rows_problems(port, load, path, facts)
+            continue
         with suppress(BrokenValueError):
-            if "reuse" in port.written_keys:
-                yield Diagnostic(
-                    code="bad-choice",
-                    message=f"{key_text((*path, 'reuse'))} is for inputs",
-                    where=facts.span(*path, "reuse"),
-                    notes=(("found", "an output, which stays until the next run"),),
-                    hint="leave reuse out",
-                )
+            for name in ("reuse", "rows"):
+                if name in port.written_keys:
+                    yield Diagnostic(
+                        code="bad-choice",
+                        message=f"{key_text((*path, name))} is for inputs",
+                        where=facts.span(*path, name),
+                        notes=(("found", "an output, which stays until the next run"),),
+                        hint=f"leave {name} out",
+                    )
             if port.dtype is IoDtype.UINT8:
                 yield Diagnostic(
                     code="bad-choice",
@@ -129,6 +160,30 @@ def io_problems(table: IoTable, where: KeyPath, facts: Facts) -> Iterator[Diagno
                     notes=(("expected", "int8, or float32; uint8 is for images"),),
                     hint='write "int8"',
                 )
+
+
+def _rows_problems(
+    port: IoPortTable, load: Load, path: KeyPath, facts: Facts
+) -> Iterator[Diagnostic]:
+    """An input that comes by rows, of a model that is loaded; or that is kept."""
+    if port.rows is None:
+        return
+    if load is not Load.PRELINKED:
+        yield Diagnostic(
+            code="bad-choice",
+            message=f"{key_text((*path, 'rows'))} is for prelinked models",
+            where=facts.span(*path, "rows"),
+            notes=(("found", f'load = "{load}"'),),
+            hint='write load = "prelinked"',
+        )
+    if not port.reuse:
+        yield Diagnostic(
+            code="bad-choice",
+            message=f"{key_text(path)} cannot be kept and come by rows",
+            where=facts.span(*path, "reuse"),
+            notes=(("found", f"rows, {facts.span(*path, 'rows')}"),),
+            hint="leave one of them out: rows are gone when no operator needs them",
+        )
 
 
 def skip_problems(

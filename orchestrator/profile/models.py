@@ -576,7 +576,7 @@ def _io_problems(
     model: ModelTable, where: KeyPath, facts: Facts
 ) -> Iterator[Diagnostic]:
     if model.io_ is not None:
-        yield from io_problems(model.io_, (*where, "io"), facts)
+        yield from io_problems(model.io_, model.load, (*where, "io"), facts)
 
 
 def _vela_problems(

@@ -110,7 +110,10 @@ _TAKEN: Final = [
 
 
 class PrelinkTable(Table):
-    """Passes over models, prelinked and loaded; none changes outputs."""
+    """Passes over models, prelinked and loaded.
+
+    None changes outputs, unless `fold_batch_norm` is true.
+    """
 
     skip: Annotated[
         tuple[Annotated[StrictStr, *choice(PASSES, "unknown-pass")], ...],
@@ -119,14 +122,24 @@ class PrelinkTable(Table):
         default=(),
         description="Passes to skip. `fold_permutes`, `fold_constants`, "
         "`evaluate_constants`: compute constants at build time. `alias_copies`: no "
-        "needless copies. `drop_unused_calls`: no calls whose outputs are unused. "
+        "needless copies. `fold_pads`: pads in the call that reads them. "
+        "`fold_transposes`: no transposes that others undo, or that weights can take. "
+        "`cancel_quantize`: no floats between int8 items, where a table or nothing "
+        "does the same. `drop_unused_calls`: no calls whose outputs are unused. "
         "`keep_inputs`, `quantized_io`: what `models.io` says. `in_place`: outputs "
         "over inputs that are no longer needed. `pack_weights`: "
-        "int8 weights in the order in which the kernel reads them. `order_calls`: the "
-        "order of calls that needs least memory. `prepare_calls`: no arguments to "
-        "read and check at run time. `drop_values`, `share_values`: no slot unused "
-        "or duplicated.",
+        "int8 weights in the order in which the kernel reads them. "
+        "`fuse_activations`: activations as limits of the call before. "
+        "`order_calls`: the order of calls that needs least memory. "
+        "`prepare_calls`: no arguments to read and check at run time. "
+        "`drop_values`, `share_values`: no slot unused or duplicated.",
         examples=[["fold_permutes"]],
+    )
+    fold_batch_norm: StrictBool = Field(
+        default=False,
+        description="Whether batch normalization becomes part of the float weights "
+        "before it. Outputs then differ in their last bits: docs/runtime.md.",
+        examples=[True],
     )
 
 

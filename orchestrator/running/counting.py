@@ -8,7 +8,7 @@ The kinds of the instructions are counted too where code says them (`Event`).
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.errors import Diagnostic, MismatchError
@@ -21,7 +21,7 @@ from orchestrator.running.costs import (
 from orchestrator.targets.timing import Event
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from orchestrator.running.costs import Operators
 
@@ -40,11 +40,15 @@ class Table:
         address: Of the first.
         stride: Bytes of one.
         count: How many there are.
+        steps: Of a method by rows: bytes of each step; each byte is an entry.
+        pieces: Calls of the executor for a run: more than one if it waits for rows.
     """
 
     address: int
     stride: int
     count: int
+    steps: tuple[int, ...] = ()
+    pieces: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +71,7 @@ class CountPlan:
 
     Args:
         executor: Address and size in bytes of `orch::execute`.
+        steps: The same of `orch::execute_steps`, in products that have it.
         tables: Per method.
         functions: Addresses of functions whose calls are counted too.
         code: All code; empty: only instructions are counted, not their kinds.
@@ -74,6 +79,7 @@ class CountPlan:
 
     executor: tuple[int, int]
     tables: tuple[Table, ...]
+    steps: tuple[int, int] | None = None
     functions: tuple[int, ...] = ()
     code: tuple[Code, ...] = ()
 
@@ -92,6 +98,9 @@ class CountPlan:
         address, size_bytes = self.executor
         words = [f"function={function & ~1:#x}" for function in self.functions]
         words.append(f"executor={address & ~1:#x},bytes={size_bytes}")
+        if self.steps is not None:
+            address, size_bytes = self.steps
+            words.append(f"steps={address & ~1:#x},bytes={size_bytes}")
         words += [
             f"table={table.address:#x},stride={table.stride},count={table.count}"
             for table in self.tables
@@ -191,8 +200,39 @@ def _damaged(found: str) -> MismatchError:
     )
 
 
+def _of_steps(
+    instructions: Sequence[InstructionCost], tables: Sequence[Table]
+) -> Iterator[InstructionCost]:
+    """Costs by instruction, where those of methods by rows are by byte of a step."""
+    found: dict[tuple[int, int], InstructionCost] = {}
+    steps = {
+        at: [n for n, size in enumerate(table.steps) for _ in range(size)]
+        for at, table in enumerate(tables)
+        if table.steps
+    }
+    for cost in instructions:
+        if cost.method not in steps:
+            yield cost
+            continue
+        index = steps[cost.method][cost.index]
+        first = found.get((cost.method, index))
+        found[cost.method, index] = replace(
+            cost,
+            index=index,
+            calls=first.calls if first else cost.calls,
+            total=cost.total + (first.total if first else 0),
+            events=sums(first.events if first else (), cost.events),
+        )
+    yield from found.values()
+
+
 def counted(
-    counts: Counts, *, runs: int, operators: Mapping[int, Operators]
+    counts: Counts,
+    *,
+    runs: int,
+    operators: Mapping[int, Operators],
+    tables: Sequence[Table] = (),
+    pieces: int | None = None,
 ) -> RunCosts:
     """Costs in instructions.
 
@@ -200,13 +240,21 @@ def counted(
         counts: Of a run, by a plan whose functions are those that load methods.
         runs: How many calls of methods there were.
         operators: By index of the method, which is that of its table.
+        tables: Those of the plan.
+        pieces: Calls of the executor, if there are more: one for each time that rows
+            of an input have come.
 
     Raises:
         MismatchError: The counts are not of such a run (`bad-counts`).
     """
-    if len(counts.runs) != runs:
-        raise _damaged(f"{len(counts.runs)} runs, expected {runs}")
-    kernels = tuple(i for i in counts.instructions if operators[i.method][i.index])
+    expected = runs if pieces is None else pieces
+    if len(counts.runs) != expected:
+        raise _damaged(f"{len(counts.runs)} runs, expected {expected}")
+    kernels = tuple(
+        i
+        for i in _of_steps(counts.instructions, tables)
+        if operators[i.method][i.index]
+    )
     executor = sum(counts.runs) - sum(i.total for i in kernels)
     if not _all_called(kernels, executor):
         raise _damaged("instructions that took nothing")

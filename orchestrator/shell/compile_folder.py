@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from orchestrator.shell.files import remove_others, write_if_changed
+from orchestrator.targets.toolchain import TOOLCHAIN_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from orchestrator.core.lazy_bytes import Bytes
+    from orchestrator.shell.launcher import Launcher
     from orchestrator.shell.reporter import Reporter
 
 
@@ -46,12 +48,14 @@ class NinjaFolder:
         jobs: Steps at a time; None lets ninja choose.
         reporter: Gets every step.
         folder_lock: Descriptor of the lock on the build folder, see `run_ninja`.
+        launcher: Starts the compiler; None for none.
     """
 
     path: Path
     jobs: int | None
     reporter: Reporter
     folder_lock: int
+    launcher: Launcher | None = None
 
     def compile(self, files: Mapping[str, Bytes], *, whole: Iterable[str]) -> str:
         """See `CompileFolder`; a file that keeps its bytes keeps its time.
@@ -61,6 +65,11 @@ class NinjaFolder:
         """
         from orchestrator.shell import ninja  # noqa: PLC0415  # only real builds
 
+        environment = {}
+        if self.launcher is not None:
+            text = self.launcher.ninja_text(bytes(files["build.ninja"]).decode())
+            files = {**files, "build.ninja": text.encode()}
+            environment = self.launcher.environment(bytes(files[TOOLCHAIN_FILE]))
         paths = {self.path / name: data for name, data in files.items()}
         for path, data in paths.items():
             write_if_changed(path, data)
@@ -72,6 +81,7 @@ class NinjaFolder:
             jobs=self.jobs,
             reporter=self.reporter,
             folder_lock=self.folder_lock,
+            environment=environment,
         )
 
     def read(self, name: str) -> bytes:

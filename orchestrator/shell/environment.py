@@ -15,7 +15,6 @@ ALLOWED = (
     "TEMP",
     "XDG_CACHE_HOME",
     "CCACHE_DIR",
-    "SCCACHE_DIR",
     # The jobs of a make that runs us.
     "MAKEFLAGS",
 )

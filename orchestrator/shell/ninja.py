@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from orchestrator.errors import CompileError, Diagnostic, MemoryPlanError
@@ -12,6 +13,8 @@ from orchestrator.shell import process
 from orchestrator.shell.environment import compiler_environment
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from orchestrator.shell.reporter import Reporter
 
 _STATUS = re.compile(r"\[(\d+)/(\d+)\] (.*)")
@@ -32,6 +35,7 @@ def run_ninja(
     jobs: int | None,
     reporter: Reporter,
     folder_lock: int | None = None,
+    environment: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
     """Run ninja in a folder.
 
@@ -41,6 +45,7 @@ def run_ninja(
         reporter: Gets every step.
         folder_lock: Descriptor of the lock on the build folder. ninja and compilers
             hold it as well: if we are killed, the next build waits until they end.
+        environment: Variables besides those that compilers need.
 
     Returns:
         Output of ninja and the compilers, warnings included.
@@ -55,6 +60,7 @@ def run_ninja(
     # A relative working directory keeps absolute paths out of debug information.
     env = {
         **compiler_environment(),
+        **environment,
         "NINJA_STATUS": "[%f/%t] ",
         "PWD": "/proc/self/cwd",
     }

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+TOOLCHAIN_FILE = "toolchain.txt"
+"""File in ninja's folder on which all steps depend: the toolchain's identity."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Toolchain:

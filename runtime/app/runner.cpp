@@ -42,6 +42,10 @@
 #include "orch/caller.h"
 #endif
 
+#if ORCH_GIVEN_ROWS
+#include "orch/rows.h"
+#endif
+
 namespace orch {
 
 /// All methods of the product, in order of the build. Defined by generated
@@ -207,6 +211,15 @@ bool read_scalar(File request, Value& value) {
   return true;
 }
 
+/// Reads dtype and sizes of a tensor. False: the request is wrong.
+bool read_sizes(File request, Tensor& tensor) {
+  uint32_t dim;
+  int32_t sizes[kMaxDim];
+  return read_word(request, dim) && dim == tensor.dim &&
+         platform::read(request, sizes, dim * sizeof sizes[0]) &&
+         resize(tensor, {sizes, dim}) == Error::Ok;
+}
+
 /// Reads a value that is no list into its place. What a program has fixed comes
 /// as its tag alone, and stays. False: the request is wrong.
 bool read_value(File request, Value& value) {
@@ -218,13 +231,7 @@ bool read_value(File request, Value& value) {
     return value.is_scalar() && read_scalar(request, value);
   }
   Tensor& tensor = value.tensor();
-  uint32_t dim;
-  int32_t sizes[kMaxDim];
-  if (!read_word(request, dim) || dim != tensor.dim ||
-      !platform::read(request, sizes, dim * sizeof sizes[0])) {
-    return false;
-  }
-  if (resize(tensor, {sizes, dim}) != Error::Ok) return false;
+  if (!read_sizes(request, tensor)) return false;
   const size_t bytes = tensor.nbytes();
   return bytes == 0 || platform::read(request, tensor.memory, bytes);
 }
@@ -304,6 +311,33 @@ bool write_output(File response, const ModelMethod& method, uint32_t index) {
   return true;
 }
 
+#if ORCH_GIVEN_ROWS
+/// Whether the input of a method comes by rows; it is the only one.
+bool takes_rows(const ModelMethod& method) {
+  const StepTable* const steps = image_of(method).steps;
+  return steps != nullptr && steps->run != nullptr;
+}
+
+/// Runs a method whose input comes by rows, which are read when they are
+/// needed. False: the request is wrong.
+bool run_rows(File request, const ModelMethod& method) {
+  Value& value = input(method, 0);
+  if (!read_tag(request, Tag::Tensor) || !read_sizes(request, value.tensor())) {
+    return false;
+  }
+  if (begin_rows(method) != Error::Ok) return false;
+  const RowRun& run = *image_of(method).steps->run;
+  while (run.room != 0) {
+    if (!platform::read(request, run.to, run.room)) return false;
+    rows_came(method);
+  }
+  return true;
+}
+#else
+bool takes_rows(const ModelMethod&) { return false; }
+bool run_rows(File, const ModelMethod&) { return false; }
+#endif
+
 /// What a request says of a call before its inputs.
 struct CallHeader {
   uint32_t method;
@@ -336,13 +370,18 @@ int run_call(File request, File response, Error intact, bool& failed) {
     if (call.inputs != image.inputs.size() || !give_memory(method)) {
       return kBadRequest;
     }
-    for (uint32_t i = 0; i < call.inputs; ++i) {
+    const bool by_rows = takes_rows(method);
+    for (uint32_t i = 0; i < call.inputs && !by_rows; ++i) {
       if (!read_input(request, method, input(method, i))) {
         return kBadRequest;
       }
     }
     call_trace.run();
-    status = run(method);
+    if (by_rows) {
+      if (!run_rows(request, method)) return kBadRequest;
+    } else {
+      status = run(method);
+    }
     call_trace.ran();
     outputs = static_cast<uint32_t>(image.outputs.size());
   }

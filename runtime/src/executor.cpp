@@ -1,3 +1,5 @@
+#include <string.h>
+
 #include "orch/method.h"
 #include "switches.h"
 
@@ -76,10 +78,100 @@ Instruction::Kind kind_of(const Instruction& instruction) {
 }
 #endif
 
+#if ORCH_BY_ROWS
+/// Takes the next item of a step. Inlined, as all that reads steps: what does
+/// is known to be the executor.
+__attribute__((always_inline)) inline uint32_t take(const uint8_t*& at) {
+  uint32_t item = 0;
+  for (uint32_t shift = 0;; shift += 7) {
+    const uint32_t byte = *at++;
+    item |= (byte & 127) << shift;
+    if (byte < 128) return item;
+  }
+}
+
+/// Makes the struct of the step at `at`, which is then behind it: a copy of the
+/// template's in `bytes`, with its header behind it.
+__attribute__((always_inline)) inline const PreparedCall& make_call(
+    const StepTemplate& of, uint8_t* bytes, const uint8_t*& at) {
+  const size_t begin = (1U + of.call_addresses) * sizeof(void*);
+  const size_t end = begin + of.call_numbers * sizeof(int32_t);
+  memcpy(bytes, of.call, end);
+  const uint16_t* layout = of.layout;
+  for (uint32_t left = of.addresses; left != 0; --left) {
+    uint8_t* const address = bytes + (1U + layout[0]) * sizeof(void*);
+    uintptr_t place;
+    memcpy(&place, address, sizeof place);
+    place += take(at) * layout[1];
+    memcpy(address, &place, sizeof place);
+    layout += 2;
+  }
+  if (of.words != 0) {
+    uint8_t* words = bytes + begin;
+    if (of.header_words != 0) {
+      uint8_t* const address = bytes + of.header * sizeof(void*);
+      const void* header;
+      memcpy(&header, address, sizeof header);
+      words = bytes + end;
+      memcpy(words, header, of.header_words * sizeof(int32_t));
+      memcpy(address, &words, sizeof words);
+    }
+    const int32_t* shape = of.shapes + take(at) * of.words;
+    for (uint32_t left = of.words; left != 0; --left) {
+      memcpy(words + *layout++ * sizeof *shape, shape, sizeof *shape);
+      ++shape;
+    }
+  }
+  return *reinterpret_cast<const PreparedCall*>(bytes);
+}
+#endif
+
 }  // namespace
+
+#if ORCH_BY_ROWS
+// A function of its own: `run --profile` knows it by its name.
+__attribute__((noinline)) RunStatus execute_steps(const MethodImage& method) {
+  Trace trace(method);
+  uint32_t next = 0;
+  const StepTable& table = *method.steps;
+  const uint8_t* at = table.steps.begin();
+#if ORCH_GIVEN_ROWS
+  if (table.run != nullptr) {
+    at = table.run->next;
+    next = table.run->number;
+  }
+#endif
+  while (at != table.steps.end()) {
+    trace.begin();
+    const uint32_t of = take(at);
+    const PreparedCall& call = make_call(table.templates[of], table.copy, at);
+#if ORCH_GIVEN_ROWS
+    if (table.run != nullptr && of == table.given) {
+      const MoveCall& rows = static_cast<const MoveCall&>(call);
+      table.run->to = static_cast<uint8_t*>(rows.out);
+      table.run->room = static_cast<uint32_t>(rows.size_bytes);
+      trace.end(next++);
+      break;
+    }
+#endif
+    call.run(call);
+    trace.end(next++);
+  }
+#if ORCH_GIVEN_ROWS
+  if (table.run != nullptr) {
+    table.run->next = at;
+    table.run->number = next;
+  }
+#endif
+  return {Error::Ok, next};
+}
+#endif
 
 #if ORCH_KERNEL_CALLS
 RunStatus execute(const MethodImage& method, uint32_t instruction_limit) {
+#if ORCH_BY_ROWS
+  if (method.steps != nullptr) return execute_steps(method);
+#endif
   const uint32_t count = static_cast<uint32_t>(method.instructions.size());
   Value* const values = method.values.data();
 #if ORCH_INDEX_BYTES == 4
@@ -147,6 +239,9 @@ RunStatus execute(const MethodImage& method, uint32_t instruction_limit) {
 }
 #else
 RunStatus execute(const MethodImage& method, uint32_t) {
+#if ORCH_BY_ROWS
+  if (method.steps != nullptr) return execute_steps(method);
+#endif
   Trace trace(method);
   uint32_t next = 0;
   for (const Instruction& instruction : method.instructions) {

@@ -4,6 +4,7 @@
  *
  *   function=ADDRESS            count each call of this function, entry to
  * return executor=ADDRESS,bytes=N    orch::execute and its size
+ *   steps=ADDRESS,bytes=N       orch::execute_steps, a part of the executor
  *   table=ADDRESS,stride=N,count=N
  *                               instructions of a method in memory; any number
  *   events=FILE                 also count kinds of instructions
@@ -120,6 +121,7 @@ static struct function functions[kMaxFunctions];
 static size_t function_count;
 static struct function executor;
 static uint64_t executor_bytes;
+static uint64_t steps_address, steps_bytes;
 static struct table tables[kMaxTables];
 static size_t table_count;
 
@@ -261,8 +263,8 @@ static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb* tb) {
   for (size_t i = 0; i < size; ++i) {
     struct qemu_plugin_insn* insn = qemu_plugin_tb_get_insn(tb, i);
     const uint64_t at = qemu_plugin_insn_vaddr(insn);
-    const bool is_inside =
-        at >= executor.address && at - executor.address < executor_bytes;
+    const bool is_inside = at - executor.address < executor_bytes ||
+                           at - steps_address < steps_bytes;
     uint64_t* counts = is_inside ? inside.of : outside.of;
     const uint8_t* kind = kind_at(at);
     const uint8_t both = before[1] & kind[1];
@@ -356,8 +358,10 @@ __attribute__((visibility("default"))) int qemu_plugin_install(
       functions[function_count++].address = value;
     } else if (is_key(argv[i], "executor", &value)) {
       executor.address = value;
+    } else if (is_key(argv[i], "steps", &value)) {
+      steps_address = value;
     } else if (is_key(argv[i], "bytes", &value)) {
-      executor_bytes = value;
+      *(steps_address != 0 ? &steps_bytes : &executor_bytes) = value;
     } else if (is_key(argv[i], "table", &value) && table_count < kMaxTables) {
       tables[table_count++].base = value;
     } else if (is_key(argv[i], "stride", &value) && table != NULL &&

@@ -156,13 +156,121 @@ class _Elementwise:
         args = (a, *addends[0], b, *addends[1], self.item(), *total, *self.limits())
         return Call("cortex_m::quantized_add.out", (*args, out))
 
+    def product_of(self) -> Call:
+        a, b, out = self.pair()
+        usual = self.one(0, 2) != 0
+        zeros = [
+            self.item()
+            if usual
+            else int(self.rng.choice([-32768, 32640, 32641, 255, self.one(-999, 999)]))
+            for _ in range(2)
+        ]
+        shift = int(self.rng.choice([self.one(-17, 0), self.one(-31, 31), 1, 7, 8]))
+        factor = self.multiplier(usual=usual), self.one(-9, -3) if usual else shift
+        args = (a, zeros[0], b, zeros[1], self.item(), *factor, out)
+        return Call("cortex_m::quantized_mul.out", args)
+
+    def quotient_of(self) -> Call:
+        a, b, out = self.pair()
+        zeros = [
+            self.item() if self.one(0, 1) else self.one(-32768, 32767) for _ in range(2)
+        ]
+        scale = float(np.float32(10 ** self.rng.uniform(-3, 3)))
+        if self.one(0, 9) == 0:
+            scale = self.rng.choice([np.nan, np.inf, -np.inf, 1e-39, -2.5, 0.0])
+        args = (a, zeros[0], b, zeros[1], self.item(), float(scale), out)
+        return Call("cortex_m::quantized_div.out", args)
+
+    def looked_up(self) -> Call:
+        a, _, _ = self.pair()
+        out = replace(a, data=bytes(len(a.data)), is_out=True)
+        args = (a, self.tensor(256), out)
+        return Call("cortex_m::quantized_activation.out", args)
+
 
 def elementwise_calls(seed: int = 4, *, count: int = 300) -> Iterator[Call]:
     """Random calls of each operator, without their results."""
     random = _Elementwise(seed)
-    for make in (random.sum_of,):
+    makers = random.sum_of, random.product_of, random.quotient_of, random.looked_up
+    for make in makers:
         for _ in range(count):
             yield make()
+
+
+def pool_calls(seed: int, count: int) -> Iterator[Call]:
+    """Random averages, half of them of whole images, and largest items."""
+    random = _Elementwise(seed)
+    for number in range(count):
+        channels = random.one(1, 8) if number % 3 else random.one(9, 33)
+        batch, height, width = (random.one(1, 7) for _ in range(3))
+        kernel, stride, padding = (height, width), (1, 1), (0, 0)
+        if number % 2:
+            kernel = random.one(1, height), random.one(1, width)
+            stride = random.one(1, 3), random.one(1, 3)
+            padding = random.one(0, kernel[0] // 2), random.one(0, kernel[1] // 2)
+        out = [
+            (n + 2 * p - k) // s + 1
+            for n, k, s, p in zip((height, width), kernel, stride, padding, strict=True)
+        ]
+        x = random.tensor(batch, channels, height, width, order=_NHWC)
+        if number % 3 == 0:
+            # Sums that often lie in the middle of two steps.
+            near = random.rng.integers(-2, 3, len(x.data)).astype("i1")
+            x = replace(x, data=near.tobytes())
+        y = random.tensor(batch, channels, *out, order=_NHWC)
+        y = replace(y, data=bytes(len(y.data)), is_out=True)
+        window = x, kernel, stride, padding
+        if number % 5 == 0:
+            zero = random.item()
+            largest = (*window, (1, 1), False, zero, zero, *random.limits(), y)
+            yield Call("cortex_m::quantized_max_pool2d.out", largest)
+            continue
+        ties = ScalarType.Char if number % 4 < 2 else ScalarType.Byte
+        scratch = Tensor(ties, (0,), (0,), b"")
+        factor = random.one(1 << 30, _TOP), random.one(-12, 0)
+        average = (*window, False, random.item(), *factor, scratch, y)
+        yield Call("cortex_m::quantized_avg_pool2d.out", average)
+
+
+def transposed_calls(seed: int, count: int) -> Iterator[Call]:
+    """Random transposed convolutions, of up to 33 channels."""
+    random = _Elementwise(seed)
+    while count > 0:
+        size, kernel, stride, dilation, padding, added = (
+            (random.one(low, high), random.one(low, high))
+            for low, high in ((1, 6), (1, 5), (1, 4), (1, 3), (0, 2), (0, 1))
+        )
+        parts = zip(size, kernel, stride, dilation, padding, added, strict=True)
+        out = [
+            (n - 1) * s - 2 * p + d * (k - 1) + more + 1
+            for n, k, s, d, p, more in parts
+        ]
+        if min(out) < 1:
+            continue
+        count -= 1
+        batch, channels, outputs = random.one(1, 2), random.one(1, 33), random.one(1, 9)
+        x = random.tensor(batch, channels, *size, order=_NHWC)
+        y = random.tensor(batch, outputs, *out, order=_NHWC)
+        scales = (
+            random.rng.integers(low, high, outputs).astype("<i4")
+            for low, high in (
+                (-20000, 20000),
+                (1 << 30, _TOP),
+                (-11, random.one(-8, 2)),
+            )
+        )
+        bias, multipliers, shifts = (
+            Tensor(ScalarType.Int, (outputs,), (0,), data.tobytes()) for data in scales
+        )
+        scratch = Tensor(ScalarType.Byte, (0,), (0,), b"")
+        windows = stride, padding, added, dilation
+        scaling = random.one(-128, 128), random.item(), multipliers, shifts
+        args = (
+            *(x, random.tensor(outputs, *kernel, channels), bias, *windows, *scaling),
+            *(*random.limits(), scratch, scratch),
+            replace(y, data=bytes(len(y.data)), is_out=True),
+        )
+        yield Call("cortex_m::quantized_transpose_conv2d.out", args)
 
 
 def in_place(call: Call) -> Iterator[Call]:

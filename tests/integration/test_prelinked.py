@@ -12,7 +12,7 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
 from orchestrator.method.linked import LinkedCall
-from orchestrator.method.passes import PASSES, passes
+from orchestrator.method.passes import OPTIONAL, PASSES, passes
 from tests.conftest import CORPUS
 from tests.integration.test_corpus import (
     RUNNABLE,
@@ -157,6 +157,8 @@ LOWERS = {
     "fold_constants": "calls",
     "evaluate_constants": "calls",
     "alias_copies": "calls",
+    "fold_transposes": "calls",
+    "cancel_quantize": "calls",
     "in_place": "arena_bytes",
     "order_calls": "arena_bytes",
     "drop_values": "values",
@@ -165,13 +167,14 @@ LOWERS = {
 """The figure that a pass lowers if it is the only one. `drop_unused_calls` has nothing
 to do where no other pass was: programs call nothing in vain. `pack_weights` is for
 cores with DSP instructions: tests/qemu/test_packed_weights.py; `keep_inputs` and
-`quantized_io` do what `[models.io]` says: test_int8_io.py."""
+`quantized_io` do what `[models.io]` says: test_int8_io.py. Programs of the corpus have
+no pads and activations for `fold_pads` and `fuse_activations`: test_joined.py."""
 
 
 def test_every_pass_lowers_something() -> None:
     others = {"drop_unused_calls", "pack_weights", "prepare_calls"}
-    others |= {"keep_inputs", "quantized_io"}
-    assert LOWERS.keys() | others == set(PASSES)
+    others |= {"keep_inputs", "quantized_io", "fold_pads", "fuse_activations"}
+    assert LOWERS.keys() | others | OPTIONAL.keys() == set(PASSES)
 
 
 @pytest.mark.parametrize("name", LOWERS)

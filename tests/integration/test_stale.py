@@ -50,6 +50,7 @@ BASE: dict[str, Any] = {
         {"name": "net", "path": "net.pte", "load": "prelinked"},
         {"name": "outside", "path": "outside.pte", "data": ["outside.ptd"]},
         {"name": "delegated", "path": "delegated.pte"},
+        {"name": "digits", "path": "digits.pte"},
     ],
     "operators": {"include": ["aten::sigmoid.out"]},
     "kernels": {
@@ -145,6 +146,7 @@ CHANGES: dict[str, Edit] = {
     "delegates.defines": _set("delegates", 0, "defines", to=["A=1"]),
     "delegates.state": _set("delegates", 0, "state", to="16 B"),
     "prelink.skip": _set("prelink", "skip", to=["in_place", "fold_constants"]),
+    "prelink.fold_batch_norm": _set("prelink", "fold_batch_norm", to=True),
     "scratch.policy": _set("scratch", "policy", to="keep"),
     "scratch.runtime_check": _set("scratch", "runtime_check", to="always"),
     "memory.planner": _set("memory", "planner", to="keep"),
@@ -258,6 +260,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
         "net.pte": CORPUS / "mlp" / "model.pte",
         "outside.pte": CORPUS / "external_constants" / "model.pte",
         "outside.ptd": next((CORPUS / "external_constants").glob("*.ptd")),
+        "digits.pte": ROOT / "examples" / "digits" / "digits_float.pte",
         "delegated.pte": ROOT / "examples" / "delegate" / "model.pte",
         "elementwise.cpp": ROOT / "examples" / "delegate" / "elementwise.cpp",
     }.items():

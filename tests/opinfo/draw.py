@@ -66,8 +66,8 @@ SCALED = frozenset(
     for name in ("add", "rsub", "sub")
     for overload in ("out", "Scalar_out")
 )
-"""Operators whose `alpha` PyTorch rounds to halves in its vectors only, as expected
-here."""
+"""Operators that PyTorch computes of halves in Float in its vectors, `alpha` rounded to
+a half, and with more roundings item by item. Expected is the former."""
 IN_MEMORY = frozenset(
     {
         "aten::as_strided_copy.out",
@@ -324,9 +324,11 @@ def compute(operator: Operator, args: list[Any]) -> list[torch.Tensor] | None:
     if half not in HALVES:
         return found
     if operator.name in SCALED:
-        alpha = float(torch.tensor(args[2], dtype=half))
-        return _computed(operator, [*args[:2], alpha])
-    if operator.name in ROUNDED_ONCE:
+        args = [
+            a if isinstance(a, torch.Tensor) else float(torch.tensor(a, dtype=half))
+            for a in args
+        ]
+    if operator.name in SCALED | ROUNDED_ONCE:
         wide = [t.to(half).float() if isinstance(t, torch.Tensor) else t for t in args]
         return [o.to(half) for o in _computed(operator, wide)]
     return found

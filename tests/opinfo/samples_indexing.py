@@ -149,13 +149,17 @@ def nearest() -> Iterator[Sample]:
 
 
 def smooth() -> Iterator[Sample]:
-    """aten::_upsample_bilinear2d_aa.out."""
+    """aten::_upsample_bilinear2d_aa.out.
+
+    Windows lie in the image: PyTorch reads what is behind a row where they do not.
+    """
     for dtype, shape, corners in itertools.product(DTYPES, IMAGES, (True, False)):
         image = numbers(dtype, *shape)
-        for size in SCALED:
+        least = [[to / of for to, of in zip(s, shape[2:], strict=True)] for s in SCALED]
+        for size, (height, width) in zip(SCALED, least, strict=True):
             yield Sample([image, list(size), corners, None, None])
-            yield Sample([image, list(size), corners, size[0] / shape[2], 0.7])
-        yield Sample([image, [shape[2], 9], corners, 0.5, 1.3])
+            yield Sample([image, list(size), corners, height, max(width, 0.7)])
+            yield Sample([image, list(size), corners, 1.3 * height, 2 * width])
     yield Sample([torch.randn(1, 1, 40, 50), [2, 3], False, None, None])
 
 

@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from tests.integration.host_kernels import recorded
-from tests.integration.random_int8 import elementwise_calls, in_place, int8_calls
+from tests.integration.random_int8 import (
+    elementwise_calls,
+    in_place,
+    int8_calls,
+    pool_calls,
+    transposed_calls,
+)
 from tests.qemu.kernel_firmware import KernelFirmware
 from tests.tools import need_emulator, need_toolchain
 from tests.unit.method.recorded_calls import read_calls
@@ -53,7 +59,12 @@ def test_calls_have_their_results(cpu: str, toolchain: str, tmp_path: Path) -> N
     firmware = KernelFirmware(
         tmp_path / "firmware", target=(cpu, toolchain), libraries=("cortex_m",)
     )
-    calls = [*read_calls(CALLS), *_with_results(int8_calls(), tmp_path)]
+    random = [
+        *int8_calls(),
+        *pool_calls(seed=7, count=300),
+        *transposed_calls(seed=8, count=150),
+    ]
+    calls = [*read_calls(CALLS), *_with_results(random, tmp_path)]
     for call in _with_results([*elementwise_calls()], tmp_path):
         calls += [call, *in_place(call)]
     wrong = [

@@ -7,14 +7,14 @@ and without it. Each method also returns what lies around its output.
 from __future__ import annotations
 
 from collections import Counter
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pytest
 
 from orchestrator.core.dtype import ScalarType
-from tests.integration.random_int8 import elementwise_calls, int8_calls
+from tests.integration.random_floats import float_calls
+from tests.integration.random_int8 import elementwise_calls, int8_calls, pool_calls
 from tests.integration.test_conditions import kernels, verdict
 from tests.qemu.call_products import run_calls, write_calls
 from tests.tools import need_emulator, need_toolchain
@@ -30,10 +30,14 @@ TARGETS: Final = (
     *(("host", "zig"), ("cortex-m0plus", "gnu"), ("cortex-m4", "zig")),
     *(("cortex-m4", "gnu"), ("cortex-m55", "zig"), ("cortex-m55", "gnu")),
 )
-PAIRS: Final = ("add", "mul", "div", "maximum", "minimum", "batch_matmul")
+PAIRS: Final = (
+    *("add", "mul", "sub", "div", "maximum", "minimum", "batch_matmul"),
+    *("aten::mm", "aten::bmm"),
+)
 """In the names of operators that take two tensors; of others the rest is constant."""
 _MOST: Final = 16
 """Calls of an operator."""
+_ROUNDS: Final = 6
 _KEYS: Final = '[memory]\nplanner = "keep"\n'
 _SKIP: Final = '[prelink]\nskip = ["prepare_calls"]\n'
 
@@ -80,49 +84,6 @@ def _affine_calls(seed: int, count: int) -> Iterator[Call]:
         yield Call(f"{library}::{name}_per_tensor.out", args)
 
 
-def _pool_calls(seed: int, count: int) -> Iterator[Call]:
-    """Random averages, half of them of whole images."""
-    rng = np.random.default_rng(seed)
-    for number in range(count):
-        batch, height, width, channels = (int(n) for n in rng.integers(1, 8, 4))
-        kernel: tuple[int, ...] = (height, width)
-        stride: tuple[int, ...] = (1, 1)
-        padding: tuple[int, ...] = (0, 0)
-        if number % 2:
-            kernel = tuple(int(rng.integers(1, n + 1)) for n in kernel)
-            stride = tuple(int(n) for n in rng.integers(1, 4, 2))
-            padding = tuple(int(rng.integers(0, n // 2 + 1)) for n in kernel)
-        out = [
-            (n + 2 * p - k) // s + 1
-            for n, k, s, p in zip((height, width), kernel, stride, padding, strict=True)
-        ]
-        size = batch * height * width * channels
-        # Sums that often lie in the middle of two steps.
-        items = (
-            rng.integers(-128, 128, size) if number % 3 else rng.integers(-2, 3, size)
-        )
-        order = (0, 2, 3, 1)
-        x = Tensor(
-            ScalarType.Char,
-            (batch, channels, height, width),
-            order,
-            items.astype("i1").tobytes(),
-        )
-        y = Tensor(
-            ScalarType.Char,
-            (batch, channels, *out),
-            order,
-            bytes(batch * channels * out[0] * out[1]),
-            is_out=True,
-        )
-        ties = ScalarType.Char if number % 4 < 2 else ScalarType.Byte
-        scratch = Tensor(ties, (0,), (0,), b"")
-        factor = int(rng.integers(1 << 30, 1 << 31)), int(rng.integers(-12, 1))
-        zero = int(rng.integers(-128, 128))
-        args = (x, kernel, stride, padding, False, zero, *factor, scratch, y)
-        yield Call("cortex_m::quantized_avg_pool2d.out", args)
-
-
 def _has_items(call: Call) -> bool:
     return all(len(a.data) for a in call.args if isinstance(a, Tensor) and a.is_out)
 
@@ -142,10 +103,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The program, and a scenario that calls all of its methods."""
     folder = tmp_path_factory.mktemp("prepared")
     calls = [
-        *_pool_calls(seed=6, count=_MOST),
+        *pool_calls(seed=6, count=_MOST),
+        *elementwise_calls(count=_MOST),
         *int8_calls(),
-        *islice(elementwise_calls(), 40),
         *_affine_calls(seed=5, count=48),
+        *float_calls(seed=7, rounds=_ROUNDS),
     ]
     known = kernels()
     of_operator: Counter[str] = Counter()

@@ -98,8 +98,14 @@ def measure(
         groups = [results[start : start + len(calls)] for start in starts]
         costs = timed(calls, groups, ready.operators)
     else:
-        found = read_counts(answer.counts)
-        costs = counted(found, runs=len(calls), operators=ready.operators)
+        found, tables = read_counts(answer.counts), ready.plan.tables
+        costs = counted(
+            found,
+            runs=len(calls),
+            operators=ready.operators,
+            tables=tables,
+            pieces=sum(tables[call.method.index].pieces for call in calls),
+        )
     methods = {m.index: (m.model, m.name) for m in ready.product.methods}
     return first, Measured(
         unit=costs.unit,

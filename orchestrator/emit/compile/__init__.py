@@ -10,7 +10,6 @@ from orchestrator.emit.compile.plan import plan_compile
 from orchestrator.emit.compile.units import (
     BUILTINS,
     SOURCES,
-    TOOLCHAIN_FILE,
     CompilePlan,
     CompileUnit,
     LibraryOptions,
@@ -19,7 +18,6 @@ from orchestrator.emit.compile.units import (
 __all__ = [
     "BUILTINS",
     "SOURCES",
-    "TOOLCHAIN_FILE",
     "CompilePlan",
     "CompileUnit",
     "LibraryOptions",

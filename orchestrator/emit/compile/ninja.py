@@ -6,7 +6,8 @@ import shlex
 from io import StringIO
 from typing import TYPE_CHECKING
 
-from orchestrator.emit.compile.units import BUILTINS, TOOLCHAIN_FILE
+from orchestrator.emit.compile.units import BUILTINS
+from orchestrator.targets.toolchain import TOOLCHAIN_FILE
 
 if TYPE_CHECKING:
     from orchestrator.emit.compile.units import CompileUnit

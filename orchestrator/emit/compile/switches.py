@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from orchestrator.program.program import Program
 
 ONLY_FOR_DELEGATES = "src/load_delegates.cpp"
+_ONLY_FOR_ROWS = "src/rows.cpp"
 _LOADER = frozenset(
     {
         "src/find_kernel.cpp",
@@ -46,8 +47,10 @@ def has_source(source: str, tables: TableLayout, *, delegates: bool) -> bool:
         tables: Table layout of the product.
         delegates: Whether it links delegates.
     """
-    return (delegates or source != ONLY_FOR_DELEGATES) and (
-        not tables.compact or source not in _LOADER
+    return (
+        (delegates or source != ONLY_FOR_DELEGATES)
+        and (not tables.compact or source not in _LOADER)
+        and (tables.given_rows or source != _ONLY_FOR_ROWS)
     )
 
 
@@ -65,7 +68,9 @@ def table_flags(tables: TableLayout) -> tuple[str, ...]:
     index = (f"-DORCH_INDEX_BYTES={tables.index_bytes}",) if tables.compact else ()
     sizes = () if tables.dynamic_sizes else ("-DORCH_DYNAMIC_SIZES=0",)
     calls = () if tables.kernel_calls else ("-DORCH_KERNEL_CALLS=0",)
-    return (*index, *sizes, *calls)
+    steps = ("-DORCH_BY_ROWS=1",) if tables.steps else ()
+    given = ("-DORCH_GIVEN_ROWS=1",) if tables.given_rows else ()
+    return (*index, *sizes, *calls, *steps, *given)
 
 
 def table_switches(source: str, tables: TableLayout) -> tuple[str, ...]:

@@ -10,8 +10,6 @@ if TYPE_CHECKING:
 
 SOURCES = "src"
 """Folder in ninja's folder with copies of runtime/ and kernels/."""
-TOOLCHAIN_FILE = "toolchain.txt"
-"""File in ninja's folder on which all steps depend: `toolchain_text`."""
 BUILTINS = "obj/compiler_rt.o"
 """Object in ninja's folder with the compiler's support functions, where these are
 needed."""

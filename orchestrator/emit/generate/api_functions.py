@@ -23,6 +23,7 @@ from orchestrator.emit.generate.ports import (
     run_parameters,
 )
 from orchestrator.emit.generate.quantized import after_run, before_run
+from orchestrator.emit.generate.rows import row_of, rows_functions
 from orchestrator.program.interface import NUMBER_LISTS
 from orchestrator.program.values import IntListValue, StringValue, TensorValue
 
@@ -34,6 +35,8 @@ def api_functions(method: ApiMethod, *, is_linked: bool) -> str:
     """Definitions of all functions of a method."""
     entry = f"orch::{method.base}_method"
     ports = method.ports
+    if method.by_rows is not None:
+        return "\n".join(_by_rows(entry, method, method.by_rows))
     inputs = [p for p in ports if p.is_input]
     outputs = [p for p in ports if not p.is_input]
     parameters = _defined(c_parameters(method))
@@ -103,6 +106,28 @@ def api_functions(method: ApiMethod, *, is_linked: bool) -> str:
     if not is_linked:
         body += ["", *load_function(entry, method)]
     return "\n".join(body)
+
+
+def _by_rows(entry: str, method: ApiMethod, port: Port) -> Iterator[str]:
+    """Functions of a method whose input comes by rows."""
+    base, count = method.base, port.row_count
+    yield from rows_functions(entry, method, port)
+    yield f"orch_status {base}({_defined(c_parameters(method))}) {{"
+    yield f"  const orch::ModelMethod& method = {entry};"
+    yield "  orch::Error error = orch::begin_rows(method);"
+    yield "  if (error == orch::Error::Ok) {"
+    yield f"    error = orch::push_rows(method, {port.name}, {count}, {row_of(port)});"
+    yield "  }"
+    for output in method.ports:
+        if not output.is_input:
+            yield "  if (error == orch::Error::Ok) {"
+            yield from (f"    {line}" for line in _get_output(output))
+            yield "  }"
+    yield "  return status(error);"
+    yield "}"
+    for output in method.ports:
+        if not output.is_input:
+            yield from _accessors(method, output)
 
 
 def _prepared(entry: str, inputs: list[Port]) -> list[str]:

@@ -32,6 +32,7 @@ from orchestrator.emit.generate.ports import (
     run_parameters,
 )
 from orchestrator.emit.generate.quantized import has_quantization, quantization_lines
+from orchestrator.emit.generate.rows import cpp_rows, rows_declarations
 from orchestrator.emit.generate.shared import common_constant
 from orchestrator.emit.generate.target_check import target_check
 from orchestrator.memory.plan import identifier
@@ -146,9 +147,8 @@ def api_header(
     return GeneratedFile(f"gen/include/{profile}.h", "\n\n".join(parts) + "\n")
 
 
-def _c_method(
-    method: ApiMethod, memory: MethodMemory, *, is_linked: bool, limit: int
-) -> str:
+def _constants(method: ApiMethod, memory: MethodMemory) -> list[str]:
+    """Constants of a method, with what its inputs and outputs are."""
     upper = method.base.upper()
     lines = [f"/* Model {method.model}, method {method.method.name}. */"]
     lines += [f"/* {comment_text(remark)} */" for remark in method.remarks]
@@ -178,8 +178,30 @@ def _c_method(
     ]
     lines.append(f"#define {upper}_STATE_BYTES {memory.state_bytes}")
     lines.append(f"#define {upper}_TEMPORARY_BYTES {memory.temporary_bytes}")
+    return lines
+
+
+def _by_rows(method: ApiMethod, port: Port) -> list[str]:
+    """Functions of a method whose input comes by rows."""
+    outputs = [p for p in method.ports if not p.is_input]
+    return [
+        rows_declarations(method, port),
+        "\n/* Begins a run, pushes all rows, and copies the outputs out. */\n"
+        f"orch_status {method.base}({c_parameters(method)});",
+        "\n/* Outputs without copies; null if the method cannot begin. */",
+        *(line for output in outputs for line in _accessors(method, output)),
+        _reset_text(method),
+    ]
+
+
+def _c_method(
+    method: ApiMethod, memory: MethodMemory, *, is_linked: bool, limit: int
+) -> str:
+    lines = _constants(method, memory)
+    if method.by_rows is not None:
+        return "\n".join([*lines, *_by_rows(method, method.by_rows)])
     if not is_linked:
-        lines.append(_limit_text(upper, limit))
+        lines.append(_limit_text(method.base.upper(), limit))
     does = "\n/* Copies the inputs in, runs the method, copies the outputs out. */\n"
     if method.given:
         does = FORWARD_TEXT
@@ -304,6 +326,7 @@ def _cpp_method(profile: str, method: ApiMethod) -> str:
         f"  return ::{method.base}({arguments});\n"
         "}\n"
         f"{''.join(cpp_setters(method))}"
+        f"{''.join(cpp_rows(method, method.by_rows)) if method.by_rows else ''}"
         f"}}  // namespace {inner}\n}}  // namespace {outer}"
     )
 

@@ -158,6 +158,7 @@ def api_source(
     )
     includes = '#include "orch/delegate.h"\n' if delegates else ""
     includes += '#include "orch/integrity.h"\n' if checked else ""
+    includes += '#include "orch/rows.h"\n' if layout.given_rows else ""
     includes += extra_includes(methods, memory)
     headers = {prepared_header(c.prepared) for c in calls if c.prepared is not None}
     includes += "".join(f'#include "{header}"\n' for header in sorted(headers))

@@ -51,7 +51,8 @@ def table_words(
     """The contents of a method's tables without addresses, for `check_tables`.
 
     In compact tables a call has an index instead of the address of its arguments. Where
-    all instructions are prepared calls, they are addresses and nothing else.
+    all instructions are prepared calls, they are addresses and nothing else; methods by
+    rows have none.
 
     Returns:
         Three words per slot, then three per instruction; as unsigned 32-bit numbers.
@@ -66,7 +67,7 @@ def table_words(
         for index, value in enumerate(method.values[: method.slots])
     ]
     starts = argument_table(method)[1] if layout.compact else {}
-    if layout.kernel_calls:
+    if layout.kernel_calls and not method.by_rows:
         words += [_instruction_words(i, starts) for i in method.instructions]
     return words
 

@@ -147,6 +147,23 @@ class Port:
         return self.border is not None and self.border.is_kept
 
     @property
+    def rows(self) -> int:
+        """Rows that the caller gives at a time; 0 for all of them."""
+        return 0 if self.border is None else self.border.rows
+
+    @property
+    def row_count(self) -> int:
+        """Rows of an image."""
+        assert isinstance(self.value, TensorValue)  # noqa: S101  # the caller knows
+        return self.value.sizes[self.value.dim_order[1]]
+
+    @property
+    def row_items(self) -> int:
+        """Elements of a row of an image."""
+        assert isinstance(self.value, TensorValue)  # noqa: S101  # the caller knows
+        return self.value.numel // self.row_count
+
+    @property
     def name(self) -> str:
         """Name of its parameter."""
         own = port_name(self.index, is_input=self.is_input)
@@ -173,6 +190,8 @@ class Port:
             text += ", sizes are upper bounds"
         if self.is_given:
             text += ", in your memory"
+        if self.rows:
+            text += f", {self.rows} rows at a time"
         return text
 
 
@@ -233,6 +252,11 @@ class ApiMethod:
                     yield f"output{i}: None"
 
     @property
+    def by_rows(self) -> Port | None:
+        """The input of which the caller gives some rows at a time."""
+        return next((port for port in self.ports if port.rows), None)
+
+    @property
     def given(self) -> list[Port]:
         """Ports whose memory the caller provides."""
         return [port for port in self.ports if port.is_given]
@@ -256,6 +280,7 @@ class ApiMethod:
             )
         ]
         own += [f"_{p.name}_{p.verb}" for p in self.ports if p.quantization]
+        own += ["_begin", "_push_rows", "_finish"] if self.by_rows else []
         ends = ["", "_run", "_run_at", *own, "_load", "_reset"]
         upper = self.base.upper()
         return [*(f"{self.base}{end}" for end in ends), upper, f"{upper}_CALL"]

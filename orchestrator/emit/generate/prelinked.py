@@ -11,12 +11,19 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from orchestrator.core.lazy_bytes import joined
 from orchestrator.emit.artifact import row_comment
-from orchestrator.emit.generate.prepared import number_block, prepared_block
+from orchestrator.emit.generate.prepared import (
+    number_block,
+    number_bytes,
+    prepared_block,
+    shape_block,
+)
+from orchestrator.emit.generate.steps import step_bytes, steps_block, template_name
 from orchestrator.memory.plan import model_section
 from orchestrator.method.compact import WIDE, WIDE_TABLES
 from orchestrator.method.linked import LinkedCall, Prepared
 from orchestrator.method.passes.pack_weights import PACKED as PACKED_FUNCTIONS
 from orchestrator.method.passes.pack_weights import arguments_of
+from orchestrator.method.steps import step_table
 from orchestrator.program.program import JumpFalseCall, MoveCall
 from orchestrator.program.values import (
     BoolListValue,
@@ -250,10 +257,17 @@ class _Writer:
         self._index_type = _INDEX_TYPES[layout.index_bytes]
         self._none = (1 << 8 * layout.index_bytes) - 1 if self._compact else -1
         self._args = argument_table(method)
+        self._layout = layout
+        self._steps = step_table(method) if method.by_rows else None
         self._tables: dict[tuple[str, str], str] = {}
         self._words = 0
         self._initial: list[tuple[str, str, str]] = []
         self._capacities: list[int] = []
+        shapes = [p.shape for *_, p in self._prepared() if p.shape is not None]
+        self._shapes = {
+            shape: f"{base}_shape{number}"
+            for number, shape in enumerate(dict.fromkeys(shapes))
+        }
 
     def block(self) -> PrelinkedText:
         method, base = self._method, self._base
@@ -261,8 +275,15 @@ class _Writer:
         slots = method.values[: method.slots]
         values = [self._value(i, v) for i, v in enumerate(slots)]
         instructions = [
-            self._instruction(number, i) for number, i in enumerate(method.instructions)
+            self._instruction(number, i)
+            for number, i in enumerate(method.instructions)
+            if self._steps is None
         ]
+        steps = (
+            [*steps_block(method, self._steps, base, self._layout, self._array)]
+            if self._steps is not None
+            else []
+        )
         inputs = self._array(self._index_type, method.inputs)
         outputs = self._array(self._index_type, method.outputs)
         lines = [
@@ -288,7 +309,7 @@ class _Writer:
             if not constant:
                 lines.append(f"Value {base}_values[{len(values)}];")
                 self._initial.append((f"{base}_values", name, f"sizeof {base}_values"))
-        lines += self._prepared_calls()
+        lines += [*self._prepared_calls(), *steps]
         code, declared = self._code(instructions)
         lines += declared
         if self._initial:
@@ -339,10 +360,13 @@ class _Writer:
         ]
 
     def _table_of(self, code: str) -> str:
-        """The table with arguments of a compact method's instructions."""
-        if not self._compact or not self._kernel_calls:
-            return ""
-        return f", {self._base}_code.args" if code else ", nullptr"
+        """The table with arguments of a compact method's instructions, and steps."""
+        found = ""
+        if self._compact and self._kernel_calls:
+            found = f", {self._base}_code.args" if code else ", nullptr"
+        if self._layout.steps:
+            found += f", &{self._base}_step_table" if self._steps else ", nullptr"
+        return found
 
     def _blocks(self) -> Iterator[tuple[str, Bytes]]:
         """Constants and tables without addresses."""
@@ -352,10 +376,14 @@ class _Writer:
             code = _CODES[self._index_type]
             packed = struct.pack(f"<{len(self._args[0])}{code}", *self._args[0])
             yield f"{self._base}_code.args", packed
-        for number, _, prepared in self._prepared():
-            block = number_block(prepared, self._call_name(number))
+        for name, _, _, prepared in self._prepared():
+            block = number_block(prepared, name)
             if block is not None:
                 yield block
+        if self._steps is not None:
+            yield f"{self._base}_steps", step_bytes(self._steps)
+        for shape, name in self._shapes.items():
+            yield f"&{name}", number_bytes(shape.numbers)
         for (c_type, content), declared in self._tables.items():
             name = declared.split(" ")[-1].partition("[")[0]
             items = content.split(", ")
@@ -455,9 +483,16 @@ class _Writer:
         value, data = self._method.values[index], self._data.get(index)
         if isinstance(value, TensorValue) and value.allocation is not None:
             place = value.allocation
-            arena = f"{self._base}_arena{place.memory_id} + {place.offset_bytes}"
-            return arena if value.size_bytes else "nullptr"
+            offset = place.offset_bytes
+            return self._arena(index, offset) if value.size_bytes else "nullptr"
         return self._symbol[data] if data else "nullptr"
+
+    def _arena(self, index: int, offset: int) -> str:
+        """An offset in the arena of a tensor."""
+        value = self._method.values[index]
+        assert isinstance(value, TensorValue)  # noqa: S101  # with a place
+        assert value.allocation is not None  # noqa: S101
+        return f"{self._base}_arena{value.allocation.memory_id} + {offset}"
 
     def _state_first(self) -> Iterator[tuple[str, str, str]]:
         """Bytes of planned tensors that are written before the first call."""
@@ -468,20 +503,44 @@ class _Writer:
                 origin = "nullptr" if zeros else self._symbol[data]
                 yield self._memory(index), origin, str(len(data))
 
-    def _prepared(self) -> Iterator[tuple[int, LinkedCall, Prepared]]:
-        for number, call in enumerate(self._method.instructions):
+    def _prepared(self) -> Iterator[tuple[str, int, LinkedCall, Prepared]]:
+        """Names and numbers of the calls that have structs, and these."""
+        numbers = {
+            self._call_name(number): number
+            for number in range(len(self._method.instructions))
+        }
+        if self._steps is not None:
+            numbers = {
+                template_name(self._base, at): template.instruction
+                for at, template in enumerate(self._steps.templates)
+            }
+        for name, number in numbers.items():
+            call = self._method.instructions[number]
             if isinstance(call, LinkedCall) and call.prepared is not None:
-                yield number, call, call.prepared
+                yield name, number, call, call.prepared
 
     def _prepared_calls(self) -> Iterator[str]:
-        for number, call, prepared in self._prepared():
+        for shape, name in self._shapes.items():
+            yield shape_block(shape, name)
+        for at, (name, number, call, prepared) in enumerate(self._prepared()):
+            memory = [*map(self._memory, call.args)]
+            if self._steps is not None:
+                bases = {
+                    address.pointer: address.base
+                    for address in self._steps.templates[at].addresses
+                }
+                for pointer, (_, position) in enumerate(prepared.memory):
+                    if pointer in bases and position is not None:
+                        index = call.args[position]
+                        memory[position] = self._arena(index, bases[pointer])
             yield prepared_block(
                 call,
                 prepared,
-                name=self._call_name(number),
+                name=name,
                 number=number,
                 tensors=[self._method.values[index] for index in call.args],
-                memory=[*map(self._memory, call.args)],
+                memory=memory,
+                shape=self._shapes[prepared.shape] if prepared.shape else "",
             )
 
     def _call_name(self, number: int) -> str:

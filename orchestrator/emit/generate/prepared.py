@@ -12,7 +12,7 @@ from orchestrator.program.values import TensorValue
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from orchestrator.method.linked import LinkedCall, Numbers, Prepared
+    from orchestrator.method.linked import LinkedCall, Numbers, Prepared, Shape
     from orchestrator.program.values import Value
 
 
@@ -37,6 +37,7 @@ def prepared_block(
     number: int,
     tensors: Sequence[Value],
     memory: Sequence[str],
+    shape: str,
 ) -> str:
     """Definition of the struct of a call, in the namespace orch.
 
@@ -47,6 +48,7 @@ def prepared_block(
         number: Of the instruction.
         tensors: Its arguments.
         memory: C++ expressions of their addresses.
+        shape: Name of its shape, if it has one.
     """
     arguments = ", ".join(
         f"{argument}={_shown(tensors[at])}"
@@ -55,6 +57,7 @@ def prepared_block(
     )
     members = [
         *((n, "nullptr" if at is None else memory[at]) for n, at in prepared.memory),
+        *([("shape", f"&{shape}")] if prepared.shape else []),
         *((member, _numbers(value)) for member, value in prepared.numbers),
     ]
     rows = ",\n".join(f"    /* {member} */ {text}" for member, text in members)
@@ -65,12 +68,23 @@ def prepared_block(
     )
 
 
+def shape_block(shape: Shape, name: str) -> str:
+    """Definition of a shape, in the namespace orch."""
+    rows = ",\n".join(f"    /* {n} */ {_numbers(value)}" for n, value in shape.numbers)
+    return f"constexpr {shape.struct.removeprefix('orch::')} {name} = {{\n{rows}}};"
+
+
+def number_bytes(members: tuple[tuple[str, Numbers], ...]) -> bytes:
+    """The bytes of numbers in a struct."""
+    return b"".join(_words(members))
+
+
 def number_block(prepared: Prepared, name: str) -> tuple[str, bytes] | None:
     """Where the numbers of a struct begin, and their bytes; None if it has none."""
     if not prepared.numbers:
         return None
     member = prepared.numbers[0][0]
-    return f"&{name}.{member}", b"".join(_words(prepared.numbers))
+    return f"&{name}.{member}", number_bytes(prepared.numbers)
 
 
 def _shown(value: Value) -> str:

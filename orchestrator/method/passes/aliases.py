@@ -51,7 +51,7 @@ def alias_copies(method: LinkedMethod, *, grows: bool = False) -> LinkedMethod:
             views = views_of(method, call, written)
             if views is None:
                 continue
-            changed = _Sides(method, flow, index, views, grows=grows).share()
+            changed = shared_places(method, flow, index, views, grows=grows)
             if changed is not None:
                 method = method.with_values(changed)
                 flow.drop(index)
@@ -62,7 +62,12 @@ def alias_copies(method: LinkedMethod, *, grows: bool = False) -> LinkedMethod:
 
 
 def shared_places(
-    method: LinkedMethod, flow: Dataflow, index: int, views: tuple[View, ...]
+    method: LinkedMethod,
+    flow: Dataflow,
+    index: int,
+    views: tuple[View, ...],
+    *,
+    grows: bool = False,
 ) -> Candidate | None:
     """New places of tensors with which a call that copies does nothing, or None.
 
@@ -71,8 +76,9 @@ def shared_places(
         flow: Its dataflow.
         index: Of the call.
         views: What it copies.
+        grows: Whether arenas may grow.
     """
-    return _Sides(method, flow, index, views, grows=False).share()
+    return _Sides(method, flow, index, views, grows=grows).share()
 
 
 class _Sides:

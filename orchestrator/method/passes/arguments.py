@@ -6,6 +6,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from orchestrator.program.values import (
+    BoolValue,
     DoubleValue,
     IntListValue,
     IntValue,
@@ -87,6 +88,22 @@ class Arguments:
         index = self.index(position)
         value = self._values[index]
         if not isinstance(value, DoubleValue) or index in self._written:
+            raise UnknownCallError
+        return value.value
+
+    def scalar(self, position: int) -> float:
+        """An argument that is a number that no call writes."""
+        index = self.index(position)
+        value = self._values[index]
+        if not isinstance(value, IntValue | DoubleValue) or index in self._written:
+            raise UnknownCallError
+        return value.value
+
+    def truth(self, position: int) -> bool:
+        """An argument that is a truth value that no call writes."""
+        index = self.index(position)
+        value = self._values[index]
+        if not isinstance(value, BoolValue) or index in self._written:
             raise UnknownCallError
         return value.value
 

@@ -59,12 +59,14 @@ class BorderError(Exception):
         method: Name of the method.
         found: Why.
         hint: What to do.
+        wish: What it cannot do; "" if the port says so.
     """
 
     port: IoPort
     method: str
     found: str
     hint: str
+    wish: str = ""
 
 
 def keep_inputs(method: LinkedMethod) -> LinkedMethod:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.method.ledger import MethodPasses, PassCounts, PassRecord
@@ -16,9 +17,18 @@ if TYPE_CHECKING:
     from orchestrator.program.program import Method, Program
 
 NOT_WANTED: Final = "named in prelink.skip"
+OPTIONAL: Final = MappingProxyType(
+    {"fold_batch_norm": "changes bits: prelink.fold_batch_norm is false"}
+)
+"""Passes that only run where the profile wants them, and why they did not."""
 NO_OPERATOR: Final = "no call of its operators"
 NO_PLAN: Final = "memory is not planned"
 NO_IO: Final = "nothing in models.io"
+
+
+def not_wanted(name: str) -> str:
+    """Why a pass did not run that the profile does not want."""
+    return OPTIONAL.get(name, NOT_WANTED)
 
 
 def counts_of(method: LinkedMethod) -> PassCounts:
@@ -60,7 +70,7 @@ def not_run(
             passes=tuple(
                 PassRecord(
                     name=name,
-                    skipped=reason if name in wanted else NOT_WANTED,
+                    skipped=reason if name in wanted else not_wanted(name),
                     changed=False,
                     before=counts,
                     after=counts,

@@ -161,7 +161,8 @@ def pack_for_mve(method: LinkedMethod, *, fast: bool = False) -> LinkedMethod:
             scratch = three.scratch_bytes
         else:
             # Fewer outputs than a tile make weights several times as large.
-            if fast or conv.groups == 1 or len(conv.weights) >= TILE * conv.groups:
+            few = conv.groups > 1 and len(conv.weights) < TILE * conv.groups
+            if not few or (fast and not mve.is_short(conv)):
                 several.append((number, call, groups_of(in_one_column(conv))))
             continue
         new = replace(call, function=function)

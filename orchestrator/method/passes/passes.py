@@ -1,4 +1,7 @@
-"""The passes: changes of a linked method that keep every bit of its outputs."""
+"""The passes: changes of a linked method that keep every bit of its outputs.
+
+All but `fold_batch_norm`, which the profile has to ask for.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,9 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.method.ledger import PassRecord
 from orchestrator.method.linked import INDEX_LISTS, LinkedCall
+from orchestrator.method.passes.activations import fuse_activations, may_be_activation
 from orchestrator.method.passes.aliases import alias_copies
+from orchestrator.method.passes.batch_norm import fold_batch_norm, is_batch_norm
 from orchestrator.method.passes.border import keep_inputs, quantized_io
 from orchestrator.method.passes.constants import (
     PERMUTE,
@@ -20,18 +25,21 @@ from orchestrator.method.passes.constants import (
 from orchestrator.method.passes.edit import renumbered
 from orchestrator.method.passes.evaluate import has_evaluator
 from orchestrator.method.passes.in_place import in_place, may_be_in_place
+from orchestrator.method.passes.islands import cancel_quantize, is_quantize
 from orchestrator.method.passes.ledger_lines import (
     NO_IO,
     NO_OPERATOR,
     NO_PLAN,
-    NOT_WANTED,
     counts_of,
+    not_wanted,
 )
 from orchestrator.method.passes.order import order_calls
 from orchestrator.method.passes.pack_weights import pack_for_dsp, pack_for_mve
 from orchestrator.method.passes.packing.convolution import FUNCTIONS
 from orchestrator.method.passes.packing.phases import TRANSPOSED
+from orchestrator.method.passes.pads import fold_pads, is_pad
 from orchestrator.method.passes.prepare_calls import PREPARERS, prepare_calls
+from orchestrator.method.passes.transposes import fold_transposes, may_be_transposed
 from orchestrator.method.passes.unused import drop_unused_calls, may_be_unused
 from orchestrator.method.passes.views import moving_operators
 from orchestrator.program.program import MoveCall
@@ -160,6 +168,26 @@ PASSES: Final[Mapping[str, Pass]] = MappingProxyType(
             calls=_of(moving_operators()),
             before_plan=partial(alias_copies, grows=True),
         ),
+        "fold_pads": Pass(
+            change=fold_pads,
+            calls=is_pad,
+            before_plan=partial(fold_pads, grows=True),
+        ),
+        "fold_transposes": Pass(
+            change=fold_transposes,
+            calls=may_be_transposed,
+            before_plan=partial(fold_transposes, grows=True),
+        ),
+        "fold_batch_norm": Pass(
+            change=fold_batch_norm,
+            calls=is_batch_norm,
+            before_plan=partial(fold_batch_norm, grows=True),
+        ),
+        "cancel_quantize": Pass(
+            change=cancel_quantize,
+            calls=is_quantize,
+            before_plan=partial(cancel_quantize, planned=True),
+        ),
         "drop_unused_calls": Pass(change=drop_unused_calls, calls=may_be_unused),
         "keep_inputs": Pass(change=keep_inputs, of_io=True),
         "quantized_io": Pass(change=quantized_io, of_io=True),
@@ -168,6 +196,12 @@ PASSES: Final[Mapping[str, Pass]] = MappingProxyType(
             calls=lambda call: call.function in {*FUNCTIONS, *TRANSPOSED},
             isas=MappingProxyType({"dsp": pack_for_dsp, "mve": pack_for_mve}),
             fast=MappingProxyType({"mve": partial(pack_for_mve, fast=True)}),
+        ),
+        # Packed kernels have no limits: where one serves a call, it saves more.
+        "fuse_activations": Pass(
+            change=fuse_activations,
+            calls=may_be_activation,
+            before_plan=partial(fuse_activations, grows=True),
         ),
         "order_calls": Pass(change=order_calls, of_plan=True),
         "drop_values": Pass(change=drop_values),
@@ -220,7 +254,7 @@ def run_passes(
             continue
         skipped = disabled.get(name) or _skipped(step, method, isa)
         skipped = NO_PLAN if step.of_plan and not replans else skipped
-        skipped = skipped if name in wanted else NOT_WANTED
+        skipped = skipped if name in wanted else not_wanted(name)
         change = (step.before_plan if plans else None) or step.change
         change = (step.fast if fast else step.isas).get(isa, step.isas.get(isa, change))
         if step.prelinked:

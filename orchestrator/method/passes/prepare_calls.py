@@ -17,6 +17,7 @@ from orchestrator.method.passes.edit import renumbered
 from orchestrator.method.passes.preparing.affine import AFFINE
 from orchestrator.method.passes.preparing.convolution import CONVOLUTIONS
 from orchestrator.method.passes.preparing.elementwise import ELEMENTWISE
+from orchestrator.method.passes.preparing.floats import FLOATS
 from orchestrator.method.passes.preparing.packed import PACKED
 from orchestrator.method.passes.preparing.pool import POOLS
 from orchestrator.program.program import MoveCall
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from orchestrator.method.passes.preparing.form import Preparer
 
 PREPARERS: Final[Mapping[str, Preparer]] = MappingProxyType(
-    {**PACKED, **AFFINE, **CONVOLUTIONS, **ELEMENTWISE, **POOLS}
+    {**PACKED, **AFFINE, **CONVOLUTIONS, **ELEMENTWISE, **POOLS, **FLOATS}
 )
 """By kernel: what prepares its calls."""
 _LOWEST, _HIGHEST = -(1 << 31), (1 << 31) - 1
@@ -62,6 +63,7 @@ def prepare_calls(method: LinkedMethod, isa: str) -> LinkedMethod:
             args = tuple(call.args[place] for place in places)
             accesses = tuple(call.accesses[place] for place in places)
             need(not replaced.intersection(args) and _fits(form.numbers))
+            need(form.shape is None or _fits(form.shape.numbers))
             for index, access in zip(args, accesses, strict=True):
                 need(_has_memory(method, index, access, constants))
         except UnknownCallError:
@@ -79,6 +81,7 @@ def prepare_calls(method: LinkedMethod, isa: str) -> LinkedMethod:
                     (name, places.index(place) if place in places else None)
                     for name, place in form.memory
                 ),
+                shape=form.shape,
                 numbers=form.numbers,
             ),
         )

@@ -677,6 +677,7 @@ _FINDERS: Final[Mapping[str, Callable[[Arguments], tuple[View, ...]]]] = (
             "aten::view_copy.out": _reshape,
             "cortex_m::pad.out": _pad,
             "cortex_m::pad_contiguous.out": _pad,
+            "cortex_m::transpose.out": _permute,
             "dim_order_ops::_clone_dim_order.out": _dim_order,
             "dim_order_ops::_to_dim_order_copy.out": _dim_order,
             "et_copy::_d2h_copy.out": _as_it_is(1),

@@ -3,44 +3,77 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from orchestrator.core.border import Border, border_of
+from orchestrator.method.kept import kept_arenas
+from orchestrator.method.passes.border import BorderError
 from orchestrator.method.passes.passes import drop_values
 from orchestrator.method.passes.prepare_calls import slots_first
+from orchestrator.method.rows.found import UnknownNetworkError
 from orchestrator.method.rows.fuse import by_rows
 
 if TYPE_CHECKING:
+    from orchestrator.core.border import IoPort
+    from orchestrator.method.linked import LinkedMethod
     from orchestrator.method.replan import Adapted
 
 
+_HINT: Final = "leave rows out, so that the input is whole"
+
+
 def with_rows(
-    adapted: Adapted, isa: str, *, max_slowdown: float | None = None
+    adapted: Adapted,
+    isa: str,
+    *,
+    fuses: bool = True,
+    max_slowdown: float | None = None,
 ) -> Adapted:
     """The model with every method by rows that then needs a smaller arena.
+
+    Methods whose input comes by rows are among them anyway.
 
     Args:
         adapted: Linked methods with planned memory, and prepared calls.
         isa: Instruction set of the core.
+        fuses: Whether other methods may be.
         max_slowdown: By which part a run may become slower, about; None: any.
+
+    Raises:
+        BorderError: An input cannot come by rows, as the profile wants.
     """
-    methods, linked, arenas = [], [], []
-    for method, program, facts in zip(
-        adapted.linked or (), adapted.program.methods, adapted.arenas, strict=True
+    methods, linked, arenas, kept = [], [], [], []
+    for number, (method, program, facts) in enumerate(
+        zip(adapted.linked or (), adapted.program.methods, adapted.arenas, strict=True)
     ):
+        before = adapted.kept[number] if adapted.kept else kept_arenas(program)
+        port = next((p for p in method.io.ports if p.rows), None)
         found = None
-        if len(facts) == 1:
-            found = by_rows(
-                method,
-                arena_bytes=facts[0].size_bytes,
-                isa=isa,
-                max_slowdown=max_slowdown,
-            )
+        if len(facts) == 1 and (fuses or port is not None):
+            try:
+                found = by_rows(
+                    method,
+                    arena_bytes=facts[0].size_bytes,
+                    isa=isa,
+                    max_slowdown=max_slowdown,
+                )
+            except UnknownNetworkError as error:
+                assert port is not None  # noqa: S101  # else there is no error
+                raise _problem(port, method, str(error)) from None
+        elif port is not None:
+            raise _problem(port, method, "its tensors do not lie in one arena")
         if found is None:
             linked.append(method)
             methods.append(program)
             arenas.append(facts)
+            kept.append(before)
             continue
-        linked.append(slots_first(drop_values(found.method)))
+        made = slots_first(drop_values(found.method))
+        if port is not None:
+            made = replace(made, borders=_borders(made, port))
+            before |= {found.memory_id}  # between rows
+        linked.append(made)
+        kept.append(before)
         sizes = list(program.arena_bytes)
         sizes[found.memory_id] = found.arena_bytes
         methods.append(replace(program, arena_bytes=tuple(sizes)))
@@ -56,4 +89,18 @@ def with_rows(
         program=replace(adapted.program, methods=tuple(methods)),
         linked=tuple(linked),
         arenas=tuple(arenas),
+        kept=tuple(kept),
+    )
+
+
+def _borders(method: LinkedMethod, port: IoPort) -> tuple[Border, ...]:
+    """Borders with the rows of an input."""
+    old = border_of(method.borders, port.index, is_input=True)
+    new = replace(old or Border(is_input=True, index=port.index), rows=port.rows)
+    return (*(b for b in method.borders if b is not old), new)
+
+
+def _problem(port: IoPort, method: LinkedMethod, found: str) -> BorderError:
+    return BorderError(
+        port, method.name, found, _HINT, wish=f"come in {port.rows} rows at a time"
     )

@@ -6,7 +6,6 @@ other numbers and addresses it computes a band of the image.
 
 from __future__ import annotations
 
-import struct
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from orchestrator.method.access import Access
 from orchestrator.method.passes.packing.convolution import Axis
 from orchestrator.method.rows.network import Image
+from orchestrator.method.steps import header_of
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 Members: TypeAlias = "tuple[tuple[str, Numbers], ...]"
 
-HEADER: Final = "header"
 _IMAGE_DIMS: Final = 4
 _WORD: Final = 4
 _AXIS: Final = ("in", "out", "kernel", "stride", "padding", "dilation")
@@ -226,16 +225,7 @@ def _band_words(axis: tuple[int, ...], rows: Rows) -> tuple[int, ...]:
     )
 
 
-def header_of(method: LinkedMethod, call: LinkedCall) -> tuple[int, ...] | None:
-    """The words of the header of a call with packed weights; None for others."""
-    position = dict(call.prepared.memory).get(HEADER) if call.prepared else None
-    if position is None:
-        return None
-    data = bytes(dict(method.data)[call.args[position]])
-    return struct.unpack(f"<{len(data) // _WORD}i", data)
-
-
-def band_header(function: str, header: tuple[int, ...], rows: Rows) -> bytes:
+def band_header(function: str, header: tuple[int, ...], rows: Rows) -> tuple[int, ...]:
     """A header of packed weights for a band; most begin with rows and columns."""
     end = len(_AXIS)
     words = [*header]
@@ -246,7 +236,7 @@ def band_header(function: str, header: tuple[int, ...], rows: Rows) -> bytes:
         words[at] = words[at + 1] = rows.part(header[at])
     else:
         words[:end] = _band_words(header[:end], rows)
-    return struct.pack(f"<{len(words)}i", *words)
+    return tuple(words)
 
 
 def pixels_of(call: LinkedCall) -> int | None:

@@ -6,6 +6,7 @@ Both are exact for the given order of layers, by dynamic programming over cut po
 from __future__ import annotations
 
 from bisect import bisect_left
+from math import inf
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.method.rows.segment import segment
@@ -40,7 +41,7 @@ class Segments:
                 for last, found in enumerate(self._ending)
             ]
 
-    def _of_rows(self, last: int, most: int, limit: int) -> Iterator[Segment]:
+    def _of_rows(self, last: int, most: int, limit: float) -> Iterator[Segment]:
         """Segments by rows that end with a layer and need no more than a limit."""
         for first in range(last, max(last - most, -1), -1):
             one = segment(self._network, first, last)
@@ -53,38 +54,37 @@ class Segments:
             if sum(n * images[i].row_bytes for i, n in one.rings.items()) > limit:
                 return
 
-    def least_peak(self) -> int:
-        """The least limit for which there are cuts."""
-        best = [0]
+    def least_peak(self) -> float:
+        """The least limit for which there are cuts; infinite if there are none."""
+        best: list[float] = [0]
         for ending in self._ending:
-            best.append(min(max(best[s.first], s.peak_bytes) for s in ending))
+            peaks = [max(best[s.first], s.peak_bytes) for s in ending]
+            best.append(min(peaks, default=inf))
         return best[-1]
 
-    def least_limit(self, most_setup: float) -> int:
+    def least_limit(self, most_setup: float) -> float:
         """The least limit for which there are cuts of no more than some cost.
+
+        The largest of all if that is still too much.
 
         Args:
             most_setup: Instructions that computing by rows may cost.
         """
-        low = self.least_peak()
-        limits = sorted(
-            {
-                s.peak_bytes
-                for found in self._ending
-                for s in found
-                if s.peak_bytes > low
-            }
-        )
-        limits = [low, *limits]
+        limits = self.limits()
         # The larger the limit, the fewer calls: the first limit that is cheap enough.
-        return limits[
-            bisect_left(limits, x=True, key=lambda b: self._setup(b) <= most_setup)
-        ]
+        at = bisect_left(limits, x=True, key=lambda b: self._setup(b) <= most_setup)
+        return limits[min(at, len(limits) - 1)]
 
-    def _setup(self, limit_bytes: int) -> int:
+    def limits(self) -> list[float]:
+        """All limits that differ in which segments there may be, the least first."""
+        low = self.least_peak()
+        peaks = {s.peak_bytes for found in self._ending for s in found}
+        return [low, *sorted(peak for peak in peaks if peak > low)]
+
+    def _setup(self, limit_bytes: float) -> int:
         return sum(one.setup for one in self.cuts(limit_bytes))
 
-    def cuts(self, limit_bytes: int) -> tuple[Segment, ...]:
+    def cuts(self, limit_bytes: float) -> tuple[Segment, ...]:
         """Segments that each need no more than a limit, at the least cost."""
         best: list[tuple[float, Segment | None]] = [(0, None)]
         for ending in self._ending:
@@ -93,9 +93,7 @@ class Segments:
                 for s in ending
                 if s.peak_bytes <= limit_bytes
             ]
-            cost, _, chosen = min(
-                ways, key=lambda way: way[:2], default=(float("inf"), 0, None)
-            )
+            cost, _, chosen = min(ways, key=lambda way: way[:2], default=(inf, 0, None))
             best.append((cost, chosen))
         found = reversed([*self._back(best)])
         return tuple(self._widest(one, limit_bytes) for one in found)
@@ -109,7 +107,7 @@ class Segments:
             yield chosen
             at = chosen.first
 
-    def _widest(self, one: Segment, limit: int) -> Segment:
+    def _widest(self, one: Segment, limit: float) -> Segment:
         """The segment in the widest bands that have room, in both directions."""
         if len(one.ways[0].steps) == 1:
             return one

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.method.access import Access
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from orchestrator.method.linked import LinkedMethod
 
 
+_GIVEN: Final = -1
+"""In the place of an instruction."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
     """A method as a network.
@@ -31,7 +35,7 @@ class Found:
     Args:
         network: The network.
         calls: By layer: the instruction that it is; two layers for an average of a
-            whole image, sums and their averages.
+            whole image, sums and their averages. -1 for rows that the caller gives.
         reads: By layer: positions of the arguments that it reads from the arena.
         values: By image: a tensor like it.
         inputs: By input of the method: its image; None if it has no bytes.
@@ -52,21 +56,28 @@ class Found:
         return self.calls.count(self.calls[layer]) > 1
 
 
-class _UnknownNetworkError(Exception):
-    """Something of the method cannot be planned by rows."""
+class UnknownNetworkError(Exception):
+    """Something of the method cannot be planned by rows; says what."""
 
 
-def network_of(method: LinkedMethod, isa: str) -> Found | None:
-    """The network of a method; None if something of it cannot be planned by rows."""
+def network_of(method: LinkedMethod, isa: str) -> Found:
+    """The network of a method.
+
+    Args:
+        method: With planned memory, and prepared calls.
+        isa: Instruction set of the core.
+
+    Raises:
+        UnknownNetworkError: Something of it cannot be planned by rows.
+    """
     arenas = {space[1] for space in method.ends if space[0] == "arena"}
-    if len(arenas) != 1 or SHARED_ID in arenas or method.given:
-        return None
-    if any(isinstance(v, TensorValue) and v.is_mutable_state for v in method.values):
-        return None
-    try:
-        return _Builder(method, isa).found(arenas.pop())
-    except _UnknownNetworkError:
-        return None
+    if len(arenas) != 1 or method.given:
+        raise UnknownNetworkError("its tensors do not lie in one arena")
+    if SHARED_ID in arenas or any(
+        isinstance(v, TensorValue) and v.is_mutable_state for v in method.values
+    ):
+        raise UnknownNetworkError("it has state")
+    return _Builder(method, isa).found(arenas.pop())
 
 
 class _Builder:
@@ -86,16 +97,20 @@ class _Builder:
         method = self._method
         places = method.places
         inputs = [self._filled(i) if i in places else None for i in method.inputs]
+        for at, image in enumerate(inputs):
+            if rows := method.io.port(at, is_input=True).rows:
+                self._add(_GIVEN, (), self._given(image, rows))
         for number, call in enumerate(method.instructions):
             if not isinstance(call, LinkedCall):
-                raise _UnknownNetworkError
+                raise UnknownNetworkError("it has branches, or moves values")
             self._call(number, call)
         outputs = [self._image(i) if i in places else None for i in method.outputs]
         return Found(
             network=Network(
                 images=self._images,
                 layers=tuple(self._layers),
-                inputs=frozenset(i for i in inputs if i is not None),
+                inputs=frozenset(i for i in inputs if i is not None)
+                - {layer.out for layer in self._layers},
                 outputs=frozenset(i for i in outputs if i is not None),
             ),
             calls=tuple(self._calls),
@@ -106,6 +121,17 @@ class _Builder:
             memory_id=memory_id,
         )
 
+    def _given(self, image: int | None, rows: int) -> Layer:
+        """The layer of an input of which the caller gives some rows at a time."""
+        if image is None or len(self._method.inputs) > 1:
+            raise UnknownNetworkError("it is not the only input")
+        count = self._images[image].rows
+        if not 1 < count >= rows:
+            raise UnknownNetworkError(
+                f"it has {count} rows" if count > 1 else "it is no image of batch 1"
+            )
+        return Layer(reads=(), out=image, given=rows)
+
     def _new(self, value: TensorValue) -> int:
         image = len(self._images)
         self._images[image] = image_of(value)
@@ -115,7 +141,7 @@ class _Builder:
     def _filled(self, index: int) -> int:
         value, place = self._method.values[index], self._method.places[index]
         if not isinstance(value, TensorValue):
-            raise _UnknownNetworkError
+            raise UnknownNetworkError("it has values that are no tensors")
         image = self._new(value)
         # What it overlaps is gone.
         self._now = {
@@ -129,8 +155,8 @@ class _Builder:
     def _image(self, index: int) -> int:
         place = self._method.places[index]
         image = self._now.get((place.begin, place.end))
-        if image is None:  # a part of one, or of several
-            raise _UnknownNetworkError
+        if image is None:
+            raise UnknownNetworkError("it reads a part of a tensor, or several at once")
         return image
 
     def _call(self, number: int, call: LinkedCall) -> None:
@@ -144,7 +170,7 @@ class _Builder:
             or len(fills) != 1
             or not known.issuperset(call.accesses)
         ):
-            raise _UnknownNetworkError
+            raise UnknownNetworkError(f"{call.operator} is not prepared")
         positions = tuple(
             position
             for position, (index, access) in enumerate(arguments)

@@ -6,14 +6,16 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING
 
+from orchestrator.method.linked import LinkedCall
 from orchestrator.method.rows.cuts import Segments
-from orchestrator.method.rows.found import network_of
+from orchestrator.method.rows.found import UnknownNetworkError, network_of
 from orchestrator.method.rows.plan import plan_rows
 from orchestrator.method.rows.verify import problems_of_rows
 from orchestrator.method.rows.write import method_by_rows
 
 if TYPE_CHECKING:
     from orchestrator.method.linked import LinkedMethod
+    from orchestrator.method.rows.found import Found
 
 
 class RowsProofError(Exception):
@@ -53,18 +55,25 @@ def by_rows(
         max_slowdown: By which part a run may become slower, about; None: any.
 
     Raises:
+        UnknownNetworkError: Its input cannot come by rows, as the profile wants.
         RowsProofError: The plan is wrong.
     """
-    found = network_of(method, isa)
-    if found is None:
+    is_given = any(port.rows for port in method.io.ports)
+    try:
+        found = network_of(method, isa)
+    except UnknownNetworkError:
+        if is_given:
+            raise
         return None
     segments = Segments(found.network)
     work = sum(layer.work for layer in found.network.layers)
     limit = segments.least_limit(inf if max_slowdown is None else max_slowdown * work)
-    if limit >= arena_bytes:
+    if limit == inf:
+        raise UnknownNetworkError(needs_all(method, found))
+    if limit >= arena_bytes and not is_given:
         return None
     plan = plan_rows(found.network, segments.cuts(limit))
-    if plan.arena_bytes >= arena_bytes:
+    if plan.arena_bytes >= arena_bytes and not is_given:
         return None
     problems = problems_of_rows(found.network, plan)
     if problems:
@@ -75,3 +84,13 @@ def by_rows(
         arena_bytes=plan.arena_bytes,
         least_bytes=plan.least_bytes,
     )
+
+
+def needs_all(method: LinkedMethod, found: Found) -> str:
+    """What needs all of an input at once that should come by rows."""
+    for layer, number in zip(found.network.layers, found.calls, strict=True):
+        if not layer.by_rows:
+            call = method.instructions[number]
+            name = call.operator if isinstance(call, LinkedCall) else "an instruction"
+            return f"{name} needs all of its input at once"
+    return "it is an output, too"

@@ -44,6 +44,8 @@ class Layer:
         in_place: Whether one call may write over its first input, of the same size.
         setup: Instructions of a call beside those for its rows, about.
         work: Instructions for all rows, about.
+        given: Rows that the caller gives at a time: the layer is an input of which
+            some rows are there, and reads nothing. 0 for operators.
     """
 
     reads: tuple[tuple[int, Axis], ...]
@@ -54,6 +56,7 @@ class Layer:
     in_place: bool = False
     setup: int = 0
     work: int = 0
+    given: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)  # without slots, for what is cached

@@ -57,7 +57,7 @@ class RowPlan:
 
     Args:
         moves: Calls and slides, in order.
-        offsets: By image that exists as a whole.
+        offsets: By image that exists as a whole, and of rows that the caller gives.
         arena_bytes: Of everything.
         least_bytes: No arena with these segments can be smaller.
     """
@@ -91,9 +91,11 @@ def plan_rows(network: Network, segments: Sequence[Segment]) -> RowPlan:
     for number, (one, way) in enumerate(zip(segments, chosen, strict=True)):
         if way is not None:
             moves += _moves(network, one, way, rooms.where, rooms.scratch(number))
+    given = {layer.out for layer in network.layers if layer.given}
+    rings = rooms.rings.keys() - given
     return RowPlan(
         moves=tuple(moves),
-        offsets={i: o for i, o in rooms.where.items() if i not in rooms.rings},
+        offsets={i: o for i, o in rooms.where.items() if i not in rings},
         arena_bytes=rooms.size_bytes,
         least_bytes=rooms.least_bytes,
     )

@@ -81,6 +81,8 @@ def segment(
 ) -> Segment | None:
     """The layers of a segment, computed in bands of some rows; None if that cannot be.
 
+    Rows that the caller gives come from the first to the last, and are never whole.
+
     Args:
         network: The network.
         first: First layer.
@@ -93,11 +95,14 @@ def segment(
     if not by_rows and first != last:
         return None
     inner = {layer.out for layer in layers if network.dies[layer.out] <= last}
+    given = [layer.out for layer in layers if layer.given]
+    if not (by_rows and inner.issuperset(given)) and given:
+        return None  # it would be whole
     whole = network.whole(first, last) - inner
     rings = dict.fromkeys(inner, 1)
     if by_rows:
         ways: tuple[Way, ...] = (_way(network, first, last, band, rings),)
-        if descends:
+        if descends and not given:
             larger = {**rings}
             way = _way(network, first, last, band, larger, descends=True)
             ways += (way,) if larger == rings else ()
@@ -155,7 +160,7 @@ class _Schedule:
         if layer.accumulates:
             self._add_up(number)
             return
-        end = min(begin + self._band, self._counts[number])
+        end = min(begin + (layer.given or self._band), self._counts[number])
         low, high = self._rows(begin, end, self._counts[number])
         reads = []
         for image, window in layer.reads:

@@ -78,16 +78,20 @@ class _Machine:
         layer = self._network.layers[step.layer]
         out, images = layer.out, self._network.images
         rows = {*range(step.first, step.last + 1)}
-        if layer.accumulates:
-            self._add(call)
-            return
-        _need(not rows & self._made[step.layer], f"rows of image {out} again")
-        self._made[step.layer] |= rows
         begin, end = call.out, call.out + len(rows) * images[out].row_bytes
         scratch = call.scratch, call.scratch + layer.scratch_bytes
         self._bytes(scratch[0], layer.scratch_bytes)[:] = _NOTHING
         clear = not layer.scratch_bytes or scratch[1] <= begin or end <= scratch[0]
         _need(clear, "scratch memory over the output")
+        if layer.accumulates:
+            self._add(call)
+            return
+        _need(not rows & self._made[step.layer], f"rows of image {out} again")
+        if layer.given:
+            first = len(self._made[step.layer])
+            _need(step.first == first, f"the caller gives row {first} first")
+            _need(len(rows) <= layer.given, "more rows than the caller gives")
+        self._made[step.layer] |= rows
         for (image, window), (low, high), at in zip(
             layer.reads, step.reads, call.reads, strict=True
         ):

@@ -7,15 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.method.access import Access
 from orchestrator.method.linked import LinkedCall, Prepared
-from orchestrator.method.rows.bands import (
-    HEADER,
-    Rows,
-    band_header,
-    band_of,
-    header_of,
-    pixels_of,
-)
+from orchestrator.method.rows.bands import Rows, band_header, band_of, pixels_of
 from orchestrator.method.rows.plan import Call
+from orchestrator.method.steps import GIVEN_ROWS, header_of
 from orchestrator.program.values import Allocation, TensorValue
 
 if TYPE_CHECKING:
@@ -48,7 +42,6 @@ class _Writer:
         self._plan = plan
         self._values = [*method.values]
         self._views: dict[TensorValue, int] = {}
-        self._headers: dict[bytes, int] = {}
         self._added: set[int] = set()
 
     def method(self) -> LinkedMethod:
@@ -70,18 +63,19 @@ class _Writer:
             else:
                 layer = found.network.born[move.image]
                 instructions.append(self._slide(move, layer))
-            origins.append(method.origins[found.calls[layer]])
+            origins.append(method.origins[max(found.calls[layer], 0)])
         return replace(
             method,
             values=tuple(self._values),
             instructions=tuple(instructions),
             origins=tuple(origins),
             outputs=tuple(outputs),
-            data=(*method.data, *((i, d) for d, i in self._headers.items())),
+            by_rows=True,
         )
 
     def _old(self, layer: int) -> tuple[LinkedCall, Prepared]:
-        call = self._method.instructions[self._found.calls[layer]]
+        # What the caller gives counts as a part of the first call.
+        call = self._method.instructions[max(self._found.calls[layer], 0)]
         assert isinstance(call, LinkedCall)  # noqa: S101  # layers are calls
         assert call.prepared is not None  # noqa: S101  # with structs
         return call, call.prepared
@@ -91,6 +85,8 @@ class _Writer:
         layer, (old, prepared) = network.layers[step.layer], self._old(step.layer)
         if layer.accumulates:
             return self._add_up(call)
+        if layer.given:
+            return self._given(call)
         if self._found.is_split(step.layer):
             return self._from_sums(call)
         args = list(old.args)
@@ -117,12 +113,12 @@ class _Writer:
                 last=step.last,
                 count=network.images[layer.out].rows,
             )
-            prepared = replace(prepared, numbers=band_of(prepared, rows))
             header = header_of(self._method, old)
             if header is not None:
-                position = dict(prepared.memory)[HEADER] or 0
-                data = band_header(old.function, header, rows)
-                args[position] = self._header(args[position], data)
+                header = band_header(old.function, header, rows)
+            prepared = replace(
+                prepared, numbers=band_of(prepared, rows), header=header or ()
+            )
         return _with(old, tuple(args), prepared)
 
     def _add_up(self, call: Call) -> LinkedCall:
@@ -173,6 +169,21 @@ class _Writer:
         )
         return _with(new, args, prepared)
 
+    def _given(self, call: Call) -> LinkedCall:
+        """Rows that the caller gives: a move from nowhere."""
+        step = call.step
+        old, out = self._old(step.layer)[0], self._found.network.layers[step.layer].out
+        rows = step.last - step.first + 1
+        size = rows * self._found.network.images[out].row_bytes
+        args = (self._at(out, call.out, step.first, step.last),)
+        new = replace(old, function="orch::move_bytes", accesses=(Access.FILLS,))
+        prepared = Prepared(
+            struct="orch::MoveCall",
+            memory=GIVEN_ROWS,
+            numbers=(("size_bytes", size),),
+        )
+        return _with(new, args, prepared)
+
     def _slide(self, slide: Slide, layer: int) -> LinkedCall:
         last = slide.size_bytes // self._found.network.images[slide.image].row_bytes - 1
         args = (
@@ -186,13 +197,6 @@ class _Writer:
             numbers=(("size_bytes", slide.size_bytes),),
         )
         return _with(new, args, prepared)
-
-    def _header(self, index: int, data: bytes) -> int:
-        """The constant of a header that is like another one."""
-        if data not in self._headers:
-            self._headers[data] = len(self._values)
-            self._values.append(self._values[index])
-        return self._headers[data]
 
     def _placed(self, image: int, at: int) -> TensorValue:
         place = Allocation(memory_id=self._found.memory_id, offset_bytes=at)

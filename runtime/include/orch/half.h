@@ -18,6 +18,14 @@ inline float float_from_bits(uint32_t bits) {
   return value;
 }
 
+// An FPU of single precision converts IEEE halves, too. Only the bits of what
+// is no number may be others.
+#if defined(__arm__) && defined(__ARM_FP) && (__ARM_FP & 4) != 0
+#define ORCH_HALF_INSTRUCTIONS 1
+#else
+#define ORCH_HALF_INSTRUCTIONS 0
+#endif
+
 /// bfloat16: the upper half of a float, rounded to nearest even.
 struct BFloat16 {
   uint16_t bits;
@@ -42,6 +50,10 @@ struct Half {
 
   Half() = default;
   explicit Half(float value) {
+#if ORCH_HALF_INSTRUCTIONS
+    asm("vcvtb.f16.f32 %0, %1" : "=t"(value) : "t"(value));
+    bits = static_cast<uint16_t>(float_bits(value));
+#else
     const uint32_t b = float_bits(value);
     const uint32_t sign = (b >> 16) & 0x8000U;
     const uint32_t magnitude = b & 0x7FFFFFFFU;
@@ -55,8 +67,14 @@ struct Half {
           (magnitude - 0x38000000U + 0xFFFU + ((magnitude >> 13) & 1U)) >> 13;
     }
     bits = static_cast<uint16_t>(sign | half);
+#endif
   }
   explicit operator float() const {
+#if ORCH_HALF_INSTRUCTIONS
+    float value = float_from_bits(bits);
+    asm("vcvtb.f32.f16 %0, %1" : "=t"(value) : "t"(value));
+    return value;
+#else
     const uint32_t sign = static_cast<uint32_t>(bits & 0x8000U) << 16;
     const uint32_t rest = bits & 0x7FFFU;
     uint32_t value;
@@ -68,6 +86,7 @@ struct Half {
       value = float_bits(static_cast<float>(rest) * 0x1p-24F);
     }
     return float_from_bits(sign | value);
+#endif
   }
 };
 

@@ -8,6 +8,7 @@
 #include "orch/kernel.h"
 #include "orch/prepared.h"
 #include "orch/span.h"
+#include "orch/steps.h"
 #include "orch/value.h"
 
 namespace orch {
@@ -139,6 +140,9 @@ struct MethodImage {
 #if ORCH_INDEX_BYTES != 4 && ORCH_KERNEL_CALLS
   const ValueIndex* args;  // of all instructions, in their `InstructionTable`
 #endif
+#if ORCH_BY_ROWS
+  const StepTable* steps;  // instead of instructions, or null
+#endif
 };
 
 /// Where a run stopped.
@@ -152,5 +156,10 @@ struct RunStatus {
 /// `instruction_limit` bounds loops in the program: the run ends with
 /// InstructionLimit when more instructions were executed; 0 means no limit.
 RunStatus execute(const MethodImage& method, uint32_t instruction_limit = 0);
+
+#if ORCH_BY_ROWS
+/// The same of a method that has steps.
+RunStatus execute_steps(const MethodImage& method);
+#endif
 
 }  // namespace orch

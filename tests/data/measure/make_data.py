@@ -31,7 +31,7 @@ import numpy as np
 
 from orchestrator.catalog.model import LibraryText
 from orchestrator.catalog.read import read_catalog
-from orchestrator.emit.compile import TOOLCHAIN_FILE, plan_compile, toolchain_text
+from orchestrator.emit.compile import plan_compile, toolchain_text
 from orchestrator.emit.generate import generate
 from orchestrator.memory.product import plan_memory
 from orchestrator.program.reader import read_program
@@ -40,6 +40,7 @@ from orchestrator.selection.extract import extract
 from orchestrator.selection.resolve import resolve
 from orchestrator.shell.toolchain import find_toolchain, with_builtins
 from orchestrator.targets.cores import Target, resolve_target
+from orchestrator.targets.toolchain import TOOLCHAIN_FILE
 
 if TYPE_CHECKING:
     from orchestrator.targets.cores import Board

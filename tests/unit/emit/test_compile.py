@@ -21,6 +21,7 @@ from orchestrator.emit.compile import (
 from orchestrator.selection.resolution import Resolution, TableEntry
 from orchestrator.shell import sources
 from orchestrator.targets.cores import CPUS
+from orchestrator.targets.toolchain import TOOLCHAIN_FILE
 from tests.unit.golden import check_golden
 from tests.unit.products import GNU, ZIG, resolution_of, target_of
 
@@ -288,7 +289,7 @@ def test_the_compilation_database_names_the_files_people_edit() -> None:
 
 
 def test_sources_and_toolchain_file_have_one_name() -> None:
-    assert (stage.SOURCES, stage.TOOLCHAIN_FILE) == ("src", "toolchain.txt")
+    assert (stage.SOURCES, TOOLCHAIN_FILE) == ("src", "toolchain.txt")
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ another byte, or writes where it still reads, gets another result.
 
 from __future__ import annotations
 
+import struct
 from itertools import product
 from math import prod
 from typing import TYPE_CHECKING
@@ -23,6 +24,15 @@ if TYPE_CHECKING:
 
 LIMIT = 60
 """Instructions after which a run that may loop for ever is stopped."""
+
+
+_ITEM_BY_ITEM = frozenset(
+    {"quantized_activation", "dequantize_per_tensor", "quantize_per_tensor"}
+)
+
+
+def _signed(item: bytes) -> int:
+    return int.from_bytes(item, "little", signed=True)
 
 
 class Tensor:
@@ -176,6 +186,10 @@ class Machine:
             self._tensor(call.args[2]).store(items)
         elif base == "change":
             self._change(call)
+        elif base in ("pad_contiguous", "quantized_max_pool2d_nhwc"):
+            self._window(base, call)
+        elif base in _ITEM_BY_ITEM:
+            self._items(base, call)
         else:
             self._move(base, call)
 
@@ -212,6 +226,50 @@ class Machine:
                 for i, b in enumerate(t.read(), 1)
             )
             out.memory[out.begin + at] = (seen + at) % 256
+
+    def _window(self, base: str, call: LinkedCall) -> None:
+        """Pads, or largest items, of images of one line, [1, 1, W, C]."""
+        source, out = self._tensor(call.args[0]), self._tensor(call.args[-1])
+        channels = source.sizes[3]
+        items = source.items()
+        columns = [items[i : i + channels] for i in range(0, len(items), channels)]
+        if base == "pad_contiguous":
+            before, after = (self._ints(a)[2] for a in call.args[1:3])
+            value = [bytes([self._int(call.args[3]) % 256])] * channels
+            found = [*[value] * before, *columns, *[value] * after]
+        else:
+            kernel, padding = (self._ints(call.args[at])[1] for at in (1, 3))
+            low, high = (self._int(call.args[at]) for at in (8, 9))
+            found = []
+            for column in range(out.sizes[2]):
+                first = column - padding
+                taps = columns[max(first, 0) : max(first + kernel, 0)]
+                most = [max(_signed(tap[c]) for tap in taps) for c in range(channels)]
+                found.append(
+                    [bytes([min(max(item, low), high) % 256]) for item in most]
+                )
+        out.store([item for column in found for item in column])
+
+    def _items(self, base: str, call: LinkedCall) -> None:
+        """A table, or floats of items and items of floats."""
+        source, out = self._tensor(call.args[0]), self._tensor(call.args[-1])
+        if base == "quantized_activation":
+            table = self._tensor(call.args[1]).items()
+            out.store([table[_signed(item) + 128] for item in source.items()])
+            return
+        scale, zero = self.slots[call.args[1]], self._int(call.args[2])
+        assert isinstance(scale, float)
+        if base == "dequantize_per_tensor":
+            numbers = [(_signed(item) - zero) * scale for item in source.items()]
+            out.store([struct.pack("<f", number) for number in numbers])
+            return
+        found = []
+        for item in source.items():
+            (number,) = struct.unpack("<f", item)
+            is_small = -1000 < number < 1000  # NaN is not
+            rounded = round(number / scale) + zero if is_small else -128
+            found.append(bytes([min(max(rounded, -128), 127) % 256]))
+        out.store(found)
 
     def _move(self, base: str, call: LinkedCall) -> None:
         args = call.args

@@ -9,25 +9,30 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from itertools import product
+from math import prod
 from typing import TYPE_CHECKING, Final
 
 import pytest
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
+from orchestrator.core.dtype import ScalarType
 from orchestrator.method.passes import PASSES, run_passes
 from orchestrator.program.program import JumpFalseCall, MoveCall
 from orchestrator.program.values import (
     BoolValue,
+    DoubleValue,
     IntValue,
     NoneValue,
     TensorListValue,
     TensorValue,
 )
 from tests.unit.method.machine import behaves_alike
-from tests.unit.method.methods import ARENA, Builder
+from tests.unit.method.methods import ARENA, Builder, tensor
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from orchestrator.method.linked import LinkedMethod
 
 SIZES: Final = ((4,), (8,), (2, 4), (2, 4), (4, 2), (4, 2), (1, 4), (4, 1), (1, 8))
@@ -147,7 +152,7 @@ def _ands(draw: st.DrawFn, b: Builder, tensors: list[int]) -> None:
 
 def _begins(draw: st.DrawFn, b: Builder, tensors: list[int]) -> None:
     """Maybe add a call of which the build can compute the result."""
-    begin = draw(st.sampled_from(("", "permute", "and")))
+    begin = draw(st.sampled_from(("", "permute", "and", "and")))
     if begin:
         first = b.values[tensors[0]]
         assert isinstance(first, TensorValue)
@@ -164,9 +169,80 @@ def _begins(draw: st.DrawFn, b: Builder, tensors: list[int]) -> None:
         )
 
 
+def _joins(draw: st.DrawFn, b: Builder, planned: list[int]) -> list[Callable[[], None]]:
+    """Calls of a kind that a pass joins, to be added in order; or near misses."""
+
+    taken = [0]
+
+    def own(sizes: tuple[int, ...], dtype: ScalarType = ScalarType.Char) -> int:
+        # Most often side by side, as in a plan.
+        room = prod(sizes) * dtype.item_bytes
+        place = taken[-1]
+        if place + room > ARENA or draw(st.integers(0, 5)) == 0:
+            place = draw(st.integers(0, (ARENA - room) // 4)) * 4
+        taken.append(place + -(-room // 4) * 4)
+        found = b.value(replace(tensor(sizes, place), dtype=dtype))
+        planned.append(found)
+        return found
+
+    def add(name: str, *args: int) -> Callable[[], None]:
+        function = f"orch::cortex_m::{name}_out"
+        return lambda: b.call(f"cortex_m::{name}.out", *args, function=function)
+
+    def number(value: float) -> int:
+        return b.value(DoubleValue(value) if value % 1 else IntValue(int(value)))
+
+    low = draw(st.sampled_from((-128, -128, -128, -50)))
+    way = draw(st.sampled_from(("pads", "limits", "floats", "permutes")))
+    if way == "permutes":
+        x, y, z = own((2, 4)), own((4, 2)), own((2, 4))
+        dims = b.numbers(1, 0)
+        return [
+            lambda: b.call("aten::permute_copy.out", x, dims, y),
+            lambda: b.call("aten::permute_copy.out", y, dims, z),
+        ]
+    if way == "floats":
+        x, f, y = own((2,)), own((2,), ScalarType.Float), own((2,))
+        other = draw(st.sampled_from((3, 3, 4)))
+        rest = [number(n) for n in (-128, 127, int(ScalarType.Char))]
+        return [
+            add("dequantize_per_tensor", x, number(0.5), number(3), *rest, f),
+            add("quantize_per_tensor", f, number(0.5), number(other), *rest, y),
+        ]
+    x, y = own((1, 1, 2, 2)), own((1, 1, 3, 2))
+    pads = draw(st.sampled_from((1, 1, 1, 0)))
+    pair = [*map(number, (3, 3))]
+
+    def pool(given: int, padding: int) -> Callable[[], None]:
+        lists = [b.numbers(*p) for p in ((1, 2), (1, 1), (0, padding), (1, 1))]
+        exact = b.value(BoolValue(value=False))
+        limits = [number(low), number(127)]
+        name = "quantized_max_pool2d_nhwc"
+        return add(name, given, *lists, exact, *pair, *limits, y)
+
+    if way == "pads":
+        wide = own((1, 1, 3 + pads, 2))
+        padding = 0 if pads else 1
+        before = b.numbers(0, 0, 1, 0)
+        after = b.numbers(0, 0, pads, 0)
+        value = number(draw(st.sampled_from((-128, -128, -128, -20))))
+        return [
+            add("pad_contiguous", x, before, after, value, wide),
+            pool(wide, padding),
+        ]
+    table = replace(tensor((256,), None), dtype=ScalarType.Char)
+    lut, z = b.value(table), own((1, 1, 3, 2))
+    most = draw(st.sampled_from((127, 60)))
+    items = [min(max(n, -20), most) for n in range(-128, 128)]
+    if draw(st.sampled_from((False, False, True))):
+        items[200] = 5
+    b.data.append((lut, bytes(n % 256 for n in items)))
+    return [pool(x, 1), add("quantized_activation", y, lut, z)]
+
+
 @st.composite
-def methods(  # noqa: C901  # a few lines per kind of instruction
-    draw: st.DrawFn, *, jumps: bool
+def methods(  # noqa: C901, PLR0912  # a few lines per kind of instruction
+    draw: st.DrawFn, *, jumps: bool, joins: bool
 ) -> LinkedMethod:
     """Random methods, at most half of whose calls compute."""
     b = Builder()
@@ -184,14 +260,15 @@ def methods(  # noqa: C901  # a few lines per kind of instruction
     inputs = tuple(draw(st.lists(some, max_size=2, unique=True)))
     inputs = tuple(i for i in inputs if i not in dict(b.data))
     number = b.value(BoolValue(value=draw(st.booleans())))
-    count = draw(st.integers(1, 9))
+    pair = _joins(draw, b, planned) if joins else []
+    some = st.sampled_from(planned)
+    count = draw(st.integers(1 - joins, 9))
+    kinds = ["copy", "copy", "copy", "mix", "mix", "add", "and", "and", "other"]
     for _ in range(count):
-        kind = draw(
-            st.sampled_from(
-                ("copy", "copy", "copy", "mix", "mix", "add", "and", "and", "other")
-            )
-        )
-        if kind == "copy":
+        kind = draw(st.sampled_from(kinds + ["join"] * 3 * len(pair)))
+        if kind == "join":
+            pair.pop(0)()
+        elif kind == "copy":
             _copies(draw, b, tensors)
         elif kind == "mix":
             reads = draw(st.lists(st.sampled_from(tensors), min_size=1, max_size=2))
@@ -221,6 +298,8 @@ def methods(  # noqa: C901  # a few lines per kind of instruction
                 assert isinstance(other, TensorValue)
                 if one.sizes == other.sizes and one.dynamism == other.dynamism:
                     b.code.append(MoveCall(source=source, target=target))
+    for join in pair:
+        join()
     end = len(b.code)
     b.code = [
         replace(i, destination=min(i.destination, end))
@@ -235,16 +314,28 @@ def methods(  # noqa: C901  # a few lines per kind of instruction
 contents = st.binary(min_size=12, max_size=12)
 
 
+JOINS: Final = {"fold_pads", "fold_transposes", "cancel_quantize", "fuse_activations"}
+OTHERS: Final = {
+    *("in_place", "pack_weights", "prepare_calls", "share_values", "drop_values"),
+    *("keep_inputs", "quantized_io", "order_calls"),
+}
+"""They change places, not calls, or do what the profile says: test_border.py."""
+CHANGES: Final = {"fold_batch_norm"}
+"""It changes bits."""
+
+
 @pytest.mark.parametrize("jumps", [False, True])
-def test_a_random_method_computes_the_same(jumps: bool) -> None:  # noqa: FBT001
+@pytest.mark.parametrize("joins", [False, True])
+def test_a_random_method_computes_the_same(*, jumps: bool, joins: bool) -> None:
     """After each pass alone, and after all of them."""
     dropped: Counter[str] = Counter()
+    names = JOINS if joins else {*PASSES} - JOINS
 
     # Few methods have something for every pass.
-    @settings(max_examples=4 * settings().max_examples)
-    @given(method=methods(jumps=jumps), contents=contents)
+    @settings(max_examples=(8 if joins else 4) * settings().max_examples)
+    @given(method=methods(jumps=jumps, joins=joins), contents=contents)
     def check(method: LinkedMethod, contents: bytes) -> None:
-        runs = (*((name, [name]) for name in PASSES), ("all", PASSES))
+        runs = (*((name, [name]) for name in sorted(names)), ("all", PASSES))
         for (name, passes), plans in product(runs, (False, True)):
             note(f"{name} {plans=}")
             after = run_passes(method, passes, plans=plans, replans=plans)
@@ -252,9 +343,6 @@ def test_a_random_method_computes_the_same(jumps: bool) -> None:  # noqa: FBT001
             behaves_alike(method, after, contents)
 
     check()
-    # The law is about something. The others change places, not calls, or do what the
-    # profile says: test_border.py.
-    others = {"in_place", "pack_weights", "prepare_calls", "share_values"}
-    others |= {"drop_values", "keep_inputs", "quantized_io", "order_calls"}
-    calls = {*PASSES, "all"} - others
+    # The law is about something.
+    calls = {*names, "all"} - OTHERS - CHANGES
     assert {name for name in calls if not dropped[name]} == set()

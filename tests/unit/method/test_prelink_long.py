@@ -80,7 +80,7 @@ def test_an_output_may_move() -> None:
     assert before.places[z] != before.places[y]
 
 
-@given(method=methods(jumps=False))
+@given(method=methods(jumps=False, joins=False))
 def test_a_proof_along_the_line_is_the_one_along_all_paths(
     method: LinkedMethod,
 ) -> None:

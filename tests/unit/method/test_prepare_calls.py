@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -159,6 +160,21 @@ def test_rows_name_operator_arguments_and_members() -> None:
     assert bytes(numbers) == bytes.fromhex(
         "06000000 00000040 000003c3 0000f842 03000000"
     )
+
+
+def test_calls_of_equal_shape_share_its_numbers() -> None:
+    x = Tensor(ScalarType.Float, (1, 2, 3, 3), (0, 1, 2, 3), bytes(72))
+    y = Tensor(ScalarType.Float, (1, 2, 1, 1), (0, 1, 2, 3), bytes(8), is_out=True)
+    args = (x, (3, 3), (), (0, 0), False, True, None, y)
+    pool = Call("aten::avg_pool2d.out", args)
+    method = _prepared(method_of([pool, pool]), "dsp")
+    made = prelinked_block(
+        method, "b", method.constants, layout=table_layout(["m"], {"m": [method]})
+    )
+    assert made.text.count("constexpr portable::AverageImages b_shape") == 1
+    assert made.text.count("    /* shape */ &b_shape0}") == 2
+    numbers = dict(made.blocks)["&b_shape0"]
+    assert bytes(numbers) == struct.pack("<6if", 1, 2, 9, 18, 9, 1, 9.0)
 
 
 def test_a_number_that_is_not_32_bits_is_not_prepared() -> None:

@@ -86,6 +86,18 @@ class Strip:
     scratch_bytes: int
 
 
+def is_short(conv: Convolution) -> bool:
+    """Whether channel by channel is slow: strips copy two lines, or more, per output.
+
+    The kernel for calls that are not packed takes four channels at once, if each has
+    one output.
+    """
+    rows = conv.rows
+    lines = (rows.out - 1) * rows.stride + rows.kernel
+    four = conv.depthwise and len(conv.weights) == conv.channels >= TILE
+    return four and lines >= 2 * rows.out
+
+
 def _strip_bytes(spare_bytes: int) -> int:
     """How long a strip may be where the arena has so much for scratch memory."""
     return min(max(spare_bytes, _STRIP), _MOST_STRIP)
@@ -105,8 +117,8 @@ def strip_of(phase: Phase, spare_bytes: int) -> Strip:
     if in_place and depth == taps:
         return Strip(depth=depth, pixels=0, in_place=True, scratch_bytes=0)
     line = columns.kernel * conv.channels
-    overlaps = rows.dilation == 1 and rows.stride < rows.kernel
-    step = line * (rows.stride if overlaps else rows.kernel)
+    joined = rows.dilation == 1 and rows.stride <= rows.kernel
+    step = line * (rows.stride if joined else rows.kernel)
     # More pixels share more, but scratch memory adds to the arena.
     pixels = 2 if in_place else max(2, (_strip_bytes(spare_bytes) - depth) // step + 1)
     parts = -(-rows.out // pixels)

@@ -12,9 +12,9 @@ from orchestrator.method.passes.arguments import dim_of, need, strides_of
 from orchestrator.method.passes.preparing.form import Form
 from orchestrator.method.passes.preparing.items import (
     array,
-    broadcast_steps,
     lie_alike,
     loop_over,
+    pair_rows,
 )
 
 if TYPE_CHECKING:
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from orchestrator.method.passes.arguments import Arguments
     from orchestrator.method.passes.preparing.form import Preparer
 
-_MOST_DIMS: Final = 2
-"""Of a loop over two tensors: rows and items."""
 _NEAR: Final = 383
 """Largest zero point of a plain addition, of either sign."""
 _HALF: Final = 1 << 30
@@ -35,27 +33,10 @@ _LEAST_SHIFT: Final = -21
 _ITEM: Final = 128
 _DSP_SHIFT: Final = 13
 """Largest shift of products for DSP instructions."""
+_VECTOR_ITEM: Final = (1 << 15) - 1
+"""Largest difference from a zero point in vectors of products."""
 _TRANSPOSED_DIMS: Final = 4
 _NHWC: Final = (0, 2, 3, 1)
-
-
-def _rows(arguments: Arguments, a: int, b: int, out: int) -> tuple[Numbers, bool]:
-    """`PairRows`, and whether items lie side by side in all tensors."""
-    y = arguments.tensor(out)
-    steps = [broadcast_steps(arguments.tensor(place), y) for place in (a, b)]
-    loop = [(1, (0, 0, 0))] * _MOST_DIMS + loop_over(y, *steps)
-    need(len(loop) <= 2 * _MOST_DIMS)
-    (rows, (_, a_row, b_row)), (count, (_, a_step, b_step)) = loop[-_MOST_DIMS:]
-    if (count, a_step, b_step) == (1, 0, 0):
-        a_step = b_step = 1  # a single item
-    return (
-        ("rows", rows),
-        ("count", count),
-        ("a_row", a_row),
-        ("b_row", b_row),
-        ("a_step", a_step),
-        ("b_step", b_step),
-    ), a_step == b_step == 1
 
 
 def _scale(multiplier: int, shift: int) -> tuple[tuple[str, Numbers], ...]:
@@ -66,7 +47,7 @@ def _add(arguments: Arguments, isa: str) -> Form:
     # First the addend without a shift, for instructions that add products.
     first = 5 if isa != "scalar" and arguments.number(7) == 0 else 1
     second = 6 - first
-    rows, side_by_side = _rows(arguments, first - 1, second - 1, 13)
+    rows, side_by_side = pair_rows(arguments, first - 1, second - 1, 13)
     parts = [
         tuple(arguments.number(at + i) for i in range(3)) for at in (first, second, 8)
     ]
@@ -100,10 +81,17 @@ def _add(arguments: Arguments, isa: str) -> Form:
 
 
 def _multiply(arguments: Arguments, isa: str) -> Form:
-    rows, side_by_side = _rows(arguments, 0, 2, 7)
+    rows, side_by_side = pair_rows(arguments, 0, 2, 7)
     a, b, zero_point, multiplier, shift = (arguments.number(n) for n in (1, 3, 4, 5, 6))
     path = ""
-    if isa == "mve" and side_by_side:
+    larger = max(shift, 0)
+    if (
+        isa == "mve"
+        and side_by_side
+        and multiplier >= 0
+        and abs(a) + _ITEM <= _VECTOR_ITEM >> larger
+        and abs(b) + _ITEM <= _VECTOR_ITEM
+    ):
         path = "_vectors"
     elif isa == "dsp" and max(abs(a), abs(b)) <= _ITEM and shift <= _DSP_SHIFT:
         path = "_dsp"
@@ -128,7 +116,7 @@ def _multiply(arguments: Arguments, isa: str) -> Form:
 
 def _extreme(name: str) -> Preparer:
     def prepare(arguments: Arguments, _isa: str) -> Form:
-        rows, _ = _rows(arguments, 0, 1, 2)
+        rows, _ = pair_rows(arguments, 0, 1, 2)
         return Form(
             function=f"orch::cortex_m::{name}",
             struct="orch::cortex_m::ExtremeCall",

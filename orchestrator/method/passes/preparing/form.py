@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from orchestrator.method.linked import Numbers
+    from orchestrator.method.linked import Numbers, Shape
     from orchestrator.method.passes.arguments import Arguments
 
 
@@ -21,12 +21,14 @@ class Form:
         struct: Of what it gets.
         memory: First members, pointers: name, and position of the argument; None if it
             is always null.
+        shape: What the next member is a pointer to, if there is one.
         numbers: The other members.
     """
 
     function: str
     struct: str
     memory: tuple[tuple[str, int | None], ...]
+    shape: Shape | None = None
     numbers: tuple[tuple[str, Numbers], ...] = ()
 
 

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from orchestrator.method.passes.arguments import strides_of
+from orchestrator.method.passes.arguments import need, strides_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from orchestrator.method.linked import Numbers
+    from orchestrator.method.passes.arguments import Arguments
     from orchestrator.program.values import TensorValue
 
 Loop = list[tuple[int, tuple[int, ...]]]
 """Dimensions, outermost first: how many indices, and for each tensor how many items
 there are from one to the next."""
+_MOST_DIMS: Final = 2
+"""Of a loop over two tensors: rows and items."""
 
 
 def lie_alike(*tensors: TensorValue) -> bool:
@@ -59,6 +62,32 @@ def broadcast_steps(tensor: TensorValue, out: TensorValue) -> tuple[int, ...]:
         0 if size == 1 else step for size, step in zip(tensor.sizes, steps, strict=True)
     )
     return (*[0] * added, *own)
+
+
+def pair_rows(arguments: Arguments, a: int, b: int, out: int) -> tuple[Numbers, bool]:
+    """`PairRows`, and whether the items of a row lie side by side in all tensors.
+
+    Args:
+        arguments: Of the call.
+        a: Position of one of the tensors.
+        b: Position of the other one.
+        out: Position of the result.
+    """
+    y = arguments.tensor(out)
+    steps = [broadcast_steps(arguments.tensor(place), y) for place in (a, b)]
+    loop = [(1, (0, 0, 0))] * _MOST_DIMS + loop_over(y, *steps)
+    need(len(loop) <= 2 * _MOST_DIMS)
+    (rows, (_, a_row, b_row)), (count, (_, a_step, b_step)) = loop[-_MOST_DIMS:]
+    if (count, a_step, b_step) == (1, 0, 0):
+        a_step = b_step = 1  # a single item
+    return (
+        ("rows", rows),
+        ("count", count),
+        ("a_row", a_row),
+        ("b_row", b_row),
+        ("a_step", a_step),
+        ("b_step", b_step),
+    ), a_step == b_step == 1
 
 
 def array(items: Sequence[int]) -> Numbers:

@@ -21,10 +21,16 @@ if TYPE_CHECKING:
     Bytes = NDArray[np.uint8]
 
 
-def random_network(random: Random) -> Network:
-    """A chain of up to nine layers, with skips, sums and layers that need all rows."""
+def random_network(random: Random, *, is_given: bool = False) -> Network:
+    """A chain of up to nine layers, with skips, sums and layers that need all rows.
+
+    With `is_given` the caller gives some rows of its input at a time.
+    """
     images = {0: Image(rows=random.randint(1, 12), row_bytes=random.randint(1, 60))}
     layers: list[Layer] = []
+    if is_given:
+        rows = images[0].rows
+        layers.append(Layer(reads=(), out=0, given=random.randint(1, rows)))
     for out in range(1, random.randint(2, 10)):
         source = out - 1
         rows = images[source].rows
@@ -59,13 +65,13 @@ def random_network(random: Random) -> Network:
             )
         )
     outputs = {
-        len(layers),
-        *random.sample(range(len(images)), random.choice([0, 0, 1])),
+        len(images) - 1,
+        *random.sample(range(is_given, len(images)), random.choice([0, 0, 1])),
     }
     return Network(
         images=images,
         layers=tuple(layers),
-        inputs=frozenset({0}),
+        inputs=frozenset({0} - {layer.out for layer in layers}),
         outputs=frozenset(outputs),
     )
 
@@ -112,6 +118,8 @@ def whole(network: Network, given: Bytes) -> dict[int, Bytes]:
     found = {0: given}
     for number, layer in enumerate(network.layers):
         image = network.images[layer.out]
+        if layer.given:
+            continue
         if layer.accumulates:
             rows = found[layer.reads[0][0]]
             total = sum(added(number, row, image.row_bytes) for row in rows)
@@ -132,47 +140,63 @@ def whole(network: Network, given: Bytes) -> dict[int, Bytes]:
     return found
 
 
+class _Run:
+    """A run by a plan, in one arena; scratch memory gets rubbish."""
+
+    def __init__(self, network: Network, plan: RowPlan, given: Bytes) -> None:
+        self._network = network
+        self._arena = np.full(plan.arena_bytes, 0xA5, np.uint8)
+        self._begun: set[int] = set()
+        self._coming = [*given]
+        for index in network.inputs:
+            self.view(plan.offsets[index], *given.shape)[:] = given
+        for move in plan.moves:
+            if isinstance(move, Call):
+                self._call(move)
+                continue
+            held = self.view(move.source, 1, move.size_bytes).copy()
+            self.view(move.target, 1, move.size_bytes)[:] = held
+
+    def view(self, at: int, rows: int, row_bytes: int) -> Bytes:
+        return self._arena[at : at + rows * row_bytes].reshape(rows, row_bytes)
+
+    def _call(self, call: Call) -> None:
+        step, layer = call.step, self._network.layers[call.step.layer]
+        self._arena[call.scratch : call.scratch + layer.scratch_bytes] = 0x5A
+        size = self._network.images[layer.out].row_bytes
+        out = self.view(call.out, step.last - step.first + 1, size)
+        if layer.given:  # whichever rows these are
+            out[:] = self._coming[: len(out)]
+            del self._coming[: len(out)]
+        elif layer.accumulates:
+            if step.layer not in self._begun:
+                out[:] = 0
+            self._begun.add(step.layer)
+            for row in self._read(call, 0):
+                out[0] += added(step.layer, row.copy(), size)
+        else:
+            for row in range(step.first, step.last + 1):
+                out[row - step.first] = self._row(call, row, size)
+
+    def _row(self, call: Call, row: int, size: int) -> Bytes:
+        taps = []
+        for at, (_, window) in enumerate(self._network.layers[call.step.layer].reads):
+            held, low = self._read(call, at), call.step.reads[at][0]
+            taps += [held[t - low].copy() for t in taps_of(window, row)]
+        return row_of(call.step.layer, row, taps, size)
+
+    def _read(self, call: Call, at: int) -> Bytes:
+        """Rows of an image that a call reads."""
+        low, high = call.step.reads[at]
+        image = self._network.layers[call.step.layer].reads[at][0]
+        size = self._network.images[image].row_bytes
+        return self.view(call.reads[at], max(high - low + 1, 0), size)
+
+
 def by_plan(network: Network, plan: RowPlan, given: Bytes) -> dict[int, Bytes]:
-    """The outputs of a run by a plan, in one arena; scratch memory gets rubbish."""
-    arena = np.full(plan.arena_bytes, 0xA5, np.uint8)
-
-    def view(at: int, rows: int, row_bytes: int) -> Bytes:
-        return arena[at : at + rows * row_bytes].reshape(rows, row_bytes)
-
-    begun: set[int] = set()
-    for index in network.inputs:
-        view(plan.offsets[index], *given.shape)[:] = given
-    for move in plan.moves:
-        if not isinstance(move, Call):
-            held = arena[move.source : move.source + move.size_bytes].copy()
-            arena[move.target : move.target + move.size_bytes] = held
-            continue
-        step, layer = move.step, network.layers[move.step.layer]
-        arena[move.scratch : move.scratch + layer.scratch_bytes] = 0x5A
-        image = network.images[layer.out]
-        if layer.accumulates:
-            ((low, high),), (at,) = step.reads, move.reads
-            held = view(at, high - low + 1, network.images[layer.reads[0][0]].row_bytes)
-            sums = view(move.out, 1, image.row_bytes)
-            if step.layer not in begun:
-                sums[:] = 0
-            begun.add(step.layer)
-            for row in held:
-                sums[0] += added(step.layer, row.copy(), image.row_bytes)
-            continue
-        for row in range(step.first, step.last + 1):
-            taps = []
-            for (read, window), (low, high), at in zip(
-                layer.reads, step.reads, move.reads, strict=True
-            ):
-                count = max(high - low + 1, 0)
-                held = view(at, count, network.images[read].row_bytes)
-                taps += [held[t - low].copy() for t in taps_of(window, row)]
-            made = row_of(step.layer, row, taps, image.row_bytes)
-            view(move.out, step.last - step.first + 1, image.row_bytes)[
-                row - step.first
-            ] = made
+    """The outputs of a run by a plan."""
+    run, images = _Run(network, plan, given), network.images
     return {
-        i: view(plan.offsets[i], network.images[i].rows, network.images[i].row_bytes)
+        i: run.view(plan.offsets[i], images[i].rows, images[i].row_bytes)
         for i in network.outputs
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,8 @@ from orchestrator.method.rows.verify import problems_of_rows
 from tests.unit.method.rows.networks import by_plan, random_network, whole
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from orchestrator.method.rows.plan import RowPlan
 
 SEEDS = 150
@@ -37,6 +40,81 @@ def test_a_network_by_rows_computes_the_same(seed: int) -> None:
     assert is_right(network, plan, seed)
 
 
+def given_networks() -> Iterator[tuple[int, Network, RowPlan]]:
+    """Networks whose input comes by rows, as far as that can be."""
+    for seed in range(SEEDS):
+        network = random_network(Random(seed), is_given=True)  # noqa: S311  # the same
+        segments = Segments(network)
+        limit = segments.least_peak()
+        if limit < inf:
+            yield seed, network, plan_rows(network, segments.cuts(limit))
+
+
+def test_rows_that_the_caller_gives() -> None:
+    """They come in order, as many at a time as was said, and are never all there."""
+    seen = 0
+    for seed, network, plan in given_networks():
+        assert problems_of_rows(network, plan) == ()
+        assert is_right(network, plan, seed)
+        steps = [m.step for m in plan.moves if isinstance(m, Call)]
+        came = [(s.first, s.last) for s in steps if network.layers[s.layer].given]
+        rows, by = network.images[0].rows, network.layers[0].given
+        assert came == [(row, min(row + by, rows) - 1) for row in range(0, rows, by)]
+        seen += 1
+    assert seen > SEEDS / 2
+
+
+def test_rows_in_another_order_are_refused() -> None:
+    """Also where all of them are there before one is needed."""
+    window = Axis(size=4, out=1, kernel=4)
+    network = Network(
+        images={0: Image(rows=4, row_bytes=16), 1: Image(rows=1, row_bytes=16)},
+        layers=(
+            Layer(reads=(), out=0, given=1),
+            Layer(reads=((0, window),), out=1),
+        ),
+        inputs=frozenset(),
+        outputs=frozenset({1}),
+    )
+    plan = planned(network)
+    one, other, *moves = plan.moves
+    swapped = replace(plan, moves=(other, one, *moves))
+    assert problems_of_rows(network, plan) == ()
+    assert problems_of_rows(network, swapped) == (
+        "step 0: the caller gives row 0 first",
+    )
+
+
+def test_an_input_that_is_needed_as_a_whole_cannot_come_by_rows() -> None:
+    whole_input = Layer(
+        reads=((0, Axis(size=9, out=1, kernel=9)),), out=1, by_rows=False
+    )
+    network = Network(
+        images={0: Image(rows=9, row_bytes=4), 1: Image(rows=1, row_bytes=4)},
+        layers=(Layer(reads=(), out=0, given=3), whole_input),
+        inputs=frozenset(),
+        outputs=frozenset({1}),
+    )
+    assert Segments(network).least_peak() == inf
+
+
+def test_a_ring_of_given_rows_is_as_long_as_windows_and_rows_that_come() -> None:
+    window = Axis(size=48, out=24, kernel=3, stride=2, padding=1)
+    network = Network(
+        images={0: Image(rows=48, row_bytes=64), 1: Image(rows=24, row_bytes=16)},
+        layers=(
+            Layer(reads=(), out=0, given=8),
+            Layer(reads=((0, window),), out=1),
+        ),
+        inputs=frozenset(),
+        outputs=frozenset({1}),
+    )
+    plan = planned(network)
+    # Eight rows, and one before them that the next window begins with.
+    assert plan.arena_bytes == 9 * 64 + 24 * 16
+    assert problems_of_rows(network, plan) == ()
+
+
 def is_right(network: Network, plan: RowPlan, seed: int) -> bool:
     """On numbers, without the verifier."""
     image = network.images[0]
@@ -51,10 +129,10 @@ def is_right(network: Network, plan: RowPlan, seed: int) -> bool:
 def test_damaged_plans_are_refused() -> None:
     """Where the verifier says nothing, the numbers are right as well."""
     refused = wrong = 0
-    for seed in range(SEEDS):
+    plain = [random_network(Random(seed)) for seed in range(SEEDS)]  # noqa: S311
+    made = [*((seed, n, planned(n)) for seed, n in enumerate(plain))]
+    for seed, network, plan in (*made, *given_networks()):
         random = Random(seed)  # noqa: S311  # the same each time
-        network = random_network(random)
-        plan = planned(network)
         for _ in range(DAMAGES):
             damaged = damage(plan, random)
             problems = problems_of_rows(network, damaged)

@@ -1,0 +1,109 @@
+"""`orchestrator memory`: arenas, and what less RAM costs."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING
+
+from orchestrator.build import BuildOptions, Project, inputs, load, open_build, table
+from orchestrator.cli.commands.arenas import arena_lines, arenas_json
+from orchestrator.errors import Diagnostic, ExitCode, UsageError
+from orchestrator.plain_table import table_lines
+from orchestrator.shell.files import write_if_changed
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Iterator
+
+    from orchestrator.build import Build
+    from orchestrator.cli.console import Console
+    from orchestrator.method.linked import LinkedMethod
+    from orchestrator.method.rows.choices import Choice
+
+
+def run(args: Namespace, console: Console) -> ExitCode:
+    """Print the arenas, or with --pareto what each method can have."""
+    if args.svg is not None and not args.pareto:
+        raise UsageError(
+            Diagnostic(
+                code="usage",
+                message="--svg requires --pareto",
+                hint="`orchestrator report` draws the arenas of a build",
+            )
+        )
+    project = Project(load(args.profile), BuildOptions(out=args.out))
+    found: dict[str, tuple[Choice, ...]] = {}
+    lines: list[str] = []
+    with console.progress() as reporter:
+        build = open_build(project, console.shell(reporter))
+        plan = build[table.MEMORY]
+        if args.pareto:
+            for method, isa in _methods(build):
+                title = f"{method.model} {method.name}"
+                reporter.working(f"plans of {title}")
+                choices, reason = _choices(method, isa)
+                found[title] = choices
+                lines += _shown(title, choices, reason)
+    if args.svg is not None:
+        _draw(args, found)
+    console.document(
+        {"choices": {title: [*map(asdict, of)] for title, of in found.items()}}
+        if args.pareto
+        else {"arenas": arenas_json(plan)}
+    )
+    console.data("\n".join(lines if args.pareto else arena_lines(plan)))
+    return ExitCode.OK
+
+
+def _methods(build: Build) -> Iterator[tuple[LinkedMethod, str]]:
+    """Methods of prelinked models with whole tensors, and the ISA."""
+    io = build[inputs.IO]
+    whole = {
+        name: replace(of, ports=tuple(replace(port, rows=0) for port in of.ports))
+        for name, of in io.items()
+    }
+    other = build.replace({inputs.FUSING: None, inputs.IO: whole})
+    isa = build[inputs.TARGET].isa.name
+    for name, methods in other[table.REPLAN].linked.items():
+        for method in methods:
+            yield replace(method, io=io[name]), isa
+
+
+def _choices(method: LinkedMethod, isa: str) -> tuple[tuple[Choice, ...], str]:
+    """Plans of a method; or none, and why."""
+    from orchestrator.method.rows.choices import choices_of  # noqa: PLC0415  # numpy
+    from orchestrator.method.rows.found import UnknownNetworkError  # noqa: PLC0415
+
+    try:
+        return choices_of(method, isa), ""
+    except UnknownNetworkError as error:
+        return (), str(error)
+
+
+def _shown(title: str, choices: tuple[Choice, ...], reason: str) -> Iterator[str]:
+    if reason:
+        yield f"{title}: not by rows, {reason}"
+        return
+    yield f"{title}: bytes of arena, instructions about, calls"
+    rows = [
+        (f"  {c.arena_bytes:,}", f"+{100 * c.slowdown:.1f} %", f"{c.calls}")
+        for c in choices
+    ]
+    yield from table_lines(rows, right=(0, 1, 2))
+
+
+def _draw(args: Namespace, found: dict[str, tuple[Choice, ...]]) -> None:
+    from orchestrator.report.choices import choices_svg  # noqa: PLC0415
+
+    drawn = {title: choices for title, choices in found.items() if choices}
+    if len(drawn) != 1:
+        raise UsageError(
+            Diagnostic(
+                code="usage",
+                message="--svg draws one method",
+                notes=(("found", ", ".join(drawn) or "none that can run by rows"),),
+                hint="leave --svg out, or give a profile with one of them",
+            )
+        )
+    ((title, choices),) = drawn.items()
+    write_if_changed(args.svg, choices_svg(title, choices).encode())

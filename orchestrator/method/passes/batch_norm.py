@@ -1,0 +1,201 @@
+"""Batch normalization becomes part of the weights before it.
+
+The only pass that changes bits: products are rounded after weights are scaled, not
+before. It runs where the profile wants it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from orchestrator.core.dtype import ScalarType
+from orchestrator.core.lazy_bytes import settled
+from orchestrator.method.linked import LinkedCall
+from orchestrator.method.passes.arguments import Arguments, UnknownCallError, need
+from orchestrator.method.passes.joining import (
+    at_each_call,
+    producer_of,
+    with_slots,
+    writes_later,
+)
+from orchestrator.method.passes.views import View
+from orchestrator.program.values import BoolValue, DoubleValue, IntValue
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from orchestrator.core.lazy_bytes import Bytes
+    from orchestrator.method.linked import LinkedMethod
+    from orchestrator.method.passes.dataflow import Dataflow
+    from orchestrator.program.values import TensorValue
+
+    Floats = NDArray[np.float64]
+
+_NORM: Final = "orch::portable::_native_batch_norm_legit_no_training_out"
+_CONVOLUTION: Final = "orch::portable::convolution_out"
+_ADDMM: Final = "orch::portable::addmm_out"
+
+
+def is_batch_norm(call: LinkedCall) -> bool:
+    """Whether a call normalizes with known means and variances."""
+    return call.function == _NORM
+
+
+def fold_batch_norm(method: LinkedMethod, *, grows: bool = False) -> LinkedMethod:
+    """Scale weights and biases by the batch normalization that follows.
+
+    Args:
+        method: The method.
+        grows: Whether arenas may grow, as memory is planned afterwards.
+    """
+    return at_each_call(method, partial(_folded, grows=grows))
+
+
+def _folded(
+    method: LinkedMethod, flow: Dataflow, number: int, call: LinkedCall, *, grows: bool
+) -> LinkedMethod | None:
+    if not is_batch_norm(call):
+        return None
+    found = producer_of(method, flow, number, call.args[0])
+    if found is None or found[0] > number:
+        return None
+    norm = _Constants(method, call)
+    x, y = norm.arguments.tensor(0), norm.arguments.tensor(7)
+    need(x.dtype is y.dtype is ScalarType.Float and x.numel > 0)
+    need((x.sizes, x.dim_order) == (y.sizes, y.dim_order))
+    need(not any(out in method.places for out in call.outs if out != call.args[7]))
+    channels = x.sizes[1]
+    scale, shift = norm.scale_and_shift(channels)
+    producer = found[1]
+    if producer.function == _CONVOLUTION:
+        layer = _convolution(method, producer, channels)
+    elif producer.function == _ADDMM:
+        layer = _matrix(method, producer, channels)
+    else:
+        return None
+    weights_at, bias_at, axis, weights, bias = layer
+    sizes = [channels if d == axis else 1 for d in range(weights.ndim)]
+    kept = Arguments(method, producer, method.written).tensor(weights_at)
+    # Weights that others need as they are would be there two times.
+    calls = [i for i in method.instructions if isinstance(i, LinkedCall)]
+    need(sum(i.args.count(producer.args[weights_at]) for i in calls) == 1)
+    new_bias = replace(
+        kept, sizes=(channels,), dim_order=(0,), data_buffer_index=1, extra=None
+    )
+    method, slots = with_slots(
+        method,
+        (kept, _bytes(weights * scale.reshape(sizes), kept)),
+        (new_bias, _bytes(bias * scale + shift, new_bias)),
+    )
+    args = [*producer.args]
+    args[weights_at], args[bias_at] = slots
+    view = View(
+        source=call.args[0],
+        target=call.args[7],
+        sizes=(x.numel,) if x.numel > 1 else (),
+        read=(1,) if x.numel > 1 else (),
+        written=(1,) if x.numel > 1 else (),
+    )
+    new = replace(producer, args=tuple(args))
+    return writes_later(method, found[0], number, new, view, grows=grows)
+
+
+class _Constants:
+    """Constant arguments of a call, as doubles.
+
+    Its methods raise UnknownCallError if an argument is something else.
+    """
+
+    def __init__(self, method: LinkedMethod, call: LinkedCall) -> None:
+        self.arguments = Arguments(method, call, method.written)
+        self._method = method
+        self._written = method.written
+        self._data = dict(method.data)
+
+    def items(self, position: int) -> Floats:
+        """Items of a tensor."""
+        import numpy as np  # noqa: PLC0415  # only where something is folded
+
+        from orchestrator.method.passes.evaluate.numbers import (  # noqa: PLC0415
+            read_items,
+        )
+
+        tensor, index = self.arguments.tensor(position), self.arguments.index(position)
+        need(index in self._data and tensor.allocation is None)
+        need(tensor.dtype is ScalarType.Float)
+        found = read_items(self._data[index], tensor).numbers.astype(np.float64)
+        need(np.isfinite(found).all())
+        return found
+
+    def items_or(self, position: int, default: float, count: int) -> Floats:
+        """Items of a tensor of one dimension; the default for None."""
+        import numpy as np  # noqa: PLC0415
+
+        if self.arguments.is_none(position):
+            return np.full(count, default)
+        found = self.items(position)
+        need(found.shape == (count,))
+        return found
+
+    def number(self, position: int) -> float:
+        """A number."""
+        index = self.arguments.index(position)
+        value = self._method.values[index]
+        if not isinstance(value, (IntValue, DoubleValue)) or index in self._written:
+            raise UnknownCallError
+        return value.value
+
+    def scale_and_shift(self, channels: int) -> tuple[Floats, Floats]:
+        """What a batch normalization multiplies with and adds, by channel."""
+        import numpy as np  # noqa: PLC0415
+
+        weight = self.items_or(1, 1, channels)
+        bias = self.items_or(2, 0, channels)
+        need(not self.arguments.is_none(3) and not self.arguments.is_none(4))
+        mean, var = (self.items_or(at, 0, channels) for at in (3, 4))
+        need((var + self.number(6) > 0).all())
+        scale = weight / np.sqrt(var + self.number(6))
+        return scale, bias - mean * scale
+
+
+def _convolution(
+    method: LinkedMethod, call: LinkedCall, channels: int
+) -> tuple[int, int, int, Floats, Floats]:
+    """Positions of weights and bias, the axis of channels, and the items of both."""
+    layer = _Constants(method, call)
+    transposed = method.values[layer.arguments.index(6)]
+    need(isinstance(transposed, BoolValue) and not transposed.value)
+    weights, bias = layer.items(1), layer.items_or(2, 0, channels)
+    need(weights.shape[0] == channels)
+    return 1, 2, 0, weights, bias
+
+
+def _matrix(
+    method: LinkedMethod, call: LinkedCall, channels: int
+) -> tuple[int, int, int, Floats, Floats]:
+    layer = _Constants(method, call)
+    need(layer.number(3) == layer.number(4) == 1)
+    weights, bias = layer.items(2), layer.items_or(0, 0, channels)
+    need(weights.shape[1] == channels)
+    return 2, 0, 1, weights, bias
+
+
+def _bytes(numbers: Floats, tensor: TensorValue) -> Bytes:
+    """The memory of a constant with these items.
+
+    Raises:
+        UnknownCallError: Some are no finite floats.
+    """
+    import numpy as np  # noqa: PLC0415
+
+    from orchestrator.method.passes.evaluate.numbers import (  # noqa: PLC0415
+        write_items,
+    )
+
+    with np.errstate(over="ignore"):
+        items = numbers.astype(np.float32)
+    need(np.isfinite(items).all())
+    return settled(write_items(items, tensor))

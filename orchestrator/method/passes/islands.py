@@ -1,0 +1,91 @@
+"""Floats between `dequantize` and `quantize` become a table, or nothing.
+
+The lowering of this project leaves few of them; those of others keep more. The table
+has the result for each of 256 items, computed with the bits of the kernels.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from orchestrator.method.passes.aliases import shared_places
+from orchestrator.method.passes.dataflow import Dataflow
+from orchestrator.method.passes.edit import without
+from orchestrator.method.passes.joining import at_each_call, reads_earlier
+from orchestrator.method.passes.tables import QUANTIZE, table_at, view_of, with_table
+from orchestrator.program.values import TensorValue
+
+if TYPE_CHECKING:
+    from orchestrator.method.linked import LinkedCall, LinkedMethod
+    from orchestrator.method.passes.tables import Table
+
+
+def is_quantize(call: LinkedCall) -> bool:
+    """Whether a call may end an island."""
+    return call.function in QUANTIZE
+
+
+def cancel_quantize(method: LinkedMethod, *, planned: bool = False) -> LinkedMethod:
+    """Remove islands of floats that give back the int8 items that they are made of.
+
+    Args:
+        method: The method.
+        planned: Whether memory is planned afterwards. Arenas may then grow, and other
+            islands become tables: that is for models that the device does not load.
+    """
+    return at_each_call(method, partial(_cancelled, planned=planned))
+
+
+def _cancelled(
+    method: LinkedMethod, flow: Dataflow, at: int, call: LinkedCall, *, planned: bool
+) -> LinkedMethod | None:
+    table = table_at(method, flow, at) if is_quantize(call) else None
+    if table is not None and table.is_identity:
+        return _without(method, table, grows=planned)
+    if table is not None and planned and _may_be_table(method, call, table):
+        return _looked_up(method, table)
+    return None
+
+
+def as_one_call(
+    method: LinkedMethod, table: Table, *, grows: bool
+) -> tuple[LinkedMethod, int] | None:
+    """The method where one call looks items up, and the number of that call."""
+    last = table.number - len(table.island)
+    if not table.island:
+        return method, last
+    method, call = with_table(method, table)
+    joined = reads_earlier(
+        method, table.island, table.number, call, table.source, grows=grows
+    )
+    return None if joined is None else (joined, last)
+
+
+def _without(method: LinkedMethod, table: Table, *, grows: bool) -> LinkedMethod | None:
+    """The method where readers of the results read the items themselves."""
+    joined = as_one_call(method, table, grows=grows)
+    if joined is None:
+        return None
+    method, number = joined
+    views = (view_of(method, table),)
+    changed = shared_places(method, Dataflow(method), number, views, grows=grows)
+    if changed is None:
+        return None
+    return without(method.with_values(changed), {number})
+
+
+def _may_be_table(method: LinkedMethod, call: LinkedCall, table: Table) -> bool:
+    """Whether the library of the call has tables, for tensors like these."""
+    source, out = method.values[table.source], method.values[table.out]
+    return (
+        call.function.startswith("orch::cortex_m::")
+        and isinstance(source, TensorValue)
+        and isinstance(out, TensorValue)
+        and (source.sizes, source.dim_order) == (out.sizes, out.dim_order)
+    )
+
+
+def _looked_up(method: LinkedMethod, table: Table) -> LinkedMethod | None:
+    joined = as_one_call(method, table, grows=True)
+    return None if joined is None else joined[0]

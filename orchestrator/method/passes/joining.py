@@ -1,0 +1,368 @@
+"""Steps of passes that let one call do the work of two, each with its proof.
+
+A pass knows what two calls compute together, and which call computes the same alone.
+What is decided here is whether it may: whether the bytes that it then reads are there,
+nothing else needed what is no longer written, and memory can be as the new call needs.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from orchestrator.method.linked import LinkedCall
+from orchestrator.method.passes.aliases import shared_places
+from orchestrator.method.passes.arguments import UnknownCallError
+from orchestrator.method.passes.dataflow import Dataflow
+from orchestrator.method.passes.edit import without
+from orchestrator.method.passes.proof import Dropped, is_same
+from orchestrator.method.passes.spans import cut, join, touches
+from orchestrator.program.shared import SHARED_ID
+from orchestrator.program.values import Allocation, TensorValue
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from orchestrator.core.lazy_bytes import Bytes
+    from orchestrator.method.effects import Effect
+    from orchestrator.method.linked import LinkedMethod
+    from orchestrator.method.passes.spans import Spans
+    from orchestrator.method.passes.views import View
+    from orchestrator.method.places import Place
+    from orchestrator.program.values import Value
+
+_ALIGNMENT: Final = 16
+"""Of blocks that the planner lays out."""
+_MOST_PLACES: Final = 64
+"""Places that are tried for a tensor."""
+
+
+Change: TypeAlias = (
+    "Callable[[LinkedMethod, Dataflow, int, LinkedCall], LinkedMethod | None]"
+)
+"""Of a method with its dataflow, at a call: the method with fewer calls, or None."""
+
+
+def at_each_call(method: LinkedMethod, change: Change) -> LinkedMethod:
+    """The method after a change wherever there is one; what it leaves may change again.
+
+    Args:
+        method: The method.
+        change: Raises UnknownCallError as well where nothing changes.
+    """
+    number, flow = 0, None
+    while number < len(method.instructions):
+        call, changed = method.instructions[number], None
+        if isinstance(call, LinkedCall):
+            flow = flow or Dataflow(method)
+            with suppress(UnknownCallError):
+                changed = change(method, flow, number, call)
+        if changed is None:
+            number += 1
+        else:
+            gone = len(method.instructions) - len(changed.instructions)
+            number, method, flow = max(number - gone, 0), changed, None
+    return method
+
+
+def with_call(method: LinkedMethod, number: int, call: LinkedCall) -> LinkedMethod:
+    """The method with another call in place of one."""
+    instructions = [*method.instructions]
+    instructions[number] = call
+    return replace(method, instructions=tuple(instructions))
+
+
+def with_slots(
+    method: LinkedMethod, *added: tuple[Value, Bytes | None]
+) -> tuple[LinkedMethod, tuple[int, ...]]:
+    """The method with more values, constants with their bytes; and their indices."""
+    first = len(method.values)
+    indices = tuple(range(first, first + len(added)))
+    values = (value for value, _ in added)
+    data = ((first + i, items) for i, (_, items) in enumerate(added))
+    changed = replace(
+        method,
+        values=(*method.values, *values),
+        data=(*method.data, *((i, d) for i, d in data if d is not None)),
+    )
+    return changed, indices
+
+
+def producer_of(
+    method: LinkedMethod, flow: Dataflow, number: int, tensor: int
+) -> tuple[int, LinkedCall] | None:
+    """The one call that wrote all of what an instruction reads from a tensor.
+
+    Args:
+        method: The method.
+        flow: Its dataflow.
+        number: Index of the instruction.
+        tensor: One of its arguments.
+    """
+    places = method.places
+    where = places.get(tensor)
+    if where is None or where.space[0] != "arena" or tensor in flow.moved:
+        return None
+    writers = flow.writers(number, where, places)
+    if writers is None or len(writers) != 1:
+        return None
+    ((index, written),) = writers
+    call = method.instructions[index]
+    is_whole = places[written] == where and written in flow.at[index].fills
+    if (
+        not isinstance(call, LinkedCall)
+        or not is_whole
+        or written in flow.moved
+        or getattr(method.values[written], "is_dynamic", True)
+    ):
+        return None
+    return index, call
+
+
+def reads_earlier(
+    method: LinkedMethod,
+    firsts: tuple[int, ...],
+    last: int,
+    call: LinkedCall,
+    tensor: int,
+    *,
+    grows: bool,
+) -> LinkedMethod | None:
+    """The method without some calls, where a later one reads what the first one reads.
+
+    Args:
+        method: The method.
+        firsts: Calls, in order. Each but the first one reads what others wrote.
+        last: A later call, which computes the same from what they wrote as `call`.
+        call: Reads `tensor`; it may write over that where `in_place` says so.
+        tensor: A tensor that the first call reads.
+        grows: Whether arenas may grow, as memory is planned afterwards.
+
+    Returns:
+        None unless all paths to `last` lead through the calls, `tensor` has the same
+        items all the time, and nothing else reads what the calls wrote. The tensor
+        may get another place in the arena.
+    """
+    flow, end, first = Dataflow(method), dict(method.ends), firsts[0]
+    if flow.is_open or tensor in flow.moved or not _is_block(flow, first, last):
+        return None
+    moved = False
+    if not _is_kept(method, flow, (first, last), call, tensor):
+        aside = _aside(method, flow, first, tensor)
+        if aside is None:
+            return None
+        method, flow, moved = aside, Dataflow(aside), True
+        if not _is_kept(method, flow, (first, last), call, tensor):
+            return None
+    method = with_call(method, last, call)
+    places = method.places
+    for number in reversed(firsts):
+        flow = Dataflow(method)
+        outs = tuple(places[out] for out in flow.at[number].writes if out in places)
+        if not is_same(method, flow, {}, {number: Dropped(outs=outs)}):
+            return None
+        method = without(method, {number})
+    number = last - len(firsts)
+    inside = _within(method, number, tensor, end) if moved else method
+    return method if inside is None and grows else inside
+
+
+def writes_later(
+    method: LinkedMethod,
+    first: int,
+    last: int,
+    call: LinkedCall,
+    view: View,
+    *,
+    grows: bool,
+) -> LinkedMethod | None:
+    """The method without call `last`, where `first` writes what `last` wrote.
+
+    Args:
+        method: The method.
+        first: A call that wrote all that `last` reads.
+        last: A call that computes its output from that alone.
+        call: Takes the place of `first`, and writes the same tensors. What it writes to
+            the tensor that `last` read is what `last` would have written.
+        view: How items of that tensor and of the output of `last` correspond.
+        grows: As above.
+
+    Returns:
+        None if anything else reads what `first` wrote, or if the output of `last`
+        cannot lie where `first` writes.
+    """
+    flow = Dataflow(method)
+    if flow.is_open or not _is_only_reader(method, flow, first, last, view.source):
+        return None
+    method = with_call(method, first, call)
+    changed = shared_places(method, Dataflow(method), last, (view,), grows=grows)
+    if changed is None:
+        return None
+    return without(method.with_values(changed), {last})
+
+
+def _is_block(flow: Dataflow, first: int, last: int) -> bool:
+    """Whether `last` always follows `first`, through all instructions in between."""
+    if not first < last:
+        return False
+    inside = range(first, last)
+    return all(flow.at[i].next == (i + 1,) for i in inside) and not any(
+        first < following <= last and following != index + 1
+        for index, effect in enumerate(flow.at)
+        for following in effect.next
+    )
+
+
+def _is_kept(
+    method: LinkedMethod,
+    flow: Dataflow,
+    block: tuple[int, int],
+    call: LinkedCall,
+    tensor: int,
+) -> bool:
+    """Whether nothing overwrites a tensor before a call has read it."""
+    places = method.places
+    where = places[tensor]
+    written = {w for i in range(*block) for w in flow.at[i].writes}
+    if all(call.args[at] == tensor for at in call.in_place) and call.in_place:
+        outs = [w for w in call.outs if w in places and places[w] != where]
+    else:
+        outs = [*call.outs]
+    return not any(_is_at(places, w, where) for w in (*written, *outs))
+
+
+def _is_only_reader(
+    method: LinkedMethod, flow: Dataflow, first: int, last: int, tensor: int
+) -> bool:
+    """Whether `last` reads what `first` writes to a tensor, and nothing else does."""
+    places = method.places
+    where = places[tensor]
+    effect = flow.at[last]
+    own = tuple(r for r in effect.reads if not _is_at(places, r, where))
+    at = [*flow.at]
+    at[last] = replace(effect, reads=own)
+    if _is_read(method, (at, flow.outputs), first, where):
+        return False
+    return not any(
+        isinstance(value, TensorValue)
+        and value.is_mutable_state
+        and _is_at(places, index, where)
+        for index, value in enumerate(method.values)
+    )
+
+
+def _is_read(
+    method: LinkedMethod,
+    effects: tuple[list[Effect], tuple[int, ...]],
+    first: int,
+    where: Place,
+) -> bool:
+    """Whether anything reads a byte that an instruction wrote, in this run or later.
+
+    A run may stop anywhere, and the next one begins with what it left, but for inputs.
+    """
+    at, outputs = effects
+    places = method.places
+
+    def without_written(left: Spans, tensors: Iterable[int]) -> Spans:
+        for tensor in tensors:
+            value, place = method.values[tensor], places.get(tensor)
+            if (
+                place is not None
+                and place.space == where.space
+                and isinstance(value, TensorValue)
+                and not value.is_dynamic
+            ):
+                left = cut(left, place.begin, place.end)
+        return left
+
+    def reads(left: Spans, tensors: Iterable[int]) -> bool:
+        return any(
+            place.space == where.space and touches(left, place.begin, place.end)
+            for place in (places[t] for t in tensors if t in places)
+        )
+
+    states: dict[int, Spans] = {}
+    all_of_it: Spans = ((where.begin, where.end),)
+    ahead = [(following, all_of_it) for following in at[first].next]
+    while ahead:
+        index, left = ahead.pop()
+        known = states.get(index, ())
+        left = join(known, left)
+        if left == known:
+            continue
+        states[index] = left
+        ahead.append((0, without_written(left, method.received)))
+        if index == len(at):
+            if reads(left, outputs):
+                return True
+            continue
+        effect = at[index]
+        if reads(left, (*effect.reads, *effect.updates, *effect.moved)):
+            return True
+        left = without_written(left, effect.fills)
+        ahead += [(following, left) for following in effect.next if left]
+    return False
+
+
+def _is_at(places: dict[int, Place], tensor: int, where: Place) -> bool:
+    return tensor in places and places[tensor].overlaps(where)
+
+
+def _aside(
+    method: LinkedMethod, flow: Dataflow, number: int, tensor: int
+) -> LinkedMethod | None:
+    """The method with what an instruction reads behind everything else."""
+    where = method.places[tensor]
+    if where.space[0] != "arena":
+        return None
+    end = -(-method.ends[where.space] // _ALIGNMENT) * _ALIGNMENT
+    return _moved(method, flow, number, tensor, end + where.begin % _ALIGNMENT)
+
+
+def _within(
+    method: LinkedMethod, number: int, tensor: int, ends: dict[tuple[str, int], int]
+) -> LinkedMethod | None:
+    """The method with what an instruction reads inside the arena as it was."""
+    flow, places = Dataflow(method), method.places
+    where = places[tensor]
+    size = where.end - where.begin
+    found = {0, *(p.end for p in places.values() if p.space == where.space)}
+    aligned = sorted({-(-at // _ALIGNMENT) * _ALIGNMENT for at in found})
+    fitting = [at for at in aligned if at + size <= ends[where.space]]
+    for at in fitting[:_MOST_PLACES]:
+        moved = _moved(method, flow, number, tensor, at)
+        if moved is not None:
+            return moved
+    return None
+
+
+def _moved(
+    method: LinkedMethod, flow: Dataflow, number: int, tensor: int, begin: int
+) -> LinkedMethod | None:
+    """The method with what an instruction reads at another offset, if proved."""
+    changed = dict(_places_at(method, flow, number, tensor, begin))
+    if not changed or not is_same(method, flow, changed, {}):
+        return None
+    return method.with_values(changed)
+
+
+def _places_at(
+    method: LinkedMethod, flow: Dataflow, number: int, tensor: int, begin: int
+) -> Iterator[tuple[int, Value]]:
+    """Tensors that share the bytes of one, with places that move along."""
+    places = method.places
+    where = places[tensor]
+    writers = flow.writers(number, where, places)
+    if writers is None or where.space[1] == SHARED_ID:
+        return
+    tensors = {tensor}
+    for index, written in writers:
+        tensors |= {written, *flow.followers(index, places[written], places)}
+    for index in sorted(tensors):
+        value = method.values[index]
+        assert isinstance(value, TensorValue)  # noqa: S101  # it has a place
+        offset = places[index].begin - where.begin + begin
+        allocation = Allocation(memory_id=where.space[1], offset_bytes=offset)
+        yield index, replace(value, allocation=allocation)

@@ -1,0 +1,287 @@
+"""Pads become padding of the convolution or pooling that reads them.
+
+What a pad adds has to be what the reader's own padding counts as: the zero point of a
+convolution, zero where items are floats, and for the largest item one that is never
+larger than what the call stores at least.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from orchestrator.core.dtype import FLOATING
+from orchestrator.method.passes.arguments import (
+    Arguments,
+    UnknownCallError,
+    need,
+    strides_of,
+)
+from orchestrator.method.passes.joining import (
+    at_each_call,
+    producer_of,
+    reads_earlier,
+    with_slots,
+)
+from orchestrator.program.values import BoolValue, DoubleValue, IntListValue, IntValue
+
+if TYPE_CHECKING:
+    from orchestrator.method.linked import LinkedCall, LinkedMethod
+    from orchestrator.method.passes.dataflow import Dataflow
+    from orchestrator.program.values import TensorValue
+
+_NHWC: Final = (0, 2, 3, 1)
+_PAD: Final = "orch::cortex_m::pad_out"
+_PAD_CONTIGUOUS: Final = "orch::cortex_m::pad_contiguous_out"
+_CONSTANT_PAD: Final = "orch::portable::constant_pad_nd_out"
+_PADS: Final = frozenset({_PAD, _PAD_CONTIGUOUS, _CONSTANT_PAD})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Reader:
+    """A kernel that pads its first argument itself.
+
+    Args:
+        out: Position of the output.
+        stride: Positions of `stride`, `padding` and, unless it is None, `dilation`.
+        nhwc: Whether images have sizes N, H, W, C.
+        offset: Position of an input offset: padding counts as its negative.
+        lowest: Position of the lowest item that is stored, of a maximum.
+    """
+
+    out: int
+    stride: int
+    nhwc: bool = False
+    offset: int | None = None
+    lowest: int | None = None
+
+    @property
+    def padding(self) -> int:
+        return self.stride + 1
+
+    @property
+    def dilation(self) -> int:
+        return self.stride + 2
+
+
+_FLOAT: Final = "orch::portable::convolution_out"
+_READERS: Final = {
+    "orch::cortex_m::quantized_conv2d_out": _Reader(out=13, stride=3, offset=6),
+    "orch::cortex_m::quantized_conv2d_nhwc_out": _Reader(
+        out=13, stride=3, offset=6, nhwc=True
+    ),
+    "orch::cortex_m::quantized_depthwise_conv2d_out": _Reader(
+        out=14, stride=3, offset=7
+    ),
+    "orch::cortex_m::quantized_depthwise_conv2d_nhwc_out": _Reader(
+        out=14, stride=3, offset=7, nhwc=True
+    ),
+    "orch::cortex_m::quantized_max_pool2d_out": _Reader(out=10, stride=2, lowest=8),
+    "orch::cortex_m::quantized_max_pool2d_nhwc_out": _Reader(
+        out=10, stride=2, lowest=8, nhwc=True
+    ),
+    _FLOAT: _Reader(out=9, stride=3),
+}
+_WEIGHT: Final = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Pad:
+    """What a call adds around a tensor.
+
+    Args:
+        tensor: Value index.
+        before: Items in front, by dimension.
+        after: Items behind.
+        value: What it adds.
+    """
+
+    tensor: int
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    value: float
+
+
+def is_pad(call: LinkedCall) -> bool:
+    """Whether a call pads a tensor."""
+    return call.function in _PADS
+
+
+def fold_pads(method: LinkedMethod, *, grows: bool = False) -> LinkedMethod:
+    """Let convolutions and pooling pad their inputs themselves.
+
+    Args:
+        method: The method.
+        grows: Whether arenas may grow, as memory is planned afterwards.
+    """
+    return at_each_call(method, partial(_folded, grows=grows))
+
+
+def _folded(
+    method: LinkedMethod, flow: Dataflow, number: int, call: LinkedCall, *, grows: bool
+) -> LinkedMethod | None:
+    """The method where a call pads its input itself; None if nothing pads it.
+
+    Raises:
+        UnknownCallError: The call cannot.
+    """
+    reader = _READERS.get(call.function)
+    if reader is None:
+        return None
+    written = method.written
+    arguments = Arguments(method, call, written)
+    found = producer_of(method, flow, number, arguments.index(0))
+    if found is None or not is_pad(found[1]):
+        return None
+    pad = _pad_of(method, found[1], written)
+    padded = arguments.tensor(0)
+    source = method.values[pad.tensor]
+    x = Arguments(method, found[1], written).tensor(0)
+    need(x is source and x.dtype is padded.dtype and x.dim_order == padded.dim_order)
+    sizes = zip(pad.before, x.sizes, pad.after, strict=True)
+    need(tuple(b + n + a for b, n, a in sizes) == padded.sizes)
+    padding = _padding(method, call, written, pad, x)
+    method, items = with_slots(method, *((IntValue(p), None) for p in padding))
+    method, (slot,) = with_slots(method, (IntListValue(items), None))
+    args = [*call.args]
+    args[0], args[reader.padding] = pad.tensor, slot
+    new = replace(call, args=tuple(args))
+    return reads_earlier(method, (found[0],), number, new, pad.tensor, grows=grows)
+
+
+def _pad_of(method: LinkedMethod, call: LinkedCall, written: frozenset[int]) -> _Pad:
+    arguments = Arguments(method, call, written)
+    tensor = arguments.tensor(0)
+    rank = len(tensor.sizes)
+    before, after = [0] * rank, [0] * rank
+    if call.function == _CONSTANT_PAD:
+        pairs = arguments.numbers(1)
+        need(len(pairs) % 2 == 0 and len(pairs) // 2 <= rank)
+        for pair in range(len(pairs) // 2):
+            before[rank - 1 - pair] = pairs[2 * pair]
+            after[rank - 1 - pair] = pairs[2 * pair + 1]
+        number = method.values[arguments.index(2)]
+        need(arguments.index(2) not in written)
+        if not isinstance(number, (IntValue, DoubleValue, BoolValue)):
+            raise UnknownCallError
+        value: float = number.value
+    else:
+        need(rank == len(_NHWC))
+        dims: tuple[int, ...] = tuple(range(rank))
+        if call.function == _PAD and _lies_as_nhwc(tensor):
+            dims = _NHWC
+        for d, front, behind in zip(
+            dims, arguments.numbers(1), arguments.numbers(2), strict=True
+        ):
+            before[d], after[d] = front, behind
+        value = arguments.number(3)
+    need(min((*before, *after), default=0) >= 0)
+    return _Pad(
+        tensor=arguments.index(0),
+        before=tuple(before),
+        after=tuple(after),
+        value=value,
+    )
+
+
+def _lies_as_nhwc(tensor: TensorValue) -> bool:
+    """As the kernel sees it: sizes of 1 leave that open."""
+    strides, expected = strides_of(tensor), 1
+    for d in reversed(_NHWC):
+        if tensor.sizes[d] > 1 and strides[d] != expected:
+            return False
+        expected *= tensor.sizes[d]
+    return True
+
+
+def _padding(
+    method: LinkedMethod,
+    call: LinkedCall,
+    written: frozenset[int],
+    pad: _Pad,
+    x: TensorValue,
+) -> tuple[int, ...]:
+    """The padding with which a call needs no pad before it.
+
+    Raises:
+        UnknownCallError: There is none.
+    """
+    arguments, reader = Arguments(method, call, written), _READERS[call.function]
+    rank = len(x.sizes)
+    dims = (1, 2) if reader.nhwc else tuple(range(2, rank))
+    rest = set(range(rank)) - {*dims}
+    need(rank > len(rest) and not any(pad.before[d] or pad.after[d] for d in rest))
+    out = arguments.tensor(reader.out)
+    if reader.lowest is not None:
+        kernel = arguments.numbers(1)
+        need(isinstance(method.values[arguments.index(5)], BoolValue))
+        need(not _truth(method, arguments.index(5), written))
+        need(pad.value <= arguments.number(reader.lowest))
+    else:
+        weights = arguments.tensor(_WEIGHT)
+        kernel = weights.sizes[1:3] if reader.offset is not None else weights.sizes[2:]
+    if reader.offset is not None:
+        need(pad.value == -arguments.number(reader.offset))
+    if call.function == _FLOAT:
+        need(pad.value == 0 and not _truth(method, arguments.index(6), written))
+        _check_floats(method, arguments, x)
+    own, stride, dilation = (
+        arguments.numbers(n) for n in (reader.padding, reader.stride, reader.dilation)
+    )
+    # Lists may be shorter, with one number for all dimensions.
+    need(len(kernel) == len(own) == len(stride) == len(dilation) == len(dims))
+    found = []
+    axes = zip(dims, kernel, own, stride, dilation, strict=True)
+    for d, taps, padding, step, distance in axes:
+        # Windows begin where they began. Those that end beyond the pad did so before.
+        front = padding + pad.before[d]
+        window = distance * (taps - 1) + 1
+        room = x.sizes[d] + 2 * front - window
+        need(room >= 0 and room // step + 1 == out.sizes[d])
+        if reader.lowest is not None:
+            # The kernel wants an item in each window.
+            first = range(-front, window - front, distance)
+            last = (out.sizes[d] - 1) * step - front
+            for taps_at in (first, range(last, last + window, distance)):
+                need(any(0 <= at < x.sizes[d] for at in taps_at))
+        found.append(front)
+    return tuple(found)
+
+
+def _truth(method: LinkedMethod, index: int, written: frozenset[int]) -> bool:
+    value = method.values[index]
+    if not isinstance(value, BoolValue) or index in written:
+        raise UnknownCallError
+    return value.value
+
+
+def _check_floats(method: LinkedMethod, arguments: Arguments, x: TensorValue) -> None:
+    """Check that adding products with zero changes no sum.
+
+    The kernel leaves out what lies in its padding. Zero times a weight is zero, unless
+    that is infinite, and adding it changes only a sum of -0; only a bias begins as one.
+
+    Raises:
+        UnknownCallError: It might.
+    """
+    if x.dtype not in FLOATING:
+        return
+    import numpy as np  # noqa: PLC0415  # only where something is padded
+
+    from orchestrator.method.passes.evaluate.numbers import (  # noqa: PLC0415
+        computed,
+        read_items,
+    )
+
+    data = dict(method.data)
+    for position in (_WEIGHT, 2):
+        if arguments.is_none(position):
+            continue
+        tensor = arguments.tensor(position)
+        index = arguments.index(position)
+        need(index in data and tensor.allocation is None)
+        items = read_items(data[index], tensor)
+        numbers = computed(items.numbers, items.dtype)
+        need(np.isfinite(numbers).all())
+        need(position == _WEIGHT or not np.signbit(numbers[numbers == 0]).any())

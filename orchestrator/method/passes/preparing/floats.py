@@ -1,0 +1,447 @@
+"""Operators on floats: convolutions, matrix products, averages, items.
+
+The structs are in kernels/portable/prepared.h and kernels/util/prepared.h.
+"""
+
+from __future__ import annotations
+
+from math import inf, prod
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from orchestrator.core.dtype import ScalarType
+from orchestrator.method.linked import Shape
+from orchestrator.method.passes.arguments import need, strides_of
+from orchestrator.method.passes.packing.convolution import Axis
+from orchestrator.method.passes.preparing.form import Form
+from orchestrator.method.passes.preparing.images import axis_members, one_or_two
+from orchestrator.method.passes.preparing.items import lie_alike, pair_rows
+from orchestrator.method.passes.preparing.numbers import float32
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from orchestrator.method.passes.arguments import Arguments
+    from orchestrator.method.passes.preparing.form import Preparer
+    from orchestrator.program.values import TensorValue
+
+_SPACE: Final = "orch::portable"
+_BLOCK: Final = 4
+"""Sums that are computed side by side."""
+_ONES, _THREES, _FOURS = 16, 36, 46
+"""Instructions for one, three or four factors of each of them."""
+_WORTH: Final = 50_000
+"""Instructions that a loop saves which other calls may not need."""
+_PLANES: Final = 4
+_INNERMOST: Final = 2
+"""Of the loops of a sum."""
+_MOST: Final = 1 << 31
+_EXACT: Final = 1 << 53
+"""Integers up to here are Python's floats."""
+
+
+def _floats(arguments: Arguments, *positions: int) -> tuple[TensorValue, ...]:
+    """Arguments that are tensors of floats."""
+    found = tuple(map(arguments.tensor, positions))
+    need(all(tensor.dtype is ScalarType.Float for tensor in found))
+    return found
+
+
+def _planes(
+    tensor: TensorValue, missing: int
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Sizes and strides as [N, C, H, W]; of rank 3, with one of size 1 in addition."""
+    sizes, steps = [*tensor.sizes], [*strides_of(tensor)]
+    need(len(sizes) in (_PLANES - 1, _PLANES))
+    if len(sizes) < _PLANES:
+        sizes.insert(missing, 1)
+        steps.insert(missing, 0)
+    return tuple(sizes), tuple(steps)
+
+
+def _sums(outputs: int, weights: tuple[int, int], products: int) -> str:
+    """Path of sums that share inputs: four side by side, one by one, or both.
+
+    Args:
+        outputs: How many sums share them.
+        weights: How many the innermost loop has, and from one to the next.
+        products: Of the whole call.
+    """
+    if outputs < _BLOCK:
+        return "_one"
+    return f"{_factors(*weights, products)}{_rest(outputs)}"
+
+
+def _rest(outputs: int) -> str:
+    return "_rest" if outputs % _BLOCK else ""
+
+
+def _factors(count: int, step: int, products: int) -> str:
+    """Which of the loops of kernels/util/dot.h."""
+    if step != 1:
+        return "_apart"
+    threes, fours = (
+        count // turn * instructions + count % turn * _ONES
+        for turn, instructions in ((3, _THREES), (4, _FOURS))
+    )
+    saved = (threes - fours) * (products // (count * _BLOCK))
+    return "_fours" if saved >= _WORTH else "_threes"
+
+
+def _convolution(arguments: Arguments, isa: str) -> Form:
+    out = 9
+    x, x_step = _planes(arguments.tensor(0), 2)
+    w, w_step = _planes(arguments.tensor(1), 2)
+    y, y_step = _planes(arguments.tensor(out), 2)
+    _floats(arguments, 0, 1, out)
+    transposed, groups = arguments.truth(6), arguments.number(8)
+    pairs = [one_or_two(arguments.numbers(place)) for place in (3, 4, 5)]
+    if len(arguments.tensor(0).sizes) < _PLANES:  # lines
+        plain = ((1, 1), (0, 0), (1, 1))
+        pairs = [(a[0], b[0]) for a, b in zip(plain, pairs, strict=True)]
+    rows, columns = (
+        Axis(
+            size=x[2 + i],
+            out=y[2 + i],
+            kernel=w[2 + i],
+            stride=pairs[0][i],
+            padding=pairs[1][i],
+            dilation=pairs[2][i],
+        )
+        for i in range(2)
+    )
+    channels, outputs = x[1] // groups, y[1] // groups
+    x_group, x_next = channels * x_step[1], 0
+    w_group = w_step[0] * (channels if transposed else outputs)
+    w_next = w_step[1 if transposed else 0]
+    depthwise = channels == outputs == 1
+    if depthwise:
+        x_next, w_next, outputs, groups = x_step[1], w_group, groups, 1
+    # Loops that a kernel of size 1 makes trivial go outside.
+    narrow = w[3] == 1
+    column_loop = 0 if narrow else 2
+    row_loop = 2 if narrow and w[2] != 1 else 1
+
+    function = "convolution"
+    if transposed:
+        function += "_transposed"
+    elif isa != "mve":
+        place = {column_loop: 3, row_loop: 2}.get(_INNERMOST, 1)
+        weights = w[place], w_step[place]
+        if depthwise and outputs >= _BLOCK:
+            function += f"_depthwise{_rest(outputs)}"
+        else:
+            products = prod(y) * prod(w[1:])
+            function += _sums(outputs, weights, products)
+    return Form(
+        function=f"{_SPACE}::{function}",
+        struct=f"{_SPACE}::ConvolutionCall",
+        memory=(("input", 0), ("weight", 1), ("bias", 2), ("out", out)),
+        shape=Shape(
+            struct=f"{_SPACE}::Filters",
+            numbers=(
+                ("batch", y[0]),
+                ("rows", axis_members(rows)),
+                ("columns", axis_members(columns)),
+                ("groups", groups),
+                ("channels", channels),
+                ("outputs", outputs),
+                ("x_group", x_group),
+                ("w_group", w_group),
+                ("x_next", x_next),
+                ("w_next", w_next),
+                *_named("x", x_step, "image", "channel", "row", "column"),
+                ("w_channel", w_step[0 if transposed else 1]),
+                *_named("w", w_step, "", "", "row", "column"),
+                *_named("y", y_step, "image", "channel", "row", "column"),
+                ("row_loop", row_loop),
+                ("column_loop", column_loop),
+            ),
+        ),
+    )
+
+
+def _named(
+    tensor: str, steps: Sequence[int], *names: str
+) -> tuple[tuple[str, int], ...]:
+    """Steps with names, without those that have none."""
+    pairs = zip(names, steps, strict=True)
+    return tuple((f"{tensor}_{name}", step) for name, step in pairs if name)
+
+
+def _product(
+    isa: str,
+    *,
+    memory: tuple[int, int, int | None, int],
+    size: tuple[int, int, int],
+    steps: tuple[Sequence[int], Sequence[int], Sequence[int]],
+    added: Sequence[int] = (0, 0),
+    batch: int = 1,
+    factors: tuple[float, float] = (1.0, 1.0),
+) -> Form:
+    """Products of matrices.
+
+    Args:
+        isa: Instruction set of the core.
+        memory: Positions of a, b, what is added, and the output.
+        size: Rows, columns of a, columns.
+        steps: Of a, b and the output: from one matrix to the next, rows, columns.
+        added: Rows and columns of what is added.
+        batch: How many there are.
+        factors: Of products, and of what is added.
+    """
+    rows, inner, columns = size
+    function = "matrix_product"
+    if factors != (1.0, 1.0):
+        function += "_scaled"
+    elif isa != "mve":
+        function += _sums(columns, (inner, steps[1][1]), batch * rows * inner * columns)
+    tensors = zip(("a", "b", "out"), steps, strict=True)
+    parts = ("matrix", "row", "column")
+    return Form(
+        function=f"{_SPACE}::{function}",
+        struct=f"{_SPACE}::MatmulCall",
+        memory=tuple(zip(("a", "b", "added", "out"), memory, strict=True)),
+        shape=Shape(
+            struct=f"{_SPACE}::Matrices",
+            numbers=(
+                ("batch", batch),
+                ("rows", rows),
+                ("inner", inner),
+                ("columns", columns),
+                *(m for name, of in tensors for m in _named(name, of, *parts)),
+                *_named("added", added, "row", "column"),
+                *zip(("alpha", "beta"), factors, strict=True),
+            ),
+        ),
+    )
+
+
+def _matrix(tensor: TensorValue) -> tuple[int, ...]:
+    """Steps of a tensor that is one matrix."""
+    return 0, *strides_of(tensor)
+
+
+def _mm(arguments: Arguments, isa: str) -> Form:
+    a, b, out = _floats(arguments, 0, 1, 2)
+    return _product(
+        isa,
+        memory=(0, 1, None, 2),
+        size=(a.sizes[0], a.sizes[1], b.sizes[1]),
+        steps=(_matrix(a), _matrix(b), _matrix(out)),
+    )
+
+
+def _bmm(arguments: Arguments, isa: str) -> Form:
+    a, b, out = _floats(arguments, 0, 1, 2)
+    return _product(
+        isa,
+        memory=(0, 1, None, 2),
+        size=(a.sizes[1], a.sizes[2], b.sizes[2]),
+        steps=(strides_of(a), strides_of(b), strides_of(out)),
+        batch=a.sizes[0],
+    )
+
+
+def _addmm(arguments: Arguments, isa: str) -> Form:
+    added, a, b, out = _floats(arguments, 0, 1, 2, 5)
+    steps = zip(added.sizes, strides_of(added), strict=True)
+    own = [0 if size == 1 else step for size, step in steps]
+    return _product(
+        isa,
+        memory=(1, 2, 0, 5),
+        size=(a.sizes[0], a.sizes[1], b.sizes[1]),
+        steps=(_matrix(a), _matrix(b), _matrix(out)),
+        added=[*[0] * (2 - len(own)), *own],
+        factors=(_number(arguments, 4), _number(arguments, 3)),
+    )
+
+
+def _linear(arguments: Arguments, isa: str) -> Form:
+    x, weight, out = _floats(arguments, 0, 1, 3)
+    outputs, inner = weight.sizes
+    in_order = tuple(range(len(x.sizes)))
+    need(x.dim_order == out.dim_order == in_order)
+    bias = None if arguments.is_none(2) else arguments.tensor(2)
+    outer, across = strides_of(weight)
+    return _product(
+        isa,
+        memory=(0, 1, 2, 3),
+        size=(x.numel // inner, inner, outputs),
+        steps=((0, inner, 1), (0, across, outer), (0, outputs, 1)),
+        added=(0, 0 if bias is None or bias.numel == 1 else 1),
+    )
+
+
+def _average(arguments: Arguments, _isa: str) -> Form:
+    out = 7
+    _floats(arguments, 0, out)
+    x, x_step = _planes(arguments.tensor(0), 0)
+    y, y_step = _planes(arguments.tensor(out), 0)
+    kernel = one_or_two(arguments.numbers(1))
+    stride = one_or_two(arguments.numbers(2) or kernel)
+    padding = one_or_two(arguments.numbers(3))
+    with_padding = arguments.truth(5)
+    divisor = arguments.number_or(6, 0)
+    need(prod(k + p for k, p in zip(kernel, padding, strict=True)) < _MOST)
+    rows, columns = (
+        Axis(
+            size=x[2 + i],
+            out=y[2 + i],
+            kernel=kernel[i],
+            stride=stride[i],
+            padding=padding[i],
+        )
+        for i in range(2)
+    )
+    memory = (("input", 0), ("out", out))
+    ends = [min(a.kernel - a.padding, a.size + a.padding) for a in (rows, columns)]
+    is_whole = y[2:] == (1, 1) and ends[0] >= rows.size and ends[1] >= columns.size
+    is_line = rows.size == 1 or x_step[2] == columns.size * x_step[3]
+    in_order = y[1] == 1 or y_step[1] == 1
+    if is_whole and is_line and in_order and (y[0] == 1 or y_step[0] == y[1]):
+        pixels = rows.size * columns.size
+        padded = (ends[0] + rows.padding) * (ends[1] + columns.padding)
+        count = divisor or (padded if with_padding else pixels)
+        return Form(
+            function=f"{_SPACE}::avg_images",
+            struct=f"{_SPACE}::AverageImagesCall",
+            memory=memory,
+            shape=Shape(
+                struct=f"{_SPACE}::AverageImages",
+                numbers=(
+                    ("batch", y[0]),
+                    ("channels", y[1]),
+                    ("pixels", pixels),
+                    ("x_image", x_step[0]),
+                    ("x_channel", x_step[1]),
+                    ("x_pixel", x_step[3] if columns.size > 1 else x_step[2]),
+                    ("divisor", float32(count)),
+                ),
+            ),
+        )
+    names = ("image", "channel", "row", "column")
+    return Form(
+        function=f"{_SPACE}::avg_pool2d",
+        struct=f"{_SPACE}::AverageWindowsCall",
+        memory=memory,
+        shape=Shape(
+            struct=f"{_SPACE}::AverageWindows",
+            numbers=(
+                ("batch", y[0]),
+                ("channels", y[1]),
+                ("rows", axis_members(rows)),
+                ("columns", axis_members(columns)),
+                *_named("x", x_step, *names),
+                *_named("y", y_step, *names),
+                ("with_padding", int(with_padding)),
+                ("divisor", divisor),
+            ),
+        ),
+    )
+
+
+def _number(arguments: Arguments, position: int) -> float:
+    """An argument that is a number, as a float of the core."""
+    number = arguments.scalar(position)
+    need(isinstance(number, float) or abs(number) <= _EXACT)
+    return float32(number)
+
+
+def _items(
+    arguments: Arguments,
+    function: str,
+    struct: str,
+    out: int,
+    **numbers: float,
+) -> Form:
+    x, y = _floats(arguments, 0, out)
+    need(lie_alike(x, y))
+    return Form(
+        function=f"{_SPACE}::{function}",
+        struct=f"orch::{struct}",
+        memory=(("input", 0), ("out", out)),
+        numbers=(("count", x.numel), *numbers.items()),
+    )
+
+
+def _plain(name: str) -> Preparer:
+    """A function of items."""
+
+    def prepare(arguments: Arguments, _isa: str) -> Form:
+        return _items(arguments, name, "ItemsCall", 1)
+
+    return prepare
+
+
+def _with_number(name: str) -> Preparer:
+    """A function of items and a number."""
+
+    def prepare(arguments: Arguments, _isa: str) -> Form:
+        number = _number(arguments, 1)
+        return _items(arguments, name, "NumberCall", 2, number=number)
+
+    return prepare
+
+
+def _add_number(arguments: Arguments, _isa: str) -> Form:
+    number = float32(_number(arguments, 1) * _number(arguments, 2))
+    return _items(arguments, "add_number", "NumberCall", 3, number=number)
+
+
+def _hardtanh(arguments: Arguments, _isa: str) -> Form:
+    low, high = _number(arguments, 1), _number(arguments, 2)
+    return _items(arguments, "hardtanh", "LimitsCall", 3, low=low, high=high)
+
+
+def _clamp(arguments: Arguments, _isa: str) -> Form:
+    low, high = (
+        limit if arguments.is_none(place) else _number(arguments, place)
+        for place, limit in ((1, -inf), (2, inf))
+    )
+    return _items(arguments, "clamp", "LimitsCall", 3, low=low, high=high)
+
+
+def _pairs(name: str, *, out: int, rows: bool = True) -> Preparer:
+    """A function of items of two tensors; `rows`: whether it has a path for those."""
+
+    def prepare(arguments: Arguments, _isa: str) -> Form:
+        _floats(arguments, 0, 1, out)
+        need(out == 2 or arguments.scalar(2) == 1)  # noqa: PLR2004  # behind alpha
+        members, side_by_side = pair_rows(arguments, 0, 1, out)
+        return Form(
+            function=f"{_SPACE}::{name}{'_rows' * (rows and side_by_side)}",
+            struct="orch::PairsCall",
+            memory=(("a", 0), ("b", 1), ("out", out)),
+            numbers=(("rows", members),),
+        )
+
+    return prepare
+
+
+FLOATS: Final[Mapping[str, Preparer]] = MappingProxyType(
+    {
+        f"{_SPACE}::{name}_out": prepare
+        for name, prepare in {
+            "convolution": _convolution,
+            "mm": _mm,
+            "bmm": _bmm,
+            "addmm": _addmm,
+            "linear": _linear,
+            "avg_pool2d": _average,
+            "relu": _plain("relu"),
+            "sigmoid": _plain("sigmoid"),
+            "tanh": _plain("tanh"),
+            "hardtanh": _hardtanh,
+            "clamp": _clamp,
+            "leaky_relu": _with_number("leaky_relu"),
+            "mul_Scalar": _with_number("multiply_number"),
+            "div_Scalar": _with_number("divide_number"),
+            "add_Scalar": _add_number,
+            "add": _pairs("add", out=3),
+            "sub": _pairs("subtract", out=3),
+            "mul": _pairs("multiply", out=2),
+            "div": _pairs("divide", out=2, rows=False),
+        }.items()
+    }
+)

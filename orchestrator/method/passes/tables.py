@@ -1,0 +1,277 @@
+"""Calls that compute each item of an int8 tensor from one item of another.
+
+In: a method and the number of a call. Out: the tensor that is read, and the result for
+each of the 256 items there are, computed as the kernels do. Such a call is one of the
+int8 operators, or the `quantize` at the end of an island of floats.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from importlib import import_module
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from orchestrator.core.dtype import ScalarType
+from orchestrator.core.operator import OperatorName
+from orchestrator.method.access import Access
+from orchestrator.method.linked import LinkedCall
+from orchestrator.method.passes.arguments import Arguments, UnknownCallError, need
+from orchestrator.method.passes.evaluate import has_evaluator, results_of
+from orchestrator.method.passes.joining import producer_of, with_slots
+from orchestrator.method.passes.views import View
+from orchestrator.program.values import Allocation, Dynamism, TensorValue
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from orchestrator.core.lazy_bytes import Bytes
+    from orchestrator.method.linked import LinkedMethod
+    from orchestrator.method.passes.dataflow import Dataflow
+
+ITEMS: Final = 256
+ALL_ITEMS: Final = bytes((128 + i) % ITEMS for i in range(ITEMS))
+"""From -128 to 127; the table of the function that changes nothing."""
+
+TABLE: Final = "orch::cortex_m::quantized_activation_out"
+_TABLE_OPERATOR: Final = OperatorName.parse("cortex_m::quantized_activation.out")
+_MINIMUM: Final = "orch::cortex_m::minimum_out"
+_MAXIMUM: Final = "orch::cortex_m::maximum_out"
+INT8_FUNCTIONS: Final = frozenset({TABLE, _MINIMUM, _MAXIMUM})
+QUANTIZE: Final = frozenset(
+    {
+        "orch::cortex_m::quantize_per_tensor_out",
+        "orch::quantized::quantize_per_tensor_out",
+    }
+)
+_DEQUANTIZE: Final = frozenset(
+    {
+        "orch::cortex_m::dequantize_per_tensor_out",
+        "orch::quantized::dequantize_per_tensor_out",
+    }
+)
+_LIMITS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "orch::portable::clamp_out": "clamp",
+        "orch::portable::hardtanh_out": "hardtanh",
+        "orch::portable::relu_out": "relu",
+    }
+)
+_ARITHMETIC: Final = frozenset(
+    f"orch::portable::{name}_out" for name in ("add", "div", "mul", "neg", "sub")
+)
+_MOST_CALLS: Final = 8
+"""Of an island."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A function of the items of a tensor.
+
+    Args:
+        number: The call that writes the results.
+        island: Earlier calls that take part, in order; floats lie in between.
+        source: The tensor that is read.
+        out: The tensor that is written.
+        results: By item, that for -128 first.
+    """
+
+    number: int
+    island: tuple[int, ...]
+    source: int
+    out: int
+    results: bytes
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether every item stays."""
+        return self.results == ALL_ITEMS
+
+    def item(self, given: int) -> int:
+        """The result for an item."""
+        found = self.results[given + ITEMS // 2]
+        return found - ITEMS if found >= ITEMS // 2 else found
+
+
+def table_at(method: LinkedMethod, flow: Dataflow, number: int) -> Table | None:
+    """The function that a call computes of items, if it is one.
+
+    Args:
+        method: The method.
+        flow: Its dataflow.
+        number: Of the call.
+    """
+    call = method.instructions[number]
+    if not isinstance(call, LinkedCall):
+        return None
+    found: Table | None
+    try:
+        if call.function in INT8_FUNCTIONS:
+            found = _of_int8(method, call, number)
+        elif call.function in QUANTIZE:
+            found = _of_island(method, flow, call, number)
+        else:
+            return None
+        if found is None:
+            return None
+        # Items correspond by their place in memory.
+        values = Arguments(method, call, method.written)
+        source, out = values.tensor_at(found.source), values.tensor_at(found.out)
+        need(source.dtype is out.dtype is ScalarType.Char)
+        need(source.numel == out.numel > 0)
+    except UnknownCallError:
+        return None
+    return found
+
+
+def view_of(method: LinkedMethod, table: Table) -> View:
+    """How items of the two tensors correspond."""
+    tensor = method.values[table.out]
+    assert isinstance(tensor, TensorValue)  # noqa: S101  # it is written
+    axes = () if tensor.numel == 1 else ((tensor.numel, 1),)
+    return View(
+        source=table.source,
+        target=table.out,
+        sizes=tuple(size for size, _ in axes),
+        read=tuple(step for _, step in axes),
+        written=tuple(step for _, step in axes),
+    )
+
+
+def with_table(method: LinkedMethod, table: Table) -> tuple[LinkedMethod, LinkedCall]:
+    """The method with a constant for the table, and a call that looks items up."""
+    constant = TensorValue(
+        dtype=ScalarType.Char,
+        sizes=(ITEMS,),
+        dim_order=(0,),
+        dynamism=Dynamism.STATIC,
+        data_buffer_index=1,
+        allocation=None,
+        extra=None,
+        requires_grad=False,
+    )
+    method, (slot,) = with_slots(method, (constant, table.results))
+    return method, LinkedCall(
+        operator=_TABLE_OPERATOR,
+        function=TABLE,
+        args=(table.source, slot, table.out),
+        accesses=(Access.READS, Access.READS, Access.FILLS),
+        outs=(table.out,),
+        in_place=(0,),
+    )
+
+
+def _of_int8(method: LinkedMethod, call: LinkedCall, number: int) -> Table:
+    """Raises UnknownCallError if something is not constant, or not the same for all."""
+    constants = dict(method.data)
+    one, other, out = (
+        call.args if call.function != TABLE else (call.args[1], *call.args[::2])
+    )
+    if one not in constants:
+        one, other = other, one
+    tensor = method.values[one]
+    need(one in constants and isinstance(tensor, TensorValue) and tensor.is_constant)
+    items = bytes(constants[one])
+    if call.function == TABLE:
+        results = items
+    else:
+        need(len({*items}) == 1)
+        limit = (items[0] + ITEMS // 2) % ITEMS
+        choose = min if call.function == _MINIMUM else max
+        results = bytes(ALL_ITEMS[choose(item, limit)] for item in range(ITEMS))
+    need(len(results) == ITEMS)
+    return Table(number=number, island=(), source=other, out=out, results=results)
+
+
+def _of_island(
+    method: LinkedMethod, flow: Dataflow, call: LinkedCall, number: int
+) -> Table | None:
+    """None unless floats come from int8 items alone.
+
+    Raises:
+        UnknownCallError: A call is not known, or depends on more than one item.
+    """
+    calls, numbers = [call], [number]
+    given = _input_of(method, call)
+    while calls[0].function not in _DEQUANTIZE:
+        found = producer_of(method, flow, numbers[0], given)
+        if found is None or len(calls) > _MOST_CALLS:
+            return None
+        numbers.insert(0, found[0])
+        calls.insert(0, found[1])
+        known = _DEQUANTIZE | _LIMITS.keys() | _ARITHMETIC
+        need(found[1].function in known and numbers[0] < numbers[1])
+        given = _input_of(method, found[1])
+    items: Bytes = ALL_ITEMS
+    for step in calls:
+        items = _computed(method, step, items)
+    return Table(
+        number=number,
+        island=tuple(numbers[:-1]),
+        source=given,
+        out=call.args[-1],
+        results=bytes(items),
+    )
+
+
+def _input_of(method: LinkedMethod, call: LinkedCall) -> int:
+    """The one tensor of many items that a call reads, item by item.
+
+    Raises:
+        UnknownCallError: There are others.
+    """
+    arguments = Arguments(method, call, method.written)
+    found = {*_tensors(method, call)} - {*call.outs}
+    out = arguments.tensor(len(call.args) - 1)
+    given = [i for i in found if arguments.tensor_at(i).allocation is not None]
+    need(len(given) == 1 and call.outs == call.args[-1:])
+    tensor = arguments.tensor_at(given[0])
+    need((tensor.sizes, tensor.dim_order) == (out.sizes, out.dim_order))
+    need(all(arguments.tensor_at(i).numel == 1 for i in found - {*given}))
+    return given[0]
+
+
+def _tensors(method: LinkedMethod, call: LinkedCall) -> Iterator[int]:
+    for index in call.args:
+        if isinstance(method.values[index], TensorValue):
+            yield index
+
+
+def _computed(method: LinkedMethod, call: LinkedCall, items: Bytes) -> Bytes:
+    """What a call makes of these items.
+
+    Raises:
+        UnknownCallError: That is not known.
+    """
+    given, out = _input_of(method, call), call.args[-1]
+
+    def line(index: int, *, place: int | None) -> TensorValue:
+        tensor = method.values[index]
+        assert isinstance(tensor, TensorValue)  # noqa: S101  # the caller knows
+        return replace(
+            tensor,
+            sizes=(ITEMS,),
+            dim_order=(0,),
+            data_buffer_index=int(place is None),
+            allocation=None
+            if place is None
+            else Allocation(memory_id=1, offset_bytes=place),
+        )
+
+    scratch, (x, y) = with_slots(
+        method, (line(given, place=None), items), (line(out, place=0), None)
+    )
+    renamed = {given: x, out: y}
+    call = replace(call, args=tuple(renamed.get(a, a) for a in call.args), outs=(y,))
+    if call.function not in _LIMITS:
+        need(has_evaluator(call))
+        results = results_of(scratch, call, method.written)
+        if results is None:
+            raise UnknownCallError
+        return results[y]
+    package = "orchestrator.method.passes.evaluate"
+    constants = import_module(f"{package}.constant_call")
+    limits = import_module(f"{package}.limits")
+    known = constants.ConstantCall(scratch, call, method.written, dict(scratch.data))
+    found: Bytes = known.computed(getattr(limits, _LIMITS[call.function]))[y]
+    return found

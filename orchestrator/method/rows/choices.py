@@ -1,0 +1,84 @@
+"""What a method can have: less RAM for more instructions, without what is worse."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+from typing import TYPE_CHECKING, Final
+
+from orchestrator.method.rows.cuts import Segments
+from orchestrator.method.rows.found import UnknownNetworkError, network_of
+from orchestrator.method.rows.fuse import needs_all
+from orchestrator.method.rows.plan import plan_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from orchestrator.method.linked import LinkedMethod
+    from orchestrator.method.rows.network import Network
+
+_MOST: Final = 24
+"""Limits that are tried."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """A plan by rows.
+
+    Args:
+        arena_bytes: Of its arena.
+        slowdown: By which part a run becomes slower, about.
+        calls: How many there are.
+    """
+
+    arena_bytes: int
+    slowdown: float
+    calls: int
+
+
+def choices_of(method: LinkedMethod, isa: str) -> tuple[Choice, ...]:
+    """Plans of a method, the smallest arena last; each is faster than all smaller ones.
+
+    Args:
+        method: With planned memory, and prepared calls.
+        isa: Instruction set of the core.
+
+    Raises:
+        UnknownNetworkError: It cannot run by rows.
+    """
+    found = network_of(method, isa)
+    choices = choices_in(found.network)
+    if not choices:
+        raise UnknownNetworkError(needs_all(method, found))
+    return choices
+
+
+def choices_in(network: Network) -> tuple[Choice, ...]:
+    """The same of a network; none if rows that the caller gives are needed at once."""
+    segments = Segments(network)
+    if segments.least_peak() == inf:
+        return ()
+    work = sum(layer.work + layer.setup for layer in network.layers)
+    made = []
+    for limit in _some(segments.limits()):
+        cuts = segments.cuts(limit)
+        plan = plan_rows(network, cuts)
+        made.append(
+            Choice(
+                arena_bytes=plan.arena_bytes,
+                slowdown=sum(one.setup for one in cuts) / max(work, 1),
+                calls=len(plan.moves),
+            )
+        )
+    made.sort(key=lambda choice: (choice.slowdown, choice.arena_bytes))
+    best: list[Choice] = []
+    for choice in made:
+        if not best or choice.arena_bytes < best[-1].arena_bytes:
+            best.append(choice)
+    return tuple(best)
+
+
+def _some(limits: Sequence[float]) -> list[float]:
+    """As many limits as are tried, the first and the last among them."""
+    count = min(len(limits), _MOST)
+    return [limits[i * (len(limits) - 1) // max(count - 1, 1)] for i in range(count)]

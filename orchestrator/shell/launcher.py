@@ -1,0 +1,79 @@
+"""A program that starts the compiler, and remembers what it made: ccache."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from shutil import which
+from typing import Final
+
+from orchestrator.errors import Diagnostic, ToolchainError
+
+VARIABLE: Final = "ORCHESTRATOR_COMPILER_LAUNCHER"
+_REASONS: Final = {
+    "sccache": "sccache changes what some compilers write, so locks would not hold",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Launcher:
+    """A ccache.
+
+    Args:
+        program: Its absolute path.
+    """
+
+    program: str
+
+    def ninja_text(self, text: str) -> str:
+        """The text of a ninja file whose compile steps start with the launcher.
+
+        Args:
+            text: Of the file that is published, which does not name the launcher.
+        """
+        quoted = shlex.quote(self.program).replace("$", "$$")
+        return text.replace("\ncxx = ", f"\ncxx = {quoted} ", 1)
+
+    def environment(self, toolchain: bytes) -> dict[str, str]:
+        """Variables for it.
+
+        Args:
+            toolchain: Names the compiler exactly. ccache itself would look at the
+                program's time, which changes with each installation, or read it whole.
+        """
+        digest = hashlib.sha256(toolchain).hexdigest()
+        return {"CCACHE_COMPILERCHECK": f"string:{digest}"}
+
+
+def compiler_launcher() -> Launcher | None:
+    """The one that `$ORCHESTRATOR_COMPILER_LAUNCHER` names, if it is set.
+
+    Raises:
+        ToolchainError: It is not installed, or is not ccache.
+    """
+    name = os.environ.get(VARIABLE)
+    if not name:
+        return None
+    kind = Path(name).name
+    if kind != "ccache":
+        raise _unusable(
+            name, _REASONS.get(kind, "its objects may differ from the compiler's")
+        )
+    program = which(name)
+    if program is None:
+        raise _unusable(name, "it is not installed")
+    return Launcher(str(Path(program).absolute()))
+
+
+def _unusable(name: str, reason: str) -> ToolchainError:
+    return ToolchainError(
+        Diagnostic(
+            code="launcher-unusable",
+            message=f"compiler launcher {name} cannot be used",
+            notes=(("reason", reason),),
+            hint=f"install ccache, or unset {VARIABLE}",
+        )
+    )

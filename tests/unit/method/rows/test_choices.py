@@ -1,0 +1,40 @@
+"""Plans between the fastest and the smallest: none is worse than another."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from random import Random
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from orchestrator.method.rows.choices import Choice, choices_in
+from orchestrator.method.rows.cuts import Segments
+from orchestrator.method.rows.plan import plan_rows
+from orchestrator.report.choices import choices_svg
+from tests.unit.method.rows.networks import random_network
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_less_memory_is_slower(seed: int) -> None:
+    network = random_network(Random(seed))  # noqa: S311  # the same each time
+    choices = choices_in(network)
+    assert choices
+    for fast, slow in pairwise(choices):
+        assert fast.arena_bytes > slow.arena_bytes
+        assert fast.slowdown < slow.slowdown
+    segments = Segments(network)
+    smallest = plan_rows(network, segments.cuts(segments.least_peak()))
+    assert choices[-1].arena_bytes <= smallest.arena_bytes
+    assert choices[0].slowdown == 0
+
+
+def test_a_picture_has_a_dot_for_each() -> None:
+    choices = [
+        Choice(arena_bytes=4000, slowdown=0.0, calls=9),
+        Choice(arena_bytes=1000, slowdown=0.125, calls=70),
+    ]
+    root = ET.fromstring(choices_svg("net <forward>", choices))  # noqa: S314
+    titles = [e.text for e in root.iter() if e.tag.endswith("title")]
+    assert titles == ["4,000 bytes, +0.0 %, 9 calls", "1,000 bytes, +12.5 %, 70 calls"]
+    assert "net <forward>" in [e.text for e in root.iter()]
