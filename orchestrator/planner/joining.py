@@ -36,8 +36,10 @@ if TYPE_CHECKING:
 
 _RISKS: Final = (0.001, 0.004, 0.016, 0.06, 0.25, 1.0, 4.0)
 """Joins below the first are made, then those below the next, and so on."""
-_NODES: Final = 4
-"""Nodes that each strategy may visit between joins, for each block that is left."""
+_NODES: Final = (4, 1, 1, 1)
+"""Nodes that each strategy may visit between joins, for each block that is left.
+
+They take turns: few leave time for more beginnings."""
 _SUMS: Final = 6_000
 """How many sums are compared at most for groups of certain lengths."""
 
@@ -90,7 +92,9 @@ def search_joined(
             if len(pieces) == before and risk > _RISKS[0]:
                 continue
             found, visited = _search(
-                pieces, capacity_bytes, min(nodes, _NODES * len(pieces))
+                pieces,
+                capacity_bytes,
+                min(nodes, _NODES[seed % len(_NODES)] * len(pieces)),
             )
             nodes -= visited * len(pieces) // len(blocks)
             if found:
