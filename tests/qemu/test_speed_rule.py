@@ -92,7 +92,7 @@ EXCEPTIONS: Final[tuple[Allowed, ...]] = (
         rule="mve <= dsp",
         calls=(
             "^(loaded )?conv [23]x1 .* groups |^conv .*->2 on|^linear .*->4$"
-            "|^average |^product |permute_copy"
+            "|^product |permute_copy"
         ),
         most=1.5,
         reason="less than a vector of channels or items",
@@ -125,7 +125,7 @@ EXCEPTIONS: Final[tuple[Allowed, ...]] = (
     ),
     Allowed(
         rule="size <= speed in bytes",
-        calls="op_quantized_(depthwise_)?conv2d|prepare_convolution",
+        calls="op_quantized_(depthwise_)?conv2d|prepare_convolution|/convolve_mve",
         most=2.1,
         reason="functions of headers, which -O2 inlines in other sources, count here",
         where="mve",
