@@ -4,8 +4,8 @@ In: blocks, each with a lifetime, a size and an alignment. Out: their offsets, w
 lower bound; a check of plans that shares no code with the planner; CSV and pictures.
 
 Greedy planners come first; where none reaches the lower bound, a search looks for a
-plan that does. Everything is decided by the blocks alone: no clock, no chance, and not
-the order in which they are given.
+plan that does. Everything is decided by the blocks alone: no clock, no chance but that
+of fixed seeds, and not the order in which they are given.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal
 from orchestrator.planner.blocks import BlockPlan
 from orchestrator.planner.bounds import least_bytes, peak_live_bytes
 from orchestrator.planner.greedy import Conflicts, greedy_plans
+from orchestrator.planner.joining import search_joined
 from orchestrator.planner.search import STRATEGIES, Outcome, search
 from orchestrator.planner.sections import components
 
@@ -30,6 +31,8 @@ ROUNDS = (2_000, 40_000)
 """Nodes that each strategy may visit, round by round, for a target."""
 _BISECTION = (1_000,)
 """Likewise for targets between the bound and the best plan."""
+_JOINED = 2
+"""Nodes of the search with joined blocks, for each node of a strategy."""
 _PATIENCE = 6
 """At how many of these targets the search may give up."""
 
@@ -139,6 +142,8 @@ class _Part:
     def _meets(self, target: int, rounds: Sequence[int]) -> bool:
         """Whether some strategy finds a plan of a target; notes proof that none can."""
         for nodes in rounds:
+            if self._fits_joined(target, nodes):
+                return True
             for strategy in STRATEGIES:
                 found = search(
                     self.blocks, capacity_bytes=target, strategy=strategy, nodes=nodes
@@ -150,3 +155,11 @@ class _Part:
                     self.least = max(self.least, target + 1)
                     return False
         return False
+
+    def _fits_joined(self, target: int, nodes: int) -> bool:
+        offsets = search_joined(
+            self.blocks, capacity_bytes=target, nodes=_JOINED * nodes
+        )
+        if offsets:
+            self.offer("search (joined blocks)", offsets)
+        return bool(offsets)

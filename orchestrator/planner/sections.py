@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from orchestrator.planner.blocks import Block
+
+
+class Lived(Protocol):
+    """Something with a lifetime; see `Block`."""
+
+    @property
+    def first(self) -> int:
+        """When it begins."""
+
+    @property
+    def last(self) -> int:
+        """When it ends, inclusive."""
 
 
 class Sections:
@@ -22,7 +34,7 @@ class Sections:
         spans: First and last section of each block, inclusive.
     """
 
-    def __init__(self, blocks: Sequence[Block]) -> None:
+    def __init__(self, blocks: Sequence[Lived]) -> None:
         begins = sorted({b.first for b in blocks})
         times: list[int] = []
         for end in sorted({b.last for b in blocks}):
