@@ -31,7 +31,7 @@ ROUNDS = (2_000, 40_000)
 """Nodes that each strategy may visit, round by round, for a target."""
 _BISECTION = (1_000,)
 """Likewise for targets between the bound and the best plan."""
-_JOINED = 2
+_JOINED = 8
 """Nodes of the search with joined blocks, for each node of a strategy."""
 _PATIENCE = 6
 """At how many of these targets the search may give up."""
