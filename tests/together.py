@@ -28,8 +28,8 @@ def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
         os.environ[_FOLDER] = mkdtemp(prefix="orchestrator-tests-")
         # Products of different tests have objects in common.
-        if shutil.which("ccache"):
-            os.environ.setdefault("ORCHESTRATOR_COMPILER_LAUNCHER", "ccache")
+        if ccache := shutil.which("ccache"):
+            os.environ.setdefault("ORCHESTRATOR_COMPILER_LAUNCHER", ccache)
             cache = Path(__file__).parents[1] / "build" / "ccache"
             os.environ.setdefault("CCACHE_DIR", str(cache))
 

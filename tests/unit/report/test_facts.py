@@ -176,4 +176,4 @@ def test_a_kernel_says_who_needs_it() -> None:
     facts = facts_of("mlp", "linear_softmax")
     (addmm,) = (k for k in facts.kernels if k.operator == "aten::addmm.out")
     assert {r.source for r in addmm.requesters} == {"mlp", "linear_softmax"}
-    assert addmm.sources == ("op_addmm.cpp",)
+    assert addmm.sources == ("op_addmm.cpp", "prepared_matmul.cpp")
