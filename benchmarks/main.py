@@ -29,6 +29,7 @@ BENCHMARKS = {
     "runtime": "flash of the runtime by part, RAM and instructions of each program",
     "int8": "int8 models against CMSIS-NN: flash, RAM, instructions",
     "held_out": "int8 networks that no kernel was tuned for, against CMSIS-NN",
+    "memory": "arenas of int8 nets: whole tensors, by rows, with rows from the caller",
     "passes": "int8 models with each pass switched off",
     "folded": "the fp32 autoencoder with its constants computed by the build",
     "lowering": "seconds of lowering networks with ExecuTorch, accelerated",

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from orchestrator.core.dtype import ScalarType
+from orchestrator.core.lazy_bytes import settled
 from orchestrator.method.linked import LinkedCall
 from orchestrator.method.passes import unlink_program
 from orchestrator.method.passes.passes import drop_values
@@ -233,12 +234,12 @@ class Net:
         args = (a, 0, b, 0, 0, *scale, scratch, out)
         return self.call("cortex_m::quantized_batch_matmul.out", *args)
 
-    def write(self, name: str) -> None:
+    def write(self, name: str, folder: Path = HERE) -> None:
         """Program and input."""
         program = self._program(self.calls[-1].args[-1])
-        (HERE / f"{name}.pte").write_bytes(program)
+        (folder / f"{name}.pte").write_bytes(program)
         x = np.clip(self.rng.normal(0, _SPREAD, self.x.sizes).round(), *_LIMITS)
-        np.save(HERE / f"{name}.in0.npy", x.astype("i1"))
+        np.save(folder / f"{name}.in0.npy", x.astype("i1"))
 
     def _program(self, last: Tensor) -> bytes:
         """Calls as `method_of` has them, joined where tensors are the same object."""
@@ -293,7 +294,7 @@ class Net:
                 instructions=tuple(code),
                 inputs=(places[id(self.x)],),
                 outputs=(places[id(last)],),
-                data=tuple((i, d) for i, d in linked.data if i not in planned),
+                data=tuple((i, settled(d)) for i, d in linked.data if i not in planned),
             )
         )
         calls = [c for c in method.instructions if isinstance(c, LinkedCall)]

@@ -1,0 +1,195 @@
+"""Arenas of int8 nets: whole tensors, computed by rows, and with rows from the caller.
+
+Prelinked, zig, `optimize = "size"`, int8 inputs and outputs. MobileNetV2 and the U-Net
+have random weights.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from benchmarks.firmwares import measure_all
+from benchmarks.product import CORPUS
+from benchmarks.profiled import profiled
+from benchmarks.table import Cell, Findings, Goal, NotMeasuredError, Table
+from tests.data.held_out.make_nets import Net
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+_CASES: Final = {
+    "MobileNetV1 0.25, 96x96": "vww_mobilenetv1_int8_m55",
+    "DS-CNN": "kws_dscnn_int8_m55",
+    "ResNet-8": "ic_resnet8_int8_m55",
+    "autoencoder": "ad_autoencoder_int8_m55",
+}
+_CORES: Final = ("cortex-m4", "cortex-m55")
+_ROWS: Final = 8
+_GIVEN: Final = f"{_ROWS} rows at a time"
+_WAYS: Final = ("off", "auto", "smallest", _GIVEN)
+_GOALS: Final = {
+    ("MobileNetV1 0.25, 96x96", "smallest"): 28_300,
+    ("DS-CNN", "smallest"): 6_300,
+    ("ResNet-8", "smallest"): 16_384,
+    ("autoencoder", "off"): 768,
+    ("MobileNetV2 0.35, 144x144", "smallest"): 66_900,
+    ("U-Net, 96x96", "smallest"): 123_300,
+    ("MobileNetV1 0.25, 96x96", _GIVEN): 14_600,
+    ("ResNet-8", _GIVEN): 14_000,
+    ("MobileNetV2 0.35, 144x144", _GIVEN): 29_000,
+}
+"""Bytes of arena."""
+_Key = tuple[str, str, str]
+"""Net, core, way."""
+
+
+def _mobilenet_v2() -> Net:
+    """Width 0.35, two classes."""
+    net = Net((1, 3, 144, 144), 11)
+    x, channels = net.conv(net.x, 16, stride=(2, 2)), 16
+    for factor, outputs, count, stride in (
+        (1, 8, 1, 1),
+        (6, 8, 2, 2),
+        (6, 16, 3, 2),
+        (6, 24, 4, 2),
+        (6, 32, 3, 1),
+        (6, 56, 3, 2),
+        (6, 112, 1, 1),
+    ):
+        for index in range(count):
+            step = stride if index == 0 else 1
+            wide = channels * factor
+            y = net.conv(x, wide, (1, 1)) if factor > 1 else x
+            y = net.conv(y, wide, stride=(step, step), depthwise=True)
+            y = net.conv(y, outputs, (1, 1), limits=(0, -128, 127))
+            x = net.add(x, y) if step == 1 and channels == outputs else y
+            channels = outputs
+    x = net.conv(x, 1280, (1, 1))
+    net.linear(net.view(net.average(x), 1, 1280), 2)
+    return net
+
+
+def _unet() -> Net:
+    """Four levels, from 8 channels on."""
+    net = Net((1, 3, 96, 96), 12)
+    skips, x = [], net.x
+    for channels in (8, 16, 32):
+        x = net.conv(net.conv(x, channels), channels)
+        skips.append(x)
+        x = net.max_pool(x)
+    x = net.conv(net.conv(x, 64), 64)
+    for channels, skip in zip((32, 16, 8), reversed(skips), strict=True):
+        x = net.join(net.grow(x, channels), skip)
+        x = net.conv(net.conv(x, channels), channels)
+    net.conv(x, 1, (1, 1), limits=(0, -128, 127))
+    return net
+
+
+_MADE: Final[Mapping[str, Callable[[], Net]]] = {
+    "MobileNetV2 0.35, 144x144": _mobilenet_v2,
+    "U-Net, 96x96": _unet,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Measured:
+    key: _Key
+    arena: int
+    instructions: int
+    flash: int
+
+
+def measure(repetitions: int) -> Findings:
+    """Bytes and instructions; they are exact, so that one run is enough."""
+    del repetitions
+    findings = Findings()
+    keys = [(n, c, w) for c in _CORES for n in (*_CASES, *_MADE) for w in _WAYS]
+    found = {m.key: m for m in measure_all(keys, _measure, findings)}
+    findings.tables += [_table(cpu, found) for cpu in _CORES]
+    for (net, way), goal in _GOALS.items():
+        for cpu in _CORES:
+            if m := found.get((net, cpu, way)):
+                findings.goals.append(
+                    Goal(
+                        name=f"arena of {net}, {way}, {cpu}",
+                        found=m.arena,
+                        limit=goal,
+                        at_most=True,
+                    )
+                )
+    return findings
+
+
+def _measure(folder: Path, key: _Key, plugin: Path | None) -> _Measured | str:
+    net, cpu, way = key
+    if plugin is None:
+        return f"{net}, {cpu}: no plugin to count instructions"
+    place = folder / "-".join("".join(filter(str.isalnum, part)) for part in key)
+    place.mkdir(parents=True)
+    try:
+        inputs = _write(place, net, cpu, way)
+        out = ("--out", str(place / "out"))
+        costs = profiled(place / "product.toml", *inputs, *out)
+    except NotMeasuredError as missing:
+        return f"{', '.join(key)}: {missing}"
+    totals = json.loads((place / "out" / "report.json").read_text())["totals"]
+    return _Measured(
+        key=key,
+        arena=totals["arena_bytes"],
+        instructions=costs["total"] // costs["runs"],
+        flash=totals["flash_bytes"],
+    )
+
+
+def _write(place: Path, net: str, cpu: str, way: str) -> tuple[str, str]:
+    """Profile and model; returns the inputs as options of `run`."""
+    if net in _CASES:
+        shutil.copyfile(CORPUS / _CASES[net] / "model.pte", place / "model.pte")
+        options = ("--scenario", str(CORPUS / _CASES[net] / "case.json"))
+    else:
+        _MADE[net]().write("model", place)
+        options = ("--input", str(place / "model.in0.npy"))
+    rows = way == _GIVEN
+    given = f'input0 = {{ dtype = "int8", rows = {_ROWS} }}\n' if rows else ""
+    (place / "product.toml").write_text(
+        'schema = 1\nname = "product"\n'
+        f'[target]\ncpu = "{cpu}"\ntoolchain = "zig"\noptimize = "size"\n'
+        '[kernels]\nlibraries = ["cortex_m", "quantized", "portable"]\n'
+        f'[memory]\nfuse = "{"smallest" if rows else way}"\n'
+        '[[models]]\nname = "model"\npath = "model.pte"\nload = "prelinked"\n'
+        f"[models.io]\nquantized = true\n{given}"
+    )
+    return options
+
+
+def _table(cpu: str, found: Mapping[_Key, _Measured]) -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    for net in (*_CASES, *_MADE):
+        whole = found.get((net, cpu, "off"))
+        for way in _WAYS:
+            m = found.get((net, cpu, way))
+            if m is None or whole is None:
+                continue
+            rows.append(
+                (
+                    net,
+                    way,
+                    m.arena,
+                    whole.arena / m.arena,
+                    m.instructions,
+                    m.instructions / whole.instructions,
+                    m.flash - whole.flash,
+                )
+            )
+    return Table(
+        title=f"Arenas on {cpu}, by `[memory] fuse`",
+        columns=(
+            *("net", "fuse", "arena", "times smaller"),
+            *("instructions", "times as many", "more flash"),
+        ),
+        rows=tuple(rows),
+    )
