@@ -23,7 +23,8 @@ struct Taps {
 /// o = i * stride - padding + k * dilation.
 ORCH_ALWAYS_INLINE Taps find_taps(const Axis& axis, bool transposed,
                                   int32_t o) {
-  Taps taps = {};
+  // A single tap has a step, too: loops over weights side by side take it.
+  Taps taps = {0, 0, 1, 0, 0};
   for (int32_t k = 0; k < axis.kernel; ++k) {
     int32_t i;
     if (transposed) {
