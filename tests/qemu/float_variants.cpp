@@ -138,8 +138,7 @@ void convolve(const Problem& p, float* out, bool vectors) {
   Convolution conv;
   for (int i = 0; i < 3; ++i) {
     conv.axes[i] = {p.x_sizes[2 + i], p.y_sizes[2 + i], p.w_sizes[2 + i],
-                    p.stride[i],      p.padding[i],     p.dilation[i],
-                    p.transposed != 0};
+                    p.stride[i],      p.padding[i],     p.dilation[i]};
   }
   conv.groups = p.groups;
   conv.transposed = p.transposed != 0;
@@ -147,11 +146,14 @@ void convolve(const Problem& p, float* out, bool vectors) {
   const Tensor weight = tensor(weights, p.w_sizes, p.orders[1]);
   const Tensor output = tensor(out, p.y_sizes, p.orders[2]);
   const float* bias = p.has_bias != 0 ? floats(biases) : nullptr;
-  Filters filters(conv, input, weight, output);
+  const TensorFilters filters(conv, input, weight, output);
+  const AnyTaps taps = {conv.transposed};
   if (vectors) {
-    convolve_vectors(filters, floats(inputs), floats(weights), bias, out);
+    convolve_vectors(filters, filters.volumes, taps, floats(inputs),
+                     floats(weights), bias, out);
   } else {
-    convolve_plain(filters, floats(inputs), floats(weights), bias, out);
+    convolve_plain(filters, filters.volumes, taps, AnyDots{}, floats(inputs),
+                   floats(weights), bias, out);
   }
 }
 
