@@ -107,7 +107,7 @@ def search_joined(
 def _search(
     pieces: Sequence[_Piece], capacity_bytes: int, nodes: int
 ) -> tuple[tuple[int, ...] | None, int]:
-    """Offsets of the blocks, () if the pieces do not fit, None if nobody knows."""
+    """Offsets of the blocks; () if the pieces cannot fit, None if it gave up."""
     blocks = [
         Block(name="", first=p.first, last=p.last, size_bytes=p.size, alignment=1)
         for p in pieces

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pytest
 
+from tests.application import run_application
 from tests.conftest import CORPUS
 from tests.product import Product
-from tests.tools import need_tool, need_toolchain
+from tests.tools import need_toolchain
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -181,25 +181,7 @@ int main() {
 def test_an_application_pushes_rows(
     host: Product, text: str, language: str, tmp_path: Path
 ) -> None:
-    names = ("gcc", "clang") if language == "c" else ("g++", "clang++")
-    compiler = need_tool(*names)
-    source = tmp_path / ("app.c" if language == "c" else "app.cpp")
-    source.write_text(text)
-    program = tmp_path / "app"
-    standard = "-std=c99" if language == "c" else "-std=c++11"
-    done = subprocess.run(
-        [
-            *(compiler, standard, "-O1", "-Wall", "-Wextra", "-no-pie"),
-            *(f"-I{host.out}/include", str(source)),
-            *(str(host.out / "librows.a"), "-o", str(program)),
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    done = subprocess.run([program], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout
+    run_application(host, text, language, tmp_path, "-O1", "-Wall", "-Wextra")
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -11,9 +10,10 @@ import pytest
 
 from orchestrator.core.border import Quantization
 from orchestrator.running.quantized import dequantized, quantized
+from tests.application import run_application
 from tests.integration.workspace import ROOT
 from tests.product import Product
-from tests.tools import need_tool, need_toolchain
+from tests.tools import need_toolchain
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -184,26 +184,9 @@ int main(void) {
 def test_an_application_quantizes_itself(
     host: Product, load: str, language: str, tmp_path: Path
 ) -> None:
-    names = ("gcc", "clang") if language == "c" else ("g++", "clang++")
-    compiler = need_tool(*names)
-    source = tmp_path / f"app.{'c' if language == 'c' else 'cpp'}"
     text = _APPLICATION.replace("PIXELS_@", f"PIXELS_{load.upper()}")
-    source.write_text(text.replace("@", load))
-    program = tmp_path / "app"
-    standard = "-std=c99" if language == "c" else "-std=c++11"
-    done = subprocess.run(
-        [
-            *(compiler, standard, "-O2", "-w", "-no-pie"),
-            *(f"-I{host.out}/include", str(source)),
-            *(str(host.out / "libends.a"), "-o", str(program)),
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    done = subprocess.run([program], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout
+    text = text.replace("@", load)
+    run_application(host, text, language, tmp_path, "-O2", "-w")
 
 
 def test_a_plan_that_is_kept(tmp_path: Path) -> None:

@@ -127,8 +127,9 @@ class _Builder:
             raise UnknownNetworkError("it is not the only input")
         count = self._images[image].rows
         if not 1 < count >= rows:
+            is_image = count > 1
             raise UnknownNetworkError(
-                f"it has {count} rows" if count > 1 else "it is no image of batch 1"
+                f"it has {count} rows" if is_image else "it is not an image of batch 1"
             )
         return Layer(reads=(), out=image, given=rows)
 
