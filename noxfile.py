@@ -62,8 +62,8 @@ def _install(session: nox.Session, *arguments: str) -> None:
         session.install(*arguments)
 
 
-PARALLEL = ("-n", "auto", "--dist", "loadfile")
-"""One process per core; tests of a file share what they build."""
+PARALLEL = ("-n", "auto", "--dist", "loadfile", "--no-loadscope-reorder")
+"""One process per core; tests of a file share what they build, long files first."""
 
 
 def _pytest(session: nox.Session, *arguments: str) -> None:

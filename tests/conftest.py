@@ -9,7 +9,11 @@ from hypothesis import settings
 
 # Hooks.
 from tests.case_counts import pytest_terminal_summary  # noqa: F401
-from tests.together import pytest_configure, pytest_unconfigure  # noqa: F401
+from tests.together import (  # noqa: F401
+    pytest_collection_modifyitems,
+    pytest_configure,
+    pytest_unconfigure,
+)
 
 if TYPE_CHECKING:
     import pytest

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
     import pytest
 
+_LONG_FIRST: Final = ("qemu", "fuzz", "integration")
+"""Folders whose files take minutes: a worker that begins one last keeps all waiting."""
+
 _FOLDER: Final = "ORCHESTRATOR_TEST_SESSION"
 """Environment variable that workers inherit: where the session's files are."""
 
@@ -32,6 +35,17 @@ def pytest_configure(config: pytest.Config) -> None:
             os.environ.setdefault("ORCHESTRATOR_COMPILER_LAUNCHER", ccache)
             cache = Path(__file__).parents[1] / "build" / "ccache"
             os.environ.setdefault("CCACHE_DIR", str(cache))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Order files by how long they take; within a folder they stay as they were."""
+    tests = Path(__file__).parent
+
+    def rank(item: pytest.Item) -> int:
+        folder = item.path.relative_to(tests).parts[0]
+        return _LONG_FIRST.index(folder) if folder in _LONG_FIRST else len(_LONG_FIRST)
+
+    items.sort(key=rank)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
