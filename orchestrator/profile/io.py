@@ -193,9 +193,9 @@ def skip_problems(
     if skipped := [name for name in IO_PASSES if name in skip]:
         yield Diagnostic(
             code="bad-choice",
-            message=f"prelink.skip has {skipped[0]}, which does what"
+            message=f"passes.skip has {skipped[0]}, which does what"
             f" {key_text(where)} says",
-            where=facts.span("prelink", "skip"),
+            where=facts.span("passes", "skip"),
             notes=(("found", f"{key_text(where)}, {facts.span(*where)}"),),
             hint=f"take {skipped[0]} out of skip, or leave out models.io",
         )
