@@ -231,7 +231,7 @@ MODEL_PATHS = Input(
 )
 PROGRAMS = Derived(
     gives="programs",
-    reads=(MODEL_BYTES, DATA_FILES, MODEL_PATHS, MODEL_SPANS),
+    reads=(MODEL_BYTES, DATA_FILES, MODEL_PATHS, MODEL_SPANS, IO, SPAN),
     run=decode_programs,
 )
 MODEL: Item[str] = Item(gives="model", of=MODEL_NAMES)

@@ -304,6 +304,7 @@ def replan_models(
         border_problem,
         need_borders,
         with_borders,
+        with_streams,
     )
     from orchestrator.method.passes import BorderError  # noqa: PLC0415
 
@@ -340,7 +341,8 @@ def replan_models(
                     hint="export the model again with ExecuTorch's own exporter",
                 )
             ) from error
-        models[name] = with_borders(models[name], linkages.get(name))
+        bordered = with_borders(models[name], linkages.get(name))
+        models[name] = with_streams(bordered, original, io[name])
     before = list(op_infos.values())
     after = [_remaining_calls(info, models[info.model]) for info in before]
     if after != before:
