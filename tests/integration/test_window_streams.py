@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pytest
 
+from orchestrator.core.border import Stream
 from orchestrator.program.reader import read_program
 from orchestrator.program.values import TensorValue
+from orchestrator.streams import streamed
 from tests.application import run_application
 from tests.conftest import CORPUS
 from tests.data.held_out.make_nets import Net
@@ -19,6 +21,8 @@ from tests.tools import need_toolchain
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from orchestrator.program.program import Program
 
 pytestmark = pytest.mark.toolchain
 
@@ -53,6 +57,8 @@ CASES: Final = {
     "gru2": Case(model="gru", axis=2, hop=2),
     "padded1": Case(model="padded", axis=2, hop=1),
     "viewed1": Case(model="viewed", axis=1, hop=1),
+    "frames2": Case(model="frames", axis=1, hop=2),
+    "frames4": Case(model="frames", axis=-2, hop=4),
     "pixels2": Case(model="pixels", axis=2, hop=2),
     "same2": Case(model="same", axis=2, hop=2),
     "kws7": Case(model="kws", axis=2, hop=7),
@@ -173,10 +179,9 @@ def test_what_cannot_be_a_stream(
     assert "p.toml:" in message
 
 
-def _window(product: Product, model: str) -> tuple[TensorValue, TensorValue]:
+def _ports(program: Program) -> tuple[TensorValue, TensorValue]:
     """Input and output."""
-    data = (product.profile.parent / f"{model}.pte").read_bytes()
-    (method,) = read_program(data, file="").methods
+    (method,) = program.methods
     found = [method.values[i] for i in (*method.inputs, *method.outputs)]
     values = [value for value in found if isinstance(value, TensorValue)]
     return values[0], values[1]
@@ -229,13 +234,15 @@ def test_a_stream_gives_the_bits_of_windows(
     product: Product, name: str, tmp_path: Path
 ) -> None:
     case = CASES[name]
-    given, out = _window(product, case.model)
+    data = (product.profile.parent / f"{case.model}.pte").read_bytes()
+    windows = read_program(data, file="")
+    given, out = _ports(windows)
+    stream = streamed(windows, 0, Stream(axis=case.axis, hop=case.hop))
+    # Time is the last dimension of an output that has it.
+    fresh, step = _ports(stream)[1].sizes[-1], out.sizes[-1]
     sizes = [given.sizes[d] for d in given.dim_order]
     at = given.dim_order.index(case.axis % len(sizes))
     length = sizes[at]
-    is_timed = case.model == "causal_tcn"
-    outputs = int(np.prod(out.sizes))
-    fresh = case.hop if is_timed else outputs
     types = {"Float": "float", "Char": "int8_t"}
     text = _APPLICATION.format(
         type=types[given.dtype.name],
@@ -246,9 +253,9 @@ def test_a_stream_gives_the_bits_of_windows(
         total=WINDOWS * length // case.hop * case.hop,
         length=length,
         hop=case.hop,
-        outputs=outputs,
-        out_outer=outputs // out.sizes[-1] if is_timed else 1,
-        out_step=out.sizes[-1] if is_timed else outputs,
+        outputs=out.numel,
+        out_outer=out.numel // step,
+        out_step=step,
         out_fresh=fresh,
         stream=name,
         model=case.model,

@@ -125,6 +125,26 @@ class Viewed(nn.Module):
         return self.scores(torch.tanh(x).view(1, 32))
 
 
+class Frames(nn.Module):
+    """Layers that see one frame, and pools of some, in branches; scores of frames."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(6)
+        self.mix = nn.Linear(6, 4)
+        self.turn = nn.Parameter(torch.randn(1, 4, 5))
+        self.scores = nn.Conv1d(10, 3, 2)
+
+    def forward(self, frames: Tensor) -> Tensor:
+        """`frames`: [1, 16, 6], time first."""
+        x = nn.functional.gelu(self.mix(self.norm(frames)))
+        x = torch.softmax(torch.bmm(x, self.turn), 2).transpose(1, 2)
+        means = nn.functional.avg_pool1d(x, 3, stride=2)
+        most = nn.functional.max_pool2d(x.unsqueeze(1), (1, 3), stride=(1, 2))
+        scores = self.scores(torch.cat([means, most.squeeze(1)], 1))
+        return scores * torch.amax(scores.permute(0, 2, 1), 2, keepdim=True).mT
+
+
 SIZES: Final = {
     WakeWord: (1, 1, 24, 10),
     CausalTcn: (1, 2, 32),
@@ -132,6 +152,7 @@ SIZES: Final = {
     Gru: (1, 3, 16),
     Padded: (1, 2, 20),
     Viewed: (1, 12, 6),
+    Frames: (1, 16, 6),
 }
 """Of the window of each."""
 NAMES: Final = {
@@ -141,6 +162,7 @@ NAMES: Final = {
     Gru: "gru",
     Padded: "padded",
     Viewed: "viewed",
+    Frames: "frames",
 }
 
 
