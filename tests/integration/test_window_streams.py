@@ -57,6 +57,8 @@ CASES: Final = {
     "gru2": Case(model="gru", axis=2, hop=2),
     "padded1": Case(model="padded", axis=2, hop=1),
     "viewed1": Case(model="viewed", axis=1, hop=1),
+    "mean4": Case(model="causal_mean", axis=2, hop=4),
+    "lagging3": Case(model="lagging", axis=2, hop=3),
     "frames2": Case(model="frames", axis=1, hop=2),
     "frames4": Case(model="frames", axis=-2, hop=4),
     "pixels2": Case(model="pixels", axis=2, hop=2),

@@ -145,6 +145,26 @@ class Frames(nn.Module):
         return scores * torch.amax(scores.permute(0, 2, 1), 2, keepdim=True).mT
 
 
+class CausalMean(CausalTcn):
+    """The mean over all samples sees the padding at the start."""
+
+    def forward(self, samples: Tensor) -> Tensor:
+        """`samples`: [1, 2, 32]."""
+        return super().forward(samples).mean(2)
+
+
+class Lagging(nn.Module):
+    """Sums with what sees a sample of the future; the last one has none and goes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.around = nn.Conv1d(2, 2, 3, padding=1)
+
+    def forward(self, samples: Tensor) -> Tensor:
+        """`samples`: [1, 2, 20]."""
+        return (samples + self.around(samples))[:, :, :-1]
+
+
 SIZES: Final = {
     WakeWord: (1, 1, 24, 10),
     CausalTcn: (1, 2, 32),
@@ -153,6 +173,8 @@ SIZES: Final = {
     Padded: (1, 2, 20),
     Viewed: (1, 12, 6),
     Frames: (1, 16, 6),
+    CausalMean: (1, 2, 32),
+    Lagging: (1, 2, 20),
 }
 """Of the window of each."""
 NAMES: Final = {
@@ -163,6 +185,8 @@ NAMES: Final = {
     Padded: "padded",
     Viewed: "viewed",
     Frames: "frames",
+    CausalMean: "causal_mean",
+    Lagging: "lagging",
 }
 
 
