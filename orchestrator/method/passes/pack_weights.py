@@ -18,7 +18,7 @@ from orchestrator.method.access import Access
 from orchestrator.method.effects import effects_of_linked
 from orchestrator.method.lifetimes import lifetimes, live_bytes
 from orchestrator.method.passes.arguments import UnknownCallError, need
-from orchestrator.method.passes.packing import dsp, mve
+from orchestrator.method.passes.packing import dsp, int4, mve
 from orchestrator.method.passes.packing.convolution import (
     all_convolutions,
     convolutions,
@@ -47,10 +47,18 @@ LINES: Final = "orch::cortex_m::packed_lines_out"
 PIXEL: Final = "orch::cortex_m::packed_pixel_out"
 UNROLLED: Final = {n: f"orch::cortex_m::packed_pixels_{n}_out" for n in (4, 3, 2)}
 """Kernels for so many vectors at once, of products that favour speed."""
+INT4: Final = "orch::cortex_m::int4_convolution_out"
+"""Of weights of 4 bits, in plain C++."""
+INT4_KERNELS: Final = {
+    function: function.replace("packed", "int4_packed")
+    for function in (CONVOLUTION, MATRIX, PIXELS, *UNROLLED.values(), PIXEL)
+}
+"""Kernels for weights of 4 bits, by that for int8."""
 PACKED: Final = frozenset(
     {
         *(CONVOLUTION, MATRIX, DEPTHWISE, DEPTHWISE_3X3, STRIPS),
         *(*UNROLLED.values(), PIXELS, LINES, PIXEL),
+        *(INT4, *INT4_KERNELS.values()),
     }
 )
 ARGUMENTS: Final = ("input", "header", "weights", "scratch", "out")
@@ -65,8 +73,13 @@ _HEADER_WORDS: Final = {
     **dict.fromkeys((PIXELS, *UNROLLED.values()), 27),
     LINES: 20,
     PIXEL: 20,
+    INT4: 18,
+    INT4_KERNELS[CONVOLUTION]: 24,
+    INT4_KERNELS[MATRIX]: 7,
+    **{INT4_KERNELS[function]: 27 for function in (PIXELS, *UNROLLED.values())},
+    INT4_KERNELS[PIXEL]: 20,
 }
-"""Of the structs of kernels/cortex_m/packed.h and packed_dsp.h."""
+"""Of the structs of kernels/cortex_m: packed.h, packed_dsp.h and int4.h."""
 _PHASED: Final = frozenset({PIXELS, *UNROLLED.values()})
 _FEW: Final = 8
 """A kernel for single pixels has to save one part in so many of all products."""
@@ -75,26 +88,43 @@ _LITTLE: Final = 4
 _WRITES: Final = (Access.FILLS, Access.WRITES)
 
 
+def pack_for_scalar(method: LinkedMethod) -> LinkedMethod:
+    """Pack weights of 4 bits; others stay as they are."""
+    for number, call, conv in convolutions(method, dsp.MOST):
+        weights = None if conv.depthwise else int4.int4_of(conv)
+        if weights is not None:
+            packed = int4.convolution(conv, weights)
+            new = replace(call, function=INT4)
+            method = _with_call(method, number, new, packed.words, 0)
+    return method
+
+
 def pack_for_dsp(method: LinkedMethod) -> LinkedMethod:
     """Pack the weights of all calls that the kernels for DSP instructions can take."""
     found = convolutions(method, dsp.MOST)
+    spare = _spare_bytes(method)
     # Three pixels at once also compute one. The other kernel has to pay.
     most = [c for _, _, c in found if not c.depthwise]
     pays = _pays([c for c in most if c.is_matrix and c.has_one_scale], most)
     for number, call, conv in found:
         with suppress(UnknownCallError):
-            function, words, scratch = _packed_for_dsp(conv, pays=pays)
+            function, words, scratch = _packed_for_dsp(
+                conv, pays=pays, spare_bytes=spare[number]
+            )
             new = replace(call, function=function)
             method = _with_call(method, number, new, words, scratch)
     return method
 
 
-def _packed_for_dsp(conv: Convolution, *, pays: bool) -> tuple[str, list[int], int]:
+def _packed_for_dsp(
+    conv: Convolution, *, pays: bool, spare_bytes: int
+) -> tuple[str, list[int], int]:
     """The kernel of a call, the words of its constant, and its scratch memory in bytes.
 
     Args:
         conv: What the call computes.
         pays: Whether the kernel for matrix products does.
+        spare_bytes: How much less is live at the call than where most is.
 
     Raises:
         UnknownCallError: There is none.
@@ -111,15 +141,25 @@ def _packed_for_dsp(conv: Convolution, *, pays: bool) -> tuple[str, list[int], i
         # Pointers to taps, distances of others, and a pixel of padding.
         scratch = 2 * WORD * 2 * conv.pairs + conv.channels
         return DEPTHWISE, dsp.groups(conv), scratch
+    weights = int4.int4_of(conv)
     if pays:
         with suppress(UnknownCallError):
-            # A sum, and pairs.
-            return MATRIX, dsp.matrix(conv), WORD + 2 * up(taps, dsp.STEP)
+            pairs = 2 * up(taps, dsp.STEP)
+            if weights is None:
+                # A sum, and pairs.
+                return MATRIX, dsp.matrix(conv), WORD + pairs
+            words = int4.matrix(conv, weights).words
+            # A sum for each group.
+            sums = WORD * -(-taps // int4.GROUPS[-1])
+            return INT4_KERNELS[MATRIX], words, sums + pairs
     of = dsp.pieces(conv)
     # Pairs, and a copy of the inputs of a pixel.
     is_joined = conv.is_matrix and of.inner_columns != 0
     scratch = (2 * dsp.PIXELS + (0 if is_joined else 1)) * of.depth
-    return CONVOLUTION, dsp.pixels(conv), scratch
+    if weights is None:
+        return CONVOLUTION, dsp.pixels(conv), scratch
+    packed = int4.pairs(conv, weights, spare_bytes - scratch)
+    return INT4_KERNELS[CONVOLUTION], packed.words, packed.block_bytes + scratch
 
 
 def _pays(few: list[Convolution], most: list[Convolution]) -> bool:
@@ -142,31 +182,16 @@ def pack_for_mve(method: LinkedMethod, *, fast: bool = False) -> LinkedMethod:
     pays = _pays([c for c in most if c.is_single], most)
     several = []
     for number, call, conv in found:
-        taps = conv.weights.shape[1]
-        depth = up(taps, mve.LANES)
-        strips = best_strips(conv, spare[number]) if conv.depthwise else None
-        three = mve.lines_of(conv, spare[number]) if fast else None
-        if strips is not None:
-            function, words = STRIPS, strip_groups(conv, strips)
-            scratch = strips.scratch_bytes
-        elif conv.depthwise and depth <= mve.LANES:
-            function, words = DEPTHWISE, mve.groups(conv)
-            # Pointers and distances, taps of 16 channels, and a pixel of padding.
-            scratch = 2 * WORD * up(taps, TILE) + mve.LANES * mve.LANES + conv.channels
-        elif conv.is_single and pays:
-            function, words = PIXEL, mve.pixel(conv, depth)
-            scratch = 0 if depth == taps else depth
-        elif three is not None:
-            function, words = LINES, mve.lines(conv, three)
-            scratch = three.scratch_bytes
-        else:
-            # Fewer outputs than a tile make weights several times as large.
-            few = conv.groups > 1 and len(conv.weights) < TILE * conv.groups
-            if not few or (fast and not mve.is_short(conv)):
-                several.append((number, call, groups_of(in_one_column(conv))))
+        way = _packed_for_mve(conv, spare[number], pays=pays, fast=fast)
+        if way is not None:
+            function, words, scratch = way
+            new = replace(call, function=function)
+            method = _with_call(method, number, new, words, scratch)
             continue
-        new = replace(call, function=function)
-        method = _with_call(method, number, new, words, scratch)
+        # Fewer outputs than a tile make weights several times as large.
+        few = conv.groups > 1 and len(conv.weights) < TILE * conv.groups
+        if not few or (fast and not mve.is_short(conv)):
+            several.append((number, call, groups_of(in_one_column(conv))))
     for number, call, phases in (*several, *transposed(method, mve.MOST)):
         if phases[0].line < mve.LINE_BOUND:
             ways = [(p, mve.strip_of(p, spare[number])) for p in phases]
@@ -177,13 +202,79 @@ def pack_for_mve(method: LinkedMethod, *, fast: bool = False) -> LinkedMethod:
     return method
 
 
+def _packed_for_mve(
+    conv: Convolution, spare_bytes: int, *, pays: bool, fast: bool
+) -> tuple[str, list[int], int] | None:
+    """The kernel of a call, the words of its constant, and its scratch memory in bytes.
+
+    None for that of several phases.
+
+    Args:
+        conv: What the call computes.
+        spare_bytes: How much less is live at the call than where most is.
+        pays: Whether the kernel for single pixels does.
+        fast: Whether speed is worth the flash of more kernels.
+    """
+    if conv.depthwise:
+        return _depthwise_for_mve(conv, spare_bytes)
+    weights = int4.int4_of(conv)
+    if conv.is_single and pays:
+        taps = conv.weights.shape[1]
+        depth = up(taps, mve.LANES)
+        scratch = 0 if depth == taps else depth
+        if weights is None:
+            return PIXEL, mve.pixel(conv, depth), scratch
+        return INT4_KERNELS[PIXEL], int4.pixel(conv, depth, weights).words, scratch
+    if weights is not None:
+        return _int4_for_mve(conv, weights, spare_bytes, fast=fast)
+    three = mve.lines_of(conv, spare_bytes) if fast else None
+    if three is None:
+        return None
+    return LINES, mve.lines(conv, three), three.scratch_bytes
+
+
+def _depthwise_for_mve(
+    conv: Convolution, spare_bytes: int
+) -> tuple[str, list[int], int] | None:
+    """The same of a depthwise call."""
+    taps = conv.weights.shape[1]
+    strips = best_strips(conv, spare_bytes)
+    if strips is not None:
+        return STRIPS, strip_groups(conv, strips), strips.scratch_bytes
+    if taps > mve.LANES:
+        return None
+    # Pointers and distances, taps of 16 channels, and a pixel of padding.
+    scratch = 2 * WORD * up(taps, TILE) + mve.LANES * mve.LANES + conv.channels
+    return DEPTHWISE, mve.groups(conv), scratch
+
+
+def _int4_for_mve(
+    conv: Convolution, weights: int4.Int4, spare_bytes: int, *, fast: bool
+) -> tuple[str, list[int], int] | None:
+    """The same of columns of pixels with weights of 4 bits."""
+    (phase,) = groups_of(in_one_column(conv))
+    if phase.line >= mve.LINE_BOUND:
+        return None
+    strip = mve.strip_of(phase, spare_bytes)
+    left = spare_bytes - strip.scratch_bytes
+    words, block_bytes = int4.pixels(phase, strip, weights, left)
+    function = INT4_KERNELS[_pixels_kernel([strip], fast=fast)]
+    return function, words, block_bytes + strip.scratch_bytes
+
+
 def _pixels(
     phases: Sequence[tuple[Phase, mve.Strip]], *, fast: bool
 ) -> tuple[str, list[int]]:
     """The kernel for some phases, and its words."""
-    vectors = gcd(*(strip.depth // mve.LANES for _, strip in phases))
+    strips = [strip for _, strip in phases]
+    return _pixels_kernel(strips, fast=fast), mve.pixels(phases)
+
+
+def _pixels_kernel(strips: Sequence[mve.Strip], *, fast: bool) -> str:
+    """The kernel for columns of pixels with such strips."""
+    vectors = gcd(*(strip.depth // mve.LANES for strip in strips))
     unrolled = [f for n, f in UNROLLED.items() if fast and vectors % n == 0]
-    return (*unrolled, PIXELS)[0], mve.pixels(phases)
+    return (*unrolled, PIXELS)[0]
 
 
 def _spare_bytes(method: LinkedMethod) -> list[int]:

@@ -34,7 +34,11 @@ from orchestrator.method.passes.ledger_lines import (
     not_wanted,
 )
 from orchestrator.method.passes.order import order_calls
-from orchestrator.method.passes.pack_weights import pack_for_dsp, pack_for_mve
+from orchestrator.method.passes.pack_weights import (
+    pack_for_dsp,
+    pack_for_mve,
+    pack_for_scalar,
+)
 from orchestrator.method.passes.packing.convolution import FUNCTIONS
 from orchestrator.method.passes.packing.phases import TRANSPOSED
 from orchestrator.method.passes.pads import fold_pads, is_pad
@@ -194,7 +198,13 @@ PASSES: Final[Mapping[str, Pass]] = MappingProxyType(
         "in_place": Pass(change=in_place, calls=may_be_in_place),
         "pack_weights": Pass(
             calls=lambda call: call.function in {*FUNCTIONS, *TRANSPOSED},
-            isas=MappingProxyType({"dsp": pack_for_dsp, "mve": pack_for_mve}),
+            isas=MappingProxyType(
+                {
+                    "scalar": pack_for_scalar,
+                    "dsp": pack_for_dsp,
+                    "mve": pack_for_mve,
+                }
+            ),
             fast=MappingProxyType({"mve": partial(pack_for_mve, fast=True)}),
         ),
         # Packed kernels have no limits: where one serves a call, it saves more.
