@@ -20,7 +20,7 @@ from pydantic import (
 
 from orchestrator.errors import Diagnostic, SourceSpan, did_you_mean
 from orchestrator.planner.policy import RuntimeCheck, ScratchPolicy
-from orchestrator.profile.choices import PASSES, CheckImage
+from orchestrator.profile.choices import IO_PASSES, PASSES, WEIGHT_PASSES, CheckImage
 from orchestrator.profile.delegates import DelegateTable, delegate_problems
 from orchestrator.profile.fields import (
     MAX_NAME_LENGTH,
@@ -112,7 +112,7 @@ _TAKEN: Final = [
 class PrelinkTable(Table):
     """Passes over models, prelinked and loaded.
 
-    None changes outputs, unless `fold_batch_norm` is true.
+    None changes outputs, unless `fold_batch_norm` is true or a model has `weights`.
     """
 
     skip: Annotated[
@@ -127,7 +127,8 @@ class PrelinkTable(Table):
         "`cancel_quantize`: no floats between int8 items, where a table or nothing "
         "does the same. `drop_unused_calls`: no calls whose outputs are unused. "
         "`keep_inputs`, `quantized_io`: what `models.io` says. `in_place`: outputs "
-        "over inputs that are no longer needed. `pack_weights`: "
+        "over inputs that are no longer needed. `round_weights`: what `models.weights` "
+        "says. `pack_weights`: "
         "int8 weights in the order in which the kernel reads them. "
         "`fuse_activations`: activations as limits of the call before. "
         "`order_calls`: the order of calls that needs least memory. "
@@ -378,12 +379,12 @@ def rule_problems(profile: ProfileTable, facts: Facts) -> Iterator[Diagnostic]:
 
 def _io_problems(profile: ProfileTable, facts: Facts) -> Iterator[Diagnostic]:
     """Passes that are skipped though a model needs them; one model is enough."""
-    for index, model in sound(profile.models):
-        if "io" in model.written_keys:
-            yield from skip_problems(
-                profile.prelink.skip, ("models", index, "io"), facts
-            )
-            return
+    for key, passes in (("io", IO_PASSES), ("weights", WEIGHT_PASSES)):
+        for index, model in sound(profile.models):
+            if key in model.written_keys:
+                skipped = [name for name in passes if name in profile.prelink.skip]
+                yield from skip_problems(skipped, ("models", index, key), facts)
+                break
 
 
 def _selection_problems(facts: Facts) -> Iterator[Diagnostic]:

@@ -114,7 +114,8 @@ def run(args: Namespace, console: Console) -> ExitCode:
 
 def _evaluated(args: Namespace, session: Session, metric: str | None) -> Evaluation:
     project, data = session.project, session.data
-    _check_first(args, data)
+    path = args.reference or _unrounded(args, project)
+    _check_first(path, data)
     target = _target(args, session)
     problems = Problems(code="bad-input")
     at = f"--method {args.method}"
@@ -140,8 +141,11 @@ def _evaluated(args: Namespace, session: Session, metric: str | None) -> Evaluat
     done = session.run(firmware, kept, resume=args.resume)
     outputs = [_real(method, one, out_scales) for one in done.outputs]
     reference, layers = None, None
-    if args.reference is not None:
-        other = _reference(args, session, method)
+    if args.reference is None and done.expected is not None:
+        floats = [tuple(e.ravel().astype(float) for e in one) for one in done.expected]
+        reference = _compared(f"expected of {data.name}", outputs, floats, done, metric)
+    elif path is not None:
+        other = _reference(path, session, method)
         kept = kept.with_name(f"{kept.name}.reference")
         wanted = session.run(other, kept, resume=args.resume)
         if (wanted.names, wanted.digests) != (done.names, done.digests):
@@ -151,13 +155,10 @@ def _evaluated(args: Namespace, session: Session, metric: str | None) -> Evaluat
                 hint="give the same samples in the same order: use a fixed seed",
             )
         floats = [_real(other.method, one, {}) for one in wanted.outputs]
-        reference = _compared(str(args.reference), outputs, floats, done, metric)
+        reference = _compared(str(path), outputs, floats, done, metric)
         if args.layers:
             pair = (firmware, done.outputs), (other, wanted.outputs)
             layers = _layers(args, session, target, *pair)
-    elif done.expected is not None:
-        floats = [tuple(e.ravel().astype(float) for e in one) for one in done.expected]
-        reference = _compared(f"expected of {data.name}", outputs, floats, done, metric)
     scored = _scored(metric, outputs, done)
     return Evaluation(
         profile=project.profile.name,
@@ -208,12 +209,26 @@ def _metric(text: str | None) -> str | None:
     )
 
 
-def _check_first(args: Namespace, data: DataSet) -> None:
+def _unrounded(args: Namespace, project: Project) -> Path | None:
+    """The program of a model whose weights the profile rounds, to compare with.
+
+    None if there is no such program.
+    """
+    models = {model.name: model for model in project.profile.models}
+    if args.model is None and len(models) > 1:
+        return None
+    found = models.get(args.model or next(iter(models), ""))
+    if found is None or found.rounding is None or found.path_ is None:
+        return None
+    return found.path
+
+
+def _check_first(reference: Path | None, data: DataSet) -> None:
     """Reject data that cannot be compared with anything, before anything is built."""
     first = next(data.read(), None)
     if first is None:
         raise no_samples(data)
-    if first.label is None and first.expected is None and args.reference is None:
+    if first.label is None and first.expected is None and reference is None:
         raise bad_data(
             data.name,
             "there is nothing to compare with",
@@ -289,12 +304,12 @@ def _real(
     )
 
 
-def _reference(args: Namespace, session: Session, method: ProductMethod) -> Firmware:
+def _reference(path: Path, session: Session, method: ProductMethod) -> Firmware:
     """The program of the float model, on this machine."""
-    program = _reference_program(args.reference)
+    program = _reference_program(path)
     found = build_on_host(
         session.project,
-        program_profile(args.reference),
+        program_profile(path),
         "reference",
         session.console.shell(session.reporter),
     )

@@ -91,7 +91,7 @@ _WRITES: Final = (Access.FILLS, Access.WRITES)
 def pack_for_scalar(method: LinkedMethod) -> LinkedMethod:
     """Pack weights of 4 bits; others stay as they are."""
     for number, call, conv in convolutions(method, dsp.MOST):
-        weights = None if conv.depthwise else int4.int4_of(conv)
+        weights = int4.int4_of(conv)
         if weights is not None:
             packed = int4.convolution(conv, weights)
             new = replace(call, function=INT4)

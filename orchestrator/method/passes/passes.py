@@ -1,6 +1,6 @@
 """The passes: changes of a linked method that keep every bit of its outputs.
 
-All but `fold_batch_norm`, which the profile has to ask for.
+All but `fold_batch_norm` and `round_weights`, which the profile has to ask for.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from orchestrator.method.passes.ledger_lines import (
     NO_IO,
     NO_OPERATOR,
     NO_PLAN,
+    NO_ROUNDING,
     counts_of,
     not_wanted,
 )
@@ -43,6 +44,7 @@ from orchestrator.method.passes.packing.convolution import FUNCTIONS
 from orchestrator.method.passes.packing.phases import TRANSPOSED
 from orchestrator.method.passes.pads import fold_pads, is_pad
 from orchestrator.method.passes.prepare_calls import PREPARERS, prepare_calls
+from orchestrator.method.passes.round_weights import round_weights, rounding_notes
 from orchestrator.method.passes.transposes import fold_transposes, may_be_transposed
 from orchestrator.method.passes.unused import drop_unused_calls, may_be_unused
 from orchestrator.method.passes.views import moving_operators
@@ -123,6 +125,8 @@ class Pass:
         before_plan: Changes methods whose memory is planned afterwards, in place of
             `change`.
         of_io: Whether it does what the profile says of inputs and outputs.
+        of_rounding: Whether it does what the profile says of weights.
+        notes: What a change made of single calls, from the methods before and after.
         of_plan: Whether it runs only where memory is planned afterwards.
         isas: Changes for methods that cores with these instruction sets run, and that
             the device does not load, in place of `change`.
@@ -136,6 +140,8 @@ class Pass:
     planned: bool = False
     before_plan: Callable[[LinkedMethod], LinkedMethod] | None = None
     of_io: bool = False
+    of_rounding: bool = False
+    notes: Callable[[LinkedMethod, LinkedMethod], tuple[str, ...]] | None = None
     of_plan: bool = False
     isas: Mapping[str, Callable[[LinkedMethod], LinkedMethod]] = field(
         default_factory=dict
@@ -196,6 +202,13 @@ PASSES: Final[Mapping[str, Pass]] = MappingProxyType(
         "keep_inputs": Pass(change=keep_inputs, of_io=True),
         "quantized_io": Pass(change=quantized_io, of_io=True),
         "in_place": Pass(change=in_place, calls=may_be_in_place),
+        "round_weights": Pass(
+            change=round_weights,
+            calls=lambda call: call.function in FUNCTIONS,
+            of_rounding=True,
+            of_plan=True,
+            notes=rounding_notes,
+        ),
         "pack_weights": Pass(
             calls=lambda call: call.function in {*FUNCTIONS, *TRANSPOSED},
             isas=MappingProxyType(
@@ -278,6 +291,7 @@ def run_passes(
                 changed=changed is not method,
                 before=before,
                 after=after,
+                notes=step.notes(method, changed) if step.notes and not skipped else (),
             )
         )
         method, before = changed, after
@@ -293,6 +307,8 @@ def _for_isa(
 def _skipped(step: Pass, method: LinkedMethod, isa: str) -> str:
     if step.of_io and not method.io:
         return NO_IO
+    if step.of_rounding and method.rounding is None:
+        return NO_ROUNDING
     if not step.concerns(method):
         return NO_OPERATOR
     if step.prelinked and not isa:

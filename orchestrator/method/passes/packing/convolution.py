@@ -275,6 +275,36 @@ def _linear(arguments: Arguments, ints: Callable[[int, str], Ints]) -> Convoluti
     )
 
 
+def memory_of(call: LinkedCall, conv: Convolution, weights: Ints) -> bytes:
+    """Weights [outputs, taps] of a call as they lie in memory."""
+    import numpy as np  # noqa: PLC0415
+
+    if call.function in _DEPTHWISE:
+        kernel = conv.rows.kernel, conv.columns.kernel
+        weights = weights.reshape(len(weights), *kernel, 1).transpose(3, 1, 2, 0)
+    return np.ascontiguousarray(weights, np.int8).tobytes()
+
+
+def sums_with(method: LinkedMethod, call: LinkedCall, added: Ints) -> dict[int, bytes]:
+    """Position and bytes of an argument that depends on weights.
+
+    Sums of matrix products for MVE hold the part of the input offset.
+
+    Args:
+        method: The method.
+        call: The call.
+        added: To the weights, [outputs, taps].
+    """
+    import numpy as np  # noqa: PLC0415
+
+    arguments = Arguments(method, call, method.written)
+    if call.function != _LINEAR or arguments.is_none(3):
+        return {}
+    sums = constants(method, arguments)(3, "<i4").reshape(-1)
+    sums += arguments.number(4) * added.sum(axis=1)
+    return {3: np.asarray(sums, "<i4").tobytes()}
+
+
 def check(conv: Convolution, most: int) -> None:
     """Check what all kernels need.
 

@@ -42,7 +42,7 @@ _MOST: Final = 1 << 15
 """Bound on taps: sums of 16 times the weights have 32 bits."""
 _DSP_GROUP: Final = 256
 """Taps of which the kernel for single pixels can tell four sums apart."""
-_BLOCK: Final = 1024
+_BLOCK: Final = 1536
 """Bytes of weights as int8 in scratch memory, where that adds to the arena."""
 _TILE_WORDS: Final = 12
 """Of a tile for vectors besides its weights."""
@@ -103,10 +103,21 @@ def may_have_groups(conv: Convolution) -> bool:
     return conv.rows.kernel == conv.columns.kernel == 1
 
 
+def why_int8(conv: Convolution) -> str:
+    """Why the weights of a call stay int8, whatever they are; "" if they need not."""
+    if conv.depthwise:
+        return "as most bytes of a depthwise channel are its scale"
+    if conv.groups > 1:
+        return "as it has groups of channels"
+    if conv.weights.size < _LEAST:
+        return "as there are few"
+    return "as it has many taps" if conv.weights.shape[1] >= _MOST else ""
+
+
 def int4_of(conv: Convolution) -> Int4 | None:
     """The weights as numbers of 4 bits, if they all are such, and worth it."""
     taps = conv.weights.shape[1]
-    if conv.weights.size < _LEAST or taps >= _MOST or conv.groups > 1:
+    if why_int8(conv):
         return None
     groups = [n for n in GROUPS if n < taps] if may_have_groups(conv) else []
     found = (_with_group(conv.weights, group) for group in (taps, *groups))
