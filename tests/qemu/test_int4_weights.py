@@ -7,6 +7,7 @@ step, of each output or of groups of its taps; the build stores most of them in 
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,10 +15,16 @@ import numpy as np
 import pytest
 
 from orchestrator.core.dtype import ScalarType
+from orchestrator.core.rounding import WeightRounding
+from orchestrator.method.passes import run_passes, unlink_program
+from tests.conftest import CORPUS
 from tests.data.cortex_m import semantics
+from tests.product import Product
 from tests.qemu.call_products import run_calls, write_calls
 from tests.tools import need_emulator, need_toolchain
 from tests.unit.method.recorded_calls import Call, Tensor
+from tests.unit.method.test_prelink_unlink import _linked as linked_methods
+from tests.unit.products import program_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -195,3 +202,72 @@ def test_weights_of_4_bits_change_no_bit(
     symbols: Any = product.report()["symbols"]
     names = "|".join(symbol["name"] for symbol in symbols)
     assert {name for name in kernels if name not in names} == set()
+
+
+MODELS: Final = {"kws_dscnn_int8_m4": "", "ad_autoencoder_int8_m55": "group = 32\n"}
+"""Cases of the corpus, and keys of their weights."""
+
+
+@pytest.fixture(scope="module")
+def rounded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, bytes]]:
+    """Programs with rounded weights, and what int8 kernels that load them give."""
+    need_toolchain("host", "zig")
+    folder = tmp_path_factory.mktemp("rounded")
+    runs = []
+    for case, keys in MODELS.items():
+        program = program_of(case)
+        rounding = WeightRounding(group=32 if keys else None)
+        method = replace(linked_methods(case)[0], rounding=rounding)
+        after = run_passes(method, ["round_weights", "drop_values"], replans=True)
+        (folder / f"{case}.pte").write_bytes(
+            bytes(unlink_program(program, [after]).data)
+        )
+        value = {"kind": "tensor", "file": str(CORPUS / case / "in0.npy")}
+        runs.append({"model": case, "method": "forward", "inputs": [value]})
+    scenario = {"runs": runs, "tolerance": {"atol": 0, "rtol": 0}}
+    (folder / "scenario.json").write_text(json.dumps(scenario))
+    loaded = "".join(
+        f'[[models]]\nname = "{case}"\npath = "{case}.pte"\n' for case in MODELS
+    )
+    return folder, _outputs(folder, "host", "zig", loaded)[1]
+
+
+def _outputs(
+    folder: Path, cpu: str, toolchain: str, models: str
+) -> tuple[Product, dict[str, bytes]]:
+    profile = folder / f"{cpu}.toml"
+    profile.write_text(
+        f'schema = 1\nname = "{cpu}"\n'
+        f'[target]\ncpu = "{cpu}"\ntoolchain = "{toolchain}"\n'
+        f'[kernels]\nlibraries = ["cortex_m", "quantized", "portable"]\n{models}'
+    )
+    product = Product(profile=profile, out=folder / cpu)
+    found = folder / f"{cpu}.outputs"
+    scenario = ("--scenario", str(folder / "scenario.json"))
+    assert product.run("run", *scenario, "--output-dir", str(found)) == 0
+    return product, {path.name: path.read_bytes() for path in found.iterdir()}
+
+
+@pytest.mark.parametrize(
+    ("cpu", "toolchain"),
+    [("cortex-m0plus", "gnu"), ("cortex-m4", "gnu"), ("cortex-m55", "zig")],
+)
+def test_rounded_models_give_what_int8_kernels_give(
+    cpu: str, toolchain: str, rounded: tuple[Path, dict[str, bytes]]
+) -> None:
+    need_toolchain(cpu, toolchain)
+    need_emulator(cpu)
+    folder, expected = rounded
+    models = "".join(
+        f'[[models]]\nname = "{case}"\npath = "{CORPUS / case / "model.pte"}"\n'
+        f'load = "prelinked"\n[models.weights]\nbits = 4\n{keys}'
+        for case, keys in MODELS.items()
+    )
+    product, found = _outputs(folder, cpu, toolchain, models)
+    assert found == expected
+    report: Any = product.report()
+    for method in report["prelink"]:
+        (record,) = [p for p in method["passes"] if p["name"] == "round_weights"]
+        assert sum(": 4 bits, SQNR of the weights 2" in n for n in record["notes"]) > 4
+    # DS-CNN has some 22,000 weights, 2,300 of them depthwise; the autoencoder 264,000.
+    assert report["totals"]["model_bytes"] < 180_000

@@ -11,6 +11,7 @@ from dataclasses import replace
 from math import log10
 from typing import TYPE_CHECKING, Final
 
+from orchestrator.core.lazy_bytes import settled
 from orchestrator.method.linked import LinkedCall
 from orchestrator.method.passes.arguments import Arguments
 from orchestrator.method.passes.joining import with_slots
@@ -59,7 +60,8 @@ def round_weights(method: LinkedMethod) -> LinkedMethod:
         new = {_WEIGHTS: memory_of(call, conv, rounded)}
         new |= sums_with(method, call, rounded - conv.weights)
         method, slots = with_slots(
-            method, *((arguments.tensor(at), data) for at, data in new.items())
+            method,
+            *((arguments.tensor(at), settled(data)) for at, data in new.items()),
         )
         args = [*call.args]
         for at, slot in zip(new, slots, strict=True):
