@@ -102,14 +102,14 @@ def pack_for_scalar(method: LinkedMethod) -> LinkedMethod:
 def pack_for_dsp(method: LinkedMethod) -> LinkedMethod:
     """Pack the weights of all calls that the kernels for DSP instructions can take."""
     found = convolutions(method, dsp.MOST)
-    spare = _spare_bytes(method)
+    spare, live = _spare_bytes(method)
     # Three pixels at once also compute one. The other kernel has to pay.
     most = [c for _, _, c in found if not c.depthwise]
     pays = _pays([c for c in most if c.is_matrix and c.has_one_scale], most)
     for number, call, conv in found:
         with suppress(UnknownCallError):
             function, words, scratch = _packed_for_dsp(
-                conv, pays=pays, spare_bytes=spare[number]
+                conv, spare[number], live, pays=pays
             )
             new = replace(call, function=function)
             method = _with_call(method, number, new, words, scratch)
@@ -117,14 +117,15 @@ def pack_for_dsp(method: LinkedMethod) -> LinkedMethod:
 
 
 def _packed_for_dsp(
-    conv: Convolution, *, pays: bool, spare_bytes: int
+    conv: Convolution, spare_bytes: int, live_bytes: int, *, pays: bool
 ) -> tuple[str, list[int], int]:
     """The kernel of a call, the words of its constant, and its scratch memory in bytes.
 
     Args:
         conv: What the call computes.
-        pays: Whether the kernel for matrix products does.
         spare_bytes: How much less is live at the call than where most is.
+        live_bytes: How much is live there.
+        pays: Whether the kernel for matrix products does.
 
     Raises:
         UnknownCallError: There is none.
@@ -158,7 +159,8 @@ def _packed_for_dsp(
     scratch = (2 * dsp.PIXELS + (0 if is_joined else 1)) * of.depth
     if weights is None:
         return CONVOLUTION, dsp.pixels(conv), scratch
-    packed = int4.pairs(conv, weights, spare_bytes - scratch)
+    most = int4.block_bytes(live_bytes, spare_bytes - scratch)
+    packed = int4.pairs(conv, weights, most)
     return INT4_KERNELS[CONVOLUTION], packed.words, packed.block_bytes + scratch
 
 
@@ -176,13 +178,13 @@ def pack_for_mve(method: LinkedMethod, *, fast: bool = False) -> LinkedMethod:
         fast: Whether speed is worth the flash of more kernels.
     """
     found = all_convolutions(method, mve.MOST)
-    spare = _spare_bytes(method)
+    spare, live = _spare_bytes(method)
     # Two pixels at once also compute one. The other kernel has to pay.
     most = [c for _, _, c in found if not c.depthwise]
     pays = _pays([c for c in most if c.is_single], most)
     several = []
     for number, call, conv in found:
-        way = _packed_for_mve(conv, spare[number], pays=pays, fast=fast)
+        way = _packed_for_mve(conv, spare[number], live, pays=pays, fast=fast)
         if way is not None:
             function, words, scratch = way
             new = replace(call, function=function)
@@ -203,7 +205,7 @@ def pack_for_mve(method: LinkedMethod, *, fast: bool = False) -> LinkedMethod:
 
 
 def _packed_for_mve(
-    conv: Convolution, spare_bytes: int, *, pays: bool, fast: bool
+    conv: Convolution, spare_bytes: int, live_bytes: int, *, pays: bool, fast: bool
 ) -> tuple[str, list[int], int] | None:
     """The kernel of a call, the words of its constant, and its scratch memory in bytes.
 
@@ -212,6 +214,7 @@ def _packed_for_mve(
     Args:
         conv: What the call computes.
         spare_bytes: How much less is live at the call than where most is.
+        live_bytes: How much is live there.
         pays: Whether the kernel for single pixels does.
         fast: Whether speed is worth the flash of more kernels.
     """
@@ -226,7 +229,7 @@ def _packed_for_mve(
             return PIXEL, mve.pixel(conv, depth), scratch
         return INT4_KERNELS[PIXEL], int4.pixel(conv, depth, weights).words, scratch
     if weights is not None:
-        return _int4_for_mve(conv, weights, spare_bytes, fast=fast)
+        return _int4_for_mve(conv, weights, spare_bytes, live_bytes, fast=fast)
     three = mve.lines_of(conv, spare_bytes) if fast else None
     if three is None:
         return None
@@ -249,15 +252,20 @@ def _depthwise_for_mve(
 
 
 def _int4_for_mve(
-    conv: Convolution, weights: int4.Int4, spare_bytes: int, *, fast: bool
+    conv: Convolution,
+    weights: int4.Int4,
+    spare_bytes: int,
+    live_bytes: int,
+    *,
+    fast: bool,
 ) -> tuple[str, list[int], int] | None:
     """The same of columns of pixels with weights of 4 bits."""
     (phase,) = groups_of(in_one_column(conv))
     if phase.line >= mve.LINE_BOUND:
         return None
     strip = mve.strip_of(phase, spare_bytes)
-    left = spare_bytes - strip.scratch_bytes
-    words, block_bytes = int4.pixels(phase, strip, weights, left)
+    most = int4.block_bytes(live_bytes, spare_bytes - strip.scratch_bytes)
+    words, block_bytes = int4.pixels(phase, strip, weights, most)
     function = INT4_KERNELS[_pixels_kernel([strip], fast=fast)]
     return function, words, block_bytes + strip.scratch_bytes
 
@@ -277,8 +285,8 @@ def _pixels_kernel(strips: Sequence[mve.Strip], *, fast: bool) -> str:
     return (*unrolled, PIXELS)[0]
 
 
-def _spare_bytes(method: LinkedMethod) -> list[int]:
-    """By instruction: how much less is live than where most is."""
+def _spare_bytes(method: LinkedMethod) -> tuple[list[int], int]:
+    """How much less is live at each instruction than at most, and how much that is."""
     live = [0] * len(method.instructions)
     spaces = {
         v.allocation.memory_id
@@ -289,7 +297,8 @@ def _spare_bytes(method: LinkedMethod) -> list[int]:
         for time, count in live_bytes(lifetimes(effects_of_linked(method), *spaces)):
             # From there on, until the next change.
             live[max(time, 0) :] = [count] * (len(live) - max(time, 0))
-    return [max(live) - count for count in live]
+    most = max(live, default=0)
+    return [most - count for count in live], most
 
 
 def _with_call(

@@ -42,8 +42,9 @@ _MOST: Final = 1 << 15
 """Bound on taps: sums of 16 times the weights have 32 bits."""
 _DSP_GROUP: Final = 256
 """Taps of which the kernel for single pixels can tell four sums apart."""
-_BLOCK: Final = 1536
-"""Bytes of weights as int8 in scratch memory, where that adds to the arena."""
+_BLOCK, _PART = 1536, 8
+"""Bytes of weights as int8 in scratch memory, where that adds to the arena, and which
+part of the arena these are at most."""
 _TILE_WORDS: Final = 12
 """Of a tile for vectors besides its weights."""
 
@@ -159,8 +160,23 @@ def convolution(conv: Convolution, int4: Int4) -> Packed:
     return _packed(convolution_header(conv, taps), data)
 
 
-def pairs(conv: Convolution, int4: Int4, spare_bytes: int) -> Packed:
+def block_bytes(live_bytes: int, spare_bytes: int) -> int:
+    """How many bytes of weights may be int8 at a time, if they are more than a tile's.
+
+    Args:
+        live_bytes: The most that is live at one time.
+        spare_bytes: How much less that is at the call, with its other scratch memory.
+    """
+    return max(spare_bytes, min(_BLOCK, live_bytes // _PART))
+
+
+def pairs(conv: Convolution, int4: Int4, most_bytes: int) -> Packed:
     """The words of `PackedPairs` and of an `Int4Pair` for each pair of channels.
+
+    Args:
+        conv: What the call computes.
+        int4: Its weights.
+        most_bytes: Of weights that are int8 at a time, if they are more than a tile's.
 
     Raises:
         UnknownCallError: The packed kernel cannot take this.
@@ -172,7 +188,7 @@ def pairs(conv: Convolution, int4: Int4, spare_bytes: int) -> Packed:
     group = int4.group if int4.steps.shape[1] > 1 else depth
     steps = np.pad(int4.steps, ((0, 1), (0, 0)), constant_values=1)
     tile_bytes = WORD * dsp.PAIR_WORDS + 2 * depth
-    block = _block(len(found.channels), tile_bytes, spare_bytes)
+    block = _block(len(found.channels), tile_bytes, most_bytes)
     data = _bytes("<i4", block, group)
     for a, b in found.channels:
         first = None if a == dsp.EMPTY else found.first[a]
@@ -240,12 +256,19 @@ def matrix(conv: Convolution, int4: Int4) -> Packed:
     return _packed(header, data)
 
 
-def pixels(phase: Phase, strip: Strip, int4: Int4, spare_bytes: int) -> Packed:
-    """The words of `PackedPixels` and of tiles of four channels, for vectors."""
+def pixels(phase: Phase, strip: Strip, int4: Int4, most_bytes: int) -> Packed:
+    """The words of `PackedPixels` and of tiles of four channels, for vectors.
+
+    Args:
+        phase: What the call computes.
+        strip: How it goes over the image.
+        int4: Its weights.
+        most_bytes: Of weights that are int8 at a time, if they are more than a tile's.
+    """
     conv = phase.conv
     of = int4.padded(up(len(conv.weights), TILE), strip.depth)
     tile_bytes = WORD * _TILE_WORDS + TILE * strip.depth
-    block = _block(len(of.numbers) // TILE, tile_bytes, spare_bytes)
+    block = _block(len(of.numbers) // TILE, tile_bytes, most_bytes)
     data = _bytes("<i4", block, of.group)
     starts = replace(conv, sums=starts_of(conv))
     for first, tile in _scales(starts, TILE):
@@ -288,9 +311,9 @@ def _scales(conv: Convolution, channels: int) -> Iterator[tuple[int, bytes]]:
         yield first, _bytes("<i4", *numbers) + _bytes("i1", *shifts[tile].tolist())
 
 
-def _block(tiles: int, tile_bytes: int, spare_bytes: int) -> int:
+def _block(tiles: int, tile_bytes: int, most_bytes: int) -> int:
     """How many tiles are int8 at a time: blocks of about equal size."""
-    most = max(max(spare_bytes, _BLOCK) // tile_bytes, 1)
+    most = max(most_bytes // tile_bytes, 1)
     return -(-tiles // -(-tiles // most))
 
 
