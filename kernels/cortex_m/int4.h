@@ -57,7 +57,7 @@ struct Int4Matrix {
   int32_t depth;  // the same, up to the next whole step of the loop
   int32_t out_channels;
   int32_t multiplier;
-  int32_t shift;   // to the left, so not positive
+  int32_t right;   // bits to shift
   int32_t offset;  // added to outputs
 };
 

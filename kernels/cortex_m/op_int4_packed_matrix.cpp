@@ -12,42 +12,83 @@
 namespace orch::cortex_m {
 namespace {
 
-/// Sums of a group of four channels.
-struct Sums {
-  int32_t of[4];
-};
+/// Adds taps of four channels, up to `end`, to four sums. A weight of 16 bits
+/// has all channels; without the last one it has the others. Sums wrap around,
+/// but not their differences. Compilers keep masks in registers, and save
+/// others.
+ORCH_ALWAYS_INLINE void add_taps(const int32_t*& x, const uint32_t*& weights,
+                                 const int32_t* end, uint32_t (&sums)[4]) {
+  uint32_t x0;
+  uint32_t x1;
+  uint32_t w0;
+  uint32_t w1;
+  uint32_t some;
+#define ORCH_FOUR_TAPS                   \
+  "ldrd %[x0], %[x1], [%[x]], #8\n\t"    \
+  "ldrd %[w0], %[w1], [%[w]], #8\n\t"    \
+  "smlad %[s3], %[x0], %[w0], %[s3]\n\t" \
+  "bic %[t], %[w0], #0xF000F000\n\t"     \
+  "smlad %[s2], %[x0], %[t], %[s2]\n\t"  \
+  "and %[t], %[w0], #0x00FF00FF\n\t"     \
+  "smlad %[s1], %[x0], %[t], %[s1]\n\t"  \
+  "and %[t], %[w0], #0x000F000F\n\t"     \
+  "smlad %[s0], %[x0], %[t], %[s0]\n\t"  \
+  "smlad %[s3], %[x1], %[w1], %[s3]\n\t" \
+  "bic %[t], %[w1], #0xF000F000\n\t"     \
+  "smlad %[s2], %[x1], %[t], %[s2]\n\t"  \
+  "and %[t], %[w1], #0x00FF00FF\n\t"     \
+  "smlad %[s1], %[x1], %[t], %[s1]\n\t"  \
+  "and %[t], %[w1], #0x000F000F\n\t"     \
+  "smlad %[s0], %[x1], %[t], %[s0]\n\t"
+  asm("1:\n\t" ORCH_FOUR_TAPS ORCH_FOUR_TAPS
+      "cmp %[x], %[end]\n\t"
+      "bne 1b"
+      : [x] "+r"(x), [w] "+r"(weights), [s0] "+r"(sums[0]), [s1] "+r"(sums[1]),
+        [s2] "+r"(sums[2]), [s3] "+r"(sums[3]), [x0] "=&r"(x0), [x1] "=&r"(x1),
+        [w0] "=&r"(w0), [w1] "=&r"(w1), [t] "=&r"(some)
+      : [end] "r"(end)
+      : "cc", "memory");
+#undef ORCH_FOUR_TAPS
+}
 
-/// Taps of four channels, from `x` on, which are pairs of inputs. A weight of
-/// 16 bits has all channels; without the last one it has the others. Sums wrap
-/// around, but not their differences.
-ORCH_HOT Sums sum_group(const Pair* x, const uint32_t* weights, int32_t taps,
-                        int32_t sum_x) {
-  int32_t all = 0;
-  int32_t three = 0;
-  int32_t two = 0;
-  int32_t one = 0;
-  const Pair* const end = x + taps / 2;
-  ORCH_FEW_ROUNDS
-  do {
-    unrolled<4>([&](auto) {
-      const Pair inputs = *x++;
-      const uint32_t numbers = *weights++;
-      all = __builtin_arm_smlad(inputs, static_cast<Pair>(numbers), all);
-      three = __builtin_arm_smlad(
-          inputs, static_cast<Pair>(numbers & ~0xF000F000U), three);
-      two = __builtin_arm_smlad(inputs,
-                                static_cast<Pair>(numbers & 0x00FF00FFU), two);
-      one = __builtin_arm_smlad(inputs,
-                                static_cast<Pair>(numbers & 0x000F000FU), one);
+/// Outputs of a pixel, whose inputs are pairs.
+ORCH_HOT void compute_pixel(const Int4Matrix& matrix, int32_t group,
+                            const int32_t* pairs, const uint32_t* tile,
+                            int8_t* y) {
+  for (int32_t c = 0; c < matrix.out_channels; c += 4) {
+    uint32_t total[4];
+    memcpy(total, tile, sizeof total);
+    tile += 4;
+    const int32_t* x = pairs;
+    for (int32_t left = matrix.depth; left > 0; left -= group) {
+      const int32_t taps = left < group ? left : group;
+      const uint32_t steps = *tile++;
+      // Numbers are larger by 8.
+      const uint32_t more = static_cast<uint32_t>(*x++) * 8;
+      uint32_t sums[4] = {};
+      add_taps(x, tile, x + taps / 2, sums);
+      const auto nth = [&](int channel, uint32_t less, uint32_t added) {
+        // Differences are exact: they have 32 bits, with their factor.
+        const int32_t sum = static_cast<int32_t>(sums[channel] - less);
+        total[channel] += (static_cast<uint32_t>(sum >> 4 * channel) - added) *
+                          (steps >> 8 * channel & 0xFF);
+      };
+      nth(0, 0, more);
+      nth(1, sums[0], more);
+      nth(2, sums[1], more);
+      nth(3, sums[2], 0);
+    }
+    const int32_t count = matrix.out_channels - c;
+    unrolled<4>([&](auto i) {
+      if (i >= count) return;
+      int32_t item = multiply_and_divide(
+          static_cast<int32_t>(total[i]), matrix.multiplier,
+          static_cast<uint32_t>(matrix.right), matrix.offset);
+      asm("ssat %0, #8, %0" : "+r"(item));
+      y[i] = static_cast<int8_t>(item);
     });
-  } while (x != end);
-  const auto less = [](int32_t a, int32_t b) {
-    return static_cast<int32_t>(static_cast<uint32_t>(a) -
-                                static_cast<uint32_t>(b));
-  };
-  sum_x *= 8;
-  return {{one - sum_x, (less(two, one) >> 4) - sum_x,
-           (less(three, two) >> 8) - sum_x, less(all, three) >> 12}};
+    y += 4;
+  }
 }
 
 /// Inputs of a pixel as pairs, and before each group their sum. Those beyond
@@ -95,35 +136,13 @@ void int4_packed_matrix(const PreparedCall& prepared) {
   int8_t* y = static_cast<int8_t*>(call.out);
   const Int4Matrix& matrix = *static_cast<const Int4Matrix*>(call.header);
   const Int4Weights& packed = *static_cast<const Int4Weights*>(call.weights);
+  const uint32_t* const tiles =
+      reinterpret_cast<const uint32_t*>(&packed) + sizeof packed / 4;
   for (int32_t pixel = 0; pixel < matrix.pixels; ++pixel) {
     widen(x, matrix.items, matrix.depth, packed.group, pairs);
-    const uint32_t* tile =
-        reinterpret_cast<const uint32_t*>(&packed) + sizeof packed / 4;
-    for (int32_t c = 0; c < matrix.out_channels; c += 4) {
-      Sums sums;
-      memcpy(sums.of, tile, sizeof sums.of);
-      tile += 4;
-      const int32_t* from = pairs;
-      for (int32_t left = matrix.depth; left > 0; left -= packed.group) {
-        const int32_t taps = left < packed.group ? left : packed.group;
-        uint32_t steps = *tile++;
-        const Sums some = sum_group(from + 1, tile, taps, *from);
-        ORCH_FEW_ROUNDS
-        for (int i = 0; i < 4; ++i) {
-          sums.of[i] += some.of[i] * static_cast<int32_t>(steps & 0xFF);
-          steps >>= 8;
-        }
-        tile += taps / 2;
-        from += 1 + taps / 2;
-      }
-      ORCH_FEW_ROUNDS
-      for (int32_t i = 0; i < 4 && c + i < matrix.out_channels; ++i) {
-        *y++ = clamp_item(requantize(sums.of[i], matrix.multiplier,
-                                     matrix.shift, matrix.offset),
-                          true, {INT8_MIN, INT8_MAX});
-      }
-    }
+    compute_pixel(matrix, packed.group, pairs, tiles, y);
     x += matrix.items;
+    y += matrix.out_channels;
   }
 }
 

@@ -251,7 +251,7 @@ def matrix(conv: Convolution, int4: Int4) -> Packed:
             data += _bytes("<u2", *lanes.reshape(-1).tolist())
     header = (
         *(conv.pixels, taps, depth, outputs),
-        *(int(conv.multipliers[0]), int(conv.shifts[0]), conv.offset),
+        *(int(conv.multipliers[0]), -int(conv.shifts[0]), conv.offset),
     )
     return _packed(header, data)
 
