@@ -34,12 +34,12 @@ struct Int4Pair {
   int32_t start[2];  // of the sums
   int32_t multiplier[2];
   uint16_t to[2];    // output channels
-  uint8_t bits[2];   // to shift: A to the left, B to the right
-  uint8_t shift[2];  // of the scale, to the right
+  uint8_t shift[2];  // to the right
+  uint8_t step[2];   // of the first group
 };
-/// For each group follow steps of A and B, zeros in two bytes, and for each
-/// four taps a word: from the lowest bits on, taps 0 and 1 of A and B, then at
-/// bit 16 taps 2 and 3; each number is larger by 8.
+/// For each four taps follows a word: from the lowest bits on, taps 0 and 1 of
+/// A and B, then at bit 16 taps 2 and 3; each number is larger by 8. In front
+/// of those of more groups are steps of A and B, in a word.
 
 /// For DSP instructions, for single pixels, a tile is four channels:
 ///

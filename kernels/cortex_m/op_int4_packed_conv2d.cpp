@@ -43,17 +43,22 @@ ORCH_HOT const uint32_t* expand(const uint32_t* from, int32_t taps, uint32_t a,
   return end;
 }
 
-/// packed_dsp.h and passes/packing/scaling.py have what is added.
-PackedScale scale_of(const Int4Pair& pair, int channel, uint32_t right,
-                     int32_t offset) {
-  const uint32_t shift = pair.shift[channel];
-  // Twice the multiplier's step of 2^-31, times what sums are shifted by.
-  const uint32_t more = channel == 0 ? 12 - shift : right - shift - 1;
-  uint32_t add = 1U << more;
+/// How sums of A, or of B, become outputs, as packed_conv2d reads it.
+/// passes/packing/scaling.py finds the same.
+PackedScale scale_of(const Int4Pair& pair, int channel, int32_t offset) {
+  const int32_t multiplier = pair.multiplier[channel];
+  // Bits that the multiplier does not use.
+  const int32_t more = multiplier != 0 ? __builtin_clz(multiplier) - 1 : 0;
+  const int32_t shift = pair.shift[channel];
+  const bool is_a = channel == 0;
+  const int32_t left = is_a ? 14 - shift - more : 8;
+  const int32_t right = shift + more + left - 1;
+  uint32_t add = 1U << (more + left - 2);
   if (shift != 0) add += 1U << (right - 1);
   add += static_cast<uint32_t>(offset) << right;
-  return {pair.multiplier[channel], static_cast<int32_t>(add),
-          uint32_t{pair.to[channel]} << 8 | pair.bits[channel]};
+  const uint32_t bits = static_cast<uint32_t>(is_a ? left : right);
+  return {multiplier << more, static_cast<int32_t>(add),
+          uint32_t{pair.to[channel]} << 8 | bits};
 }
 
 }  // namespace
@@ -88,15 +93,16 @@ void int4_packed_conv2d(const PreparedCall& prepared) {
               (static_cast<uint32_t>(pair.start[1]) << 8);
       to[1] = static_cast<uint32_t>(pair.start[0]);
       to += 2;
+      uint32_t steps = pair.step[0] | uint32_t{pair.step[1]} << 8;
       for (int32_t taps = header.conv.depth; taps > 0; taps -= packed.group) {
         const int32_t part_taps = taps < packed.group ? taps : packed.group;
-        const uint32_t steps = *from++;
         from = expand(from, part_taps, steps & 0xFF, steps >> 8, to);
         to += part_taps / 2;
+        if (taps > packed.group) steps = *from++;
       }
       PackedScale* const scales = reinterpret_cast<PackedScale*>(to);
-      scales[0] = scale_of(pair, 0, 13, header.conv.offset);
-      scales[1] = scale_of(pair, 1, pair.bits[1], header.conv.offset);
+      scales[0] = scale_of(pair, 0, header.conv.offset);
+      scales[1] = scale_of(pair, 1, header.conv.offset);
       to += 6;
     }
     header.all_bytes = count * words * 4;

@@ -38,7 +38,7 @@ PIXELS: Final = 3
 """Pixels at once of other products."""
 CHANNEL_WORDS: Final = 9
 """Of a channel of 3 x 3 in scratch memory."""
-A_RIGHT: Final = 13
+_A_RIGHT: Final = 13
 """Bits that the assembly shifts the first channel of a pair to the right."""
 _B_LEFT: Final = 8
 """Bits that the second one is shifted to the left, by its weights."""
@@ -169,7 +169,7 @@ def paired(conv: Convolution) -> Paired:
     """
     import numpy as np  # noqa: PLC0415
 
-    first, second = scales(conv, right=A_RIGHT), scales(conv, left=_B_LEFT)
+    first, second = scales(conv, right=_A_RIGHT), scales(conv, left=_B_LEFT)
     all_ties = {2 * s.ties >> s.left for s in (*first, *second) if s is not None}
     need(all_ties <= {0} or all_ties <= {1})
     of = pieces(conv)
@@ -224,7 +224,7 @@ def matrix(conv: Convolution) -> list[int]:
     import numpy as np  # noqa: PLC0415
 
     need(conv.is_matrix and conv.has_one_scale)
-    first, second = scales(conv, right=A_RIGHT), scales(conv, left=_B_LEFT)
+    first, second = scales(conv, right=_A_RIGHT), scales(conv, left=_B_LEFT)
     a_scale, b_scale = first[0], second[0]
     if a_scale is None or b_scale is None or None in {*first, *second}:
         raise UnknownCallError

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from orchestrator.method.passes.packing.convolution import Convolution
     from orchestrator.method.passes.packing.mve import Strip
     from orchestrator.method.passes.packing.phases import Phase
-    from orchestrator.method.passes.packing.scaling import Scale
 
     Ints = NDArray[np.int64]
 
@@ -40,6 +39,8 @@ _LEAST: Final = 128
 """Weights of a call with fewer stay int8: it saves hardly anything."""
 _MOST: Final = 1 << 15
 """Bound on taps: sums of 16 times the weights have 32 bits."""
+_CHANNELS: Final = 1 << 16
+"""Bound on outputs of a convolution for DSP instructions."""
 _DSP_GROUP: Final = 256
 """Taps of which the kernel for single pixels can tell four sums apart."""
 _BLOCK, _PART = 1536, 8
@@ -183,6 +184,7 @@ def pairs(conv: Convolution, int4: Int4, most_bytes: int) -> Packed:
     """
     import numpy as np  # noqa: PLC0415
 
+    need(len(conv.weights) < _CHANNELS)
     found = dsp.paired(conv)
     depth = found.weights.shape[1]
     group = int4.group if int4.steps.shape[1] > 1 else depth
@@ -190,42 +192,19 @@ def pairs(conv: Convolution, int4: Int4, most_bytes: int) -> Packed:
     tile_bytes = WORD * dsp.PAIR_WORDS + 2 * depth
     block = _block(len(found.channels), tile_bytes, most_bytes)
     data = _bytes("<i4", block, group)
+    multipliers, shifts = np.append(conv.multipliers, 0), np.append(-conv.shifts, 0)
     for a, b in found.channels:
-        first = None if a == dsp.EMPTY else found.first[a]
-        second = found.second[b]
-        need(second is not None)
-        multipliers = [0 if s is None else s.multiplier for s in (first, second)]
-        data += _bytes("<i4", int(found.sums[a]), int(found.sums[b]), *multipliers)
-        data += _bytes("<u2", b if first is None else a, b)
-        shifts = [-int(conv.shifts[channel]) for channel in (a, b)]
-        bits = [0 if first is None else first.left, second.right if second else 0]
-        need(_adds(first, dsp.A_RIGHT - 1 - shifts[0], shifts[0], conv.offset))
-        need(_adds(second, bits[1] - 1 - shifts[1], shifts[1], conv.offset))
-        data += _bytes("u1", *bits, shifts[0] if first else 0, shifts[1])
+        those = [a, b]
+        data += _bytes("<i4", *found.sums[those].tolist(), *multipliers[those].tolist())
+        # The output of an empty channel goes where the real one is stored later.
+        data += _bytes("<u2", b if a == dsp.EMPTY else a, b)
+        data += _bytes("u1", *shifts[those].tolist(), *steps[those, 0].tolist())
         for n, tap in enumerate(range(0, depth, group)):
-            two = [int(steps[channel, n]) for channel in (a, b)]
-            those = slice(tap, tap + group)
-            numbers = (
-                found.weights[channel][those] // step
-                for channel, step in zip((a, b), two, strict=True)
-            )
-            data += _bytes("u1", *two, 0, 0) + _four_taps(*numbers)
+            weights = found.weights[those, tap : tap + group]
+            if n:
+                data += _bytes("u1", *steps[those, n].tolist(), 0, 0)
+            data += _four_taps(*(weights // steps[those, n, None]))
     return _packed(found.header, data, block * tile_bytes)
-
-
-def _adds(scale: Scale | None, more: int, shift: int, offset: int) -> bool:
-    """Whether what is added to a product is what the kernel finds.
-
-    Args:
-        scale: The scale, if there is one.
-        more: Which power of two half of the last bit of a product is.
-        shift: Of the call's scale, to the right.
-        offset: Added to outputs.
-    """
-    if scale is None:
-        return True
-    ties = (1 << (scale.right - 1)) if shift else 0
-    return scale.added == (1 << more) + ties + (offset << scale.right)
 
 
 def matrix(conv: Convolution, int4: Int4) -> Packed:
