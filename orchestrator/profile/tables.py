@@ -109,10 +109,11 @@ _TAKEN: Final = [
 ]
 
 
-class PrelinkTable(Table):
+class PassesTable(Table):
     """Passes over models, prelinked and loaded.
 
-    None changes outputs, unless `fold_batch_norm` is true or a model has `weights`.
+    None changes outputs, unless `fold_batch_norm` is true or a model has `weights`. The
+    table's former name, `[prelink]`, still works.
     """
 
     skip: Annotated[
@@ -285,8 +286,8 @@ class ProfileTable(Table):
     delegates: tuple[DelegateTable, ...] = Field(
         default=(), description="Delegates of your own."
     )
-    prelink: PrelinkTable = Field(
-        default=PrelinkTable(), description="Which passes run over models."
+    passes: PassesTable = Field(
+        default=PassesTable(), description="Which passes run over models."
     )
     scratch: ScratchTable = Field(
         default=ScratchTable(), description="Scratch memory of kernels."
@@ -382,7 +383,7 @@ def _io_problems(profile: ProfileTable, facts: Facts) -> Iterator[Diagnostic]:
     for key, passes in (("io", IO_PASSES), ("weights", WEIGHT_PASSES)):
         for index, model in sound(profile.models):
             if key in model.written_keys:
-                skipped = [name for name in passes if name in profile.prelink.skip]
+                skipped = [name for name in passes if name in profile.passes.skip]
                 yield from skip_problems(skipped, ("models", index, key), facts)
                 break
 
