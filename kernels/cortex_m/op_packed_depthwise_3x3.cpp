@@ -4,6 +4,7 @@
 
 #include "orch/kernel.h"
 #include "packed_dsp.h"
+#include "packed_limits.h"
 #include "tile_dsp.h"
 
 namespace orch::cortex_m {
@@ -276,6 +277,14 @@ void packed_depthwise_3x3(const PreparedCall& call) {
 
 Error packed_depthwise_3x3_out(const Args& args) {
   return run_packed(packed_depthwise_3x3, args);
+}
+
+void limited_packed_depthwise_3x3(const PreparedCall& call) {
+  run_limited<PackedDepthwise>(packed_depthwise_3x3, call);
+}
+
+Error limited_packed_depthwise_3x3_out(const Args& args) {
+  return run_limited<PackedDepthwise>(packed_depthwise_3x3, args);
 }
 
 }  // namespace orch::cortex_m

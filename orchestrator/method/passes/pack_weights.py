@@ -10,7 +10,8 @@ import struct
 from contextlib import suppress
 from dataclasses import replace
 from math import gcd
-from typing import TYPE_CHECKING, Final
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.core.lazy_bytes import settled
@@ -18,6 +19,7 @@ from orchestrator.method.access import Access
 from orchestrator.method.effects import effects_of_linked
 from orchestrator.method.lifetimes import lifetimes, live_bytes
 from orchestrator.method.passes.arguments import UnknownCallError, need
+from orchestrator.method.passes.joining import with_call, with_slots
 from orchestrator.method.passes.packing import dsp, mve
 from orchestrator.method.passes.packing.convolution import (
     all_convolutions,
@@ -28,14 +30,16 @@ from orchestrator.method.passes.packing.phases import groups_of, transposed
 from orchestrator.method.passes.packing.strips import best_strips, strip_groups
 from orchestrator.method.passes.packing.words import TILE, WORD, up
 from orchestrator.program.shared import SHARED_ID
-from orchestrator.program.values import Allocation, Dynamism, TensorValue
+from orchestrator.program.values import Allocation, Dynamism, IntValue, TensorValue
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.method.linked import LinkedCall, LinkedMethod
     from orchestrator.method.passes.packing.convolution import Convolution
     from orchestrator.method.passes.packing.phases import Phase
+    from orchestrator.program.values import Value
 
 CONVOLUTION: Final = "orch::cortex_m::packed_conv2d_out"
 MATRIX: Final = "orch::cortex_m::packed_matrix_out"
@@ -47,15 +51,24 @@ LINES: Final = "orch::cortex_m::packed_lines_out"
 PIXEL: Final = "orch::cortex_m::packed_pixel_out"
 UNROLLED: Final = {n: f"orch::cortex_m::packed_pixels_{n}_out" for n in (4, 3, 2)}
 """Kernels for so many vectors at once, of products that favour speed."""
-PACKED: Final = frozenset(
-    {
-        *(CONVOLUTION, MATRIX, DEPTHWISE, DEPTHWISE_3X3, STRIPS),
-        *(*UNROLLED.values(), PIXELS, LINES, PIXEL),
-    }
+_PACKED: Final = (
+    *(CONVOLUTION, MATRIX, DEPTHWISE, DEPTHWISE_3X3, STRIPS),
+    *(*UNROLLED.values(), PIXELS, LINES, PIXEL),
 )
+LIMITED: Final = {f: f.replace("packed_", "limited_packed_") for f in _PACKED}
+"""The same kernels for calls that store less than int8."""
 ARGUMENTS: Final = ("input", "header", "weights", "scratch", "out")
 """Of these functions, which no schema has. There are no weights where several headers
 have theirs behind them."""
+LIMITED_ARGUMENTS: Final = (*ARGUMENTS[:-1], "low", "high", ARGUMENTS[-1])
+"""Of those with limits."""
+PACKED: Final = MappingProxyType(
+    {
+        **dict.fromkeys(_PACKED, ARGUMENTS),
+        **dict.fromkeys(LIMITED.values(), LIMITED_ARGUMENTS),
+    }
+)
+"""By function: its arguments."""
 _HEADER_WORDS: Final = {
     CONVOLUTION: 24,
     MATRIX: 13,
@@ -75,6 +88,20 @@ _LITTLE: Final = 4
 _WRITES: Final = (Access.FILLS, Access.WRITES)
 
 
+class _Packed(NamedTuple):
+    """What a call becomes.
+
+    Args:
+        function: Its kernel.
+        words: Of its constants.
+        scratch_bytes: Its scratch memory.
+    """
+
+    function: str
+    words: list[int]
+    scratch_bytes: int
+
+
 def pack_for_dsp(method: LinkedMethod) -> LinkedMethod:
     """Pack the weights of all calls that the kernels for DSP instructions can take."""
     found = convolutions(method, dsp.MOST)
@@ -83,14 +110,13 @@ def pack_for_dsp(method: LinkedMethod) -> LinkedMethod:
     pays = _pays([c for c in most if c.is_matrix and c.has_one_scale], most)
     for number, call, conv in found:
         with suppress(UnknownCallError):
-            function, words, scratch = _packed_for_dsp(conv, pays=pays)
-            new = replace(call, function=function)
-            method = _with_call(method, number, new, words, scratch)
+            packed = _packed_for_dsp(conv, pays=pays)
+            method = _with_call(method, number, call, packed, conv)
     return method
 
 
-def _packed_for_dsp(conv: Convolution, *, pays: bool) -> tuple[str, list[int], int]:
-    """The kernel of a call, the words of its constant, and its scratch memory in bytes.
+def _packed_for_dsp(conv: Convolution, *, pays: bool) -> _Packed:
+    """What a call becomes.
 
     Args:
         conv: What the call computes.
@@ -107,19 +133,19 @@ def _packed_for_dsp(conv: Convolution, *, pays: bool) -> tuple[str, list[int], i
         scratch = (2 * columns + dsp.CHANNEL_WORDS) * WORD * TILE
         if _LITTLE * scratch <= conv.rows.size * conv.columns.size * conv.channels:
             with suppress(UnknownCallError):
-                return DEPTHWISE_3X3, dsp.channels_3x3(conv), scratch
+                return _Packed(DEPTHWISE_3X3, dsp.channels_3x3(conv), scratch)
         # Pointers to taps, distances of others, and a pixel of padding.
         scratch = 2 * WORD * 2 * conv.pairs + conv.channels
-        return DEPTHWISE, dsp.groups(conv), scratch
+        return _Packed(DEPTHWISE, dsp.groups(conv), scratch)
     if pays:
         with suppress(UnknownCallError):
             # A sum, and pairs.
-            return MATRIX, dsp.matrix(conv), WORD + 2 * up(taps, dsp.STEP)
+            return _Packed(MATRIX, dsp.matrix(conv), WORD + 2 * up(taps, dsp.STEP))
     of = dsp.pieces(conv)
     # Pairs, and a copy of the inputs of a pixel.
     is_joined = conv.is_matrix and of.inner_columns != 0
     scratch = (2 * dsp.PIXELS + (0 if is_joined else 1)) * of.depth
-    return CONVOLUTION, dsp.pixels(conv), scratch
+    return _Packed(CONVOLUTION, dsp.pixels(conv), scratch)
 
 
 def _pays(few: list[Convolution], most: list[Convolution]) -> bool:
@@ -147,43 +173,38 @@ def pack_for_mve(method: LinkedMethod, *, fast: bool = False) -> LinkedMethod:
         strips = best_strips(conv, spare[number]) if conv.depthwise else None
         three = mve.lines_of(conv, spare[number]) if fast else None
         if strips is not None:
-            function, words = STRIPS, strip_groups(conv, strips)
-            scratch = strips.scratch_bytes
+            words = strip_groups(conv, strips)
+            packed = _Packed(STRIPS, words, strips.scratch_bytes)
         elif conv.depthwise and depth <= mve.LANES:
-            function, words = DEPTHWISE, mve.groups(conv)
             # Pointers and distances, taps of 16 channels, and a pixel of padding.
             scratch = 2 * WORD * up(taps, TILE) + mve.LANES * mve.LANES + conv.channels
+            packed = _Packed(DEPTHWISE, mve.groups(conv), scratch)
         elif conv.is_single and pays:
-            function, words = PIXEL, mve.pixel(conv, depth)
             scratch = 0 if depth == taps else depth
+            packed = _Packed(PIXEL, mve.pixel(conv, depth), scratch)
         elif three is not None:
-            function, words = LINES, mve.lines(conv, three)
-            scratch = three.scratch_bytes
+            packed = _Packed(LINES, mve.lines(conv, three), three.scratch_bytes)
         else:
             # Fewer outputs than a tile make weights several times as large.
             few = conv.groups > 1 and len(conv.weights) < TILE * conv.groups
             if not few or (fast and not mve.is_short(conv)):
                 several.append((number, call, groups_of(in_one_column(conv))))
             continue
-        new = replace(call, function=function)
-        method = _with_call(method, number, new, words, scratch)
+        method = _with_call(method, number, call, packed, conv)
     for number, call, phases in (*several, *transposed(method, mve.MOST)):
         if phases[0].line < mve.LINE_BOUND:
             ways = [(p, mve.strip_of(p, spare[number])) for p in phases]
-            scratch = max(strip.scratch_bytes for _, strip in ways)
-            function, words = _pixels(ways, fast=fast)
-            new = replace(call, function=function)
-            method = _with_call(method, number, new, words, scratch)
+            packed = _pixels(ways, fast=fast)
+            method = _with_call(method, number, call, packed, phases[0].conv)
     return method
 
 
-def _pixels(
-    phases: Sequence[tuple[Phase, mve.Strip]], *, fast: bool
-) -> tuple[str, list[int]]:
-    """The kernel for some phases, and its words."""
+def _pixels(phases: Sequence[tuple[Phase, mve.Strip]], *, fast: bool) -> _Packed:
+    """What a call of some phases becomes."""
     vectors = gcd(*(strip.depth // mve.LANES for _, strip in phases))
     unrolled = [f for n, f in UNROLLED.items() if fast and vectors % n == 0]
-    return (*unrolled, PIXELS)[0], mve.pixels(phases)
+    scratch = max(strip.scratch_bytes for _, strip in phases)
+    return _Packed((*unrolled, PIXELS)[0], mve.pixels(phases), scratch)
 
 
 def _spare_bytes(method: LinkedMethod) -> list[int]:
@@ -205,10 +226,11 @@ def _with_call(
     method: LinkedMethod,
     number: int,
     call: LinkedCall,
-    packed: Sequence[int],
-    scratch_bytes: int,
+    packed: _Packed,
+    conv: Convolution,
 ) -> LinkedMethod:
     """The method whose call has the packed kernel, with slots for its arguments."""
+    function, words, scratch_bytes = packed
     (out,) = [i for i, a in zip(call.args, call.accesses, strict=True) if a in _WRITES]
     value = method.values[out]
     if not isinstance(value, TensorValue) or value.allocation is None:
@@ -223,44 +245,48 @@ def _with_call(
         and v.allocation is not None
         and v.allocation.memory_id == space
     )
-    count = _HEADER_WORDS[call.function]
-    is_several = call.function in _PHASED and packed[count - 1] != 0
-    parts = [packed] if is_several else [packed[:count], packed[count:]]
-    first = len(method.values)
-    scratch = first + len(parts)
-    values = (
-        *(replace(_constant(len(part)), data_buffer_index=1) for part in parts),
-        replace(
-            _constant(scratch_bytes),
-            dtype=ScalarType.Byte,
-            allocation=Allocation(memory_id=space, offset_bytes=-(-end // 16) * 16),
-        ),
+    count = _HEADER_WORDS[function]
+    is_several = function in _PHASED and words[count - 1] != 0
+    parts = [words] if is_several else [words[:count], words[count:]]
+    memory = replace(
+        _constant(scratch_bytes),
+        dtype=ScalarType.Byte,
+        allocation=Allocation(memory_id=space, offset_bytes=-(-end // 16) * 16),
     )
-    instructions = list(method.instructions)
-    instructions[number] = replace(
-        call,
-        args=(call.args[0], *range(first, scratch + 1), out),
-        accesses=(
-            *(Access.READS, *[Access.READS] * len(parts)),
-            *(Access.SCRATCH, Access.FILLS),
-        ),
-        outs=(out, scratch),
-        in_place=(),
+    constants: list[tuple[Value, Bytes | None]] = [
+        (
+            replace(_constant(len(part)), data_buffer_index=1),
+            settled(struct.pack(f"<{len(part)}i", *part)),
+        )
+        for part in parts
+    ]
+    limits = () if conv.is_unlimited else (IntValue(conv.low), IntValue(conv.high))
+    method, slots = with_slots(
+        method, *constants, (memory, None), *((limit, None) for limit in limits)
     )
-    data = (struct.pack(f"<{len(part)}i", *part) for part in parts)
-    return replace(
+    return with_call(
         method,
-        values=(*method.values, *values),
-        instructions=tuple(instructions),
-        data=(*method.data, *((first + n, settled(d)) for n, d in enumerate(data))),
+        number,
+        replace(
+            call,
+            function=LIMITED[function] if limits else function,
+            args=(call.args[0], *slots, out),
+            accesses=(
+                *(Access.READS, *[Access.READS] * len(parts)),
+                *(Access.SCRATCH, *[Access.READS] * len(limits), Access.FILLS),
+            ),
+            outs=(out, slots[len(parts)]),
+            in_place=(),
+        ),
     )
 
 
-def arguments_of(count: int) -> tuple[str, ...]:
+def arguments_of(function: str, count: int) -> tuple[str, ...]:
     """Names of so many arguments of a packed kernel."""
-    if count == len(ARGUMENTS):
-        return ARGUMENTS
-    return tuple(name for name in ARGUMENTS if name != "weights")
+    names = PACKED[function]
+    if count == len(names):
+        return names
+    return tuple(name for name in names if name != "weights")
 
 
 def _constant(size: int) -> TensorValue:

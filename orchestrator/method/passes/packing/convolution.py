@@ -88,6 +88,8 @@ class Convolution:
         multipliers: Of each output.
         shifts: Of each output, to the left.
         offset: Added to outputs.
+        low: The lowest output.
+        high: The highest one.
     """
 
     batch: int
@@ -124,6 +126,11 @@ class Convolution:
     def products(self) -> int:
         """Multiplications of the call."""
         return self.pixels * int(self.weights.size)
+
+    @property
+    def is_unlimited(self) -> bool:
+        """Whether outputs are all of int8, within which kernels store them anyway."""
+        return (self.low, self.high) == (LOWEST, _HIGHEST)
 
     @property
     def has_one_scale(self) -> bool:
@@ -281,8 +288,7 @@ def check(conv: Convolution, most: int) -> None:
     Raises:
         UnknownCallError: The packed kernels cannot take this.
     """
-    # Items are within int8 because the kernels saturate; nothing else limits them.
-    need(conv.low == LOWEST and conv.high == _HIGHEST)
+    need(LOWEST <= conv.low <= conv.high <= _HIGHEST)
     need(conv.batch > 0 and conv.rows.out > 0 and conv.columns.out > 0)
     need(LOWEST <= -conv.x_offset <= _HIGHEST)  # an item of padding
     need(bool((conv.shifts <= 0).all() and (conv.shifts >= _LEAST_SHIFT).all()))
