@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from math import gcd
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -29,11 +30,12 @@ from orchestrator.method.passes.packing.convolution import (
 from orchestrator.method.passes.packing.phases import groups_of, transposed
 from orchestrator.method.passes.packing.strips import best_strips, strip_groups
 from orchestrator.method.passes.packing.words import TILE, WORD, up
+from orchestrator.method.passes.pads import fold_uneven_pads, uneven_calls
 from orchestrator.program.shared import SHARED_ID
 from orchestrator.program.values import Allocation, Dynamism, IntValue, TensorValue
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.method.linked import LinkedCall, LinkedMethod
@@ -104,6 +106,34 @@ class _Packed(NamedTuple):
 
 def pack_for_dsp(method: LinkedMethod) -> LinkedMethod:
     """Pack the weights of all calls that the kernels for DSP instructions can take."""
+    return _with_pads(method, _packed_dsp)
+
+
+def pack_for_mve(method: LinkedMethod, *, fast: bool = False) -> LinkedMethod:
+    """Pack the weights of all calls that the kernels for vectors can take.
+
+    Args:
+        method: The method.
+        fast: Whether speed is worth the flash of more kernels.
+    """
+    return _with_pads(method, partial(_packed_mve, fast=fast))
+
+
+def _with_pads(
+    method: LinkedMethod, pack: Callable[[LinkedMethod], LinkedMethod]
+) -> LinkedMethod:
+    """Pack weights, with pads that only packed kernels can take into their calls."""
+    kept = uneven_calls(method)
+    while True:
+        packed = pack(fold_uneven_pads(method, but=kept))
+        # Those that are not packed need their pads.
+        left = uneven_calls(packed) - kept
+        if not left:
+            return packed
+        kept |= left
+
+
+def _packed_dsp(method: LinkedMethod) -> LinkedMethod:
     found = convolutions(method, dsp.MOST)
     # Three pixels at once also compute one. The other kernel has to pay.
     most = [c for _, _, c in found if not c.depthwise]
@@ -129,8 +159,7 @@ def _packed_for_dsp(conv: Convolution, *, pays: bool) -> _Packed:
     if conv.depthwise:
         need(conv.has_words)
         # Two pairs of rows for each column, and weights of the channels in them.
-        columns = conv.columns.size + 2 * conv.columns.padding
-        scratch = (2 * columns + dsp.CHANNEL_WORDS) * WORD * TILE
+        scratch = (2 * conv.columns.reach + dsp.CHANNEL_WORDS) * WORD * TILE
         if _LITTLE * scratch <= conv.rows.size * conv.columns.size * conv.channels:
             with suppress(UnknownCallError):
                 return _Packed(DEPTHWISE_3X3, dsp.channels_3x3(conv), scratch)
@@ -154,13 +183,7 @@ def _pays(few: list[Convolution], most: list[Convolution]) -> bool:
     return _FEW * part > whole
 
 
-def pack_for_mve(method: LinkedMethod, *, fast: bool = False) -> LinkedMethod:
-    """Pack the weights of all calls that the kernels for vectors can take.
-
-    Args:
-        method: The method.
-        fast: Whether speed is worth the flash of more kernels.
-    """
+def _packed_mve(method: LinkedMethod, *, fast: bool) -> LinkedMethod:
     found = all_convolutions(method, mve.MOST)
     spare = _spare_bytes(method)
     # Two pixels at once also compute one. The other kernel has to pay.

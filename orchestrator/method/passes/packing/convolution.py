@@ -57,6 +57,12 @@ class Axis:
         last = (self.out - 1) * self.stride + (self.kernel - 1) * self.dilation
         return self.padding == 0 and last < self.size
 
+    @property
+    def reach(self) -> int:
+        """Items from the first one that a window sees to the last one, or of all."""
+        windows = (self.out - 1) * self.stride + (self.kernel - 1) * self.dilation + 1
+        return max(windows, self.padding + self.size)
+
     def inputs(self, first: int, last: int) -> tuple[int, int]:
         """First and last input for some outputs, all inclusive.
 
