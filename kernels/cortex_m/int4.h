@@ -61,6 +61,10 @@ struct Int4Matrix {
   int32_t offset;  // added to outputs
 };
 
+inline int32_t outputs_of(const Int4Matrix& matrix) {
+  return matrix.pixels * matrix.out_channels;
+}
+
 /// For vector instructions a tile is four channels:
 ///
 ///   int32_t start[4]         of the sums

@@ -4,6 +4,7 @@
 #if ORCH_ISA == ORCH_ISA_SCALAR
 
 #include "orch/kernel.h"
+#include "packed_limits.h"
 
 namespace orch::cortex_m {
 namespace {
@@ -50,7 +51,7 @@ ORCH_HOT void add_row(const Pieces& pieces, const int8_t* x,
 // `header` is a PackedConvolution whose depth is that of the window, `weights`
 // an Int4Weights and tiles of two channels. There is no scratch memory. The
 // build has checked everything.
-void int4_convolution(const PreparedCall& prepared) {
+void int4_packed_convolution(const PreparedCall& prepared) {
   const PackedCall& call = static_cast<const PackedCall&>(prepared);
   const int8_t* image = static_cast<const int8_t*>(call.input);
   int8_t* y = static_cast<int8_t*>(call.out);
@@ -104,8 +105,17 @@ void int4_convolution(const PreparedCall& prepared) {
   }
 }
 
-Error int4_convolution_out(const Args& args) {
-  return run_packed(int4_convolution, args);
+Error int4_packed_convolution_out(const Args& args) {
+  return run_packed(int4_packed_convolution, args);
+}
+
+// The same with limits: `int low, int high` in front of `out`.
+void int4_limited_packed_convolution(const PreparedCall& call) {
+  run_limited<PackedConvolution>(int4_packed_convolution, call);
+}
+
+Error int4_limited_packed_convolution_out(const Args& args) {
+  return run_limited<PackedConvolution>(int4_packed_convolution, args);
 }
 
 }  // namespace orch::cortex_m

@@ -5,6 +5,7 @@
 
 #include "orch/kernel.h"
 #include "packed_dsp.h"
+#include "packed_limits.h"
 
 namespace orch::cortex_m {
 
@@ -113,6 +114,15 @@ void int4_packed_conv2d(const PreparedCall& prepared) {
 
 Error int4_packed_conv2d_out(const Args& args) {
   return run_packed(int4_packed_conv2d, args);
+}
+
+// The same with limits: `int low, int high` in front of `out`.
+void int4_limited_packed_conv2d(const PreparedCall& call) {
+  run_limited<PackedPairs>(int4_packed_conv2d, call);
+}
+
+Error int4_limited_packed_conv2d_out(const Args& args) {
+  return run_limited<PackedPairs>(int4_packed_conv2d, args);
 }
 
 }  // namespace orch::cortex_m

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "orch/kernel.h"
+#include "packed_limits.h"
 #include "tile_dsp.h"
 #include "unroll.h"
 
@@ -148,6 +149,15 @@ void int4_packed_matrix(const PreparedCall& prepared) {
 
 Error int4_packed_matrix_out(const Args& args) {
   return run_packed(int4_packed_matrix, args);
+}
+
+// The same with limits: `int low, int high` in front of `out`.
+void int4_limited_packed_matrix(const PreparedCall& call) {
+  run_limited<Int4Matrix>(int4_packed_matrix, call);
+}
+
+Error int4_limited_packed_matrix_out(const Args& args) {
+  return run_limited<Int4Matrix>(int4_packed_matrix, args);
 }
 
 }  // namespace orch::cortex_m

@@ -6,6 +6,7 @@
 
 #include "int4.h"
 #include "orch/kernel.h"
+#include "packed_limits.h"
 #include "packed_strip.h"
 
 namespace orch::cortex_m {
@@ -236,6 +237,15 @@ Error int4_packed_pixels_out(const Args& args) {
   return run_packed(int4_packed_pixels, args);
 }
 
+// The same with limits: `int low, int high` in front of `out`.
+void int4_limited_packed_pixels(const PreparedCall& call) {
+  run_limited<PackedPixels>(int4_packed_pixels, call);
+}
+
+Error int4_limited_packed_pixels_out(const Args& args) {
+  return run_limited<PackedPixels>(int4_packed_pixels, args);
+}
+
 #ifndef __OPTIMIZE_SIZE__
 // The same for depths of a multiple of two, three or four vectors.
 void int4_packed_pixels_2(const PreparedCall& call) {
@@ -246,6 +256,14 @@ Error int4_packed_pixels_2_out(const Args& args) {
   return run_packed(int4_packed_pixels_2, args);
 }
 
+void int4_limited_packed_pixels_2(const PreparedCall& call) {
+  run_limited<PackedPixels>(int4_packed_pixels_2, call);
+}
+
+Error int4_limited_packed_pixels_2_out(const Args& args) {
+  return run_limited<PackedPixels>(int4_packed_pixels_2, args);
+}
+
 void int4_packed_pixels_3(const PreparedCall& call) {
   compute_blocks<packed_pixels_3>(call);
 }
@@ -254,12 +272,28 @@ Error int4_packed_pixels_3_out(const Args& args) {
   return run_packed(int4_packed_pixels_3, args);
 }
 
+void int4_limited_packed_pixels_3(const PreparedCall& call) {
+  run_limited<PackedPixels>(int4_packed_pixels_3, call);
+}
+
+Error int4_limited_packed_pixels_3_out(const Args& args) {
+  return run_limited<PackedPixels>(int4_packed_pixels_3, args);
+}
+
 void int4_packed_pixels_4(const PreparedCall& call) {
   compute_blocks<packed_pixels_4>(call);
 }
 
 Error int4_packed_pixels_4_out(const Args& args) {
   return run_packed(int4_packed_pixels_4, args);
+}
+
+void int4_limited_packed_pixels_4(const PreparedCall& call) {
+  run_limited<PackedPixels>(int4_packed_pixels_4, call);
+}
+
+Error int4_limited_packed_pixels_4_out(const Args& args) {
+  return run_limited<PackedPixels>(int4_packed_pixels_4, args);
 }
 #endif
 
@@ -284,6 +318,15 @@ ORCH_HOT void int4_packed_pixel(const PreparedCall& prepared) {
 
 Error int4_packed_pixel_out(const Args& args) {
   return run_packed(int4_packed_pixel, args);
+}
+
+// The same with limits: `int low, int high` in front of `out`.
+void int4_limited_packed_pixel(const PreparedCall& call) {
+  run_limited<PackedPixel>(int4_packed_pixel, call);
+}
+
+Error int4_limited_packed_pixel_out(const Args& args) {
+  return run_limited<PackedPixel>(int4_packed_pixel, args);
 }
 
 }  // namespace orch::cortex_m

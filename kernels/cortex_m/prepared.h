@@ -30,6 +30,16 @@ struct PackedCall : PreparedCall {
   void* out;
 };
 
+/// The same, with limits for what is stored.
+struct LimitedPackedCall : PreparedCall {
+  const void* input;
+  const void* header;
+  const void* weights;
+  void* scratch;
+  void* out;
+  Range range;
+};
+
 /// Where the taps of windows over an image are, in items.
 struct PoolTaps {
   int32_t channels;

@@ -128,10 +128,10 @@ class PassesTable(Table):
         "`cancel_quantize`: no floats between int8 items, where a table or nothing "
         "does the same. `drop_unused_calls`: no calls whose outputs are unused. "
         "`keep_inputs`, `quantized_io`: what `models.io` says. `in_place`: outputs "
-        "over inputs that are no longer needed. `round_weights`: what `models.weights` "
-        "says. `pack_weights`: "
-        "int8 weights in the order in which the kernel reads them. "
+        "over inputs that are no longer needed. "
         "`fuse_activations`: activations as limits of the call before. "
+        "`round_weights`: what `models.weights` says. "
+        "`pack_weights`: int8 weights in the order in which the kernel reads them. "
         "`order_calls`: the order of calls that needs least memory. "
         "`prepare_calls`: no arguments to read and check at run time. "
         "`drop_values`, `share_values`: no slot unused or duplicated.",

@@ -35,7 +35,7 @@ pytestmark = [pytest.mark.toolchain, pytest.mark.qemu]
 COUNT: Final = 60
 NHWC: Final = (0, 2, 3, 1)
 _S: Final = ScalarType
-_SCALAR: Final = {"int4_convolution"}
+_SCALAR: Final = {"int4_packed_convolution"}
 _DSP: Final = {"int4_packed_conv2d", "int4_packed_matrix"}
 _MVE: Final = {"int4_packed_pixels", "int4_packed_pixel"}
 _UNROLLED: Final = {f"int4_packed_pixels_{n}" for n in (2, 3, 4)}
@@ -86,6 +86,10 @@ class _Random:
         most = 5 + int(taps).bit_length() // 2
         return bias, multipliers, -self.rng.integers(max(most - 2, 2), most, outputs)
 
+    def limits(self, offset: int) -> tuple[int, int]:
+        """Of some outputs, as after a ReLU."""
+        return (-128, 127) if self.one(0, 3) else (offset, max(offset, 100))
+
     def image(self, *, window: bool) -> tuple[Call, Any]:
         channels, outputs = self.one(1, 48), self.one(1, 33)
         kernel, stride, padding, dilation = (1, 1), (1, 1), (0, 0), (1, 1)
@@ -109,7 +113,8 @@ class _Random:
         w = self.weights(outputs, taps, grouped=grouped)
         w = w.reshape(outputs, *kernel, channels)
         sums = semantics.conv2d(x, w, bias, stride, padding, dilation, x_offset)
-        y = semantics.to_int8(sums, multipliers, shifts, offset)
+        low, high = self.limits(offset)
+        y = semantics.to_int8(sums, multipliers, shifts, offset, low, high)
         call = Call(
             "cortex_m::quantized_conv2d.out",
             (
@@ -120,7 +125,7 @@ class _Random:
                 *(x_offset, offset),
                 _tensor(multipliers, _S.Int),
                 _tensor(shifts, _S.Int),
-                *(-128, 127),
+                *(low, high),
                 Tensor(_S.Byte, (0,), (0,), b""),
                 replace(_tensor(np.zeros(y.shape), _S.Char, NHWC), is_out=True),
             ),
@@ -139,7 +144,8 @@ class _Random:
         w = self.weights(outputs, depth, grouped=self.one(0, 1) == 1)
         of_x = 0 if has_sums else x_offset
         sums = semantics.linear(x, w, bias, of_x, 0)
-        y = semantics.to_int8(sums, multipliers[0], shifts[0], offset)
+        low, high = self.limits(offset)
+        y = semantics.to_int8(sums, multipliers[0], shifts[0], offset, low, high)
         added = _tensor(bias, _S.Int)
         call = Call(
             "cortex_m::quantized_linear.out",
@@ -148,7 +154,7 @@ class _Random:
                 *((None, added) if has_sums else (added, None)),
                 *(x_offset, 0, offset),
                 *((int(multipliers[0]),), (int(shifts[0]),)),
-                *(127, -128),
+                *(high, low),
                 replace(_tensor(np.zeros(y.shape), _S.Char), is_out=True),
             ),
         )
@@ -202,6 +208,7 @@ def test_weights_of_4_bits_change_no_bit(
     symbols: Any = product.report()["symbols"]
     names = "|".join(symbol["name"] for symbol in symbols)
     assert {name for name in kernels if name not in names} == set()
+    assert "int4_limited_packed_" in names
 
 
 MODELS: Final = {"kws_dscnn_int8_m4": "", "ad_autoencoder_int8_m55": "group = 32\n"}

@@ -9,8 +9,10 @@ from __future__ import annotations
 import struct
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from math import gcd
-from typing import TYPE_CHECKING, Final
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.core.lazy_bytes import settled
@@ -18,6 +20,7 @@ from orchestrator.method.access import Access
 from orchestrator.method.effects import effects_of_linked
 from orchestrator.method.lifetimes import lifetimes, live_bytes
 from orchestrator.method.passes.arguments import UnknownCallError, need
+from orchestrator.method.passes.joining import with_call, with_slots
 from orchestrator.method.passes.packing import dsp, int4, mve
 from orchestrator.method.passes.packing.convolution import (
     all_convolutions,
@@ -27,15 +30,18 @@ from orchestrator.method.passes.packing.convolution import (
 from orchestrator.method.passes.packing.phases import groups_of, transposed
 from orchestrator.method.passes.packing.strips import best_strips, strip_groups
 from orchestrator.method.passes.packing.words import TILE, WORD, up
+from orchestrator.method.passes.pads import fold_uneven_pads, uneven_calls
 from orchestrator.program.shared import SHARED_ID
-from orchestrator.program.values import Allocation, Dynamism, TensorValue
+from orchestrator.program.values import Allocation, Dynamism, IntValue, TensorValue
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
+    from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.method.linked import LinkedCall, LinkedMethod
     from orchestrator.method.passes.packing.convolution import Convolution
     from orchestrator.method.passes.packing.phases import Phase
+    from orchestrator.program.values import Value
 
 CONVOLUTION: Final = "orch::cortex_m::packed_conv2d_out"
 MATRIX: Final = "orch::cortex_m::packed_matrix_out"
@@ -47,23 +53,32 @@ LINES: Final = "orch::cortex_m::packed_lines_out"
 PIXEL: Final = "orch::cortex_m::packed_pixel_out"
 UNROLLED: Final = {n: f"orch::cortex_m::packed_pixels_{n}_out" for n in (4, 3, 2)}
 """Kernels for so many vectors at once, of products that favour speed."""
-INT4: Final = "orch::cortex_m::int4_convolution_out"
+INT4: Final = "orch::cortex_m::int4_packed_convolution_out"
 """Of weights of 4 bits, in plain C++."""
 INT4_KERNELS: Final = {
-    function: function.replace("packed", "int4_packed")
+    function: function.replace("packed_", "int4_packed_")
     for function in (CONVOLUTION, MATRIX, PIXELS, *UNROLLED.values(), PIXEL)
 }
 """Kernels for weights of 4 bits, by that for int8."""
-PACKED: Final = frozenset(
-    {
-        *(CONVOLUTION, MATRIX, DEPTHWISE, DEPTHWISE_3X3, STRIPS),
-        *(*UNROLLED.values(), PIXELS, LINES, PIXEL),
-        *(INT4, *INT4_KERNELS.values()),
-    }
+_PACKED: Final = (
+    *(CONVOLUTION, MATRIX, DEPTHWISE, DEPTHWISE_3X3, STRIPS),
+    *(*UNROLLED.values(), PIXELS, LINES, PIXEL),
+    *(INT4, *INT4_KERNELS.values()),
 )
+LIMITED: Final = {f: f.replace("packed_", "limited_packed_") for f in _PACKED}
+"""The same kernels for calls that store less than int8."""
 ARGUMENTS: Final = ("input", "header", "weights", "scratch", "out")
 """Of these functions, which no schema has. There are no weights where several headers
 have theirs behind them."""
+LIMITED_ARGUMENTS: Final = (*ARGUMENTS[:-1], "low", "high", ARGUMENTS[-1])
+"""Of those with limits."""
+PACKED: Final = MappingProxyType(
+    {
+        **dict.fromkeys(_PACKED, ARGUMENTS),
+        **dict.fromkeys(LIMITED.values(), LIMITED_ARGUMENTS),
+    }
+)
+"""By function: its arguments."""
 _HEADER_WORDS: Final = {
     CONVOLUTION: 24,
     MATRIX: 13,
@@ -79,7 +94,7 @@ _HEADER_WORDS: Final = {
     **{INT4_KERNELS[function]: 27 for function in (PIXELS, *UNROLLED.values())},
     INT4_KERNELS[PIXEL]: 20,
 }
-"""Of the structs of kernels/cortex_m: packed.h, packed_dsp.h and int4.h."""
+"""Of the structs of kernels/cortex_m/packed.h, packed_dsp.h and int4.h."""
 _PHASED: Final = frozenset({PIXELS, *UNROLLED.values()})
 _FEW: Final = 8
 """A kernel for single pixels has to save one part in so many of all products."""
@@ -88,19 +103,60 @@ _LITTLE: Final = 4
 _WRITES: Final = (Access.FILLS, Access.WRITES)
 
 
+class _Packed(NamedTuple):
+    """What a call becomes.
+
+    Args:
+        function: Its kernel.
+        words: Of its constants.
+        scratch_bytes: Its scratch memory.
+    """
+
+    function: str
+    words: list[int]
+    scratch_bytes: int
+
+
 def pack_for_scalar(method: LinkedMethod) -> LinkedMethod:
     """Pack weights of 4 bits; others stay as they are."""
     for number, call, conv in convolutions(method, dsp.MOST):
         weights = int4.int4_of(conv)
         if weights is not None:
-            packed = int4.convolution(conv, weights)
-            new = replace(call, function=INT4)
-            method = _with_call(method, number, new, packed.words, 0)
+            packed = _Packed(INT4, int4.convolution(conv, weights).words, 0)
+            method = _with_call(method, number, call, packed, conv)
     return method
 
 
 def pack_for_dsp(method: LinkedMethod) -> LinkedMethod:
     """Pack the weights of all calls that the kernels for DSP instructions can take."""
+    return _with_pads(method, _packed_dsp)
+
+
+def pack_for_mve(method: LinkedMethod, *, fast: bool = False) -> LinkedMethod:
+    """Pack the weights of all calls that the kernels for vectors can take.
+
+    Args:
+        method: The method.
+        fast: Whether speed is worth the flash of more kernels.
+    """
+    return _with_pads(method, partial(_packed_mve, fast=fast))
+
+
+def _with_pads(
+    method: LinkedMethod, pack: Callable[[LinkedMethod], LinkedMethod]
+) -> LinkedMethod:
+    """Pack weights, with pads that only packed kernels can take into their calls."""
+    kept = uneven_calls(method)
+    while True:
+        packed = pack(fold_uneven_pads(method, but=kept))
+        # Those that are not packed need their pads.
+        left = uneven_calls(packed) - kept
+        if not left:
+            return packed
+        kept |= left
+
+
+def _packed_dsp(method: LinkedMethod) -> LinkedMethod:
     found = convolutions(method, dsp.MOST)
     spare, live = _spare_bytes(method)
     # Three pixels at once also compute one. The other kernel has to pay.
@@ -108,18 +164,15 @@ def pack_for_dsp(method: LinkedMethod) -> LinkedMethod:
     pays = _pays([c for c in most if c.is_matrix and c.has_one_scale], most)
     for number, call, conv in found:
         with suppress(UnknownCallError):
-            function, words, scratch = _packed_for_dsp(
-                conv, spare[number], live, pays=pays
-            )
-            new = replace(call, function=function)
-            method = _with_call(method, number, new, words, scratch)
+            packed = _packed_for_dsp(conv, spare[number], live, pays=pays)
+            method = _with_call(method, number, call, packed, conv)
     return method
 
 
 def _packed_for_dsp(
     conv: Convolution, spare_bytes: int, live_bytes: int, *, pays: bool
-) -> tuple[str, list[int], int]:
-    """The kernel of a call, the words of its constant, and its scratch memory in bytes.
+) -> _Packed:
+    """What a call becomes.
 
     Args:
         conv: What the call computes.
@@ -134,34 +187,33 @@ def _packed_for_dsp(
     if conv.depthwise:
         need(conv.has_words)
         # Two pairs of rows for each column, and weights of the channels in them.
-        columns = conv.columns.size + 2 * conv.columns.padding
-        scratch = (2 * columns + dsp.CHANNEL_WORDS) * WORD * TILE
+        scratch = (2 * conv.columns.reach + dsp.CHANNEL_WORDS) * WORD * TILE
         if _LITTLE * scratch <= conv.rows.size * conv.columns.size * conv.channels:
             with suppress(UnknownCallError):
-                return DEPTHWISE_3X3, dsp.channels_3x3(conv), scratch
+                return _Packed(DEPTHWISE_3X3, dsp.channels_3x3(conv), scratch)
         # Pointers to taps, distances of others, and a pixel of padding.
         scratch = 2 * WORD * 2 * conv.pairs + conv.channels
-        return DEPTHWISE, dsp.groups(conv), scratch
+        return _Packed(DEPTHWISE, dsp.groups(conv), scratch)
     weights = int4.int4_of(conv)
     if pays:
         with suppress(UnknownCallError):
             pairs = 2 * up(taps, dsp.STEP)
             if weights is None:
                 # A sum, and pairs.
-                return MATRIX, dsp.matrix(conv), WORD + pairs
+                return _Packed(MATRIX, dsp.matrix(conv), WORD + pairs)
             words = int4.matrix(conv, weights).words
             # A sum for each group.
             sums = WORD * -(-taps // int4.GROUPS[-1])
-            return INT4_KERNELS[MATRIX], words, sums + pairs
+            return _Packed(INT4_KERNELS[MATRIX], words, sums + pairs)
     of = dsp.pieces(conv)
     # Pairs, and a copy of the inputs of a pixel.
     is_joined = conv.is_matrix and of.inner_columns != 0
     scratch = (2 * dsp.PIXELS + (0 if is_joined else 1)) * of.depth
     if weights is None:
-        return CONVOLUTION, dsp.pixels(conv), scratch
+        return _Packed(CONVOLUTION, dsp.pixels(conv), scratch)
     most = int4.block_bytes(live_bytes, spare_bytes - scratch)
-    packed = int4.pairs(conv, weights, most)
-    return INT4_KERNELS[CONVOLUTION], packed.words, packed.block_bytes + scratch
+    words, block_bytes = int4.pairs(conv, weights, most)
+    return _Packed(INT4_KERNELS[CONVOLUTION], words, block_bytes + scratch)
 
 
 def _pays(few: list[Convolution], most: list[Convolution]) -> bool:
@@ -170,13 +222,7 @@ def _pays(few: list[Convolution], most: list[Convolution]) -> bool:
     return _FEW * part > whole
 
 
-def pack_for_mve(method: LinkedMethod, *, fast: bool = False) -> LinkedMethod:
-    """Pack the weights of all calls that the kernels for vectors can take.
-
-    Args:
-        method: The method.
-        fast: Whether speed is worth the flash of more kernels.
-    """
+def _packed_mve(method: LinkedMethod, *, fast: bool) -> LinkedMethod:
     found = all_convolutions(method, mve.MOST)
     spare, live = _spare_bytes(method)
     # Two pixels at once also compute one. The other kernel has to pay.
@@ -184,11 +230,9 @@ def pack_for_mve(method: LinkedMethod, *, fast: bool = False) -> LinkedMethod:
     pays = _pays([c for c in most if c.is_single], most)
     several = []
     for number, call, conv in found:
-        way = _packed_for_mve(conv, spare[number], live, pays=pays, fast=fast)
-        if way is not None:
-            function, words, scratch = way
-            new = replace(call, function=function)
-            method = _with_call(method, number, new, words, scratch)
+        packed = _packed_for_mve(conv, spare[number], live, pays=pays, fast=fast)
+        if packed is not None:
+            method = _with_call(method, number, call, packed, conv)
             continue
         # Fewer outputs than a tile make weights several times as large.
         few = conv.groups > 1 and len(conv.weights) < TILE * conv.groups
@@ -197,19 +241,15 @@ def pack_for_mve(method: LinkedMethod, *, fast: bool = False) -> LinkedMethod:
     for number, call, phases in (*several, *transposed(method, mve.MOST)):
         if phases[0].line < mve.LINE_BOUND:
             ways = [(p, mve.strip_of(p, spare[number])) for p in phases]
-            scratch = max(strip.scratch_bytes for _, strip in ways)
-            function, words = _pixels(ways, fast=fast)
-            new = replace(call, function=function)
-            method = _with_call(method, number, new, words, scratch)
+            packed = _pixels(ways, fast=fast)
+            method = _with_call(method, number, call, packed, phases[0].conv)
     return method
 
 
 def _packed_for_mve(
     conv: Convolution, spare_bytes: int, live_bytes: int, *, pays: bool, fast: bool
-) -> tuple[str, list[int], int] | None:
-    """The kernel of a call, the words of its constant, and its scratch memory in bytes.
-
-    None for that of several phases.
+) -> _Packed | None:
+    """What a call becomes; None for that of several phases.
 
     Args:
         conv: What the call computes.
@@ -226,29 +266,28 @@ def _packed_for_mve(
         depth = up(taps, mve.LANES)
         scratch = 0 if depth == taps else depth
         if weights is None:
-            return PIXEL, mve.pixel(conv, depth), scratch
-        return INT4_KERNELS[PIXEL], int4.pixel(conv, depth, weights).words, scratch
+            return _Packed(PIXEL, mve.pixel(conv, depth), scratch)
+        words = int4.pixel(conv, depth, weights).words
+        return _Packed(INT4_KERNELS[PIXEL], words, scratch)
     if weights is not None:
         return _int4_for_mve(conv, weights, spare_bytes, live_bytes, fast=fast)
     three = mve.lines_of(conv, spare_bytes) if fast else None
     if three is None:
         return None
-    return LINES, mve.lines(conv, three), three.scratch_bytes
+    return _Packed(LINES, mve.lines(conv, three), three.scratch_bytes)
 
 
-def _depthwise_for_mve(
-    conv: Convolution, spare_bytes: int
-) -> tuple[str, list[int], int] | None:
+def _depthwise_for_mve(conv: Convolution, spare_bytes: int) -> _Packed | None:
     """The same of a depthwise call."""
     taps = conv.weights.shape[1]
     strips = best_strips(conv, spare_bytes)
     if strips is not None:
-        return STRIPS, strip_groups(conv, strips), strips.scratch_bytes
+        return _Packed(STRIPS, strip_groups(conv, strips), strips.scratch_bytes)
     if taps > mve.LANES:
         return None
     # Pointers and distances, taps of 16 channels, and a pixel of padding.
     scratch = 2 * WORD * up(taps, TILE) + mve.LANES * mve.LANES + conv.channels
-    return DEPTHWISE, mve.groups(conv), scratch
+    return _Packed(DEPTHWISE, mve.groups(conv), scratch)
 
 
 def _int4_for_mve(
@@ -258,7 +297,7 @@ def _int4_for_mve(
     live_bytes: int,
     *,
     fast: bool,
-) -> tuple[str, list[int], int] | None:
+) -> _Packed | None:
     """The same of columns of pixels with weights of 4 bits."""
     (phase,) = groups_of(in_one_column(conv))
     if phase.line >= mve.LINE_BOUND:
@@ -267,15 +306,14 @@ def _int4_for_mve(
     most = int4.block_bytes(live_bytes, spare_bytes - strip.scratch_bytes)
     words, block_bytes = int4.pixels(phase, strip, weights, most)
     function = INT4_KERNELS[_pixels_kernel([strip], fast=fast)]
-    return function, words, block_bytes + strip.scratch_bytes
+    return _Packed(function, words, block_bytes + strip.scratch_bytes)
 
 
-def _pixels(
-    phases: Sequence[tuple[Phase, mve.Strip]], *, fast: bool
-) -> tuple[str, list[int]]:
-    """The kernel for some phases, and its words."""
+def _pixels(phases: Sequence[tuple[Phase, mve.Strip]], *, fast: bool) -> _Packed:
+    """What a call of some phases becomes."""
     strips = [strip for _, strip in phases]
-    return _pixels_kernel(strips, fast=fast), mve.pixels(phases)
+    scratch = max(strip.scratch_bytes for strip in strips)
+    return _Packed(_pixels_kernel(strips, fast=fast), mve.pixels(phases), scratch)
 
 
 def _pixels_kernel(strips: Sequence[mve.Strip], *, fast: bool) -> str:
@@ -305,10 +343,11 @@ def _with_call(
     method: LinkedMethod,
     number: int,
     call: LinkedCall,
-    packed: Sequence[int],
-    scratch_bytes: int,
+    packed: _Packed,
+    conv: Convolution,
 ) -> LinkedMethod:
     """The method whose call has the packed kernel, with slots for its arguments."""
+    function, words, scratch_bytes = packed
     (out,) = [i for i, a in zip(call.args, call.accesses, strict=True) if a in _WRITES]
     value = method.values[out]
     if not isinstance(value, TensorValue) or value.allocation is None:
@@ -323,44 +362,48 @@ def _with_call(
         and v.allocation is not None
         and v.allocation.memory_id == space
     )
-    count = _HEADER_WORDS[call.function]
-    is_several = call.function in _PHASED and packed[count - 1] != 0
-    parts = [packed] if is_several else [packed[:count], packed[count:]]
-    first = len(method.values)
-    scratch = first + len(parts)
-    values = (
-        *(replace(_constant(len(part)), data_buffer_index=1) for part in parts),
-        replace(
-            _constant(scratch_bytes),
-            dtype=ScalarType.Byte,
-            allocation=Allocation(memory_id=space, offset_bytes=-(-end // 16) * 16),
-        ),
+    count = _HEADER_WORDS[function]
+    is_several = function in _PHASED and words[count - 1] != 0
+    parts = [words] if is_several else [words[:count], words[count:]]
+    memory = replace(
+        _constant(scratch_bytes),
+        dtype=ScalarType.Byte,
+        allocation=Allocation(memory_id=space, offset_bytes=-(-end // 16) * 16),
     )
-    instructions = list(method.instructions)
-    instructions[number] = replace(
-        call,
-        args=(call.args[0], *range(first, scratch + 1), out),
-        accesses=(
-            *(Access.READS, *[Access.READS] * len(parts)),
-            *(Access.SCRATCH, Access.FILLS),
-        ),
-        outs=(out, scratch),
-        in_place=(),
+    constants: list[tuple[Value, Bytes | None]] = [
+        (
+            replace(_constant(len(part)), data_buffer_index=1),
+            settled(struct.pack(f"<{len(part)}i", *part)),
+        )
+        for part in parts
+    ]
+    limits = () if conv.is_unlimited else (IntValue(conv.low), IntValue(conv.high))
+    method, slots = with_slots(
+        method, *constants, (memory, None), *((limit, None) for limit in limits)
     )
-    data = (struct.pack(f"<{len(part)}i", *part) for part in parts)
-    return replace(
+    return with_call(
         method,
-        values=(*method.values, *values),
-        instructions=tuple(instructions),
-        data=(*method.data, *((first + n, settled(d)) for n, d in enumerate(data))),
+        number,
+        replace(
+            call,
+            function=LIMITED[function] if limits else function,
+            args=(call.args[0], *slots, out),
+            accesses=(
+                *(Access.READS, *[Access.READS] * len(parts)),
+                *(Access.SCRATCH, *[Access.READS] * len(limits), Access.FILLS),
+            ),
+            outs=(out, slots[len(parts)]),
+            in_place=(),
+        ),
     )
 
 
-def arguments_of(count: int) -> tuple[str, ...]:
+def arguments_of(function: str, count: int) -> tuple[str, ...]:
     """Names of so many arguments of a packed kernel."""
-    if count == len(ARGUMENTS):
-        return ARGUMENTS
-    return tuple(name for name in ARGUMENTS if name != "weights")
+    names = PACKED[function]
+    if count == len(names):
+        return names
+    return tuple(name for name in names if name != "weights")
 
 
 def _constant(size: int) -> TensorValue:

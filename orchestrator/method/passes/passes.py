@@ -202,6 +202,11 @@ PASSES: Final[Mapping[str, Pass]] = MappingProxyType(
         "keep_inputs": Pass(change=keep_inputs, of_io=True),
         "quantized_io": Pass(change=quantized_io, of_io=True),
         "in_place": Pass(change=in_place, calls=may_be_in_place),
+        "fuse_activations": Pass(
+            change=fuse_activations,
+            calls=may_be_activation,
+            before_plan=partial(fuse_activations, grows=True),
+        ),
         "round_weights": Pass(
             change=round_weights,
             calls=lambda call: call.function in FUNCTIONS,
@@ -219,12 +224,6 @@ PASSES: Final[Mapping[str, Pass]] = MappingProxyType(
                 }
             ),
             fast=MappingProxyType({"mve": partial(pack_for_mve, fast=True)}),
-        ),
-        # Packed kernels have no limits: where one serves a call, it saves more.
-        "fuse_activations": Pass(
-            change=fuse_activations,
-            calls=may_be_activation,
-            before_plan=partial(fuse_activations, grows=True),
         ),
         "order_calls": Pass(change=order_calls, of_plan=True),
         "drop_values": Pass(change=drop_values),

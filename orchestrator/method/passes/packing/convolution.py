@@ -57,6 +57,12 @@ class Axis:
         last = (self.out - 1) * self.stride + (self.kernel - 1) * self.dilation
         return self.padding == 0 and last < self.size
 
+    @property
+    def reach(self) -> int:
+        """Items from the first one that a window sees to the last one, or of all."""
+        windows = (self.out - 1) * self.stride + (self.kernel - 1) * self.dilation + 1
+        return max(windows, self.padding + self.size)
+
     def inputs(self, first: int, last: int) -> tuple[int, int]:
         """First and last input for some outputs, all inclusive.
 
@@ -88,6 +94,8 @@ class Convolution:
         multipliers: Of each output.
         shifts: Of each output, to the left.
         offset: Added to outputs.
+        low: The lowest output.
+        high: The highest one.
     """
 
     batch: int
@@ -124,6 +132,11 @@ class Convolution:
     def products(self) -> int:
         """Multiplications of the call."""
         return self.pixels * int(self.weights.size)
+
+    @property
+    def is_unlimited(self) -> bool:
+        """Whether outputs are all of int8, within which kernels store them anyway."""
+        return (self.low, self.high) == (LOWEST, _HIGHEST)
 
     @property
     def has_one_scale(self) -> bool:
@@ -311,8 +324,7 @@ def check(conv: Convolution, most: int) -> None:
     Raises:
         UnknownCallError: The packed kernels cannot take this.
     """
-    # Items are within int8 because the kernels saturate; nothing else limits them.
-    need(conv.low == LOWEST and conv.high == _HIGHEST)
+    need(LOWEST <= conv.low <= conv.high <= _HIGHEST)
     need(conv.batch > 0 and conv.rows.out > 0 and conv.columns.out > 0)
     need(LOWEST <= -conv.x_offset <= _HIGHEST)  # an item of padding
     need(bool((conv.shifts <= 0).all() and (conv.shifts >= _LEAST_SHIFT).all()))
