@@ -1,7 +1,7 @@
 """Weights of 4 bits give the bits of NumPy's integers, for windows of every kind.
 
-A product of methods with one random call each runs on the host and on cores with and
-without DSP or vector instructions. Their int8 weights are numbers of 4 bits times a
+A product of methods with one random call each runs on cores with and without DSP or
+vector instructions. Their int8 weights are numbers of 4 bits times a
 step, of each output or of groups of its taps; the build stores most of them in 4 bits.
 """
 
@@ -40,7 +40,6 @@ _DSP: Final = {"int4_packed_conv2d", "int4_packed_matrix"}
 _MVE: Final = {"int4_packed_pixels", "int4_packed_pixel"}
 _UNROLLED: Final = {f"int4_packed_pixels_{n}" for n in (2, 3, 4)}
 CORES: Final = (
-    ("host", "zig", "size", _SCALAR),
     ("cortex-m0plus", "gnu", "size", _SCALAR),
     ("cortex-m4", "gnu", "size", _DSP),
     ("cortex-m7", "zig", "speed", _DSP),
@@ -257,7 +256,7 @@ def _outputs(
 
 @pytest.mark.parametrize(
     ("cpu", "toolchain"),
-    [("cortex-m0plus", "gnu"), ("cortex-m4", "gnu"), ("cortex-m55", "zig")],
+    [("cortex-m4", "gnu"), ("cortex-m55", "zig")],
 )
 def test_rounded_models_give_what_int8_kernels_give(
     cpu: str, toolchain: str, rounded: tuple[Path, dict[str, bytes]]

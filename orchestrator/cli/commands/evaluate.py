@@ -114,8 +114,8 @@ def run(args: Namespace, console: Console) -> ExitCode:
 
 def _evaluated(args: Namespace, session: Session, metric: str | None) -> Evaluation:
     project, data = session.project, session.data
-    path = args.reference or _unrounded(args, project)
-    _check_first(path, data)
+    rounded = _rounded_model(args, project)
+    _check_first(data, has_reference=args.reference is not None or rounded is not None)
     target = _target(args, session)
     problems = Problems(code="bad-input")
     at = f"--method {args.method}"
@@ -144,7 +144,8 @@ def _evaluated(args: Namespace, session: Session, metric: str | None) -> Evaluat
     if args.reference is None and done.expected is not None:
         floats = [tuple(e.ravel().astype(float) for e in one) for one in done.expected]
         reference = _compared(f"expected of {data.name}", outputs, floats, done, metric)
-    elif path is not None:
+    elif args.reference is not None or rounded is not None:
+        path = args.reference or _program_of(rounded, session)
         other = _reference(path, session, method)
         kept = kept.with_name(f"{kept.name}.reference")
         wanted = session.run(other, kept, resume=args.resume)
@@ -209,26 +210,26 @@ def _metric(text: str | None) -> str | None:
     )
 
 
-def _unrounded(args: Namespace, project: Project) -> Path | None:
-    """The program of a model whose weights the profile rounds, to compare with.
-
-    None if there is no such program.
-    """
-    models = {model.name: model for model in project.profile.models}
-    if args.model is None and len(models) > 1:
-        return None
-    found = models.get(args.model or next(iter(models), ""))
-    if found is None or found.rounding is None or found.path_ is None:
-        return None
-    return found.path
+def _rounded_model(args: Namespace, project: Project) -> str | None:
+    """The model, if the profile rounds its weights: its program is a reference."""
+    rounded = {m.name: m.rounding is not None for m in project.profile.models}
+    name = args.model or (next(iter(rounded)) if len(rounded) == 1 else "")
+    return name if rounded.get(name) else None
 
 
-def _check_first(reference: Path | None, data: DataSet) -> None:
+def _program_of(model: str | None, session: Session) -> Path:
+    """The program of a model, without what the profile makes of it."""
+    shell = session.console.shell(session.reporter)
+    profile = with_programs(session.project, shell)
+    return next(m.path for m in profile.models if m.name == model)
+
+
+def _check_first(data: DataSet, *, has_reference: bool) -> None:
     """Reject data that cannot be compared with anything, before anything is built."""
     first = next(data.read(), None)
     if first is None:
         raise no_samples(data)
-    if first.label is None and first.expected is None and reference is None:
+    if first.label is None and first.expected is None and not has_reference:
         raise bad_data(
             data.name,
             "there is nothing to compare with",
