@@ -8,6 +8,17 @@
 namespace orch::cortex_m {
 namespace {
 
+/// By itself, as its checks end near where they branch.
+__attribute__((noinline)) Error read_product(const Args& args,
+                                             Product& product) {
+  // Quantizers give a factor such as hardsigmoid(x), of which they only see a
+  // part of the range, zero points that are no items.
+  ORCH_TRY(read_between(args, 1, -32768, 32767, product.a));
+  ORCH_TRY(read_between(args, 3, -32768, 32767, product.b));
+  ORCH_TRY(read_item(args, 4, product.zero_point));
+  return read_scale(args, 5, product.scale);
+}
+
 /// Computes a row of items.
 ORCH_ALWAYS_INLINE void multiply_row(const Product& product,
                                      const PairRow<int8_t>& row) {
@@ -125,12 +136,7 @@ Error quantized_mul_out(const Args& args) {
   Tensor& out = args.tensor(7);
 
   Product product;
-  // Quantizers give a factor such as hardsigmoid(x), of which they only see a
-  // part of the range, zero points that are no items.
-  ORCH_TRY(read_between(args, 1, -32768, 32767, product.a));
-  ORCH_TRY(read_between(args, 3, -32768, 32767, product.b));
-  ORCH_TRY(read_item(args, 4, product.zero_point));
-  ORCH_TRY(read_scale(args, 5, product.scale));
+  ORCH_TRY(read_product(args, product));
   ORCH_TRY(prepare_pair(self, other, out));
 #if ORCH_ISA == ORCH_ISA_MVE
   const bool vectors = suits_vectors(product);

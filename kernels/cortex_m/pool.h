@@ -66,7 +66,7 @@ __attribute__((noinline)) inline Error prepare_pool(const Args& args,
 
 /// Calls fn(window) for all pixels of the output in the order of its memory.
 template <typename Fn>
-void for_each_window(const Pool& pool, Fn&& fn) {
+ORCH_ALWAYS_INLINE void for_each_window(const Pool& pool, Fn&& fn) {
   const int32_t channels = pool.taps.channels;
   const int32_t line = pool.columns.in * channels;
   for (int32_t n = 0; n < pool.batch; ++n) {

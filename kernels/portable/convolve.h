@@ -23,8 +23,12 @@ struct Taps {
 /// o = i * stride - padding + k * dilation.
 ORCH_ALWAYS_INLINE Taps find_taps(const Axis& axis, bool transposed,
                                   int32_t o) {
+  int32_t count = 0;
+  int32_t kernel = 0;
+  int32_t in = 0;
+  int32_t in_step = 0;
   // A single tap has a step, too: loops over weights side by side take it.
-  Taps taps = {0, 0, 1, 0, 0};
+  int32_t kernel_step = 1;
   for (int32_t k = 0; k < axis.kernel; ++k) {
     int32_t i;
     if (transposed) {
@@ -35,16 +39,16 @@ ORCH_ALWAYS_INLINE Taps find_taps(const Axis& axis, bool transposed,
       i = o * axis.stride - axis.padding + k * axis.dilation;
     }
     if (i < 0 || i >= axis.in) continue;
-    if (taps.count == 0) {
-      taps.kernel = k;
-      taps.in = i;
-    } else if (taps.count == 1) {
-      taps.kernel_step = k - taps.kernel;
-      taps.in_step = i - taps.in;
+    if (count == 0) {
+      kernel = k;
+      in = i;
+    } else if (count == 1) {
+      kernel_step = k - kernel;
+      in_step = i - in;
     }
-    ++taps.count;
+    ++count;
   }
-  return taps;
+  return {count, kernel, kernel_step, in, in_step};
 }
 
 /// What finds the taps of any convolution.
@@ -131,7 +135,10 @@ struct TensorFilters : Filters {
     const bool narrow = w.size[3] == 1;
     column_loop = narrow ? 0 : 2;
     row_loop = narrow && w.size[2] != 1 ? 2 : 1;
-    volumes = {conv.axes[0], x.depth_stride, w.depth_stride, y.depth_stride};
+    volumes.axis = conv.axes[0];
+    volumes.x = x.depth_stride;
+    volumes.w = w.depth_stride;
+    volumes.y = y.depth_stride;
   }
 };
 

@@ -163,14 +163,13 @@ __attribute__((noinline)) void dot4(const Dot<T>& dot, const DotLoops* loops,
   sums[3] = sum3;
 }
 
-/// What is known of the factors of a block that shares x.
+/// What is known of the factors w in the innermost loop of a block that shares
+/// x.
 enum class DotFactors : uint8_t {
-  kAny,
-  // Only products whose factors w are neighbours in the innermost loop, mostly
-  // three of them or multiples of four; only others.
-  kThrees,
-  kFours,
-  kApart,
+  kAny,     // nothing
+  kThrees,  // they are side by side, mostly three of them
+  kFours,   // the same, mostly a multiple of four
+  kApart,   // they are not side by side
 };
 
 #if ORCH_FLOAT_REGISTERS

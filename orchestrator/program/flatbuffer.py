@@ -119,6 +119,9 @@ class Buffer:
     def _read_vtable(self, position: int) -> tuple[int, ...]:
         if position < 0 or position + 4 > self.size:
             raise _outside("a vtable", position)
+        if position % 2:
+            # The device reads its entries in place.
+            raise DecodeError("a vtable is not aligned", found=f"at byte {position}")
         # The size of the table says nothing: the builder in Python shares vtables
         # between tables of different sizes.
         vtable_bytes, _ = _UINT16X2.unpack_from(self.data, position)
@@ -156,7 +159,7 @@ class Buffer:
         """(position of the first item, count of items) of the vector at `position`.
 
         Raises:
-            DecodeError: It does not end inside the buffer.
+            DecodeError: It leaves the buffer, or is not aligned to its items.
         """
         start = position + 4
         if start > self.size:
@@ -167,6 +170,12 @@ class Buffer:
                 "a vector runs past the end of the program",
                 found=f"{count} items of {item_bytes} bytes at byte {position}",
                 expected=f"at most {(self.size - start) // item_bytes} items",
+            )
+        if start % item_bytes and count:
+            # The device reads vectors in place.
+            raise DecodeError(
+                "a vector is not aligned to its items",
+                found=f"{item_bytes}-byte items at byte {start}",
             )
         return start, count
 
@@ -193,12 +202,6 @@ class Buffer:
         if known is not None:
             return known
         start, count = self.vector(position, width)
-        if start % width and count:
-            # The device reads vectors in place.
-            raise DecodeError(
-                "a vector is not aligned to its items",
-                found=f"{width}-byte items at byte {start}",
-            )
         self.charge(count * width)
         found = unpack_from(f"<{count}{code}", self.data, start)
         self._numbers[position, code] = found

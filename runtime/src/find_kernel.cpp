@@ -1,7 +1,15 @@
 #include "find_kernel.h"
 
+/// 0 if no kernel of the product is specialised for a kernel key: then each
+/// operator has one.
+#ifndef ORCH_KERNEL_KEYS
+#define ORCH_KERNEL_KEYS 1
+#endif
+
 namespace orch {
 namespace {
+
+constexpr bool kKernelKeys = ORCH_KERNEL_KEYS != 0;
 
 /// Letter of a kernel signature for each tag.
 constexpr char kLetters[] = "NTIDBCJEAL";
@@ -20,24 +28,32 @@ static_assert(has_letter(Tag::Tensor, 'T') && has_letter(Tag::Int, 'I') &&
 
 constexpr char kSmall = 'a' - 'A';
 
+[[maybe_unused]] bool same_text(const char* a, const char* b) {
+  for (; *a == *b; ++a, ++b) {
+    if (*a == '\0') return true;
+  }
+  return false;
+}
+
+/// What follows `text` in `name`; null if that does not begin with it.
+const char* behind(const char* name, Span<const char> text) {
+  const char* at = text.begin();
+  while (at != text.end()) {
+    const char c = *at++;
+    if (c == '\0' || c != *name++) return nullptr;
+  }
+  return name;
+}
+
 /// Compares "namespace::base" and overload of a program with
 /// "namespace::base.out".
-__attribute__((noinline)) bool same_name(const char* name,
-                                         Span<const char> base,
-                                         Span<const char> overload) {
-  for (const char c : base) {
-    if (*name != c || c == '\0') return false;
-    ++name;
+bool same_name(const char* name, Span<const char> base,
+               Span<const char> overload) {
+  name = behind(name, base);
+  if (name != nullptr && !overload.empty()) {
+    name = *name == '.' ? behind(name + 1, overload) : nullptr;
   }
-  if (!overload.empty()) {
-    if (*name != '.') return false;
-    ++name;
-  }
-  for (const char c : overload) {
-    if (*name != c || c == '\0') return false;
-    ++name;
-  }
-  return *name == '\0';
+  return name != nullptr && *name == '\0';
 }
 
 /// Consumes the kernel key entry of one tensor, "6;0,1"; null if it differs.
@@ -58,7 +74,7 @@ const char* match_key_entry(const char* key, const Tensor& tensor) {
 
 /// Compares a kernel key with the tensors of a call: `v1/6;0,1|6;0,1`. A tensor
 /// list counts as the first tensor in it, a missing tensor not at all.
-bool matches_key(const char* key, const Args& args) {
+[[maybe_unused]] bool matches_key(const char* key, const Args& args) {
   key += 2;  // "v1"
   bool first = true;
   for (uint32_t i = 0; i < args.count(); ++i) {
@@ -91,6 +107,8 @@ bool matches(const Kernel& kernel, const Args& args, Error& why) {
     if (index == args.count()) return false;
     const int at = static_cast<int>(index++);
     const Value& value = args.value(at);
+    // Numbers and their lists: letters below L.
+    if (*letter < 'L' && has_letter(value.tag(), *letter)) continue;
     const bool writes = *letter >= 'a';
     char kind = *letter;
     if (writes) kind = static_cast<char>(kind - kSmall);
@@ -108,11 +126,12 @@ bool matches(const Kernel& kernel, const Args& args, Error& why) {
         continue;
       }
       if (writes && (tensor->flags & Tensor::kReadOnly) != 0) return false;
-      selected = selected && kernel.dtypes.has(tensor->dtype);
+      selected &= kernel.dtypes.has(tensor->dtype);
     }
   }
   why = Error::DtypeNotSelected;
-  return selected && (kernel.key == nullptr || matches_key(kernel.key, args));
+  return selected && (!kKernelKeys || kernel.key == nullptr ||
+                      matches_key(kernel.key, args));
 }
 
 /// What a value is as a number; a tensor, what its items are.
@@ -149,33 +168,38 @@ Tag result_kind(const char* letter, const Args& args) {
 
 }  // namespace
 
-void settle_result(KernelTable kernels, Span<const char> base,
-                   Span<const char> overload, const Args& args) {
-  Value& result = args.value(static_cast<int>(args.count()) - 1);
-  if (result.tag() != Tag::Int) return;
-  for (const Kernel& kernel : kernels) {
-    if (!same_name(kernel.name, base, overload)) continue;
-    const Tag kind = result_kind(kernel.signature, args);
-    if (kind == Tag::Bool) result.set_bool(false);
-    if (kind == Tag::Double) result.set_double(0);
-    return;
+size_t find_operator(KernelTable kernels, Span<const char> base,
+                     Span<const char> overload) {
+  size_t place = 0;
+  while (place < kernels.size() &&
+         !same_name(kernels[place].name, base, overload)) {
+    ++place;
   }
+  return place;
 }
 
-Error find_kernel(KernelTable kernels, Span<const char> base,
-                  Span<const char> overload, const Args& args, uint8_t& first,
+void settle_result(const Kernel& kernel, const Args& args) {
+  Value& result = args.value(static_cast<int>(args.count()) - 1);
+  if (result.tag() != Tag::Int) return;
+  const Tag kind = result_kind(kernel.signature, args);
+  if (kind == Tag::Bool) result.set_bool(false);
+  if (kind == Tag::Double) result.set_double(0);
+}
+
+Error find_kernel(KernelTable kernels, size_t first, const Args& args,
                   KernelFn& function) {
   Error why = Error::OperatorMissing;
-  const uint32_t known = first;
-  for (size_t i = known == 0 ? 0 : known - 1; i < kernels.size(); ++i) {
-    const Kernel& kernel = kernels[i];
-    if (i + 1 != known) {
-      if (!same_name(kernel.name, base, overload)) continue;
-      if (first == 0 && i < UINT8_MAX) first = static_cast<uint8_t>(i + 1);
-    }
+  while (first < kernels.size()) {
+    const Kernel& kernel = kernels[first];
     if (matches(kernel, args, why)) {
       function = kernel.function;
       return Error::Ok;
+    }
+    // Kernels of one operator follow one another.
+    ++first;
+    if (!kKernelKeys || first == kernels.size() ||
+        !same_text(kernels[first].name, kernel.name)) {
+      break;
     }
   }
   return why;

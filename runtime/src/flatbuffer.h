@@ -29,11 +29,28 @@ struct FbVector {
   uint32_t count = 0;
 };
 
-/// A table of the buffer: its position and that of its vtable; 0 if absent.
+/// A table of the buffer: its position, 0 if absent, and the offsets of its
+/// fields from there, 0 for those that it does not store.
 struct FbTable {
   uint32_t at = 0;
-  uint32_t vtable = 0;
-  uint32_t vtable_bytes = 0;
+  uint32_t count = 0;
+  const uint16_t* fields = nullptr;
+};
+
+/// The unsigned type of a size: scalars of one size are read by the same code.
+template <size_t kBytes>
+struct FbBits;
+template <>
+struct FbBits<1> {
+  using Type = uint8_t;
+};
+template <>
+struct FbBits<4> {
+  using Type = uint32_t;
+};
+template <>
+struct FbBits<8> {
+  using Type = uint64_t;
 };
 
 /// A slot that leads to a table, or to a vector of them, with so many fields
@@ -43,12 +60,15 @@ constexpr uint32_t leads_to(uint32_t slot, uint32_t fields) {
   return slot | fields << 4;
 }
 
+/// Fields of the program itself.
+inline constexpr uint32_t kProgramFields = 8;
+
 class FbReader {
   /// Bytes of a vtable: all of it is looked at for each table.
   static constexpr uint32_t kMostVtable = 256;
 
  public:
-  /// `size` is the part of the file that holds the flatbuffer.
+  /// `size` is the part of the file that holds the flatbuffer, 8 bytes or more.
   FbReader(const uint8_t* base, uint32_t size) : base_(base), size_(size) {}
 
   bool failed() const { return failed_; }
@@ -58,9 +78,9 @@ class FbReader {
   bool newer() const { return newer_; }
 
   template <typename T>
-  T read(uint32_t at) {
+  __attribute__((always_inline)) T read(uint32_t at) {
     T value{};
-    if (at > size_ || sizeof(T) > size_ - at) {
+    if (at > size_ - sizeof(T)) {
       failed_ = true;
     } else {
       memcpy(&value, base_ + at, sizeof value);
@@ -68,80 +88,55 @@ class FbReader {
     return value;
   }
 
-  /// The table at `at`. Fails if it has another field than the first `fields`.
-  FbTable table(uint32_t at, uint32_t fields) {
-    FbTable table;
-    // Wraps around to what is too large where it leads out of the buffer, which
-    // has more than two bytes.
-    const uint32_t vtable = at - read<uint32_t>(at);
-    if (failed_ || vtable > size_ - 2) {
-      failed_ = true;
-      return table;
-    }
-    uint16_t vtable_bytes;
-    memcpy(&vtable_bytes, base_ + vtable, sizeof vtable_bytes);
-    if (vtable_bytes < 4 || vtable_bytes > kMostVtable ||
-        vtable_bytes > size_ - vtable) {
-      failed_ = true;
-      return table;
-    }
-    table.vtable = vtable;
-    table.vtable_bytes = vtable_bytes;
-    table.at = at;
-    // Writers leave out what is at its default.
-    for (uint32_t i = table.vtable_bytes; i > 4 + 2 * fields; --i) {
-      if (base_[table.vtable + i - 1] != 0) newer_ = failed_ = true;
-    }
-    return table;
-  }
+  /// The first table.
+  FbTable root() { return linked(0, kProgramFields); }
 
   /// Position of a field, 0 if the table does not store it (or is absent).
-  ORCH_OF_SIZE uint32_t field(const FbTable& table, uint32_t slot) const {
-    const uint32_t entry = 4 + 2 * (slot & 0xF);
-    if (entry + 2 > table.vtable_bytes) return 0;
-    uint16_t offset;  // table() has checked that the vtable is in the buffer
-    memcpy(&offset, base_ + table.vtable + entry, sizeof offset);
-    return offset == 0 ? 0 : table.at + offset;
+  __attribute__((always_inline)) uint32_t field(const FbTable& table,
+                                                uint32_t slot) const {
+    const uint32_t index = slot & 0xF;
+    if (index >= table.count || table.fields[index] == 0) return 0;
+    return table.at + table.fields[index];
   }
 
-  /// A scalar field, `fallback` if it is not stored.
+  /// A scalar field, 0 if it is not stored.
   template <typename T>
-  T scalar(const FbTable& table, uint32_t slot, T fallback = 0) {
-    const uint32_t at = field(table, slot);
-    return at == 0 ? fallback : read<T>(at);
+  T scalar(const FbTable& table, uint32_t slot) {
+    const auto bits = stored<typename FbBits<sizeof(T)>::Type>(table, slot);
+    T value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
   }
 
   /// A table field; absent (at == 0) if it is not stored.
   FbTable child(const FbTable& parent, uint32_t slot) {
     const uint32_t at = field(parent, slot);
-    return at == 0 ? FbTable{} : table(follow(at), slot >> 4);
+    return at == 0 ? FbTable{} : linked(at, slot >> 4);
   }
 
-  /// A vector field; empty if it is not stored.
+  /// A vector field; empty if it is not stored. Fails if its items, whose size
+  /// is a power of two, are not aligned to that.
   FbVector vector(const FbTable& parent, uint32_t slot, uint32_t item_bytes) {
-    const uint32_t at = field(parent, slot);
-    if (at == 0) return {};
-    const uint32_t start = follow(at);
+    const uint32_t stored_at = field(parent, slot);
+    if (stored_at == 0) return {};
+    const uint32_t start = follow(stored_at);
     const uint32_t count = read<uint32_t>(start);
-    if (failed_ || count > (size_ - start - 4) / item_bytes) {
+    const uint32_t at = start + 4;
+    if (count > (size_ - at) / item_bytes ||
+        (count != 0 && (at & (item_bytes - 1)) != 0)) {
       failed_ = true;
       return {};
     }
-    return {start + 4, count};
+    return {at, count};
   }
 
   /// Item `index` of a vector of tables; the index is trusted.
   FbTable item(const FbVector& tables, uint32_t index, uint32_t slot) {
-    return table(follow(tables.at + 4 * index), slot >> 4);
+    return linked(tables.at + 4 * index, slot >> 4);
   }
 
-  /// Items of a vector in place. Fails if they are not aligned to their size, a
-  /// power of two.
-  const void* items(const FbVector& vector, uint32_t item_bytes) {
-    if (vector.count != 0 && (vector.at & (item_bytes - 1)) != 0)
-      failed_ = true;
-    return base_ + vector.at;
-  }
+  /// Items of a vector in place.
+  const void* items(const FbVector& vector) const { return base_ + vector.at; }
 
   Span<const char> text(const FbTable& parent, uint32_t slot) {
     const FbVector chars = vector(parent, slot, 1);
@@ -149,10 +144,42 @@ class FbReader {
   }
 
  private:
+  template <typename Bits>
+  ORCH_OF_SIZE Bits stored(const FbTable& table, uint32_t slot) {
+    const uint32_t at = field(table, slot);
+    return at == 0 ? 0 : read<Bits>(at);
+  }
+
+  /// The table that the offset stored at `place` leads to. Fails if it has
+  /// another field than the first `fields`.
+  __attribute__((noinline)) FbTable linked(uint32_t place, uint32_t fields) {
+    const uint32_t at = follow(place);
+    // Wraps around to what is too large where it leads out of the buffer.
+    const uint32_t vtable = at - read<uint32_t>(at);
+    if (vtable > size_ - 2 || vtable % 2 != 0) {
+      failed_ = true;
+      return {};
+    }
+    const uint16_t* const words =
+        reinterpret_cast<const uint16_t*>(base_ + vtable);
+    const uint32_t bytes = words[0];
+    if (bytes < 4 || bytes > kMostVtable || bytes % 2 != 0 ||
+        bytes > size_ - vtable) {
+      failed_ = true;
+      return {};
+    }
+    const uint32_t count = (bytes - 4) / 2;
+    // Writers leave out what is at its default.
+    for (uint32_t i = fields; i < count; ++i) {
+      if (words[2 + i] != 0) newer_ = failed_ = true;
+    }
+    return {at, count, words + 2};
+  }
+
   /// Follows the offset stored at `at`.
-  uint32_t follow(uint32_t at) {
+  __attribute__((always_inline)) uint32_t follow(uint32_t at) {
     const uint32_t offset = read<uint32_t>(at);
-    if (failed_ || offset > size_ - at) {
+    if (offset > size_ - at) {
       failed_ = true;
       return 0;
     }
@@ -164,9 +191,6 @@ class FbReader {
   bool failed_ = false;
   bool newer_ = false;
 };
-
-/// Fields of the program itself.
-inline constexpr uint32_t kProgramFields = 8;
 
 // Slots of the tables of the .pte schema: the field's position, a union takes
 // two. Source: ExecuTorch schema/program.fbs (ET12).

@@ -149,7 +149,7 @@ Error MethodLoader::load_delegate_call(const FbTable& table,
                                        Instruction& instruction) {
   const int32_t index = reader_.scalar<int32_t>(table, slot::kOpIndex);
   const FbVector at = reader_.vector(table, slot::kCallArgs, 4);
-  const int32_t* const args = static_cast<const int32_t*>(reader_.items(at, 4));
+  const int32_t* const args = static_cast<const int32_t*>(reader_.items(at));
   ORCH_CHECK(!reader_.failed() &&
                  static_cast<uint32_t>(index) < delegates_at_.count &&
                  at.count != 0 && at.count <= UINT16_MAX,

@@ -31,7 +31,7 @@ Error MethodLoader::load(uint32_t method, MethodImage& image,
   ORCH_CHECK(
       reinterpret_cast<uintptr_t>(memory_.state.data()) % kStateAlignment == 0,
       Error::Misaligned);
-  root_ = reader_.table(program_.root_, kProgramFields);
+  root_ = reader_.root();
   const FbVector plans = reader_.vector(root_, slot::kExecutionPlan, 4);
   ORCH_CHECK(method < plans.count, Error::NotFound);
   const FbTable plan = reader_.item(plans, method, slot::kExecutionPlan);
@@ -112,20 +112,21 @@ Error MethodLoader::load_instruction(uint32_t index, Pass pass) {
       reader_.item(instructions_at_, index, slot::kInstructions);
   const CallType call_type =
       static_cast<CallType>(reader_.scalar<uint8_t>(table, slot::kArgsType));
+  if ((pass == Pass::Control) == (call_type == CallType::Kernel)) {
+    return reader_.failed() ? Error::InvalidProgram : Error::Ok;
+  }
   const FbTable content = reader_.child(
       table, call_type == CallType::Free ? slot::kArgsFree : slot::kArgs);
   ORCH_CHECK(!reader_.failed() && content.at != 0, Error::InvalidProgram);
-  if ((pass == Pass::Control) == (call_type == CallType::Kernel)) {
-    return Error::Ok;
-  }
 
-  // If one of these cannot be read it is 0, and what is loaded last notices.
   Instruction& instruction = instructions_[index];
+  if (call_type == CallType::Kernel) {
+    return load_call(content, pass, instruction);
+  }
+  // If one of these cannot be read it is 0, and what is loaded last notices.
   const int32_t first = reader_.scalar<int32_t>(content, slot::kFirst);
   const int32_t second = reader_.scalar<int32_t>(content, slot::kSecond);
   switch (call_type) {
-    case CallType::Kernel:
-      return load_call(content, pass, instruction);
     case CallType::Delegate:
 #if ORCH_DELEGATES
       return load_delegate_call(content, instruction);
@@ -175,27 +176,28 @@ Error MethodLoader::load_instruction(uint32_t index, Pass pass) {
                  Error::InvalidProgram);
       instruction.kind = Instruction::Kind::Free;
       return Error::Ok;
+    default:  // of a newer ExecuTorch
+      return Error::UnsupportedProgram;
   }
-  return Error::UnsupportedProgram;  // of a newer ExecuTorch
 }
 
 /// `table`: of the instruction's content. Its arguments count once.
 Error MethodLoader::load_call(const FbTable& table, Pass pass,
                               Instruction& instruction) {
-  constexpr Pass kFirstOfCalls = kSettlesResults ? Pass::Results : Pass::Calls;
+  const bool settles = kSettlesResults && pass == Pass::Results;
   const int32_t op_index = reader_.scalar<int32_t>(table, slot::kOpIndex);
   const FbVector at = reader_.vector(table, slot::kCallArgs, 4);
-  const int32_t* const args = static_cast<const int32_t*>(reader_.items(at, 4));
+  const int32_t* const args = static_cast<const int32_t*>(reader_.items(at));
   ORCH_CHECK(!reader_.failed() &&
                  static_cast<uint32_t>(op_index) < operators_.count &&
                  at.count != 0 && at.count <= UINT16_MAX,
              Error::InvalidProgram);
-  if (pass == kFirstOfCalls) ORCH_TRY(spend(at.count));
+  if (settles || !kSettlesResults) ORCH_TRY(spend(at.count));
   for (uint32_t i = 0; i < at.count; ++i) {
     ORCH_CHECK(valid(args[i]), Error::InvalidProgram);
     // Their items are what kernels are found for.
     const Value& value = values_[args[i]];
-    if (pass == Pass::Calls && value.tag() == Tag::TensorList) {
+    if (!settles && value.tag() == Tag::TensorList) {
       ORCH_TRY(spend(value.list().count));
     }
   }
@@ -203,26 +205,29 @@ Error MethodLoader::load_call(const FbTable& table, Pass pass,
   instruction.arg_count = static_cast<uint16_t>(at.count);
   instruction.call.args = args;
   const uint32_t op = static_cast<uint32_t>(op_index);
-  const FbTable name = reader_.item(operators_, op, slot::kOperators);
-  const Span<const char> base = reader_.text(name, slot::kOpName);
-  const Span<const char> overload = reader_.text(name, slot::kOverload);
-  ORCH_CHECK(!reader_.failed(), Error::InvalidProgram);
+  uint8_t unknown = 0;
+  uint8_t& known = op < sizeof first_kernels_ ? first_kernels_[op] : unknown;
+  size_t first = known - size_t{1};
+  if (known == 0) {
+    const FbTable name = reader_.item(operators_, op, slot::kOperators);
+    const Span<const char> base = reader_.text(name, slot::kOpName);
+    const Span<const char> overload = reader_.text(name, slot::kOverload);
+    ORCH_CHECK(!reader_.failed(), Error::InvalidProgram);
+    first = find_operator(kernels_, base, overload);
+    if (first < UINT8_MAX) known = static_cast<uint8_t>(first + 1);
+  }
   const Args call(values_, args, at.count);
-  if (kSettlesResults && pass == Pass::Results) {
-    settle_result(kernels_, base, overload, call);
+  if (settles) {
+    if (first < kernels_.size()) settle_result(kernels_[first], call);
     return Error::Ok;
   }
-  uint8_t none = 0;
-  return find_kernel(kernels_, base, overload, call,
-                     op < sizeof first_kernels_ ? first_kernels_[op] : none,
-                     instruction.call.function);
+  return find_kernel(kernels_, first, call, instruction.call.function);
 }
 
 Error MethodLoader::indices(const FbTable& plan, uint32_t slot,
                             Span<const int32_t>& result) {
   const FbVector at = reader_.vector(plan, slot, 4);
-  const int32_t* const items =
-      static_cast<const int32_t*>(reader_.items(at, 4));
+  const int32_t* const items = static_cast<const int32_t*>(reader_.items(at));
   ORCH_CHECK(!reader_.failed(), Error::InvalidProgram);
   for (uint32_t i = 0; i < at.count; ++i) {
     ORCH_CHECK(valid(items[i]), Error::InvalidProgram);

@@ -102,7 +102,7 @@ Error MethodLoader::load_value(uint32_t index) {
       value.set_double(reader_.scalar<double>(content, 0));
       break;
     case ValueType::Tensor:
-      ORCH_TRY(load_tensor(content, value));
+      ORCH_TRY(load_tensor(content, value.tensor()));
       break;
     case ValueType::String:
     case ValueType::IntList:
@@ -113,8 +113,7 @@ Error MethodLoader::load_value(uint32_t index) {
       const ListKind kind =
           kListKinds[type - static_cast<uint8_t>(ValueType::String)];
       const FbVector list = reader_.vector(content, 0, kind.item_bytes);
-      value.set_list(kind.tag, reader_.items(list, kind.item_bytes),
-                     list.count);
+      value.set_list(kind.tag, reader_.items(list), list.count);
       break;
     }
     default:  // of a newer ExecuTorch
@@ -123,58 +122,64 @@ Error MethodLoader::load_value(uint32_t index) {
   return reader_.failed() ? Error::InvalidProgram : Error::Ok;
 }
 
-Error MethodLoader::load_tensor(const FbTable& table, Value& value) {
+Error MethodLoader::load_tensor(const FbTable& table, Tensor& tensor) {
   const FbVector sizes = reader_.vector(table, slot::kSizes, 4);
   const FbVector order = reader_.vector(table, slot::kDimOrder, 1);
-  Tensor tensor{};
-  tensor.tag = Tag::Tensor;
-  tensor.dtype = static_cast<ScalarType>(
+  const ScalarType dtype = static_cast<ScalarType>(
       reader_.scalar<uint8_t>(table, slot::kScalarType));
-  tensor.dims = static_cast<const int32_t*>(reader_.items(sizes, 4));
-  tensor.dim_order = static_cast<const uint8_t*>(reader_.items(order, 1));
+  const int32_t* const dims = static_cast<const int32_t*>(reader_.items(sizes));
+  const uint8_t* const dim_order =
+      static_cast<const uint8_t*>(reader_.items(order));
   const int8_t dynamism = reader_.scalar<int8_t>(table, slot::kDynamism);
-  ORCH_CHECK(!reader_.failed() && sizes.count == order.count,
-             Error::InvalidProgram);
-  ORCH_CHECK(sizes.count <= kMaxDim, Error::UnsupportedProgram);
+  const uint32_t dim = sizes.count;
+  ORCH_CHECK(!reader_.failed() && dim == order.count, Error::InvalidProgram);
+  ORCH_CHECK(dim <= kMaxDim, Error::UnsupportedProgram);
   ORCH_CHECK(reader_.scalar<int32_t>(table, slot::kStorageOffset) == 0 &&
                  reader_.scalar<int8_t>(table, slot::kLayout) == 0,
              Error::UnsupportedProgram);
   ORCH_CHECK(dynamism >= 0 && dynamism <= 2, Error::InvalidProgram);
-  tensor.dim = static_cast<uint8_t>(sizes.count);
 
-  const size_t item = item_bytes(tensor.dtype);
-  ORCH_CHECK(item != 0, Error::UnsupportedProgram);
   // Below 2^31 bytes even with empty dimensions counted as 1, so that no
   // kernel's arithmetic on sizes and strides can overflow.
-  uint64_t bound = item;
+  uint32_t bytes = static_cast<uint32_t>(item_bytes(dtype));
+  ORCH_CHECK(bytes != 0, Error::UnsupportedProgram);
   bool empty = false;
-  unsigned seen = 0;
-  bool identity = true;
-  for (int i = 0; i < tensor.dim; ++i) {
+  uint32_t seen = 0;
+  uint32_t moved = 0;
+  for (uint32_t i = 0; i < dim; ++i) {
     // A negative size counts as one that is too large.
-    const uint32_t size = static_cast<uint32_t>(tensor.dims[i]);
-    empty |= size == 0;
-    bound *= size == 0 ? 1U : size;
-    ORCH_CHECK(bound <= INT32_MAX, Error::InvalidProgram);
-    const unsigned dim = tensor.dim_order[i];
-    ORCH_CHECK(dim < tensor.dim, Error::InvalidProgram);
-    seen |= 1U << dim;
-    identity = identity && dim == static_cast<unsigned>(i);
+    const uint32_t size = static_cast<uint32_t>(dims[i]);
+    if (size == 0) {
+      empty = true;
+    } else {
+      const uint64_t bound = uint64_t{bytes} * size;
+      ORCH_CHECK(bound <= INT32_MAX, Error::InvalidProgram);
+      bytes = static_cast<uint32_t>(bound);
+    }
+    const uint32_t outer = dim_order[i];
+    ORCH_CHECK(outer < dim, Error::InvalidProgram);
+    seen |= 1U << outer;
+    moved |= outer ^ i;
   }
-  ORCH_CHECK(seen + 1 == 1U << tensor.dim, Error::InvalidProgram);
-  if (identity) tensor.flags |= Tensor::kContiguous;
+  ORCH_CHECK(seen + 1 == 1U << dim, Error::InvalidProgram);
+  if (empty) bytes = 0;
 
-  const size_t bytes = empty ? 0 : static_cast<size_t>(bound);
+  tensor.tag = Tag::Tensor;
+  tensor.dtype = dtype;
+  tensor.dim = static_cast<uint8_t>(dim);
+  tensor.flags = moved == 0 ? Tensor::kContiguous : 0;
+  tensor.memory = nullptr;
+  tensor.dims = dims;
+  tensor.dim_order = dim_order;
   ORCH_TRY(locate(table, tensor, bytes));
   if (dynamism != 0) {
-    int32_t* const words = state_.take<int32_t>(1 + sizes.count);
+    int32_t* const words = state_.take<int32_t>(1 + dim);
     if (words == nullptr) return Error::Ok;  // the caller asks what fits
     words[0] = static_cast<int32_t>(bytes);
-    memcpy(words + 1, tensor.dims, sizes.count * sizeof(int32_t));
+    memcpy(words + 1, dims, dim * sizeof(int32_t));
     tensor.dims = words + 1;
     tensor.flags |= Tensor::kDynamic;
   }
-  value.set_tensor(tensor);
   return Error::Ok;
 }
 
@@ -184,7 +189,8 @@ Error MethodLoader::locate(const FbTable& table, Tensor& tensor, size_t bytes) {
   const uint32_t buffer = reader_.scalar<uint32_t>(table, slot::kDataBuffer);
   const FbTable allocation = reader_.child(table, slot::kAllocation);
   const FbTable extra = reader_.child(table, slot::kExtra);
-  const uint8_t location = reader_.scalar<uint8_t>(extra, slot::kLocation);
+  const uint8_t location =
+      extra.at == 0 ? 0 : reader_.scalar<uint8_t>(extra, slot::kLocation);
   ORCH_CHECK(!reader_.failed() && location <= 1, Error::InvalidProgram);
 #if ORCH_EXTERNAL_DATA
   if (location == 1) {
@@ -291,7 +297,7 @@ Error MethodLoader::constant(uint32_t buffer, size_t bytes,
                  Error::InvalidProgram);
       const FbVector storage = reader_.vector(
           reader_.item(inside, buffer, slot::kConstantBuffer), 0, 1);
-      data = static_cast<const uint8_t*>(reader_.items(storage, 1));
+      data = static_cast<const uint8_t*>(reader_.items(storage));
       ORCH_CHECK(!reader_.failed() && bytes <= storage.count,
                  Error::InvalidProgram);
       return Error::Ok;

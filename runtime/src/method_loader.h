@@ -63,7 +63,7 @@ class MethodLoader {
  private:
   Error count_dynamic(size_t& words);
   Error load_value(uint32_t index);
-  Error load_tensor(const FbTable& table, Value& value);
+  Error load_tensor(const FbTable& table, Tensor& tensor);
   Error locate(const FbTable& table, Tensor& tensor, size_t bytes);
 #if ORCH_EXTERNAL_DATA
   Error external(const FbTable& extra, Tensor& tensor, size_t bytes);

@@ -62,7 +62,7 @@ Error Program::open(Span<const uint8_t> bytes, Program& program) {
   }
 
   FbReader reader(bytes.data(), flatbuffer_bytes);
-  const FbTable root = reader.table(reader.read<uint32_t>(0), kProgramFields);
+  const FbTable root = reader.root();
   const FbVector plans = reader.vector(root, slot::kExecutionPlan, 4);
   ORCH_CHECK(!reader.newer(), Error::UnsupportedProgram);
   ORCH_CHECK(!reader.failed() && plans.count != 0, Error::InvalidProgram);
@@ -78,21 +78,17 @@ Error Program::open(Span<const uint8_t> bytes, Program& program) {
   program.flatbuffer_size_ = flatbuffer_bytes;
   program.segment_base_ = segment_base;
   program.segment_bytes_ = segment_bytes;
-  program.root_ = root.at;
   return Error::Ok;
 }
 
 uint32_t Program::method_count() const {
   FbReader reader(bytes_.data(), flatbuffer_size_);
-  return reader
-      .vector(reader.table(root_, kProgramFields), slot::kExecutionPlan, 4)
-      .count;
+  return reader.vector(reader.root(), slot::kExecutionPlan, 4).count;
 }
 
 Span<const char> Program::method_name(uint32_t index) const {
   FbReader reader(bytes_.data(), flatbuffer_size_);
-  const FbVector plans = reader.vector(reader.table(root_, kProgramFields),
-                                       slot::kExecutionPlan, 4);
+  const FbVector plans = reader.vector(reader.root(), slot::kExecutionPlan, 4);
   if (index >= plans.count) return {};
   const Span<const char> name =
       reader.text(reader.item(plans, index, slot::kExecutionPlan), slot::kName);

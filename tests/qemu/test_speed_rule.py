@@ -113,14 +113,6 @@ EXCEPTIONS: Final[tuple[Allowed, ...]] = (
     ),
     Allowed(
         rule="speed <= size",
-        calls="^max 2x2 32->32",
-        most=1.05,
-        reason="not looked into: 3 % of one call",
-        toolchains=("gnu",),
-        where="mve",
-    ),
-    Allowed(
-        rule="speed <= size",
         calls="^loaded conv .*->3 on",
         most=1.1,
         reason="three channels are two tiles of two, where size has one of four",
@@ -145,13 +137,6 @@ EXCEPTIONS: Final[tuple[Allowed, ...]] = (
         calls="^aten::(add|hardtanh|mul|relu)",
         most=1.4,
         reason="clang's -O2 adds to pointers, where -Os has vldmia and vstmia: 8 for 6",
-        toolchains=("zig",),
-    ),
-    Allowed(
-        rule="size <= speed in bytes",
-        calls="op_quantized_mul",
-        most=1.02,
-        reason="not looked into: 6 to 8 bytes",
         toolchains=("zig",),
     ),
     Allowed(

@@ -304,17 +304,27 @@ def _switches(
         found = (*found, "-DORCH_TRACE=1")
     if resolution.delegates and source in _DELEGATING:
         found = (*found, "-DORCH_DELEGATES=1")
-    return (*found, *_settles(source, resolution))
+    return (*found, *_kernel_switches(source, resolution))
 
 
-def _settles(source: str, resolution: Resolution) -> tuple[str, ...]:
-    """The macro that leaves out `settle_result`, if no kernel returns such a number."""
-    if source != "runtime/src/load_method.cpp":
-        return ()
-    returned = {e.signature.partition(">")[2] for e in resolution.table_entries}
-    if returned & {ArgKind.SCALAR, ArgKind.BOOL, ArgKind.FLOAT}:
-        return ()
-    return ("-DORCH_SETTLES_RESULTS=0",)
+def _kernel_switches(source: str, resolution: Resolution) -> tuple[str, ...]:
+    """Macros that leave out what no kernel needs.
+
+    That is `settle_result`, if none returns such a number, and kernel keys, if none is
+    found by one.
+    """
+    entries = resolution.table_entries
+    if source == "runtime/src/load_method.cpp":
+        returned = {entry.signature.partition(">")[2] for entry in entries}
+        if not returned & {ArgKind.SCALAR, ArgKind.BOOL, ArgKind.FLOAT}:
+            return ("-DORCH_SETTLES_RESULTS=0",)
+    if source == "runtime/src/find_kernel.cpp":
+        return (
+            ()
+            if any(entry.key is not None for entry in entries)
+            else ("-DORCH_KERNEL_KEYS=0",)
+        )
+    return ()
 
 
 def _wide_items(

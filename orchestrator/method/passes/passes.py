@@ -43,7 +43,7 @@ from orchestrator.method.passes.pack_weights import (
 from orchestrator.method.passes.packing.convolution import FUNCTIONS
 from orchestrator.method.passes.packing.phases import TRANSPOSED
 from orchestrator.method.passes.pads import fold_pads, is_pad
-from orchestrator.method.passes.prepare_calls import PREPARERS, prepare_calls
+from orchestrator.method.passes.prepare_calls import may_be_prepared, prepare_calls
 from orchestrator.method.passes.round_weights import round_weights, rounding_notes
 from orchestrator.method.passes.transposes import fold_transposes, may_be_transposed
 from orchestrator.method.passes.unused import drop_unused_calls, may_be_unused
@@ -228,7 +228,7 @@ PASSES: Final[Mapping[str, Pass]] = MappingProxyType(
         "order_calls": Pass(change=order_calls, of_plan=True),
         "drop_values": Pass(change=drop_values),
         "prepare_calls": Pass(
-            calls=lambda call: call.function in PREPARERS,
+            calls=may_be_prepared,
             planned=True,
             prelinked=prepare_calls,
         ),

@@ -16,24 +16,32 @@ from orchestrator.method.passes.arguments import Arguments, UnknownCallError, ne
 from orchestrator.method.passes.edit import renumbered
 from orchestrator.method.passes.preparing.affine import AFFINE
 from orchestrator.method.passes.preparing.convolution import CONVOLUTIONS
+from orchestrator.method.passes.preparing.copies import may_be_copies, prepared_copies
 from orchestrator.method.passes.preparing.elementwise import ELEMENTWISE
 from orchestrator.method.passes.preparing.floats import FLOATS
 from orchestrator.method.passes.preparing.packed import PACKED
 from orchestrator.method.passes.preparing.pool import POOLS
-from orchestrator.program.program import MoveCall
+from orchestrator.program.program import JumpFalseCall, MoveCall
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
-    from orchestrator.method.linked import LinkedMethod, Numbers
+    from orchestrator.method.linked import LinkedInstruction, LinkedMethod, Numbers
     from orchestrator.method.passes.preparing.form import Preparer
 
 PREPARERS: Final[Mapping[str, Preparer]] = MappingProxyType(
     {**PACKED, **AFFINE, **CONVOLUTIONS, **ELEMENTWISE, **POOLS, **FLOATS}
 )
 """By kernel: what prepares its calls."""
+_MOST_COPIES: Final = 4
+"""That a call becomes: each has a struct of 24 bytes."""
 _LOWEST, _HIGHEST = -(1 << 31), (1 << 31) - 1
+
+
+def may_be_prepared(call: LinkedCall) -> bool:
+    """Whether a call is of a kernel whose calls can be prepared."""
+    return call.function in PREPARERS or may_be_copies(call)
 
 
 def prepare_calls(method: LinkedMethod, isa: str) -> LinkedMethod:
@@ -86,12 +94,43 @@ def prepare_calls(method: LinkedMethod, isa: str) -> LinkedMethod:
             ),
         )
 
-    instructions = tuple(
-        prepared(i) if isinstance(i, LinkedCall) else i for i in method.instructions
-    )
-    if instructions == method.instructions:
+    def copies(call: LinkedCall) -> tuple[LinkedCall, ...]:
+        """The calls in place of one that moves items; itself if it has to stay."""
+        found = prepared_copies(method, call, written)
+        known = all(
+            _has_memory(method, index, access, constants)
+            and index not in replaced
+            and all(_fits(numbers) for numbers in _numbers(of))
+            for of in found
+            for index, access in zip(of.args, of.accesses, strict=True)
+        )
+        # Jumps count instructions.
+        return found if known and len(found) in counts else (call,)
+
+    jumps = any(isinstance(i, JumpFalseCall) for i in method.instructions)
+    counts = (1,) if jumps else range(1, _MOST_COPIES + 1)
+    instructions: list[LinkedInstruction] = []
+    origins: list[int] = []
+    for instruction, origin in zip(method.instructions, method.origins, strict=True):
+        made: tuple[LinkedInstruction, ...] = (instruction,)
+        if isinstance(instruction, LinkedCall):
+            call = prepared(instruction)
+            made = (call,) if call.prepared is not None else copies(call)
+        instructions += made
+        origins += [origin] * len(made)
+    if tuple(instructions) == method.instructions:
         return method
-    return slots_first(replace(method, instructions=instructions))
+    return slots_first(
+        replace(method, instructions=tuple(instructions), origins=tuple(origins))
+    )
+
+
+def _numbers(call: LinkedCall) -> Iterator[tuple[tuple[str, Numbers], ...]]:
+    """Those of a prepared call, and of the shape that it shares."""
+    if call.prepared is not None:
+        yield call.prepared.numbers
+        if call.prepared.shape is not None:
+            yield call.prepared.shape.numbers
 
 
 def _fits(members: tuple[tuple[str, Numbers], ...]) -> bool:

@@ -41,7 +41,6 @@ class Program {
   uint32_t flatbuffer_size_ = 0;  // bytes before the first segment
   uint32_t segment_base_ = 0;     // where segments begin
   uint32_t segment_bytes_ = 0;    // from there to the end of the last segment
-  uint32_t root_ = 0;             // position of the Program table
 };
 
 /// 1 for products with programs that leave constants outside.

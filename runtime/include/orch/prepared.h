@@ -22,4 +22,34 @@ struct MoveCall : PreparedCall {
 /// Runs a MoveCall.
 void move_bytes(const PreparedCall& call);
 
+/// A loop over blocks: how many, and bytes from one to the next.
+struct BlockAxis {
+  int32_t count;
+  int32_t read;
+  int32_t written;
+};
+
+/// Blocks of bytes, and where they lie.
+struct BlockShape {
+  int32_t block_bytes;
+  BlockAxis outer;
+  BlockAxis middle;
+  BlockAxis inner;
+};
+
+/// Blocks of bytes that lie elsewhere in the output.
+struct CopyCall : PreparedCall {
+  const void* input;
+  void* out;
+  const BlockShape* shape;
+  int32_t input_offset;  // bytes before the first block
+  int32_t out_offset;    // likewise
+};
+
+/// Runs a CopyCall.
+void copy_blocks(const PreparedCall& call);
+
+/// Runs a CopyCall whose blocks are items of 1, 2 or 4 bytes.
+void copy_items(const PreparedCall& call);
+
 }  // namespace orch

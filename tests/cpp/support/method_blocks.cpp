@@ -45,7 +45,7 @@ Block::Block(const uint8_t* bytes, size_t size) : Block(size) {
 
 std::vector<int64_t> arena_sizes(Span<const uint8_t> program, uint32_t method) {
   FbReader reader(program.data(), static_cast<uint32_t>(program.size()));
-  const FbTable root = reader.table(reader.read<uint32_t>(0), kProgramFields);
+  const FbTable root = reader.root();
   const FbVector plans = reader.vector(root, slot::kExecutionPlan, 4);
   if (reader.failed() || method >= plans.count) return {};
   const FbTable plan = reader.item(plans, method, slot::kExecutionPlan);

@@ -107,7 +107,7 @@ StandIns::StandIns(Span<const uint8_t> program, KernelTable known)
     : kernels_(known.begin(), known.end()) {
   checksum = 0;
   FbReader reader(program.data(), static_cast<uint32_t>(program.size()));
-  const FbTable root = reader.table(reader.read<uint32_t>(0), kProgramFields);
+  const FbTable root = reader.root();
   const FbVector plans = reader.vector(root, slot::kExecutionPlan, 4);
   for (uint32_t m = 0; m < plans.count && !reader.failed(); ++m) {
     const FbVector operators = reader.vector(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from orchestrator.core.kernel import KernelKey
 from orchestrator.core.operator import OperatorName, parse_schema
 from orchestrator.emit import compile as stage
 from orchestrator.emit.compile import (
@@ -325,6 +326,33 @@ def test_numbers_are_settled_only_where_a_kernel_returns_some(
     flags = {u.source: "-DORCH_SETTLES_RESULTS=0" in u.flags for u in plan.units}
     assert flags["src/runtime/src/load_method.cpp"] is not settles
     assert not flags["src/runtime/src/model.cpp"]
+
+
+@pytest.mark.parametrize("keys", [(), (None,), (None, "v1/6;0"), ("v1",)])
+def test_keys_are_compared_only_where_a_kernel_is_found_by_one(
+    keys: tuple[str | None, ...],
+) -> None:
+    entries = tuple(
+        TableEntry(
+            operator=OperatorName("my", f"op{number}"),
+            key=None if key is None else KernelKey.parse(key),
+            function="my::op",
+            signature="T",
+            dtypes=frozenset(),
+        )
+        for number, key in enumerate(keys)
+    )
+    plan = plan_compile(
+        profile="test",
+        target=target_of("cortex-m4", "gnu"),
+        toolchain=GNU,
+        resolution=Resolution(table_entries=entries),
+        runtime_sources=("src/find_kernel.cpp", "src/model.cpp"),
+        models=(),
+    )
+    without = {u.source for u in plan.units if "-DORCH_KERNEL_KEYS=0" in u.flags}
+    found = {"src/runtime/src/find_kernel.cpp"}
+    assert without == (set() if any(keys) else found)
 
 
 @pytest.mark.parametrize("checked", [False, True])

@@ -118,6 +118,7 @@ _HEAD = struct.pack("<I4HiI", 12, 6, 8, 4, 0, 8, 4)
         (struct.pack("<IH", 4, 0), "a table lies outside the program", "byte 4"),
         (struct.pack("<Ii", 4, 5), "a vtable lies outside the program", "byte -1"),
         (struct.pack("<Ii", 4, -4), "a vtable lies outside the program", "byte 8"),
+        (struct.pack("<IixHH", 4, -5, 4, 4), "a vtable is not aligned", "byte 9"),
         (
             struct.pack("<IiHH", 4, -4, 3, 4),
             "a vtable has an impossible size",
@@ -183,6 +184,9 @@ def test_a_vector_must_be_aligned_to_its_items() -> None:
     shifted = struct.pack("<I4HiI4xIq", 12, 6, 8, 4, 0, 8, 8, 1, 7)
     with pytest.raises(DecodeError, match="a vector is not aligned to its items"):
         _root(shifted).int64s(0)
+    tables = _HEAD[:16] + struct.pack("<I2xIIi", 6, 1, 4, 26)
+    with pytest.raises(DecodeError, match="a vector is not aligned to its items"):
+        _root(tables).entries(0)
 
 
 def test_a_string_must_be_utf8() -> None:

@@ -1,0 +1,131 @@
+"""Calls that only move items: blocks of bytes from one place to another.
+
+A call with several inputs or outputs, such as a concatenation, becomes several calls.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from orchestrator.method.access import Access
+from orchestrator.method.linked import LinkedCall, Prepared, Shape
+from orchestrator.method.passes.views import moves_items, views_of
+from orchestrator.program.values import TensorValue
+
+if TYPE_CHECKING:
+    from orchestrator.method.linked import LinkedMethod, Numbers
+    from orchestrator.method.passes.views import View
+
+_LOOPS: Final = ("outer", "middle", "inner")
+_MEMORY: Final = (("input", 0), ("out", 1))
+_MOST_ITEM: Final = 4
+"""Bytes of an item that a core reads at once."""
+
+
+def may_be_copies(call: LinkedCall) -> bool:
+    """Whether a call is of a kernel of ours that only moves items."""
+    return call.function.startswith("orch::") and moves_items(call.operator)
+
+
+def prepared_copies(
+    method: LinkedMethod, call: LinkedCall, written: frozenset[int]
+) -> tuple[LinkedCall, ...]:
+    """The calls that move what a call moves, one for each view; none if it computes.
+
+    Args:
+        method: The method, with planned memory.
+        call: One of its calls.
+        written: `method.written`.
+    """
+    found: list[LinkedCall] = []
+    begun: set[int] = set()
+    views = views_of(method, call, written) if may_be_copies(call) else ()
+    for view in views or ():
+        blocks = _blocks(method, view)
+        if blocks is None:
+            return ()
+        function, shape, offsets = blocks
+        # Each view fills a part of what it writes.
+        access = Access.UPDATES if view.target in begun else Access.FILLS
+        begun.add(view.target)
+        found.append(
+            replace(
+                call,
+                function=function,
+                args=(view.source, view.target),
+                accesses=(Access.READS, access),
+                outs=(view.target,),
+                in_place=(),
+                prepared=Prepared(
+                    struct="orch::CopyCall",
+                    memory=_MEMORY,
+                    shape=shape,
+                    numbers=offsets,
+                ),
+            )
+        )
+    return tuple(found)
+
+
+def _blocks(
+    method: LinkedMethod, view: View
+) -> tuple[str, Shape, tuple[tuple[str, Numbers], ...]] | None:
+    """The kernel that moves the blocks of a view, their shape, and where they begin."""
+    source, target = method.values[view.source], method.values[view.target]
+    assert isinstance(source, TensorValue)  # noqa: S101  # views are of tensors
+    assert isinstance(target, TensorValue)  # noqa: S101
+    if _overlap(source, target) or not all(view.sizes):
+        return None
+    item = source.dtype.item_bytes
+    axes = _merged(view)
+    block = 1
+    if axes and axes[-1][1] == axes[-1][2] == 1:
+        block = axes.pop()[0]
+    if len(axes) > len(_LOOPS):
+        return None
+    loops = [(1, 0, 0)] * (len(_LOOPS) - len(axes)) + [
+        (count, read * item, to * item) for count, read, to in axes
+    ]
+    is_item = block == 1 and item <= _MOST_ITEM
+    numbers: list[tuple[str, Numbers]] = [("block_bytes", block * item)]
+    for name, (count, read, to) in zip(_LOOPS, loops, strict=True):
+        members = (("count", count), ("read", read), ("written", to))
+        numbers.append((name, members))
+    return (
+        f"orch::copy_{'items' if is_item else 'blocks'}",
+        Shape(struct="orch::BlockShape", numbers=tuple(numbers)),
+        (
+            ("input_offset", view.first_read * item),
+            ("out_offset", view.first_written * item),
+        ),
+    )
+
+
+def _merged(view: View) -> list[tuple[int, int, int]]:
+    """Size and strides of each axis, in the order of the target's memory.
+
+    Two axes that are one step after another on both sides are one.
+    """
+    axes = sorted(
+        zip(view.sizes, view.read, view.written, strict=True),
+        key=lambda axis: axis[2],
+        reverse=True,
+    )
+    merged: list[tuple[int, int, int]] = []
+    for count, read, to in axes:
+        if merged and merged[-1][1:] == (count * read, count * to):
+            count *= merged.pop()[0]  # noqa: PLW2901
+        merged.append((count, read, to))
+    return merged
+
+
+def _overlap(a: TensorValue, b: TensorValue) -> bool:
+    """Whether two tensors have bytes of an arena in common."""
+    here, there = a.allocation, b.allocation
+    if here is None or there is None or here.memory_id != there.memory_id:
+        return False
+    return (
+        here.offset_bytes < there.offset_bytes + b.size_bytes
+        and there.offset_bytes < here.offset_bytes + a.size_bytes
+    )

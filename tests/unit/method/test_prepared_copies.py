@@ -1,0 +1,143 @@
+"""Copies as blocks of bytes: what the struct of a call moves is what its view moves."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING, Any, Final
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestrator.core.dtype import ScalarType
+from orchestrator.method.linked import LinkedCall, LinkedMethod
+from orchestrator.method.passes import run_passes
+from orchestrator.method.passes.views import views_of
+from orchestrator.program.values import TensorValue
+from tests.unit.method.recorded_calls import Call, Tensor, method_of
+
+if TYPE_CHECKING:
+    from orchestrator.method.linked import Numbers
+
+_DTYPES: Final = {
+    dtype.item_bytes: dtype
+    for dtype in (ScalarType.Char, ScalarType.Half, ScalarType.Float, ScalarType.Double)
+}
+
+
+def _tensor(sizes: tuple[int, ...], item: int, *, is_out: bool = False) -> Tensor:
+    data = bytes(i % 251 for i in range(prod(sizes) * item))
+    order = tuple(range(len(sizes)))
+    return Tensor(_DTYPES[item], sizes, order, data, is_out=is_out)
+
+
+@st.composite
+def _calls(draw: st.DrawFn) -> Call:
+    """A copy of a part, in another order, of several tensors, or of one to several."""
+    item = draw(st.sampled_from(sorted(_DTYPES)))
+    rank = draw(st.integers(2, 4))
+    size = st.integers(1, 5)
+    sizes = tuple(draw(size) for _ in range(rank))
+    dim = draw(st.integers(0, rank - 1))
+    x = _tensor(sizes, item)
+    kind = draw(st.sampled_from(["slice", "permute", "cat", "split", "expand"]))
+    if kind == "slice":
+        first = draw(st.integers(0, sizes[dim] - 1))
+        last = draw(st.integers(first + 1, sizes[dim]))
+        step = draw(st.integers(1, 3))
+        count = len(range(first, last, step))
+        out = _tensor((*sizes[:dim], count, *sizes[dim + 1 :]), item, is_out=True)
+        args: tuple[Any, ...] = (x, dim, first, last, step, out)
+        return Call("aten::slice_copy.Tensor_out", args)
+    if kind == "permute":
+        order = tuple(draw(st.permutations(range(rank))))
+        out = _tensor(tuple(sizes[d] for d in order), item, is_out=True)
+        return Call("aten::permute_copy.out", (x, order, out))
+    if kind == "expand":
+        wide = tuple(draw(size) if s == 1 else s for s in sizes)
+        out = _tensor((draw(size), *wide), item, is_out=True)
+        return Call("aten::expand_copy.out", (x, out.sizes, False, out))
+    counts = tuple(draw(size) for _ in range(draw(st.integers(1, 3))))
+    parts = [(*sizes[:dim], count, *sizes[dim + 1 :]) for count in counts]
+    whole = (*sizes[:dim], sum(counts), *sizes[dim + 1 :])
+    if kind == "cat":
+        given_parts = tuple(_tensor(part, item) for part in parts)
+        out = _tensor(whole, item, is_out=True)
+        return Call("aten::cat.out", (given_parts, dim, out))
+    outs = tuple(_tensor(part, item, is_out=True) for part in parts)
+    name = "aten::split_with_sizes_copy.out"
+    return Call(name, (_tensor(whole, item), counts, dim, outs))
+
+
+def _bytes(method: LinkedMethod) -> dict[int, bytearray]:
+    """What the tensors of a method hold, by value; constants, and zeros."""
+    found = {
+        index: bytearray(value.size_bytes)
+        for index, value in enumerate(method.values)
+        if isinstance(value, TensorValue)
+    }
+    for index, data in method.data:
+        found[index] = bytearray(bytes(data))
+    return found
+
+
+def _number(numbers: tuple[tuple[str, Numbers], ...], path: str) -> int:
+    """A number of a struct, or of one in it."""
+    found: Numbers = numbers
+    for name in path.split("."):
+        assert isinstance(found, tuple)
+        found = dict(found)[name]
+    assert isinstance(found, int)
+    return found
+
+
+def _execute(call: LinkedCall, memory: dict[int, bytearray]) -> None:
+    """What `orch::copy_blocks` and `orch::copy_items` do."""
+    assert call.prepared is not None
+    assert call.prepared.shape is not None
+    offsets, shape = call.prepared.numbers, call.prepared.shape.numbers
+    size = _number(shape, "block_bytes")
+    places = [(_number(offsets, "input_offset"), _number(offsets, "out_offset"))]
+    for axis in ("outer", "middle", "inner"):
+        count, here, there = (
+            _number(shape, f"{axis}.{name}") for name in ("count", "read", "written")
+        )
+        places = [
+            (read + i * here, written + i * there)
+            for read, written in places
+            for i in range(count)
+        ]
+    item = size if call.function == "orch::copy_items" else 1
+    assert item in (1, 2, 4)
+    source, target = (memory[index] for index in call.args)
+    for read, written in places:
+        assert read % item == written % item == 0
+        target[written : written + size] = source[read : read + size]
+
+
+@given(_calls())
+def test_a_copy_moves_what_its_call_moves(call: Call) -> None:
+    method = method_of([call])
+    (original,) = method.instructions
+    assert isinstance(original, LinkedCall)
+    expected = _bytes(method)
+    views = views_of(method, original, method.written)
+    assert views
+    for view in views:
+        value = method.values[view.source]
+        assert isinstance(value, TensorValue)
+        source = bytes(expected[view.source])
+        view.moved(source, expected[view.target], value.dtype.item_bytes)
+    after = run_passes(method, ["prepare_calls"], isa="scalar")
+    memory = _bytes(after)
+    for made in after.instructions:
+        assert isinstance(made, LinkedCall)
+        if made.prepared is None:
+            # More loops than three, or of a part that is empty.
+            assert len(views[0].sizes) > 3
+            return
+        _execute(made, memory)
+    assert len(after.instructions) == len(after.origins) == len(views)
+    targets = {str(method.values[v.target]): expected[v.target] for v in views}
+    for made in after.instructions:
+        assert isinstance(made, LinkedCall)
+        assert memory[made.args[1]] == targets[str(after.values[made.args[1]])]
