@@ -68,7 +68,7 @@ def _measure(folder: Path, key: _Key, plugin: Path | None) -> _Measured | str:
     cpu, toolchain, optimize, folded = key
     extra = 'load = "prelinked"\n'
     if not folded:
-        extra += "[prelink]\nskip = [{}]\n".format(", ".join(f'"{n}"' for n in _FOLDS))
+        extra += "[passes]\nskip = [{}]\n".format(", ".join(f'"{n}"' for n in _FOLDS))
     place = folder / "-".join(map(str, key))
     try:
         built = build(

@@ -59,7 +59,7 @@ def _measure(folder: Path, key: _Key, plugin: Path | None) -> _Measured | str:
         'libraries = ["cortex_m", "quantized", "portable"]\n'
     )
     if off != _ALL:
-        extra += f'[prelink]\nskip = ["{off}"]\n'
+        extra += f'[passes]\nskip = ["{off}"]\n'
     try:
         built = build(place, case, cpu=cpu, toolchain="zig", extra=extra)
         scenario = str(CORPUS / case / "case.json")

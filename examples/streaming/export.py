@@ -1,4 +1,4 @@
-"""Write `model.pte`, three chunks of a signal, and PyTorch's outputs for the signal.
+"""Write both models, three chunks of a signal, and PyTorch's outputs for the signal.
 
 Needs torch and executorch.
 """
@@ -46,6 +46,9 @@ def main() -> None:
     # Without this pass a program does not have the initial state.
     config = ExecutorchBackendConfig(passes=[InitializedMutableBufferPass(["past"])])
     (folder / "model.pte").write_bytes(program.to_executorch(config).buffer)
+    window = torch.randn(1, 1, CHUNK + TAPS - 1)
+    program = to_edge(torch.export.export(model.filter, (window,)))
+    (folder / "window.pte").write_bytes(program.to_executorch().buffer)
     runs: list[dict[str, object]] = []
     for i, (chunk, output) in enumerate(
         zip(signal.split(CHUNK, 2), whole.split(CHUNK, 2), strict=True)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from orchestrator.core.border import Border, border_of
 from orchestrator.errors import Diagnostic, ModelError
+from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -80,7 +82,7 @@ def need_borders(
         for record in of.passes
         if record.name == "quantized_io" and record.skipped
     }
-    if io and reasons:
+    if io.needs_passes and reasons:
         raise ModelError(
             Diagnostic(
                 code="bad-io",
@@ -102,6 +104,72 @@ def with_borders(adapted: Adapted, linkage: Linkage | None) -> Adapted:
         borders = linked[index].borders
         if adapted.linked is not None and borders:
             method = _with_ports(method, adapted, index)  # noqa: PLW2901
+        methods.append(replace(method, borders=borders))
+    return replace(adapted, program=replace(adapted.program, methods=tuple(methods)))
+
+
+def stream_model(
+    model: str, program: Program, io: ModelIo, names: Sequence[str], span: Span
+) -> Program:
+    """The program with the input that is a stream, if the profile wants one.
+
+    Args:
+        model: Name of the model.
+        program: Of windows.
+        io: What the profile says of the model.
+        names: Of all models, in the profile's order.
+        span: Where the profile says something.
+
+    Raises:
+        ModelError: The input cannot be one (`bad-io`).
+    """
+    from orchestrator.streams import StreamError, streamed  # noqa: PLC0415
+
+    for port in io.ports:
+        if port.stream is None:
+            continue
+        try:
+            program = streamed(program, port.index, port.stream)
+        except StreamError as error:
+            where = span("models", names.index(model), "io", port.name, "stream")
+            raise ModelError(
+                Diagnostic(
+                    code="bad-io",
+                    message=f'{port.name} of model "{model}", method {error.method},'
+                    " cannot be a stream",
+                    where=where,
+                    notes=(("found", error.found),),
+                    hint=error.hint,
+                )
+            ) from error
+    return program
+
+
+def with_streams(adapted: Adapted, program: Program, io: ModelIo) -> Adapted:
+    """The model with what callers have to know of its stream.
+
+    Args:
+        adapted: The model.
+        program: As it was read, whose file is that of windows.
+        io: What the profile says of the model.
+    """
+    from orchestrator.program.reader import read_program  # noqa: PLC0415
+
+    port = next((p for p in io.ports if p.stream is not None), None)
+    if port is None or port.stream is None:
+        return adapted
+    windows = read_program(program.file, file="").methods
+    methods = []
+    for method, window in zip(adapted.program.methods, windows, strict=True):
+        borders = method.borders
+        if port.index < len(window.inputs):
+            value = window.values[window.inputs[port.index]]
+            assert isinstance(value, TensorValue)  # noqa: S101  # it became a stream
+            calls = -(-value.sizes[port.stream.axis] // port.stream.hop)
+            old = border_of(borders, port.index, is_input=True)
+            new = old or Border(is_input=True, index=port.index)
+            others = (b for b in borders if b is not old)
+            borders = (*others, replace(new, warm_calls=calls))
         methods.append(replace(method, borders=borders))
     return replace(adapted, program=replace(adapted.program, methods=tuple(methods)))
 

@@ -124,7 +124,7 @@ LIMITS = setting(
 OPERATORS = setting("operators", "operators", _operators)
 DTYPES = setting("dtypes", "dtypes", lambda p: p.dtypes)
 KERNELS = setting("kernels", "kernels", lambda p: p.kernels)
-PRELINK = setting("prelink", "prelink", lambda p: p.prelink)
+PASSES = setting("passes", "passes", lambda p: p.passes)
 SCRATCH = setting("scratch", "scratch", lambda p: p.scratch)
 PLANNER = setting("planner", "memory", lambda p: p.memory.planner)
 FUSING = setting("fusing", "memory", lambda p: p.memory.fusing)
@@ -231,7 +231,7 @@ MODEL_PATHS = Input(
 )
 PROGRAMS = Derived(
     gives="programs",
-    reads=(MODEL_BYTES, DATA_FILES, MODEL_PATHS, MODEL_SPANS),
+    reads=(MODEL_BYTES, DATA_FILES, MODEL_PATHS, MODEL_SPANS, IO, SPAN),
     run=decode_programs,
 )
 MODEL: Item[str] = Item(gives="model", of=MODEL_NAMES)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from orchestrator.profile import (
         DtypesTable,
         OperatorsTable,
-        PrelinkTable,
+        PassesTable,
         ScratchTable,
     )
     from orchestrator.program.program import Program
@@ -175,12 +175,12 @@ def _schemas(resolution: Resolution) -> dict[OperatorName, OpSchema]:
 
 
 def models_with_passes(
-    *, loads: Mapping[str, Load], prelink: PrelinkTable
+    *, loads: Mapping[str, Load], passes: PassesTable
 ) -> tuple[str, ...]:
     """Names of the models that passes run on: all, unless every pass is skipped."""
     from orchestrator.profile import PASSES  # noqa: PLC0415  # pydantic
 
-    runs = len(prelink.skip) < len(PASSES)
+    runs = len(passes.skip) < len(PASSES)
     return tuple(n for n, load in loads.items() if runs or load is Load.PRELINKED)
 
 
@@ -191,7 +191,7 @@ def prelink_models(
     op_infos: Mapping[str, OpInfo],
     resolution: Resolution,
     loads: Mapping[str, Load],
-    prelink: PrelinkTable,
+    passes: PassesTable,
     planner: Planner,
     isa: str,
     fast: bool,
@@ -237,14 +237,14 @@ def prelink_models(
             )
             is_outside = bool(program.external) and not is_prelinked
             disabled = dict.fromkeys(MAKES_CONSTANTS, _OUTSIDE) if is_outside else {}
-            passes = _passes(prelink)
+            wanted = _passes(passes)
             replans = planner is not Planner.KEEP
             plans = is_prelinked and replans
             try:
                 methods = tuple(
                     run_passes(
                         method,
-                        passes,
+                        wanted,
                         planned=False,
                         # A pass for an ISA needs memory, which a kept plan has not.
                         isa=isa if plans else "",
@@ -265,12 +265,12 @@ def prelink_models(
     return linkages
 
 
-def _passes(prelink: PrelinkTable) -> list[str]:
+def _passes(passes: PassesTable) -> list[str]:
     """Names of the passes that the profile does not skip, and those that it wants."""
     from orchestrator.method.passes import OPTIONAL, PASSES  # noqa: PLC0415
 
-    optional = {name for name in OPTIONAL if not getattr(prelink, name)}
-    return [name for name in PASSES if name not in {*prelink.skip, *optional}]
+    optional = {name for name in OPTIONAL if not getattr(passes, name)}
+    return [name for name in PASSES if name not in {*passes.skip, *optional}]
 
 
 def replan_models(
@@ -279,7 +279,7 @@ def replan_models(
     sized_programs: Mapping[str, Program],
     linkages: Mapping[str, Linkage],
     loads: Mapping[str, Load],
-    prelink: PrelinkTable,
+    passes: PassesTable,
     planner: Planner,
     fusing: Fusing | None,
     isa: str,
@@ -304,11 +304,12 @@ def replan_models(
         border_problem,
         need_borders,
         with_borders,
+        with_streams,
     )
     from orchestrator.method.passes import BorderError  # noqa: PLC0415
 
     adapter = Adapter(
-        passes=_passes(prelink),
+        passes=_passes(passes),
         schemas=_schemas(resolution),
         planner=_block_planner(planner),
         isa=isa,
@@ -340,7 +341,8 @@ def replan_models(
                     hint="export the model again with ExecuTorch's own exporter",
                 )
             ) from error
-        models[name] = with_borders(models[name], linkages.get(name))
+        bordered = with_borders(models[name], linkages.get(name))
+        models[name] = with_streams(bordered, original, io[name])
     before = list(op_infos.values())
     after = [_remaining_calls(info, models[info.model]) for info in before]
     if after != before:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from orchestrator.build.exporting import Exported
     from orchestrator.catalog import Catalog, LibraryText
+    from orchestrator.core.border import ModelIo
     from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.profile import Profile, TargetTable
     from orchestrator.program.program import Program
@@ -166,8 +167,14 @@ def decode_programs(
     data_files: Mapping[str, Mapping[str, Bytes]],
     model_paths: Mapping[str, str],
     model_spans: Mapping[str, SourceSpan],
+    io: Mapping[str, ModelIo],
+    span: Callable[..., SourceSpan],
 ) -> dict[str, Program]:
-    """Decoded programs by model name. Raises ModelError with every problem."""
+    """Decoded programs by model name, inputs that are streams among them.
+
+    Raises ModelError with every problem.
+    """
+    from orchestrator.build.borders import stream_model  # noqa: PLC0415
     from orchestrator.program.external import with_data  # noqa: PLC0415
     from orchestrator.program.flat_tensor import read_flat_tensors  # noqa: PLC0415
     from orchestrator.program.reader import read_program  # noqa: PLC0415
@@ -176,7 +183,7 @@ def decode_programs(
     problems: list[Diagnostic] = []
     for name, data in model_bytes.items():
         try:
-            programs[name] = with_data(
+            program = with_data(
                 read_program(data, file=model_paths[name]),
                 {
                     label: read_flat_tensors(items, file=label)
@@ -185,6 +192,7 @@ def decode_programs(
                 model=name,
                 where=model_spans[name],
             )
+            programs[name] = stream_model(name, program, io[name], [*io], span)
         except ModelError as error:
             named_by = ("named by", str(model_spans[name]))
             problems += [

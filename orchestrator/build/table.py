@@ -108,7 +108,7 @@ SIZED_PROGRAMS = Derived(
     gives="sized_programs",
 )
 PASS_MODELS = Derived(
-    reads=(inputs.LOADS, inputs.PRELINK), run=models_with_passes, gives="pass_models"
+    reads=(inputs.LOADS, inputs.PASSES), run=models_with_passes, gives="pass_models"
 )
 PRELINK = Stage(
     name="prelink",
@@ -120,7 +120,7 @@ PRELINK = Stage(
         EXTRACT,
         RESOLVE,
         inputs.LOADS,
-        inputs.PRELINK,
+        inputs.PASSES,
         inputs.PLANNER,
         inputs.ISA,
         inputs.FAST,
@@ -139,7 +139,7 @@ REPLAN = Stage(
         SIZED_PROGRAMS,
         PRELINK,
         inputs.LOADS,
-        inputs.PRELINK,
+        inputs.PASSES,
         inputs.PLANNER,
         inputs.FUSING,
         inputs.ISA,

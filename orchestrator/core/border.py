@@ -19,6 +19,19 @@ class IoDtype(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Stream:
+    """An input of which the caller gives what is new of a window of time.
+
+    Args:
+        axis: The dimension that is time; from the end if it is negative.
+        hop: Positions that come with a call.
+    """
+
+    axis: int
+    hop: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class IoPort:
     """What the profile says of one input or output of a model.
 
@@ -28,6 +41,7 @@ class IoPort:
         dtype: What the caller has; None: what `ModelIo.quantized` says.
         reuse: Whether a run may write over the input.
         rows: Rows of the input that the caller gives at a time; 0: all of them.
+        stream: How the input is a stream; None if the caller gives whole windows.
     """
 
     is_input: bool
@@ -35,6 +49,7 @@ class IoPort:
     dtype: IoDtype | None = None
     reuse: bool = True
     rows: int = 0
+    stream: Stream | None = None
 
     @property
     def name(self) -> str:
@@ -55,8 +70,12 @@ class ModelIo:
     quantized: bool = False
     ports: tuple[IoPort, ...] = ()
 
-    def __bool__(self) -> bool:
-        return self.quantized or bool(self.ports)
+    @property
+    def needs_passes(self) -> bool:
+        """Whether passes over linked methods do what is said here."""
+        return self.quantized or any(
+            port.dtype is not None or not port.reuse or port.rows for port in self.ports
+        )
 
     def port(self, index: int, *, is_input: bool) -> IoPort:
         """What is said of an input or output."""
@@ -108,6 +127,7 @@ class Border:
         is_unsigned: The caller has uint8, larger by 128 than the numbers of the method.
         is_kept: A run leaves the input as it is.
         rows: Rows of the input that the method takes at a time; 0: all of them.
+        warm_calls: Of a stream: calls with which a whole window has come; else 0.
     """
 
     is_input: bool
@@ -116,6 +136,7 @@ class Border:
     is_unsigned: bool = False
     is_kept: bool = False
     rows: int = 0
+    warm_calls: int = 0
 
     @property
     def caller_quantization(self) -> Quantization | None:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from orchestrator.profile.tables import (
         BudgetTable,
         IntegrityTable,
-        PrelinkTable,
+        PassesTable,
         Profile,
         RegistryTable,
         ScratchTable,
@@ -66,7 +66,7 @@ __all__ = [
     "OperatorsTable",
     "Optimize",
     "Overlap",
-    "PrelinkTable",
+    "PassesTable",
     "Profile",
     "PythonCallable",
     "RegistryTable",

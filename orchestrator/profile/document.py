@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
 import tomli
@@ -98,6 +99,9 @@ def _is_inherited(table: object, base_path: KeyPath) -> bool:
     return False
 
 
+_FORMER_NAMES = MappingProxyType({"prelink": "passes"})
+"""Tables by the names that they had in earlier releases."""
+
 MOST_VALUES = 10_000
 """Most keys and items of a profile: each is checked and may produce a message."""
 
@@ -152,6 +156,13 @@ def read_document(
         key_path: SourceSpan(file=file, line=line, text=lines[line - 1])
         for key_path, line in found.items()
     }
+    for former, name in _FORMER_NAMES.items():
+        if former in data and name not in data:
+            data[name] = data.pop(former)
+            spans = {
+                (name, *path[1:]) if path[0] == former else path: span
+                for path, span in spans.items()
+            }
     _add_folders(data, path.parent)
     return Document(path=path, data=data, spans=spans)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final
 
 from pydantic import ConfigDict, Field, StrictBool, StrictInt, model_validator
 
-from orchestrator.core.border import IoDtype, IoPort, ModelIo
+from orchestrator.core.border import IoDtype, IoPort, ModelIo, Stream
 from orchestrator.errors import Diagnostic
 from orchestrator.profile.choices import IO_PASSES, Load
 from orchestrator.profile.fields import choice, key_text, problem, whole_number
@@ -22,6 +22,36 @@ if TYPE_CHECKING:
 
 _PORT: Final = "(input|output)(0|[1-9][0-9]{0,8})"
 _MOST_ROWS: Final = 65535
+_MOST_DIMS: Final = 16
+
+
+class StreamTable(Table):
+    """An input that is a stream: each call gets what is new of a window of time."""
+
+    axis: Annotated[
+        StrictInt,
+        *whole_number(
+            -_MOST_DIMS, _MOST_DIMS - 1, hint="write the dimension that is time"
+        ),
+    ] = Field(
+        description="The dimension of the input that is time; negative numbers count "
+        "from the last one, -1.",
+        examples=[2],
+    )
+    hop: Annotated[
+        StrictInt,
+        *whole_number(
+            1, (1 << 31) - 1, hint="write how many positions come with each call"
+        ),
+    ] = Field(
+        description="Positions along this dimension that come with each call.",
+        examples=[1],
+    )
+
+    @property
+    def stream(self) -> Stream:
+        """The table as later stages take it."""
+        return Stream(axis=self.axis, hop=self.hop)
 
 
 class IoPortTable(Table):
@@ -56,6 +86,11 @@ class IoPortTable(Table):
         "camera does: the input is never whole in memory. For prelinked models: "
         "docs/howto-rows.md. Default: all rows at once.",
         examples=[8],
+    )
+    stream: StreamTable | None = Field(
+        default=None,
+        description="The model keeps what it needs of the past, and a call gets what "
+        "is new: docs/howto-streaming.md. Default: each call gets a whole window.",
     )
 
     @model_validator(mode="before")
@@ -119,6 +154,7 @@ class IoTable(Table):
                     dtype=port.dtype,
                     reuse=port.reuse,
                     rows=port.rows or 0,
+                    stream=None if port.stream is None else port.stream.stream,
                 )
             )
         found.sort(key=lambda port: (not port.is_input, port.index))
@@ -136,14 +172,17 @@ def io_problems(
         where: Path of the table.
         facts: Further facts.
     """
+    streams = []
     for key, port in table.ports.items():
         path = (*where, key)
+        with suppress(BrokenValueError):
+            streams += [key] if port.stream is not None else []
         if key.startswith("input"):
             with suppress(BrokenValueError):
                 yield from _rows_problems(port, load, path, facts)
             continue
         with suppress(BrokenValueError):
-            for name in ("reuse", "rows"):
+            for name in ("reuse", "rows", "stream"):
                 if name in port.written_keys:
                     yield Diagnostic(
                         code="bad-choice",
@@ -160,6 +199,15 @@ def io_problems(
                     notes=(("expected", "int8, or float32; uint8 is for images"),),
                     hint='write "int8"',
                 )
+    if len(streams) > 1:
+        first, second = streams[:2]
+        yield Diagnostic(
+            code="bad-choice",
+            message=f"{key_text((*where, second))} cannot be a stream as well",
+            where=facts.span(*where, second, "stream"),
+            notes=(("found", f"{first}, {facts.span(*where, first, 'stream')}"),),
+            hint="give whole windows of the other input, or join both in the model",
+        )
 
 
 def _rows_problems(
@@ -168,6 +216,14 @@ def _rows_problems(
     """An input that comes by rows, of a model that is loaded; or that is kept."""
     if port.rows is None:
         return
+    if port.stream is not None:
+        yield Diagnostic(
+            code="bad-choice",
+            message=f"{key_text(path)} cannot come by rows and be a stream",
+            where=facts.span(*path, "stream"),
+            notes=(("found", f"rows, {facts.span(*path, 'rows')}"),),
+            hint="leave one of them out: a stream computes what is new at once",
+        )
     if load is not Load.PRELINKED:
         yield Diagnostic(
             code="bad-choice",
@@ -193,9 +249,9 @@ def skip_problems(
     if skipped := [name for name in IO_PASSES if name in skip]:
         yield Diagnostic(
             code="bad-choice",
-            message=f"prelink.skip has {skipped[0]}, which does what"
+            message=f"passes.skip has {skipped[0]}, which does what"
             f" {key_text(where)} says",
-            where=facts.span("prelink", "skip"),
+            where=facts.span("passes", "skip"),
             notes=(("found", f"{key_text(where)}, {facts.span(*where)}"),),
             hint=f"take {skipped[0]} out of skip, or leave out models.io",
         )

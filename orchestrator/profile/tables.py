@@ -109,10 +109,11 @@ _TAKEN: Final = [
 ]
 
 
-class PrelinkTable(Table):
+class PassesTable(Table):
     """Passes over models, prelinked and loaded.
 
-    None changes outputs, unless `fold_batch_norm` is true.
+    None changes outputs, unless `fold_batch_norm` is true. The table's former name,
+    `[prelink]`, still works.
     """
 
     skip: Annotated[
@@ -284,8 +285,8 @@ class ProfileTable(Table):
     delegates: tuple[DelegateTable, ...] = Field(
         default=(), description="Delegates of your own."
     )
-    prelink: PrelinkTable = Field(
-        default=PrelinkTable(), description="Which passes run over models."
+    passes: PassesTable = Field(
+        default=PassesTable(), description="Which passes run over models."
     )
     scratch: ScratchTable = Field(
         default=ScratchTable(), description="Scratch memory of kernels."
@@ -381,7 +382,7 @@ def _io_problems(profile: ProfileTable, facts: Facts) -> Iterator[Diagnostic]:
     for index, model in sound(profile.models):
         if "io" in model.written_keys:
             yield from skip_problems(
-                profile.prelink.skip, ("models", index, "io"), facts
+                profile.passes.skip, ("models", index, "io"), facts
             )
             return
 

@@ -153,7 +153,7 @@ def test_a_model_too_big_for_the_board_is_refused_with_the_numbers(
     fresh: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _shrink(monkeypatch, "mps3-an547", itcm=128 * 1024, dtcm=32 * 1024)
-    skip = f"[prelink]\nskip = {json.dumps([*PASS_NAMES])}\n"
+    skip = f"[passes]\nskip = {json.dumps([*PASS_NAMES])}\n"
     fresh.profile.write_text(fresh.profile.read_text() + skip)
     done = fresh.run("build", "--json")
     assert done.code == 6

@@ -138,7 +138,7 @@ def test_a_program_with_state_cannot_take_a_common_arena(
         toolchain="gnu",
         # The state of the method has room for all slots of the other program.
         extra=f'[memory]\nconcurrency = "{concurrency}"\n'
-        f"[prelink]\nskip = {json.dumps([*PASSES])}\n",
+        f"[passes]\nskip = {json.dumps([*PASSES])}\n",
     )
     assert product.run("build") == 0
     data = ",".join(map(str, (CORPUS / "counter" / "model.pte").read_bytes()))

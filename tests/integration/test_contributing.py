@@ -123,7 +123,7 @@ def test_a_profile_key(checkout: Path) -> None:
 def test_a_pass(checkout: Path) -> None:
     """It runs where its row is, and can be skipped."""
     _follow("A pass", checkout)
-    _profile(checkout, "host", '[prelink]\nskip = ["drop_self_moves"]\n')
+    _profile(checkout, "host", '[passes]\nskip = ["drop_self_moves"]\n')
     done = _orchestrator("check", "p.toml", cwd=checkout)
     assert done.returncode == 0, done.stderr
     program = (

@@ -100,7 +100,7 @@ def _product(folder: Path, *, cpu: str, skip: list[str]) -> Product:
     profile = folder / "constants.toml"
     profile.write_text(
         f'schema = 1\nname = "constants"\n[target]\ncpu = "{cpu}"\ntoolchain = "zig"\n'
-        f"[prelink]\nskip = {json.dumps(skip)}\n"
+        f"[passes]\nskip = {json.dumps(skip)}\n"
         '[kernels]\nlibraries = ["quantized", "portable"]\n'
         '[[models]]\nname = "m"\npath = "m.pte"\nload = "prelinked"\n'
     )

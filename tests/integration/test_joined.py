@@ -53,7 +53,7 @@ def _outputs(
         f'[target]\ncpu = "{cpu}"\ntoolchain = "zig"\n'
         '[kernels]\nlibraries = ["cortex_m", "quantized", "portable"]\n'
         f'[[models]]\nname = "nets"\npath = "nets.pte"\nload = "{load}"\n'
-        f"[prelink]\nskip = {json.dumps([*skip])}\n{more}"
+        f"[passes]\nskip = {json.dumps([*skip])}\n{more}"
     )
     product = Product(profile=profile, out=folder / name)
     outputs = folder / f"{name}.outputs"

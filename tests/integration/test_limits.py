@@ -31,7 +31,7 @@ cpu = "host"
 toolchain = "zig"
 [memory]
 planner = "keep"
-[prelink]
+[passes]
 skip = {passes}
 """
 _MODEL = """

@@ -145,8 +145,8 @@ def _plan(product: Product, capsys: pytest.CaptureFixture[str]) -> dict[str, Any
     ("load", "extra", "arena", "permutes"),
     [
         ("pte", "", 3072, False),
-        ("pte", '[prelink]\nskip = ["fold_permutes"]\n', 330_752, True),
-        ("pte", f"[prelink]\nskip = {json.dumps([*PASSES])}\n", 330_752, True),
+        ("pte", '[passes]\nskip = ["fold_permutes"]\n', 330_752, True),
+        ("pte", f"[passes]\nskip = {json.dumps([*PASSES])}\n", 330_752, True),
         ("pte", '[operators]\ninclude = ["aten::permute_copy.out"]\n', 3072, True),
         ("prelinked", "", 3072, True),
     ],

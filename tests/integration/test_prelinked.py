@@ -128,10 +128,10 @@ class Figures:
 def _build_without(
     product: Product, skipped: Iterable[str]
 ) -> tuple[Figures, set[str]]:
-    """Build with `[prelink] skip`; figures, and passes that changed a method."""
-    text = product.profile.read_text().partition("[prelink]")[0]
+    """Build with `[passes] skip`; figures, and passes that changed a method."""
+    text = product.profile.read_text().partition("[passes]")[0]
     skip = json.dumps([*skipped])
-    product.profile.write_text(f"{text}[prelink]\nskip = {skip}\n")
+    product.profile.write_text(f"{text}[passes]\nskip = {skip}\n")
     assert product.run("build") == 0
     report: Any = product.report()
     ends = [method["passes"][-1]["after"] for method in report["prelink"]]
@@ -236,7 +236,7 @@ def test_a_constant_is_permuted_by_the_build(tmp_path: Path) -> None:
     need_toolchain("host", "zig")
     functions = {}
     for skip in ([], ["fold_permutes"]):
-        extra = f"[prelink]\nskip = {json.dumps(skip)}\n"
+        extra = f"[passes]\nskip = {json.dumps(skip)}\n"
         product = corpus_product(
             tmp_path, "p", ["kws_dscnn_fp32"], load="prelinked", extra=extra
         )

@@ -39,7 +39,7 @@ _MOST: Final = 16
 """Calls of an operator."""
 _ROUNDS: Final = 4
 _KEYS: Final = '[memory]\nplanner = "keep"\n'
-_SKIP: Final = '[prelink]\nskip = ["prepare_calls"]\n'
+_SKIP: Final = '[passes]\nskip = ["prepare_calls"]\n'
 
 
 def _affine_calls(seed: int, count: int) -> Iterator[Call]:

@@ -169,7 +169,7 @@ class Sweep:
             f'schema = 1\nname = "{name}"\n[target]\ncpu = "{CPU}"\nisa = "{isa}"\n'
             f'toolchain = "{toolchain}"\noptimize = "{optimize}"\n'
             '[kernels]\nlibraries = ["cortex_m", "quantized", "portable"]\n'
-            f'[memory]\nconcurrency = "sequential"\n[prelink]\nskip = [{skipped}]\n'
+            f'[memory]\nconcurrency = "sequential"\n[passes]\nskip = [{skipped}]\n'
         )
         for model in (*self._names, *NETS):
             load = "pte" if model == "plain" else "prelinked"

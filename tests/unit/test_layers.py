@@ -23,7 +23,7 @@ LAYERS = (
     {"core", "lowering"},
     {"targets", "planner"},
     {"catalog", "profile", "program", "shell"},
-    {"selection", "export"},
+    {"selection", "export", "streams"},
     {"scratch"},
     {"method"},
     {"memory"},

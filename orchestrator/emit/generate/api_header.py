@@ -181,6 +181,18 @@ def _constants(method: ApiMethod, memory: MethodMemory) -> list[str]:
     return lines
 
 
+def _warm_calls(method: ApiMethod) -> list[str]:
+    """Of inputs that are streams."""
+    return [
+        "/* From this call on, outputs are those of a whole window of"
+        f" {port.name}. */\n"
+        f"#define {method.base.upper()}_{port.name.upper()}_WARM_CALLS"
+        f" {port.border.warm_calls}"
+        for port in method.ports
+        if port.border is not None and port.border.warm_calls
+    ]
+
+
 def _by_rows(method: ApiMethod, port: Port) -> list[str]:
     """Functions of a method whose input comes by rows."""
     outputs = [p for p in method.ports if not p.is_input]
@@ -197,7 +209,7 @@ def _by_rows(method: ApiMethod, port: Port) -> list[str]:
 def _c_method(
     method: ApiMethod, memory: MethodMemory, *, is_linked: bool, limit: int
 ) -> str:
-    lines = _constants(method, memory)
+    lines = [*_constants(method, memory), *_warm_calls(method)]
     if method.by_rows is not None:
         return "\n".join([*lines, *_by_rows(method, method.by_rows)])
     if not is_linked:

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from orchestrator.method.linked import LinkedMethod
     from orchestrator.program.program import Method, Program
 
-NOT_WANTED: Final = "named in prelink.skip"
+NOT_WANTED: Final = "named in passes.skip"
 OPTIONAL: Final = MappingProxyType(
-    {"fold_batch_norm": "changes bits: prelink.fold_batch_norm is false"}
+    {"fold_batch_norm": "changes bits: passes.fold_batch_norm is false"}
 )
 """Passes that only run where the profile wants them, and why they did not."""
 NO_OPERATOR: Final = "no call of its operators"

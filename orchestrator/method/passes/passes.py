@@ -280,7 +280,7 @@ def _for_isa(
 
 
 def _skipped(step: Pass, method: LinkedMethod, isa: str) -> str:
-    if step.of_io and not method.io:
+    if step.of_io and not method.io.needs_passes:
         return NO_IO
     if not step.concerns(method):
         return NO_OPERATOR

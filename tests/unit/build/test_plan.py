@@ -162,7 +162,7 @@ def test_without_passes_there_is_no_stage_prelink() -> None:
         (_new(inputs.OPERATORS), FROM_AGGREGATE),
         (_new(inputs.DTYPES), FROM_AGGREGATE),
         (_new(inputs.KERNELS), FROM_RESOLVE),
-        (_new(inputs.PRELINK), FROM_PRELINK),
+        (_new(inputs.PASSES), FROM_PRELINK),
         (_new(inputs.SCRATCH), FROM_PRELINK),
         (_new(inputs.PLANNER), FROM_PRELINK),
         (_new(inputs.CONCURRENCY), FROM_MEMORY),

@@ -184,7 +184,7 @@ def test_defaults_on_host() -> None:
     assert (model.name, model.quantize, model.vela) == ("add_mul", None, NO_VELA)
     assert model.pins == NO_PINS
     # Every other table is as if it were empty.
-    empty = {f"{name} = {{}}" for name in ("dtypes", "memory", "prelink", "scratch")}
+    empty = {f"{name} = {{}}" for name in ("dtypes", "memory", "passes", "scratch")}
     empty |= {f"{name} = {{}}" for name in ("registry", "trace", "integrity", "budget")}
     full = load(SMALL + "\n".join(sorted(empty)) + "\n")
     assert full.model_copy(update={"spans": profile.spans}) == profile
@@ -508,6 +508,18 @@ ram = "2 KiB"
     assert str(profile.span("budget", "flash")) == f"{base_file}:12"
     assert str(profile.span("budget", "ram")) == f"{MAIN}:6"
     assert str(profile.span("description")) == str(MAIN)
+
+
+def test_a_former_name_of_a_table_still_works() -> None:
+    former = '[prelink]\nskip = ["in_place"]\n'
+    alone = load(SMALL + former)
+    assert alone.passes.skip == ("in_place",)
+    assert str(alone.span("passes", "skip")) == f"{MAIN}:6"
+    derived = 'name = "derived"\nextends = "old.toml"\npasses.fold_batch_norm = true\n'
+    merged = load(derived, old=SMALL + former).passes
+    assert (merged.skip, merged.fold_batch_norm) == (("in_place",), True)
+    with pytest.raises(ProfileError, match="prelink"):
+        load(f"{SMALL}passes.skip = []\n{former}")
 
 
 def test_arrays_of_the_base_are_replaced() -> None:
