@@ -36,7 +36,7 @@ _DEPTHWISE: Final = {
 _LINEAR: Final = "orch::cortex_m::quantized_linear_out"
 FUNCTIONS: Final = frozenset({*_CONVOLUTIONS, *_DEPTHWISE, _LINEAR})
 
-LOWEST, _HIGHEST = -128, 127
+LOWEST, HIGHEST = -128, 127
 _LEAST_SHIFT: Final = -31
 
 
@@ -136,7 +136,7 @@ class Convolution:
     @property
     def is_unlimited(self) -> bool:
         """Whether outputs are all of int8, within which kernels store them anyway."""
-        return (self.low, self.high) == (LOWEST, _HIGHEST)
+        return (self.low, self.high) == (LOWEST, HIGHEST)
 
     @property
     def has_one_scale(self) -> bool:
@@ -324,9 +324,9 @@ def check(conv: Convolution, most: int) -> None:
     Raises:
         UnknownCallError: The packed kernels cannot take this.
     """
-    need(LOWEST <= conv.low <= conv.high <= _HIGHEST)
+    need(LOWEST <= conv.low <= conv.high <= HIGHEST)
     need(conv.batch > 0 and conv.rows.out > 0 and conv.columns.out > 0)
-    need(LOWEST <= -conv.x_offset <= _HIGHEST)  # an item of padding
+    need(LOWEST <= -conv.x_offset <= HIGHEST)  # an item of padding
     need(bool((conv.shifts <= 0).all() and (conv.shifts >= _LEAST_SHIFT).all()))
     need(bool((largest_sums(conv) < most).all()))
 
