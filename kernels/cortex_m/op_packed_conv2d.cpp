@@ -6,6 +6,7 @@
 #include "packed.h"
 #include "packed_dsp.h"
 #include "packed_gather.h"
+#include "packed_limits.h"
 #include "tile_dsp.h"
 #include "unroll.h"
 
@@ -284,6 +285,15 @@ void packed_conv2d(const PreparedCall& call) {
 
 Error packed_conv2d_out(const Args& args) {
   return run_packed(packed_conv2d, args);
+}
+
+// The same with limits: `int low, int high` in front of `out`.
+void limited_packed_conv2d(const PreparedCall& call) {
+  run_limited<PackedPairs>(packed_conv2d, call);
+}
+
+Error limited_packed_conv2d_out(const Args& args) {
+  return run_limited<PackedPairs>(packed_conv2d, args);
 }
 
 }  // namespace orch::cortex_m

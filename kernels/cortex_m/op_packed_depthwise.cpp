@@ -6,6 +6,7 @@
 
 #include "orch/kernel.h"
 #include "packed.h"
+#include "packed_limits.h"
 
 namespace orch::cortex_m {
 namespace {
@@ -350,6 +351,15 @@ void packed_depthwise(const PreparedCall& prepared) {
 
 Error packed_depthwise_out(const Args& args) {
   return run_packed(packed_depthwise, args);
+}
+
+// The same with limits: `int low, int high` in front of `out`.
+void limited_packed_depthwise(const PreparedCall& call) {
+  run_limited<PackedDepthwise>(packed_depthwise, call);
+}
+
+Error limited_packed_depthwise_out(const Args& args) {
+  return run_limited<PackedDepthwise>(packed_depthwise, args);
 }
 
 }  // namespace orch::cortex_m

@@ -4,6 +4,7 @@
 
 #include "orch/kernel.h"
 #include "packed_dsp.h"
+#include "packed_limits.h"
 #include "tile_dsp.h"
 
 namespace orch::cortex_m {
@@ -202,11 +203,14 @@ void run(const PackedCall& prepared) {
   Pair* const pairs =
       reinterpret_cast<Pair*>(weights + kChannels * kChannelWords);
   const int32_t margin = conv.columns.padding * kColumnWords;
-  const int32_t words = 2 * margin + conv.columns.in * kColumnWords;
+  // Windows may end behind the image, by as much as they begin in front of it
+  // or not, or before its end.
+  const int32_t words =
+      ((conv.columns.out - 1) * conv.columns.stride + 3) * kColumnWords;
   const Pair two = pair_of(conv.padding, conv.padding);
-  for (int32_t i = 0; i < margin; ++i) {
+  for (int32_t i = 0; i < margin; ++i) pairs[i] = two;
+  for (int32_t i = margin + conv.columns.in * kColumnWords; i < words; ++i) {
     pairs[i] = two;
-    pairs[words - 1 - i] = two;
   }
   const uint32_t padding = static_cast<uint8_t>(conv.padding) * 0x01010101U;
   const int32_t line = conv.columns.in * conv.channels;
@@ -276,6 +280,14 @@ void packed_depthwise_3x3(const PreparedCall& call) {
 
 Error packed_depthwise_3x3_out(const Args& args) {
   return run_packed(packed_depthwise_3x3, args);
+}
+
+void limited_packed_depthwise_3x3(const PreparedCall& call) {
+  run_limited<PackedDepthwise>(packed_depthwise_3x3, call);
+}
+
+Error limited_packed_depthwise_3x3_out(const Args& args) {
+  return run_limited<PackedDepthwise>(packed_depthwise_3x3, args);
 }
 
 }  // namespace orch::cortex_m

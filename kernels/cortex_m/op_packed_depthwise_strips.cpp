@@ -6,6 +6,7 @@
 
 #include "orch/kernel.h"
 #include "packed.h"
+#include "packed_limits.h"
 
 namespace orch::cortex_m {
 namespace {
@@ -327,6 +328,15 @@ void packed_depthwise_strips(const PreparedCall& prepared) {
 
 Error packed_depthwise_strips_out(const Args& args) {
   return run_packed(packed_depthwise_strips, args);
+}
+
+// The same with limits: `int low, int high` in front of `out`.
+void limited_packed_depthwise_strips(const PreparedCall& call) {
+  run_limited<PackedDepthwiseStrips>(packed_depthwise_strips, call);
+}
+
+Error limited_packed_depthwise_strips_out(const Args& args) {
+  return run_limited<PackedDepthwiseStrips>(packed_depthwise_strips, args);
 }
 
 }  // namespace orch::cortex_m

@@ -4,6 +4,7 @@
 
 #include "orch/kernel.h"
 #include "packed.h"
+#include "packed_limits.h"
 #include "packed_strip.h"
 
 namespace orch::cortex_m {
@@ -211,6 +212,15 @@ void packed_lines(const PreparedCall& prepared) {
 
 Error packed_lines_out(const Args& args) {
   return run_packed(packed_lines, args);
+}
+
+// The same with limits: `int low, int high` in front of `out`.
+void limited_packed_lines(const PreparedCall& call) {
+  run_limited<PackedLines>(packed_lines, call);
+}
+
+Error limited_packed_lines_out(const Args& args) {
+  return run_limited<PackedLines>(packed_lines, args);
 }
 
 }  // namespace orch::cortex_m

@@ -4,6 +4,7 @@
 
 #include "orch/kernel.h"
 #include "packed_dsp.h"
+#include "packed_limits.h"
 #include "tile_dsp.h"
 
 namespace orch::cortex_m {
@@ -198,6 +199,15 @@ void packed_matrix(const PreparedCall& call) {
 
 Error packed_matrix_out(const Args& args) {
   return run_packed(packed_matrix, args);
+}
+
+// The same with limits: `int low, int high` in front of `out`.
+void limited_packed_matrix(const PreparedCall& call) {
+  run_limited<PackedMatrix>(packed_matrix, call);
+}
+
+Error limited_packed_matrix_out(const Args& args) {
+  return run_limited<PackedMatrix>(packed_matrix, args);
 }
 
 }  // namespace orch::cortex_m

@@ -6,6 +6,7 @@
 
 #include "orch/kernel.h"
 #include "packed.h"
+#include "packed_limits.h"
 #include "packed_strip.h"
 
 namespace orch::cortex_m {
@@ -357,6 +358,15 @@ Error packed_pixels_out(const Args& args) {
   return run_packed(packed_pixels, args);
 }
 
+// The same with limits: `int low, int high` in front of `out`.
+void limited_packed_pixels(const PreparedCall& call) {
+  run_limited<PackedPixels>(packed_pixels, call);
+}
+
+Error limited_packed_pixels_out(const Args& args) {
+  return run_limited<PackedPixels>(packed_pixels, args);
+}
+
 #ifndef __OPTIMIZE_SIZE__
 // The same for depths of a multiple of two, three or four vectors.
 void packed_pixels_2(const PreparedCall& call) {
@@ -367,6 +377,14 @@ Error packed_pixels_2_out(const Args& args) {
   return run_packed(packed_pixels_2, args);
 }
 
+void limited_packed_pixels_2(const PreparedCall& call) {
+  run_limited<PackedPixels>(packed_pixels_2, call);
+}
+
+Error limited_packed_pixels_2_out(const Args& args) {
+  return run_limited<PackedPixels>(packed_pixels_2, args);
+}
+
 void packed_pixels_3(const PreparedCall& call) {
   compute_phases<orch_packed_pixels_3>(call);
 }
@@ -375,12 +393,28 @@ Error packed_pixels_3_out(const Args& args) {
   return run_packed(packed_pixels_3, args);
 }
 
+void limited_packed_pixels_3(const PreparedCall& call) {
+  run_limited<PackedPixels>(packed_pixels_3, call);
+}
+
+Error limited_packed_pixels_3_out(const Args& args) {
+  return run_limited<PackedPixels>(packed_pixels_3, args);
+}
+
 void packed_pixels_4(const PreparedCall& call) {
   compute_phases<orch_packed_pixels_4>(call);
 }
 
 Error packed_pixels_4_out(const Args& args) {
   return run_packed(packed_pixels_4, args);
+}
+
+void limited_packed_pixels_4(const PreparedCall& call) {
+  run_limited<PackedPixels>(packed_pixels_4, call);
+}
+
+Error limited_packed_pixels_4_out(const Args& args) {
+  return run_limited<PackedPixels>(packed_pixels_4, args);
 }
 #endif
 
@@ -402,6 +436,15 @@ ORCH_HOT void packed_pixel(const PreparedCall& prepared) {
 
 Error packed_pixel_out(const Args& args) {
   return run_packed(packed_pixel, args);
+}
+
+// The same with limits: `int low, int high` in front of `out`.
+void limited_packed_pixel(const PreparedCall& call) {
+  run_limited<PackedPixel>(packed_pixel, call);
+}
+
+Error limited_packed_pixel_out(const Args& args) {
+  return run_limited<PackedPixel>(packed_pixel, args);
 }
 
 }  // namespace orch::cortex_m

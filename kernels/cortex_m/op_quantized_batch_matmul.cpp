@@ -5,6 +5,20 @@
 #include "util/scratch.h"
 
 namespace orch::cortex_m {
+namespace {
+
+/// Products of `count` pairs of matrices.
+void multiply_all(Convolution& conv, int32_t count, int32_t rows, int32_t depth,
+                  int32_t columns) {
+  for (; count > 0; --count) {
+    multiply(conv, rows, depth, columns);
+    conv.x += rows * depth;
+    conv.w += columns * depth;
+    conv.y += rows * columns;
+  }
+}
+
+}  // namespace
 
 // cortex_m::quantized_batch_matmul.out(Tensor lhs, int lhs_zero_point,
 //   Tensor rhs_transposed, int rhs_zero_point, int output_zero_point,
@@ -52,13 +66,16 @@ Error quantized_batch_matmul_out(const Args& args) {
   conv.w = rhs_transposed.data<int8_t>();
   conv.bias = nullptr;
   conv.y = out.mutable_data<int8_t>();
-  for (int32_t left = sizes[0]; left > 0; --left) {
-    multiply(conv, rows, depth, columns);
-    conv.x += rows * depth;
-    conv.w += columns * depth;
-    conv.y += rows * columns;
-  }
+  multiply_all(conv, sizes[0], rows, depth, columns);
   return Error::Ok;
+}
+
+/// `input` and `weights` are as many matrices as a batch has images.
+void quantized_batch_matmul(const PreparedCall& prepared) {
+  Convolution conv =
+      convolution_of(static_cast<const ConvolutionCall&>(prepared));
+  multiply_all(conv, conv.in.batch, conv.in.width, conv.in.channels,
+               conv.out.channels);
 }
 
 }  // namespace orch::cortex_m

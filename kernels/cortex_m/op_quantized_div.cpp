@@ -20,38 +20,28 @@ float round_away(float value) {
   return value < 0 ? -rounded : rounded;
 }
 
-/// What a division is computed with.
-struct Division {
-  int32_t a_zero;
-  int32_t b_zero;
-  float zero_point;
-  float scale;
-  float low;
-  float high;
-
-  /// 0 / 0 and everything else divided by the zero point is 0. Source:
-  /// ExecuTorch, backends/cortex_m/ops/op_quantized_div.cpp.
-  int32_t of(int32_t a, int32_t b) const {
-    // Nothing is converted under a condition: gcc 12 gives such a conversion a
-    // name that the assembler for MVE does not take (vcvtne).
-    const bool none = b == b_zero;
-    const int32_t divisor = none ? 1 : b - b_zero;
-    const int32_t dividend = none ? 0 : a - a_zero;
-    const float quotient =
-        static_cast<float>(dividend) / static_cast<float>(divisor);
-    const float value = round_away(quotient * scale) + zero_point;
-    // NaN, of a scale that is none or not finite, gives the upper limit.
-    if (!(value < high)) return static_cast<int32_t>(high);
-    return static_cast<int32_t>(value > low ? value : low);
-  }
-};
+/// 0 / 0 and everything else divided by the zero point is 0. Source:
+/// ExecuTorch, backends/cortex_m/ops/op_quantized_div.cpp.
+int32_t divide(const Quotient& by, int32_t a, int32_t b) {
+  // Nothing is converted under a condition: gcc 12 gives such a conversion a
+  // name that the assembler for MVE does not take (vcvtne).
+  const bool none = b == by.b;
+  const int32_t divisor = none ? 1 : b - by.b;
+  const int32_t dividend = none ? 0 : a - by.a;
+  const float quotient =
+      static_cast<float>(dividend) / static_cast<float>(divisor);
+  const float value = round_away(quotient * by.scale) + by.zero_point;
+  // NaN, of a scale that is none or not finite, gives the upper limit.
+  if (!(value < by.high)) return static_cast<int32_t>(by.high);
+  return static_cast<int32_t>(value > by.low ? value : by.low);
+}
 
 #if ORCH_FLOAT_VECTORS
 /// Divides items side by side, four at a time; quotients are those of single
 /// floats, as there is no instruction for vectors of them. What vectors take
 /// for 0 is far below half a step.
 template <typename T>
-ORCH_HOT void divide_vectors(const Division& by, const PairRow<T>& row) {
+ORCH_HOT void divide_vectors(const Quotient& by, const PairRow<T>& row) {
   const T* a = row.a;
   const T* b = row.b;
   T* to = row.to;
@@ -83,10 +73,9 @@ ORCH_HOT void divide_vectors(const Division& by, const PairRow<T>& row) {
       "letp lr, 1b\n"                                                   \
       "2:\n"                                                            \
       : [a] "+l"(a), [b] "+l"(b), [to] "+l"(to)                         \
-      : [count] "r"(row.count), [a_zero] "r"(by.a_zero),                \
-        [b_zero] "r"(by.b_zero), [scale] "r"(by.scale),                 \
-        [zero_point] "r"(by.zero_point), [low] "r"(by.low),             \
-        [high] "r"(by.high)                                             \
+      : [count] "r"(row.count), [a_zero] "r"(by.a), [b_zero] "r"(by.b), \
+        [scale] "r"(by.scale), [zero_point] "r"(by.zero_point),         \
+        [low] "r"(by.low), [high] "r"(by.high)                          \
       : "lr", "q0", "q1", "q2", "q3", "cc", "memory")
   if constexpr (sizeof(T) == 1) {
     ORCH_DIVIDE("vldrb.s32", "vstrb.32", "4");
@@ -99,14 +88,14 @@ ORCH_HOT void divide_vectors(const Division& by, const PairRow<T>& row) {
 
 /// Divides the items of a row.
 template <typename T>
-ORCH_ALWAYS_INLINE void divide_row(const Division& by, const PairRow<T>& row) {
+ORCH_ALWAYS_INLINE void divide_row(const Quotient& by, const PairRow<T>& row) {
 #if ORCH_FLOAT_VECTORS
   if (row.a_step == 1 && row.b_step == 1 && row.to_step == 1) {
     divide_vectors(by, row);
     return;
   }
 #endif
-  map_row(row, [&](int32_t a, int32_t b) { return by.of(a, b); });
+  map_row(row, [&](int32_t a, int32_t b) { return divide(by, a, b); });
 }
 
 }  // namespace
@@ -121,24 +110,32 @@ Error quantized_div_out(const Args& args) {
 
   ORCH_CHECK(self.dtype == out.dtype && other.dtype == out.dtype,
              Error::InvalidArgument);
-  Division division;
+  Quotient quotient;
   int32_t zero_point;
-  ORCH_TRY(read_between(args, 1, -32768, 32767, division.a_zero));
-  ORCH_TRY(read_between(args, 3, -32768, 32767, division.b_zero));
+  ORCH_TRY(read_between(args, 1, -32768, 32767, quotient.a));
+  ORCH_TRY(read_between(args, 3, -32768, 32767, quotient.b));
   ORCH_TRY(read_between(args, 4, -32768, 32767, zero_point));
-  division.zero_point = static_cast<float>(zero_point);
-  division.scale = static_cast<float>(args.real(5));
+  quotient.zero_point = static_cast<float>(zero_point);
+  quotient.scale = static_cast<float>(args.real(5));
   ORCH_TRY(resize_broadcast(out, self, other));
   constexpr DtypeSet kDtypes = selected::cortex_m_quantized_div_out;
   constexpr DtypeSet kTaken = dtype_set(ScalarType::Char, ScalarType::Short);
   return switch_dtype<(kDtypes & kTaken).bits>(out.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
-    division.high = sizeof(T) == 1 ? 127 : 32767;
-    division.low = -1 - division.high;
+    quotient.high = sizeof(T) == 1 ? 127 : 32767;
+    quotient.low = -1 - quotient.high;
     for_each_pair_row<T>(self, other, out, [&](const PairRow<T>& row) {
-      divide_row(division, row);
+      divide_row(quotient, row);
     });
     return Error::Ok;
+  });
+}
+
+// Prepared: int8.
+void quantized_div(const PreparedCall& prepared) {
+  const auto& call = static_cast<const DivideCall&>(prepared);
+  for_each_prepared_row<int8_t>(call, [&](const PairRow<int8_t>& row) {
+    divide_row(call.quotient, row);
   });
 }
 

@@ -13,12 +13,7 @@
 namespace orch::cortex_m {
 namespace {
 
-struct Transposed {
-  Image in;
-  Image out;
-  TransposedAxis rows;
-  TransposedAxis columns;
-  int32_t x_offset;
+struct Transposed : TransposedSizes {
   const int8_t* x;
   const int8_t* w;      // [out, H, W, in]
   const int32_t* bias;  // per output channel, or null
@@ -255,6 +250,19 @@ Error quantized_transpose_conv2d_out(const Args& args) {
 //   have sizes [N, H, W, C].
 Error quantized_transpose_conv2d_nhwc_out(const Args& args) {
   return run(args, Layout::kNhwc);
+}
+
+void quantized_transpose_conv2d(const PreparedCall& prepared) {
+  const auto& call = static_cast<const TransposedCall&>(prepared);
+  Transposed conv = {
+      call.sizes,
+      static_cast<const int8_t*>(call.input),
+      static_cast<const int8_t*>(call.weights),
+      static_cast<const int32_t*>(call.bias),
+      static_cast<int8_t*>(call.out),
+      {static_cast<const int32_t*>(call.multipliers),
+       static_cast<const int32_t*>(call.shifts), 1, call.offset, call.range}};
+  compute_images(conv);
 }
 
 }  // namespace orch::cortex_m

@@ -128,17 +128,23 @@ struct PackedDepthwiseStrips {
   int32_t weight_bytes;
 };
 
-/// Runs a kernel for prepared calls on arguments `Tensor input, Tensor header,
-/// Tensor weights, Tensor scratch, *, Tensor(a!) out`; there may be no weights.
+/// Tensors of a call, from arguments `Tensor input, Tensor header, Tensor
+/// weights, Tensor scratch`; without weights if `header` has them.
+inline PackedCall packed_call(void (*run)(const PreparedCall& call),
+                              const Args& args, bool has_weights) {
+  return {{run},
+          args.tensor(0).memory,
+          args.tensor(1).memory,
+          has_weights ? args.tensor(2).memory : nullptr,
+          args.tensor(has_weights ? 3 : 2).memory,
+          args.tensor(static_cast<int>(args.count()) - 1).memory};
+}
+
+/// Runs a kernel for prepared calls on arguments as above, then `*, Tensor(a!)
+/// out`.
 inline Error run_packed(void (*run)(const PreparedCall& call),
                         const Args& args) {
-  const int out = static_cast<int>(args.count()) - 1;
-  run(PackedCall{{run},
-                 args.tensor(0).memory,
-                 args.tensor(1).memory,
-                 out == 4 ? args.tensor(2).memory : nullptr,
-                 args.tensor(out - 1).memory,
-                 args.tensor(out).memory});
+  run(packed_call(run, args, args.count() == 5));
   return Error::Ok;
 }
 

@@ -30,6 +30,16 @@ struct PackedCall : PreparedCall {
   void* out;
 };
 
+/// The same, with limits for what is stored.
+struct LimitedPackedCall : PreparedCall {
+  const void* input;
+  const void* header;
+  const void* weights;
+  void* scratch;
+  void* out;
+  Range range;
+};
+
 /// Where the taps of windows over an image are, in items.
 struct PoolTaps {
   int32_t channels;
@@ -211,6 +221,53 @@ struct ConvolutionCall : PreparedCall {
   Scale scale;
   int32_t offset;  // added to outputs
   Range range;
+};
+
+/// Windows of a transposed convolution (transposed.h) along one dimension.
+struct TransposedAxis {
+  Axis axis;
+  int32_t tap_step;  // between taps of one output
+  int32_t in_step;   // inputs that it goes back by
+};
+
+/// What transposed convolutions have besides tensors.
+struct TransposedSizes {
+  Image in;
+  Image out;
+  TransposedAxis rows;
+  TransposedAxis columns;
+  int32_t x_offset;  // added to inputs
+};
+
+/// A transposed convolution with weights as the program has them.
+struct TransposedCall : PreparedCall {
+  const void* input;
+  const void* weights;
+  const void* bias;  // or null
+  const void* multipliers;
+  const void* shifts;
+  void* out;
+  TransposedSizes sizes;
+  int32_t offset;  // added to outputs
+  Range range;
+};
+
+/// What a quotient is computed with.
+struct Quotient {
+  int32_t a;  // zero points
+  int32_t b;
+  float zero_point;
+  float scale;
+  float low;
+  float high;
+};
+
+struct DivideCall : PreparedCall {
+  const void* a;
+  const void* b;
+  void* out;
+  PairRows rows;
+  Quotient quotient;
 };
 
 }  // namespace orch::cortex_m

@@ -11,12 +11,6 @@
 
 namespace orch::cortex_m {
 
-struct TransposedAxis {
-  Axis axis;
-  int32_t tap_step;  // between taps of one output
-  int32_t in_step;   // inputs that it goes back by
-};
-
 /// Taps of the first output of a phase, some of them outside of the input.
 struct Phase {
   int32_t first;

@@ -118,6 +118,9 @@ TARGET_CHOICE = setting("target_choice", "target", lambda p: p.target)
 LOADS = setting("loads", "models", _loads)
 PINS = setting("pins", "models", _pins)
 IO = setting("io", "models", lambda p: {m.name: m.io for m in p.models})
+ROUNDING = setting(
+    "rounding", "models", lambda p: {m.name: m.rounding for m in p.models}
+)
 LIMITS = setting(
     "limits", "limits", lambda p: {m.name: m.instruction_limit for m in p.models}
 )

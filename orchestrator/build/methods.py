@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from orchestrator.core.border import ModelIo
     from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.core.operator import OperatorName, OpSchema
+    from orchestrator.core.rounding import WeightRounding
     from orchestrator.errors import SourceSpan
     from orchestrator.memory.plan import MemoryPlan
     from orchestrator.method.ledger import MethodPasses
@@ -196,6 +197,7 @@ def prelink_models(
     isa: str,
     fast: bool,
     io: Mapping[str, ModelIo],
+    rounding: Mapping[str, WeightRounding | None],
     span: Callable[..., SourceSpan],
     model_spans: Mapping[str, SourceSpan],
     reporter: Reporter,
@@ -233,7 +235,10 @@ def prelink_models(
         if not linkage.problems:
             linkage = replace(
                 linkage,
-                methods=tuple(replace(m, io=io[model]) for m in linkage.methods),
+                methods=tuple(
+                    replace(m, io=io[model], rounding=rounding[model])
+                    for m in linkage.methods
+                ),
             )
             is_outside = bool(program.external) and not is_prelinked
             disabled = dict.fromkeys(MAKES_CONSTANTS, _OUTSIDE) if is_outside else {}

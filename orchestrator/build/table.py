@@ -125,6 +125,7 @@ PRELINK = Stage(
         inputs.ISA,
         inputs.FAST,
         inputs.IO,
+        inputs.ROUNDING,
         inputs.SPAN,
         inputs.MODEL_SPANS,
         inputs.REPORTER,

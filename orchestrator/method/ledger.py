@@ -30,6 +30,7 @@ class PassRecord:
         changed: Whether it changed the method.
         before: Counts before the pass.
         after: Counts after it.
+        notes: What became of single calls, where the pass says it.
     """
 
     name: str
@@ -37,6 +38,7 @@ class PassRecord:
     changed: bool
     before: PassCounts
     after: PassCounts
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from orchestrator.core.border import Border, ModelIo
     from orchestrator.core.operator import OperatorName
+    from orchestrator.core.rounding import WeightRounding
     from orchestrator.method.access import Access
     from orchestrator.method.ledger import PassRecord
     from orchestrator.method.places import Place, Space
@@ -118,6 +119,7 @@ class LinkedMethod:
         origins: By instruction: index of the program's instruction it comes from.
         passes: The ledger of passes; does not affect what the method computes.
         io: What the profile says of inputs and outputs.
+        rounding: What it says of weights; None: they stay as they are.
         borders: Inputs and outputs that passes changed for it.
         by_rows: Whether calls compute some rows: they are then written as steps.
     """
@@ -132,6 +134,7 @@ class LinkedMethod:
     origins: tuple[int, ...]
     passes: tuple[PassRecord, ...] = field(default=(), compare=False)
     io: ModelIo = NO_IO
+    rounding: WeightRounding | None = None
     borders: tuple[Border, ...] = ()
     by_rows: bool = False
 

@@ -10,12 +10,12 @@ from pydantic import ConfigDict, Field, StrictBool, StrictInt, model_validator
 
 from orchestrator.core.border import IoDtype, IoPort, ModelIo, Stream
 from orchestrator.errors import Diagnostic
-from orchestrator.profile.choices import IO_PASSES, Load
+from orchestrator.profile.choices import Load
 from orchestrator.profile.fields import choice, key_text, problem, whole_number
 from orchestrator.profile.table import BrokenValueError, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Iterator, Sequence
 
     from orchestrator.profile.rules import Facts
     from orchestrator.profile.source_map import KeyPath
@@ -243,15 +243,15 @@ def _rows_problems(
 
 
 def skip_problems(
-    skip: Collection[str], where: KeyPath, facts: Facts
+    skipped: Sequence[str], where: KeyPath, facts: Facts
 ) -> Iterator[Diagnostic]:
-    """A model with `io` whose passes the profile skips."""
-    if skipped := [name for name in IO_PASSES if name in skip]:
+    """A model with a table whose passes the profile skips."""
+    if skipped:
         yield Diagnostic(
             code="bad-choice",
             message=f"passes.skip has {skipped[0]}, which does what"
             f" {key_text(where)} says",
             where=facts.span("passes", "skip"),
             notes=(("found", f"{key_text(where)}, {facts.span(*where)}"),),
-            hint=f"take {skipped[0]} out of skip, or leave out models.io",
+            hint=f"take {skipped[0]} out of skip, or leave out models.{where[-1]}",
         )

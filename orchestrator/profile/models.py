@@ -54,6 +54,7 @@ from orchestrator.profile.paths import (
     RelativePattern,
 )
 from orchestrator.profile.table import BrokenValueError, Table, sound
+from orchestrator.profile.weights import WeightsTable, weight_problems
 from orchestrator.targets.regions import Pins, TensorKind, TensorPin
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from orchestrator.core.border import ModelIo
+    from orchestrator.core.rounding import WeightRounding
     from orchestrator.profile.paths import NamedFile
     from orchestrator.profile.rules import Facts
     from orchestrator.profile.source_map import KeyPath
@@ -294,6 +296,12 @@ class ModelTable(Table):
         description="Inputs and outputs that are not as the program has them. "
         "Default: as the program has them.",
     )
+    weights_: WeightsTable | None = Field(
+        default=None,
+        alias="weights",
+        description='With `load = "prelinked"`: weights of fewer bits. Default: as '
+        "the program has them.",
+    )
     data: tuple[ModelPath, ...] = Field(
         default=(),
         description="Files with the constants that the program leaves outside, `.ptd`. "
@@ -381,6 +389,11 @@ class ModelTable(Table):
         return NO_IO if self.io_ is None else self.io_.io
 
     @property
+    def rounding(self) -> WeightRounding | None:
+        """What is said of its weights."""
+        return None if self.weights_ is None else self.weights_.rounding
+
+    @property
     def pins(self) -> Pins:
         """Memories that its arenas have to lie in."""
         return Pins(
@@ -412,6 +425,7 @@ def model_problems(models: Iterable[ModelTable], facts: Facts) -> Iterator[Diagn
             _quantize_problems(model, where, facts),
             _vela_problems(model, where, facts),
             _io_problems(model, where, facts),
+            _weight_problems(model, where, facts),
             _name_problems(model, where, facts, first_with),
         ):
             with suppress(BrokenValueError):
@@ -577,6 +591,13 @@ def _io_problems(
 ) -> Iterator[Diagnostic]:
     if model.io_ is not None:
         yield from io_problems(model.io_, model.load, (*where, "io"), facts)
+
+
+def _weight_problems(
+    model: ModelTable, where: KeyPath, facts: Facts
+) -> Iterator[Diagnostic]:
+    if model.weights_ is not None:
+        yield from weight_problems(model.load, (*where, "weights"), facts)
 
 
 def _vela_problems(

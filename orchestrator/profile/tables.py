@@ -20,7 +20,7 @@ from pydantic import (
 
 from orchestrator.errors import Diagnostic, SourceSpan, did_you_mean
 from orchestrator.planner.policy import RuntimeCheck, ScratchPolicy
-from orchestrator.profile.choices import PASSES, CheckImage
+from orchestrator.profile.choices import IO_PASSES, PASSES, WEIGHT_PASSES, CheckImage
 from orchestrator.profile.delegates import DelegateTable, delegate_problems
 from orchestrator.profile.fields import (
     MAX_NAME_LENGTH,
@@ -112,8 +112,8 @@ _TAKEN: Final = [
 class PassesTable(Table):
     """Passes over models, prelinked and loaded.
 
-    None changes outputs, unless `fold_batch_norm` is true. The table's former name,
-    `[prelink]`, still works.
+    None changes outputs, unless `fold_batch_norm` is true or a model has `weights`. The
+    table's former name, `[prelink]`, still works.
     """
 
     skip: Annotated[
@@ -128,9 +128,10 @@ class PassesTable(Table):
         "`cancel_quantize`: no floats between int8 items, where a table or nothing "
         "does the same. `drop_unused_calls`: no calls whose outputs are unused. "
         "`keep_inputs`, `quantized_io`: what `models.io` says. `in_place`: outputs "
-        "over inputs that are no longer needed. `pack_weights`: "
-        "int8 weights in the order in which the kernel reads them. "
+        "over inputs that are no longer needed. "
         "`fuse_activations`: activations as limits of the call before. "
+        "`round_weights`: what `models.weights` says. "
+        "`pack_weights`: int8 weights in the order in which the kernel reads them. "
         "`order_calls`: the order of calls that needs least memory. "
         "`prepare_calls`: no arguments to read and check at run time. "
         "`drop_values`, `share_values`: no slot unused or duplicated.",
@@ -379,12 +380,12 @@ def rule_problems(profile: ProfileTable, facts: Facts) -> Iterator[Diagnostic]:
 
 def _io_problems(profile: ProfileTable, facts: Facts) -> Iterator[Diagnostic]:
     """Passes that are skipped though a model needs them; one model is enough."""
-    for index, model in sound(profile.models):
-        if "io" in model.written_keys:
-            yield from skip_problems(
-                profile.passes.skip, ("models", index, "io"), facts
-            )
-            return
+    for key, passes in (("io", IO_PASSES), ("weights", WEIGHT_PASSES)):
+        for index, model in sound(profile.models):
+            if key in model.written_keys:
+                skipped = [name for name in passes if name in profile.passes.skip]
+                yield from skip_problems(skipped, ("models", index, key), facts)
+                break
 
 
 def _selection_problems(facts: Facts) -> Iterator[Diagnostic]:

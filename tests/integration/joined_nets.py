@@ -263,14 +263,21 @@ class Random:
         *,
         nhwc: bool = False,
         padding: Sequence[int] = (0, 0),
+        stride: Sequence[int] = (),
     ) -> T | None:
-        """A convolution over an image; None if the image is too small."""
+        """A convolution over an image; None if the image is too small.
+
+        With a stride it has windows of 3 x 3.
+        """
         batch, *size, channels = x.sizes if nhwc else (x.sizes[d] for d in NHWC)
         depthwise = self.maybe(2)
         outputs = channels if depthwise else self.one(1, 9)
-        kernel = [self.one(1, 4) for _ in "hw"] if self.maybe(2) else [3, 3]
-        stride = [self.one(1, 3) for _ in "hw"] if self.maybe(2) else [1, 1]
-        dilation = [self.one(1, 2) for _ in "hw"] if self.maybe(3) else [1, 1]
+        kernel = [3, 3]
+        dilation = [1, 1]
+        if not stride:
+            kernel = [self.one(1, 4) for _ in "hw"] if self.maybe(2) else kernel
+            stride = [self.one(1, 3) for _ in "hw"] if self.maybe(2) else [1, 1]
+            dilation = [self.one(1, 2) for _ in "hw"] if self.maybe(3) else dilation
         axes = zip(size, kernel, stride, padding, dilation, strict=True)
         out = [(n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in axes]
         if min(out) <= 0:

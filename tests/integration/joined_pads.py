@@ -79,6 +79,18 @@ class PadNets(Random):
             net.returns(padded)
         return net
 
+    def same(self, name: str) -> Net | None:
+        """Pads behind the image, as TensorFlow's for a stride of two and even sizes."""
+        net = Net(name=f"same_{name}")
+        channels = 4 * self.one(2, 4) if self.one(0, 2) else self.one(1, 5)
+        height, width = (2 * self.one(8, 10) for _ in "hw")
+        x = net.given((1, height, width, channels))
+        y = net.tensor((1, height + 1, width + 1, channels))
+        value = self.one(-127, 127)
+        net.call("cortex_m::pad.out", x, (0,) * 4, (0, 1, 1, 0), value, y)
+        z = self.convolution(net, y, value, nhwc=True, stride=(2, 2))
+        return None if z is None else net.returns(z)
+
     def floats(self, name: str) -> Net | None:
         net = Net(name=name)
         rank = self.one(3, 5)
@@ -124,8 +136,8 @@ def pad_nets(count: int) -> list[Net]:
     """Nets with pads."""
     random, found = PadNets(7), list[Net]()
     while len(found) < count:
-        kind = random.floats if len(found) % 4 == 3 else random.int8
-        net = kind(f"pads{len(found)}")
+        kinds = (random.int8, random.same, random.int8, random.floats)
+        net = kinds[len(found) % len(kinds)](f"pads{len(found)}")
         if net is not None:
             found.append(net)
     return found

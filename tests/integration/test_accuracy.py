@@ -114,6 +114,33 @@ def loaders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     sys.modules.pop("digit_loaders", None)
 
 
+def test_rounded_weights_are_compared_with_those_of_the_program(
+    digits: Digits, tmp_path: Path
+) -> None:
+    """Weights of 4 bits, without --reference; labels are not needed either."""
+    profile = (DIGITS / "digits-m55.toml").read_text()
+    profile = profile.replace('"digits_int8.pte"', f'"{DIGITS / "digits_int8.pte"}"')
+    assert profile.count('load = "prelinked"\n') == 1
+    rounded = tmp_path / "digits4.toml"
+    rounded.write_text(
+        profile.replace(
+            'load = "prelinked"\n',
+            'load = "prelinked"\n[models.weights]\nbits = 4\n',
+        )
+    )
+    images = np.load(DATA)["inputs"][898:]
+    np.savez(tmp_path / "images.npz", inputs=images)
+    data = str(tmp_path / "images.npz")
+    done = digits.evaluate(data=data, profile="digits4", file=rounded)
+    assert done.code == 0, done.err
+    reference = done.document["reference"]
+    assert reference["name"].endswith("digits_int8.pte")
+    assert 870 < reference["same_class"] < len(images)
+    assert 18 < reference["sqnr_db"] < 30
+    plain = digits.evaluate(data=data)
+    assert plain.problem("bad-data")["message"].endswith("nothing to compare with")
+
+
 def test_all_digits_on_the_host(digits: Digits) -> None:
     found = digits.good("--reference", str(FLOAT), "--layers", "16")
     assert (found["on"], found["samples"]) == ("host", COUNT)

@@ -40,7 +40,8 @@ pytestmark = pytest.mark.toolchain
 
 AUTOENCODER = "ad_autoencoder_fp32"
 ELSEWHERE = {
-    *("pack_weights", "prepare_calls"),  # for models that the device does not load
+    # For models that the device does not load.
+    *("round_weights", "pack_weights", "prepare_calls"),
     *IO_PASSES,  # do what a profile says: tests/integration/test_int8_io.py
     "order_calls",  # changes methods that are planned again: unit/method/test_order.py
     # Programs for them are made in test_joined.py.

@@ -114,6 +114,14 @@ CHANGES: dict[str, Edit] = {
     "models.region": _set("models", 0, "region", to="sram"),
     "models.regions": _set("models", 0, "regions", to={"1": "sram"}),
     "models.io.quantized": _set("models", 0, "io", to={"quantized": True}),
+    "models.weights.bits": _all(
+        _set("models", 0, "load", to="prelinked"),
+        _set("models", 0, "weights", to={"bits": 4}),
+    ),
+    "models.weights.group": _all(
+        _set("models", 0, "load", to="prelinked"),
+        _set("models", 0, "weights", to={"bits": 4, "group": 32}),
+    ),
     "models.tensors": _set(
         "models", 0, "tensors", to=[{"tensor": "input 0", "region": "sram"}]
     ),

@@ -33,6 +33,12 @@ DSP_LOOPS: Final = {
     *("orch_packed_row", "orch_packed_row_swapped"),
 }
 """Inner loops of the kernels, all of which some call takes."""
+LIMITED: Final[dict[str, tuple[str, ...]]] = {
+    "dsp": ("conv2d", "matrix", "depthwise", "depthwise_3x3"),
+    "mve": ("pixels", "pixel", "depthwise", "depthwise_strips"),
+}
+"""Kernels with limits that some call takes; and of products that favour speed:"""
+LIMITED_FAST: Final = ("lines", "pixels_2", "pixels_3", "pixels_4")
 CORES: Final = (
     *(("cortex-m4", "gnu", "size"), ("cortex-m4", "zig", "speed")),
     *(("cortex-m33", "gnu", "speed"), ("cortex-m7", "zig", "size")),
@@ -112,8 +118,14 @@ class _Random:
     def limits(self) -> tuple[int, int, int]:
         """Offset, lowest and highest of the outputs."""
         offset = int(self.rng.choice([-128, 0, self.one(-128, 127)]))
-        low, high = (-128, 127) if self.one(0, 4) else (offset, max(offset, 100))
-        return offset, low, high
+        return offset, *self.range(offset)
+
+    def range(self, offset: int) -> tuple[int, int]:
+        """Lowest and highest output: most often all there are, or as after a ReLU."""
+        if self.one(0, 2):
+            return -128, 127
+        low = offset if self.one(0, 2) else self.one(-128, 127)
+        return low, max(low, self.one(-128, 127), 127 * self.one(0, 1))
 
     def image(self) -> Call:
         depthwise = self.one(0, 1) == 0
@@ -160,7 +172,7 @@ class _Random:
         return self.call(
             _Images(size, channels, 1, channels),
             _Windows(kernel, stride, padding, dilation),
-            (-128, -128, 127) if self.one(0, 5) else self.limits(),
+            (-128, *self.range(-128)) if self.one(0, 5) else self.limits(),
             depthwise=True,
         )
 
@@ -173,7 +185,7 @@ class _Random:
         return self.call(
             _Images(size, channels, 1, channels),
             _Windows((3, 3), (stride, stride), padding, (1, 1)),
-            (-128, -128, 127),
+            (-128, *self.range(-128)),
             depthwise=True,
         )
 
@@ -366,6 +378,10 @@ def test_packed_weights_change_no_bit(
         assert packed == 0
         return
     assert COUNT / 4 < packed < COUNT
-    if cpu != "cortex-m55":
-        symbols: Any = product.report()["symbols"]
-        assert {symbol["name"] for symbol in symbols} >= DSP_LOOPS
+    symbols: Any = product.report()["symbols"]
+    names = {symbol["name"] for symbol in symbols}
+    is_mve = cpu == "cortex-m55"
+    limited = LIMITED["mve" if is_mve else "dsp"]
+    limited += LIMITED_FAST if is_mve and optimize == "speed" else ()
+    assert names >= {f"orch::cortex_m::limited_packed_{name}" for name in limited}
+    assert is_mve or names >= DSP_LOOPS

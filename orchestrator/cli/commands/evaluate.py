@@ -114,7 +114,8 @@ def run(args: Namespace, console: Console) -> ExitCode:
 
 def _evaluated(args: Namespace, session: Session, metric: str | None) -> Evaluation:
     project, data = session.project, session.data
-    _check_first(args, data)
+    rounded = _rounded_model(args, project)
+    _check_first(data, has_reference=args.reference is not None or rounded is not None)
     target = _target(args, session)
     problems = Problems(code="bad-input")
     at = f"--method {args.method}"
@@ -140,8 +141,12 @@ def _evaluated(args: Namespace, session: Session, metric: str | None) -> Evaluat
     done = session.run(firmware, kept, resume=args.resume)
     outputs = [_real(method, one, out_scales) for one in done.outputs]
     reference, layers = None, None
-    if args.reference is not None:
-        other = _reference(args, session, method)
+    if args.reference is None and done.expected is not None:
+        floats = [tuple(e.ravel().astype(float) for e in one) for one in done.expected]
+        reference = _compared(f"expected of {data.name}", outputs, floats, done, metric)
+    elif args.reference is not None or rounded is not None:
+        path = args.reference or _program_of(rounded, session)
+        other = _reference(path, session, method)
         kept = kept.with_name(f"{kept.name}.reference")
         wanted = session.run(other, kept, resume=args.resume)
         if (wanted.names, wanted.digests) != (done.names, done.digests):
@@ -151,13 +156,10 @@ def _evaluated(args: Namespace, session: Session, metric: str | None) -> Evaluat
                 hint="give the same samples in the same order: use a fixed seed",
             )
         floats = [_real(other.method, one, {}) for one in wanted.outputs]
-        reference = _compared(str(args.reference), outputs, floats, done, metric)
+        reference = _compared(str(path), outputs, floats, done, metric)
         if args.layers:
             pair = (firmware, done.outputs), (other, wanted.outputs)
             layers = _layers(args, session, target, *pair)
-    elif done.expected is not None:
-        floats = [tuple(e.ravel().astype(float) for e in one) for one in done.expected]
-        reference = _compared(f"expected of {data.name}", outputs, floats, done, metric)
     scored = _scored(metric, outputs, done)
     return Evaluation(
         profile=project.profile.name,
@@ -208,12 +210,26 @@ def _metric(text: str | None) -> str | None:
     )
 
 
-def _check_first(args: Namespace, data: DataSet) -> None:
+def _rounded_model(args: Namespace, project: Project) -> str | None:
+    """The model, if the profile rounds its weights: its program is a reference."""
+    rounded = {m.name: m.rounding is not None for m in project.profile.models}
+    name = args.model or (next(iter(rounded)) if len(rounded) == 1 else "")
+    return name if rounded.get(name) else None
+
+
+def _program_of(model: str | None, session: Session) -> Path:
+    """The program of a model, without what the profile makes of it."""
+    shell = session.console.shell(session.reporter)
+    profile = with_programs(session.project, shell)
+    return next(m.path for m in profile.models if m.name == model)
+
+
+def _check_first(data: DataSet, *, has_reference: bool) -> None:
     """Reject data that cannot be compared with anything, before anything is built."""
     first = next(data.read(), None)
     if first is None:
         raise no_samples(data)
-    if first.label is None and first.expected is None and args.reference is None:
+    if first.label is None and first.expected is None and not has_reference:
         raise bad_data(
             data.name,
             "there is nothing to compare with",
@@ -289,12 +305,12 @@ def _real(
     )
 
 
-def _reference(args: Namespace, session: Session, method: ProductMethod) -> Firmware:
+def _reference(path: Path, session: Session, method: ProductMethod) -> Firmware:
     """The program of the float model, on this machine."""
-    program = _reference_program(args.reference)
+    program = _reference_program(path)
     found = build_on_host(
         session.project,
-        program_profile(args.reference),
+        program_profile(path),
         "reference",
         session.console.shell(session.reporter),
     )

@@ -213,7 +213,7 @@ class _Comments:
                         n for n, at in instruction.prepared.memory if at is not None
                     ]
                 elif instruction.function in PACKED_FUNCTIONS:
-                    names = [*arguments_of(len(args))]
+                    names = [*arguments_of(instruction.function, len(args))]
                 # Values after the arguments of the schema are results.
                 beyond = "result" if schema else "argument"
                 for index, name in zip_longest(args, names[: len(args)]):

@@ -65,7 +65,7 @@ _LIMITED: Final[Mapping[str, _Limits]] = MappingProxyType(
         for name in names
     }
 )
-"""Kernels that limit what they store. Packed ones do not."""
+"""Kernels that limit what they store."""
 
 
 def may_be_activation(call: LinkedCall) -> bool:

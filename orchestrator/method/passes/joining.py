@@ -42,6 +42,8 @@ Change: TypeAlias = (
     "Callable[[LinkedMethod, Dataflow, int, LinkedCall], LinkedMethod | None]"
 )
 """Of a method with its dataflow, at a call: the method with fewer calls, or None."""
+_Writers: TypeAlias = "set[tuple[int, int]] | None"
+"""Instructions, and tensors that they wrote; None if that was before the run."""
 
 
 def at_each_call(method: LinkedMethod, change: Change) -> LinkedMethod:
@@ -150,6 +152,8 @@ def reads_earlier(
     moved = False
     if not _is_kept(method, flow, (first, last), call, tensor):
         aside = _aside(method, flow, first, tensor)
+        if aside is None and grows:
+            aside = _results_aside(method, flow, last, tensor)
         if aside is None:
             return None
         method, flow, moved = aside, Dataflow(aside), True
@@ -317,8 +321,28 @@ def _aside(
     where = method.places[tensor]
     if where.space[0] != "arena":
         return None
+    writers = flow.writers(number, where, method.places)
     end = -(-method.ends[where.space] // _ALIGNMENT) * _ALIGNMENT
-    return _moved(method, flow, number, tensor, end + where.begin % _ALIGNMENT)
+    return _moved(method, flow, writers, tensor, end + where.begin % _ALIGNMENT)
+
+
+def _results_aside(
+    method: LinkedMethod, flow: Dataflow, number: int, tensor: int
+) -> LinkedMethod | None:
+    """The method with what an instruction writes behind everything else.
+
+    Args:
+        method: The method.
+        flow: Its dataflow.
+        number: Index of the instruction.
+        tensor: What it must not write over; an input, for one, cannot be moved.
+    """
+    places = method.places
+    outs = [o for o in flow.at[number].writes if _is_at(places, o, places[tensor])]
+    if len(outs) != 1 or places[outs[0]].space[0] != "arena":
+        return None
+    end = -(-method.ends[places[outs[0]].space] // _ALIGNMENT) * _ALIGNMENT
+    return _moved(method, flow, {(number, outs[0])}, outs[0], end)
 
 
 def _within(
@@ -331,30 +355,30 @@ def _within(
     found = {0, *(p.end for p in places.values() if p.space == where.space)}
     aligned = sorted({-(-at // _ALIGNMENT) * _ALIGNMENT for at in found})
     fitting = [at for at in aligned if at + size <= ends[where.space]]
+    writers = flow.writers(number, where, places)
     for at in fitting[:_MOST_PLACES]:
-        moved = _moved(method, flow, number, tensor, at)
+        moved = _moved(method, flow, writers, tensor, at)
         if moved is not None:
             return moved
     return None
 
 
 def _moved(
-    method: LinkedMethod, flow: Dataflow, number: int, tensor: int, begin: int
+    method: LinkedMethod, flow: Dataflow, writers: _Writers, tensor: int, begin: int
 ) -> LinkedMethod | None:
-    """The method with what an instruction reads at another offset, if proved."""
-    changed = dict(_places_at(method, flow, number, tensor, begin))
+    """The method with a tensor, as calls wrote it, at another offset, if proved."""
+    changed = dict(_places_at(method, flow, writers, tensor, begin))
     if not changed or not is_same(method, flow, changed, {}):
         return None
     return method.with_values(changed)
 
 
 def _places_at(
-    method: LinkedMethod, flow: Dataflow, number: int, tensor: int, begin: int
+    method: LinkedMethod, flow: Dataflow, writers: _Writers, tensor: int, begin: int
 ) -> Iterator[tuple[int, Value]]:
     """Tensors that share the bytes of one, with places that move along."""
     places = method.places
     where = places[tensor]
-    writers = flow.writers(number, where, places)
     if writers is None or where.space[1] == SHARED_ID:
         return
     tensors = {tensor}

@@ -24,6 +24,7 @@ OPTIONAL: Final = MappingProxyType(
 NO_OPERATOR: Final = "no call of its operators"
 NO_PLAN: Final = "memory is not planned"
 NO_IO: Final = "nothing in models.io"
+NO_ROUNDING: Final = "changes bits: no models.weights"
 
 
 def not_wanted(name: str) -> str:
@@ -105,6 +106,7 @@ def ledger_lines(ledger: Iterable[MethodPasses]) -> Iterator[str]:
         yield f"{title:<24} {'calls':>13} {'values':>15} {'constant bytes':>23}"
         for record in of.passes:
             yield f"  {record.name:<22} {_text(record)}"
+            yield from (f"    {note}" for note in record.notes)
 
 
 def _text(record: PassRecord) -> str:

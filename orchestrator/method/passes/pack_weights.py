@@ -9,8 +9,10 @@ from __future__ import annotations
 import struct
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from math import gcd
-from typing import TYPE_CHECKING, Final
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.core.lazy_bytes import settled
@@ -18,7 +20,8 @@ from orchestrator.method.access import Access
 from orchestrator.method.effects import effects_of_linked
 from orchestrator.method.lifetimes import lifetimes, live_bytes
 from orchestrator.method.passes.arguments import UnknownCallError, need
-from orchestrator.method.passes.packing import dsp, mve
+from orchestrator.method.passes.joining import with_call, with_slots
+from orchestrator.method.passes.packing import dsp, int4, mve
 from orchestrator.method.passes.packing.convolution import (
     all_convolutions,
     convolutions,
@@ -27,15 +30,18 @@ from orchestrator.method.passes.packing.convolution import (
 from orchestrator.method.passes.packing.phases import groups_of, transposed
 from orchestrator.method.passes.packing.strips import best_strips, strip_groups
 from orchestrator.method.passes.packing.words import TILE, WORD, up
+from orchestrator.method.passes.pads import fold_uneven_pads, uneven_calls
 from orchestrator.program.shared import SHARED_ID
-from orchestrator.program.values import Allocation, Dynamism, TensorValue
+from orchestrator.program.values import Allocation, Dynamism, IntValue, TensorValue
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
+    from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.method.linked import LinkedCall, LinkedMethod
     from orchestrator.method.passes.packing.convolution import Convolution
     from orchestrator.method.passes.packing.phases import Phase
+    from orchestrator.program.values import Value
 
 CONVOLUTION: Final = "orch::cortex_m::packed_conv2d_out"
 MATRIX: Final = "orch::cortex_m::packed_matrix_out"
@@ -47,15 +53,32 @@ LINES: Final = "orch::cortex_m::packed_lines_out"
 PIXEL: Final = "orch::cortex_m::packed_pixel_out"
 UNROLLED: Final = {n: f"orch::cortex_m::packed_pixels_{n}_out" for n in (4, 3, 2)}
 """Kernels for so many vectors at once, of products that favour speed."""
-PACKED: Final = frozenset(
-    {
-        *(CONVOLUTION, MATRIX, DEPTHWISE, DEPTHWISE_3X3, STRIPS),
-        *(*UNROLLED.values(), PIXELS, LINES, PIXEL),
-    }
+INT4: Final = "orch::cortex_m::int4_packed_convolution_out"
+"""Of weights of 4 bits, in plain C++."""
+INT4_KERNELS: Final = {
+    function: function.replace("packed_", "int4_packed_")
+    for function in (CONVOLUTION, MATRIX, PIXELS, *UNROLLED.values(), PIXEL)
+}
+"""Kernels for weights of 4 bits, by that for int8."""
+_PACKED: Final = (
+    *(CONVOLUTION, MATRIX, DEPTHWISE, DEPTHWISE_3X3, STRIPS),
+    *(*UNROLLED.values(), PIXELS, LINES, PIXEL),
+    *(INT4, *INT4_KERNELS.values()),
 )
+LIMITED: Final = {f: f.replace("packed_", "limited_packed_") for f in _PACKED}
+"""The same kernels for calls that store less than int8."""
 ARGUMENTS: Final = ("input", "header", "weights", "scratch", "out")
 """Of these functions, which no schema has. There are no weights where several headers
 have theirs behind them."""
+LIMITED_ARGUMENTS: Final = (*ARGUMENTS[:-1], "low", "high", ARGUMENTS[-1])
+"""Of those with limits."""
+PACKED: Final = MappingProxyType(
+    {
+        **dict.fromkeys(_PACKED, ARGUMENTS),
+        **dict.fromkeys(LIMITED.values(), LIMITED_ARGUMENTS),
+    }
+)
+"""By function: its arguments."""
 _HEADER_WORDS: Final = {
     CONVOLUTION: 24,
     MATRIX: 13,
@@ -65,8 +88,13 @@ _HEADER_WORDS: Final = {
     **dict.fromkeys((PIXELS, *UNROLLED.values()), 27),
     LINES: 20,
     PIXEL: 20,
+    INT4: 18,
+    INT4_KERNELS[CONVOLUTION]: 24,
+    INT4_KERNELS[MATRIX]: 7,
+    **{INT4_KERNELS[function]: 27 for function in (PIXELS, *UNROLLED.values())},
+    INT4_KERNELS[PIXEL]: 20,
 }
-"""Of the structs of kernels/cortex_m/packed.h and packed_dsp.h."""
+"""Of the structs of kernels/cortex_m/packed.h, packed_dsp.h and int4.h."""
 _PHASED: Final = frozenset({PIXELS, *UNROLLED.values()})
 _FEW: Final = 8
 """A kernel for single pixels has to save one part in so many of all products."""
@@ -75,57 +103,33 @@ _LITTLE: Final = 4
 _WRITES: Final = (Access.FILLS, Access.WRITES)
 
 
-def pack_for_dsp(method: LinkedMethod) -> LinkedMethod:
-    """Pack the weights of all calls that the kernels for DSP instructions can take."""
-    found = convolutions(method, dsp.MOST)
-    # Three pixels at once also compute one. The other kernel has to pay.
-    most = [c for _, _, c in found if not c.depthwise]
-    pays = _pays([c for c in most if c.is_matrix and c.has_one_scale], most)
-    for number, call, conv in found:
-        with suppress(UnknownCallError):
-            function, words, scratch = _packed_for_dsp(conv, pays=pays)
-            new = replace(call, function=function)
-            method = _with_call(method, number, new, words, scratch)
+class _Packed(NamedTuple):
+    """What a call becomes.
+
+    Args:
+        function: Its kernel.
+        words: Of its constants.
+        scratch_bytes: Its scratch memory.
+    """
+
+    function: str
+    words: list[int]
+    scratch_bytes: int
+
+
+def pack_for_scalar(method: LinkedMethod) -> LinkedMethod:
+    """Pack weights of 4 bits; others stay as they are."""
+    for number, call, conv in convolutions(method, dsp.MOST):
+        weights = int4.int4_of(conv)
+        if weights is not None:
+            packed = _Packed(INT4, int4.convolution(conv, weights).words, 0)
+            method = _with_call(method, number, call, packed, conv)
     return method
 
 
-def _packed_for_dsp(conv: Convolution, *, pays: bool) -> tuple[str, list[int], int]:
-    """The kernel of a call, the words of its constant, and its scratch memory in bytes.
-
-    Args:
-        conv: What the call computes.
-        pays: Whether the kernel for matrix products does.
-
-    Raises:
-        UnknownCallError: There is none.
-    """
-    taps = conv.weights.shape[1]
-    if conv.depthwise:
-        need(conv.has_words)
-        # Two pairs of rows for each column, and weights of the channels in them.
-        columns = conv.columns.size + 2 * conv.columns.padding
-        scratch = (2 * columns + dsp.CHANNEL_WORDS) * WORD * TILE
-        if _LITTLE * scratch <= conv.rows.size * conv.columns.size * conv.channels:
-            with suppress(UnknownCallError):
-                return DEPTHWISE_3X3, dsp.channels_3x3(conv), scratch
-        # Pointers to taps, distances of others, and a pixel of padding.
-        scratch = 2 * WORD * 2 * conv.pairs + conv.channels
-        return DEPTHWISE, dsp.groups(conv), scratch
-    if pays:
-        with suppress(UnknownCallError):
-            # A sum, and pairs.
-            return MATRIX, dsp.matrix(conv), WORD + 2 * up(taps, dsp.STEP)
-    of = dsp.pieces(conv)
-    # Pairs, and a copy of the inputs of a pixel.
-    is_joined = conv.is_matrix and of.inner_columns != 0
-    scratch = (2 * dsp.PIXELS + (0 if is_joined else 1)) * of.depth
-    return CONVOLUTION, dsp.pixels(conv), scratch
-
-
-def _pays(few: list[Convolution], most: list[Convolution]) -> bool:
-    """Whether a kernel of its own saves enough for some of all calls."""
-    part, whole = (sum(c.products for c in cs) for cs in (few, most))
-    return _FEW * part > whole
+def pack_for_dsp(method: LinkedMethod) -> LinkedMethod:
+    """Pack the weights of all calls that the kernels for DSP instructions can take."""
+    return _with_pads(method, _packed_dsp)
 
 
 def pack_for_mve(method: LinkedMethod, *, fast: bool = False) -> LinkedMethod:
@@ -135,59 +139,192 @@ def pack_for_mve(method: LinkedMethod, *, fast: bool = False) -> LinkedMethod:
         method: The method.
         fast: Whether speed is worth the flash of more kernels.
     """
+    return _with_pads(method, partial(_packed_mve, fast=fast))
+
+
+def _with_pads(
+    method: LinkedMethod, pack: Callable[[LinkedMethod], LinkedMethod]
+) -> LinkedMethod:
+    """Pack weights, with pads that only packed kernels can take into their calls."""
+    kept = uneven_calls(method)
+    while True:
+        packed = pack(fold_uneven_pads(method, but=kept))
+        # Those that are not packed need their pads.
+        left = uneven_calls(packed) - kept
+        if not left:
+            return packed
+        kept |= left
+
+
+def _packed_dsp(method: LinkedMethod) -> LinkedMethod:
+    found = convolutions(method, dsp.MOST)
+    spare, live = _spare_bytes(method)
+    # Three pixels at once also compute one. The other kernel has to pay.
+    most = [c for _, _, c in found if not c.depthwise]
+    pays = _pays([c for c in most if c.is_matrix and c.has_one_scale], most)
+    for number, call, conv in found:
+        with suppress(UnknownCallError):
+            packed = _packed_for_dsp(conv, spare[number], live, pays=pays)
+            method = _with_call(method, number, call, packed, conv)
+    return method
+
+
+def _packed_for_dsp(
+    conv: Convolution, spare_bytes: int, live_bytes: int, *, pays: bool
+) -> _Packed:
+    """What a call becomes.
+
+    Args:
+        conv: What the call computes.
+        spare_bytes: How much less is live at the call than where most is.
+        live_bytes: How much is live there.
+        pays: Whether the kernel for matrix products does.
+
+    Raises:
+        UnknownCallError: There is none.
+    """
+    taps = conv.weights.shape[1]
+    if conv.depthwise:
+        need(conv.has_words)
+        # Two pairs of rows for each column, and weights of the channels in them.
+        scratch = (2 * conv.columns.reach + dsp.CHANNEL_WORDS) * WORD * TILE
+        if _LITTLE * scratch <= conv.rows.size * conv.columns.size * conv.channels:
+            with suppress(UnknownCallError):
+                return _Packed(DEPTHWISE_3X3, dsp.channels_3x3(conv), scratch)
+        # Pointers to taps, distances of others, and a pixel of padding.
+        scratch = 2 * WORD * 2 * conv.pairs + conv.channels
+        return _Packed(DEPTHWISE, dsp.groups(conv), scratch)
+    weights = int4.int4_of(conv)
+    if pays:
+        with suppress(UnknownCallError):
+            pairs = 2 * up(taps, dsp.STEP)
+            if weights is None:
+                # A sum, and pairs.
+                return _Packed(MATRIX, dsp.matrix(conv), WORD + pairs)
+            words = int4.matrix(conv, weights).words
+            # A sum for each group.
+            sums = WORD * -(-taps // int4.GROUPS[-1])
+            return _Packed(INT4_KERNELS[MATRIX], words, sums + pairs)
+    of = dsp.pieces(conv)
+    # Pairs, and a copy of the inputs of a pixel.
+    is_joined = conv.is_matrix and of.inner_columns != 0
+    scratch = (2 * dsp.PIXELS + (0 if is_joined else 1)) * of.depth
+    if weights is None:
+        return _Packed(CONVOLUTION, dsp.pixels(conv), scratch)
+    most = int4.block_bytes(live_bytes, spare_bytes - scratch)
+    words, block_bytes = int4.pairs(conv, weights, most)
+    return _Packed(INT4_KERNELS[CONVOLUTION], words, block_bytes + scratch)
+
+
+def _pays(few: list[Convolution], most: list[Convolution]) -> bool:
+    """Whether a kernel of its own saves enough for some of all calls."""
+    part, whole = (sum(c.products for c in cs) for cs in (few, most))
+    return _FEW * part > whole
+
+
+def _packed_mve(method: LinkedMethod, *, fast: bool) -> LinkedMethod:
     found = all_convolutions(method, mve.MOST)
-    spare = _spare_bytes(method)
+    spare, live = _spare_bytes(method)
     # Two pixels at once also compute one. The other kernel has to pay.
     most = [c for _, _, c in found if not c.depthwise]
     pays = _pays([c for c in most if c.is_single], most)
     several = []
     for number, call, conv in found:
-        taps = conv.weights.shape[1]
-        depth = up(taps, mve.LANES)
-        strips = best_strips(conv, spare[number]) if conv.depthwise else None
-        three = mve.lines_of(conv, spare[number]) if fast else None
-        if strips is not None:
-            function, words = STRIPS, strip_groups(conv, strips)
-            scratch = strips.scratch_bytes
-        elif conv.depthwise and depth <= mve.LANES:
-            function, words = DEPTHWISE, mve.groups(conv)
-            # Pointers and distances, taps of 16 channels, and a pixel of padding.
-            scratch = 2 * WORD * up(taps, TILE) + mve.LANES * mve.LANES + conv.channels
-        elif conv.is_single and pays:
-            function, words = PIXEL, mve.pixel(conv, depth)
-            scratch = 0 if depth == taps else depth
-        elif three is not None:
-            function, words = LINES, mve.lines(conv, three)
-            scratch = three.scratch_bytes
-        else:
-            # Fewer outputs than a tile make weights several times as large.
-            few = conv.groups > 1 and len(conv.weights) < TILE * conv.groups
-            if not few or (fast and not mve.is_short(conv)):
-                several.append((number, call, groups_of(in_one_column(conv))))
+        packed = _packed_for_mve(conv, spare[number], live, pays=pays, fast=fast)
+        if packed is not None:
+            method = _with_call(method, number, call, packed, conv)
             continue
-        new = replace(call, function=function)
-        method = _with_call(method, number, new, words, scratch)
+        # Fewer outputs than a tile make weights several times as large.
+        few = conv.groups > 1 and len(conv.weights) < TILE * conv.groups
+        if not few or (fast and not mve.is_short(conv)):
+            several.append((number, call, groups_of(in_one_column(conv))))
     for number, call, phases in (*several, *transposed(method, mve.MOST)):
         if phases[0].line < mve.LINE_BOUND:
             ways = [(p, mve.strip_of(p, spare[number])) for p in phases]
-            scratch = max(strip.scratch_bytes for _, strip in ways)
-            function, words = _pixels(ways, fast=fast)
-            new = replace(call, function=function)
-            method = _with_call(method, number, new, words, scratch)
+            packed = _pixels(ways, fast=fast)
+            method = _with_call(method, number, call, packed, phases[0].conv)
     return method
 
 
-def _pixels(
-    phases: Sequence[tuple[Phase, mve.Strip]], *, fast: bool
-) -> tuple[str, list[int]]:
-    """The kernel for some phases, and its words."""
-    vectors = gcd(*(strip.depth // mve.LANES for _, strip in phases))
+def _packed_for_mve(
+    conv: Convolution, spare_bytes: int, live_bytes: int, *, pays: bool, fast: bool
+) -> _Packed | None:
+    """What a call becomes; None for that of several phases.
+
+    Args:
+        conv: What the call computes.
+        spare_bytes: How much less is live at the call than where most is.
+        live_bytes: How much is live there.
+        pays: Whether the kernel for single pixels does.
+        fast: Whether speed is worth the flash of more kernels.
+    """
+    if conv.depthwise:
+        return _depthwise_for_mve(conv, spare_bytes)
+    weights = int4.int4_of(conv)
+    if conv.is_single and pays:
+        taps = conv.weights.shape[1]
+        depth = up(taps, mve.LANES)
+        scratch = 0 if depth == taps else depth
+        if weights is None:
+            return _Packed(PIXEL, mve.pixel(conv, depth), scratch)
+        words = int4.pixel(conv, depth, weights).words
+        return _Packed(INT4_KERNELS[PIXEL], words, scratch)
+    if weights is not None:
+        return _int4_for_mve(conv, weights, spare_bytes, live_bytes, fast=fast)
+    three = mve.lines_of(conv, spare_bytes) if fast else None
+    if three is None:
+        return None
+    return _Packed(LINES, mve.lines(conv, three), three.scratch_bytes)
+
+
+def _depthwise_for_mve(conv: Convolution, spare_bytes: int) -> _Packed | None:
+    """The same of a depthwise call."""
+    taps = conv.weights.shape[1]
+    strips = best_strips(conv, spare_bytes)
+    if strips is not None:
+        return _Packed(STRIPS, strip_groups(conv, strips), strips.scratch_bytes)
+    if taps > mve.LANES:
+        return None
+    # Pointers and distances, taps of 16 channels, and a pixel of padding.
+    scratch = 2 * WORD * up(taps, TILE) + mve.LANES * mve.LANES + conv.channels
+    return _Packed(DEPTHWISE, mve.groups(conv), scratch)
+
+
+def _int4_for_mve(
+    conv: Convolution,
+    weights: int4.Int4,
+    spare_bytes: int,
+    live_bytes: int,
+    *,
+    fast: bool,
+) -> _Packed | None:
+    """The same of columns of pixels with weights of 4 bits."""
+    (phase,) = groups_of(in_one_column(conv))
+    if phase.line >= mve.LINE_BOUND:
+        return None
+    strip = mve.strip_of(phase, spare_bytes)
+    most = int4.block_bytes(live_bytes, spare_bytes - strip.scratch_bytes)
+    words, block_bytes = int4.pixels(phase, strip, weights, most)
+    function = INT4_KERNELS[_pixels_kernel([strip], fast=fast)]
+    return _Packed(function, words, block_bytes + strip.scratch_bytes)
+
+
+def _pixels(phases: Sequence[tuple[Phase, mve.Strip]], *, fast: bool) -> _Packed:
+    """What a call of some phases becomes."""
+    strips = [strip for _, strip in phases]
+    scratch = max(strip.scratch_bytes for strip in strips)
+    return _Packed(_pixels_kernel(strips, fast=fast), mve.pixels(phases), scratch)
+
+
+def _pixels_kernel(strips: Sequence[mve.Strip], *, fast: bool) -> str:
+    """The kernel for columns of pixels with such strips."""
+    vectors = gcd(*(strip.depth // mve.LANES for strip in strips))
     unrolled = [f for n, f in UNROLLED.items() if fast and vectors % n == 0]
-    return (*unrolled, PIXELS)[0], mve.pixels(phases)
+    return (*unrolled, PIXELS)[0]
 
 
-def _spare_bytes(method: LinkedMethod) -> list[int]:
-    """By instruction: how much less is live than where most is."""
+def _spare_bytes(method: LinkedMethod) -> tuple[list[int], int]:
+    """How much less is live at each instruction than at most, and how much that is."""
     live = [0] * len(method.instructions)
     spaces = {
         v.allocation.memory_id
@@ -198,17 +335,19 @@ def _spare_bytes(method: LinkedMethod) -> list[int]:
         for time, count in live_bytes(lifetimes(effects_of_linked(method), *spaces)):
             # From there on, until the next change.
             live[max(time, 0) :] = [count] * (len(live) - max(time, 0))
-    return [max(live) - count for count in live]
+    most = max(live, default=0)
+    return [most - count for count in live], most
 
 
 def _with_call(
     method: LinkedMethod,
     number: int,
     call: LinkedCall,
-    packed: Sequence[int],
-    scratch_bytes: int,
+    packed: _Packed,
+    conv: Convolution,
 ) -> LinkedMethod:
     """The method whose call has the packed kernel, with slots for its arguments."""
+    function, words, scratch_bytes = packed
     (out,) = [i for i, a in zip(call.args, call.accesses, strict=True) if a in _WRITES]
     value = method.values[out]
     if not isinstance(value, TensorValue) or value.allocation is None:
@@ -223,44 +362,48 @@ def _with_call(
         and v.allocation is not None
         and v.allocation.memory_id == space
     )
-    count = _HEADER_WORDS[call.function]
-    is_several = call.function in _PHASED and packed[count - 1] != 0
-    parts = [packed] if is_several else [packed[:count], packed[count:]]
-    first = len(method.values)
-    scratch = first + len(parts)
-    values = (
-        *(replace(_constant(len(part)), data_buffer_index=1) for part in parts),
-        replace(
-            _constant(scratch_bytes),
-            dtype=ScalarType.Byte,
-            allocation=Allocation(memory_id=space, offset_bytes=-(-end // 16) * 16),
-        ),
+    count = _HEADER_WORDS[function]
+    is_several = function in _PHASED and words[count - 1] != 0
+    parts = [words] if is_several else [words[:count], words[count:]]
+    memory = replace(
+        _constant(scratch_bytes),
+        dtype=ScalarType.Byte,
+        allocation=Allocation(memory_id=space, offset_bytes=-(-end // 16) * 16),
     )
-    instructions = list(method.instructions)
-    instructions[number] = replace(
-        call,
-        args=(call.args[0], *range(first, scratch + 1), out),
-        accesses=(
-            *(Access.READS, *[Access.READS] * len(parts)),
-            *(Access.SCRATCH, Access.FILLS),
-        ),
-        outs=(out, scratch),
-        in_place=(),
+    constants: list[tuple[Value, Bytes | None]] = [
+        (
+            replace(_constant(len(part)), data_buffer_index=1),
+            settled(struct.pack(f"<{len(part)}i", *part)),
+        )
+        for part in parts
+    ]
+    limits = () if conv.is_unlimited else (IntValue(conv.low), IntValue(conv.high))
+    method, slots = with_slots(
+        method, *constants, (memory, None), *((limit, None) for limit in limits)
     )
-    data = (struct.pack(f"<{len(part)}i", *part) for part in parts)
-    return replace(
+    return with_call(
         method,
-        values=(*method.values, *values),
-        instructions=tuple(instructions),
-        data=(*method.data, *((first + n, settled(d)) for n, d in enumerate(data))),
+        number,
+        replace(
+            call,
+            function=LIMITED[function] if limits else function,
+            args=(call.args[0], *slots, out),
+            accesses=(
+                *(Access.READS, *[Access.READS] * len(parts)),
+                *(Access.SCRATCH, *[Access.READS] * len(limits), Access.FILLS),
+            ),
+            outs=(out, slots[len(parts)]),
+            in_place=(),
+        ),
     )
 
 
-def arguments_of(count: int) -> tuple[str, ...]:
+def arguments_of(function: str, count: int) -> tuple[str, ...]:
     """Names of so many arguments of a packed kernel."""
-    if count == len(ARGUMENTS):
-        return ARGUMENTS
-    return tuple(name for name in ARGUMENTS if name != "weights")
+    names = PACKED[function]
+    if count == len(names):
+        return names
+    return tuple(name for name in names if name != "weights")
 
 
 def _constant(size: int) -> TensorValue:

@@ -7,11 +7,13 @@ larger than what the call stores at least.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.dtype import FLOATING
+from orchestrator.method.linked import LinkedCall
 from orchestrator.method.passes.arguments import (
     Arguments,
     UnknownCallError,
@@ -27,7 +29,9 @@ from orchestrator.method.passes.joining import (
 from orchestrator.program.values import BoolValue, DoubleValue, IntListValue, IntValue
 
 if TYPE_CHECKING:
-    from orchestrator.method.linked import LinkedCall, LinkedMethod
+    from collections.abc import Collection
+
+    from orchestrator.method.linked import LinkedMethod
     from orchestrator.method.passes.dataflow import Dataflow
     from orchestrator.program.values import TensorValue
 
@@ -84,6 +88,8 @@ _READERS: Final = {
     _FLOAT: _Reader(out=9, stride=3),
 }
 _WEIGHT: Final = 1
+_PLANE: Final = 2
+"""Dimensions of images."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,13 +121,56 @@ def fold_pads(method: LinkedMethod, *, grows: bool = False) -> LinkedMethod:
         method: The method.
         grows: Whether arenas may grow, as memory is planned afterwards.
     """
-    return at_each_call(method, partial(_folded, grows=grows))
+    return at_each_call(method, partial(_folded, grows=grows, uneven=None))
+
+
+def fold_uneven_pads(method: LinkedMethod, *, but: Collection[int]) -> LinkedMethod:
+    """Let int8 convolutions have more padding behind an image than in front of it.
+
+    Only kernels for packed weights can take these calls: no argument says how much.
+
+    Args:
+        method: The method, whose memory is planned afterwards.
+        but: Outputs of calls that stay as they are.
+    """
+    if not any(isinstance(i, LinkedCall) and is_pad(i) for i in method.instructions):
+        return method
+    return at_each_call(method, partial(_folded, grows=True, uneven=but))
+
+
+def uneven_calls(method: LinkedMethod) -> frozenset[int]:
+    """Outputs of calls that only kernels for packed weights can take."""
+    written = method.written
+    found = set()
+    for call in method.instructions:
+        if not isinstance(call, LinkedCall) or call.function not in _READERS:
+            continue
+        with suppress(UnknownCallError):
+            windows = _windows(Arguments(method, call, written), call.function)
+            sizes = Arguments(method, call, written).tensor(0).sizes
+            if not all(w.fits(sizes[w.dim], w.padding) for w in windows):
+                found.add(call.args[_READERS[call.function].out])
+    return frozenset(found)
 
 
 def _folded(
-    method: LinkedMethod, flow: Dataflow, number: int, call: LinkedCall, *, grows: bool
+    method: LinkedMethod,
+    flow: Dataflow,
+    number: int,
+    call: LinkedCall,
+    *,
+    grows: bool,
+    uneven: Collection[int] | None,
 ) -> LinkedMethod | None:
     """The method where a call pads its input itself; None if nothing pads it.
+
+    Args:
+        method: The method.
+        flow: Its dataflow.
+        number: Of the call.
+        call: The call.
+        grows: Whether arenas may grow.
+        uneven: Outputs of calls that may not have uneven padding; None if none may.
 
     Raises:
         UnknownCallError: The call cannot.
@@ -141,7 +190,12 @@ def _folded(
     need(x is source and x.dtype is padded.dtype and x.dim_order == padded.dim_order)
     sizes = zip(pad.before, x.sizes, pad.after, strict=True)
     need(tuple(b + n + a for b, n, a in sizes) == padded.sizes)
-    padding = _padding(method, call, written, pad, x)
+    may_be_uneven = (
+        uneven is not None
+        and reader.offset is not None
+        and call.args[reader.out] not in uneven
+    )
+    padding = _padding(method, call, written, pad, x, may_be_uneven=may_be_uneven)
     method, items = with_slots(method, *((IntValue(p), None) for p in padding))
     method, (slot,) = with_slots(method, (IntListValue(items), None))
     args = [*call.args]
@@ -195,12 +249,69 @@ def _lies_as_nhwc(tensor: TensorValue) -> bool:
     return True
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Windows:
+    """Those of a reader along one dimension."""
+
+    dim: int
+    taps: int
+    padding: int
+    step: int
+    distance: int
+    out: int
+
+    @property
+    def window(self) -> int:
+        return self.distance * (self.taps - 1) + 1
+
+    def fits(self, size: int, padding: int) -> bool:
+        """Whether a reader finds so many outputs with padding on both sides."""
+        room = size + 2 * padding - self.window
+        return room >= 0 and room // self.step + 1 == self.out
+
+
+def _windows(arguments: Arguments, function: str) -> list[_Windows]:
+    """The windows of a reader.
+
+    Raises:
+        UnknownCallError: They are not known.
+    """
+    reader = _READERS[function]
+    dims = _image_dims(arguments, function)
+    out = arguments.tensor(reader.out)
+    if reader.lowest is not None:
+        kernel = arguments.numbers(1)
+    else:
+        weights = arguments.tensor(_WEIGHT)
+        kernel = weights.sizes[1:3] if reader.offset is not None else weights.sizes[2:]
+    own, stride, dilation = (
+        arguments.numbers(n) for n in (reader.padding, reader.stride, reader.dilation)
+    )
+    # Lists may be shorter, with one number for all dimensions.
+    need(len(kernel) == len(own) == len(stride) == len(dilation) == len(dims))
+    return [
+        _Windows(
+            dim=d, taps=taps, padding=pad, step=step, distance=way, out=out.sizes[d]
+        )
+        for d, taps, pad, step, way in zip(
+            dims, kernel, own, stride, dilation, strict=True
+        )
+    ]
+
+
+def _image_dims(arguments: Arguments, function: str) -> tuple[int, ...]:
+    rank = len(arguments.tensor(0).sizes)
+    return (1, 2) if _READERS[function].nhwc else tuple(range(2, rank))
+
+
 def _padding(
     method: LinkedMethod,
     call: LinkedCall,
     written: frozenset[int],
     pad: _Pad,
     x: TensorValue,
+    *,
+    may_be_uneven: bool,
 ) -> tuple[int, ...]:
     """The padding with which a call needs no pad before it.
 
@@ -208,43 +319,34 @@ def _padding(
         UnknownCallError: There is none.
     """
     arguments, reader = Arguments(method, call, written), _READERS[call.function]
-    rank = len(x.sizes)
-    dims = (1, 2) if reader.nhwc else tuple(range(2, rank))
-    rest = set(range(rank)) - {*dims}
-    need(rank > len(rest) and not any(pad.before[d] or pad.after[d] for d in rest))
-    out = arguments.tensor(reader.out)
+    dims = _image_dims(arguments, call.function)
+    rest = set(range(len(x.sizes))) - {*dims}
+    need(not any(pad.before[d] or pad.after[d] for d in rest))
     if reader.lowest is not None:
-        kernel = arguments.numbers(1)
         need(isinstance(method.values[arguments.index(5)], BoolValue))
         need(not _truth(method, arguments.index(5), written))
         need(pad.value <= arguments.number(reader.lowest))
-    else:
-        weights = arguments.tensor(_WEIGHT)
-        kernel = weights.sizes[1:3] if reader.offset is not None else weights.sizes[2:]
     if reader.offset is not None:
         need(pad.value == -arguments.number(reader.offset))
     if call.function == _FLOAT:
         need(pad.value == 0 and not _truth(method, arguments.index(6), written))
         _check_floats(method, arguments, x)
-    own, stride, dilation = (
-        arguments.numbers(n) for n in (reader.padding, reader.stride, reader.dilation)
-    )
-    # Lists may be shorter, with one number for all dimensions.
-    need(len(kernel) == len(own) == len(stride) == len(dilation) == len(dims))
+        # Sums of a volume begin with its first image in a window.
+        need(len(dims) <= _PLANE or not (pad.before[dims[0]] or pad.after[dims[0]]))
+    windows = _windows(arguments, call.function)
+    need(windows)
     found = []
-    axes = zip(dims, kernel, own, stride, dilation, strict=True)
-    for d, taps, padding, step, distance in axes:
+    for of in windows:
         # Windows begin where they began. Those that end beyond the pad did so before.
-        front = padding + pad.before[d]
-        window = distance * (taps - 1) + 1
-        room = x.sizes[d] + 2 * front - window
-        need(room >= 0 and room // step + 1 == out.sizes[d])
+        front = of.padding + pad.before[of.dim]
+        size = x.sizes[of.dim]
+        need(may_be_uneven or of.fits(size, front))
         if reader.lowest is not None:
             # The kernel wants an item in each window.
-            first = range(-front, window - front, distance)
-            last = (out.sizes[d] - 1) * step - front
-            for taps_at in (first, range(last, last + window, distance)):
-                need(any(0 <= at < x.sizes[d] for at in taps_at))
+            first = range(-front, of.window - front, of.distance)
+            last = (of.out - 1) * of.step - front
+            for taps_at in (first, range(last, last + of.window, of.distance)):
+                need(any(0 <= at < size for at in taps_at))
         found.append(front)
     return tuple(found)
 

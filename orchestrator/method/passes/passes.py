@@ -1,6 +1,6 @@
 """The passes: changes of a linked method that keep every bit of its outputs.
 
-All but `fold_batch_norm`, which the profile has to ask for.
+All but `fold_batch_norm` and `round_weights`, which the profile has to ask for.
 """
 
 from __future__ import annotations
@@ -30,15 +30,21 @@ from orchestrator.method.passes.ledger_lines import (
     NO_IO,
     NO_OPERATOR,
     NO_PLAN,
+    NO_ROUNDING,
     counts_of,
     not_wanted,
 )
 from orchestrator.method.passes.order import order_calls
-from orchestrator.method.passes.pack_weights import pack_for_dsp, pack_for_mve
+from orchestrator.method.passes.pack_weights import (
+    pack_for_dsp,
+    pack_for_mve,
+    pack_for_scalar,
+)
 from orchestrator.method.passes.packing.convolution import FUNCTIONS
 from orchestrator.method.passes.packing.phases import TRANSPOSED
 from orchestrator.method.passes.pads import fold_pads, is_pad
 from orchestrator.method.passes.prepare_calls import may_be_prepared, prepare_calls
+from orchestrator.method.passes.round_weights import round_weights, rounding_notes
 from orchestrator.method.passes.transposes import fold_transposes, may_be_transposed
 from orchestrator.method.passes.unused import drop_unused_calls, may_be_unused
 from orchestrator.method.passes.views import moving_operators
@@ -119,6 +125,8 @@ class Pass:
         before_plan: Changes methods whose memory is planned afterwards, in place of
             `change`.
         of_io: Whether it does what the profile says of inputs and outputs.
+        of_rounding: Whether it does what the profile says of weights.
+        notes: What a change made of single calls, from the methods before and after.
         of_plan: Whether it runs only where memory is planned afterwards.
         isas: Changes for methods that cores with these instruction sets run, and that
             the device does not load, in place of `change`.
@@ -132,6 +140,8 @@ class Pass:
     planned: bool = False
     before_plan: Callable[[LinkedMethod], LinkedMethod] | None = None
     of_io: bool = False
+    of_rounding: bool = False
+    notes: Callable[[LinkedMethod, LinkedMethod], tuple[str, ...]] | None = None
     of_plan: bool = False
     isas: Mapping[str, Callable[[LinkedMethod], LinkedMethod]] = field(
         default_factory=dict
@@ -192,16 +202,28 @@ PASSES: Final[Mapping[str, Pass]] = MappingProxyType(
         "keep_inputs": Pass(change=keep_inputs, of_io=True),
         "quantized_io": Pass(change=quantized_io, of_io=True),
         "in_place": Pass(change=in_place, calls=may_be_in_place),
-        "pack_weights": Pass(
-            calls=lambda call: call.function in {*FUNCTIONS, *TRANSPOSED},
-            isas=MappingProxyType({"dsp": pack_for_dsp, "mve": pack_for_mve}),
-            fast=MappingProxyType({"mve": partial(pack_for_mve, fast=True)}),
-        ),
-        # Packed kernels have no limits: where one serves a call, it saves more.
         "fuse_activations": Pass(
             change=fuse_activations,
             calls=may_be_activation,
             before_plan=partial(fuse_activations, grows=True),
+        ),
+        "round_weights": Pass(
+            change=round_weights,
+            calls=lambda call: call.function in FUNCTIONS,
+            of_rounding=True,
+            of_plan=True,
+            notes=rounding_notes,
+        ),
+        "pack_weights": Pass(
+            calls=lambda call: call.function in {*FUNCTIONS, *TRANSPOSED},
+            isas=MappingProxyType(
+                {
+                    "scalar": pack_for_scalar,
+                    "dsp": pack_for_dsp,
+                    "mve": pack_for_mve,
+                }
+            ),
+            fast=MappingProxyType({"mve": partial(pack_for_mve, fast=True)}),
         ),
         "order_calls": Pass(change=order_calls, of_plan=True),
         "drop_values": Pass(change=drop_values),
@@ -268,6 +290,7 @@ def run_passes(
                 changed=changed is not method,
                 before=before,
                 after=after,
+                notes=step.notes(method, changed) if step.notes and not skipped else (),
             )
         )
         method, before = changed, after
@@ -283,6 +306,8 @@ def _for_isa(
 def _skipped(step: Pass, method: LinkedMethod, isa: str) -> str:
     if step.of_io and not method.io.needs_passes:
         return NO_IO
+    if step.of_rounding and method.rounding is None:
+        return NO_ROUNDING
     if not step.concerns(method):
         return NO_OPERATOR
     if step.prelinked and not isa:

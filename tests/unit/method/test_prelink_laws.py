@@ -320,8 +320,8 @@ OTHERS: Final = {
     *("keep_inputs", "quantized_io", "order_calls"),
 }
 """They change places, not calls, or do what the profile says: test_border.py."""
-CHANGES: Final = {"fold_batch_norm"}
-"""It changes bits."""
+CHANGES: Final = {"fold_batch_norm", "round_weights"}
+"""They change bits."""
 
 
 @pytest.mark.parametrize("jumps", [False, True])

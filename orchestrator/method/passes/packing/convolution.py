@@ -36,7 +36,7 @@ _DEPTHWISE: Final = {
 _LINEAR: Final = "orch::cortex_m::quantized_linear_out"
 FUNCTIONS: Final = frozenset({*_CONVOLUTIONS, *_DEPTHWISE, _LINEAR})
 
-LOWEST, _HIGHEST = -128, 127
+LOWEST, HIGHEST = -128, 127
 _LEAST_SHIFT: Final = -31
 
 
@@ -56,6 +56,12 @@ class Axis:
         """Whether no window has padding."""
         last = (self.out - 1) * self.stride + (self.kernel - 1) * self.dilation
         return self.padding == 0 and last < self.size
+
+    @property
+    def reach(self) -> int:
+        """Items from the first one that a window sees to the last one, or of all."""
+        windows = (self.out - 1) * self.stride + (self.kernel - 1) * self.dilation + 1
+        return max(windows, self.padding + self.size)
 
     def inputs(self, first: int, last: int) -> tuple[int, int]:
         """First and last input for some outputs, all inclusive.
@@ -88,6 +94,8 @@ class Convolution:
         multipliers: Of each output.
         shifts: Of each output, to the left.
         offset: Added to outputs.
+        low: The lowest output.
+        high: The highest one.
     """
 
     batch: int
@@ -124,6 +132,11 @@ class Convolution:
     def products(self) -> int:
         """Multiplications of the call."""
         return self.pixels * int(self.weights.size)
+
+    @property
+    def is_unlimited(self) -> bool:
+        """Whether outputs are all of int8, within which kernels store them anyway."""
+        return (self.low, self.high) == (LOWEST, HIGHEST)
 
     @property
     def has_one_scale(self) -> bool:
@@ -275,16 +288,45 @@ def _linear(arguments: Arguments, ints: Callable[[int, str], Ints]) -> Convoluti
     )
 
 
+def memory_of(call: LinkedCall, conv: Convolution, weights: Ints) -> bytes:
+    """Weights [outputs, taps] of a call as they lie in memory."""
+    import numpy as np  # noqa: PLC0415
+
+    if call.function in _DEPTHWISE:
+        kernel = conv.rows.kernel, conv.columns.kernel
+        weights = weights.reshape(len(weights), *kernel, 1).transpose(3, 1, 2, 0)
+    return np.ascontiguousarray(weights, np.int8).tobytes()
+
+
+def sums_with(method: LinkedMethod, call: LinkedCall, added: Ints) -> dict[int, bytes]:
+    """Position and bytes of an argument that depends on weights.
+
+    Sums of matrix products for MVE hold the part of the input offset.
+
+    Args:
+        method: The method.
+        call: The call.
+        added: To the weights, [outputs, taps].
+    """
+    import numpy as np  # noqa: PLC0415
+
+    arguments = Arguments(method, call, method.written)
+    if call.function != _LINEAR or arguments.is_none(3):
+        return {}
+    sums = constants(method, arguments)(3, "<i4").reshape(-1)
+    sums += arguments.number(4) * added.sum(axis=1)
+    return {3: np.asarray(sums, "<i4").tobytes()}
+
+
 def check(conv: Convolution, most: int) -> None:
     """Check what all kernels need.
 
     Raises:
         UnknownCallError: The packed kernels cannot take this.
     """
-    # Items are within int8 because the kernels saturate; nothing else limits them.
-    need(conv.low == LOWEST and conv.high == _HIGHEST)
+    need(LOWEST <= conv.low <= conv.high <= HIGHEST)
     need(conv.batch > 0 and conv.rows.out > 0 and conv.columns.out > 0)
-    need(LOWEST <= -conv.x_offset <= _HIGHEST)  # an item of padding
+    need(LOWEST <= -conv.x_offset <= HIGHEST)  # an item of padding
     need(bool((conv.shifts <= 0).all() and (conv.shifts >= _LEAST_SHIFT).all()))
     need(bool((largest_sums(conv) < most).all()))
 

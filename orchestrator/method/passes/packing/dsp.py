@@ -6,6 +6,7 @@ kernels/cortex_m/packed_dsp.h has the formats.
 from __future__ import annotations
 
 import struct
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from orchestrator.method.passes.arguments import UnknownCallError, need
@@ -41,6 +42,8 @@ _A_RIGHT: Final = 13
 """Bits that the assembly shifts the first channel of a pair to the right."""
 _B_LEFT: Final = 8
 """Bits that the second one is shifted to the left, by its weights."""
+PAIR_WORDS: Final = 8
+"""Of a pair of channels besides its weights."""
 _3X3_RIGHT: Final = 11
 """Bits that the assembly for windows of 3 x 3 shifts to the right."""
 _3X3_MOST_LEFT: Final = 8
@@ -48,7 +51,7 @@ _3X3_MOST_LEFT: Final = 8
 _COPY, _COPY_ITEM = 128, 4
 """Instructions that the copy of a window takes, and for each item: measured. One more
 tap takes about one for each output."""
-_EMPTY: Final = -1
+EMPTY: Final = -1
 """Stands for a channel without weights."""
 
 
@@ -136,8 +139,30 @@ def pieces(conv: Convolution) -> Pieces:
     return copied
 
 
-def pixels(conv: Convolution) -> list[int]:
-    """The words of `PackedPairs` and of the pairs that follow.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paired:
+    """A convolution as pairs of channels, A and B.
+
+    Args:
+        header: The words of `PackedPairs`.
+        channels: Of each pair; A is `EMPTY` where B has no partner.
+        weights: [outputs + 1, taps] as the loop reads them; the last ones are zeros,
+            those of an empty channel.
+        sums: What the sum of each starts with.
+        first: Scales of A by channel.
+        second: Scales of B.
+    """
+
+    header: tuple[int, ...]
+    channels: list[tuple[int, int]]
+    weights: Ints
+    sums: Ints
+    first: Scales
+    second: Scales
+
+
+def paired(conv: Convolution) -> Paired:
+    """The pairs of channels of a convolution.
 
     Raises:
         UnknownCallError: The packed kernel cannot take this.
@@ -155,23 +180,39 @@ def pixels(conv: Convolution) -> list[int]:
     weights[:-1, :, :whole] = given[:, :, :whole]
     if whole < given.shape[2]:
         weights[:-1, :, whole - given.shape[2] :] = given[:, :, whole:]
-    weights = weights.reshape(outputs + 1, of.depth)
-    sums = np.append(starts_of(conv), 0)
+    channels = _pairs(conv.weights, first, second)
+    all_words = len(channels) * (PAIR_WORDS + of.depth // 2)
+    return Paired(
+        header=(
+            *line_header(conv, of.depth),
+            *(2 * of.depth, WORD * all_words, *of, *all_ties),
+        ),
+        channels=channels,
+        weights=weights.reshape(outputs + 1, of.depth),
+        sums=np.append(starts_of(conv), 0),
+        first=first,
+        second=second,
+    )
+
+
+def pixels(conv: Convolution) -> list[int]:
+    """The words of `PackedPairs` and of the pairs that follow.
+
+    Raises:
+        UnknownCallError: The packed kernel cannot take this.
+    """
+    of = paired(conv)
     words: list[int] = []
-    for a, b in _pairs(conv.weights, first, second):
-        words += [int(sums[a] + (sums[b] << _B_LEFT)), int(sums[a])]
-        joined = (weights[b] << _B_LEFT) + weights[a]
-        for tap in range(0, of.depth, TILE):
+    for a, b in of.channels:
+        words += [int(of.sums[a] + (of.sums[b] << _B_LEFT)), int(of.sums[a])]
+        joined = (of.weights[b] << _B_LEFT) + of.weights[a]
+        for tap in range(0, len(joined), TILE):
             words += _words_of(joined[tap : tap + TILE])
         # The output of an empty channel goes where the real one is stored later.
-        has_a = a != _EMPTY
-        words += _scale(first[a] if has_a else None, a if has_a else b, right=False)
-        words += _scale(second[b], b, right=True)
-    header = (
-        *line_header(conv, of.depth),
-        *(2 * of.depth, WORD * len(words), *of, *all_ties),
-    )
-    return [int32(word) for word in (*header, *words)]
+        has_a = a != EMPTY
+        words += _scale(of.first[a] if has_a else None, a if has_a else b, right=False)
+        words += _scale(of.second[b], b, right=True)
+    return [int32(word) for word in (*of.header, *words)]
 
 
 def matrix(conv: Convolution) -> list[int]:
@@ -198,8 +239,8 @@ def matrix(conv: Convolution) -> list[int]:
         need(len(pairs) <= TILE // 2)
         # An empty pair goes where the next one does.
         if len(pairs) == 1:
-            pairs.insert(0, (_EMPTY, _EMPTY))
-        of = [[c if c == _EMPTY else tile + c for c in pair] for pair in pairs]
+            pairs.insert(0, (EMPTY, EMPTY))
+        of = [[c if c == EMPTY else tile + c for c in pair] for pair in pairs]
         for a, b in of:
             products = int((weights[a][::2] * weights[a][1::2]).sum())
             words.append(int(sums[a] + (sums[b] << _B_LEFT)))
@@ -211,7 +252,7 @@ def matrix(conv: Convolution) -> list[int]:
         # Outputs of empty channels go where real ones are stored later.
         last = pairs[1][1]
         places = [
-            c if c != _EMPTY else b if b != _EMPTY else last
+            c if c != EMPTY else b if b != EMPTY else last
             for a, b in pairs
             for c in (a, b)
         ]
@@ -261,7 +302,7 @@ def _pairs(weights: Ints, first: Scales, second: Scales) -> list[tuple[int, int]
             break
         else:
             need(second[one] is not None)
-            alone.append((_EMPTY, one))
+            alone.append((EMPTY, one))
     return [*alone, *pairs]
 
 

@@ -136,15 +136,20 @@ def pixels(phases: Sequence[tuple[Phase, Strip]]) -> list[int]:
     words: list[int] = []
     for phase, strip in reversed(phases):
         found = _tiles(phase.conv, strip.depth)
-        header = (
-            *convolution_header(phase.conv, strip.depth),
-            *(strip.pixels, int(strip.in_place)),
-            *(phase.x_first, phase.x_pixel),
-            *(phase.first, phase.line, phase.pixel, phase.image),
-        )
+        header = phase_header(phase, strip)
         size = WORD * (len(header) + 1 + len(found))
         words = [*header, size if words else 0, *found, *words]
     return [int32(word) for word in words]
+
+
+def phase_header(phase: Phase, strip: Strip) -> tuple[int, ...]:
+    """The words of `PackedPixels` but for the last one, bytes to the next phase."""
+    return (
+        *convolution_header(phase.conv, strip.depth),
+        *(strip.pixels, int(strip.in_place)),
+        *(phase.x_first, phase.x_pixel),
+        *(phase.first, phase.line, phase.pixel, phase.image),
+    )
 
 
 def _tiles(conv: Convolution, depth: int) -> list[int]:
@@ -222,10 +227,15 @@ def lines(conv: Convolution, way: Lines) -> list[int]:
     return [int32(word) for word in words]
 
 
+def pixel_header(conv: Convolution, depth: int) -> tuple[int, ...]:
+    """The words of `PackedPixel`."""
+    scale = int(conv.multipliers[0]), int(conv.shifts[0])
+    return (*convolution_header(conv, depth), *scale)
+
+
 def pixel(conv: Convolution, depth: int) -> list[int]:
     """The words of `PackedPixel` and of tiles of eight channels."""
-    scale = int(conv.multipliers[0]), int(conv.shifts[0])
-    words = [*convolution_header(conv, depth), *scale]
+    words = [*pixel_header(conv, depth)]
     for tile in _vectors(conv, depth, EIGHT):
         words += tile.tolist()
     return [int32(word) for word in words]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from orchestrator.method.passes.packing.convolution import LOWEST, largest_sums
+from orchestrator.method.passes.packing.convolution import largest_sums
 
 if TYPE_CHECKING:
     from orchestrator.method.passes.packing.convolution import Convolution
@@ -65,7 +65,8 @@ def _scale(
         added += 1 << (right - 1)
     added += conv.offset << right
     ties = 1 << (more + _BITS + left - _HIGH_HALF)
-    if not shift or conv.offset == LOWEST:
+    # Sums that are negative give outputs below the offset.
+    if not shift or conv.offset <= conv.low:
         ties = 0
     # Products are less than 2^30, and ties than what is added to positive ones.
     if largest << left >= 1 << _BITS or abs(added) + ties >= 1 << (_BITS - 1):

@@ -1,14 +1,15 @@
 """Int8 convolutions and matrix products whose weights are not packed.
 
-As kernels/cortex_m/prepare_convolution.cpp and op_quantized_linear.cpp read them.
+As kernels/cortex_m/prepare_convolution.cpp and the operators there read them.
 """
 
 from __future__ import annotations
 
+from math import gcd
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.method.passes.packing.convolution import Axis
+from orchestrator.method.passes.packing.convolution import HIGHEST, LOWEST, Axis
 from orchestrator.method.passes.preparing.form import Form
 from orchestrator.method.passes.preparing.images import (
     axes_of,
@@ -57,12 +58,18 @@ def _sizes(
 
 
 def _matrix(
-    rows: int, depth: int, outputs: int, *, x_offset: int, w_offset: int = 0
+    rows: int,
+    depth: int,
+    outputs: int,
+    *,
+    batch: int = 1,
+    x_offset: int,
+    w_offset: int = 0,
 ) -> Numbers:
     """A product of matrices as that of a line of pixels."""
     return _sizes(
-        (1, 1, rows, depth),
-        (1, 1, rows, outputs),
+        (batch, 1, rows, depth),
+        (batch, 1, rows, outputs),
         _ONE,
         Axis(size=rows, out=rows),
         group_channels=depth,
@@ -156,9 +163,77 @@ def _linear(arguments: Arguments, _isa: str) -> Form:
     )
 
 
+def _batch_matmul(arguments: Arguments, _isa: str) -> Form:
+    batch, rows, depth = arguments.tensor(0).sizes
+    _, outputs, _ = arguments.tensor(2).sizes
+    x_offset, w_offset, offset, multiplier, shift = (
+        arguments.number(n) for n in (1, 3, 4, 5, 6)
+    )
+    sizes = _matrix(
+        rows, depth, outputs, batch=batch, x_offset=x_offset, w_offset=w_offset
+    )
+    return Form(
+        function="orch::cortex_m::quantized_batch_matmul",
+        struct=_STRUCT,
+        memory=(
+            *(("input", 0), ("weights", 2), ("bias", None)),
+            *(("multipliers", None), ("shifts", None), ("out", 8)),
+        ),
+        numbers=(
+            ("sizes", sizes),
+            ("scale", (("multiplier", multiplier), ("shift", shift))),
+            ("offset", offset),
+            ("range", (("low", LOWEST), ("high", HIGHEST))),
+        ),
+    )
+
+
+def _transposed(*, nhwc: bool) -> Preparer:
+    def prepare(arguments: Arguments, _isa: str) -> Form:
+        weights = arguments.tensor(1).sizes
+        x = image_of(arguments.tensor(0), nhwc=nhwc)
+        y = image_of(arguments.tensor(15), nhwc=nhwc)
+        axes = axes_of(arguments, x, y, (weights[1], weights[2]), (3, 4, 6))
+        rows, columns = (
+            (
+                ("axis", axis_members(axis)),
+                ("tap_step", axis.stride // gcd(axis.stride, axis.dilation)),
+                ("in_step", axis.dilation // gcd(axis.stride, axis.dilation)),
+            )
+            for axis in axes
+        )
+        return Form(
+            function="orch::cortex_m::quantized_transpose_conv2d",
+            struct="orch::cortex_m::TransposedCall",
+            memory=(
+                *(("input", 0), ("weights", 1), ("bias", 2)),
+                *(("multipliers", 9), ("shifts", 10), ("out", 15)),
+            ),
+            numbers=(
+                (
+                    "sizes",
+                    (
+                        ("in", image_members(x)),
+                        ("out", image_members(y)),
+                        ("rows", rows),
+                        ("columns", columns),
+                        ("x_offset", arguments.number(7)),
+                    ),
+                ),
+                ("offset", arguments.number(8)),
+                ("range", _range(arguments, 11, 12)),
+            ),
+        )
+
+    return prepare
+
+
 CONVOLUTIONS: Final[Mapping[str, Preparer]] = MappingProxyType(
     {
         "orch::cortex_m::quantized_linear_out": _linear,
+        "orch::cortex_m::quantized_batch_matmul_out": _batch_matmul,
+        "orch::cortex_m::quantized_transpose_conv2d_out": _transposed(nhwc=False),
+        "orch::cortex_m::quantized_transpose_conv2d_nhwc_out": _transposed(nhwc=True),
         **{
             f"orch::cortex_m::quantized_{kind}conv2d{layout}_out": _convolution(
                 depthwise=bool(kind), nhwc=bool(layout)

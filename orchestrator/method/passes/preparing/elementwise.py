@@ -5,9 +5,11 @@ The structs are in kernels/cortex_m/prepared.h.
 
 from __future__ import annotations
 
+from math import isfinite
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from orchestrator.core.dtype import ScalarType
 from orchestrator.method.passes.arguments import dim_of, need, strides_of
 from orchestrator.method.passes.preparing.form import Form
 from orchestrator.method.passes.preparing.items import (
@@ -16,6 +18,7 @@ from orchestrator.method.passes.preparing.items import (
     loop_over,
     pair_rows,
 )
+from orchestrator.method.passes.preparing.numbers import float32
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -108,6 +111,33 @@ def _multiply(arguments: Arguments, isa: str) -> Form:
                     ("b", b),
                     ("zero_point", zero_point),
                     ("scale", _scale(multiplier, shift)),
+                ),
+            ),
+        ),
+    )
+
+
+def _divide(arguments: Arguments, _isa: str) -> Form:
+    need(arguments.tensor(6).dtype is ScalarType.Char)
+    rows, _ = pair_rows(arguments, 0, 2, 6)
+    a, b, zero_point = (arguments.number(n) for n in (1, 3, 4))
+    scale = float32(arguments.real(5))
+    need(isfinite(scale))
+    return Form(
+        function="orch::cortex_m::quantized_div",
+        struct="orch::cortex_m::DivideCall",
+        memory=(("a", 0), ("b", 2), ("out", 6)),
+        numbers=(
+            ("rows", rows),
+            (
+                "quotient",
+                (
+                    ("a", a),
+                    ("b", b),
+                    ("zero_point", float(zero_point)),
+                    ("scale", scale),
+                    ("low", -float(_ITEM)),
+                    ("high", float(_ITEM - 1)),
                 ),
             ),
         ),
@@ -224,6 +254,7 @@ ELEMENTWISE: Final[Mapping[str, Preparer]] = MappingProxyType(
     {
         "orch::cortex_m::quantized_add_out": _add,
         "orch::cortex_m::quantized_mul_out": _multiply,
+        "orch::cortex_m::quantized_div_out": _divide,
         "orch::cortex_m::maximum_out": _extreme("maximum"),
         "orch::cortex_m::minimum_out": _extreme("minimum"),
         "orch::cortex_m::quantized_activation_out": _activation,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -17,12 +18,20 @@ if TYPE_CHECKING:
 
 def _preparer(function: str) -> Preparer:
     def prepare(arguments: Arguments, _isa: str) -> Form:
-        names = pack_weights.arguments_of(arguments.count)
+        names = pack_weights.arguments_of(function, arguments.count)
         places = {name: at for at, name in enumerate(names)}
-        return Form(
+        form = Form(
             function=function.removesuffix("_out"),
             struct="orch::cortex_m::PackedCall",
             memory=tuple((n, places.get(n)) for n in pack_weights.ARGUMENTS),
+        )
+        if "low" not in places:
+            return form
+        limits = tuple((n, arguments.number(places[n])) for n in ("low", "high"))
+        return replace(
+            form,
+            struct="orch::cortex_m::LimitedPackedCall",
+            numbers=(("range", limits),),
         )
 
     return prepare
