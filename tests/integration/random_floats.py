@@ -155,6 +155,34 @@ def _pairs(r: _Floats) -> Iterator[Call]:
         yield Call("aten::sub.out", (a, b, alpha, out))
 
 
+def _moves(r: _Floats) -> Iterator[Call]:
+    """Rows of a tensor, or single items."""
+    rank = r.one(1, 4)
+    sizes = [r.one(1, 6) for _ in range(rank)]
+    order = tuple(int(d) for d in r.rng.permutation(rank)) if r.truth() else ()
+    x = r.tensor(*sizes, order=order)
+    dim, step = r.one(0, rank - 1), r.of(1, 1, 2)
+    first = r.one(0, sizes[dim] - 1)
+    last = r.one(first + 1, sizes[dim])
+    taken = [*sizes]
+    taken[dim] = len(range(first, last, step))
+    begin = first - sizes[dim] if first and r.truth() else first
+    out = r.out(*taken, order=order)
+    yield Call("aten::slice_copy.Tensor_out", (x, dim, begin, last, step, out))
+    x = r.tensor(*sizes)
+    rest = sizes[:dim] + sizes[dim + 1 :]
+    yield Call("aten::select_copy.int_out", (x, dim, begin, r.out(*rest)))
+    dims = [int(d) for d in r.rng.permutation(rank)]
+    if r.truth():
+        dims = [*(d for d in dims if d != rank - 1), rank - 1]
+    out = r.out(*(sizes[d] for d in dims))
+    yield Call("aten::permute_copy.out", (x, tuple(dims), out))
+    other = r.one(0, rank - 1)
+    swapped = [*sizes]
+    swapped[dim], swapped[other] = sizes[other], sizes[dim]
+    yield Call("aten::transpose_copy.int_out", (x, dim, other, r.out(*swapped)))
+
+
 def float_calls(seed: int, rounds: int) -> Iterator[Call]:
     """Random calls; in each round four convolutions and one of each other operator."""
     r = _Floats(seed)
@@ -166,3 +194,4 @@ def float_calls(seed: int, rounds: int) -> Iterator[Call]:
         yield from _averages(r)
         yield from _items(r)
         yield from _pairs(r)
+        yield from _moves(r)
