@@ -69,17 +69,6 @@ struct PairRows {
   int32_t b_step;
 };
 
-/// Rows of items of one tensor that are moved: they become another one, side by
-/// side.
-struct MoveRowsCall : PreparedCall {
-  const void* input;
-  void* out;
-  int32_t first;     // bytes in front of the first row
-  int32_t sizes[3];  // how many rows, outermost first
-  int32_t steps[3];  // bytes from one to the next
-  int32_t row;       // bytes
-};
-
 /// Items of one tensor that become others, side by side.
 struct ItemsCall : PreparedCall {
   const void* input;

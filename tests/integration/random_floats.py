@@ -181,6 +181,14 @@ def _moves(r: _Floats) -> Iterator[Call]:
     swapped = [*sizes]
     swapped[dim], swapped[other] = sizes[other], sizes[dim]
     yield Call("aten::transpose_copy.int_out", (x, dim, other, r.out(*swapped)))
+    counts = [r.one(1, 4) for _ in range(r.one(1, 3))]
+    parts = [(*sizes[:dim], count, *sizes[dim + 1 :]) for count in counts]
+    whole = (*sizes[:dim], sum(counts), *sizes[dim + 1 :])
+    joined = tuple(r.tensor(*part) for part in parts)
+    yield Call("aten::cat.out", (joined, dim, r.out(*whole)))
+    split = tuple(r.out(*part) for part in parts)
+    args = (r.tensor(*whole), tuple(counts), dim, split)
+    yield Call("aten::split_with_sizes_copy.out", args)
 
 
 def float_calls(seed: int, rounds: int) -> Iterator[Call]:

@@ -19,7 +19,6 @@ from orchestrator.method.passes.preparing.convolution import CONVOLUTIONS
 from orchestrator.method.passes.preparing.copies import may_be_copies, prepared_copies
 from orchestrator.method.passes.preparing.elementwise import ELEMENTWISE
 from orchestrator.method.passes.preparing.floats import FLOATS
-from orchestrator.method.passes.preparing.moves import MOVES
 from orchestrator.method.passes.preparing.packed import PACKED
 from orchestrator.method.passes.preparing.pool import POOLS
 from orchestrator.program.program import JumpFalseCall, MoveCall
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from orchestrator.method.passes.preparing.form import Preparer
 
 PREPARERS: Final[Mapping[str, Preparer]] = MappingProxyType(
-    {**PACKED, **AFFINE, **CONVOLUTIONS, **ELEMENTWISE, **POOLS, **FLOATS, **MOVES}
+    {**PACKED, **AFFINE, **CONVOLUTIONS, **ELEMENTWISE, **POOLS, **FLOATS}
 )
 """By kernel: what prepares its calls."""
 _MOST_COPIES: Final = 4

@@ -216,11 +216,6 @@ def views_of(
     return views if whole and (alike or converts) else None
 
 
-def views_from(operator: str, arguments: Arguments) -> tuple[View, ...]:
-    """What a call moves, if it converts nothing; or raises UnknownCallError."""
-    return _FINDERS[operator](arguments)
-
-
 def moving_operators() -> frozenset[str]:
     """Operators whose calls are views, given constant sizes and numbers."""
     return frozenset(_FINDERS)
