@@ -186,9 +186,6 @@ def _moves(r: _Floats) -> Iterator[Call]:
     whole = (*sizes[:dim], sum(counts), *sizes[dim + 1 :])
     joined = tuple(r.tensor(*part) for part in parts)
     yield Call("aten::cat.out", (joined, dim, r.out(*whole)))
-    split = tuple(r.out(*part) for part in parts)
-    args = (r.tensor(*whole), tuple(counts), dim, split)
-    yield Call("aten::split_with_sizes_copy.out", args)
 
 
 def float_calls(seed: int, rounds: int) -> Iterator[Call]:
