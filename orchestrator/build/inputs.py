@@ -118,6 +118,11 @@ TARGET_CHOICE = setting("target_choice", "target", lambda p: p.target)
 LOADS = setting("loads", "models", _loads)
 PINS = setting("pins", "models", _pins)
 IO = setting("io", "models", lambda p: {m.name: m.io for m in p.models})
+STREAMS = setting(
+    "streams",
+    "models",
+    lambda p: {m.name: m.io for m in p.models if any(x.stream for x in m.io.ports)},
+)
 ROUNDING = setting(
     "rounding", "models", lambda p: {m.name: m.rounding for m in p.models}
 )
@@ -234,7 +239,7 @@ MODEL_PATHS = Input(
 )
 PROGRAMS = Derived(
     gives="programs",
-    reads=(MODEL_BYTES, DATA_FILES, MODEL_PATHS, MODEL_SPANS, IO, SPAN),
+    reads=(MODEL_BYTES, DATA_FILES, MODEL_PATHS, MODEL_SPANS, STREAMS, SPAN),
     run=decode_programs,
 )
 MODEL: Item[str] = Item(gives="model", of=MODEL_NAMES)

@@ -167,7 +167,7 @@ def decode_programs(
     data_files: Mapping[str, Mapping[str, Bytes]],
     model_paths: Mapping[str, str],
     model_spans: Mapping[str, SourceSpan],
-    io: Mapping[str, ModelIo],
+    streams: Mapping[str, ModelIo],
     span: Callable[..., SourceSpan],
 ) -> dict[str, Program]:
     """Decoded programs by model name, inputs that are streams among them.
@@ -192,7 +192,11 @@ def decode_programs(
                 model=name,
                 where=model_spans[name],
             )
-            programs[name] = stream_model(name, program, io[name], [*io], span)
+            if name in streams:
+                program = stream_model(
+                    name, program, streams[name], [*model_paths], span
+                )
+            programs[name] = program
         except ModelError as error:
             named_by = ("named by", str(model_spans[name]))
             problems += [

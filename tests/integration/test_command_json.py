@@ -36,7 +36,9 @@ def _keys(*names: str, **nested: object) -> dict[str, object]:
 COUNTS = _keys("calls", "values", "constant_bytes")
 PASSES = _keys(
     *("model", "method"),
-    passes=[_keys("name", "skipped", "changed", before=COUNTS, after=COUNTS)],
+    passes=[
+        _keys("name", "skipped", "changed", notes=None, before=COUNTS, after=COUNTS)
+    ],
 )
 VALUE = _keys("kind", "dtype", "sizes", "dim_order", "dynamic")
 ARENA = _keys(

@@ -42,8 +42,7 @@ LIMITED_FAST: Final = ("lines", "pixels_2", "pixels_3", "pixels_4")
 CORES: Final = (
     *(("cortex-m4", "gnu", "size"), ("cortex-m4", "zig", "speed")),
     *(("cortex-m33", "gnu", "speed"), ("cortex-m7", "zig", "size")),
-    *(("cortex-m55", "gnu", "size"), ("cortex-m55", "zig", "size")),
-    *(("cortex-m55", "gnu", "speed"), ("cortex-m55", "zig", "speed")),
+    *(("cortex-m55", "gnu", "size"), ("cortex-m55", "zig", "speed")),
     # Plain kernels, in another instruction set.
     ("cortex-m0plus", "gnu", "size"),
 )

@@ -37,7 +37,7 @@ PAIRS: Final = (
 """In the names of operators that take two tensors; of others the rest is constant."""
 _MOST: Final = 16
 """Calls of an operator."""
-_ROUNDS: Final = 4
+_ROUNDS: Final = 2
 _KEYS: Final = '[memory]\nplanner = "keep"\n'
 _SKIP: Final = '[passes]\nskip = ["prepare_calls"]\n'
 
