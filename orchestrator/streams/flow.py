@@ -83,7 +83,7 @@ class Site:
         number_of_call: Which one it is.
         args: Values, without those of returns.
         values: Of the method.
-        flows: What is known of tensors with time, by value.
+        flows: Flow of each tensor that has a time dimension, by value.
         is_used: Whether something reads a value.
     """
 

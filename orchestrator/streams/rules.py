@@ -212,7 +212,7 @@ def view_axis(old: TensorValue, new: TensorValue, flow: Flow) -> int | None:
         flow: Of the old one.
 
     Returns:
-        None if time is no dimension of its own there.
+        None if time is merged with another dimension.
     """
     if not (old.is_contiguous and new.is_contiguous):
         return None

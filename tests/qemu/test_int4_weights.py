@@ -21,6 +21,7 @@ from tests.conftest import CORPUS
 from tests.data.cortex_m import semantics
 from tests.product import Product
 from tests.qemu.call_products import run_calls, write_calls
+from tests.qemu.test_packed_weights import tensor
 from tests.tools import need_emulator, need_toolchain
 from tests.unit.method.recorded_calls import Call, Tensor
 from tests.unit.method.test_prelink_unlink import _linked as linked_methods
@@ -47,18 +48,6 @@ CORES: Final = (
     ("cortex-m55", "gnu", "speed", _MVE | _UNROLLED),
 )
 """Targets, and the kernels that the calls have there."""
-
-
-def _tensor(data: Any, dtype: ScalarType, order: tuple[int, ...] = ()) -> Tensor:
-    """A tensor of these items; images are given as they lie in memory."""
-    form = {_S.Char: "i1", _S.Int: "<i4"}[dtype]
-    sizes = dict(zip(order, data.shape, strict=True)) if order else {}
-    return Tensor(
-        dtype=dtype,
-        sizes=tuple(sizes[d] for d in range(data.ndim)) if order else data.shape,
-        order=order or tuple(range(data.ndim)),
-        data=np.ascontiguousarray(data, form).tobytes(),
-    )
 
 
 class _Random:
@@ -117,16 +106,16 @@ class _Random:
         call = Call(
             "cortex_m::quantized_conv2d.out",
             (
-                _tensor(x, _S.Char, NHWC),
-                _tensor(w, _S.Char),
-                _tensor(bias, _S.Int),
+                tensor(x, _S.Char, NHWC),
+                tensor(w, _S.Char),
+                tensor(bias, _S.Int),
                 *(stride, padding, dilation),
                 *(x_offset, offset),
-                _tensor(multipliers, _S.Int),
-                _tensor(shifts, _S.Int),
+                tensor(multipliers, _S.Int),
+                tensor(shifts, _S.Int),
                 *(low, high),
                 Tensor(_S.Byte, (0,), (0,), b""),
-                replace(_tensor(np.zeros(y.shape), _S.Char, NHWC), is_out=True),
+                replace(tensor(np.zeros(y.shape), _S.Char, NHWC), is_out=True),
             ),
         )
         return call, y.transpose(0, 3, 1, 2)
@@ -145,16 +134,16 @@ class _Random:
         sums = semantics.linear(x, w, bias, of_x, 0)
         low, high = self.limits(offset)
         y = semantics.to_int8(sums, multipliers[0], shifts[0], offset, low, high)
-        added = _tensor(bias, _S.Int)
+        added = tensor(bias, _S.Int)
         call = Call(
             "cortex_m::quantized_linear.out",
             (
-                *(_tensor(x, _S.Char), _tensor(w, _S.Char)),
+                *(tensor(x, _S.Char), tensor(w, _S.Char)),
                 *((None, added) if has_sums else (added, None)),
                 *(x_offset, 0, offset),
                 *((int(multipliers[0]),), (int(shifts[0]),)),
                 *(high, low),
-                replace(_tensor(np.zeros(y.shape), _S.Char), is_out=True),
+                replace(tensor(np.zeros(y.shape), _S.Char), is_out=True),
             ),
         )
         return call, y

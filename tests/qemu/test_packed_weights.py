@@ -48,7 +48,7 @@ CORES: Final = (
 )
 
 
-def _tensor(data: Any, dtype: ScalarType, order: tuple[int, ...] = ()) -> Tensor:
+def tensor(data: Any, dtype: ScalarType, order: tuple[int, ...] = ()) -> Tensor:
     """A tensor of these items; images are given as they lie in memory."""
     form = {_S.Char: "i1", _S.Int: "<i4"}[dtype]
     sizes = dict(zip(order, data.shape, strict=True)) if order else {}
@@ -246,17 +246,17 @@ class _Random:
         return Call(
             "cortex_m::quantized_transpose_conv2d.out",
             (
-                _tensor(self.items(batch, *size, channels), _S.Char, NHWC),
-                _tensor(self.weights(outputs, *kernel, channels), _S.Char),
-                _tensor(bias, _S.Int) if self.one(0, 3) else None,
+                tensor(self.items(batch, *size, channels), _S.Char, NHWC),
+                tensor(self.weights(outputs, *kernel, channels), _S.Char),
+                tensor(bias, _S.Int) if self.one(0, 3) else None,
                 *(stride, padding, more, dilation),
                 *(self.one(-127, 128), offset),
-                _tensor(multipliers, _S.Int),
-                _tensor(shifts, _S.Int),
+                tensor(multipliers, _S.Int),
+                tensor(shifts, _S.Int),
                 *(low, high),
                 Tensor(_S.Byte, (0,), (0,), b""),
                 Tensor(_S.Byte, (0,), (0,), b""),
-                replace(_tensor(y, _S.Char, NHWC), is_out=True),
+                replace(tensor(y, _S.Char, NHWC), is_out=True),
             ),
         )
 
@@ -282,20 +282,20 @@ class _Random:
         x = self.items(batch, *size, channels * groups)
         w = self.weights(outputs, *kernel, 1 if depthwise else channels)
         y = replace(
-            _tensor(np.zeros((batch, *out, outputs)), _S.Char, NHWC), is_out=True
+            tensor(np.zeros((batch, *out, outputs)), _S.Char, NHWC), is_out=True
         )
         name = "quantized_depthwise_conv2d" if depthwise else "quantized_conv2d"
         return Call(
             f"cortex_m::{name}.out",
             (
-                _tensor(x, _S.Char, NHWC),
-                _tensor(w.transpose(3, 1, 2, 0) if depthwise else w, _S.Char),
-                _tensor(bias, _S.Int) if self.one(0, 3) else None,
+                tensor(x, _S.Char, NHWC),
+                tensor(w.transpose(3, 1, 2, 0) if depthwise else w, _S.Char),
+                tensor(bias, _S.Int) if self.one(0, 3) else None,
                 *(stride, padding, dilation),
                 *((outputs // channels,) if depthwise else ()),
                 *(self.one(-127, 128), offset),
-                _tensor(multipliers, _S.Int),
-                _tensor(shifts, _S.Int),
+                tensor(multipliers, _S.Int),
+                tensor(shifts, _S.Int),
                 *(low, high),
                 Tensor(_S.Byte, (0,), (0,), b""),
                 y,
@@ -307,13 +307,13 @@ class _Random:
         bias, multipliers, shifts = self.scales(outputs)
         offset, low, high = self.limits()
         has_sums = self.one(0, 1) == 1
-        sums = _tensor(bias, _S.Int)
-        y = replace(_tensor(np.zeros((rows, outputs)), _S.Char), is_out=True)
+        sums = tensor(bias, _S.Int)
+        y = replace(tensor(np.zeros((rows, outputs)), _S.Char), is_out=True)
         return Call(
             "cortex_m::quantized_linear.out",
             (
-                _tensor(self.items(rows, depth), _S.Char),
-                _tensor(self.weights(outputs, depth), _S.Char),
+                tensor(self.items(rows, depth), _S.Char),
+                tensor(self.weights(outputs, depth), _S.Char),
                 None if has_sums else sums,
                 sums if has_sums else None,
                 *(self.one(-127, 128), int(self.one(0, 9) == 0), offset),

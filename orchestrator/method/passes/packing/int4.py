@@ -42,7 +42,7 @@ _MOST: Final = 1 << 15
 _CHANNELS: Final = 1 << 16
 """Bound on outputs of a convolution for DSP instructions."""
 _DSP_GROUP: Final = 256
-"""Taps of which the kernel for single pixels can tell four sums apart."""
+"""Most taps of a group: with more, packed sums of the single-pixel kernel overlap."""
 _BLOCK, _PART = 1536, 8
 """Bytes of weights as int8 in scratch memory, where that adds to the arena, and which
 part of the arena these are at most."""
