@@ -16,7 +16,11 @@ from orchestrator.method.passes.arguments import Arguments, UnknownCallError, ne
 from orchestrator.method.passes.edit import renumbered
 from orchestrator.method.passes.preparing.affine import AFFINE
 from orchestrator.method.passes.preparing.convolution import CONVOLUTIONS
-from orchestrator.method.passes.preparing.copies import may_be_copies, prepared_copies
+from orchestrator.method.passes.preparing.copies import (
+    MOST_COPIES,
+    may_be_copies,
+    prepared_copies,
+)
 from orchestrator.method.passes.preparing.elementwise import ELEMENTWISE
 from orchestrator.method.passes.preparing.floats import FLOATS
 from orchestrator.method.passes.preparing.packed import PACKED
@@ -34,8 +38,6 @@ PREPARERS: Final[Mapping[str, Preparer]] = MappingProxyType(
     {**PACKED, **AFFINE, **CONVOLUTIONS, **ELEMENTWISE, **POOLS, **FLOATS}
 )
 """By kernel: what prepares its calls."""
-_MOST_COPIES: Final = 4
-"""That a call becomes: each has a struct of 24 bytes."""
 _LOWEST, _HIGHEST = -(1 << 31), (1 << 31) - 1
 
 
@@ -108,7 +110,7 @@ def prepare_calls(method: LinkedMethod, isa: str) -> LinkedMethod:
         return found if known and len(found) in counts else (call,)
 
     jumps = any(isinstance(i, JumpFalseCall) for i in method.instructions)
-    counts = (1,) if jumps else range(1, _MOST_COPIES + 1)
+    counts = (1,) if jumps else range(1, MOST_COPIES + 1)
     instructions: list[LinkedInstruction] = []
     origins: list[int] = []
     for instruction, origin in zip(method.instructions, method.origins, strict=True):

@@ -88,9 +88,9 @@ def by_rows(
 
 def needs_all(method: LinkedMethod, found: Found) -> str:
     """What needs all of an input at once that should come by rows."""
-    for layer, number in zip(found.network.layers, found.calls, strict=True):
+    for layer, numbers in zip(found.network.layers, found.calls, strict=True):
         if not layer.by_rows:
-            call = method.instructions[number]
+            call = method.instructions[numbers[0]]
             name = call.operator if isinstance(call, LinkedCall) else "an instruction"
             return f"{name} needs all of its input at once"
     return "it is an output, too"

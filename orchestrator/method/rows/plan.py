@@ -216,9 +216,11 @@ def _moves(
         yield Call(
             step=step,
             reads=tuple(
+                # Of no rows any place will do.
                 where[image]
-                + (low - base.get(image, 0)) * network.images[image].row_bytes
-                for (image, _), (low, _) in zip(layer.reads, step.reads, strict=True)
+                + (low - base.get(image, 0) if low <= high else 0)
+                * network.images[image].row_bytes
+                for (image, _), (low, high) in zip(layer.reads, step.reads, strict=True)
             ),
             out=where[out] + (step.first - base.get(out, 0)) * size,
             scratch=scratch,
