@@ -251,7 +251,8 @@ class _Writer:
         rows = self._found.network.images[image].rows
         if rows > 1 and high is not None:
             sizes = list(value.sizes)
-            sizes[value.dim_order[1]] = max(high - low + 1, 0)
+            # One where a band needs none: what is empty has no address.
+            sizes[value.dim_order[1]] = max(high - low + 1, 1)
             value = replace(value, sizes=tuple(sizes))
         return self._add(value, at)
 

@@ -135,19 +135,39 @@ class Net:
             *(_tensor(np.zeros(0), _S.Byte), _planned((n, outputs, *out))),
         )
 
-    def grow(self, x: Tensor, outputs: int) -> Tensor:
-        """A transposed convolution: twice as high and wide."""
-        n, channels, height, width = x.sizes
-        multipliers, shifts = self._scales(outputs, 4 * channels)
+    def grow(
+        self,
+        x: Tensor,
+        outputs: int,
+        kernel: tuple[int, int] = (2, 2),
+        *,
+        stride: tuple[int, int] = (2, 2),
+        padding: tuple[int, int] = (0, 0),
+        more: tuple[int, int] = (0, 0),
+        dilation: tuple[int, int] = (1, 1),
+    ) -> Tensor:
+        """A transposed convolution: twice as high and wide if nothing else is said."""
+        n, channels, *size = x.sizes
+        depth = kernel[0] * kernel[1] * channels
+        multipliers, shifts = self._scales(outputs, depth)
         scratch = _tensor(np.zeros(0), _S.Byte)
+        every = zip(size, kernel, stride, padding, more, dilation, strict=True)
+        out = [(i - 1) * s - 2 * p + d * (k - 1) + m + 1 for i, k, s, p, m, d in every]
         return self.call(
             "cortex_m::quantized_transpose_conv2d.out",
-            *(x, self.weights(outputs, 2, 2, channels)),
-            self._bias(outputs, 4 * channels),
-            *((2, 2), (0, 0), (0, 0), (1, 1), 128, -128, multipliers, shifts),
+            *(x, self.weights(outputs, *kernel, channels)),
+            self._bias(outputs, depth),
+            *(stride, padding, more, dilation, 128, -128, multipliers, shifts),
             *(*_LIMITS, scratch, scratch),
-            _planned((n, outputs, 2 * height, 2 * width)),
+            _planned((n, outputs, *out)),
         )
+
+    def repeat(self, x: Tensor, times: tuple[int, int]) -> Tensor:
+        """Each item several times along rows and columns."""
+        n, channels, height, width = x.sizes
+        size = height * times[0], width * times[1]
+        out = _planned((n, channels, *size))
+        return self.call("aten::upsample_nearest2d.vec_out", x, size, None, out)
 
     def layer(self, depth: int, outputs: int) -> tuple[Tensor, Tensor]:
         """Weights and biases of a linear layer."""
@@ -234,14 +254,16 @@ class Net:
         args = (a, 0, b, 0, 0, *scale, scratch, out)
         return self.call("cortex_m::quantized_batch_matmul.out", *args)
 
-    def write(self, name: str, folder: Path = HERE) -> None:
-        """Program and input."""
-        program = self._program(self.calls[-1].args[-1])
+    def write(
+        self, name: str, folder: Path = HERE, outputs: tuple[Tensor, ...] = ()
+    ) -> None:
+        """Program and input; the result of the last call is an output, too."""
+        program = self._program((*outputs, self.calls[-1].args[-1]))
         (folder / f"{name}.pte").write_bytes(program)
         x = np.clip(self.rng.normal(0, _SPREAD, self.x.sizes).round(), *_LIMITS)
         np.save(folder / f"{name}.in0.npy", x.astype("i1"))
 
-    def _program(self, last: Tensor) -> bytes:
+    def _program(self, outputs: tuple[Tensor, ...]) -> bytes:
         """Calls as `method_of` has them, joined where tensors are the same object."""
         linked = method_of(self.calls)
         values, places = list(linked.values), dict[int, int]()
@@ -293,7 +315,7 @@ class Net:
                 values=tuple(values),
                 instructions=tuple(code),
                 inputs=(places[id(self.x)],),
-                outputs=(places[id(last)],),
+                outputs=tuple(places[id(output)] for output in outputs),
                 data=tuple((i, settled(d)) for i, d in linked.data if i not in planned),
             )
         )
