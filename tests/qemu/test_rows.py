@@ -176,7 +176,7 @@ class Drawn:
         self._images = [net.conv(net.x, self._channels())]
         count = random.randint(2, 8)
         while len(net.calls) < count:
-            kinds = [self._convolution, self._pool, self._grow, self._repeat]
+            kinds = [self._convolution, self._pool, self._grow, self._scale]
             random.choice([*kinds, self._join, self._join, self._add])()
         if random.random() < 0.3:
             self._images.append(net.average(self._images[-1]))
@@ -220,10 +220,21 @@ class Drawn:
             )
         )
 
-    def _repeat(self) -> None:
-        x, times = self._images[-1], self._random.choice([(2, 2), (2, 1), (1, 3)])
-        if max(x.sizes[2:]) <= MOST_SIZE:
-            self._images.append(self.net.repeat(x, times))
+    def _scale(self) -> None:
+        """By whole factors and by others, also to a smaller image."""
+        random, x = self._random, self._images[-1]
+        if max(x.sizes[2:]) > MOST_SIZE:
+            return
+        times = random.choice([(2, 2), (2, 2), (2, 1), (3, 2), (5, 1)])
+        size = x.sizes[2] * times[0], x.sizes[3] * times[1]
+        if random.random() < 0.4:
+            size = random.randint(1, 30), random.randint(1, 20)
+        if random.random() < 0.5:
+            self._images.append(self.net.nearest(x, size))
+            return
+        corners, floats = random.random() < 0.3, random.random() < 0.5
+        y = self.net.bilinear(x, size, corners=corners, floats=floats)
+        self._images.append(y)
 
     def _join(self) -> None:
         x = self._images[-1]
@@ -246,19 +257,23 @@ MOST_SIZE: Final = 24
 def _random_product(
     folder: Path, cpu: str, toolchain: str, fuse: str
 ) -> tuple[Product, dict[str, bytes]]:
-    """All random nets on a target; every second one gets its input by rows."""
+    """All random nets on a target; every second one gets its input by rows.
+
+    With `fuse = "off"`, kernels read arguments as well.
+    """
     name = f"random-{fuse}-{cpu}"
+    plain = fuse == "off"
     parts = [
         f'schema = 1\nname = "{name}"\n'
         f'[target]\ncpu = "{cpu}"\ntoolchain = "{toolchain}"\n'
         '[kernels]\nlibraries = ["cortex_m", "quantized", "portable"]\n'
-        f'[memory]\nfuse = "{fuse}"\n'
+        f'[memory]\nfuse = "{fuse}"\n' + '[passes]\nskip = ["prepare_calls"]\n' * plain
     ]
     for number in range(RANDOM):
         io = f"io = {{ input0 = {{ rows = {1 + number % 5} }} }}\n"
         parts.append(
             f'[[models]]\nname = "n{number}"\npath = "n{number}.pte"\n'
-            'load = "prelinked"\n' + io * (number % 2 and fuse != "off")
+            'load = "prelinked"\n' + io * (number % 2 and not plain)
         )
     profile = folder / f"{name}.toml"
     profile.write_text("\n".join(parts))

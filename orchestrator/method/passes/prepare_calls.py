@@ -16,15 +16,13 @@ from orchestrator.method.passes.arguments import Arguments, UnknownCallError, ne
 from orchestrator.method.passes.edit import renumbered
 from orchestrator.method.passes.preparing.affine import AFFINE
 from orchestrator.method.passes.preparing.convolution import CONVOLUTIONS
-from orchestrator.method.passes.preparing.copies import (
-    MOST_COPIES,
-    may_be_copies,
-    prepared_copies,
-)
+from orchestrator.method.passes.preparing.copies import may_be_copies, prepared_copies
 from orchestrator.method.passes.preparing.elementwise import ELEMENTWISE
 from orchestrator.method.passes.preparing.floats import FLOATS
+from orchestrator.method.passes.preparing.form import MOST_COPIES
 from orchestrator.method.passes.preparing.packed import PACKED
 from orchestrator.method.passes.preparing.pool import POOLS
+from orchestrator.method.passes.preparing.scaled import SCALED
 from orchestrator.program.program import JumpFalseCall, MoveCall
 from orchestrator.program.values import TensorValue
 
@@ -35,7 +33,15 @@ if TYPE_CHECKING:
     from orchestrator.method.passes.preparing.form import Preparer
 
 PREPARERS: Final[Mapping[str, Preparer]] = MappingProxyType(
-    {**PACKED, **AFFINE, **CONVOLUTIONS, **ELEMENTWISE, **POOLS, **FLOATS}
+    {
+        **PACKED,
+        **AFFINE,
+        **CONVOLUTIONS,
+        **ELEMENTWISE,
+        **POOLS,
+        **FLOATS,
+        **SCALED,
+    }
 )
 """By kernel: what prepares its calls."""
 _LOWEST, _HIGHEST = -(1 << 31), (1 << 31) - 1

@@ -15,7 +15,7 @@ from orchestrator.method.passes.arguments import (
     need,
     strides_of,
 )
-from orchestrator.method.passes.preparing.numbers import float32
+from orchestrator.method.passes.preparing.scaled import nearest_item, scale_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -456,24 +456,15 @@ def _nearest(arguments: Arguments) -> tuple[View, ...]:
     """The view of an image each of whose items is repeated in rows and columns."""
     tensor, out = arguments.tensor(0), arguments.tensor(3)
     need(len(tensor.sizes) == _IMAGE_RANK and tensor.numel != 0)
-    need(arguments.is_none(1) != arguments.is_none(2))
     need(out.sizes[:2] == tensor.sizes[:2])
     read, written = strides_of(tensor), strides_of(out)
     axes = [*zip(tensor.sizes[:2], read[:2], written[:2], strict=True)]
     for i, dim in enumerate((2, 3)):
-        size, scaled = tensor.sizes[dim], out.sizes[dim]
+        size, scaled, scale = scale_of(arguments, i, (1, 2), corners=False)
         times, rest = divmod(scaled, size)
         need(times and not rest)
-        step = size / scaled
-        if arguments.is_none(1):
-            factor = arguments.reals(2)[i]
-            need(int(size * factor) == scaled)
-            step = 1 / factor
-        else:
-            need(arguments.numbers(1)[i] == scaled)
-        # As the kernel finds the nearest item.
-        step = float32(step)
-        need(all(int(float32(at * step)) == at // times for at in range(scaled)))
+        places = [nearest_item(size, scale, at) for at in range(scaled)]
+        need(places == [at // times for at in range(scaled)])
         axes += [(size, read[dim], written[dim] * times), (times, 0, written[dim])]
     return _along(arguments.index(0), arguments.index(3), axes)
 

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.method.access import Access
 from orchestrator.method.passes.packing.convolution import Axis
+from orchestrator.method.passes.preparing.scaled import nearest_item, neighbours
 from orchestrator.method.rows.copies import COPY, copied_rows
-from orchestrator.method.rows.members import edited, number_at
+from orchestrator.method.rows.members import edited, number_at, real_at
 from orchestrator.method.rows.network import Image, RowTable
 from orchestrator.method.steps import header_of
 from orchestrator.program.values import TensorValue
@@ -45,6 +46,7 @@ _POOLS: Final = frozenset(
     f"orch::cortex_m::{name}PoolCall" for name in ("Average", "Max")
 )
 _CONVOLUTION: Final = "orch::cortex_m::ConvolutionCall"
+_SCALED: Final = "orch::portable::ScaleCall"
 _TRANSPOSED: Final = "orch::cortex_m::TransposedCall"
 _STRIP_CHANNELS, _STRIP_IN_ALONG = 13, 16
 """Words of a PackedDepthwiseStrips."""
@@ -99,6 +101,8 @@ def windows_of(method: LinkedMethod, call: LinkedCall) -> tuple[Window, ...] | N
         return _copy_window(call.prepared, [image_of(value) for value in inputs], image)
     if kind in _PAIRS and len(inputs) < len(_PAIR):
         return None  # bands would begin at the first row of a constant
+    if kind == _SCALED:
+        return (_scaled_window(call),)
     axis = _rows_of(method, call)
     if axis is None:
         return None
@@ -141,6 +145,24 @@ def _copy_window(
         return (RowTable(size=source.rows, rows=((0, source.rows - 1),)),)
     copied = copied_rows(prepared, (source, out))
     return None if copied is None else (copied.window(source.rows, out.rows),)
+
+
+def _scaled_window(call: LinkedCall) -> RowTable:
+    """Rows between which those of a scaled image lie."""
+    assert call.prepared is not None  # noqa: S101  # callers know
+    numbers = call.prepared.numbers
+    corners = bool(number_at(numbers, "corners"))
+    size, out = (number_at(numbers, f"rows.{name}") for name in ("in", "out"))
+    scale = real_at(numbers, "rows.scale")
+    if call.function.endswith("upsample_nearest2d"):
+        nearest = [nearest_item(size, scale, row) for row in range(out)]
+        return RowTable(size=size, rows=tuple((row, row) for row in nearest))
+    return RowTable(
+        size=size,
+        rows=tuple(
+            neighbours(size, out, scale, row, corners=corners) for row in range(out)
+        ),
+    )
 
 
 def _transposed_window(axis: tuple[int, ...]) -> RowTable:
@@ -189,6 +211,9 @@ def band_of(prepared: Prepared, rows: Rows) -> Members:
         changed = _band_axis(numbers, "pool.rows", rows)
     elif kind == _TRANSPOSED:
         changed = _transposed_band(numbers, rows)
+    elif kind == _SCALED:
+        count = rows.last - rows.first + 1
+        changed = {"in_first": rows.low, "first": rows.first, "count": count}
     elif kind == _CONVOLUTION:
         changed = _convolution_band(numbers, rows)
     return edited(numbers, changed)

@@ -14,11 +14,23 @@ Members: TypeAlias = "tuple[tuple[str, Numbers], ...]"
 
 def number_at(members: Members, path: str) -> int:
     """A whole number of a struct."""
+    value = _at(members, path)
+    assert isinstance(value, int)  # noqa: S101  # its struct says so
+    return value
+
+
+def real_at(members: Members, path: str) -> float:
+    """A number of a struct."""
+    value = _at(members, path)
+    assert not isinstance(value, tuple)  # noqa: S101  # its struct says so
+    return value
+
+
+def _at(members: Members, path: str) -> Numbers:
     value: Numbers = members
     for name in path.split("."):
         assert isinstance(value, tuple)  # noqa: S101  # its struct says so
         value = dict(value)[name]
-    assert isinstance(value, int)  # noqa: S101
     return value
 
 

@@ -47,10 +47,11 @@ def _tensor(data: Any, dtype: ScalarType = _S.Char) -> Tensor:
     return Tensor(dtype, data.shape, order, np.ascontiguousarray(data, form).tobytes())
 
 
-def _planned(sizes: tuple[int, ...]) -> Tensor:
+def _planned(sizes: tuple[int, ...], dtype: ScalarType = _S.Char) -> Tensor:
     """An output; of rank 4 it is an image in channels last."""
     order = _NHWC if len(sizes) == len(_NHWC) else tuple(range(len(sizes)))
-    return Tensor(_S.Char, sizes, order, bytes(prod(sizes)), is_out=True)
+    data = bytes(prod(sizes) * dtype.item_bytes)
+    return Tensor(dtype, sizes, order, data, is_out=True)
 
 
 def _factor(scale: float) -> tuple[int, int]:
@@ -162,12 +163,27 @@ class Net:
             _planned((n, outputs, *out)),
         )
 
-    def repeat(self, x: Tensor, times: tuple[int, int]) -> Tensor:
-        """Each item several times along rows and columns."""
-        n, channels, height, width = x.sizes
-        size = height * times[0], width * times[1]
-        out = _planned((n, channels, *size))
+    def nearest(self, x: Tensor, size: tuple[int, int]) -> Tensor:
+        """An image of another size, whose items are the nearest ones."""
+        out = _planned((*x.sizes[:2], *size))
         return self.call("aten::upsample_nearest2d.vec_out", x, size, None, out)
+
+    def bilinear(
+        self, x: Tensor, size: tuple[int, int], *, corners: bool, floats: bool
+    ) -> Tensor:
+        """The same, with items between others; `floats`: as exporters leave it."""
+        dtype = _S.Float if floats else _S.Char
+        affine = (0.05, 3, *_LIMITS, int(_S.Char))
+        if floats:
+            out = _planned(x.sizes, dtype)
+            x = self.call("cortex_m::dequantize_per_tensor.out", x, *affine, out)
+        out = _planned((*x.sizes[:2], *size), dtype)
+        name = "aten::upsample_bilinear2d.vec_out"
+        x = self.call(name, x, size, corners, None, out)
+        if floats:
+            out = _planned(x.sizes)
+            x = self.call("cortex_m::quantize_per_tensor.out", x, *affine, out)
+        return x
 
     def layer(self, depth: int, outputs: int) -> tuple[Tensor, Tensor]:
         """Weights and biases of a linear layer."""

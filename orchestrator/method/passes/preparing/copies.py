@@ -10,17 +10,16 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.method.access import Access
 from orchestrator.method.linked import LinkedCall, Prepared, Shape
+from orchestrator.method.passes.preparing.form import MOST_COPIES
 from orchestrator.method.passes.views import moves_items, views_of
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
     from orchestrator.method.linked import LinkedMethod, Numbers
-    from orchestrator.method.passes.views import View
+from orchestrator.method.passes.views import View
 
 _LOOPS: Final = ("outer", "middle", "inner")
 _MEMORY: Final = (("input", 0), ("out", 1))
-MOST_COPIES: Final = 4
-"""That a call becomes: each has a struct of 24 bytes."""
 _MOST_ITEM: Final = 4
 """Bytes of an item that a core reads at once."""
 
