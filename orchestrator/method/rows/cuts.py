@@ -9,12 +9,14 @@ from bisect import bisect_left
 from math import inf
 from typing import TYPE_CHECKING, Final
 
+from orchestrator.method.rows.plan import plan_rows
 from orchestrator.method.rows.segment import segment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from orchestrator.method.rows.network import Network
+    from orchestrator.method.rows.plan import RowPlan
     from orchestrator.method.rows.segment import Segment
 
 
@@ -22,6 +24,8 @@ _SHORT: Final = 3
 """Layers of segments that give a first limit."""
 _BANDS: Final = (2, 4, 8, 16)
 """Rows per call that are tried where there is room."""
+_TRIES: Final = 8
+"""Segments that are tried by rows to make room."""
 
 
 class Segments:
@@ -97,6 +101,43 @@ class Segments:
             best.append((cost, chosen))
         found = reversed([*self._back(best)])
         return tuple(self._widest(one, limit_bytes) for one in found)
+
+    def plan(self, limit_bytes: float, most_setup: float = inf) -> RowPlan:
+        """A plan of the cuts for a limit, about as large as that.
+
+        Where blocks find no room there, layers that run at once go by rows instead,
+        those that need most first: then their output may lie over their input.
+
+        Args:
+            limit_bytes: As for `cuts`.
+            most_setup: Instructions that computing by rows may cost.
+        """
+        cuts = [*self.cuts(limit_bytes)]
+        best = plan_rows(self._network, cuts)
+        largest = sorted(range(len(cuts)), key=lambda i: -cuts[i].peak_bytes)
+        for number in largest[:_TRIES]:
+            if best.arena_bytes <= limit_bytes:
+                break
+            one = self._over_input(cuts[number], limit_bytes)
+            others = [*cuts[:number], one or cuts[number], *cuts[number + 1 :]]
+            if one is None or sum(s.setup for s in others) > most_setup:
+                continue
+            found = plan_rows(self._network, others)
+            if found.arena_bytes < best.arena_bytes:
+                best, cuts = found, others
+        return best
+
+    def _over_input(self, one: Segment, limit: float) -> Segment | None:
+        """A segment of one step by rows, if its output may then lie over its input."""
+        for band in (*reversed(_BANDS), 1) if len(one.ways[0].steps) == 1 else ():
+            found = segment(
+                self._network, one.first, one.last, band=band, descends=True
+            )
+            if found is None:
+                return None
+            if found.peak_bytes <= limit and any(w.distances for w in found.ways):
+                return found
+        return None
 
     def _back(self, best: list[tuple[float, Segment | None]]) -> Iterator[Segment]:
         at = len(self._ending)

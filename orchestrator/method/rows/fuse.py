@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from orchestrator.method.linked import LinkedCall
 from orchestrator.method.rows.cuts import Segments
 from orchestrator.method.rows.found import UnknownNetworkError, network_of
-from orchestrator.method.rows.plan import plan_rows
 from orchestrator.method.rows.verify import problems_of_rows
 from orchestrator.method.rows.write import method_by_rows
 
@@ -67,12 +66,13 @@ def by_rows(
         return None
     segments = Segments(found.network)
     work = sum(layer.work for layer in found.network.layers)
-    limit = segments.least_limit(inf if max_slowdown is None else max_slowdown * work)
+    most_setup = inf if max_slowdown is None else max_slowdown * work
+    limit = segments.least_limit(most_setup)
     if limit == inf:
         raise UnknownNetworkError(needs_all(method, found))
     if limit >= arena_bytes and not is_given:
         return None
-    plan = plan_rows(found.network, segments.cuts(limit))
+    plan = segments.plan(limit, most_setup)
     if plan.arena_bytes >= arena_bytes and not is_given:
         return None
     problems = problems_of_rows(found.network, plan)

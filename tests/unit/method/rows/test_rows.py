@@ -29,7 +29,7 @@ DAMAGES = 4
 
 def planned(network: Network) -> RowPlan:
     segments = Segments(network)
-    return plan_rows(network, segments.cuts(segments.least_peak()))
+    return segments.plan(segments.least_peak())
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))
