@@ -196,8 +196,16 @@ class Drawn:
         stride = random.choice([1, 1, 2]), random.choice([1, 1, 2])
         depthwise = random.random() < 0.3
         channels = x.sizes[1] if depthwise else self._channels()
+        groups = 1
+        if not depthwise and x.sizes[1] % 2 == channels % 2 == 0:
+            groups = random.choice([1, 2])
         self._images.append(
-            self.net.conv(x, channels, kernel, stride=stride, depthwise=depthwise)
+            self.net.conv(
+                *(x, channels, kernel),
+                stride=stride,
+                depthwise=depthwise,
+                groups=groups,
+            )
         )
 
     def _pool(self) -> None:

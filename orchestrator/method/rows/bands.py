@@ -6,7 +6,7 @@ other numbers and addresses it computes a band of the image.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -16,6 +16,7 @@ from orchestrator.method.passes.preparing.scaled import nearest_item, neighbours
 from orchestrator.method.rows.copies import COPY, copied_rows
 from orchestrator.method.rows.members import edited, number_at, real_at
 from orchestrator.method.rows.network import Image, RowTable
+from orchestrator.method.rows.phases import is_phased, moved_phase, phase_of
 from orchestrator.method.steps import header_of
 from orchestrator.program.values import TensorValue
 
@@ -103,6 +104,12 @@ def windows_of(method: LinkedMethod, call: LinkedCall) -> tuple[Window, ...] | N
         return None  # bands would begin at the first row of a constant
     if kind == _SCALED:
         return (_scaled_window(call),)
+    header = header_of(method, call)
+    if header is not None and is_phased(call.function, header):
+        phase = phase_of(header, image.row_bytes)
+        if phase is not None and (phase.first, phase.step) != (0, 1):
+            fits = [image_of(value).rows for value in inputs] == [phase.axis.size]
+            return (phase.window(image.rows),) if fits else None
     axis = _rows_of(method, call)
     if axis is None:
         return None
@@ -288,8 +295,28 @@ def _band_words(axis: tuple[int, ...], rows: Rows) -> tuple[int, ...]:
     )
 
 
-def band_header(function: str, header: tuple[int, ...], rows: Rows) -> tuple[int, ...]:
-    """A header of packed weights for a band; most begin with rows and columns."""
+def band_header(
+    function: str, header: tuple[int, ...], rows: Rows, row_bytes: int
+) -> tuple[int, ...] | None:
+    """A header of packed weights for a band; most begin with rows and columns.
+
+    Args:
+        function: The kernel.
+        header: Of the whole call.
+        rows: The band.
+        row_bytes: Of the output.
+
+    Returns:
+        None if the call fills no row of the band.
+    """
+    phase = phase_of(header, row_bytes) if is_phased(function, header) else None
+    if phase is not None and (phase.first, phase.step) != (0, 1):
+        begin, last = phase.among(rows.first, rows.last)
+        if begin > last:
+            return None
+        header = moved_phase(header, begin * phase.step - rows.first, row_bytes)
+        rows = replace(rows, first=begin, last=last)
+        return (*_band_words(header[: len(_AXIS)], rows), *header[len(_AXIS) :])
     end = len(_AXIS)
     words = [*header]
     if function.endswith("packed_matrix"):

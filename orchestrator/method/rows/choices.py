@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from orchestrator.method.rows.cuts import Segments
 from orchestrator.method.rows.found import UnknownNetworkError, network_of
 from orchestrator.method.rows.fuse import needs_all
+from orchestrator.method.rows.phases import with_phases_apart
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,6 +46,7 @@ def choices_of(method: LinkedMethod, isa: str) -> tuple[Choice, ...]:
     Raises:
         UnknownNetworkError: It cannot run by rows.
     """
+    method = with_phases_apart(method)
     found = network_of(method, isa)
     choices = choices_in(found.network)
     if not choices:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -17,7 +18,6 @@ from orchestrator.method.rows.bands import (
     windows_of,
     work_of,
 )
-from orchestrator.method.rows.copies import COPY
 from orchestrator.method.rows.network import Image, Layer, Network
 from orchestrator.program.shared import SHARED_ID
 from orchestrator.program.values import TensorValue
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from orchestrator.method.rows.network import Window
 
 _KNOWN: Final = frozenset({Access.READS, Access.FILLS, Access.SCRATCH})
+_PART: Final = frozenset({Access.READS, Access.UPDATES, Access.SCRATCH})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,25 +163,26 @@ class _Builder:
         return image
 
     def _groups(self) -> list[list[tuple[int, LinkedCall]]]:
-        """The calls of each layer: several where parts of a tensor are moved."""
+        """The calls of each layer: several where they fill parts of a tensor."""
         groups: list[list[tuple[int, LinkedCall]]] = []
+        origins, last = self._method.origins, None
         for number, call in enumerate(self._method.instructions):
             if not isinstance(call, LinkedCall):
                 raise UnknownNetworkError("it has branches, or moves values")
             if call.prepared is None:
                 raise UnknownNetworkError(f"{call.operator} is not prepared")
-            if (
-                call.prepared.struct == COPY
-                and Access.UPDATES in call.accesses
-                and groups
-                and groups[-1][0][1].outs == call.outs
-            ):
-                groups[-1].append((number, call))
-                continue
-            fills = [access for access in call.accesses if access is Access.FILLS]
-            if len(fills) != 1 or not _KNOWN.issuperset(call.accesses):
+            accesses = Counter(call.accesses)
+            this = origins[number], call.outs
+            is_part = this == last and Access.UPDATES in accesses
+            known = _PART if is_part else _KNOWN
+            written = accesses[Access.FILLS] + accesses[Access.UPDATES]
+            if written != 1 or not known.issuperset(accesses):
                 raise UnknownNetworkError(f"{call.operator} is not prepared")
-            groups.append([(number, call)])
+            if is_part:
+                groups[-1].append((number, call))
+            else:
+                groups.append([(number, call)])
+                last = this
         return groups
 
     def _layer(self, calls: list[tuple[int, LinkedCall]]) -> None:

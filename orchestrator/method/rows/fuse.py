@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from orchestrator.method.linked import LinkedCall
 from orchestrator.method.rows.cuts import Segments
 from orchestrator.method.rows.found import UnknownNetworkError, network_of
+from orchestrator.method.rows.phases import with_phases_apart
 from orchestrator.method.rows.verify import problems_of_rows
 from orchestrator.method.rows.write import method_by_rows
 
@@ -58,6 +59,7 @@ def by_rows(
         RowsProofError: The plan is wrong.
     """
     is_given = any(port.rows for port in method.io.ports)
+    method = with_phases_apart(method)
     try:
         found = network_of(method, isa)
     except UnknownNetworkError:

@@ -105,7 +105,7 @@ class _Writer:
         return made
 
     def _part(self, number: int, call: Call, *, begins: bool) -> list[LinkedCall]:
-        """A call of a step; none if it moves nothing there.
+        """A call of a step; none if it fills nothing there.
 
         Args:
             number: The instruction that it is a band of.
@@ -147,14 +147,17 @@ class _Writer:
     def _band(
         self, old: LinkedCall, prepared: Prepared, rows: Rows, images: Images
     ) -> Prepared | None:
-        """A call for some rows; None if it moves none of them."""
+        """A call for some rows; None if it fills none of them."""
         if prepared.struct == COPY:
             copied = copied_rows(prepared, images)
             assert copied is not None  # noqa: S101  # its layer goes by rows
             return copied.band(prepared, (rows.first, rows.last), rows.low, images)
         header = header_of(self._method, old)
         if header is not None:
-            header = band_header(old.function, header, rows)
+            size = images[1].row_bytes
+            header = band_header(old.function, header, rows, size)
+            if header is None:
+                return None
         return replace(prepared, numbers=band_of(prepared, rows), header=header or ())
 
     def _add_up(self, call: Call) -> LinkedCall:
