@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
 import pytest
 
 from orchestrator.program.program import KernelCall
@@ -177,7 +178,7 @@ class Drawn:
         count = random.randint(2, 8)
         while len(net.calls) < count:
             kinds = [self._convolution, self._pool, self._grow, self._scale]
-            random.choice([*kinds, self._join, self._join, self._add])()
+            random.choice([*kinds, self._join, self._join, self._pair])()
         if random.random() < 0.3:
             self._images.append(net.average(self._images[-1]))
 
@@ -251,11 +252,15 @@ class Drawn:
             y = self._random.choice(same)
             self._images.append(self.net.join(*self._random.choice([(x, y), (y, x)])))
 
-    def _add(self) -> None:
-        x = self._images[-1]
+    def _pair(self) -> None:
+        """A sum, product or quotient with a skip; without one, a function of items."""
+        random, x, net = self._random, self._images[-1], self.net
         same = [y for y in self._images[:-1] if y.sizes == x.sizes]
-        if same:
-            self._images.append(self.net.add(x, self._random.choice(same)))
+        if not same:
+            self._images.append(net.table(x, np.tanh))
+            return
+        pair = random.choice([net.add, net.add, net.mul, net.quotient])
+        self._images.append(pair(x, random.choice(same)))
 
 
 MOST_SIZE: Final = 24

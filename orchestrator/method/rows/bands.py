@@ -7,7 +7,6 @@ other numbers and addresses it computes a band of the image.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.method.access import Access
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from orchestrator.program.values import Value
 
 _IMAGE_DIMS: Final = 4
-_WORD: Final = 4
 _AXIS: Final = ("in", "out", "kernel", "stride", "padding", "dilation")
 _PAIR: Final = ("a", "b")
 _MATRIX_ROWS: Final = (1, 1, 1, 1, 0, 1)
@@ -46,17 +44,13 @@ _PAIRS: Final = frozenset(
 _POOLS: Final = frozenset(
     f"orch::cortex_m::{name}PoolCall" for name in ("Average", "Max")
 )
-_CONVOLUTION: Final = "orch::cortex_m::ConvolutionCall"
+CONVOLUTION: Final = "orch::cortex_m::ConvolutionCall"
 _SCALED: Final = "orch::portable::ScaleCall"
-_TRANSPOSED: Final = "orch::cortex_m::TransposedCall"
+TRANSPOSED: Final = "orch::cortex_m::TransposedCall"
 _STRIP_CHANNELS, _STRIP_IN_ALONG = 13, 16
 """Words of a PackedDepthwiseStrips."""
 _MOST_HEADER: Final = 28
 """Words of a header; more are several, with their weights."""
-_SETUP: Final = MappingProxyType({"scalar": 200, "dsp": 250, "mve": 400})
-_ITEM: Final = 10
-"""Instructions per item, about; of products by instruction set."""
-_PRODUCT: Final = MappingProxyType({"scalar": 5.0, "dsp": 1.2, "mve": 0.3})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +108,7 @@ def windows_of(method: LinkedMethod, call: LinkedCall) -> tuple[Window, ...] | N
     if axis is None:
         return None
     window: Window = Axis(size=image.rows, out=image.rows)
-    if kind == _TRANSPOSED:
+    if kind == TRANSPOSED:
         window = _transposed_window(axis)
     elif axis != _MATRIX_ROWS:
         size, rows, kernel, stride, padding, dilation = axis
@@ -186,6 +180,11 @@ def _transposed_window(axis: tuple[int, ...]) -> RowTable:
     )
 
 
+def has_independent_pixels(method: LinkedMethod, call: LinkedCall) -> bool:
+    """Whether each pixel of the output needs the one at the same place only."""
+    return _rows_of(method, call) == _MATRIX_ROWS
+
+
 def _rows_of(method: LinkedMethod, call: LinkedCall) -> tuple[int, ...] | None:
     """The `Axis` of the rows of a call; `_MATRIX_ROWS` if pixels are independent."""
     assert call.prepared is not None  # noqa: S101  # callers know
@@ -201,9 +200,9 @@ def _rows_of(method: LinkedMethod, call: LinkedCall) -> tuple[int, ...] | None:
         return _MATRIX_ROWS if plain else None
     if kind in _POOLS:
         return _axis_at(numbers, "pool.rows")
-    if kind == _TRANSPOSED:
+    if kind == TRANSPOSED:
         return _axis_at(numbers, "sizes.rows.axis")
-    return _axis_at(numbers, "sizes.rows") if kind == _CONVOLUTION else None
+    return _axis_at(numbers, "sizes.rows") if kind == CONVOLUTION else None
 
 
 def band_of(prepared: Prepared, rows: Rows) -> Members:
@@ -216,12 +215,12 @@ def band_of(prepared: Prepared, rows: Rows) -> Members:
         changed = {"rows.count": rows.part(number_at(numbers, "rows.count"))}
     elif kind in _POOLS:
         changed = _band_axis(numbers, "pool.rows", rows)
-    elif kind == _TRANSPOSED:
+    elif kind == TRANSPOSED:
         changed = _transposed_band(numbers, rows)
     elif kind == _SCALED:
         count = rows.last - rows.first + 1
         changed = {"in_first": rows.low, "first": rows.first, "count": count}
-    elif kind == _CONVOLUTION:
+    elif kind == CONVOLUTION:
         changed = _convolution_band(numbers, rows)
     return edited(numbers, changed)
 
@@ -336,43 +335,6 @@ def pixels_of(call: LinkedCall) -> int | None:
     numbers = dict(call.prepared.numbers)
     pixels = numbers["pixels"]
     return pixels if numbers["batch"] == 1 and isinstance(pixels, int) else None
-
-
-def work_of(method: LinkedMethod, call: LinkedCall, isa: str) -> int:
-    """About how many instructions the loops of a call take."""
-    header = header_of(method, call)
-    if header is None:
-        return sum(
-            _ITEM * v.numel
-            for i, access in _arguments(call)
-            if access is Access.FILLS and isinstance(v := method.values[i], TensorValue)
-        )
-    assert call.prepared is not None  # noqa: S101  # it has a header
-    position = dict(call.prepared.memory)["weights"]
-    if position is None:
-        return round(_WORD * len(header) * _PRODUCT[isa])
-    weights = dict(method.data)[call.args[position]]
-    pixels = header[0]
-    if not call.function.endswith("packed_matrix"):
-        pixels = header[1] * header[len(_AXIS) + 1]
-    return round(len(weights) * pixels * _PRODUCT[isa])
-
-
-def setup_of(call: LinkedCall, isa: str, row_work: int) -> int:
-    """About how many instructions a call takes beside its loops.
-
-    Args:
-        call: The call.
-        isa: Instruction set of the core.
-        row_work: What the loops take for a row.
-    """
-    found = _SETUP[isa]
-    if call.function.endswith("packed_depthwise_3x3"):
-        # It expands weights first, and computes two rows at once.
-        return found + row_work
-    if isa == "mve" and "packed_" in call.function:
-        return found + row_work  # two pixels of a column at once
-    return found
 
 
 def _arguments(call: LinkedCall) -> list[tuple[int, Access]]:

@@ -13,7 +13,7 @@ from orchestrator.method.rows.plan import plan_rows
 from orchestrator.method.rows.segment import segment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from orchestrator.method.rows.network import Network
     from orchestrator.method.rows.plan import RowPlan
@@ -24,8 +24,10 @@ _SHORT: Final = 3
 """Layers of segments that give a first limit."""
 _BANDS: Final = (2, 4, 8, 16)
 """Rows per call that are tried where there is room."""
-_TRIES: Final = 8
+_TRIES: Final = 6
 """Segments that are tried by rows to make room."""
+_MORE: Final = 3
+"""Limits that are tried where blocks find no room in the least one."""
 
 
 class Segments:
@@ -75,9 +77,30 @@ class Segments:
             most_setup: Instructions that computing by rows may cost.
         """
         limits = self.limits()
-        # The larger the limit, the fewer calls: the first limit that is cheap enough.
-        at = bisect_left(limits, x=True, key=lambda b: self._setup(b) <= most_setup)
+        at = self._first_cheap(limits, most_setup)
+        if 0 < at < len(limits):
+            # Below it, wider bands of the same segments may be as cheap.
+            wider = self._limits_between(limits[at - 1], limits[at])
+            return [*wider, limits[at]][self._first_cheap(wider, most_setup)]
         return limits[min(at, len(limits) - 1)]
+
+    def _first_cheap(self, limits: Sequence[float], most_setup: float) -> int:
+        """Which of some limits, the least first, is cheap enough; their count if none.
+
+        The larger a limit, the fewer calls.
+        """
+        return bisect_left(limits, x=True, key=lambda b: self._setup(b) <= most_setup)
+
+    def _limits_between(self, low: float, high: float) -> list[float]:
+        """What the segments for a limit need in wider bands, if less than another."""
+        peaks = {
+            wider.peak_bytes
+            for one in self.cuts(low)
+            if len(one.ways[0].steps) > 1
+            for band in _BANDS
+            if (wider := segment(self._network, one.first, one.last, band=band))
+        }
+        return sorted(peak for peak in peaks if low < peak < high)
 
     def limits(self) -> list[float]:
         """All limits that differ in which segments there may be, the least first."""
@@ -101,6 +124,22 @@ class Segments:
             best.append((cost, chosen))
         found = reversed([*self._back(best)])
         return tuple(self._widest(one, limit_bytes) for one in found)
+
+    def smallest(self, limit_bytes: float, most_setup: float = inf) -> RowPlan:
+        """The smallest plan for a limit, or for one of the next ones if that is less.
+
+        Args:
+            limit_bytes: As for `cuts`.
+            most_setup: Instructions that computing by rows may cost.
+        """
+        best = self.plan(limit_bytes, most_setup)
+        for limit in [b for b in self.limits() if b > limit_bytes][:_MORE]:
+            if limit >= best.arena_bytes:
+                break
+            found = self.plan(limit, most_setup)
+            if found.arena_bytes < best.arena_bytes:
+                best = found
+        return best
 
     def plan(self, limit_bytes: float, most_setup: float = inf) -> RowPlan:
         """A plan of the cuts for a limit, about as large as that.

@@ -14,10 +14,9 @@ from orchestrator.method.rows.bands import (
     image_of,
     pixels_of,
     planned_reads,
-    setup_of,
     windows_of,
-    work_of,
 )
+from orchestrator.method.rows.costs import Cost, cost_of
 from orchestrator.method.rows.network import Image, Layer, Network
 from orchestrator.program.shared import SHARED_ID
 from orchestrator.program.values import TensorValue
@@ -202,13 +201,13 @@ class _Builder:
         first = calls[0][1]
         arguments = list(zip(first.args, first.accesses, strict=True))
         scratch = [method.values[i] for i, a in arguments if a is Access.SCRATCH]
-        work = sum(work_of(method, call, isa) for _, call in calls)
         numbers = tuple(number for number, _ in calls)
         if pixels_of(first) is not None and len(images) == 1:
-            images = [self._sums(first, numbers, tuple(reads), images[0], work)]
-            work = 0
+            cost = cost_of(method, first, isa, 1)
+            images = [self._sums(numbers, tuple(reads), images[0], cost)]
         out = self._filled(next(i for i, a in arguments if a is Access.FILLS))
         count = self._images[out].rows
+        costs = [cost_of(method, call, isa, count) for _, call in calls]
         if not by_rows:
             sizes = [self._images[image].rows for image in images]
             windows = [Axis(size=size, out=count, kernel=size) for size in sizes]
@@ -222,18 +221,18 @@ class _Builder:
                     v.size_bytes for v in scratch if isinstance(v, TensorValue)
                 ),
                 by_rows=by_rows,
-                setup=sum(setup_of(call, isa, work // count) for _, call in calls),
-                work=work,
+                setup=sum(cost.setup for cost in costs),
+                work=sum(cost.work for cost in costs),
+                together=max(cost.together for cost in costs),
             ),
         )
 
     def _sums(
         self,
-        call: LinkedCall,
         numbers: tuple[int, ...],
         reads: tuple[tuple[int, int], ...],
         image: int,
-        work: int,
+        cost: Cost,
     ) -> int:
         """The layer that adds up the rows of an image; the image of its sums."""
         value = self._values[image]
@@ -249,8 +248,8 @@ class _Builder:
                 reads=((image, Axis(size=rows, out=1, kernel=rows)),),
                 out=sums,
                 accumulates=True,
-                setup=setup_of(call, self._isa, work // rows),
-                work=work,
+                setup=cost.setup,
+                work=cost.work,
             ),
         )
         return sums

@@ -74,7 +74,7 @@ def by_rows(
         raise UnknownNetworkError(needs_all(method, found))
     if limit >= arena_bytes and not is_given:
         return None
-    plan = segments.plan(limit, most_setup)
+    plan = segments.smallest(limit, most_setup)
     if plan.arena_bytes >= arena_bytes and not is_given:
         return None
     problems = problems_of_rows(found.network, plan)

@@ -71,6 +71,7 @@ class Layer:
         in_place: Whether one call may write over its first input, of the same size.
         setup: Instructions of a call beside those for its rows, about.
         work: Instructions for all rows, about.
+        together: Rows that a call computes at once: fewer cost as much.
         given: Rows that the caller gives at a time: the layer is an input of which
             some rows are there, and reads nothing. 0 for operators.
     """
@@ -83,6 +84,7 @@ class Layer:
     in_place: bool = False
     setup: int = 0
     work: int = 0
+    together: int = 1
     given: int = 0
 
 

@@ -236,6 +236,10 @@ class Net:
         args = (a, 0, b, 0, 0, 1 << 30, -5, _planned(a.sizes))
         return self.call("cortex_m::quantized_mul.out", *args)
 
+    def quotient(self, a: Tensor, b: Tensor) -> Tensor:
+        args = (a, 0, b, -3, 4, 0.02, _planned(a.sizes))
+        return self.call("cortex_m::quantized_div.out", *args)
+
     def table(self, x: Tensor, function: Callable[[Any], Any]) -> Tensor:
         """A function of each item, whose scale is 1/32."""
         found = function(np.arange(-128, 128) / 32.0) * 127

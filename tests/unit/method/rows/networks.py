@@ -78,6 +78,8 @@ def random_network(random: Random, *, is_given: bool = False) -> Network:
                 and images[reads[0][0]] == images[out]
                 and random.random() < 0.5,
                 setup=random.randint(0, 300),
+                work=random.randint(0, 5000),
+                together=random.choice([1, 1, 2]),
             )
         )
     outputs = {
