@@ -129,6 +129,11 @@ ROUNDING = setting(
 LIMITS = setting(
     "limits", "limits", lambda p: {m.name: m.instruction_limit for m in p.models}
 )
+INSTANCES = setting(
+    "instances",
+    "models",
+    lambda p: {m.name: m.instance_of for m in p.models if m.instance_of},
+)
 OPERATORS = setting("operators", "operators", _operators)
 DTYPES = setting("dtypes", "dtypes", lambda p: p.dtypes)
 KERNELS = setting("kernels", "kernels", lambda p: p.kernels)

@@ -93,16 +93,17 @@ class AdaptedModels:
         from orchestrator.emit.generate.prelinked import (  # noqa: PLC0415
             constants_bytes,
             constants_file,
-            constants_of,
+            own_constants,
         )
 
+        own = own_constants(self.linked)
         found: dict[str, Bytes] = {}
         for name, adapted in self.models.items():
             if adapted.linked is None:
                 found[f"models/{name}.pte"] = adapted.program.data
                 constants = tuple(e.data for e in adapted.program.external)
             else:
-                constants = constants_of(adapted.linked)
+                constants = own[name]
             if constants:
                 found[constants_file(name)] = constants_bytes(constants)
         return found

@@ -201,6 +201,7 @@ GENERATE = Stage(
         MEMORY,
         inputs.TARGET,
         inputs.LIMITS,
+        inputs.INSTANCES,
         inputs.REGISTRY,
         inputs.TRACE,
         inputs.INTEGRITY,

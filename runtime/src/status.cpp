@@ -16,6 +16,8 @@ static_assert(same(ORCH_OK, orch::Error::Ok) &&
 
 }  // namespace
 
-extern "C" const char* orch_status_text(orch_status status) {
+// The libraries of all products have the same function: linkers take one.
+extern "C" __attribute__((weak)) const char* orch_status_text(
+    orch_status status) {
   return orch::to_string(static_cast<orch::Error>(status));
 }

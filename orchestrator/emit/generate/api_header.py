@@ -12,6 +12,12 @@ from orchestrator.emit.generate.caller import (
     cpp_setters,
     set_declarations,
 )
+from orchestrator.emit.generate.instances import (
+    count_of,
+    cpp_instances,
+    groups_of,
+    instance_functions,
+)
 from orchestrator.emit.generate.integrity import (
     check_declaration,
     check_method_declaration,
@@ -32,10 +38,11 @@ from orchestrator.emit.generate.ports import (
     run_parameters,
 )
 from orchestrator.emit.generate.quantized import has_quantization, quantization_lines
+from orchestrator.emit.generate.random_numbers import random_declarations
 from orchestrator.emit.generate.rows import cpp_rows, rows_declarations
 from orchestrator.emit.generate.shared import common_constant
 from orchestrator.emit.generate.target_check import target_check
-from orchestrator.memory.plan import identifier
+from orchestrator.memory.plan import identifier, method_symbol
 from orchestrator.program.interface import NUMBER_LISTS
 from orchestrator.program.values import IntListValue, StringValue, TensorValue
 
@@ -64,6 +71,8 @@ def api_header(
     checked: bool = False,
     target: Target | None = None,
     limits: Mapping[str, int] = MappingProxyType({}),
+    has_random: bool = False,
+    instances: Mapping[str, str] = MappingProxyType({}),
 ) -> GeneratedFile:
     """The public header: constants for every buffer, typed functions, C and C++.
 
@@ -71,7 +80,9 @@ def api_header(
     `traced` it declares the hooks, and numbers the methods as these get them; with
     `checked`, the functions that compare flash with what was linked; with `target`
     it does not compile for a core that cannot run the library. `limits`: by model,
-    how many instructions a run executes; 0: any number.
+    how many instructions a run executes; 0: any number. `has_random`: kernels draw
+    random numbers. `instances`: by model that is an instance, what the profile names
+    it.
     """
     guard = f"{identifier(profile).upper()}_H_"
     methods = api_methods(profile, programs, checked=checked)
@@ -126,13 +137,27 @@ def api_header(
         )
     if checked:
         parts.append(check_declaration(profile))
+    if has_random:
+        parts.append(random_declarations(profile))
+    texts: dict[str, str] = {}
     for m in methods:
         limit = limits.get(m.model, 0)
-        parts.append(
-            _c_method(m, memory_of(memory, m), is_linked=m.model in linked, limit=limit)
+        text = _c_method(
+            m, memory_of(memory, m), is_linked=m.model in linked, limit=limit
         )
         if checked:
-            parts.append(check_method_declaration(m))
+            text += f"\n\n{check_method_declaration(m)}"
+        texts[m.base] = text
+    parts += texts.values()
+    groups = groups_of(methods, instances)
+    for model, first in groups.items():
+        count = count_of(model, instances)
+        parts.append(
+            f"#define {method_symbol(profile, model, 'instances').upper()} {count}"
+        )
+        parts += [
+            instance_functions(profile, model, count, m, texts[m.base]) for m in first
+        ]
     if methods:
         parts.append(_total(profile, methods, memory))
     parts += [
@@ -140,6 +165,17 @@ def api_header(
         "#if defined(__cplusplus) && !defined(ORCH_C_ONLY)",
         *([cpp_check(profile, programs)] if checked else []),
         *(_cpp_method(profile, m) for m in methods),
+        *(
+            cpp_instances(
+                profile,
+                model,
+                m,
+                parameters=_cpp_parameters(m),
+                arguments=", ".join(_argument_names(m.ports)),
+            )
+            for model, first in groups.items()
+            for m in first
+        ),
         "#endif",
         f"{END}\n#undef ORCH_ASSERT",
         f"#endif /* {guard} */",
@@ -327,7 +363,7 @@ def _total(profile: str, methods: Sequence[ApiMethod], memory: MemoryPlan) -> st
 
 def _cpp_method(profile: str, method: ApiMethod) -> str:
     ports = method.ports
-    parameters = ", ".join(t for p in ports for t in parameter(p, bound="{}"))
+    parameters = _cpp_parameters(method)
     arguments = ", ".join(_argument_names(ports))
     # Not `outer::inner {`, which C++11 does not have.
     outer, inner = cpp_namespace(profile), cpp_name(method.model)
@@ -341,6 +377,10 @@ def _cpp_method(profile: str, method: ApiMethod) -> str:
         f"{''.join(cpp_rows(method, method.by_rows)) if method.by_rows else ''}"
         f"}}  // namespace {inner}\n}}  // namespace {outer}"
     )
+
+
+def _cpp_parameters(method: ApiMethod) -> str:
+    return ", ".join(t for p in method.ports for t in parameter(p, bound="{}"))
 
 
 def _argument_names(ports: list[Port]) -> Iterable[str]:

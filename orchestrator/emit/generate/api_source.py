@@ -16,10 +16,12 @@ from orchestrator.emit.generate.integrity import (
 from orchestrator.emit.generate.ports import ApiMethod, api_methods, memory_of
 from orchestrator.emit.generate.prelinked import (
     constant_symbol,
-    constants_of,
+    constant_symbols,
+    own_constants,
     prelinked_block,
 )
 from orchestrator.emit.generate.prepared import prepared_declaration, prepared_header
+from orchestrator.emit.generate.random_numbers import random_functions
 from orchestrator.emit.generate.shared import (
     arena_blocks,
     common_blocks,
@@ -57,6 +59,7 @@ def api_source(
     integrity: CheckImage = CheckImage.NEVER,
     limits: Mapping[str, int] = MappingProxyType({}),
     schemas: Mapping[OperatorName, OpSchema] = MappingProxyType({}),
+    has_random: bool = False,
 ) -> GeneratedFile:
     """Memory of every method, the method table, and the functions of the header.
 
@@ -70,15 +73,17 @@ def api_source(
         integrity: When the product checks that flash holds what was linked.
         limits: By model, the most instructions that a run executes; 0: any number.
         schemas: Schemas of operators that prelinked methods call, for comments.
+        has_random: Kernels draw random numbers.
     """
     checked = integrity is not CheckImage.NEVER
     methods = api_methods(profile, programs, checked=checked)
-    constants = {name: constants_of(of_model) for name, of_model in linked.items()}
+    own = own_constants(linked)
+    constants = constant_symbols(own)
     symbols = "\n".join(
         f"extern const uint8_t {symbol}[];"
         for name in programs
         for symbol in (
-            [constant_symbol(name, i) for i in range(len(constants[name]))]
+            [constant_symbol(name, i) for i in range(len(own[name]))]
             if name in linked
             else [model_symbol(name), *external_symbols(programs, name)]
         )
@@ -96,7 +101,7 @@ def api_source(
         m.base: prelinked_block(
             linked[m.model][m.index],
             m.base,
-            constants[m.model],
+            constants,
             layout=layout,
             schemas=schemas,
         )
@@ -147,6 +152,7 @@ def api_source(
     )
     functions = [api_functions(m, is_linked=m.model in linked) for m in methods]
     functions += reset_functions(methods, memory, linked)
+    functions += [random_functions(profile)] if has_random else []
     if checked:
         functions += check_functions(profile, methods)
         tables += f"\n\n{image_function(methods, linked)}"
@@ -158,6 +164,7 @@ def api_source(
     )
     includes = '#include "orch/delegate.h"\n' if delegates else ""
     includes += '#include "orch/integrity.h"\n' if checked else ""
+    includes += '#include "orch/random.h"\n' if has_random else ""
     includes += '#include "orch/rows.h"\n' if layout.given_rows else ""
     includes += extra_includes(methods, memory)
     headers = {prepared_header(c.prepared) for c in calls if c.prepared is not None}
@@ -209,13 +216,7 @@ def _implementation(functions: Sequence[str]) -> str:
         return ""  # no models
     text = "\n\n".join(functions)
     return f"""\
-namespace {{
-
-orch_status status(orch::Error error) {{ return static_cast<orch_status>(error); }}
-
-}}  // namespace
-
-extern "C" {{
+{_STATUS if "status(" in text else ""}extern "C" {{
 
 {text}
 
@@ -223,6 +224,14 @@ extern "C" {{
 """
 
 
+_STATUS = """\
+namespace {
+
+orch_status status(orch::Error error) { return static_cast<orch_status>(error); }
+
+}  // namespace
+
+"""
 _IN_WORDS = """
 /// Room for the state of a delegate, and for what is in front of it.
 constexpr size_t in_words(size_t bytes) {

@@ -6,6 +6,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from orchestrator.emit.artifact import GeneratedFile, comment_text, row_comment
+from orchestrator.emit.generate.external import external_symbols
 from orchestrator.memory.plan import model_section
 
 if TYPE_CHECKING:
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
     from orchestrator.core.dtype import ScalarType
     from orchestrator.core.kernel import Kernel
+    from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.program.program import Program
     from orchestrator.selection.resolution import Resolution, ResolvedDelegate
 
@@ -153,7 +155,7 @@ def models_assembly(
     prelinked: Mapping[str, str],
     external: Mapping[str, str],
 ) -> GeneratedFile:
-    """The programs, byte for byte, each in its own section.
+    """The programs, byte for byte, each in its own section; equal ones once.
 
     Args:
         head: Text of the first line.
@@ -162,9 +164,21 @@ def models_assembly(
         external: By name of a model whose program has external constants: these.
     """
     text = f"// {head}\n\n"
-    for name in programs:
+    first: dict[tuple[Bytes, ...], str] = {}
+    for name, program in programs.items():
         if name in prelinked:
             text += prelinked[name]
+            continue
+        data = (program.data, *(e.data for e in program.external))
+        if (same := first.setdefault(data, name)) != name:
+            text += "".join(
+                f"  .globl {symbol}\n  .set {symbol}, {other}\n\n"
+                for symbol, other in zip(
+                    (model_symbol(name), *external_symbols(programs, name)),
+                    (model_symbol(same), *external_symbols(programs, same)),
+                    strict=True,
+                )
+            )
             continue
         symbol = model_symbol(name)
         text += (

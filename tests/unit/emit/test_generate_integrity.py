@@ -231,7 +231,7 @@ def test_lists_are_covered_by_their_items() -> None:
         IntListValue((0, 4)),
         TensorListValue((1,)),
     )
-    blocks = prelinked_block(method, "b", []).blocks
+    blocks = prelinked_block(method, "b", {}).blocks
     assert [data for _, data in blocks] == [
         "ä".encode(),
         struct.pack("<2d", 0.5, -2.0),
@@ -242,7 +242,7 @@ def test_lists_are_covered_by_their_items() -> None:
 
 
 def test_a_prelinked_method_of_nothing_has_no_blocks() -> None:
-    made = prelinked_block(_method(), "b", [])
+    made = prelinked_block(_method(), "b", {})
     assert made.blocks == ()
     text = api_source(
         "p",

@@ -195,7 +195,7 @@ def test_doubles_of_prelinked_lists_are_exact() -> None:
     assert (
         'constexpr double b_table0[4] = {__builtin_nan(""), -__builtin_inf(),'
         " __builtin_inf(), 0x1.999999999999ap-4};"
-    ) in prelinked_block(linked, "b", ()).text
+    ) in prelinked_block(linked, "b", {}).text
 
 
 def test_items_of_returned_lists_are_returned() -> None:
