@@ -275,7 +275,7 @@ def collect_outputs(
     text = with_stacks(text, name, report.methods)
     files[f"include/{name}.h"] = text.encode()
     public = ["status.h", *(["trace.h"] if trace.enable else [])]
-    used = ("complex.h", "quantize.h")
+    used = ("complex.h", "quantize.h", "sizes.h")
     public += [header for header in used if f'"orch/{header}"' in text]
     for header in public:
         files[f"include/orch/{header}"] = native[f"runtime/include/orch/{header}"]

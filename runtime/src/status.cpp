@@ -18,6 +18,6 @@ static_assert(same(ORCH_OK, orch::Error::Ok) &&
 
 // The libraries of all products have the same function: linkers take one.
 extern "C" __attribute__((weak)) const char* orch_status_text(
-    orch_status status) {
+    orch_status status) noexcept {
   return orch::to_string(static_cast<orch::Error>(status));
 }

@@ -71,8 +71,13 @@ _OPTIMIZE = {
     ("size", "zig"): ("-Os",),
     ("speed", "gnu"): ("-O2",),
     ("speed", "zig"): ("-O2",),
-    ("debug", "gnu"): ("-Og", "-g", "-ffile-prefix-map=/proc/self/cwd=."),
-    ("debug", "zig"): ("-Og", "-g", "-fdebug-compilation-dir=."),
+    ("debug", "gnu"): ("-Og",),
+    ("debug", "zig"): ("-Og",),
+}
+# For debuggers: no byte of flash. Paths are those in ninja's folder.
+_DEBUG_INFO = {
+    "gnu": ("-g", "-ffile-prefix-map=/proc/self/cwd=."),
+    "zig": ("-g", "-fdebug-compilation-dir=."),
 }
 # Otherwise the compiler may turn the loops of memcpy and memset into calls of these.
 _MEMORY_FUNCTIONS = {
@@ -138,6 +143,7 @@ def plan_compile(
         *_wide_items(resolution, programs),
         *((f"--target={_triple(target)}",) if toolchain.name == "zig" else ()),
         *_OPTIMIZE[target.optimize, toolchain.name],
+        *_DEBUG_INFO[toolchain.name],
         *_COMMON,
         *_BY_TOOLCHAIN[toolchain.name],
         *(_ARM_ENUMS if target.cpu.is_arm else ()),

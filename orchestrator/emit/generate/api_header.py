@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.emit.artifact import GeneratedFile, comment_text
+from orchestrator.emit.generate.attributes import with_attributes
 from orchestrator.emit.generate.caller import (
     FORWARD_TEXT,
     SET_TEXT,
@@ -55,8 +56,8 @@ if TYPE_CHECKING:
     from orchestrator.targets.cores import Target
 
 
-END: Final = "#undef ORCH_AT_LEAST"
-"""End of the header; constants that are known after linking are inserted before it."""
+END: Final = "/* The same sizes in structs: no flash unless they are used. */"
+"""Constants that are known after linking are inserted before it."""
 
 
 def api_header(
@@ -93,7 +94,9 @@ def api_header(
         "#include <stdint.h>",
         *(['#include "orch/complex.h"'] if has_complex(programs) else []),
         *(['#include "orch/quantize.h"'] if has_quantization(methods) else []),
-        '#include "orch/status.h"' + ('\n#include "orch/trace.h"' if traced else ""),
+        ('#include "orch/sizes.h"\n' if methods else "")
+        + '#include "orch/status.h"'
+        + ('\n#include "orch/trace.h"' if traced else ""),
         "#ifdef __cplusplus\n"
         "#define ORCH_AT_LEAST(count) count\n"
         'extern "C" {\n'
@@ -177,10 +180,13 @@ def api_header(
             for m in first
         ),
         "#endif",
-        f"{END}\n#undef ORCH_ASSERT",
+        *([_sizes(profile, methods, memory, groups)] if methods else []),
+        "#undef ORCH_AT_LEAST\n#undef ORCH_ASSERT",
         f"#endif /* {guard} */",
     ]
-    return GeneratedFile(f"gen/include/{profile}.h", "\n\n".join(parts) + "\n")
+    return GeneratedFile(
+        f"gen/include/{profile}.h", with_attributes("\n\n".join(parts)) + "\n"
+    )
 
 
 def _constants(method: ApiMethod, memory: MethodMemory) -> list[str]:
@@ -215,6 +221,47 @@ def _constants(method: ApiMethod, memory: MethodMemory) -> list[str]:
     lines.append(f"#define {upper}_STATE_BYTES {memory.state_bytes}")
     lines.append(f"#define {upper}_TEMPORARY_BYTES {memory.temporary_bytes}")
     return lines
+
+
+def unknown_stack(base: str) -> str:
+    """The stack of a method in its sizes, before it is known."""
+    return f"0 /* {base}: stack not known */"
+
+
+def _sizes(
+    profile: str,
+    methods: Sequence[ApiMethod],
+    memory: MemoryPlan,
+    groups: Mapping[str, Sequence[ApiMethod]],
+) -> str:
+    """Constants of each method as one value."""
+    lines = [END]
+    for method in methods:
+        upper = method.base.upper()
+        arenas = [
+            f"{upper}_ARENA{a.memory_id}_BYTES"
+            for a in memory_of(memory, method).arenas
+        ]
+        tensors = [p for p in method.ports if isinstance(p.value, TensorValue)]
+        inputs, outputs = (
+            [f"{upper}_{p.name.upper()}_BYTES" for p in tensors if p.is_input is side]
+            for side in (True, False)
+        )
+        lines += [
+            f"static const orch_sizes {method.base}_sizes = {{",
+            f"    {' + '.join(arenas) or 0},",
+            f"    {upper}_STATE_BYTES,",
+            f"    {upper}_TEMPORARY_BYTES,",
+            f"    {' + '.join(inputs) or 0},",
+            f"    {' + '.join(outputs) or 0},",
+            f"    {unknown_stack(method.base)}}};",
+        ]
+    lines += [
+        f"#define {method_symbol(profile, model, m.method.name)}_sizes {m.base}_sizes"
+        for model, first in groups.items()
+        for m in first
+    ]
+    return "\n".join(lines)
 
 
 def _warm_calls(method: ApiMethod) -> list[str]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator.emit.artifact import GeneratedFile
 from orchestrator.emit.generate.api_functions import api_functions
+from orchestrator.emit.generate.attributes import as_declared
 from orchestrator.emit.generate.external import external_symbols, external_table
 from orchestrator.emit.generate.integrity import (
     check_functions,
@@ -218,7 +219,7 @@ def _implementation(functions: Sequence[str]) -> str:
     return f"""\
 {_STATUS if "status(" in text else ""}extern "C" {{
 
-{text}
+{as_declared(text)}
 
 }}  // extern "C"
 """

@@ -281,7 +281,7 @@ class ApiMethod:
         ]
         own += [f"_{p.name}_{p.verb}" for p in self.ports if p.quantization]
         own += ["_begin", "_push_rows", "_finish"] if self.by_rows else []
-        ends = ["", "_run", "_run_at", *own, "_load", "_reset"]
+        ends = ["", "_run", "_run_at", *own, "_load", "_reset", "_sizes"]
         upper = self.base.upper()
         return [*(f"{self.base}{end}" for end in ends), upper, f"{upper}_CALL"]
 

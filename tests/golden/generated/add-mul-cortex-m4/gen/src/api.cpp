@@ -49,7 +49,7 @@ orch_status status(orch::Error error) { return static_cast<orch_status>(error); 
 
 extern "C" {
 
-orch_status test_add_forward(const float input0[4], const float input1[4], const float input2[4], float output0[4]) {
+orch_status test_add_forward(const float input0[4], const float input1[4], const float input2[4], float output0[4]) noexcept {
   const orch::ModelMethod& method = orch::test_add_forward_method;
   orch::Error error = orch::prepare(method);
   if (error == orch::Error::Ok) {
@@ -74,31 +74,31 @@ orch_status test_add_forward(const float input0[4], const float input1[4], const
   return status(error);
 }
 
-float* test_add_forward_input0(void) {
+float* test_add_forward_input0(void) noexcept {
   const orch::ModelMethod& method = orch::test_add_forward_method;
   if (orch::prepare(method) != orch::Error::Ok) return nullptr;
   return orch::input(method, 0).tensor().mutable_data<float>();
 }
 
-float* test_add_forward_input1(void) {
+float* test_add_forward_input1(void) noexcept {
   const orch::ModelMethod& method = orch::test_add_forward_method;
   if (orch::prepare(method) != orch::Error::Ok) return nullptr;
   return orch::input(method, 1).tensor().mutable_data<float>();
 }
 
-float* test_add_forward_input2(void) {
+float* test_add_forward_input2(void) noexcept {
   const orch::ModelMethod& method = orch::test_add_forward_method;
   if (orch::prepare(method) != orch::Error::Ok) return nullptr;
   return orch::input(method, 2).tensor().mutable_data<float>();
 }
 
-const float* test_add_forward_output0(void) {
+const float* test_add_forward_output0(void) noexcept {
   const orch::ModelMethod& method = orch::test_add_forward_method;
   if (orch::prepare(method) != orch::Error::Ok) return nullptr;
   return orch::output(method, 0).tensor().mutable_data<float>();
 }
 
-orch_status test_add_forward_run() {
+orch_status test_add_forward_run() noexcept {
   const orch::ModelMethod& method = orch::test_add_forward_method;
   orch::Error error = orch::prepare(method);
   if (error == orch::Error::Ok) {
@@ -107,7 +107,7 @@ orch_status test_add_forward_run() {
   return status(error);
 }
 
-orch_status test_add_forward_run_at(uint32_t* instruction) {
+orch_status test_add_forward_run_at(uint32_t* instruction) noexcept {
   const orch::ModelMethod& method = orch::test_add_forward_method;
   orch::Error error = orch::prepare(method);
   *instruction = UINT32_MAX;
@@ -119,7 +119,7 @@ orch_status test_add_forward_run_at(uint32_t* instruction) {
   return status(error);
 }
 
-orch_status test_add_forward_load(const void* program, uint32_t size) {
+orch_status test_add_forward_load(const void* program, uint32_t size) noexcept {
   const orch::ModelMethod& method = orch::test_add_forward_method;
   if (program == nullptr) {
     orch::unload(method);
