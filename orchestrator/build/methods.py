@@ -93,8 +93,8 @@ class AdaptedModels:
         from orchestrator.emit.generate.prelinked import (  # noqa: PLC0415
             constants_bytes,
             constants_file,
-            own_constants,
         )
+        from orchestrator.memory.constants import own_constants  # noqa: PLC0415
 
         own = own_constants(self.linked)
         found: dict[str, Bytes] = {}

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator.errors import Diagnostic, MemoryPlanError, ModelError, SourceSpan
 from orchestrator.memory.common_arena import share_arenas
+from orchestrator.memory.constants import own_constants, same_programs
 from orchestrator.memory.plan import (
     CALLER_SECTION,
     Arena,
@@ -102,13 +103,16 @@ def plan_memory(
     if problems:
         raise ModelError(problems)
     compact = table_layout(programs, linked).compact
+    constants, first = own_constants(linked), same_programs(programs, linked)
     models = tuple(
         ModelMemory(
             model=name,
-            program_bytes=_constant_bytes(linked[name])
+            program_bytes=sum(aligned(len(data)) for data in constants[name])
             if name in linked
             else program.size_bytes
-            + sum(aligned(len(e.data)) for e in program.external),
+            + sum(aligned(len(e.data)) for e in program.external)
+            if first[name] == name
+            else 0,
             methods=tuple(
                 _method_memory(
                     name,
@@ -248,12 +252,6 @@ def instruction_bytes(pointer_bytes: int, *, layout: TableLayout = WIDE_TABLES) 
     if layout.compact and not layout.kernel_calls:
         return pointer_bytes
     return (1 if layout.compact else 2) * pointer_bytes + max(4, pointer_bytes)
-
-
-def _constant_bytes(methods: Iterable[LinkedMethod]) -> int:
-    """Flash of the constants of a prelinked model."""
-    constants = {data for method in methods for data in method.constants}
-    return sum(aligned(len(data)) for data in constants)
 
 
 def _arenas(

@@ -38,6 +38,8 @@ const char* to_string(Error error) {
       return "MemoryNotSet";
     case Error::ScratchTooSmall:
       return "ScratchTooSmall";
+    case Error::NotDone:
+      return "NotDone";
   }
   return "unknown error";
 }

@@ -34,7 +34,7 @@ int main(void) {
   }
   printf("%d %d\\n", product_counter_forward(2, in, count, sums), ORCH_NOT_FOUND);
   printf("%d\\n", product_counter_forward_input0(2) == 0);
-  RESTART(0);
+  printf("%d ", RESTART(0));
   printf("%d", product_counter_forward(0, in, count, sums));
   printf(" %d", (int)count[0]);
   printf(" %d", product_counter_1_forward(in, count, sums));
@@ -42,7 +42,7 @@ int main(void) {
   return 0;
 }
 """
-EXPECTED: Final = "0 0 6\n0 0 7\n1 0 6\n0 0 8\n1 0 7\n6 6\n1\n0 6 0 8 2\n"
+EXPECTED: Final = "0 0 6\n0 0 7\n1 0 6\n0 0 8\n1 0 7\n6 6\n1\n0 0 6 0 8 2\n"
 RESTART: Final = {
     "prelinked": "product_counter_forward_reset(i)",
     "pte": "product_counter_forward_load(i, 0, 0)",

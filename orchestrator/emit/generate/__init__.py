@@ -13,7 +13,7 @@ from orchestrator.emit.generate.api_header import api_header
 from orchestrator.emit.generate.api_source import api_source
 from orchestrator.emit.generate.cmake_config import cmake_config
 from orchestrator.emit.generate.linker import linker_script
-from orchestrator.emit.generate.prelinked import constants_assembly, own_constants
+from orchestrator.emit.generate.prelinked import constants_assembly
 from orchestrator.emit.generate.random_numbers import draws
 from orchestrator.emit.generate.tables import (
     models_assembly,
@@ -21,6 +21,7 @@ from orchestrator.emit.generate.tables import (
     registered_kernels,
     selected_headers,
 )
+from orchestrator.memory.constants import own_constants
 from orchestrator.profile.choices import CheckImage
 
 if TYPE_CHECKING:

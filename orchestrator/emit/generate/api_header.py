@@ -37,6 +37,7 @@ from orchestrator.emit.generate.ports import (
     parameter,
     run_at_parameters,
     run_parameters,
+    step_parameters,
 )
 from orchestrator.emit.generate.quantized import has_quantization, quantization_lines
 from orchestrator.emit.generate.random_numbers import random_declarations
@@ -320,6 +321,18 @@ def _c_method(
         "/* As run, and stores which instruction failed; UINT32_MAX if none did. With\n"
         " * it `orchestrator decode` explains the status. */\n"
         f"orch_status {method.base}_run_at({run_at_parameters(method)});"
+    )
+    lines.append(
+        "\n/* Gets ready to run, which the first call does otherwise. */\n"
+        f"orch_status {method.base}_prepare(void);"
+    )
+    lines.append(
+        "\n/* As run, in parts: executes at most so many instructions and returns\n"
+        " * ORCH_NOT_DONE, until a call executes the last one. In between, call no\n"
+        " * other function of the method, and leave inputs and outputs alone; cancel\n"
+        " * gives the run up. */\n"
+        f"orch_status {method.base}_step({step_parameters(method)});\n"
+        f"void {method.base}_cancel(void);"
     )
     lines.append(_reset_text(method) if is_linked else _load_text(method))
     return "\n".join(lines)

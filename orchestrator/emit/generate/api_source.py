@@ -18,7 +18,6 @@ from orchestrator.emit.generate.ports import ApiMethod, api_methods, memory_of
 from orchestrator.emit.generate.prelinked import (
     constant_symbol,
     constant_symbols,
-    own_constants,
     prelinked_block,
 )
 from orchestrator.emit.generate.prepared import prepared_declaration, prepared_header
@@ -35,6 +34,7 @@ from orchestrator.emit.generate.shared import (
     start_function,
 )
 from orchestrator.emit.generate.tables import kernel_declaration, model_symbol
+from orchestrator.memory.constants import own_constants
 from orchestrator.method.compact import table_layout
 from orchestrator.method.linked import LinkedCall
 from orchestrator.profile.choices import CheckImage
@@ -143,6 +143,9 @@ def api_source(
             *start_definitions(methods, memory, linked, checks=at_load),
         ]
     )
+    entries += "".join(
+        f"\n\nPartialRun {m.base}_partial;" for m in methods if m.by_rows is None
+    )
     table = ", ".join(f"&{m.base}_method" for m in methods)
     tables = (
         f"static constexpr const ModelMethod* kMethodTable[{len(methods)}] ="
@@ -166,6 +169,7 @@ def api_source(
     includes = '#include "orch/delegate.h"\n' if delegates else ""
     includes += '#include "orch/integrity.h"\n' if checked else ""
     includes += '#include "orch/random.h"\n' if has_random else ""
+    includes += '#include "orch/part.h"\n' if methods else ""
     includes += '#include "orch/rows.h"\n' if layout.given_rows else ""
     includes += extra_includes(methods, memory)
     headers = {prepared_header(c.prepared) for c in calls if c.prepared is not None}

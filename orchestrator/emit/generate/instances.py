@@ -101,13 +101,15 @@ def _function(found: re.Match[str], own: str, of_all: str, count: int) -> Iterat
         yield f"  return {found['name']}({names});"
         yield "}"
         return
+    is_void = declared.startswith("void")
     nothing = "ORCH_NOT_FOUND" if declared.startswith("orch_status") else "0"
     listed = ", ".join(["unsigned instance", *parameters])
     yield f"static inline {declared}{name}({listed}) {{"
     yield "  switch (instance) {"
     for number in range(count):
         called = found["name"].replace(own, f"{of_all}{number}_", 1)
-        yield f"    case {number}: return {called}({names});"
-    yield f"    default: return {nothing};"
+        does = f"{called}({names}); break" if is_void else f"return {called}({names})"
+        yield f"    case {number}: {does};"
+    yield f"    default: {'break' if is_void else f'return {nothing}'};"
     yield "  }"
     yield "}"

@@ -72,23 +72,6 @@ _USES: Final = 3
 """Most uses of a value in its comment; constants may have hundreds."""
 
 
-def constants_of(methods: Iterable[LinkedMethod]) -> tuple[Bytes, ...]:
-    """Distinct constants of a model's methods, in order of first use."""
-    return tuple(dict.fromkeys(d for m in methods for d in m.constants))
-
-
-def own_constants(
-    linked: Mapping[str, Iterable[LinkedMethod]],
-) -> dict[str, tuple[Bytes, ...]]:
-    """By model: its constants that no model before it has."""
-    seen: dict[Bytes, None] = {}
-    found = {}
-    for name, methods in linked.items():
-        found[name] = tuple(d for d in constants_of(methods) if d not in seen)
-        seen |= dict.fromkeys(found[name])
-    return found
-
-
 def constant_symbols(own: Mapping[str, Sequence[Bytes]]) -> dict[Bytes, str]:
     """The symbol of each constant of prelinked models."""
     return {

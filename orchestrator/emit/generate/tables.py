@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator.emit.artifact import GeneratedFile, comment_text, row_comment
 from orchestrator.emit.generate.external import external_symbols
+from orchestrator.memory.constants import same_programs
 from orchestrator.memory.plan import model_section
 
 if TYPE_CHECKING:
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
 
     from orchestrator.core.dtype import ScalarType
     from orchestrator.core.kernel import Kernel
-    from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.program.program import Program
     from orchestrator.selection.resolution import Resolution, ResolvedDelegate
 
@@ -164,13 +164,12 @@ def models_assembly(
         external: By name of a model whose program has external constants: these.
     """
     text = f"// {head}\n\n"
-    first: dict[tuple[Bytes, ...], str] = {}
-    for name, program in programs.items():
+    first = same_programs(programs, prelinked)
+    for name in programs:
         if name in prelinked:
             text += prelinked[name]
             continue
-        data = (program.data, *(e.data for e in program.external))
-        if (same := first.setdefault(data, name)) != name:
+        if (same := first[name]) != name:
             text += "".join(
                 f"  .globl {symbol}\n  .set {symbol}, {other}\n\n"
                 for symbol, other in zip(

@@ -49,7 +49,8 @@ enum {
   ORCH_INSTRUCTION_LIMIT,
   ORCH_IMAGE_DAMAGED,
   ORCH_MEMORY_NOT_SET,
-  ORCH_SCRATCH_TOO_SMALL
+  ORCH_SCRATCH_TOO_SMALL,
+  ORCH_NOT_DONE
 };
 
 /* Name of a status, "InvalidProgram". Never null. */

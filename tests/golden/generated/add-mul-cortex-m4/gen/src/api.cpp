@@ -5,6 +5,7 @@
 #include "test.h"
 
 #include "orch/model.h"
+#include "orch/part.h"
 
 extern "C" {
 extern const uint8_t orch_model_add[];
@@ -31,6 +32,8 @@ constexpr Span<uint8_t> test_add_forward_arenas[] = {Span<uint8_t>(test_add_forw
 constexpr ModelMethod test_add_forward_method = {
     "add", "forward", {orch_model_add, 1344}, 0,
     {test_add_forward_state}, {test_add_forward_arenas}, &test_add_forward_loaded, nullptr, load_linked};
+
+PartialRun test_add_forward_partial;
 
 }  // namespace
 
@@ -117,6 +120,26 @@ orch_status test_add_forward_run_at(uint32_t* instruction) noexcept {
     if (error != orch::Error::Ok) *instruction = run.instruction;
   }
   return status(error);
+}
+
+orch_status test_add_forward_prepare() noexcept {
+  return status(orch::prepare(orch::test_add_forward_method));
+}
+
+orch_status test_add_forward_step(uint32_t instructions) noexcept {
+  if (orch::test_add_forward_partial.executed == 0) {
+    const orch::ModelMethod& method = orch::test_add_forward_method;
+    orch::Error error = orch::prepare(method);
+    if (error != orch::Error::Ok) return status(error);
+  }
+  const orch::ModelMethod& method = orch::test_add_forward_method;
+  const orch::Error error =
+      orch::run_part(method, orch::test_add_forward_partial, instructions);
+  return status(error);
+}
+
+void test_add_forward_cancel() noexcept {
+  orch::test_add_forward_partial = {};
 }
 
 orch_status test_add_forward_load(const void* program, uint32_t size) noexcept {

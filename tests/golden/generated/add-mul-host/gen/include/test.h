@@ -75,6 +75,16 @@ ORCH_NODISCARD orch_status test_add_forward_run(void) ORCH_NOEXCEPT;
  * it `orchestrator decode` explains the status. */
 ORCH_NODISCARD orch_status test_add_forward_run_at(uint32_t* instruction) ORCH_NOEXCEPT;
 
+/* Gets ready to run, which the first call does otherwise. */
+ORCH_NODISCARD orch_status test_add_forward_prepare(void) ORCH_NOEXCEPT;
+
+/* As run, in parts: executes at most so many instructions and returns
+ * ORCH_NOT_DONE, until a call executes the last one. In between, call no
+ * other function of the method, and leave inputs and outputs alone; cancel
+ * gives the run up. */
+ORCH_NODISCARD orch_status test_add_forward_step(uint32_t instructions) ORCH_NOEXCEPT;
+void test_add_forward_cancel(void) ORCH_NOEXCEPT;
+
 /* Loads the method out of another program with the same inputs and
  * outputs: it runs in place of the linked one. It lies at a multiple of
  * 16 and stays there. If it cannot be loaded, the next call loads the
