@@ -395,6 +395,7 @@ def plan_adapted_memory(
     scratch_needs: Mapping[str, tuple[ScratchNeed, ...]],
     pins: Mapping[str, Pins],
     concurrency: Concurrency,
+    alignment: int,
     model_spans: Mapping[str, SourceSpan],
 ) -> MemoryPlan:
     """Stage memory: plan the memory of the models after passes.
@@ -421,6 +422,7 @@ def plan_adapted_memory(
             for name, chosen in pins.items()
         },
         concurrency=concurrency,
+        alignment=alignment,
     )
 
 

@@ -172,6 +172,7 @@ MEMORY = Stage(
         SCRATCH_NEEDS,
         inputs.PINS,
         inputs.CONCURRENCY,
+        inputs.ALIGNMENT,
         inputs.MODEL_SPANS,
     ),
     run=plan_adapted_memory,

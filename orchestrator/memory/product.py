@@ -39,7 +39,7 @@ from orchestrator.program.interface import (
 from orchestrator.program.shared import SHARED_ID, shared_bytes, shares_state
 from orchestrator.program.unsupported import unsupported
 from orchestrator.program.values import BoolListValue, TensorValue
-from orchestrator.targets.regions import NO_PINS, Concurrency
+from orchestrator.targets.regions import ARENA_ALIGNMENT, NO_PINS, Concurrency
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -72,6 +72,7 @@ def plan_memory(
     scratch: Mapping[str, Sequence[ScratchNeed]] = MappingProxyType({}),
     concurrency: Concurrency = Concurrency.PARALLEL,
     kept: Mapping[str, Sequence[frozenset[int]]] = MappingProxyType({}),
+    alignment: int = ARENA_ALIGNMENT,
 ) -> MemoryPlan:
     """Compute the memory of every method of every model, and place it on the board.
 
@@ -88,6 +89,7 @@ def plan_memory(
         concurrency: Whether methods may run at the same time.
         kept: By model and method, memory ids of the arenas that it keeps something
             in; by default, found from the program.
+        alignment: Of arenas in bytes; above the usual one, their sizes are multiples.
 
     Raises:
         ModelError: A program needs what the runtime does not offer.
@@ -134,7 +136,9 @@ def plan_memory(
         )
         for name, program in programs.items()
     )
-    plan = MemoryPlan(models=models)
+    if alignment != ARENA_ALIGNMENT:
+        models = tuple(_aligned(model, alignment) for model in models)
+    plan = MemoryPlan(models=models, alignment=alignment)
     if concurrency is Concurrency.SEQUENTIAL:
         found = {
             (name, method.name, memory_id)
@@ -144,12 +148,29 @@ def plan_memory(
                 kept[name][index] if name in kept else kept_arenas(method)
             )
         }
-        plan = share_arenas(models, found, pins)
+        plan = replace(share_arenas(models, found, pins), alignment=alignment)
     if board is None:
         return plan
     if unknown := list(_unknown_arenas(plan, pins, spans)):
         raise MemoryPlanError(unknown)
     return replace(plan, placements=_place(plan, board, spans, pins))
+
+
+def _aligned(model: ModelMemory, alignment: int) -> ModelMemory:
+    """The model with arenas that share no line of a cache with anything else."""
+    return replace(
+        model,
+        methods=tuple(
+            replace(
+                method,
+                arenas=tuple(
+                    replace(a, size_bytes=-(-a.size_bytes // alignment) * alignment)
+                    for a in method.arenas
+                ),
+            )
+            for method in model.methods
+        ),
+    )
 
 
 def _unknown_arenas(

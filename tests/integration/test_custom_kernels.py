@@ -172,12 +172,13 @@ def test_sources_headers_and_macros_come_from_anywhere(
         w.profile.read_text().replace('["vendor_value"]', '["other", "vendor_value"]')
     )
     wrong = w.run("build")
+    line = 1 + w.profile.read_text().partition("\nexports")[0].count("\n") + 1
     assert wrong.code == 9
     assert wrong.err.endswith(
         "error[unknown-export]: no source defines other, which the profile exports\n"
-        f"  --> {w.profile}:14\n"
+        f"  --> {w.profile}:{line}\n"
         "   |\n"
-        '14 | exports = ["other", "vendor_value"]\n'
+        f'{line:2} | exports = ["other", "vendor_value"]\n'
         '   = expected: a function or variable, in C++ extern "C"\n'
         "   hint: remove it from exports, or check the name\n"
     )

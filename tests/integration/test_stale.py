@@ -161,6 +161,7 @@ CHANGES: dict[str, Edit] = {
     "scratch.policy": _set("scratch", "policy", to="keep"),
     "scratch.runtime_check": _set("scratch", "runtime_check", to="always"),
     "memory.planner": _set("memory", "planner", to="keep"),
+    "memory.alignment": _set("memory", "alignment", to=64),
     "memory.concurrency": _set("memory", "concurrency", to="sequential"),
     "memory.regions.name": _regions({"name": "sram", "size": "1 MiB"}),
     "memory.regions.size": _regions({"name": "dtcm", "size": "128 KiB"}),

@@ -110,9 +110,9 @@ def api_source(
         if m.model in linked
     }
     blocks = "\n\n".join(
-        _prelinked(m, memory_of(memory, m), texts[m.base].text)
+        _prelinked(m, memory_of(memory, m), texts[m.base].text, memory.alignment)
         if m.model in linked
-        else _blocks(m, memory_of(memory, m), delegates)
+        else _blocks(m, memory_of(memory, m), delegates, memory.alignment)
         for m in methods
     )
     at_load = integrity is CheckImage.LOAD
@@ -271,7 +271,10 @@ def _state_text(method: Method, delegates: Mapping[str, int]) -> str:
 
 
 def _blocks(
-    method: ApiMethod, memory: MethodMemory, delegates: Mapping[str, int]
+    method: ApiMethod,
+    memory: MethodMemory,
+    delegates: Mapping[str, int],
+    alignment: int,
 ) -> str:
     lines = [
         f"static_assert({_state_text(method.method, delegates)}\n"
@@ -282,7 +285,7 @@ def _blocks(
         else "",
         f"LoadedMethod {method.base}_loaded;",
     ]
-    lines += arena_blocks(method, memory)
+    lines += arena_blocks(method, memory, alignment)
     if memory.arenas:
         spans = ", ".join(
             f"Span<uint8_t>({method.base}_arena{a.memory_id}, {a.size_bytes})"
@@ -300,8 +303,10 @@ def _prelinked(
     method: ApiMethod,
     memory: MethodMemory,
     tables: str,
+    alignment: int,
 ) -> str:
-    lines = [f"LoadedMethod {method.base}_loaded;", *arena_blocks(method, memory)]
+    lines = [f"LoadedMethod {method.base}_loaded;"]
+    lines += arena_blocks(method, memory, alignment)
     lines += [
         tables,
         f"static_assert({method.base}_prelinked.state_bytes\n"
