@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from orchestrator.errors import Diagnostic, ProfileError, SourceSpan
 from orchestrator.profile.document import Document, read_document
 from orchestrator.profile.explain import explain
+from orchestrator.profile.models import with_instances
 from orchestrator.profile.paths import is_relative_path
 from orchestrator.profile.rules import Facts
 from orchestrator.profile.table import salvage
@@ -71,11 +72,13 @@ def load_profile(
         problems = [p for p in problems if p.code not in _ABSENCES]
     if problems or lacks_base:
         raise ProfileError(_in_order(problems, path))
+    table = table.with_defaults(known_libraries)
+    models, spans = with_instances(table.models, document.spans.items())
     return Profile.model_construct(
-        **dict(table.with_defaults(known_libraries)),
+        **{**dict(table), "models": models},
         file=path,
         files=tuple(files),
-        spans=tuple(document.spans.items()),
+        spans=spans,
     )
 
 

@@ -14,6 +14,7 @@ from orchestrator.profile.choices import RegionKind
 from orchestrator.profile.fields import (
     ModelName,
     Size,
+    bad_value,
     choice,
     key_text,
     matching,
@@ -23,7 +24,7 @@ from orchestrator.profile.fields import (
 from orchestrator.profile.table import BrokenValueError, Table, sound
 from orchestrator.targets.boards import BOARDS, Board, with_regions
 from orchestrator.targets.cores import CPUS
-from orchestrator.targets.regions import Concurrency, RegionChoice
+from orchestrator.targets.regions import ARENA_ALIGNMENT, Concurrency, RegionChoice
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from orchestrator.profile.target import TargetTable
     from orchestrator.targets.boards import Region
 
+_ALIGNMENTS: Final = tuple(ARENA_ALIGNMENT << n for n in range(9))
 _PERCENT: Final = "([0-9]{1,3}) ?%"
 _ADDRESS_END: Final = 1 << 32
 _REGIONS: Final[KeyPath] = ("memory", "regions")
@@ -48,6 +50,16 @@ def _check_address(value: int) -> int:
         f"{{key}} cannot be {value:#x}",
         expected="an address of 32 bits",
         hint="write it as in the manual of the chip, origin = 0x20000000",
+    )
+
+
+def _check_alignment(value: int) -> int:
+    if value in _ALIGNMENTS:
+        return value
+    raise bad_value(
+        value,
+        expected=f"one of {', '.join(map(str, _ALIGNMENTS))}",
+        hint="write the bytes of a line of the data cache: 32 on Cortex-M",
     )
 
 
@@ -124,6 +136,16 @@ class MemoryTable(Table):
         "methods never run at the same time, and their arenas overlap: inputs and "
         "outputs of a method are lost when another one runs.",
         examples=["sequential"],
+    )
+    alignment: Annotated[
+        StrictInt,
+        AfterValidator(_check_alignment),
+        Field(json_schema_extra={"enum": list(_ALIGNMENTS)}),
+    ] = Field(
+        default=ARENA_ALIGNMENT,
+        description="Of arenas, in bytes: a line of the cache, so that maintaining it "
+        "touches nothing else. Arenas begin at multiples and are as long as one.",
+        examples=[32],
     )
     regions_: tuple[RegionTable, ...] = Field(
         default=(), alias="regions", description="Memories of the board."

@@ -60,6 +60,7 @@ class DeviceError(IntEnum):
     ImageDamaged = 14
     MemoryNotSet = 15
     ScratchTooSmall = 16
+    NotDone = 17
 
     @property
     def meaning(self) -> str:
@@ -85,6 +86,7 @@ _MEANINGS: Final = {
     DeviceError.ImageDamaged: "flash does not hold what was linked",
     DeviceError.MemoryNotSet: "an input or output has no memory",
     DeviceError.ScratchTooSmall: "a kernel has less scratch memory than it needs",
+    DeviceError.NotDone: "a run in parts has instructions left",
 }
 
 
