@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
@@ -46,6 +47,12 @@ def need_cmake() -> str:
         if Path(str(path)).is_file():
             return str(path)
     return need_tool("cmake")
+
+
+def need_script(name: str) -> str:
+    """A program that a Python package brings; else skip or fail."""
+    beside = Path(sys.executable).with_name(name)
+    return str(beside) if beside.is_file() else need_tool(name)
 
 
 def need_file(path: str, package: str) -> str:
