@@ -6,12 +6,29 @@ Adding one means adding a row here and a folder of templates.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.errors import Diagnostic, UsageError, did_you_mean
 
 if TYPE_CHECKING:
-    from orchestrator.targets.cores import Target
+    from orchestrator.targets.cores import Cpu, Target
+
+
+class Family(StrEnum):
+    """Cores that ecosystems tell apart."""
+
+    ARM = "Cortex-M"
+    RISCV = "RISC-V"
+    LINUX = "Linux"
+
+
+def family_of(cpu: Cpu) -> Family:
+    """The family of a core."""
+    if cpu.is_arm:
+        return Family.ARM
+    is_bare = cpu.default_board is not None
+    return Family.RISCV if is_bare else Family.LINUX
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,8 +44,7 @@ class Ecosystem:
         sources: Folder of sources.
         library: Where the library goes in a package of the library; "" if there can
             be none.
-        hosts: Whether a product for the development machine can be packaged.
-        arm: Whether one for Cortex-M can.
+        families: Cores whose products it can take.
     """
 
     name: str
@@ -37,8 +53,7 @@ class Ecosystem:
     headers: str = "include"
     sources: str = "src"
     library: str = "lib/lib{name}.a"
-    hosts: bool = True
-    arm: bool = True
+    families: frozenset[str] = frozenset(Family)
 
 
 _CMAKE_LIBRARY: Final = (
@@ -80,6 +95,85 @@ _ALL: Final = (
             ("../main.c.j2", "example/main.c"),
         ),
     ),
+    Ecosystem(
+        name="zephyr",
+        title="Zephyr",
+        templates=(
+            ("module.yml.j2", "zephyr/module.yml"),
+            ("CMakeLists.txt.j2", "zephyr/CMakeLists.txt"),
+            ("Kconfig.j2", "zephyr/Kconfig"),
+            ("sample.cmake.j2", "samples/{name}/CMakeLists.txt"),
+            ("prj.conf.j2", "samples/{name}/prj.conf"),
+            ("sample.yaml.j2", "samples/{name}/sample.yaml"),
+            ("../main.c.j2", "samples/{name}/src/main.c"),
+        ),
+    ),
+    Ecosystem(
+        name="esp-idf",
+        title="ESP-IDF",
+        templates=(
+            ("idf_component.yml.j2", "idf_component.yml"),
+            ("CMakeLists.txt.j2", "CMakeLists.txt"),
+            ("Kconfig.j2", "Kconfig"),
+            ("project.cmake.j2", "examples/hello/CMakeLists.txt"),
+            ("main.cmake.j2", "examples/hello/main/CMakeLists.txt"),
+            ("main.yml.j2", "examples/hello/main/idf_component.yml"),
+            ("main.c.j2", "examples/hello/main/main.c"),
+        ),
+        families=frozenset({Family.RISCV, Family.LINUX}),
+    ),
+    Ecosystem(
+        name="arduino",
+        title="Arduino",
+        templates=(
+            ("library.properties.j2", "library.properties"),
+            ("hello.ino.j2", "examples/hello/hello.ino"),
+        ),
+        headers="src",
+        library="src/{arduino_folder}/lib{name}.a",
+        families=frozenset({Family.ARM, Family.RISCV}),
+    ),
+    Ecosystem(
+        name="platformio",
+        title="PlatformIO",
+        templates=(
+            ("library.json.j2", "library.json"),
+            ("../main.c.j2", "examples/hello/main.c"),
+        ),
+    ),
+    Ecosystem(
+        name="cmsis",
+        title="CMSIS",
+        templates=(
+            ("clayer.yml.j2", "{name}.clayer.yml"),
+            ("csolution.yml.j2", "example/example.csolution.yml"),
+            ("cproject.yml.j2", "example/example.cproject.yml"),
+            ("pack.pdsc.j2", "Orchestrator.{base}.pdsc"),
+            ("../main.c.j2", "example/main.c"),
+        ),
+        families=frozenset({Family.ARM}),
+    ),
+    Ecosystem(
+        name="bazel",
+        title="Bazel",
+        templates=(
+            ("MODULE.bazel.j2", "MODULE.bazel"),
+            ("BUILD.bazel.j2", "BUILD.bazel"),
+            ("example.bazel.j2", "example/BUILD.bazel"),
+            ("../main.c.j2", "example/main.c"),
+        ),
+    ),
+    Ecosystem(
+        name="rust",
+        title="Rust",
+        templates=(
+            ("Cargo.toml.j2", "Cargo.toml"),
+            ("build.rs.j2", "build.rs"),
+            ("lib.rs.j2", "src/lib.rs"),
+            ("hello.rs.j2", "examples/hello.rs"),
+        ),
+        sources="native",
+    ),
 )
 
 ECOSYSTEMS: Final = {ecosystem.name: ecosystem for ecosystem in _ALL}
@@ -111,14 +205,13 @@ def check_fit(ecosystem: Ecosystem, target: Target, *, has_library: bool) -> Non
             (`package-does-not-fit`).
     """
     cpu = target.cpu
-    fits = ecosystem.arm if cpu.is_arm else ecosystem.hosts
-    if not fits:
+    if family_of(cpu) not in ecosystem.families:
         raise UsageError(
             Diagnostic(
                 code="package-does-not-fit",
-                message=f"{ecosystem.title} has no firmware for {cpu.name}",
-                notes=(("found", f"a profile for {cpu.name}"),),
-                hint="package a profile for a core of this ecosystem",
+                message=f"a product for {cpu.name} does not fit {ecosystem.title}",
+                notes=(("expected", " or ".join(sorted(ecosystem.families))),),
+                hint="package a profile for a core that it has",
             )
         )
     if has_library and not ecosystem.library:

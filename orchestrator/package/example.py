@@ -46,7 +46,7 @@ def _arguments(port: Port) -> Iterator[tuple[str, str]]:
     """Declaration and argument of each parameter of a port; none if it has others."""
     value, name = port.value, port.name
     if isinstance(value, TensorValue):
-        aligned = "_Alignas(16) " if port.is_given else ""
+        aligned = "__attribute__((aligned(16))) " if port.is_given else ""
         yield f"{aligned}static {port.c_type} {name}[{max(value.numel, 1)}]", name
         if value.is_dynamic:
             sizes = ", ".join(map(str, value.sizes)) or "0"

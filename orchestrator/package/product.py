@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.emit.compile import CompilePlan
+    from orchestrator.package.rust import RustMethod
     from orchestrator.package.self_test import Case
     from orchestrator.targets.cores import Target
 
@@ -69,6 +70,7 @@ class Built:
         case: For the self test.
         example: Functions of the example that call each method, in C.
         example_functions: Their names.
+        rust_methods: Methods as functions of Rust.
         sizes: Of the product.
         user_code: Kernel libraries and delegates that are not Orchestrator's.
     """
@@ -87,6 +89,7 @@ class Built:
     case: Case
     example: str
     example_functions: tuple[str, ...]
+    rust_methods: tuple[RustMethod, ...]
     sizes: Sizes
     user_code: tuple[str, ...]
 

@@ -9,6 +9,12 @@ from typing import TYPE_CHECKING
 
 import jinja2
 
+from orchestrator.package.boards import (
+    CMSIS_CORES,
+    CMSIS_DEVICES,
+    ZEPHYR_BOARDS,
+    arduino_folder,
+)
 from orchestrator.package.product import FACTS, product_of
 
 if TYPE_CHECKING:
@@ -26,7 +32,7 @@ def package_files(
         built: The product.
         has_library: Its library in the place of its sources.
     """
-    names = {"name": built.name}
+    names = {"name": built.name, "arduino_folder": arduino_folder(built.target)}
     library = ecosystem.library.format(**names) if has_library else ""
     product = product_of(
         built, headers=ecosystem.headers, sources=ecosystem.sources, library=library
@@ -60,6 +66,7 @@ def _render(ecosystem: Ecosystem, product: Product, template: str) -> str:
         _templates()
         .get_template(path)
         .render(
+            **_names(product),
             p=product,
             b=product.built,
             ecosystem=ecosystem,
@@ -68,6 +75,28 @@ def _render(ecosystem: Ecosystem, product: Product, template: str) -> str:
             facts=FACTS,
         )
     )
+
+
+def _names(product: Product) -> dict[str, object]:
+    """What single ecosystems call parts of a product."""
+    target, base = product.built.target, product.base
+    folder = product.sources_folder
+    cpp = [s for s in product.sources if not s.endswith((".c", ".S"))]
+    return {
+        "zephyr_boards": ZEPHYR_BOARDS.get(target.cpu.name, ()),
+        "cmsis_cores": CMSIS_CORES.get(target.cpu.name, ()),
+        "cmsis_device": CMSIS_DEVICES.get(target.cpu.name, ""),
+        # Private headers are sources there.
+        "bazel_sources": sorted(
+            path
+            for path in product.files
+            if path.startswith(f"{folder}/") and path not in product.headers
+        ),
+        "rust_name": base.lower(),
+        "rust_methods": product.built.rust_methods,
+        "cpp_sources": cpp,
+        "c_sources": [s for s in product.sources if s not in cpp],
+    }
 
 
 @cache

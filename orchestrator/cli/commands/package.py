@@ -20,6 +20,7 @@ from orchestrator.package.ecosystem import check_fit, ecosystem_of
 from orchestrator.package.example import example_calls
 from orchestrator.package.product import Built, Sizes
 from orchestrator.package.render import package_files
+from orchestrator.package.rust import rust_methods
 from orchestrator.running.compare import compare_calls
 from orchestrator.running.protocol import decode_response
 from orchestrator.running.report import failures
@@ -114,6 +115,7 @@ def _built(project: Project, console: Console, *, version: str, case: Case) -> B
         case=case,
         example="\n".join(examples.values()),
         example_functions=tuple(examples),
+        rust_methods=rust_methods(name, build[table.REPLAN].programs),
         sizes=Sizes(
             flash=totals.flash_bytes,
             models=totals.flash_bytes - totals.flash_bytes_without_models,
