@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
@@ -49,10 +48,20 @@ def need_cmake() -> str:
     return need_tool("cmake")
 
 
-def need_script(name: str) -> str:
-    """A program that a Python package brings; else skip or fail."""
-    beside = Path(sys.executable).with_name(name)
-    return str(beside) if beside.is_file() else need_tool(name)
+def need_script(name: str, *, program: str = "") -> str:
+    """A program of a Python package of tests/package-tools.txt; else skip or fail."""
+    path = shutil.which(program or name)
+    if path is None:
+        _missing(name)
+    return path
+
+
+def optional_tool(name: str) -> str:
+    """A program that CI does not install either; else skip."""
+    path = shutil.which(name)
+    if path is None:
+        pytest.skip(f"needs {name}: not installed")
+    return path
 
 
 def need_file(path: str, package: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -21,7 +22,7 @@ from orchestrator.package.sources import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Mapping
 
     from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.emit.compile import CompilePlan
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 
 FACTS: Final = "orchestrator"
 """Folder in a package with what tools of Orchestrator read."""
+_MADE: Final = "gen/src/"
+"""Folder of generated sources in the compile folder."""
+_RANDOM: Final = "src/runtime/src/random.cpp"
 _COMPILED: Final = (".c", ".cc", ".cpp", ".cxx", ".S")
 
 
@@ -103,7 +107,8 @@ class Product:
         base: Its name as a C identifier: what names of functions begin with.
         digest: Of all `files`; does not depend on the ecosystem's build files.
         files: By path in the package: sources, headers, library, facts, licence.
-        sources: Of these, what is compiled, in order.
+        sources: Of these, what is compiled, in order; none beside a library.
+        headers: Of these, what applications include, in order.
         headers_folder: Folder of headers for applications.
         sources_folder: Folder of everything else that is compiled.
         library: Path of the library; "" in a package of sources.
@@ -114,6 +119,7 @@ class Product:
     digest: str
     files: Mapping[str, bytes]
     sources: tuple[str, ...]
+    headers: tuple[str, ...]
     headers_folder: str
     sources_folder: str
     library: str
@@ -127,17 +133,6 @@ class Product:
     def head(self) -> str:
         """First line of every generated file, without the marks of a comment."""
         return first_line(self.built)
-
-    @property
-    def headers(self) -> tuple[str, ...]:
-        """Headers for applications."""
-        folder = f"{self.headers_folder}/"
-        own = {f"{folder}{name.removeprefix('include/')}" for name in self._public}
-        return tuple(sorted(own | {f"{folder}{self.base}_self_test.h"}))
-
-    @property
-    def _public(self) -> Iterable[str]:
-        return (n for n in self.built.published if n.startswith("include/"))
 
 
 def first_line(built: Built) -> str:
@@ -172,13 +167,14 @@ def product_of(
             if path.startswith("include/")
         ),
     )
-    files |= _sources(built, places, base, has_library=bool(library))
+    public = {*files, *(() if library else (test,))}
     if library:
         files[library] = built.published[built.commands.library]
     else:
         # The stack figures of the published header hold for our compiler only.
         files[header] = built.files[f"gen/include/{built.name}.h"]
-    files[test] = self_test_header(first_line(built), base, built.case).encode()
+        files[test] = self_test_header(first_line(built), base, built.case).encode()
+        files |= _sources(built, places, base)
     files |= {f"{FACTS}/{name}": data for name, data in built.facts.items()}
     files["LICENSE"] = built.licence
     return Product(
@@ -187,6 +183,7 @@ def product_of(
         digest=_digest(files),
         files=files,
         sources=tuple(sorted(path for path in files if path.endswith(_COMPILED))),
+        headers=tuple(sorted(public)),
         headers_folder=headers,
         sources_folder=sources,
         library=library,
@@ -198,20 +195,29 @@ def _in_compile_folder(path: str, name: str) -> str:
     return f"gen/include/{own}" if own == f"{name}.h" else f"src/runtime/include/{own}"
 
 
-def _sources(
-    built: Built, places: Places, base: str, *, has_library: bool
-) -> dict[str, bytes]:
-    """All sources; beside a library, those of the self test alone."""
+def _sources(built: Built, places: Places, base: str) -> dict[str, bytes]:
+    """All sources, those of the self test included."""
     head, top = first_line(built), f"{places.sources}/product"
-    units = library_units(built.commands.units)
-    common = common_defines(units)
+    units = [
+        unit
+        for unit in library_units(built.commands.units)
+        # Its functions are for applications, of products that draw numbers.
+        if unit.path != _RANDOM or "include/orch/random.h" in built.published
+    ]
+    # Runtime and kernels are compiled for one product; a program may have several.
+    common = (*common_defines(units), ("orch", f"{base}_orch"))
     runner = next(unit_of(u) for u in built.commands.units if u.source == RUNNER)
     config = f"{places.sources}/{base}_config.h"
     forced = sorted({path for unit in units for path in unit.forced})
     relative = [places.of(p).removeprefix(f"{places.sources}/") for p in forced]
+    assembly = built.files[MODELS].decode()
+    own_names = _own_names(assembly, base)
     files = packaged_sources(
-        [runner] if has_library else [*units, runner],
-        built.files,
+        [*units, runner],
+        {
+            path: own_names(data.decode()).encode() if path.startswith(_MADE) else data
+            for path, data in built.files.items()
+        },
         places,
         config=config,
         common=common,
@@ -228,10 +234,18 @@ def _sources(
         runner="../runtime/runner.h",
         header=f"{up}{places.headers}/{base}_self_test.h",
     ).encode()
-    if not has_library:
-        text = built.files[MODELS].decode()
-        files[f"{top}/models.c"] = constants_source(head, text, built.models).encode()
+    text = own_names(constants_source(head, assembly, built.models))
+    files[f"{top}/models.c"] = text.encode()
     return files
+
+
+def _own_names(assembly: str, base: str) -> Callable[[str], str]:
+    """Renames the symbols of models, so that each product has its own."""
+    symbols = re.findall(r"\.globl (\w+)", assembly)
+    pattern = (
+        re.compile(rf"\b(?:{'|'.join(symbols)})\b") if symbols else re.compile("$^")
+    )
+    return lambda text: pattern.sub(lambda match: f"{base}_{match[0]}", text)
 
 
 def _digest(files: Mapping[str, bytes]) -> str:

@@ -95,10 +95,7 @@ def self_test_source(
 {macros}#include "{config}"
 #include "{header}"
 
-/* Of this product alone: several may be in one program. */
-#define platform {base}_self_test_memory
 #define orch_application {base}_self_test_calls
-
 #include "{runner}"
 
 namespace {{

@@ -11,17 +11,27 @@ import os
 import re
 import shutil
 import subprocess
+import tarfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
+import yaml
 
 from orchestrator.cli.main import run
 from orchestrator.shell.ninja import ninja_program
 from tests.integration.workspace import ROOT
-from tests.tools import need_cmake, need_script, need_tool, need_toolchain
+from tests.tools import (
+    need_cmake,
+    need_emulator,
+    need_script,
+    need_tool,
+    need_toolchain,
+    optional_tool,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,7 +47,7 @@ schema = 1
 name = "kws"
 description = "Keyword spotting"
 [target]
-cpu = "host"
+cpu = "CPU"
 toolchain = "zig"
 [kernels]
 libraries = ["cortex_m", "quantized", "portable"]
@@ -89,15 +99,24 @@ class Packages:
 
 @pytest.fixture(scope="module")
 def packages(tmp_path_factory: pytest.TempPathFactory) -> Packages:
-    need_toolchain("host", "zig")
     need_tool("g++")
-    folder = tmp_path_factory.mktemp("packages")
-    (folder / "kws.toml").write_text(PROFILE)
+    return _packages(tmp_path_factory.mktemp("host"), "host")
+
+
+@pytest.fixture(scope="module")
+def for_m4(tmp_path_factory: pytest.TempPathFactory) -> Packages:
+    need_emulator("cortex-m4")
+    return _packages(tmp_path_factory.mktemp("m4"), "cortex-m4")
+
+
+def _packages(folder: Path, cpu: str) -> Packages:
+    need_toolchain(cpu, "zig")
+    (folder / "kws.toml").write_text(PROFILE.replace("CPU", cpu))
     return Packages(folder)
 
 
 def tool(
-    *command: str | Path, cwd: Path, env: Mapping[str, str] | None = None
+    *command: object, cwd: Path, env: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
     """What a tool says, without settings of the user."""
     clean = {"PATH": os.environ["PATH"], "HOME": str(cwd), "LC_ALL": "C", **_CACHE}
@@ -117,13 +136,15 @@ def need(done: subprocess.CompletedProcess[str]) -> str:
     return done.stdout
 
 
-def cmake(source: Path, out: Path, *settings: str) -> subprocess.CompletedProcess[str]:
+def cmake(
+    source: Path, out: Path, *settings: str, env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
     """Configure and build."""
     program, ninja = need_cmake(), f"-DCMAKE_MAKE_PROGRAM={ninja_program()}"
-    need(
-        tool(program, "-S", source, "-B", out, "-GNinja", ninja, *settings, cwd=source)
-    )
-    return tool(program, "--build", out, cwd=source)
+    folders = ("-S", source, "-B", out)
+    arguments = (program, *folders, "-GNinja", ninja, *settings)
+    need(tool(*arguments, cwd=source, env=env))
+    return tool(program, "--build", out, cwd=source, env=env)
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
@@ -162,6 +183,11 @@ def test_cmake(in_cmake: Path, tmp_path: Path) -> None:
     )
     need(cmake(app, tmp_path / "out"))
     assert need(tool(tmp_path / "out" / "example", cwd=tmp_path)) == PASSED
+    (library,) = (tmp_path / "out").glob("libkws.a")
+    symbols = need(tool("nm", "-gj", "--defined-only", library, cwd=tmp_path)).split()
+    names = {name for name in symbols if not name.endswith((".o:", ".a:"))}
+    # Nothing that the package of another product defines, too.
+    assert {name for name in names if "kws" not in name} == {"orch_status_text"}
     done = subprocess.run(
         [tmp_path / "out" / "app"],
         input=np.load(INPUT).transpose(0, 2, 1, 3).tobytes(),
@@ -229,9 +255,12 @@ def test_a_damaged_weight_is_found(in_cmake: Path, tmp_path: Path) -> None:
 
 def test_the_library_in_its_place(packages: Packages, tmp_path: Path) -> None:
     package = packages.make("cmake", tmp_path, "--binary")
-    assert not (package / "src" / "product" / "models.c").exists()
+    assert not (package / "src").exists()
     need(cmake(package / "example", tmp_path / "out"))
-    assert need(tool(tmp_path / "out" / "example", cwd=tmp_path)) == PASSED
+    said = need(tool(tmp_path / "out" / "example", cwd=tmp_path))
+    assert said == PASSED.partition("\n")[2]
+    library, lock = package / "lib" / "libkws.a", package / "orchestrator" / "kws.lock"
+    assert run(["verify", "--artefact", str(library), "--lock", str(lock)]) == 0
 
 
 def test_same_bytes_and_nobody_elses_files(
@@ -307,7 +336,281 @@ def test_meson(packages: Packages, tmp_path: Path) -> None:
     (app / "subprojects").mkdir()
     shutil.copytree(package, app / "subprojects" / "kws")
     shutil.copy(package / "kws.wrap", app / "subprojects")
-    env = {"NINJA": ninja_program()}
+    env = {"NINJA": str(ninja_program())}
     need(tool(meson, "setup", "out", cwd=app, env=env))
     need(tool(meson, "compile", "-C", "out", cwd=app, env=env))
     assert need(tool(app / "out" / "example", cwd=app)) == PASSED
+
+
+ZEPHYR = """\
+# A stand-in for Zephyr: what a module and an application use of it.
+cmake_minimum_required(VERSION 3.20)
+project(zephyr LANGUAGES C CXX)
+file(STRINGS "$ENV{DOT_CONFIG}" lines REGEX "^CONFIG_")
+foreach(line IN LISTS lines)
+  string(REGEX MATCH "^(CONFIG_[A-Z0-9_]+)=(.*)$" found "${line}")
+  set(${CMAKE_MATCH_1} "${CMAKE_MATCH_2}")
+endforeach()
+function(zephyr_include_directories)
+  include_directories(${ARGV})
+  target_include_directories(app PRIVATE ${ARGV})
+endfunction()
+function(zephyr_library_named name)
+  add_library(${name} STATIC)
+  target_link_libraries(app PRIVATE ${name})
+  set(ZEPHYR_CURRENT_LIBRARY ${name} PARENT_SCOPE)
+endfunction()
+function(zephyr_library_sources)
+  target_sources(${ZEPHYR_CURRENT_LIBRARY} PRIVATE ${ARGV})
+endfunction()
+function(zephyr_library_sources_ifdef feature)
+  if(${feature})
+    target_sources(${ZEPHYR_CURRENT_LIBRARY} PRIVATE ${ARGN})
+  endif()
+endfunction()
+function(zephyr_library_compile_options)
+  target_compile_options(${ZEPHYR_CURRENT_LIBRARY} PRIVATE ${ARGV})
+endfunction()
+set(CMAKE_CXX_STANDARD 17)
+add_executable(app)
+foreach(module IN LISTS ZEPHYR_EXTRA_MODULES)
+  add_subdirectory("${module}/zephyr" module)
+endforeach()
+"""
+
+
+def test_zephyr(packages: Packages, tmp_path: Path) -> None:
+    """Kconfig by kconfiglib; module and sample by CMake, with a stand-in for Zephyr."""
+    python = need_script("kconfiglib", program="genconfig")
+    package = packages.make("zephyr", tmp_path)
+    module = yaml.safe_load((package / "zephyr" / "module.yml").read_text())
+    assert (package / module["build"]["cmake"] / "CMakeLists.txt").is_file()
+    sample = package / module["samples"][0] / "kws"
+    test = yaml.safe_load((sample / "sample.yaml").read_text())
+    (one,) = test["tests"].values()
+    assert one["platform_allow"] == ["native_sim/native/64"]
+    assert test["common"]["harness_config"]["regex"] == PASSED.split("\n")[:-1]
+    (tmp_path / "Kconfig").write_text(
+        'config CPP\n\tbool\n\tprompt "C++"\n'
+        'config STD_CPP17\n\tbool\n\tprompt "C++17"\n'
+        'config PRINTK\n\tbool\n\tprompt "printk"\n'
+        'config MAIN_STACK_SIZE\n\tint\n\tprompt "stack"\n'
+        f'source "{package / module["build"]["kconfig"]}"\n'
+    )
+    env = {"KCONFIG_CONFIG": str(sample / "prj.conf"), "KCONFIG_WARN_UNDEF": "1"}
+    arguments = ("Kconfig", "--header-path", "autoconf.h", "--config-out", ".config")
+    done = tool(python, *arguments, cwd=tmp_path, env=env)
+    assert (need(done), done.stderr) == ("", "")
+    assert (
+        "#define CONFIG_ORCHESTRATOR_KWS_SELF_TEST 1\n"
+        in (tmp_path / "autoconf.h").read_text()
+    )
+    zephyr = tmp_path / "share" / "zephyr-package" / "cmake"
+    zephyr.mkdir(parents=True)
+    (zephyr / "ZephyrConfig.cmake").write_text(ZEPHYR)
+    os_env = {"ZEPHYR_BASE": str(zephyr), "DOT_CONFIG": str(tmp_path / ".config")}
+    need(cmake(sample, tmp_path / "out", f"-DZephyr_DIR={zephyr}", env=os_env))
+    assert need(tool(tmp_path / "out" / "app", cwd=tmp_path)) == PASSED
+
+
+def test_zephyrs_own_build(packages: Packages, tmp_path: Path) -> None:
+    """The sample on this machine, in a checkout of Zephyr."""
+    base = os.environ.get("ZEPHYR_BASE", "")
+    if not base:
+        pytest.skip("needs ZEPHYR_BASE: a checkout of Zephyr")
+    west = optional_tool("west")
+    package = packages.make("zephyr", tmp_path)
+    env = {"ZEPHYR_BASE": base, "ZEPHYR_TOOLCHAIN_VARIANT": "host"}
+    arguments = ("build", "-b", "native_sim/native/64", "-d", tmp_path / "out")
+    need(tool(west, *arguments, package / "samples" / "kws", cwd=Path(base), env=env))
+    done = subprocess.run(
+        [tmp_path / "out" / "zephyr" / "zephyr.exe", "-stop_at=5"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert PASSED.split("\n", maxsplit=1)[0] in done.stdout
+
+
+def test_esp_idf(packages: Packages, tmp_path: Path) -> None:
+    """compote packs the component; a stand-in for ESP-IDF's CMake builds it."""
+    compote = need_script("compote")
+    package = packages.make("esp-idf", tmp_path)
+    arguments = ("component", "pack", "--name", "kws", "--dest-dir", tmp_path / "dist")
+    need(tool(compote, *arguments, cwd=package))
+    with tarfile.open(tmp_path / "dist" / "kws_0.1.0.tgz") as archive:
+        names = {name.removeprefix("./") for name in archive.getnames()}
+    assert {"idf_component.yml", "include/kws.h", "src/product/models.c"} <= names
+    (tmp_path / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.20)\nproject(app LANGUAGES C CXX)\n"
+        "set(CONFIG_ORCHESTRATOR_KWS_SELF_TEST y)\n"
+        "macro(idf_component_register)\n"
+        '  cmake_parse_arguments(_ "" "" "SRCS;INCLUDE_DIRS" ${ARGN})\n'
+        "  set(COMPONENT_LIB __idf_kws)\n"
+        "  add_library(${COMPONENT_LIB} STATIC ${__SRCS})\n"
+        "  target_include_directories(${COMPONENT_LIB} PUBLIC ${__INCLUDE_DIRS})\n"
+        "endmacro()\n"
+        "add_subdirectory(kws)\n"
+        "add_executable(app kws/examples/hello/main/main.c start.c)\n"
+        "target_link_libraries(app PRIVATE __idf_kws)\n"
+    )
+    (tmp_path / "start.c").write_text(
+        "void app_main(void);\nint main(void) { app_main(); return 0; }\n"
+    )
+    need(cmake(tmp_path, tmp_path / "out"))
+    assert need(tool(tmp_path / "out" / "app", cwd=tmp_path)) == PASSED
+
+
+def test_platformio(packages: Packages, tmp_path: Path) -> None:
+    """PlatformIO reads the manifest and packs the library."""
+    pio = need_script("pio")
+    package = packages.make("platformio", tmp_path)
+    # Its check of licences fetches a list of them.
+    offline = (
+        "from platformio.package.manifest import schema\n"
+        "schema.load_spdx_licenses = None\n"
+        "schema.ManifestSchema.load_spdx_licenses = staticmethod(\n"
+        '    lambda: {"licenses": [{"licenseId": "Apache-2.0"}]})\n'
+        "from platformio.__main__ import main\n"
+        "main()\n"
+    )
+    python = Path(pio).resolve().read_text().partition("\n")[0].removeprefix("#!")
+    arguments = ("pkg", "pack", package, "-o", tmp_path / "kws.tar.gz")
+    env = {"PLATFORMIO_CORE_DIR": str(tmp_path / "pio")}
+    need(tool(python, "-c", offline, *arguments, cwd=tmp_path, env=env))
+    with tarfile.open(tmp_path / "kws.tar.gz") as archive:
+        names = set(archive.getnames())
+    assert {"library.json", "include/kws.h", "src/product/models.c"} <= names
+
+
+def test_arduino_in_qemu(for_m4: Packages, tmp_path: Path) -> None:
+    """All sources below src/, with flags of a core for Arduino, on a Cortex-M4."""
+    gcc, cpp = need_tool("arm-none-eabi-gcc"), need_tool("arm-none-eabi-g++")
+    package = for_m4.make("arduino", tmp_path)
+    lines = (package / "library.properties").read_text().splitlines()
+    properties = dict(line.split("=", 1) for line in lines)
+    assert {"name", "version", "sentence", "architectures"} <= properties.keys()
+    assert (package / "src" / properties["includes"]).is_file()
+    sketch = (package / "examples" / "hello" / "hello.ino").read_text()
+    assert "kws_self_test(&failed)" in sketch
+    runtime = ROOT / "runtime"
+    (tmp_path / "app.cpp").write_text(
+        "#include <kws.h>\n#include <kws_self_test.h>\n"
+        "int orch_application(const char*, const char*) {\n"
+        "  return kws_self_test(nullptr);\n}\n"
+    )
+    machine = ["-mthumb", "-mcpu=cortex-m4", "-mfpu=fpv4-sp-d16", "-mfloat-abi=hard"]
+    # No C library is installed with this compiler: string.h is ours.
+    flags = (
+        f"-O2 -ffunction-sections -fdata-sections -fno-exceptions -w -c -I{package}/src"
+    )
+    flags = f"{flags} -idirafter {runtime}/freestanding"
+    objects: list[str] = []
+    sources = sorted((package / "src").rglob("*.c*"))
+    for number, source in enumerate([*sources, tmp_path / "app.cpp"]):
+        compiler = gcc if source.suffix == ".c" else cpp
+        objects.append(f"{number}.o")
+        command = ("ccache", compiler, *machine, *flags.split(), source)
+        need(tool(*command, "-o", objects[-1], cwd=tmp_path))
+    folder = for_m4.folder / "build" / "kws"
+    made = folder / ".work" / "obj" / "runtime"
+    start = [
+        *(made / "platform" / "cortex_m").glob("*.o"),
+        *(made / "freestanding").glob("*.o"),
+        made.parent / "compiler_rt.o",
+    ]
+    script = folder / "gen" / "firmware.ld"
+    link = f"-nostdlib -T {script} -Wl,--gc-sections,--no-warn-rwx-segments"
+    files = (*objects, *start, "-lgcc", "-o", "app.elf")
+    need(tool(cpp, *machine, *link.split(), *files, cwd=tmp_path))
+    emulator = "qemu-system-arm -M mps2-an386 -nographic -monitor none -serial none"
+    semihosting = "enable=on,target=native,arg=app,arg=a,arg=b"
+    arguments = ("-semihosting-config", semihosting, "-kernel", "app.elf")
+    assert need(tool(*emulator.split(), *arguments, cwd=tmp_path)) == ""
+
+
+def test_cmsis(for_m4: Packages, tmp_path: Path) -> None:
+    """Layer and pack name every source, and files that exist."""
+    package = for_m4.make("cmsis", tmp_path)
+    layer = yaml.safe_load((package / "kws.clayer.yml").read_text())["layer"]
+    (group,) = layer["groups"]
+    named = {entry["file"] for entry in group["files"]}
+    sources = {
+        path.relative_to(package).as_posix()
+        for path in (package / "src").rglob("*")
+        if path.suffix in (".c", ".cpp")
+    }
+    assert {name for name in named if name.startswith("src/")} == sources
+    assert all((package / name).is_file() for name in named)
+    project = yaml.safe_load((package / "example/example.cproject.yml").read_text())
+    (used,) = project["project"]["layers"]
+    assert (package / "example" / used["layer"]).is_file()
+    pack = ET.parse(package / "Orchestrator.kws.pdsc")  # noqa: S314  # ours
+    files = {file.attrib["name"] for file in pack.iter("file")}
+    assert sources < files
+    assert all((package / name).exists() for name in files)
+    cores = {found.attrib["Dcore"] for found in pack.iter("accept")}
+    assert cores == {"Cortex-M4"}
+
+
+def test_a_core_that_an_ecosystem_lacks(
+    for_m4: Packages, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert for_m4.run("esp-idf", tmp_path / "x") == 2
+    error = capsys.readouterr().err
+    assert "a product for cortex-m4 does not fit ESP-IDF" in error
+    assert not (tmp_path / "x").exists()
+
+
+def test_bazel(packages: Packages, tmp_path: Path) -> None:
+    """In its sandbox, with Debian's Bazel and its rules."""
+    bazel = optional_tool("bazel")
+    rules = Path("/usr/share/bazel/rules")
+    if not (rules / "java").is_dir():
+        pytest.skip("needs bazel-rules-java, bazel-rules-proto, bazel-skylib")
+    package = packages.make("bazel", tmp_path)
+    if buildifier := shutil.which("buildifier"):
+        built = [package / "MODULE.bazel", *package.rglob("BUILD.bazel")]
+        need(tool(buildifier, "--mode=check", "--lint=warn", *built, cwd=tmp_path))
+    (package / "WORKSPACE").touch()
+    # rules_cc that fit this old Bazel: its own rules, under their names of today.
+    own = tmp_path / "rules_cc" / "cc"
+    own.mkdir(parents=True)
+    (own.parent / "WORKSPACE").touch()
+    (own / "BUILD").touch()
+    names = "cc_library cc_binary cc_test cc_import cc_toolchain cc_toolchain_suite"
+    (own / "defs.bzl").write_text(
+        "".join(
+            f"def {name}(**arguments):\n    native.{name}(**arguments)\n\n"
+            for name in names.split()
+        )
+    )
+    repositories = {
+        "rules_cc": own.parent,
+        "rules_java": rules / "java",
+        "rules_proto": rules / "proto",
+        "bazel_skylib": "/usr/share/bazel/tools/skylib",
+        "platforms": "/usr/share/bazel/platforms",
+    }
+    start = (bazel, f"--output_user_root={tmp_path / 'bazel'}", "--batch")
+    options = [f"--override_repository={n}={p}" for n, p in repositories.items()]
+    need(tool(*start, "build", *options, "//example", cwd=package))
+    program = package / "bazel-bin" / "example" / "example"
+    assert need(tool(program, cwd=tmp_path)) == PASSED
+
+
+def test_rust(packages: Packages, tmp_path: Path) -> None:
+    """With Debian's crate cc."""
+    cargo = optional_tool("cargo")
+    registry = Path("/usr/share/cargo/registry")
+    if not list(registry.glob("cc-*")):
+        pytest.skip("needs librust-cc-dev")
+    package = packages.make("rust", tmp_path)
+    (package / ".cargo").mkdir()
+    (package / ".cargo" / "config.toml").write_text(
+        '[source.crates-io]\nreplace-with = "debian"\n'
+        f'[source.debian]\ndirectory = "{registry}"\n'
+    )
+    env = {"HOME": os.environ["HOME"]}  # rustup finds its toolchain there
+    done = tool(cargo, "run", "--offline", "--example", "hello", cwd=package, env=env)
+    assert need(done) == PASSED
