@@ -200,8 +200,8 @@ MANUALS: Final = {
         (
             ("package doorbell.toml --for zephyr", "sources as a Zephyr module"),
             (
-                "package doorbell.toml --for arduino --binary --out libraries/doorbell",
-                "the library, in a folder of your choice",
+                "package doorbell.toml --for arduino --binary",
+                "the library instead of its sources",
             ),
         ),
         (*_BUILDS, Exit.MISMATCH),
