@@ -198,6 +198,41 @@ def test_cmake(in_cmake: Path, tmp_path: Path) -> None:
     assert np.abs(found - wanted).max() <= 1e-6
 
 
+def test_two_products_in_one_program(
+    in_cmake: Path, packages: Packages, tmp_path: Path
+) -> None:
+    """Both have a model of the same name, and both self tests pass."""
+    (tmp_path / "sum.toml").write_text(
+        'schema = 1\nname = "sum"\n[target]\ncpu = "host"\ntoolchain = "zig"\n'
+        f'[[models]]\nname = "kws"\npath = "{ROOT}/examples/models/add_mul.pte"\n'
+    )
+    command = ["package", str(tmp_path / "sum.toml"), "--for", "cmake", "--no-lock"]
+    before = Path.cwd()
+    os.chdir(packages.folder)
+    try:
+        assert run([*command, "--out", str(tmp_path / "sum")]) == 0
+    finally:
+        os.chdir(before)
+    app = tmp_path / "app"
+    app.mkdir()
+    (app / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.20)\nproject(app LANGUAGES C CXX)\n"
+        f'find_package(kws CONFIG REQUIRED PATHS "{in_cmake}" NO_DEFAULT_PATH)\n'
+        f'find_package(sum CONFIG REQUIRED PATHS "{tmp_path}/sum" NO_DEFAULT_PATH)\n'
+        "add_executable(app main.cpp)\n"
+        "target_link_libraries(app PRIVATE orchestrator::kws orchestrator::sum)\n"
+    )
+    (app / "main.cpp").write_text(
+        '#include "kws.h"\n#include "kws_self_test.h"\n'
+        '#include "sum.h"\n#include "sum_self_test.h"\n'
+        "int main() {\n"
+        "  return kws_self_test(nullptr) + sum_self_test(nullptr) +\n"
+        "         kws_self_test(nullptr);\n}\n"
+    )
+    need(cmake(app, tmp_path / "out"))
+    need(tool(tmp_path / "out" / "app", cwd=tmp_path))
+
+
 def test_installed(in_cmake: Path, tmp_path: Path) -> None:
     """pkg-config names what a compiler needs, wherever the prefix is moved."""
     pkg_config = need_tool("pkg-config")
