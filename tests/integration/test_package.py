@@ -23,6 +23,7 @@ import yaml
 
 from orchestrator.cli.main import run
 from orchestrator.shell.ninja import ninja_program
+from orchestrator.targets.cores import BOARDS, CPUS
 from tests.integration.workspace import ROOT
 from tests.tools import (
     need_cmake,
@@ -518,9 +519,49 @@ def test_platformio(packages: Packages, tmp_path: Path) -> None:
     assert {"library.json", "include/kws.h", "src/product/models.c"} <= names
 
 
+def run_in_qemu(made_by: Packages, package: Path, folder: Path, *, gnu: str) -> None:
+    """Compile all sources of a package as a core for Arduino would, and its self test.
+
+    Start-up code and linker script are those of the product's own firmware.
+    """
+    gcc, cpp = need_tool(f"{gnu}-gcc"), need_tool(f"{gnu}-g++")
+    build = made_by.folder / "build" / "kws"
+    facts = json.loads((build / "product.json").read_text())
+    board = BOARDS[facts["board"]]
+    machine = CPUS[board.cpu].isas[CPUS[board.cpu].default_isa].machine_flags
+    (folder / "app.cpp").write_text(
+        "#include <kws.h>\n#include <kws_self_test.h>\n"
+        "int orch_application(const char*, const char*) {\n"
+        "  return kws_self_test(nullptr);\n}\n"
+    )
+    (headers,) = {path.parent for path in package.rglob("kws_self_test.h")}
+    # No C library is installed with these compilers: string.h is ours.
+    flags = "-O2 -ffunction-sections -fdata-sections -fno-exceptions -w -c"
+    flags += f" -I{headers} -idirafter {ROOT}/runtime/freestanding"
+    objects: list[str] = []
+    sources = sorted((package / "src").rglob("*.c*"))
+    for number, source in enumerate([*sources, folder / "app.cpp"]):
+        compiler = gcc if source.suffix == ".c" else cpp
+        objects.append(f"{number}.o")
+        command = ("ccache", compiler, *machine, *flags.split(), source)
+        need(tool(*command, "-o", objects[-1], cwd=folder))
+    made = build / ".work" / "obj"
+    start = [
+        *(made / "runtime" / "platform").rglob("*.o"),
+        *(made / "runtime" / "freestanding").glob("*.o"),
+        made / "compiler_rt.o",
+    ]
+    link = f"-nostdlib -T {build}/gen/firmware.ld"
+    link += " -Wl,--gc-sections,--no-warn-rwx-segments"
+    files = (*objects, *start, "-lgcc", "-o", "app.elf")
+    need(tool(cpp, *machine, *link.split(), *files, cwd=folder))
+    semihosting = "enable=on,target=native,arg=app,arg=a,arg=b"
+    arguments = ("-semihosting-config", semihosting, "-kernel", "app.elf")
+    assert need(tool(*board.emulator, *arguments, cwd=folder)) == ""
+
+
 def test_arduino_in_qemu(for_m4: Packages, tmp_path: Path) -> None:
-    """All sources below src/, with flags of a core for Arduino, on a Cortex-M4."""
-    gcc, cpp = need_tool("arm-none-eabi-gcc"), need_tool("arm-none-eabi-g++")
+    """All sources below src/, on a Cortex-M4."""
     package = for_m4.make("arduino", tmp_path)
     lines = (package / "library.properties").read_text().splitlines()
     properties = dict(line.split("=", 1) for line in lines)
@@ -528,40 +569,7 @@ def test_arduino_in_qemu(for_m4: Packages, tmp_path: Path) -> None:
     assert (package / "src" / properties["includes"]).is_file()
     sketch = (package / "examples" / "hello" / "hello.ino").read_text()
     assert "kws_self_test(&failed)" in sketch
-    runtime = ROOT / "runtime"
-    (tmp_path / "app.cpp").write_text(
-        "#include <kws.h>\n#include <kws_self_test.h>\n"
-        "int orch_application(const char*, const char*) {\n"
-        "  return kws_self_test(nullptr);\n}\n"
-    )
-    machine = ["-mthumb", "-mcpu=cortex-m4", "-mfpu=fpv4-sp-d16", "-mfloat-abi=hard"]
-    # No C library is installed with this compiler: string.h is ours.
-    flags = (
-        f"-O2 -ffunction-sections -fdata-sections -fno-exceptions -w -c -I{package}/src"
-    )
-    flags = f"{flags} -idirafter {runtime}/freestanding"
-    objects: list[str] = []
-    sources = sorted((package / "src").rglob("*.c*"))
-    for number, source in enumerate([*sources, tmp_path / "app.cpp"]):
-        compiler = gcc if source.suffix == ".c" else cpp
-        objects.append(f"{number}.o")
-        command = ("ccache", compiler, *machine, *flags.split(), source)
-        need(tool(*command, "-o", objects[-1], cwd=tmp_path))
-    folder = for_m4.folder / "build" / "kws"
-    made = folder / ".work" / "obj" / "runtime"
-    start = [
-        *(made / "platform" / "cortex_m").glob("*.o"),
-        *(made / "freestanding").glob("*.o"),
-        made.parent / "compiler_rt.o",
-    ]
-    script = folder / "gen" / "firmware.ld"
-    link = f"-nostdlib -T {script} -Wl,--gc-sections,--no-warn-rwx-segments"
-    files = (*objects, *start, "-lgcc", "-o", "app.elf")
-    need(tool(cpp, *machine, *link.split(), *files, cwd=tmp_path))
-    emulator = "qemu-system-arm -M mps2-an386 -nographic -monitor none -serial none"
-    semihosting = "enable=on,target=native,arg=app,arg=a,arg=b"
-    arguments = ("-semihosting-config", semihosting, "-kernel", "app.elf")
-    assert need(tool(*emulator.split(), *arguments, cwd=tmp_path)) == ""
+    run_in_qemu(for_m4, package, tmp_path, gnu="arm-none-eabi")
 
 
 def test_cmsis(for_m4: Packages, tmp_path: Path) -> None:
