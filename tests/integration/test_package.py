@@ -519,7 +519,9 @@ def test_platformio(packages: Packages, tmp_path: Path) -> None:
     assert {"library.json", "include/kws.h", "src/product/models.c"} <= names
 
 
-def run_in_qemu(made_by: Packages, package: Path, folder: Path, *, gnu: str) -> None:
+def run_in_qemu(
+    made_by: Packages, package: Path, folder: Path, *, cpu: str, gnu: str
+) -> None:
     """Compile all sources of a package as a core for Arduino would, and its self test.
 
     Start-up code and linker script are those of the product's own firmware.
@@ -528,7 +530,7 @@ def run_in_qemu(made_by: Packages, package: Path, folder: Path, *, gnu: str) -> 
     build = made_by.folder / "build" / "kws"
     facts = json.loads((build / "product.json").read_text())
     board = BOARDS[facts["board"]]
-    machine = CPUS[board.cpu].isas[CPUS[board.cpu].default_isa].machine_flags
+    machine = CPUS[cpu].isas[CPUS[cpu].default_isa].machine_flags
     (folder / "app.cpp").write_text(
         "#include <kws.h>\n#include <kws_self_test.h>\n"
         "int orch_application(const char*, const char*) {\n"
@@ -569,7 +571,7 @@ def test_arduino_in_qemu(for_m4: Packages, tmp_path: Path) -> None:
     assert (package / "src" / properties["includes"]).is_file()
     sketch = (package / "examples" / "hello" / "hello.ino").read_text()
     assert "kws_self_test(&failed)" in sketch
-    run_in_qemu(for_m4, package, tmp_path, gnu="arm-none-eabi")
+    run_in_qemu(for_m4, package, tmp_path, cpu="cortex-m4", gnu="arm-none-eabi")
 
 
 def test_cmsis(for_m4: Packages, tmp_path: Path) -> None:
