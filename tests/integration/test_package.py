@@ -49,7 +49,7 @@ name = "kws"
 description = "Keyword spotting"
 [target]
 cpu = "CPU"
-toolchain = "zig"
+toolchain = "TOOLCHAIN"
 [kernels]
 libraries = ["cortex_m", "quantized", "portable"]
 [[models]]
@@ -110,9 +110,10 @@ def for_m4(tmp_path_factory: pytest.TempPathFactory) -> Packages:
     return _packages(tmp_path_factory.mktemp("m4"), "cortex-m4")
 
 
-def _packages(folder: Path, cpu: str) -> Packages:
-    need_toolchain(cpu, "zig")
-    (folder / "kws.toml").write_text(PROFILE.replace("CPU", cpu))
+def _packages(folder: Path, cpu: str, toolchain: str = "zig") -> Packages:
+    need_toolchain(cpu, toolchain)
+    text = PROFILE.replace("CPU", cpu).replace("TOOLCHAIN", toolchain)
+    (folder / "kws.toml").write_text(text)
     return Packages(folder)
 
 
@@ -551,7 +552,7 @@ def run_in_qemu(
     start = [
         *(made / "runtime" / "platform").rglob("*.o"),
         *(made / "runtime" / "freestanding").glob("*.o"),
-        made / "compiler_rt.o",
+        *made.glob("compiler_rt.o"),
     ]
     link = f"-nostdlib -T {build}/gen/firmware.ld"
     link += " -Wl,--gc-sections,--no-warn-rwx-segments"
