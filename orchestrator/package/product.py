@@ -34,6 +34,8 @@ FACTS: Final = "orchestrator"
 """Folder in a package with what tools of Orchestrator read."""
 _MADE: Final = "gen/src/"
 """Folder of generated sources in the compile folder."""
+_TRACE: Final = "ORCH_TRACE"
+"""Off in the self test: times are no part of a case."""
 _RANDOM: Final = "src/runtime/src/random.cpp"
 _COMPILED: Final = (".c", ".cc", ".cpp", ".cxx", ".S")
 
@@ -71,7 +73,7 @@ class Built:
         published: Headers by path in the build folder, with the library.
         facts: The lock and further facts for tools, by file name.
         licence: Text of Orchestrator's licence.
-        case: For the self test.
+        case: For the self test; None if the firmware cannot be run here.
         example: Functions of the example that call each method, in C.
         example_functions: Their names.
         rust_methods: Methods as functions of Rust.
@@ -90,7 +92,7 @@ class Built:
     published: Mapping[str, bytes]
     facts: Mapping[str, bytes]
     licence: bytes
-    case: Case
+    case: Case | None
     example: str
     example_functions: tuple[str, ...]
     rust_methods: tuple[RustMethod, ...]
@@ -123,6 +125,11 @@ class Product:
     headers_folder: str
     sources_folder: str
     library: str
+
+    @property
+    def has_self_test(self) -> bool:
+        """Whether it can compare itself with the case."""
+        return not self.library and self.built.case is not None
 
     @property
     def name(self) -> str:
@@ -167,14 +174,17 @@ def product_of(
             if path.startswith("include/")
         ),
     )
-    public = {*files, *(() if library else (test,))}
+    public = set(files)
     if library:
         files[library] = built.published[built.commands.library]
     else:
         # The stack figures of the published header hold for our compiler only.
         files[header] = built.files[f"gen/include/{built.name}.h"]
-        files[test] = self_test_header(first_line(built), base, built.case).encode()
         files |= _sources(built, places, base)
+        if built.case is not None:
+            text = self_test_header(first_line(built), base, built.case)
+            files[test] = text.encode()
+            public.add(test)
     files |= {f"{FACTS}/{name}": data for name, data in built.facts.items()}
     files["LICENSE"] = built.licence
     return Product(
@@ -196,7 +206,7 @@ def _in_compile_folder(path: str, name: str) -> str:
 
 
 def _sources(built: Built, places: Places, base: str) -> dict[str, bytes]:
-    """All sources, those of the self test included."""
+    """All sources, those of the self test included if there is a case."""
     head, top = first_line(built), f"{places.sources}/product"
     units = [
         unit
@@ -213,7 +223,7 @@ def _sources(built: Built, places: Places, base: str) -> dict[str, bytes]:
     assembly = built.files[MODELS].decode()
     own_names = _own_names(assembly, base)
     files = packaged_sources(
-        [*units, runner],
+        units if built.case is None else [*units, runner],
         {
             path: own_names(data.decode()).encode() if path.startswith(_MADE) else data
             for path, data in built.files.items()
@@ -223,17 +233,17 @@ def _sources(built: Built, places: Places, base: str) -> dict[str, bytes]:
         common=common,
     )
     files[config] = config_header(head, built.name, common, relative).encode()
-    own = [d for d in runner.defines if d not in common and d[0] != "ORCH_TRACE"]
-    up = "../" * (top.count("/") + 1)
-    files[f"{top}/self_test.cpp"] = self_test_source(
-        head,
-        base,
-        built.case,
-        defines=own,
-        config=f"../{base}_config.h",
-        runner="../runtime/runner.h",
-        header=f"{up}{places.headers}/{base}_self_test.h",
-    ).encode()
+    if built.case is not None:
+        up = "../" * (top.count("/") + 1)
+        files[f"{top}/self_test.cpp"] = self_test_source(
+            head,
+            base,
+            built.case,
+            defines=[d for d in runner.defines if d not in common and d[0] != _TRACE],
+            config=f"../{base}_config.h",
+            runner="../runtime/runner.h",
+            header=f"{up}{places.headers}/{base}_self_test.h",
+        ).encode()
     text = own_names(constants_source(head, assembly, built.models))
     files[f"{top}/models.c"] = text.encode()
     return files

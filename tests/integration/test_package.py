@@ -599,6 +599,33 @@ def test_cmsis(for_m4: Packages, tmp_path: Path) -> None:
     assert cores == {"Cortex-M4"}
 
 
+def test_a_board_without_emulator(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its firmware cannot be run here: all of a package but the self test."""
+    need_toolchain("cortex-m23", "zig")
+    (tmp_path / "sum.toml").write_text(
+        'schema = 1\nname = "sum"\n[target]\ncpu = "cortex-m23"\ntoolchain = "zig"\n'
+        f'[[models]]\nname = "sum"\npath = "{ROOT}/examples/models/add_mul.pte"\n'
+    )
+    before = Path.cwd()
+    os.chdir(tmp_path)
+    try:
+        assert run(["package", "sum.toml", "--for", "zephyr"]) == 0
+        assert (
+            "sum: no self test, as firmware for generic-m23" in capsys.readouterr().err
+        )
+        assert run(["package", "sum.toml", "--for", "arduino"]) == 0
+    finally:
+        os.chdir(before)
+    files = {**files_of(tmp_path / "packages")}
+    assert "arduino/sum/src/sum.h" in files
+    assert [name for name in files if "self_test" in name or "runner" in name] == []
+    about = re.compile(rb"self.test", re.IGNORECASE)
+    mentions = {name for name, data in files.items() if about.search(data)}
+    assert {name for name in mentions if "/orchestrator/" not in name} == set()
+
+
 def test_a_core_that_an_ecosystem_lacks(
     for_m4: Packages, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -56,13 +56,22 @@ def run(args: Namespace, console: Console) -> ExitCode:
     return ExitCode.OK
 
 
-def _case(args: Namespace, project: Project, console: Console) -> Case:
-    """What the firmware makes of the scenario, or of random inputs."""
+def _case(args: Namespace, project: Project, console: Console) -> Case | None:
+    """What the firmware makes of the scenario, or of random inputs.
+
+    None if nothing here can run it, and no scenario was given.
+    """
     product = product_of(project)
-    need_runnable(product)
     scenario = None
     if args.scenario is not None:
+        need_runnable(product)
         scenario = scenario_of(args.scenario, product)
+    elif product.board and not product.emulator:
+        console.status(
+            f"{product.profile}: no self test, as firmware for {product.board}"
+            " cannot be run here"
+        )
+        return None
     calls = first_is_fresh(scenario.calls if scenario else random_calls(product))
     firmware = (project.folder / product.firmware).resolve()
     with running(console, product):
@@ -76,7 +85,9 @@ def _case(args: Namespace, project: Project, console: Console) -> Case:
     return case_of(calls, answer.response)
 
 
-def _built(project: Project, console: Console, *, version: str, case: Case) -> Built:
+def _built(
+    project: Project, console: Console, *, version: str, case: Case | None
+) -> Built:
     """Everything of the build that goes into packages."""
     build = open_build(project, console.shell())
     name = project.profile.name
