@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from pydantic import AfterValidator, Field, StrictStr
 
+from orchestrator.core.sizes import size_text
 from orchestrator.errors import Diagnostic
 from orchestrator.profile.fields import (
     Define,
@@ -17,7 +18,6 @@ from orchestrator.profile.fields import (
     not_empty,
     problem,
     shown,
-    size_text,
 )
 from orchestrator.profile.paths import RelativePath, SourcePattern
 from orchestrator.profile.table import BrokenValueError, Table, sound
