@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -225,9 +225,13 @@ def _split(
     """A piece, with the variables in it that count on their own cut out."""
     owner = owners.of_piece(piece.section, piece.file)
     cursor = piece.address
-    for symbol, own in variables:  # by address
-        if not cursor <= symbol.address < piece.end:
-            continue
+    first, end = (
+        bisect_left(variables, address, key=lambda found: found[0].address)
+        for address in (piece.address, piece.end)
+    )
+    for symbol, own in variables[first:end]:
+        if symbol.address < cursor:
+            continue  # lies over the one before
         if cursor < symbol.address:
             yield cursor, symbol.address, owner
         cursor = min(symbol.address + symbol.size_bytes, piece.end)

@@ -10,6 +10,7 @@ what the method that runs has, and those of the loader to what makes delegates r
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -18,7 +19,7 @@ from orchestrator.measure.frames import read_frames
 from orchestrator.measure.functions import CodeFile, Function, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
 EXECUTOR: Final = "_ZN4orch7executeE"
 """What the symbol of the function that calls kernels begins with."""
@@ -111,6 +112,7 @@ class CallGraph:
         for function in CodeFile(firmware, "firmware.elf").functions():
             if not any(name in self._functions for name in function.names):
                 self._add(function)
+        self._names = sorted(self._functions)
 
     def _add(self, function: Function) -> None:
         """Take in a function; of an inline one, what any object has of it."""
@@ -130,14 +132,16 @@ class CallGraph:
     def __contains__(self, name: object) -> bool:
         return name in self._functions
 
-    @property
-    def names(self) -> list[str]:
-        """Of all functions, sorted."""
-        return sorted(self._functions)
+    def symbols(self, start: str) -> Iterator[str]:
+        """All symbols that begin so, sorted."""
+        for place in range(bisect_left(self._names, start), len(self._names)):
+            if not self._names[place].startswith(start):
+                return
+            yield self._names[place]
 
     def symbol(self, start: str) -> str:
         """The first symbol that begins so; `start` if there is none."""
-        return min((n for n in self._functions if n.startswith(start)), default=start)
+        return next(self.symbols(start), start)
 
     def kernel(self, function: str) -> str:
         """Symbol of a kernel by its qualified C++ name."""

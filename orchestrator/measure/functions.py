@@ -130,6 +130,7 @@ class CodeFile:
         self._functions: dict[int, dict[int, tuple[str, ...]]] = {}
         self._sizes: dict[tuple[int, int], int] = {}
         self._data: dict[int, tuple[str, ...]] = {}
+        self._marks: dict[int, list[tuple[int, str]]] = {}
         self._name()
 
     def functions(self) -> Iterator[Function]:
@@ -180,11 +181,8 @@ class CodeFile:
 
     def _spans(self, index: int) -> list[Span]:
         """Where instructions are: mapping symbols say `$t` or `$x` code, `$d` data."""
-        marks = sorted(
-            (self._offset(s), s.name[1])
-            for s in self._elf.symbols
-            if s.section == index and s.name[:2] in (f"${self._machine.mark}", "$d")
-        )
+        # Older assemblers for RISC-V write none.
+        marks = sorted(self._marks.get(index, [(0, "x")]))
         ends = [offset for offset, _ in marks[1:]]
         ends.append(len(self._code_bytes(index)))
         return [
@@ -241,7 +239,7 @@ class CodeFile:
         return value - self._elf.sections[symbol.section].address
 
     def _name(self) -> None:
-        """Collect the names of functions and data; those that others know first."""
+        """Collect functions, data and marks; names that others know come first."""
         for symbol in sorted(self._elf.symbols, key=lambda s: (_is_local(s), s.name)):
             if not symbol.is_defined:
                 continue
@@ -254,6 +252,9 @@ class CodeFile:
                 if _is_local(symbol):
                     name = f"{self._path}:{symbol.section}.{offset}:{name}"
                 places[offset] = (*places.get(offset, ()), name)
+            elif symbol.name[:2] in (f"${self._machine.mark}", "$d"):
+                mark = self._offset(symbol), symbol.name[1]
+                self._marks.setdefault(symbol.section, []).append(mark)
             elif not _is_local(symbol):
                 known = self._data.get(symbol.section, ())
                 self._data[symbol.section] = (*known, symbol.name)

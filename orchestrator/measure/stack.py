@@ -70,9 +70,10 @@ class CalledKernels:
             users -= self._linked.keys()
             if users if method is None else (method.model, method.method) in users:
                 found.add(function)
-        for key, functions in self._linked.items():
-            if method is None or key == (method.model, method.method):
-                found |= functions
+        if method is None:
+            found.update(*self._linked.values())
+        else:
+            found |= self._linked.get((method.model, method.method), set())
         return {graph.kernel(function) for function in found}
 
     def start(self, graph: CallGraph) -> set[str]:
@@ -142,8 +143,8 @@ def _method_stack(
     run = graph.depth(graph.symbol(EXECUTOR), kernels)
     entries = {
         name: graph.depth(name, kernels, starts)
-        for name in graph.names
-        if name.startswith(base) and _API_SUFFIX.fullmatch(name, len(base))
+        for name in graph.symbols(base)
+        if _API_SUFFIX.fullmatch(name, len(base))
     }
     return MethodStack(
         load_bytes=load.stack_bytes,
