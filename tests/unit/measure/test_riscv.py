@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from orchestrator.measure.elf import RISCV
+from orchestrator.measure.functions import CodeFile
 from orchestrator.measure.riscv import steps_32, steps_64
 from orchestrator.measure.steps import Kind, Span, Step
+from tests.unit.measure.arm_objects import EXECUTABLE, OBJECT, ArmSpec
 
 
 @pytest.mark.parametrize(
@@ -57,3 +60,34 @@ def test_data_between_instructions_is_left_out() -> None:
     data = bytes.fromhex("411141118280")
     found = list(steps_32(data, [Span(0, 2), Span(4, 6)]))
     assert found == [Step(0, Kind.GROW, 16), Step(4, Kind.RETURN)]
+
+
+_CALL, _BRANCH, _RELAX = 19, 45, 51
+"""R_RISCV_CALL_PLT, R_RISCV_RVC_JUMP, R_RISCV_RELAX."""
+
+
+def _file(kind: int = OBJECT, mark: str = "$x") -> CodeFile:
+    """A function that calls `other`, jumps within itself, and to a register."""
+    spec = ArmSpec(["4111" + "97000000e7800000" + "01a0" + "8287"])
+    spec.kind, spec.machine = kind, RISCV
+    spec.symbols = [
+        (mark, 1, 0, False, True),
+        (".L1", 1, 12, False, True),
+        ("other", 0, 0, False, False),
+        ("f", 1, 0, True, False),
+    ]
+    spec.relocations = [(1, 2, _CALL, 3), (1, 2, _RELAX, 0), (1, 10, _BRANCH, 2)]
+    return CodeFile(spec.make(), "obj/a.o")
+
+
+@pytest.mark.parametrize("mark", ["$x", "$xrv32i2p1_m2p0", "no mark"])
+def test_relocations_tell_calls_and_labels_none(mark: str) -> None:
+    (found,) = _file(mark=mark).functions()
+    assert (found.frame_bytes, found.calls, found.tails) == (16, {"other"}, set())
+    assert not found.takes
+    assert found.calls_pointer
+
+
+def test_the_toolchain_s_functions_jump_by_tables() -> None:
+    (found,) = _file(EXECUTABLE).functions()
+    assert not found.calls_pointer
