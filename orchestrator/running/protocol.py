@@ -243,6 +243,34 @@ def _bad_response(
     )
 
 
+def untraced(data: bytes, calls: Sequence[Call]) -> tuple[bytes, tuple[int, ...]]:
+    """A response without times, and where in it each call ends.
+
+    Args:
+        data: The whole response.
+        calls: Those of the request; none of them failed.
+
+    Raises:
+        MismatchError: The response is damaged (`bad-response`).
+    """
+    reader = _Reader(data)
+    found = RESPONSE_MAGIC.to_bytes(4, "little")
+    ends: list[int] = []
+    try:
+        magic = _magic(reader)
+        for number, call in enumerate(calls):
+            reader.place = f"call {number} of {call.method}"
+            if magic == TRACED_MAGIC:
+                _call_trace(reader)
+            begin = reader.at
+            _call_result(reader, call, None)
+            found += data[begin : reader.at]
+            ends.append(len(found))
+    except _ResponseError as error:
+        raise _bad_response(reader, error) from None
+    return found, tuple(ends)
+
+
 class ResponseReader:
     """Results of a response that the firmware is still writing.
 
