@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.memory.plan import identifier
 from orchestrator.package.config import config_header
-from orchestrator.package.constants import constants_source
+from orchestrator.package.constants import constants_source, symbols_of
 from orchestrator.package.self_test import self_test_header, self_test_source
 from orchestrator.package.sources import (
     MODELS,
@@ -251,11 +251,11 @@ def _sources(built: Built, places: Places, base: str) -> dict[str, bytes]:
 
 def _own_names(assembly: str, base: str) -> Callable[[str], str]:
     """Renames the symbols of models, so that each product has its own."""
-    symbols = re.findall(r"\.globl (\w+)", assembly)
-    pattern = (
-        re.compile(rf"\b(?:{'|'.join(symbols)})\b") if symbols else re.compile("$^")
-    )
-    return lambda text: pattern.sub(lambda match: f"{base}_{match[0]}", text)
+    symbols = symbols_of(assembly)
+    if not symbols:
+        return str
+    pattern = re.compile(rf"\b(?:{'|'.join(symbols)})\b")
+    return lambda text: pattern.sub(lambda match: f"{base}_{symbols[match[0]]}", text)
 
 
 def _digest(files: Mapping[str, bytes]) -> str:
