@@ -19,6 +19,9 @@ MEMORY {{
 {regions}
 }}
 
+orch_flash_begin = ORIGIN({flash});
+orch_flash_end = ORIGIN({flash}) + LENGTH({flash});
+
 SECTIONS {{
   .vectors : {{ KEEP(*(.vectors)) }} > {flash}
   .text : {{ *(.text .text.*) }} > {flash}
