@@ -49,6 +49,22 @@ def need_cmake() -> str:
     return need_tool("cmake")
 
 
+def need_script(name: str, *, program: str = "") -> str:
+    """A program of a Python package of tests/package-tools.txt; else skip or fail."""
+    path = shutil.which(program or name)
+    if path is None:
+        _missing(name)
+    return path
+
+
+def optional_tool(name: str) -> str:
+    """A program that CI does not install either; else skip."""
+    path = shutil.which(name)
+    if path is None:
+        pytest.skip(f"needs {name}: not installed")
+    return path
+
+
 def need_file(path: str, package: str) -> str:
     """A file that a system package brings, such as a header; else skip or fail."""
     if not Path(path).is_file():

@@ -1,6 +1,7 @@
 #include "orch_selected/op_upsample_bilinear2d.h"
 
 #include "orch/kernel.h"
+#include "prepared.h"
 #include "util/check.h"
 #include "util/dot_mve.h"
 #include "util/dtype.h"
@@ -36,6 +37,18 @@ struct Neighbours {
     first_weight = 1 - second_weight;
   }
 };
+
+/// An item between four others, in the order of PyTorch's sums.
+template <typename T, typename C>
+ORCH_ALWAYS_INLINE T blend(const T* top, const T* bottom, int32_t left,
+                           int32_t right, const Neighbours<C>& x,
+                           const Neighbours<C>& y) {
+  const C upper = static_cast<C>(top[left]) * x.first_weight +
+                  static_cast<C>(top[right]) * x.second_weight;
+  const C lower = static_cast<C>(bottom[left]) * x.first_weight +
+                  static_cast<C>(bottom[right]) * x.second_weight;
+  return item_from<T>(upper * y.first_weight + lower * y.second_weight);
+}
 
 /// Columns of an output row: offsets of the neighbours, and their weights.
 /// Known to the assembly below.
@@ -179,12 +192,8 @@ void upsample(const ScaledAxis* axes, const Tensor& input, Tensor& out) {
         int32_t at = planes.offset(1);
         int32_t at_out = planes.offset(0);
         for (int32_t n = planes.row_size(); n != 0; --n) {
-          const C upper = static_cast<C>(top[at + left]) * x.first_weight +
-                          static_cast<C>(top[at + right]) * x.second_weight;
-          const C lower = static_cast<C>(bottom[at + left]) * x.first_weight +
-                          static_cast<C>(bottom[at + right]) * x.second_weight;
           target[at_out] =
-              item_from<T>(upper * y.first_weight + lower * y.second_weight);
+              blend<T, C>(top, bottom, at + left, at + right, x, y);
           at += planes.row_stride(1);
           at_out += planes.row_stride(0);
         }
@@ -219,6 +228,31 @@ struct ByteWeights {
   }
 };
 
+/// What a prepared call computes.
+template <typename T>
+void upsample_pixels(const PreparedCall& prepared) {
+  const auto& call = static_cast<const ScaleCall&>(prepared);
+  const bool corners = call.corners != 0;
+  const ScaledAxis rows = {call.rows.in, call.rows.out, corners, 0};
+  const ScaledAxis columns = {call.columns.in, call.columns.out, corners, 0};
+  const int32_t size = call.pixel_size;
+  const int32_t row_size = columns.in * size;
+  const T* const input = static_cast<const T*>(call.input);
+  T* to = static_cast<T*>(call.out);
+  for (int32_t h = 0; h < call.count; ++h) {
+    const Neighbours<float> y(rows, call.rows.scale, call.first + h);
+    const T* const top = input + (y.first - call.in_first) * row_size;
+    const T* const bottom = input + (y.second - call.in_first) * row_size;
+    for (int32_t w = 0; w < columns.out; ++w) {
+      const Neighbours<float> x(columns, call.columns.scale, w);
+      for (int32_t n = 0; n < size; ++n) {
+        *to++ = blend<T, float>(top, bottom, x.first * size + n,
+                                x.second * size + n, x, y);
+      }
+    }
+  }
+}
+
 }  // namespace
 
 // aten::upsample_bilinear2d.vec_out(Tensor input, SymInt[]? output_size,
@@ -240,6 +274,15 @@ Error upsample_bilinear2d_vec_out(const Args& args) {
     }
     return Error::Ok;
   });
+}
+
+// Prepared: channels last, one image.
+void upsample_bilinear2d(const PreparedCall& call) {
+  upsample_pixels<float>(call);
+}
+
+void upsample_bilinear2d_int8(const PreparedCall& call) {
+  upsample_pixels<int8_t>(call);
 }
 
 }  // namespace orch::portable

@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "orch/kernel.h"
+#include "prepared.h"
 #include "util/check.h"
 #include "util/interpolate.h"
 #include "util/move_items.h"
@@ -85,6 +86,25 @@ Error upsample_nearest2d_vec_out(const Args& args) {
     }
   }
   return Error::Ok;
+}
+
+// Prepared: channels last, one image.
+void upsample_nearest2d(const PreparedCall& prepared) {
+  const auto& call = static_cast<const ScaleCall&>(prepared);
+  const ScaledAxis rows = {call.rows.in, call.rows.out, false, 0};
+  const ScaledAxis columns = {call.columns.in, call.columns.out, false, 0};
+  const int32_t bytes = call.pixel_size;
+  const uint8_t* const input = static_cast<const uint8_t*>(call.input);
+  uint8_t* to = static_cast<uint8_t*>(call.out);
+  for (int32_t h = 0; h < call.count; ++h) {
+    const int32_t row = nearest(rows, call.rows.scale, call.first + h);
+    const uint8_t* const from =
+        input + (row - call.in_first) * columns.in * bytes;
+    for (int32_t w = 0; w < columns.out; ++w, to += bytes) {
+      memcpy(to, from + nearest(columns, call.columns.scale, w) * bytes,
+             static_cast<size_t>(bytes));
+    }
+  }
 }
 
 }  // namespace orch::portable

@@ -122,4 +122,25 @@ struct AverageWindowsCall : PreparedCall {
   const AverageWindows* shape;
 };
 
+/// A dimension of an image that is scaled: sizes, and how far an output item is
+/// from the next one, in input items.
+struct ScaledSide {
+  int32_t in;
+  int32_t out;
+  float scale;
+};
+
+/// An image whose channels lie side by side, scaled, or some of its rows.
+struct ScaleCall : PreparedCall {
+  const void* input;
+  void* out;
+  int32_t in_first;  // which row the first one of the input is
+  int32_t first;     // the same of the output
+  int32_t count;     // rows of the output
+  ScaledSide rows;   // of the whole image
+  ScaledSide columns;
+  int32_t corners;     // whether first and last items stay where they are
+  int32_t pixel_size;  // items of a pixel; its bytes if these are moved
+};
+
 }  // namespace orch::portable

@@ -35,6 +35,7 @@ _SYMBOLS, _RELA, _NO_CONTENTS, _REL = 2, 4, 8, 9
 _LOAD: Final = 1
 _WRITE, _ALLOCATE, _EXECUTE = 1, 2, 4
 _PROGRAM: Final = 1
+_DEBUG: Final = ".debug_"
 
 
 class Section(NamedTuple):
@@ -162,7 +163,7 @@ class ElfFile:
         return self._data[section.offset : section.offset + section.size_bytes]
 
     def relocations(self) -> Iterator[Relocation]:
-        """All places that linkers fill in.
+        """All places that linkers fill in, except in debug information.
 
         Raises:
             ValueError: The file is damaged.
@@ -223,6 +224,8 @@ class ElfFile:
         shift = self._form.symbol_shift
         for section in self.sections:
             if section.kind not in (_REL, _RELA):
+                continue
+            if self.sections[section.info].name.startswith(_DEBUG):
                 continue
             layout = self._form.rel if section.kind == _REL else self._form.rela
             for offset, info, *_ in struct.iter_unpack(layout, self.contents(section)):

@@ -175,7 +175,8 @@ def _kind(method: LinkedMethod, number: int) -> Hashable:
         for name, at in prepared.memory
     )
     members = tuple(name for name, _ in prepared.numbers)
-    return method.origins[number], call.function, prepared.struct, pointers, members
+    origin, shape = method.origins[number], prepared.shape
+    return origin, call.function, prepared.struct, pointers, shape, members
 
 
 def _space(method: LinkedMethod, index: int) -> Hashable:

@@ -270,6 +270,15 @@ Size = Annotated[int, ReadFrom(Any, _read_size), text_schema("size", SIZE)]
 Operator = Annotated[
     OperatorName, ReadFrom(StrictStr, read_operator), text_schema("operator", OPERATOR)
 ]
+Symbol = Annotated[
+    StrictStr,
+    *matching(
+        "symbol",
+        r"[A-Za-z_]\w*",
+        expected="letters, digits and _, no digit first",
+        hint='name what is declared extern "C"',
+    ),
+]
 Define = Annotated[
     StrictStr,
     *matching(

@@ -10,6 +10,7 @@ from orchestrator.errors import Diagnostic, ProfileError, SourceSpan
 from orchestrator.profile.board import read_board
 from orchestrator.profile.document import Document, Text, read_document
 from orchestrator.profile.explain import explain
+from orchestrator.profile.models import with_instances
 from orchestrator.profile.own_board import SUFFIX
 from orchestrator.profile.paths import is_relative_path
 from orchestrator.profile.rules import Facts
@@ -79,11 +80,13 @@ def load_profile(
         problems = [p for p in problems if p.code not in _ABSENCES]
     if problems or lacks_base:
         raise ProfileError(_in_order(problems, path))
+    table = table.with_defaults(known_libraries)
+    models, spans = with_instances(table.models, document.spans.items())
     return Profile.model_construct(
-        **dict(table.with_defaults(known_libraries)),
+        **{**dict(table), "models": models},
         file=path,
         files=tuple(files),
-        spans=tuple(document.spans.items()),
+        spans=spans,
     )
 
 

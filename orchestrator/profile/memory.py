@@ -6,7 +6,7 @@ from contextlib import suppress
 from itertools import combinations
 from typing import TYPE_CHECKING, Annotated, Final
 
-from pydantic import Field, StrictStr
+from pydantic import AfterValidator, Field, StrictInt, StrictStr
 
 from orchestrator.errors import Diagnostic, did_you_mean
 from orchestrator.planner.policy import Fuse, Fusing, Planner
@@ -16,6 +16,7 @@ from orchestrator.profile.fields import (
     Address,
     ModelName,
     Size,
+    bad_value,
     choice,
     key_text,
     matching,
@@ -23,7 +24,7 @@ from orchestrator.profile.fields import (
 )
 from orchestrator.profile.table import BrokenValueError, Table, sound
 from orchestrator.targets.boards import with_regions
-from orchestrator.targets.regions import Concurrency, RegionChoice
+from orchestrator.targets.regions import ARENA_ALIGNMENT, Concurrency, RegionChoice
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -35,8 +36,19 @@ if TYPE_CHECKING:
     from orchestrator.profile.target import TargetTable
     from orchestrator.targets.boards import Board, Region
 
+_ALIGNMENTS: Final = tuple(ARENA_ALIGNMENT << n for n in range(9))
 _PERCENT: Final = "([0-9]{1,3}) ?%"
 _REGIONS: Final[KeyPath] = ("memory", "regions")
+
+
+def _check_alignment(value: int) -> int:
+    if value in _ALIGNMENTS:
+        return value
+    raise bad_value(
+        value,
+        expected=f"one of {', '.join(map(str, _ALIGNMENTS))}",
+        hint="write the bytes of a line of the data cache: 32 on Cortex-M",
+    )
 
 
 class RegionTable(Table):
@@ -105,6 +117,16 @@ class MemoryTable(Table):
         "methods never run at the same time, and their arenas overlap: inputs and "
         "outputs of a method are lost when another one runs.",
         examples=["sequential"],
+    )
+    alignment: Annotated[
+        StrictInt,
+        AfterValidator(_check_alignment),
+        Field(json_schema_extra={"enum": list(_ALIGNMENTS)}),
+    ] = Field(
+        default=ARENA_ALIGNMENT,
+        description="Of arenas, in bytes: a line of the cache, so that maintaining it "
+        "touches nothing else. Arenas begin at multiples and are as long as one.",
+        examples=[32],
     )
     regions_: tuple[RegionTable, ...] = Field(
         default=(), alias="regions", description="Memories of the board."

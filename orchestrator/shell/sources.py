@@ -30,6 +30,11 @@ def library_file(name: str) -> Path:
     return native_root() / "kernels" / name / "functions.yaml"
 
 
+def licence() -> Path:
+    """The licence of the sources."""
+    return native_root() / "LICENSE"
+
+
 def native_files() -> tuple[str, ...]:
     """Every source, header and list of runtime and kernels, relative to the root."""
     root = native_root()

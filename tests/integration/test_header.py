@@ -156,7 +156,7 @@ def test_headers_are_of_every_standard(tmp_path: Path, compiler: str) -> None:
     headers = _headers()
     for name, text in headers.items():
         (tmp_path / f"{name}.h").write_text(text)
-    names = [*headers, "orch/random", "orch/quantize"]
+    names = [*headers, "orch/random", "orch/quantize", "orch/sizes"]
     lines = "".join(f'#include "{name}.h"\n' for name in names) * 2
     user = (
         "\norch_status use(void);\norch_status use(void) {\n"
@@ -176,6 +176,49 @@ def test_headers_are_of_every_standard(tmp_path: Path, compiler: str) -> None:
         for standard in standards:
             flags = [*STRICT, f"-std={standard}"]
             _compile(tmp_path, [*command, *flags], sources[language])
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize(
+    ("language", "standard"),
+    [("c", "c99"), ("c", "c2x"), ("c++", "c++11"), ("c++", "c++20")],
+)
+def test_compilers_of_other_makers_take_the_header(
+    tmp_path: Path, language: str, standard: str
+) -> None:
+    """Flags of Arm Compiler 6; then as if the compiler had no extension of GNU's."""
+    for name, text in _headers().items():
+        (tmp_path / f"{name}.h").write_text(text)
+    source = tmp_path / f"use.{language}"
+    source.write_text(
+        "".join(f'#include "{name}.h"\n' for name in _headers())
+        + "\norch_status use(uint32_t* bytes);\norch_status use(uint32_t* bytes) {\n"
+        "  *bytes = loaded_mlp_forward_sizes.arenas_bytes +\n"
+        "           loaded_mlp_forward_sizes.stack_bytes;\n"
+        "  return loaded_mlp_forward_run();\n}\n"
+    )
+    command = _compiler("clang", language)
+    strict = [*STRICT, f"-std={standard}", "-x", language, "-ffreestanding"]
+    arm = ["--target=arm-arm-none-eabi", "-mcpu=cortex-m4", "-fshort-enums"]
+    arm += ["-fshort-wchar", "-fno-exceptions", "-DORCH_ANY_TARGET"]
+    _compile(tmp_path, [*command, *strict, *arm], source)
+    other = ["-U__GNUC__", "-U__clang__", "-Wno-builtin-macro-redefined"]
+    other += ["-pedantic-errors", "-Wgcc-compat", "-D__attribute__(x)=not_iso"]
+    _compile(tmp_path, [*command, *strict, *other], source)
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("standard", ["c99", "c++11", "c++17"])
+def test_a_status_may_not_be_ignored(tmp_path: Path, standard: str) -> None:
+    (tmp_path / "loaded.h").write_text(_headers()["loaded"])
+    language = standard.rstrip("0179")
+    source = tmp_path / f"use.{language}"
+    source.write_text(
+        '#include "loaded.h"\nvoid use(void);\n'
+        "void use(void) { loaded_mlp_forward_run(); }\n"
+    )
+    with pytest.raises(pytest.fail.Exception, match="ignoring return value"):
+        _compile(tmp_path, [*_compiler("clang", language), f"-std={standard}"], source)
 
 
 @pytest.mark.toolchain

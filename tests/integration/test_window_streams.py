@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -17,7 +18,7 @@ from tests.conftest import CORPUS
 from tests.data.held_out.make_nets import Net
 from tests.doc_blocks import ROOT
 from tests.product import Product
-from tests.tools import need_toolchain
+from tests.tools import need_emulator, need_toolchain
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -69,6 +70,12 @@ CASES: Final = {
 `kws` padding in each convolution, so that state has the whole input."""
 
 
+ON_TARGETS: Final = ("wake2", "tcn1", "gru2", "padded1", "kws7", "pixels2")
+"""Streams of floats and of int8 that are called on other targets, too."""
+CALLS: Final = 6
+"""Of each."""
+
+
 def _nets(folder: Path) -> None:
     """int8 nets of images whose rows come one after another."""
     for name, padding in (("pixels", (0, 1)), ("same", (1, 1))):
@@ -93,24 +100,32 @@ def product(
         (folder / path.name).write_bytes(path.read_bytes())
     kws = CORPUS / "kws_dscnn_int8_m4" / "model.pte"
     (folder / "kws.pte").write_bytes(kws.read_bytes())
+    streams = {name: case.model for name, case in CASES.items()}
+    models = {**{m: m for m in streams.values()}, **streams}
+    made = _product(folder, "p", "host", models, request.param)
+    assert made.run("build") == 0
+    return made
+
+
+def _product(
+    folder: Path, name: str, cpu: str, models: dict[str, str], load: str
+) -> Product:
+    """A product of models by name; those that are cases are streams."""
     parts = [
-        'schema = 1\nname = "p"',
-        '[target]\ncpu = "host"\ntoolchain = "gnu"',
+        f'schema = 1\nname = "{name}"',
+        f'[target]\ncpu = "{cpu}"\ntoolchain = "gnu"',
         '[kernels]\nlibraries = ["cortex_m", "quantized", "portable"]',
     ]
-    streams = {name: case.model for name, case in CASES.items()}
-    for name, model in {**{m: m for m in streams.values()}, **streams}.items():
-        part = f'[[models]]\nname = "{name}"\npath = "{model}.pte"\n'
-        part += f'load = "{request.param}"'
-        if case := CASES.get(name):
+    for model, file in models.items():
+        part = f'[[models]]\nname = "{model}"\npath = "{file}.pte"\n'
+        part += f'load = "{load}"'
+        if case := CASES.get(model):
             part += f"\nio.input0 = {{ stream = {{ axis = {case.axis}, "
             part += f"hop = {case.hop} }} }}"
         parts.append(part)
-    profile = folder / "p.toml"
+    profile = folder / f"{name}.toml"
     profile.write_text("\n\n".join(parts) + "\n")
-    made = Product(profile=profile, out=folder / "out")
-    assert made.run("build") == 0
-    return made
+    return Product(profile=profile, out=folder / name)
 
 
 ERRORS: Final = {
@@ -264,6 +279,50 @@ def test_a_stream_gives_the_bits_of_windows(
         upper=f"P_{name.upper()}_FORWARD",
     )
     run_application(product, text, "c", tmp_path)
+
+
+def _calls(folder: Path) -> Path:
+    """A scenario that calls some streams again and again, with random items."""
+    rng, runs = np.random.default_rng(3), []
+    for name in ON_TARGETS:
+        case = CASES[name]
+        program = read_program((folder / f"{case.model}.pte").read_bytes(), file="")
+        given = _ports(streamed(program, 0, Stream(axis=case.axis, hop=case.hop)))[0]
+        for number in range(CALLS):
+            items = rng.integers(-128, 128, given.sizes)
+            is_float = given.dtype.name == "Float"
+            items = (items / 64).astype("f4") if is_float else items.astype("i1")
+            np.save(folder / f"{name}.{number}.npy", items)
+            value = {"kind": "tensor", "file": f"{name}.{number}.npy"}
+            runs.append({"model": name, "method": "forward", "inputs": [value]})
+    scenario = folder / "calls.json"
+    tolerance = {"atol": 0, "rtol": 0}
+    scenario.write_text(json.dumps({"runs": runs, "tolerance": tolerance}))
+    return scenario
+
+
+@pytest.mark.qemu
+def test_streams_on_a_target_give_the_bits_of_the_host(
+    product: Product, tmp_path: Path
+) -> None:
+    """Prelinked ones on a Cortex-M4, loaded ones on a Cortex-M55."""
+    is_prelinked = "prelinked" in product.profile.read_text()
+    cpu, load = ("cortex-m4", "prelinked") if is_prelinked else ("cortex-m55", "pte")
+    need_toolchain(cpu, "gnu")
+    need_emulator(cpu)
+    folder = product.profile.parent
+    scenario = _calls(folder)
+    models = {name: CASES[name].model for name in ON_TARGETS}
+    found = []
+    for made in (product, _product(folder, cpu, cpu, models, load)):
+        outputs = tmp_path / made.profile.stem
+        given = ("--scenario", str(scenario), "--output-dir", str(outputs))
+        assert made.run("run", *given) == 0
+        found.append({path.name: path.read_bytes() for path in outputs.iterdir()})
+    host, target = found
+    assert host == target
+    # State lasts from a call to the next one: equal calls would give equal outputs.
+    assert len({*host.values()}) > len(ON_TARGETS)
 
 
 @pytest.mark.parametrize("name", [n for n, case in CASES.items() if case.tenths])

@@ -65,6 +65,7 @@ def link_firmware(
     unaligned: bool = True,
     sources: Sequence[str],
     units: Callable[[Flags], Sequence[CompileUnit]],
+    libraries: Sequence[Path] = (),
 ) -> Firmware:
     """Build firmware.
 
@@ -75,6 +76,7 @@ def link_firmware(
         unaligned: As in a profile.
         sources: Of the runtime, relative to it, beside start-up and files.
         units: From the flags of the target to what else is compiled.
+        libraries: What else is linked.
     """
     cpu, isa, name = target
     resolved = resolve_target(
@@ -109,6 +111,7 @@ def link_firmware(
         command = (*toolchain.compiler, *unit.flags, "-Werror", "-c", unit.source)
         run_command((*command, "-o", unit.object), folder)
     link = (*toolchain.linker, *plan.link_flags, *(u.object for u in compiled))
+    link += tuple(map(str, libraries))
     run_command((*link, toolchain.builtins or "-lgcc", "-o", "test.elf"), folder)
     return Firmware(
         elf=folder / "test.elf",
@@ -128,6 +131,7 @@ def run_firmware(
     optimize: str = "size",
     sources: Sequence[str],
     units: Callable[[Flags], Sequence[CompileUnit]],
+    libraries: Sequence[Path] = (),
     request: Sequence[int],
 ) -> list[int]:
     """Build firmware, let it answer a request; both are words of 32 bits.
@@ -135,7 +139,12 @@ def run_firmware(
     Arguments are those of `link_firmware`, and what `orch_application` reads.
     """
     firmware = link_firmware(
-        folder, target=target, optimize=optimize, sources=sources, units=units
+        folder,
+        target=target,
+        optimize=optimize,
+        sources=sources,
+        units=units,
+        libraries=libraries,
     )
     (folder / "request").write_bytes(np.array(request, "<u4").tobytes())
     paths = "enable=on,target=native,arg=firmware,arg=request,arg=response"

@@ -89,7 +89,7 @@ def linker_script(head: str, board: Board, memory: MemoryPlan) -> GeneratedFile:
             for p in models
         ),
         arenas="\n".join(
-            f"  {p.section.replace('.bss', '', 1)} (NOLOAD) : ALIGN(16)"
+            f"  {p.section.replace('.bss', '', 1)} (NOLOAD) : ALIGN({memory.alignment})"
             f" {{ *({p.section}) }} > {p.region}"
             for p in arenas
         ),

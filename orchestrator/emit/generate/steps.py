@@ -48,7 +48,7 @@ def steps_block(
         counts = (
             len(template.addresses),
             len(template.words),
-            len(prepared.memory),
+            len(prepared.memory) + (prepared.shape is not None),
             len(numbers_of(prepared)),
             _header(prepared) if template.header_words else 0,
             template.header_words,

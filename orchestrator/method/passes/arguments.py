@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator.program.values import (
     BoolValue,
+    DoubleListValue,
     DoubleValue,
     IntListValue,
     IntValue,
@@ -113,6 +114,13 @@ class Arguments:
         if not isinstance(value, IntListValue):
             raise UnknownCallError
         return tuple(map(self._number_at, value.items))
+
+    def reals(self, position: int) -> tuple[float, ...]:
+        """An argument that is a list of floats."""
+        value = self._values[self.index(position)]
+        if not isinstance(value, DoubleListValue):
+            raise UnknownCallError
+        return value.items
 
     def number_or(self, position: int, default: int) -> int:
         """An integer that no call writes, or the default for None."""

@@ -11,9 +11,9 @@ from orchestrator.core.lazy_bytes import settled
 from orchestrator.method.linked import LinkedCall
 from orchestrator.method.passes.evaluate import may_be_computed, number_of, results_of
 from orchestrator.method.passes.fold import SMALL_BYTES, folded
+from orchestrator.method.passes.moved_bytes import MovedBytes
 from orchestrator.method.passes.views import (
     ITEM_BYTES,
-    MovedBytes,
     moves_items,
     views_of,
 )

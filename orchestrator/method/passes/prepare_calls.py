@@ -19,8 +19,10 @@ from orchestrator.method.passes.preparing.convolution import CONVOLUTIONS
 from orchestrator.method.passes.preparing.copies import may_be_copies, prepared_copies
 from orchestrator.method.passes.preparing.elementwise import ELEMENTWISE
 from orchestrator.method.passes.preparing.floats import FLOATS
+from orchestrator.method.passes.preparing.form import MOST_COPIES
 from orchestrator.method.passes.preparing.packed import PACKED
 from orchestrator.method.passes.preparing.pool import POOLS
+from orchestrator.method.passes.preparing.scaled import SCALED
 from orchestrator.program.program import JumpFalseCall, MoveCall
 from orchestrator.program.values import TensorValue
 
@@ -31,11 +33,17 @@ if TYPE_CHECKING:
     from orchestrator.method.passes.preparing.form import Preparer
 
 PREPARERS: Final[Mapping[str, Preparer]] = MappingProxyType(
-    {**PACKED, **AFFINE, **CONVOLUTIONS, **ELEMENTWISE, **POOLS, **FLOATS}
+    {
+        **PACKED,
+        **AFFINE,
+        **CONVOLUTIONS,
+        **ELEMENTWISE,
+        **POOLS,
+        **FLOATS,
+        **SCALED,
+    }
 )
 """By kernel: what prepares its calls."""
-_MOST_COPIES: Final = 4
-"""That a call becomes: each has a struct of 24 bytes."""
 _LOWEST, _HIGHEST = -(1 << 31), (1 << 31) - 1
 
 
@@ -108,7 +116,7 @@ def prepare_calls(method: LinkedMethod, isa: str) -> LinkedMethod:
         return found if known and len(found) in counts else (call,)
 
     jumps = any(isinstance(i, JumpFalseCall) for i in method.instructions)
-    counts = (1,) if jumps else range(1, _MOST_COPIES + 1)
+    counts = (1,) if jumps else range(1, MOST_COPIES + 1)
     instructions: list[LinkedInstruction] = []
     origins: list[int] = []
     for instruction, origin in zip(method.instructions, method.origins, strict=True):

@@ -8,7 +8,6 @@ from math import prod
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal
 
-from orchestrator.core.lazy_bytes import LazyBytes, settled
 from orchestrator.method.passes.arguments import (
     Arguments,
     UnknownCallError,
@@ -16,11 +15,11 @@ from orchestrator.method.passes.arguments import (
     need,
     strides_of,
 )
+from orchestrator.method.passes.preparing.scaled import nearest_item, scale_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
-    from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.core.operator import OperatorName
     from orchestrator.method.linked import LinkedCall, LinkedMethod
     from orchestrator.program.values import TensorValue
@@ -95,80 +94,8 @@ class View:
             given[w : w + (size - 1) * there + 1 : there] = row
 
 
-class MovedBytes(LazyBytes):
-    """The items of a tensor that views move there, of constants.
-
-    Args:
-        moves: Views with what they read.
-        size_bytes: Of the tensor.
-        item_bytes: Of an item.
-    """
-
-    __slots__ = ("_item_bytes", "_moves", "_size_bytes")
-
-    def __init__(
-        self, moves: Iterable[tuple[View, Bytes]], size_bytes: int, item_bytes: int
-    ) -> None:
-        super().__init__()
-        self._moves = tuple(moves)
-        self._size_bytes = size_bytes
-        self._item_bytes = item_bytes
-
-    def __len__(self) -> int:
-        return self._size_bytes
-
-    def chunks(self) -> Iterator[bytes | memoryview]:
-        """See `LazyBytes`: at once, unless it is very large and moved by one view."""
-        if len(self._moves) == 1 and self._size_bytes > _SLAB_BYTES:
-            ((view, source),) = self._moves
-            if view.sizes and not view.first_written:
-                yield from self._slabs(view, source)
-                return
-        found = bytearray(self._size_bytes)
-        for view, source in self._moves:
-            view.moved(bytes(source), found, self._item_bytes)
-        yield memoryview(found)
-
-    def _slabs(self, view: View, source: Bytes) -> Iterator[memoryview]:
-        """The items along the outermost axis; each slab reads the source in blocks."""
-        outer = max(range(len(view.sizes)), key=lambda axis: view.written[axis])
-        far = max(range(len(view.sizes)), key=lambda axis: view.read[axis])
-        row_bytes = view.written[outer] * self._item_bytes
-        for first, count in _steps(view.sizes[outer], row_bytes):
-            slab = view.along(outer, first, count)
-            found = bytearray(count * row_bytes)
-            start = replace(slab, first_written=0)
-            for block_first, block in _steps(
-                start.sizes[far], view.read[far] * self._item_bytes
-            ):
-                moved = start.along(far, block_first, block)
-                begin, end = moved.reach
-                part = source[begin * self._item_bytes : end * self._item_bytes]
-                moved = replace(moved, first_read=moved.first_read - begin)
-                moved.moved(bytes(part), found, self._item_bytes)
-            yield memoryview(found)
-
-    def part(self, begin: int, end: int) -> Bytes:
-        """See `LazyBytes`."""
-        return settled(memoryview(bytes(self))[begin:end])
-
-    def __reduce__(self) -> tuple[type[MovedBytes], tuple[object, ...]]:
-        return MovedBytes, (self._moves, self._size_bytes, self._item_bytes)
-
-
 _INT8: Final = range(-128, 128)
 _IMAGE_RANK: Final = 4
-_SLAB_BYTES: Final = 1 << 23
-"""Most bytes that are moved at once, if a row has no more."""
-
-
-def _steps(size: int, bytes_each: int) -> Iterator[tuple[int, int]]:
-    """(first, count) of parts of an axis."""
-    most = max(1, _SLAB_BYTES // max(bytes_each, 1))
-    for first in range(0, size, most):
-        yield first, min(most, size - first)
-
-
 _ITEMS: Final[Mapping[int, Literal["B", "H", "I", "Q"]]] = MappingProxyType(
     {1: "B", 2: "H", 4: "I", 8: "Q"}
 )
@@ -525,6 +452,23 @@ def _pixel_unshuffle(arguments: Arguments) -> tuple[View, ...]:
     return _along(arguments.index(0), arguments.index(2), swapped)
 
 
+def _nearest(arguments: Arguments) -> tuple[View, ...]:
+    """The view of an image each of whose items is repeated in rows and columns."""
+    tensor, out = arguments.tensor(0), arguments.tensor(3)
+    need(len(tensor.sizes) == _IMAGE_RANK and tensor.numel != 0)
+    need(out.sizes[:2] == tensor.sizes[:2])
+    read, written = strides_of(tensor), strides_of(out)
+    axes = [*zip(tensor.sizes[:2], read[:2], written[:2], strict=True)]
+    for i, dim in enumerate((2, 3)):
+        size, scaled, scale = scale_of(arguments, i, (1, 2), corners=False)
+        times, rest = divmod(scaled, size)
+        need(times and not rest)
+        places = [nearest_item(size, scale, at) for at in range(scaled)]
+        need(places == [at // times for at in range(scaled)])
+        axes += [(size, read[dim], written[dim] * times), (times, 0, written[dim])]
+    return _along(arguments.index(0), arguments.index(3), axes)
+
+
 def _blocks(
     many: TensorValue, large: TensorValue, n: int
 ) -> list[tuple[int, int, int]]:
@@ -675,6 +619,7 @@ _FINDERS: Final[Mapping[str, Callable[[Arguments], tuple[View, ...]]]] = (
             "aten::unfold_copy.out": _unfold,
             "aten::unsqueeze_copy.out": _unsqueeze,
             "aten::view_copy.out": _reshape,
+            "aten::upsample_nearest2d.vec_out": _nearest,
             "cortex_m::pad.out": _pad,
             "cortex_m::pad_contiguous.out": _pad,
             "cortex_m::transpose.out": _permute,

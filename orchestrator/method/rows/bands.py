@@ -6,27 +6,28 @@ other numbers and addresses it computes a band of the image.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, TypeAlias
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
 
 from orchestrator.method.access import Access
 from orchestrator.method.passes.packing.convolution import Axis
-from orchestrator.method.rows.network import Image
+from orchestrator.method.passes.preparing.scaled import nearest_item, neighbours
+from orchestrator.method.rows.copies import COPY, copied_rows
+from orchestrator.method.rows.members import edited, number_at, real_at
+from orchestrator.method.rows.network import Image, RowTable
+from orchestrator.method.rows.phases import is_phased, moved_phase, phase_of
 from orchestrator.method.steps import header_of
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from orchestrator.method.linked import LinkedCall, LinkedMethod, Numbers, Prepared
+    from orchestrator.method.linked import LinkedCall, LinkedMethod, Prepared
+    from orchestrator.method.rows.members import Members
+    from orchestrator.method.rows.network import Window
     from orchestrator.program.values import Value
 
-Members: TypeAlias = "tuple[tuple[str, Numbers], ...]"
-
 _IMAGE_DIMS: Final = 4
-_WORD: Final = 4
 _AXIS: Final = ("in", "out", "kernel", "stride", "padding", "dilation")
+_PAIR: Final = ("a", "b")
 _MATRIX_ROWS: Final = (1, 1, 1, 1, 0, 1)
 """An `Axis` of one row: all pixels of an image are those of a line."""
 _ITEMS: Final = frozenset(
@@ -37,21 +38,19 @@ _ITEMS: Final = frozenset(
 )
 """Structs with a count of items; outputs depend on the item at the same place."""
 _PAIRS: Final = frozenset(
-    f"orch::cortex_m::{name}Call" for name in ("Add", "Multiply", "Extreme")
+    f"orch::cortex_m::{name}Call" for name in ("Add", "Multiply", "Extreme", "Divide")
 )
 """The same of two tensors, with rows of items."""
 _POOLS: Final = frozenset(
     f"orch::cortex_m::{name}PoolCall" for name in ("Average", "Max")
 )
-_CONVOLUTION: Final = "orch::cortex_m::ConvolutionCall"
+CONVOLUTION: Final = "orch::cortex_m::ConvolutionCall"
+_SCALED: Final = "orch::portable::ScaleCall"
+TRANSPOSED: Final = "orch::cortex_m::TransposedCall"
 _STRIP_CHANNELS, _STRIP_IN_ALONG = 13, 16
 """Words of a PackedDepthwiseStrips."""
 _MOST_HEADER: Final = 28
 """Words of a header; more are several, with their weights."""
-_SETUP: Final = MappingProxyType({"scalar": 200, "dsp": 250, "mve": 400})
-_ITEM: Final = 10
-"""Instructions per item, about; of products by instruction set."""
-_PRODUCT: Final = MappingProxyType({"scalar": 5.0, "dsp": 1.2, "mve": 0.3})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,22 +85,32 @@ def image_of(value: Value) -> Image:
     return Image(rows=sizes[1], row_bytes=value.size_bytes // sizes[1])
 
 
-def windows_of(method: LinkedMethod, call: LinkedCall) -> tuple[Axis, ...] | None:
+def windows_of(method: LinkedMethod, call: LinkedCall) -> tuple[Window, ...] | None:
     """What rows of each input rows of the output need; None if a call needs all."""
-    if call.prepared is None:
-        return None
-    (out,) = (method.values[i] for i, a in _arguments(call) if a is Access.FILLS)
-    inputs = [
-        method.values[i]
-        for i, a in _arguments(call)
-        if a is Access.READS and _is_planned(method.values[i])
-    ]
-    count = image_of(out).rows
+    assert call.prepared is not None  # noqa: S101  # callers know
+    written = (Access.FILLS, Access.UPDATES)
+    (out,) = (method.values[i] for i, a in _arguments(call) if a in written)
+    inputs = [method.values[i] for i, _ in planned_reads(method, call)]
+    kind, image = call.prepared.struct, image_of(out)
+    if kind == COPY:
+        return _copy_window(call.prepared, [image_of(value) for value in inputs], image)
+    if kind in _PAIRS and len(inputs) < len(_PAIR):
+        return None  # bands would begin at the first row of a constant
+    if kind == _SCALED:
+        return (_scaled_window(call),)
+    header = header_of(method, call)
+    if header is not None and is_phased(call.function, header):
+        phase = phase_of(header, image.row_bytes)
+        if phase is not None and (phase.first, phase.step) != (0, 1):
+            fits = [image_of(value).rows for value in inputs] == [phase.axis.size]
+            return (phase.window(image.rows),) if fits else None
     axis = _rows_of(method, call)
     if axis is None:
         return None
-    window = Axis(size=count, out=count)
-    if axis != _MATRIX_ROWS:
+    window: Window = Axis(size=image.rows, out=image.rows)
+    if kind == TRANSPOSED:
+        window = _transposed_window(axis)
+    elif axis != _MATRIX_ROWS:
         size, rows, kernel, stride, padding, dilation = axis
         window = Axis(
             size=size,
@@ -111,10 +120,69 @@ def windows_of(method: LinkedMethod, call: LinkedCall) -> tuple[Axis, ...] | Non
             padding=padding,
             dilation=dilation,
         )
-    fits = window.out == count and all(
+    fits = window.out == image.rows and all(
         image_of(value).rows == window.size for value in inputs
     )
     return (window,) * len(inputs) if fits else None
+
+
+def planned_reads(method: LinkedMethod, call: LinkedCall) -> list[tuple[int, int]]:
+    """What a call reads from arenas: values, and positions of these arguments."""
+    return [
+        (index, position)
+        for position, (index, access) in enumerate(_arguments(call))
+        if access is Access.READS and _is_planned(method.values[index])
+    ]
+
+
+def _copy_window(
+    prepared: Prepared, inputs: list[Image], out: Image
+) -> tuple[Window, ...] | None:
+    """The same of a call that moves items."""
+    if len(inputs) != 1:
+        return None
+    (source,) = inputs
+    if out.rows == 1:
+        return (RowTable(size=source.rows, rows=((0, source.rows - 1),)),)
+    copied = copied_rows(prepared, (source, out))
+    return None if copied is None else (copied.window(source.rows, out.rows),)
+
+
+def _scaled_window(call: LinkedCall) -> RowTable:
+    """Rows between which those of a scaled image lie."""
+    assert call.prepared is not None  # noqa: S101  # callers know
+    numbers = call.prepared.numbers
+    corners = bool(number_at(numbers, "corners"))
+    size, out = (number_at(numbers, f"rows.{name}") for name in ("in", "out"))
+    scale = real_at(numbers, "rows.scale")
+    if call.function.endswith("upsample_nearest2d"):
+        nearest = [nearest_item(size, scale, row) for row in range(out)]
+        return RowTable(size=size, rows=tuple((row, row) for row in nearest))
+    return RowTable(
+        size=size,
+        rows=tuple(
+            neighbours(size, out, scale, row, corners=corners) for row in range(out)
+        ),
+    )
+
+
+def _transposed_window(axis: tuple[int, ...]) -> RowTable:
+    """Rows of the input that add to each row of a transposed convolution."""
+    size, out, kernel, stride, padding, dilation = axis
+    # Input i adds to output i * stride - padding + tap * dilation.
+    ends = [(o + padding - (kernel - 1) * dilation, o + padding) for o in range(out)]
+    return RowTable(
+        size=size,
+        rows=tuple(
+            (max(-(-low // stride), 0), min(high // stride, size - 1))
+            for low, high in ends
+        ),
+    )
+
+
+def has_independent_pixels(method: LinkedMethod, call: LinkedCall) -> bool:
+    """Whether each pixel of the output needs the one at the same place only."""
+    return _rows_of(method, call) == _MATRIX_ROWS
 
 
 def _rows_of(method: LinkedMethod, call: LinkedCall) -> tuple[int, ...] | None:
@@ -128,34 +196,61 @@ def _rows_of(method: LinkedMethod, call: LinkedCall) -> tuple[int, ...] | None:
         return _MATRIX_ROWS
     if kind in _PAIRS:
         names = ("rows.rows", "rows.a_step", "rows.b_step")
-        plain = [_number(numbers, name) for name in names] == [1, 1, 1]
+        plain = [number_at(numbers, name) for name in names] == [1, 1, 1]
         return _MATRIX_ROWS if plain else None
     if kind in _POOLS:
         return _axis_at(numbers, "pool.rows")
-    return _axis_at(numbers, "sizes.rows") if kind == _CONVOLUTION else None
+    if kind == TRANSPOSED:
+        return _axis_at(numbers, "sizes.rows.axis")
+    return _axis_at(numbers, "sizes.rows") if kind == CONVOLUTION else None
 
 
 def band_of(prepared: Prepared, rows: Rows) -> Members:
     """The numbers of a struct for a band."""
     numbers, kind = prepared.numbers, prepared.struct
+    changed: dict[str, int] = {}  # a header has those of others
     if kind in _ITEMS:
-        return _edited(numbers, {"count": rows.part(_number(numbers, "count"))})
-    if kind in _PAIRS:
-        count = _number(numbers, "rows.count")
-        return _edited(numbers, {"rows.count": rows.part(count)})
-    if kind in _POOLS:
-        return _edited(numbers, _band_axis(numbers, "pool.rows", rows))
-    if kind != _CONVOLUTION:
-        return numbers  # its header has them
+        changed = {"count": rows.part(number_at(numbers, "count"))}
+    elif kind in _PAIRS:
+        changed = {"rows.count": rows.part(number_at(numbers, "rows.count"))}
+    elif kind in _POOLS:
+        changed = _band_axis(numbers, "pool.rows", rows)
+    elif kind == TRANSPOSED:
+        changed = _transposed_band(numbers, rows)
+    elif kind == _SCALED:
+        count = rows.last - rows.first + 1
+        changed = {"in_first": rows.low, "first": rows.first, "count": count}
+    elif kind == CONVOLUTION:
+        changed = _convolution_band(numbers, rows)
+    return edited(numbers, changed)
+
+
+def _convolution_band(numbers: Members, rows: Rows) -> dict[str, int]:
+    """What changes in a convolution or matrix product."""
     if _axis_at(numbers, "sizes.rows") == _MATRIX_ROWS:
-        pixels = rows.part(_number(numbers, "sizes.columns.out"))
+        pixels = rows.part(number_at(numbers, "sizes.columns.out"))
         places = ("in.width", "out.width", "columns.in", "columns.out")
-        return _edited(numbers, {f"sizes.{place}": pixels for place in places})
+        return {f"sizes.{place}": pixels for place in places}
     axis = _band_axis(numbers, "sizes.rows", rows)
     heights = {
         f"sizes.{name}.height": axis[f"sizes.rows.{name}"] for name in ("in", "out")
     }
-    return _edited(numbers, axis | heights)
+    return axis | heights
+
+
+def _transposed_band(numbers: Members, rows: Rows) -> dict[str, int]:
+    """What changes in a transposed convolution."""
+    path = "sizes.rows.axis"
+    _, _, _, stride, padding, _ = _axis_at(numbers, path)
+    count, out = max(rows.high - rows.low + 1, 0), rows.last - rows.first + 1
+    return {
+        "sizes.in.height": count,
+        "sizes.out.height": out,
+        f"{path}.in": count,
+        f"{path}.out": out,
+        # Output 0 of the band is that of the first row, input 0 that of the lowest.
+        f"{path}.padding": padding + rows.first - rows.low * stride,
+    }
 
 
 def _header_rows(function: str, header: tuple[int, ...]) -> tuple[int, ...] | None:
@@ -177,34 +272,8 @@ def _is_line(axis: tuple[int, ...]) -> bool:
     return axis == (axis[0], axis[0], 1, 1, 0, 1)
 
 
-def _number(members: Members, path: str) -> int:
-    """A number of a struct; names of structs in structs are joined by dots."""
-    value: Numbers = members
-    for name in path.split("."):
-        assert isinstance(value, tuple)  # noqa: S101  # its struct says so
-        value = dict(value)[name]
-    assert isinstance(value, int)  # noqa: S101
-    return value
-
-
-def _edited(members: Members, changed: Mapping[str, int]) -> Members:
-    """The members of a struct with other numbers at some paths."""
-    found: list[tuple[str, Numbers]] = []
-    for name, value in members:
-        inner = {
-            path.removeprefix(f"{name}."): number
-            for path, number in changed.items()
-            if path.startswith(f"{name}.")
-        }
-        new: Numbers = changed.get(name, value)
-        found.append(
-            (name, _edited(value, inner) if inner and isinstance(value, tuple) else new)
-        )
-    return tuple(found)
-
-
 def _axis_at(members: Members, path: str) -> tuple[int, ...]:
-    return tuple(_number(members, f"{path}.{name}") for name in _AXIS)
+    return tuple(number_at(members, f"{path}.{name}") for name in _AXIS)
 
 
 def _band_axis(members: Members, path: str, rows: Rows) -> dict[str, int]:
@@ -225,8 +294,28 @@ def _band_words(axis: tuple[int, ...], rows: Rows) -> tuple[int, ...]:
     )
 
 
-def band_header(function: str, header: tuple[int, ...], rows: Rows) -> tuple[int, ...]:
-    """A header of packed weights for a band; most begin with rows and columns."""
+def band_header(
+    function: str, header: tuple[int, ...], rows: Rows, row_bytes: int
+) -> tuple[int, ...] | None:
+    """A header of packed weights for a band; most begin with rows and columns.
+
+    Args:
+        function: The kernel.
+        header: Of the whole call.
+        rows: The band.
+        row_bytes: Of the output.
+
+    Returns:
+        None if the call fills no row of the band.
+    """
+    phase = phase_of(header, row_bytes) if is_phased(function, header) else None
+    if phase is not None and (phase.first, phase.step) != (0, 1):
+        begin, last = phase.among(rows.first, rows.last)
+        if begin > last:
+            return None
+        header = moved_phase(header, begin * phase.step - rows.first, row_bytes)
+        rows = replace(rows, first=begin, last=last)
+        return (*_band_words(header[: len(_AXIS)], rows), *header[len(_AXIS) :])
     end = len(_AXIS)
     words = [*header]
     if function.endswith("packed_matrix"):
@@ -246,43 +335,6 @@ def pixels_of(call: LinkedCall) -> int | None:
     numbers = dict(call.prepared.numbers)
     pixels = numbers["pixels"]
     return pixels if numbers["batch"] == 1 and isinstance(pixels, int) else None
-
-
-def work_of(method: LinkedMethod, call: LinkedCall, isa: str) -> int:
-    """About how many instructions the loops of a call take."""
-    header = header_of(method, call)
-    if header is None:
-        return sum(
-            _ITEM * v.numel
-            for i, access in _arguments(call)
-            if access is Access.FILLS and isinstance(v := method.values[i], TensorValue)
-        )
-    assert call.prepared is not None  # noqa: S101  # it has a header
-    position = dict(call.prepared.memory)["weights"]
-    if position is None:
-        return round(_WORD * len(header) * _PRODUCT[isa])
-    weights = dict(method.data)[call.args[position]]
-    pixels = header[0]
-    if not call.function.endswith("packed_matrix"):
-        pixels = header[1] * header[len(_AXIS) + 1]
-    return round(len(weights) * pixels * _PRODUCT[isa])
-
-
-def setup_of(call: LinkedCall, isa: str, row_work: int) -> int:
-    """About how many instructions a call takes beside its loops.
-
-    Args:
-        call: The call.
-        isa: Instruction set of the core.
-        row_work: What the loops take for a row.
-    """
-    found = _SETUP[isa]
-    if call.function.endswith("packed_depthwise_3x3"):
-        # It expands weights first, and computes two rows at once.
-        return found + row_work
-    if isa == "mve" and "packed_" in call.function:
-        return found + row_work  # two pixels of a column at once
-    return found
 
 
 def _arguments(call: LinkedCall) -> list[tuple[int, Access]]:

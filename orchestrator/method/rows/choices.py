@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from orchestrator.method.rows.cuts import Segments
 from orchestrator.method.rows.found import UnknownNetworkError, network_of
 from orchestrator.method.rows.fuse import needs_all
-from orchestrator.method.rows.plan import plan_rows
+from orchestrator.method.rows.phases import with_phases_apart
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,6 +46,7 @@ def choices_of(method: LinkedMethod, isa: str) -> tuple[Choice, ...]:
     Raises:
         UnknownNetworkError: It cannot run by rows.
     """
+    method = with_phases_apart(method)
     found = network_of(method, isa)
     choices = choices_in(found.network)
     if not choices:
@@ -61,12 +62,11 @@ def choices_in(network: Network) -> tuple[Choice, ...]:
     work = sum(layer.work + layer.setup for layer in network.layers)
     made = []
     for limit in _some(segments.limits()):
-        cuts = segments.cuts(limit)
-        plan = plan_rows(network, cuts)
+        plan = segments.plan(limit)
         made.append(
             Choice(
                 arena_bytes=plan.arena_bytes,
-                slowdown=sum(one.setup for one in cuts) / max(work, 1),
+                slowdown=plan.setup / max(work, 1),
                 calls=len(plan.moves),
             )
         )

@@ -9,12 +9,14 @@ from bisect import bisect_left
 from math import inf
 from typing import TYPE_CHECKING, Final
 
+from orchestrator.method.rows.plan import plan_rows
 from orchestrator.method.rows.segment import segment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from orchestrator.method.rows.network import Network
+    from orchestrator.method.rows.plan import RowPlan
     from orchestrator.method.rows.segment import Segment
 
 
@@ -22,6 +24,10 @@ _SHORT: Final = 3
 """Layers of segments that give a first limit."""
 _BANDS: Final = (2, 4, 8, 16)
 """Rows per call that are tried where there is room."""
+_TRIES: Final = 6
+"""Segments that are tried by rows to make room."""
+_MORE: Final = 3
+"""Limits that are tried where blocks find no room in the least one."""
 
 
 class Segments:
@@ -71,9 +77,30 @@ class Segments:
             most_setup: Instructions that computing by rows may cost.
         """
         limits = self.limits()
-        # The larger the limit, the fewer calls: the first limit that is cheap enough.
-        at = bisect_left(limits, x=True, key=lambda b: self._setup(b) <= most_setup)
+        at = self._first_cheap(limits, most_setup)
+        if 0 < at < len(limits):
+            # Below it, wider bands of the same segments may be as cheap.
+            wider = self._limits_between(limits[at - 1], limits[at])
+            return [*wider, limits[at]][self._first_cheap(wider, most_setup)]
         return limits[min(at, len(limits) - 1)]
+
+    def _first_cheap(self, limits: Sequence[float], most_setup: float) -> int:
+        """Which of some limits, the least first, is cheap enough; their count if none.
+
+        The larger a limit, the fewer calls.
+        """
+        return bisect_left(limits, x=True, key=lambda b: self._setup(b) <= most_setup)
+
+    def _limits_between(self, low: float, high: float) -> list[float]:
+        """What the segments for a limit need in wider bands, if less than another."""
+        peaks = {
+            wider.peak_bytes
+            for one in self.cuts(low)
+            if len(one.ways[0].steps) > 1
+            for band in _BANDS
+            if (wider := segment(self._network, one.first, one.last, band=band))
+        }
+        return sorted(peak for peak in peaks if low < peak < high)
 
     def limits(self) -> list[float]:
         """All limits that differ in which segments there may be, the least first."""
@@ -97,6 +124,59 @@ class Segments:
             best.append((cost, chosen))
         found = reversed([*self._back(best)])
         return tuple(self._widest(one, limit_bytes) for one in found)
+
+    def smallest(self, limit_bytes: float, most_setup: float = inf) -> RowPlan:
+        """The smallest plan for a limit, or for one of the next ones if that is less.
+
+        Args:
+            limit_bytes: As for `cuts`.
+            most_setup: Instructions that computing by rows may cost.
+        """
+        best = self.plan(limit_bytes, most_setup)
+        for limit in [b for b in self.limits() if b > limit_bytes][:_MORE]:
+            if limit >= best.arena_bytes:
+                break
+            found = self.plan(limit, most_setup)
+            if found.arena_bytes < best.arena_bytes:
+                best = found
+        return best
+
+    def plan(self, limit_bytes: float, most_setup: float = inf) -> RowPlan:
+        """A plan of the cuts for a limit, about as large as that.
+
+        Where blocks find no room there, layers that run at once go by rows instead,
+        those that need most first: then their output may lie over their input.
+
+        Args:
+            limit_bytes: As for `cuts`.
+            most_setup: Instructions that computing by rows may cost.
+        """
+        cuts = [*self.cuts(limit_bytes)]
+        best = plan_rows(self._network, cuts)
+        largest = sorted(range(len(cuts)), key=lambda i: -cuts[i].peak_bytes)
+        for number in largest[:_TRIES]:
+            if best.arena_bytes <= limit_bytes:
+                break
+            one = self._over_input(cuts[number], limit_bytes)
+            others = [*cuts[:number], one or cuts[number], *cuts[number + 1 :]]
+            if one is None or sum(s.setup for s in others) > most_setup:
+                continue
+            found = plan_rows(self._network, others)
+            if found.arena_bytes < best.arena_bytes:
+                best, cuts = found, others
+        return best
+
+    def _over_input(self, one: Segment, limit: float) -> Segment | None:
+        """A segment of one step by rows, if its output may then lie over its input."""
+        for band in (*reversed(_BANDS), 1) if len(one.ways[0].steps) == 1 else ():
+            found = segment(
+                self._network, one.first, one.last, band=band, descends=True
+            )
+            if found is None:
+                return None
+            if found.peak_bytes <= limit and any(w.distances for w in found.ways):
+                return found
+        return None
 
     def _back(self, best: list[tuple[float, Segment | None]]) -> Iterator[Segment]:
         at = len(self._ending)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -12,20 +13,20 @@ from orchestrator.method.passes.packing.convolution import Axis
 from orchestrator.method.rows.bands import (
     image_of,
     pixels_of,
-    setup_of,
+    planned_reads,
     windows_of,
-    work_of,
 )
+from orchestrator.method.rows.costs import Cost, cost_of
 from orchestrator.method.rows.network import Image, Layer, Network
 from orchestrator.program.shared import SHARED_ID
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
     from orchestrator.method.linked import LinkedMethod
+    from orchestrator.method.rows.network import Window
 
-
-_GIVEN: Final = -1
-"""In the place of an instruction."""
+_KNOWN: Final = frozenset({Access.READS, Access.FILLS, Access.SCRATCH})
+_PART: Final = frozenset({Access.READS, Access.UPDATES, Access.SCRATCH})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,9 +35,11 @@ class Found:
 
     Args:
         network: The network.
-        calls: By layer: the instruction that it is; two layers for an average of a
-            whole image, sums and their averages. -1 for rows that the caller gives.
-        reads: By layer: positions of the arguments that it reads from the arena.
+        calls: By layer: the instructions that it is, several for a concatenation; two
+            layers for an average of a whole image, sums and their averages. None for
+            rows that the caller gives.
+        reads: By layer: what it reads from the arena, by instruction and position of
+            the argument.
         values: By image: a tensor like it.
         inputs: By input of the method: its image; None if it has no bytes.
         outputs: The same for outputs.
@@ -44,8 +47,8 @@ class Found:
     """
 
     network: Network
-    calls: tuple[int, ...]
-    reads: tuple[tuple[int, ...], ...]
+    calls: tuple[tuple[int, ...], ...]
+    reads: tuple[tuple[tuple[int, int], ...], ...]
     values: dict[int, TensorValue]
     inputs: tuple[int | None, ...]
     outputs: tuple[int | None, ...]
@@ -89,8 +92,8 @@ class _Builder:
         self._values: dict[int, TensorValue] = {}
         self._now: dict[tuple[int, int], int] = {}  # by place: the image that is there
         self._layers: list[Layer] = []
-        self._calls: list[int] = []
-        self._reads: list[tuple[int, ...]] = []
+        self._calls: list[tuple[int, ...]] = []
+        self._reads: list[tuple[tuple[int, int], ...]] = []
         self._images: dict[int, Image] = {}
 
     def found(self, memory_id: int) -> Found:
@@ -99,11 +102,9 @@ class _Builder:
         inputs = [self._filled(i) if i in places else None for i in method.inputs]
         for at, image in enumerate(inputs):
             if rows := method.io.port(at, is_input=True).rows:
-                self._add(_GIVEN, (), self._given(image, rows))
-        for number, call in enumerate(method.instructions):
-            if not isinstance(call, LinkedCall):
-                raise UnknownNetworkError("it has branches, or moves values")
-            self._call(number, call)
+                self._add((), (), self._given(image, rows))
+        for numbers in self._groups():
+            self._layer(numbers)
         outputs = [self._image(i) if i in places else None for i in method.outputs]
         return Found(
             network=Network(
@@ -160,60 +161,78 @@ class _Builder:
             raise UnknownNetworkError("it reads a part of a tensor, or several at once")
         return image
 
-    def _call(self, number: int, call: LinkedCall) -> None:
-        """Add the layers of a call."""
-        method = self._method
-        arguments = list(zip(call.args, call.accesses, strict=True))
-        fills = [index for index, access in arguments if access is Access.FILLS]
-        known = {Access.READS, Access.FILLS, Access.SCRATCH}
-        if (
-            call.prepared is None
-            or len(fills) != 1
-            or not known.issuperset(call.accesses)
-        ):
-            raise UnknownNetworkError(f"{call.operator} is not prepared")
-        positions = tuple(
-            position
-            for position, (index, access) in enumerate(arguments)
-            if access is Access.READS
-            and index in method.places
-            and method.places[index].space[0] == "arena"
-        )
-        images = [self._image(call.args[position]) for position in positions]
+    def _groups(self) -> list[list[tuple[int, LinkedCall]]]:
+        """The calls of each layer: several where they fill parts of a tensor."""
+        groups: list[list[tuple[int, LinkedCall]]] = []
+        origins, last = self._method.origins, None
+        for number, call in enumerate(self._method.instructions):
+            if not isinstance(call, LinkedCall):
+                raise UnknownNetworkError("it has branches, or moves values")
+            if call.prepared is None:
+                raise UnknownNetworkError(f"{call.operator} is not prepared")
+            accesses = Counter(call.accesses)
+            this = origins[number], call.outs
+            is_part = this == last and Access.UPDATES in accesses
+            known = _PART if is_part else _KNOWN
+            written = accesses[Access.FILLS] + accesses[Access.UPDATES]
+            if written != 1 or not known.issuperset(accesses):
+                raise UnknownNetworkError(f"{call.operator} is not prepared")
+            if is_part:
+                groups[-1].append((number, call))
+            else:
+                groups.append([(number, call)])
+                last = this
+        return groups
+
+    def _layer(self, calls: list[tuple[int, LinkedCall]]) -> None:
+        """Add the layers of some calls that fill a tensor."""
+        method, isa = self._method, self._isa
+        reads: list[tuple[int, int]] = []
+        images: list[int] = []
+        windows: list[Window] = []
+        by_rows = True
+        for number, call in calls:
+            read = planned_reads(method, call)
+            reads += [(number, position) for _, position in read]
+            images += [self._image(index) for index, _ in read]
+            found = windows_of(method, call)
+            windows += found or ()
+            by_rows = by_rows and found is not None
+        first = calls[0][1]
+        arguments = list(zip(first.args, first.accesses, strict=True))
         scratch = [method.values[i] for i, a in arguments if a is Access.SCRATCH]
-        windows = windows_of(method, call)
-        work = work_of(method, call, self._isa)
-        pixels = pixels_of(call)
-        if pixels is not None and len(images) == 1:
-            images = [self._sums(number, call, positions, images[0], work)]
-            work = 0
-        out = self._filled(fills[0])
+        numbers = tuple(number for number, _ in calls)
+        if pixels_of(first) is not None and len(images) == 1:
+            cost = cost_of(method, first, isa, 1)
+            images = [self._sums(numbers, tuple(reads), images[0], cost)]
+        out = self._filled(next(i for i, a in arguments if a is Access.FILLS))
         count = self._images[out].rows
-        needed = windows or [
-            Axis(size=(r := self._images[i].rows), out=count, kernel=r) for i in images
-        ]
+        costs = [cost_of(method, call, isa, count) for _, call in calls]
+        if not by_rows:
+            sizes = [self._images[image].rows for image in images]
+            windows = [Axis(size=size, out=count, kernel=size) for size in sizes]
         self._add(
-            number,
-            positions,
+            numbers,
+            tuple(reads),
             Layer(
-                reads=tuple(zip(images, needed, strict=True)),
+                reads=tuple(zip(images, windows, strict=True)),
                 out=out,
                 scratch_bytes=sum(
                     v.size_bytes for v in scratch if isinstance(v, TensorValue)
                 ),
-                by_rows=windows is not None,
-                setup=setup_of(call, self._isa, work // count),
-                work=work,
+                by_rows=by_rows,
+                setup=sum(cost.setup for cost in costs),
+                work=sum(cost.work for cost in costs),
+                together=max(cost.together for cost in costs),
             ),
         )
 
     def _sums(
         self,
-        number: int,
-        call: LinkedCall,
-        positions: tuple[int, ...],
+        numbers: tuple[int, ...],
+        reads: tuple[tuple[int, int], ...],
         image: int,
-        work: int,
+        cost: Cost,
     ) -> int:
         """The layer that adds up the rows of an image; the image of its sums."""
         value = self._values[image]
@@ -223,19 +242,24 @@ class _Builder:
         )
         rows = self._images[image].rows
         self._add(
-            number,
-            positions,
+            numbers,
+            reads,
             Layer(
                 reads=((image, Axis(size=rows, out=1, kernel=rows)),),
                 out=sums,
                 accumulates=True,
-                setup=setup_of(call, self._isa, work // rows),
-                work=work,
+                setup=cost.setup,
+                work=cost.work,
             ),
         )
         return sums
 
-    def _add(self, number: int, positions: tuple[int, ...], layer: Layer) -> None:
-        self._calls.append(number)
-        self._reads.append(positions)
+    def _add(
+        self,
+        calls: tuple[int, ...],
+        reads: tuple[tuple[int, int], ...],
+        layer: Layer,
+    ) -> None:
+        self._calls.append(calls)
+        self._reads.append(reads)
         self._layers.append(layer)

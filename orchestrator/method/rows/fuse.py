@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from orchestrator.method.linked import LinkedCall
 from orchestrator.method.rows.cuts import Segments
 from orchestrator.method.rows.found import UnknownNetworkError, network_of
-from orchestrator.method.rows.plan import plan_rows
+from orchestrator.method.rows.phases import with_phases_apart
 from orchestrator.method.rows.verify import problems_of_rows
 from orchestrator.method.rows.write import method_by_rows
 
@@ -59,6 +59,7 @@ def by_rows(
         RowsProofError: The plan is wrong.
     """
     is_given = any(port.rows for port in method.io.ports)
+    method = with_phases_apart(method)
     try:
         found = network_of(method, isa)
     except UnknownNetworkError:
@@ -67,12 +68,13 @@ def by_rows(
         return None
     segments = Segments(found.network)
     work = sum(layer.work for layer in found.network.layers)
-    limit = segments.least_limit(inf if max_slowdown is None else max_slowdown * work)
+    most_setup = inf if max_slowdown is None else max_slowdown * work
+    limit = segments.least_limit(most_setup)
     if limit == inf:
         raise UnknownNetworkError(needs_all(method, found))
     if limit >= arena_bytes and not is_given:
         return None
-    plan = plan_rows(found.network, segments.cuts(limit))
+    plan = segments.smallest(limit, most_setup)
     if plan.arena_bytes >= arena_bytes and not is_given:
         return None
     problems = problems_of_rows(found.network, plan)
@@ -88,9 +90,9 @@ def by_rows(
 
 def needs_all(method: LinkedMethod, found: Found) -> str:
     """What needs all of an input at once that should come by rows."""
-    for layer, number in zip(found.network.layers, found.calls, strict=True):
+    for layer, numbers in zip(found.network.layers, found.calls, strict=True):
         if not layer.by_rows:
-            call = method.instructions[number]
+            call = method.instructions[numbers[0]]
             name = call.operator if isinstance(call, LinkedCall) else "an instruction"
             return f"{name} needs all of its input at once"
     return "it is an output, too"

@@ -1,15 +1,42 @@
-"""Operators on images as what is needed for some of their rows: windows, an `Axis`."""
+"""Operators on images as what is needed for some of their rows: windows."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
+
+from orchestrator.method.passes.packing.convolution import Axis
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from orchestrator.method.passes.packing.convolution import Axis
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowTable:
+    """Rows that each row of an output needs, where these are no windows of an `Axis`.
+
+    Args:
+        size: Rows of the input.
+        rows: By row of the output: first and last row of the input, inclusive. A row
+            that needs none has the first one of the next row, and the last one of the
+            row before; neither ever becomes less from a row to the next.
+    """
+
+    size: int
+    rows: tuple[tuple[int, int], ...]
+
+    @property
+    def out(self) -> int:
+        """Rows of the output."""
+        return len(self.rows)
+
+    def inputs(self, first: int, last: int) -> tuple[int, int]:
+        """As `Axis.inputs`."""
+        return self.rows[first][0], self.rows[last][1]
+
+
+Window: TypeAlias = Axis | RowTable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,11 +71,12 @@ class Layer:
         in_place: Whether one call may write over its first input, of the same size.
         setup: Instructions of a call beside those for its rows, about.
         work: Instructions for all rows, about.
+        together: Rows that a call computes at once: fewer cost as much.
         given: Rows that the caller gives at a time: the layer is an input of which
             some rows are there, and reads nothing. 0 for operators.
     """
 
-    reads: tuple[tuple[int, Axis], ...]
+    reads: tuple[tuple[int, Window], ...]
     out: int
     scratch_bytes: int = 0
     by_rows: bool = True
@@ -56,6 +84,7 @@ class Layer:
     in_place: bool = False
     setup: int = 0
     work: int = 0
+    together: int = 1
     given: int = 0
 
 

@@ -60,12 +60,14 @@ class RowPlan:
         offsets: By image that exists as a whole, and of rows that the caller gives.
         arena_bytes: Of everything.
         least_bytes: No arena with these segments can be smaller.
+        setup: Instructions that computing by rows costs, about.
     """
 
     moves: tuple[Call | Slide, ...]
     offsets: dict[int, int]
     arena_bytes: int
     least_bytes: int
+    setup: int
 
 
 def plan_rows(network: Network, segments: Sequence[Segment]) -> RowPlan:
@@ -98,6 +100,7 @@ def plan_rows(network: Network, segments: Sequence[Segment]) -> RowPlan:
         offsets={i: o for i, o in rooms.where.items() if i not in rings},
         arena_bytes=rooms.size_bytes,
         least_bytes=rooms.least_bytes,
+        setup=sum(one.setup for one in segments),
     )
 
 
@@ -216,9 +219,11 @@ def _moves(
         yield Call(
             step=step,
             reads=tuple(
+                # Of no rows any place will do.
                 where[image]
-                + (low - base.get(image, 0)) * network.images[image].row_bytes
-                for (image, _), (low, _) in zip(layer.reads, step.reads, strict=True)
+                + (low - base.get(image, 0) if low <= high else 0)
+                * network.images[image].row_bytes
+                for (image, _), (low, high) in zip(layer.reads, step.reads, strict=True)
             ),
             out=where[out] + (step.first - base.get(out, 0)) * size,
             scratch=scratch,

@@ -119,9 +119,19 @@ def segment(
         peak_bytes=_peak(network, whole, ways)
         + sum(aligned(n * network.images[i].row_bytes) for i, n in rings.items())
         + aligned(scratch),
-        setup=sum(network.layers[s.layer].setup for s in ways[0].steps)
-        - sum(layer.setup for layer in layers),
+        setup=sum(_cost(network, s.layer, s.last - s.first + 1) for s in ways[0].steps)
+        - sum(
+            _cost(network, number, network.images[network.layers[number].out].rows)
+            for number in range(first, last + 1)
+        ),
     )
+
+
+def _cost(network: Network, number: int, rows: int) -> int:
+    """Instructions of a call for some rows beside those that all rows share alike."""
+    layer = network.layers[number]
+    row = layer.work // network.images[layer.out].rows
+    return layer.setup + -rows % layer.together * row
 
 
 def _at_once(network: Network, number: int) -> Way:

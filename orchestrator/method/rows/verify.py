@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from orchestrator.method.rows.network import RowTable
 from orchestrator.method.rows.plan import Call
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from orchestrator.method.passes.packing.convolution import Axis
-    from orchestrator.method.rows.network import Network
+    from orchestrator.method.rows.network import Network, Window
     from orchestrator.method.rows.plan import RowPlan
 
     Tags = NDArray[np.int64]
@@ -153,8 +153,14 @@ def _partial(image: int, rows: int) -> int:
     return -(image * _IMAGE + rows) - 2
 
 
-def _rows_of(window: Axis, rows: set[int]) -> set[int]:
+def _rows_of(window: Window, rows: set[int]) -> set[int]:
     """Rows of the input that windows have a tap in."""
+    if isinstance(window, RowTable):
+        return {
+            tap
+            for row in rows
+            for tap in range(window.rows[row][0], window.rows[row][1] + 1)
+        }
     taps = {
         row * window.stride - window.padding + tap * window.dilation
         for row in rows

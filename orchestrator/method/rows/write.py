@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Final
 from orchestrator.method.access import Access
 from orchestrator.method.linked import LinkedCall, Prepared
 from orchestrator.method.rows.bands import Rows, band_header, band_of, pixels_of
+from orchestrator.method.rows.copies import COPY, copied_rows
 from orchestrator.method.rows.plan import Call
 from orchestrator.method.steps import GIVEN_ROWS, header_of
 from orchestrator.program.values import Allocation, TensorValue
 
 if TYPE_CHECKING:
     from orchestrator.method.linked import LinkedMethod
+    from orchestrator.method.rows.copies import Images
     from orchestrator.method.rows.found import Found
     from orchestrator.method.rows.plan import RowPlan, Slide
 
@@ -59,11 +61,12 @@ class _Writer:
         for move in plan.moves:
             if isinstance(move, Call):
                 layer = move.step.layer
-                instructions.append(self._call(move))
+                made = self._calls(move)
             else:
                 layer = found.network.born[move.image]
-                instructions.append(self._slide(move, layer))
-            origins.append(method.origins[max(found.calls[layer], 0)])
+                made = [self._slide(move, layer)]
+            instructions += made
+            origins += [method.origins[self._first(layer)]] * len(made)
         return replace(
             method,
             values=tuple(self._values),
@@ -73,53 +76,89 @@ class _Writer:
             by_rows=True,
         )
 
-    def _old(self, layer: int) -> tuple[LinkedCall, Prepared]:
+    def _first(self, layer: int) -> int:
+        """The first instruction of a layer."""
         # What the caller gives counts as a part of the first call.
-        call = self._method.instructions[max(self._found.calls[layer], 0)]
+        return next(iter(self._found.calls[layer]), 0)
+
+    def _old(self, layer: int) -> tuple[LinkedCall, Prepared]:
+        return self._call_at(self._first(layer))
+
+    def _call_at(self, number: int) -> tuple[LinkedCall, Prepared]:
+        call = self._method.instructions[number]
         assert isinstance(call, LinkedCall)  # noqa: S101  # layers are calls
         assert call.prepared is not None  # noqa: S101  # with structs
         return call, call.prepared
 
-    def _call(self, call: Call) -> LinkedCall:
-        step, network = call.step, self._found.network
-        layer, (old, prepared) = network.layers[step.layer], self._old(step.layer)
+    def _calls(self, call: Call) -> list[LinkedCall]:
+        """The calls of a step."""
+        layer = self._found.network.layers[call.step.layer]
         if layer.accumulates:
-            return self._add_up(call)
+            return [self._add_up(call)]
         if layer.given:
-            return self._given(call)
-        if self._found.is_split(step.layer):
-            return self._from_sums(call)
-        args = list(old.args)
-        for position, (image, _), (low, high), at in zip(
+            return [self._given(call)]
+        if self._found.is_split(call.step.layer):
+            return [self._from_sums(call)]
+        made: list[LinkedCall] = []
+        for number in self._found.calls[call.step.layer]:
+            made += self._part(number, call, begins=not made)
+        return made
+
+    def _part(self, number: int, call: Call, *, begins: bool) -> list[LinkedCall]:
+        """A call of a step; none if it fills nothing there.
+
+        Args:
+            number: The instruction that it is a band of.
+            call: The step.
+            begins: Whether no other call has written something of the output.
+        """
+        step, network = call.step, self._found.network
+        layer, (old, prepared) = network.layers[step.layer], self._call_at(number)
+        args, out = list(old.args), network.images[layer.out]
+        source, rows = out, (step.first, step.last)
+        low, high = rows
+        for (of, position), (image, _), (begin, end), at in zip(
             self._found.reads[step.layer],
             layer.reads,
             step.reads,
             call.reads,
             strict=True,
         ):
-            args[position] = self._at(image, at, low, high)
-        for position, access in enumerate(old.accesses):
-            if access is Access.FILLS:
-                args[position] = self._at(layer.out, call.out, step.first, step.last)
+            if of == number:
+                args[position] = self._at(image, at, begin, end)
+                source, low, high = network.images[image], begin, end
+        accesses = list(old.accesses)
+        for position, access in enumerate(accesses):
+            if access in (Access.FILLS, Access.UPDATES):
+                args[position] = self._at(layer.out, call.out, *rows)
+                accesses[position] = Access.FILLS if begins else Access.UPDATES
             elif access is Access.SCRATCH:
                 value = self._method.values[args[position]]
                 args[position] = self._add(value, call.scratch)
-        if (step.first, step.last) != (0, network.images[layer.out].rows - 1):
-            low, high = step.reads[0]
-            rows = Rows(
-                low=low,
-                high=high,
-                first=step.first,
-                last=step.last,
-                count=network.images[layer.out].rows,
-            )
-            header = header_of(self._method, old)
-            if header is not None:
-                header = band_header(old.function, header, rows)
-            prepared = replace(
-                prepared, numbers=band_of(prepared, rows), header=header or ()
-            )
-        return _with(old, tuple(args), prepared)
+        if rows != (0, out.rows - 1):
+            band = Rows(low=low, high=high, first=rows[0], last=rows[1], count=out.rows)
+            found = self._band(old, prepared, band, (source, out))
+            if found is None:
+                return []
+            prepared = found
+        new = replace(old, accesses=tuple(accesses))
+        return [_with(new, tuple(args), prepared)]
+
+    def _band(
+        self, old: LinkedCall, prepared: Prepared, rows: Rows, images: Images
+    ) -> Prepared | None:
+        """A call for some rows; None if it fills none of them."""
+        if prepared.struct == COPY:
+            copied = copied_rows(prepared, images)
+            assert copied is not None  # noqa: S101  # its layer goes by rows
+            return copied.band(prepared, (rows.first, rows.last), rows.low, images)
+        header = header_of(self._method, old)
+        if header is not None:
+            size = images[1].row_bytes
+            header = band_header(old.function, header, rows, size)
+            if header is None:
+                return None
+        return replace(prepared, numbers=band_of(prepared, rows), header=header or ())
 
     def _add_up(self, call: Call) -> LinkedCall:
         """Sums of some more rows."""
@@ -172,7 +211,10 @@ class _Writer:
     def _given(self, call: Call) -> LinkedCall:
         """Rows that the caller gives: a move from nowhere."""
         step = call.step
-        old, out = self._old(step.layer)[0], self._found.network.layers[step.layer].out
+        old, out = (
+            self._old(step.layer)[0],
+            self._found.network.layers[step.layer].out,
+        )
         rows = step.last - step.first + 1
         size = rows * self._found.network.images[out].row_bytes
         args = (self._at(out, call.out, step.first, step.last),)
@@ -190,7 +232,11 @@ class _Writer:
             self._at(slide.image, slide.source, 0, last),
             self._at(slide.image, slide.target, 0, last),
         )
-        new = replace(self._old(layer)[0], function="orch::move_bytes", accesses=_FILLS)
+        new = replace(
+            self._old(layer)[0],
+            function="orch::move_bytes",
+            accesses=_FILLS,
+        )
         prepared = Prepared(
             struct="orch::MoveCall",
             memory=_MEMORY,
@@ -208,7 +254,8 @@ class _Writer:
         rows = self._found.network.images[image].rows
         if rows > 1 and high is not None:
             sizes = list(value.sizes)
-            sizes[value.dim_order[1]] = max(high - low + 1, 0)
+            # One where a band needs none: what is empty has no address.
+            sizes[value.dim_order[1]] = max(high - low + 1, 1)
             value = replace(value, sizes=tuple(sizes))
         return self._add(value, at)
 

@@ -47,10 +47,11 @@ def _tensor(data: Any, dtype: ScalarType = _S.Char) -> Tensor:
     return Tensor(dtype, data.shape, order, np.ascontiguousarray(data, form).tobytes())
 
 
-def _planned(sizes: tuple[int, ...]) -> Tensor:
+def _planned(sizes: tuple[int, ...], dtype: ScalarType = _S.Char) -> Tensor:
     """An output; of rank 4 it is an image in channels last."""
     order = _NHWC if len(sizes) == len(_NHWC) else tuple(range(len(sizes)))
-    return Tensor(_S.Char, sizes, order, bytes(prod(sizes)), is_out=True)
+    data = bytes(prod(sizes) * dtype.item_bytes)
+    return Tensor(dtype, sizes, order, data, is_out=True)
 
 
 def _factor(scale: float) -> tuple[int, int]:
@@ -135,19 +136,54 @@ class Net:
             *(_tensor(np.zeros(0), _S.Byte), _planned((n, outputs, *out))),
         )
 
-    def grow(self, x: Tensor, outputs: int) -> Tensor:
-        """A transposed convolution: twice as high and wide."""
-        n, channels, height, width = x.sizes
-        multipliers, shifts = self._scales(outputs, 4 * channels)
+    def grow(
+        self,
+        x: Tensor,
+        outputs: int,
+        kernel: tuple[int, int] = (2, 2),
+        *,
+        stride: tuple[int, int] = (2, 2),
+        padding: tuple[int, int] = (0, 0),
+        more: tuple[int, int] = (0, 0),
+        dilation: tuple[int, int] = (1, 1),
+    ) -> Tensor:
+        """A transposed convolution: twice as high and wide if nothing else is said."""
+        n, channels, *size = x.sizes
+        depth = kernel[0] * kernel[1] * channels
+        multipliers, shifts = self._scales(outputs, depth)
         scratch = _tensor(np.zeros(0), _S.Byte)
+        every = zip(size, kernel, stride, padding, more, dilation, strict=True)
+        out = [(i - 1) * s - 2 * p + d * (k - 1) + m + 1 for i, k, s, p, m, d in every]
         return self.call(
             "cortex_m::quantized_transpose_conv2d.out",
-            *(x, self.weights(outputs, 2, 2, channels)),
-            self._bias(outputs, 4 * channels),
-            *((2, 2), (0, 0), (0, 0), (1, 1), 128, -128, multipliers, shifts),
+            *(x, self.weights(outputs, *kernel, channels)),
+            self._bias(outputs, depth),
+            *(stride, padding, more, dilation, 128, -128, multipliers, shifts),
             *(*_LIMITS, scratch, scratch),
-            _planned((n, outputs, 2 * height, 2 * width)),
+            _planned((n, outputs, *out)),
         )
+
+    def nearest(self, x: Tensor, size: tuple[int, int]) -> Tensor:
+        """An image of another size, whose items are the nearest ones."""
+        out = _planned((*x.sizes[:2], *size))
+        return self.call("aten::upsample_nearest2d.vec_out", x, size, None, out)
+
+    def bilinear(
+        self, x: Tensor, size: tuple[int, int], *, corners: bool, floats: bool
+    ) -> Tensor:
+        """The same, with items between others; `floats`: as exporters leave it."""
+        dtype = _S.Float if floats else _S.Char
+        affine = (0.05, 3, *_LIMITS, int(_S.Char))
+        if floats:
+            out = _planned(x.sizes, dtype)
+            x = self.call("cortex_m::dequantize_per_tensor.out", x, *affine, out)
+        out = _planned((*x.sizes[:2], *size), dtype)
+        name = "aten::upsample_bilinear2d.vec_out"
+        x = self.call(name, x, size, corners, None, out)
+        if floats:
+            out = _planned(x.sizes)
+            x = self.call("cortex_m::quantize_per_tensor.out", x, *affine, out)
+        return x
 
     def layer(self, depth: int, outputs: int) -> tuple[Tensor, Tensor]:
         """Weights and biases of a linear layer."""
@@ -200,6 +236,10 @@ class Net:
         args = (a, 0, b, 0, 0, 1 << 30, -5, _planned(a.sizes))
         return self.call("cortex_m::quantized_mul.out", *args)
 
+    def quotient(self, a: Tensor, b: Tensor) -> Tensor:
+        args = (a, 0, b, -3, 4, 0.02, _planned(a.sizes))
+        return self.call("cortex_m::quantized_div.out", *args)
+
     def table(self, x: Tensor, function: Callable[[Any], Any]) -> Tensor:
         """A function of each item, whose scale is 1/32."""
         found = function(np.arange(-128, 128) / 32.0) * 127
@@ -234,14 +274,16 @@ class Net:
         args = (a, 0, b, 0, 0, *scale, scratch, out)
         return self.call("cortex_m::quantized_batch_matmul.out", *args)
 
-    def write(self, name: str, folder: Path = HERE) -> None:
-        """Program and input."""
-        program = self._program(self.calls[-1].args[-1])
+    def write(
+        self, name: str, folder: Path = HERE, outputs: tuple[Tensor, ...] = ()
+    ) -> None:
+        """Program and input; the result of the last call is an output, too."""
+        program = self._program((*outputs, self.calls[-1].args[-1]))
         (folder / f"{name}.pte").write_bytes(program)
         x = np.clip(self.rng.normal(0, _SPREAD, self.x.sizes).round(), *_LIMITS)
         np.save(folder / f"{name}.in0.npy", x.astype("i1"))
 
-    def _program(self, last: Tensor) -> bytes:
+    def _program(self, outputs: tuple[Tensor, ...]) -> bytes:
         """Calls as `method_of` has them, joined where tensors are the same object."""
         linked = method_of(self.calls)
         values, places = list(linked.values), dict[int, int]()
@@ -293,7 +335,7 @@ class Net:
                 values=tuple(values),
                 instructions=tuple(code),
                 inputs=(places[id(self.x)],),
-                outputs=(places[id(last)],),
+                outputs=tuple(places[id(output)] for output in outputs),
                 data=tuple((i, settled(d)) for i, d in linked.data if i not in planned),
             )
         )

@@ -206,7 +206,7 @@ def test_flags_keep_the_promises_about_code(
         found = [f for f in unit.flags if re.fullmatch(r"-O\w+", f)]
         assert found == ["-Oz" if small else level]
         assert ("-mno-outline" in unit.flags) == small
-        assert ("-g" in unit.flags) == (optimize == "debug")
+        assert "-g" in unit.flags
         assert machine_flags <= set(unit.flags)
         assert any(f.startswith("--target=") for f in unit.flags) == (
             toolchain == "zig"
@@ -422,8 +422,5 @@ def test_only_kernels_with_scratch_memory_compare_it() -> None:
             if any("SCRATCH" in f for f in unit.flags)
         }
 
-    assert flags(checks=False) == {"src/runtime/src/error.cpp": {OFF}}
-    assert flags(checks=True) == {"src/kernels/mine/a.cpp": {ON}}
-
-
-OFF, ON = "-DORCH_SCRATCH_CHECKS=0", "-DORCH_CHECKS_SCRATCH=1"
+    assert flags(checks=False) == {}
+    assert flags(checks=True) == {"src/kernels/mine/a.cpp": {"-DORCH_CHECKS_SCRATCH=1"}}

@@ -8,8 +8,9 @@ import pytest
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.method.linked import LinkedCall
-from orchestrator.method.passes import views as views_module
-from orchestrator.method.passes.views import MovedBytes, View, moves_items, views_of
+from orchestrator.method.passes import moved_bytes
+from orchestrator.method.passes.moved_bytes import MovedBytes
+from orchestrator.method.passes.views import View, moves_items, views_of
 from orchestrator.program.values import (
     BoolValue,
     IntListValue,
@@ -57,7 +58,7 @@ def call(
     view.moved(bytes(range(64)), content, 1)
     # Large tensors are moved part by part.
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(views_module, "_SLAB_BYTES", 3)
+        patch.setattr(moved_bytes, "_SLAB_BYTES", 3)
         parts = MovedBytes([(view, bytes(range(64)))], len(content), 1)
         assert b"".join(parts.chunks()) == bytes(content)
     return bytes(content)
@@ -67,6 +68,10 @@ def call(
     ("operator", "sizes", "out", "args", "items"),
     [
         ("aten::alias_copy.out", (4,), (4,), (), (0, 1, 2, 3)),
+        (
+            *("aten::upsample_nearest2d.vec_out", (1, 1, 2, 2), (1, 1, 2, 6)),
+            *(([2, 6], None), (0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3)),
+        ),
         ("aten::clone.out", (4,), (4,), (None,), (0, 1, 2, 3)),
         ("aten::_to_copy.out", (2, 1), (2, 1), (None, None), (0, 1)),
         ("aten::detach_copy.out", (), (), (), (0,)),

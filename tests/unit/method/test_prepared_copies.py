@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,12 +13,16 @@ from orchestrator.core.dtype import ScalarType
 from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.method.passes import run_passes
 from orchestrator.method.passes.views import views_of
+from orchestrator.method.rows.bands import image_of
+from orchestrator.method.rows.copies import copied_rows
 from orchestrator.program.values import TensorValue
 from tests.unit.method.recorded_calls import Call, Tensor, method_of
 
 if TYPE_CHECKING:
     from orchestrator.method.linked import Numbers
 
+_KINDS: Final = ("slice", "permute", "cat", "split", "expand")
+_IMAGE: Final = 4
 _DTYPES: Final = {
     dtype.item_bytes: dtype
     for dtype in (ScalarType.Char, ScalarType.Half, ScalarType.Float, ScalarType.Double)
@@ -25,21 +30,29 @@ _DTYPES: Final = {
 
 
 def _tensor(sizes: tuple[int, ...], item: int, *, is_out: bool = False) -> Tensor:
+    """Images are channels last."""
     data = bytes(i % 251 for i in range(prod(sizes) * item))
-    order = tuple(range(len(sizes)))
+    order = (0, 2, 3, 1) if len(sizes) == _IMAGE else tuple(range(len(sizes)))
     return Tensor(_DTYPES[item], sizes, order, data, is_out=is_out)
 
 
 @st.composite
-def _calls(draw: st.DrawFn) -> Call:
+def _calls(draw: st.DrawFn, *, images: bool = False) -> Call:
     """A copy of a part, in another order, of several tensors, or of one to several."""
     item = draw(st.sampled_from(sorted(_DTYPES)))
-    rank = draw(st.integers(2, 4))
+    rank = _IMAGE if images else draw(st.integers(2, 4))
     size = st.integers(1, 5)
     sizes = tuple(draw(size) for _ in range(rank))
-    dim = draw(st.integers(0, rank - 1))
+    dim = draw(st.integers(int(images), rank - 1))
+    if images:
+        sizes = (1, *sizes[1:])
     x = _tensor(sizes, item)
-    kind = draw(st.sampled_from(["slice", "permute", "cat", "split", "expand"]))
+    kinds = ["slice", "cat", "scale"] if images else _KINDS
+    kind = draw(st.sampled_from(kinds))
+    if kind == "scale":
+        scaled = tuple(draw(st.integers(1, 3)) * n for n in sizes[2:])
+        out = _tensor((*sizes[:2], *scaled), item, is_out=True)
+        return Call("aten::upsample_nearest2d.vec_out", (x, scaled, None, out))
     if kind == "slice":
         first = draw(st.integers(0, sizes[dim] - 1))
         last = draw(st.integers(first + 1, sizes[dim]))
@@ -136,8 +149,45 @@ def test_a_copy_moves_what_its_call_moves(call: Call) -> None:
             assert len(views[0].sizes) > 3
             return
         _execute(made, memory)
-    assert len(after.instructions) == len(after.origins) == len(views)
+    assert len(views) <= len(after.instructions) == len(after.origins)
     targets = {str(method.values[v.target]): expected[v.target] for v in views}
     for made in after.instructions:
         assert isinstance(made, LinkedCall)
         assert memory[made.args[1]] == targets[str(after.values[made.args[1]])]
+
+
+@given(_calls(images=True), st.integers(1, 4))
+def test_a_copy_by_rows_moves_the_same(call: Call, band: int) -> None:
+    """What rows of an output need, and nothing else, is at the addresses of a band."""
+    method = run_passes(method_of([call]), ["prepare_calls"], isa="scalar")
+    for made in method.instructions:
+        assert isinstance(made, LinkedCall)
+        if made.prepared is None:
+            return
+        images = [image_of(method.values[index]) for index in made.args]
+        copied = copied_rows(made.prepared, (images[0], images[1]))
+        rows = images[1].rows
+        if copied is None or rows == 1:
+            continue
+        whole, parts = _bytes(method), _bytes(method)
+        _execute(made, whole)
+        window = copied.window(images[0].rows, rows)
+        for first in range(0, rows, band):
+            last = min(first + band, rows) - 1
+            low, high = window.inputs(first, last)
+            of = copied.band(made.prepared, (first, last), low, (images[0], images[1]))
+            assert (of is None) == (low > high)
+            if of is not None:
+                places = [(low, high), (first, last)]
+                held = {
+                    index: parts[index][
+                        begin * image.row_bytes : (end + 1) * image.row_bytes
+                    ]
+                    for index, image, (begin, end) in zip(
+                        made.args, images, places, strict=True
+                    )
+                }
+                _execute(replace(made, prepared=of), held)
+                at, size = made.args[1], images[1].row_bytes
+                parts[at][first * size : (last + 1) * size] = held[at]
+        assert parts == whole

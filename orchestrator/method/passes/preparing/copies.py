@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.method.access import Access
 from orchestrator.method.linked import LinkedCall, Prepared, Shape
+from orchestrator.method.passes.preparing.form import MOST_COPIES
 from orchestrator.method.passes.views import moves_items, views_of
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
     from orchestrator.method.linked import LinkedMethod, Numbers
-    from orchestrator.method.passes.views import View
+from orchestrator.method.passes.views import View
 
 _LOOPS: Final = ("outer", "middle", "inner")
 _MEMORY: Final = (("input", 0), ("out", 1))
@@ -41,7 +42,7 @@ def prepared_copies(
     found: list[LinkedCall] = []
     begun: set[int] = set()
     views = views_of(method, call, written) if may_be_copies(call) else ()
-    for view in views or ():
+    for view in [part for whole in views or () for part in _parts(whole)]:
         blocks = _blocks(method, view)
         if blocks is None:
             return ()
@@ -66,6 +67,21 @@ def prepared_copies(
             )
         )
     return tuple(found)
+
+
+def _parts(view: View) -> tuple[View, ...]:
+    """A view as several, if it has more loops than a call; itself if these are many."""
+    axes = _merged(view)
+    is_block = axes[-1:] and axes[-1][1:] == (1, 1)
+    few = [i for i, size in enumerate(view.sizes) if 1 < size <= MOST_COPIES]
+    if len(axes) - bool(is_block) <= len(_LOOPS) or not few:
+        return (view,)
+    # Repeated rows first: what is left moves one row for another.
+    axis = min(few, key=lambda i: (view.read[i] and view.sizes[i], -view.written[i]))
+    count = view.sizes[axis]
+    return tuple(
+        part for at in range(count) for part in _parts(view.along(axis, at, 1))
+    )
 
 
 def _blocks(
@@ -108,7 +124,7 @@ def _merged(view: View) -> list[tuple[int, int, int]]:
     Two axes that are one step after another on both sides are one.
     """
     axes = sorted(
-        zip(view.sizes, view.read, view.written, strict=True),
+        (a for a in zip(view.sizes, view.read, view.written, strict=True) if a[0] > 1),
         key=lambda axis: axis[2],
         reverse=True,
     )

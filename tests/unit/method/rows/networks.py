@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from orchestrator.method.passes.packing.convolution import Axis
-from orchestrator.method.rows.network import Image, Layer, Network
+from orchestrator.method.rows.network import Image, Layer, Network, RowTable
 from orchestrator.method.rows.plan import Call
 
 if TYPE_CHECKING:
@@ -16,13 +16,19 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from orchestrator.method.rows.network import Window
     from orchestrator.method.rows.plan import RowPlan
 
     Bytes = NDArray[np.uint8]
 
 
+_KINDS: Final = ("sum", "all", "rows", "add up", "grow", "grow", "join", "join")
+
+
 def random_network(random: Random, *, is_given: bool = False) -> Network:
-    """A chain of up to nine layers, with skips, sums and layers that need all rows.
+    """A chain of up to nine layers with sums and concatenations of skips.
+
+    Some layers have more rows than their input, some need all of it.
 
     With `is_given` the caller gives some rows of its input at a time.
     """
@@ -35,14 +41,24 @@ def random_network(random: Random, *, is_given: bool = False) -> Network:
         source = out - 1
         rows = images[source].rows
         same = [i for i in range(source) if images[i] == images[source]]
-        kind = random.choice(
-            ["window", "window", "window", "sum", "all", "rows", "add up"]
-        )
+        kind = random.choice([*["window"] * 3, *_KINDS])
+        reads: tuple[tuple[int, Window], ...]
         if kind == "sum" and same:
             reads = tuple(
                 (i, Axis(size=rows, out=rows)) for i in (source, random.choice(same))
             )
             images[out] = images[source]
+        elif kind == "grow":
+            table = grown(random, rows)
+            reads = ((source, table),)
+            images[out] = Image(rows=table.out, row_bytes=random.randint(1, 60))
+        elif kind == "join":
+            others = random.choices(range(source), k=random.randint(0, min(source, 2)))
+            others = [i for i in others if images[i].rows == rows]
+            more = tuple((i, some_rows(random, rows)) for i in others)
+            reads = ((source, Axis(size=rows, out=rows)), *more)
+            size = sum(images[i].row_bytes for i, _ in reads)
+            images[out] = Image(rows=rows, row_bytes=size)
         elif kind in ("all", "add up"):
             reads = ((source, Axis(size=rows, out=1, kernel=rows)),)
             images[out] = Image(rows=1, row_bytes=random.randint(1, 60))
@@ -62,6 +78,8 @@ def random_network(random: Random, *, is_given: bool = False) -> Network:
                 and images[reads[0][0]] == images[out]
                 and random.random() < 0.5,
                 setup=random.randint(0, 300),
+                work=random.randint(0, 5000),
+                together=random.choice([1, 1, 2]),
             )
         )
     outputs = {
@@ -91,6 +109,40 @@ def random_window(random: Random, rows: int) -> Axis | None:
     return replace(window, out=out) if out > 0 else None
 
 
+def grown(random: Random, rows: int) -> RowTable:
+    """Rows of a transposed convolution, as far as these give some."""
+    stride, kernel, dilation = (random.randint(1, 3) for _ in range(3))
+    padding = random.randint(0, kernel - 1)
+    added = {
+        (i, i * stride - padding + tap * dilation)
+        for i in range(rows)
+        for tap in range(kernel)
+    }
+    out = max(max(row for _, row in added) + random.randint(0, 1), 1)
+    return table_of(rows, [{i for i, r in added if r == row} for row in range(out)])
+
+
+def some_rows(random: Random, rows: int) -> Window:
+    """Rows of which each gives one, in order, but for some."""
+    if random.random() < 0.5:
+        return Axis(size=rows, out=rows)
+    return table_of(
+        rows, [{i} if random.random() < 0.7 else set() for i in range(rows)]
+    )
+
+
+def table_of(size: int, needed: list[set[int]]) -> RowTable:
+    """A table of the least and the greatest row of each."""
+    found = [
+        (
+            min((i for of in needed[row:] for i in of), default=size),
+            max((i for of in needed[: row + 1] for i in of), default=-1),
+        )
+        for row in range(len(needed))
+    ]
+    return RowTable(size=size, rows=tuple(found))
+
+
 def row_of(number: int, row: int, taps: list[Bytes], size: int) -> Bytes:
     """What a layer computes for a row: a mixture of all bytes of its taps."""
     mixed = np.zeros(size, np.uint32) + number * 31 + row
@@ -106,8 +158,11 @@ def added(number: int, row: Bytes, size: int) -> Bytes:
     return row_of(number, 0, [row], size)
 
 
-def taps_of(window: Axis, row: int) -> list[int]:
+def taps_of(window: Window, row: int) -> list[int]:
     """Rows of the input in a window."""
+    if isinstance(window, RowTable):
+        low, high = window.rows[row]
+        return [*range(low, high + 1)]
     first = row * window.stride - window.padding
     rows = range(first, first + window.kernel * window.dilation, window.dilation)
     return [tap for tap in rows if 0 <= tap < window.size]

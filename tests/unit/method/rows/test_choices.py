@@ -38,3 +38,17 @@ def test_a_picture_has_a_dot_for_each() -> None:
     titles = [e.text for e in root.iter() if e.tag.endswith("title")]
     assert titles == ["4,000 bytes, +0.0 %, 9 calls", "1,000 bytes, +12.5 %, 70 calls"]
     assert "net <forward>" in [e.text for e in root.iter()]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_rows_cost_no_more_than_they_may(seed: int) -> None:
+    """The least limit for a cost keeps to it, unless nothing is as cheap."""
+    segments = Segments(random_network(Random(seed)))  # noqa: S311  # the same
+    limits = segments.limits()
+    last = limits[0]
+    for most in (5000, 1000, 300, 0):
+        limit = segments.least_limit(most)
+        cost = sum(one.setup for one in segments.cuts(limit))
+        assert cost <= most or limit == limits[-1]
+        assert limits[0] <= last <= limit
+        last = limit

@@ -1,0 +1,143 @@
+"""Prepared calls that only move items, for some rows of what they fill.
+
+Concatenations, slices and repetitions of images are such calls, one for each part.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from orchestrator.method.rows.members import edited, number_at
+from orchestrator.method.rows.network import RowTable
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    from orchestrator.method.linked import Prepared
+    from orchestrator.method.rows.members import Members
+    from orchestrator.method.rows.network import Image
+
+    Images: TypeAlias = tuple[Image, Image]
+
+COPY: Final = "orch::CopyCall"
+_LOOPS: Final = ("outer", "middle", "inner")
+_BLOCK: Final = "block_bytes"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CopiedRows:
+    """Which rows a call moves, and where to.
+
+    Args:
+        path: Of the number of its shape that grows with the rows.
+        each: What that number is for a row.
+        count: Rows that are moved.
+        source: The first of them, and how far each is from the one before.
+        target: The same of the output.
+        offsets: Bytes from the beginning of a row, of the input and of the output.
+    """
+
+    path: str
+    each: int
+    count: int
+    source: tuple[int, int]
+    target: tuple[int, int]
+    offsets: tuple[int, int]
+
+    def window(self, size: int, out: int) -> RowTable:
+        """The rows that each row of the output needs."""
+        (first, step), (to, to_step) = self.source, self.target
+        needed = {to + i * to_step: first + i * step for i in range(self.count)}
+        lows, highs = [size], [-1]
+        for row in range(out):
+            highs.append(needed.get(row, highs[-1]))
+            lows.append(needed.get(out - 1 - row, lows[-1]))
+        return RowTable(size=size, rows=(*zip(lows[:0:-1], highs[1:], strict=True),))
+
+    def band(
+        self, prepared: Prepared, rows: tuple[int, int], low: int, images: Images
+    ) -> Prepared | None:
+        """The call for some rows; None if it moves none of them.
+
+        Args:
+            prepared: The call.
+            rows: First and last row of the output, inclusive.
+            low: The row of the input that its address is of.
+            images: Its input and its output.
+        """
+        (first, step), (to, to_step) = self.source, self.target
+        begin = max(-((to - rows[0]) // to_step), 0)
+        end = min((rows[1] - to) // to_step, self.count - 1)
+        if begin > end:
+            return None
+        assert prepared.shape is not None  # noqa: S101  # copies have one
+        moved = edited(
+            prepared.shape.numbers, {self.path: (end - begin + 1) * self.each}
+        )
+        read = (first + begin * step - low) * images[0].row_bytes
+        written = (to + begin * to_step - rows[0]) * images[1].row_bytes
+        offsets = {
+            "input_offset": self.offsets[0] + read,
+            "out_offset": self.offsets[1] + written,
+        }
+        return replace(
+            prepared,
+            shape=replace(prepared.shape, numbers=moved),
+            numbers=edited(prepared.numbers, offsets),
+        )
+
+
+def copied_rows(prepared: Prepared, images: Images) -> CopiedRows | None:
+    """The rows that a call moves; None if it takes rows apart.
+
+    Args:
+        prepared: A `CopyCall`.
+        images: Its input and its output.
+    """
+    assert prepared.shape is not None  # noqa: S101  # copies have one
+    shape = prepared.shape.numbers
+    row, out_row = (image.row_bytes for image in images)
+    loops = [
+        (f"{name}.count", axis)
+        for name in _LOOPS
+        if (axis := _axis_of(shape, name))[0] > 1
+    ]
+    block = each = number_at(shape, _BLOCK)
+    path, count, read, written = _BLOCK, 1, row, out_row
+    inner = [axis for _, axis in loops]
+    if loops:
+        path, (number, read, written) = loops[0]
+        each = max(out_row // written, 1)
+        count, rest = divmod(number, each)
+        if rest:
+            return None
+        # What the outermost loop does in a row.
+        inner[0] = each, read, written
+        read, written = read * each, written * each
+    elif block % row == 0 and row == out_row:
+        count, block, each = block // row, row, row
+    if read % row or written % out_row:
+        return None
+    first, input_offset = divmod(number_at(prepared.numbers, "input_offset"), row)
+    to, out_offset = divmod(number_at(prepared.numbers, "out_offset"), out_row)
+    reach = input_offset + block + sum((n - 1) * step for n, step, _ in inner)
+    out_reach = out_offset + block + sum((n - 1) * step for n, _, step in inner)
+    if reach > row or out_reach > out_row:
+        return None
+    return CopiedRows(
+        path=path,
+        each=each,
+        count=count,
+        source=(first, read // row),
+        target=(to, written // out_row),
+        offsets=(input_offset, out_offset),
+    )
+
+
+def _axis_of(shape: Members, loop: str) -> tuple[int, int, int]:
+    """A `BlockAxis`."""
+    count, read, written = (
+        number_at(shape, f"{loop}.{name}") for name in ("count", "read", "written")
+    )
+    return count, read, written

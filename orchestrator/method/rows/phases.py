@@ -1,0 +1,161 @@
+"""Calls of several packed convolutions, as transposed ones are with vectors, by rows.
+
+Each of them fills lines of the output that are some lines apart, and some pixels or
+channels of these.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from orchestrator.core.lazy_bytes import settled
+from orchestrator.method.access import Access
+from orchestrator.method.linked import LinkedCall, LinkedMethod
+from orchestrator.method.passes.joining import with_slots
+from orchestrator.method.passes.packing.convolution import Axis
+from orchestrator.method.passes.packing.words import WORD
+from orchestrator.method.rows.network import RowTable
+from orchestrator.method.steps import header_of
+from orchestrator.program.values import TensorValue
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from orchestrator.method.linked import LinkedInstruction
+
+_KERNELS: Final = ("packed_pixels", "limited_packed_pixels")
+"""What names of functions begin with; int4 ones have another header."""
+_HEADER: Final = 27
+"""Words of a PackedPixels."""
+_AXIS: Final = slice(0, 6)
+_FIRST, _LINE, _NEXT = 22, 23, 26
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinePhase:
+    """Rows of the output that a packed convolution fills.
+
+    Args:
+        axis: Of its rows.
+        first: The first of the output that is one of them.
+        step: From each to the next one.
+    """
+
+    axis: Axis
+    first: int
+    step: int
+
+    def window(self, out: int) -> RowTable:
+        """What each row of the output needs."""
+        needed = {
+            self.first + i * self.step: self.axis.inputs(i, i)
+            for i in range(self.axis.out)
+        }
+        lows, highs = [self.axis.size], [-1]
+        for row in range(out):
+            highs.append(needed.get(row, (0, highs[-1]))[1])
+            last = out - 1 - row
+            lows.append(needed.get(last, (lows[-1], 0))[0])
+        rows = (*zip(lows[:0:-1], highs[1:], strict=True),)
+        return RowTable(size=self.axis.size, rows=rows)
+
+    def among(self, first: int, last: int) -> tuple[int, int]:
+        """First and last of its rows among some of the output; the last may be less."""
+        begin = max(-((self.first - first) // self.step), 0)
+        return begin, min((last - self.first) // self.step, self.axis.out - 1)
+
+
+def is_phased(function: str, header: tuple[int, ...]) -> bool:
+    """Whether a kernel with such a header may fill lines that lie apart."""
+    name = function.rpartition("::")[2]
+    return name.startswith(_KERNELS) and len(header) == _HEADER
+
+
+def phase_of(header: tuple[int, ...], row_bytes: int) -> LinePhase | None:
+    """The rows that a call fills, if each is a part of a row of the output."""
+    size, out, kernel, stride, padding, dilation = header[_AXIS]
+    if header[_LINE] % row_bytes or not header[_LINE]:
+        return None
+    return LinePhase(
+        axis=Axis(
+            size=size,
+            out=out,
+            kernel=kernel,
+            stride=stride,
+            padding=padding,
+            dilation=dilation,
+        ),
+        first=header[_FIRST] // row_bytes,
+        step=header[_LINE] // row_bytes,
+    )
+
+
+def moved_phase(header: tuple[int, ...], lines: int, row_bytes: int) -> tuple[int, ...]:
+    """The header with the first output some lines further on."""
+    first = header[_FIRST] + lines * row_bytes
+    return (*header[:_FIRST], first, *header[_FIRST + 1 :])
+
+
+def with_phases_apart(method: LinkedMethod) -> LinkedMethod:
+    """The method with a call for each of several convolutions."""
+    instructions: list[LinkedInstruction] = []
+    origins: list[int] = []
+    for call, origin in zip(method.instructions, method.origins, strict=True):
+        made: list[LinkedCall] = []
+        if isinstance(call, LinkedCall) and call.function.rpartition("::")[
+            2
+        ].startswith(_KERNELS):
+            for words in _several(header_of(method, call) or ()):
+                method, part = _part(method, call, words, begins=not made)
+                made.append(part)
+        instructions += made or [call]
+        origins += [origin] * max(len(made), 1)
+    return replace(method, instructions=tuple(instructions), origins=tuple(origins))
+
+
+def _several(words: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """The words of each of several convolutions; nothing for one by itself."""
+    if len(words) <= _HEADER:
+        return
+    size = 1
+    while size:
+        size = words[_NEXT] // WORD
+        yield words[:size] if size else words
+        words = words[size:]
+
+
+def _part(
+    method: LinkedMethod, call: LinkedCall, words: tuple[int, ...], *, begins: bool
+) -> tuple[LinkedMethod, LinkedCall]:
+    """A call for one of several convolutions."""
+    assert call.prepared is not None  # noqa: S101  # it has a header
+    places = dict(call.prepared.memory)
+    like = method.values[call.args[places["header"] or 0]]
+    assert isinstance(like, TensorValue)  # noqa: S101  # as all arguments
+    header = (*words[:_NEXT], 0)
+    added = [
+        (
+            replace(like, sizes=(len(part),)),
+            settled(struct.pack(f"<{len(part)}i", *part)),
+        )
+        for part in (header, words[_HEADER:])
+    ]
+    method, (at, weights) = with_slots(method, *added)
+    args, accesses = list(call.args), list(call.accesses)
+    args[places["header"] or 0] = at
+    args.append(weights)
+    accesses.append(Access.READS)
+    if not begins:
+        accesses = [Access.UPDATES if a is Access.FILLS else a for a in accesses]
+    memory = tuple(
+        (name, len(args) - 1 if name == "weights" else place)
+        for name, place in call.prepared.memory
+    )
+    return method, replace(
+        call,
+        args=tuple(args),
+        accesses=tuple(accesses),
+        prepared=replace(call.prepared, memory=memory),
+    )
