@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from orchestrator.catalog.scratch_arguments import scratch_arguments
+from orchestrator.errors import CompileError, Diagnostic
+from orchestrator.memory.plan import identifier
 from orchestrator.method.compact import table_layout
 from orchestrator.profile import Load
 from orchestrator.shell import sources
@@ -59,7 +61,8 @@ def plan_commands(
     from orchestrator.emit.compile import plan_compile  # noqa: PLC0415
 
     freestanding = ("freestanding/",) if target.freestanding else ()
-    tops = ("src/", "app/", f"platform/{target.platform}/", *freestanding)
+    platforms = tuple(f"platform/{name}/" for name in target.platforms)
+    tops = ("src/", "app/", *platforms, *freestanding)
     runtime = tuple(
         path.removeprefix("runtime/")
         for path in native
@@ -243,12 +246,6 @@ def collect_report_facts(
     )
 
 
-_DRAWING: Final = frozenset(
-    f"kernels/portable/op_{name}.cpp" for name in ("native_dropout", "rand", "randn")
-)
-"""Kernels that draw random numbers; the application may seed their generator."""
-
-
 def collect_outputs(
     *,
     name: str,
@@ -270,17 +267,17 @@ def collect_outputs(
     from orchestrator.report.page import page  # noqa: PLC0415  # imports Jinja2
 
     files: dict[str, Bytes] = {f.path: f.text.encode() for f in generated}
-    is_bare = target.cpu.is_arm
+    is_bare = target.board is not None
     files["firmware.elf"] = linkable(compiled.firmware, is_bare=is_bare)
-    files[commands.library] = linkable(compiled.library, is_bare=is_bare)
+    files[commands.library] = linkable(
+        _own_library(name, commands, compiled), is_bare=is_bare
+    )
     text = next(f.text for f in generated if f.path == f"gen/include/{name}.h")
     text = with_stacks(text, name, report.methods)
     files[f"include/{name}.h"] = text.encode()
     public = ["status.h", *(["trace.h"] if trace.enable else [])]
-    used = ("complex.h", "quantize.h")
+    used = ("complex.h", "quantize.h", "sizes.h")
     public += [header for header in used if f'"orch/{header}"' in text]
-    if not _DRAWING.isdisjoint(commands.sources):
-        public.append("random.h")
     for header in public:
         files[f"include/orch/{header}"] = native[f"runtime/include/orch/{header}"]
     files["report.json"] = report_json(report).encode()
@@ -288,6 +285,40 @@ def collect_outputs(
     files["build.ninja"] = commands.ninja.encode()
     files["compile_commands.json"] = commands_json
     return files | adapted.files
+
+
+def _own_library(name: str, commands: CompilePlan, compiled: Compiled) -> bytes:
+    """The library with symbols of its own.
+
+    Raises:
+        CompileError: No source has a symbol that the profile exports.
+    """
+    from orchestrator.emit.compile import API_OBJECT  # noqa: PLC0415
+    from orchestrator.emit.compile.archive import (  # noqa: PLC0415
+        defined_symbols,
+        own_symbols,
+    )
+
+    defined = defined_symbols(compiled.library)
+    problems = [
+        Diagnostic(
+            code="unknown-export",
+            message=f"no source defines {symbol}, which the profile exports",
+            where=where,
+            notes=(("expected", 'a function or variable, in C++ extern "C"'),),
+            hint="remove it from exports, or check the name",
+        )
+        for symbol, where in commands.exports
+        if symbol not in defined
+    ]
+    if problems:
+        raise CompileError(problems)
+    return own_symbols(
+        compiled.library,
+        compiled.objects[API_OBJECT],
+        suffix=identifier(name),
+        exports=[symbol for symbol, _ in commands.exports],
+    )
 
 
 def write_commands_json(

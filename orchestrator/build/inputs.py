@@ -129,6 +129,11 @@ ROUNDING = setting(
 LIMITS = setting(
     "limits", "limits", lambda p: {m.name: m.instruction_limit for m in p.models}
 )
+INSTANCES = setting(
+    "instances",
+    "models",
+    lambda p: {m.name: m.instance_of for m in p.models if m.instance_of},
+)
 OPERATORS = setting("operators", "operators", _operators)
 DTYPES = setting("dtypes", "dtypes", lambda p: p.dtypes)
 KERNELS = setting("kernels", "kernels", lambda p: p.kernels)
@@ -136,6 +141,7 @@ PASSES = setting("passes", "passes", lambda p: p.passes)
 SCRATCH = setting("scratch", "scratch", lambda p: p.scratch)
 PLANNER = setting("planner", "memory", lambda p: p.memory.planner)
 FUSING = setting("fusing", "memory", lambda p: p.memory.fusing)
+ALIGNMENT = setting("alignment", "memory", lambda p: p.memory.alignment)
 CONCURRENCY = setting("concurrency", "memory", lambda p: p.memory.concurrency)
 REGIONS = setting("regions", "memory", lambda p: p.memory.regions)
 REGISTRY = setting("registry", "registry", lambda p: p.registry)

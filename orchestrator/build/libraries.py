@@ -141,9 +141,11 @@ def library_options(
     """How the sources of custom libraries are compiled, by library."""
     return {
         library.name: LibraryOptions(
-            include=libraries.custom[library.name].include, defines=library.defines
+            include=libraries.custom[library.name].include,
+            defines=library.defines,
+            exports=_exports(profile, ("kernels", "custom", index), library),
         )
-        for library in profile.kernels.custom
+        for index, library in enumerate(profile.kernels.custom)
     }
 
 
@@ -168,9 +170,16 @@ def delegate_options(
         delegate.backend: LibraryOptions(
             include=libraries.delegates[delegate.backend].include,
             defines=delegate.defines,
+            exports=_exports(profile, ("delegates", index), delegate),
         )
-        for delegate in profile.delegates
+        for index, delegate in enumerate(profile.delegates)
     }
+
+
+def _exports(
+    profile: Profile, where: KeyPath, entry: CustomTable | DelegateTable
+) -> tuple[tuple[str, SourceSpan], ...]:
+    return tuple((name, profile.span(*where, "exports")) for name in entry.exports)
 
 
 def _find(entry: CustomTable | DelegateTable, functions: Path | None) -> LibraryFiles:

@@ -93,16 +93,17 @@ class AdaptedModels:
         from orchestrator.emit.generate.prelinked import (  # noqa: PLC0415
             constants_bytes,
             constants_file,
-            constants_of,
         )
+        from orchestrator.memory.constants import own_constants  # noqa: PLC0415
 
+        own = own_constants(self.linked)
         found: dict[str, Bytes] = {}
         for name, adapted in self.models.items():
             if adapted.linked is None:
                 found[f"models/{name}.pte"] = adapted.program.data
                 constants = tuple(e.data for e in adapted.program.external)
             else:
-                constants = constants_of(adapted.linked)
+                constants = own[name]
             if constants:
                 found[constants_file(name)] = constants_bytes(constants)
         return found
@@ -394,6 +395,7 @@ def plan_adapted_memory(
     scratch_needs: Mapping[str, tuple[ScratchNeed, ...]],
     pins: Mapping[str, Pins],
     concurrency: Concurrency,
+    alignment: int,
     model_spans: Mapping[str, SourceSpan],
 ) -> MemoryPlan:
     """Stage memory: plan the memory of the models after passes.
@@ -420,6 +422,7 @@ def plan_adapted_memory(
             for name, chosen in pins.items()
         },
         concurrency=concurrency,
+        alignment=alignment,
     )
 
 

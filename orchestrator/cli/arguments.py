@@ -15,6 +15,7 @@ from orchestrator.cli.argument_types import (
 )
 from orchestrator.cli.manual import epilog
 from orchestrator.cli.measuring_arguments import add_measuring
+from orchestrator.cli.package_arguments import add_package
 from orchestrator.cli.shared_arguments import (
     JOBS,
     PROFILE,
@@ -139,6 +140,7 @@ def parser() -> argparse.ArgumentParser:
     )
 
     _add_compat(command)
+    add_package(command)
 
     _add_lock_commands(command)
     command("clean", "remove the build folder")

@@ -196,6 +196,16 @@ MANUALS: Final = {
         ),
         (Exit.MODEL, Exit.LOCK, Exit.INCOMPATIBLE),
     ),
+    "package": Manual(
+        (
+            ("package doorbell.toml --for zephyr", "sources as a Zephyr module"),
+            (
+                "package doorbell.toml --for arduino --binary",
+                "the library instead of its sources",
+            ),
+        ),
+        (*_BUILDS, Exit.MISMATCH),
+    ),
     "lock": Manual(
         (
             ("lock doorbell.toml", "write the lock"),

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 ARM: Final = 40
 """Machine: Arm, 32 bits."""
+RISCV: Final = 243
+"""Machine: RISC-V, 32 or 64 bits."""
 OBJECT: Final = 1
 """Kind of file: an object, not linked yet."""
 UNDEFINED: Final = 0
@@ -33,6 +35,7 @@ _SYMBOLS, _RELA, _NO_CONTENTS, _REL = 2, 4, 8, 9
 _LOAD: Final = 1
 _WRITE, _ALLOCATE, _EXECUTE = 1, 2, 4
 _PROGRAM: Final = 1
+_DEBUG: Final = ".debug_"
 
 
 class Section(NamedTuple):
@@ -148,6 +151,11 @@ class ElfFile:
         except (struct.error, IndexError) as error:
             raise ValueError(str(error)) from error
 
+    @property
+    def bits(self) -> int:
+        """Of an address: 32 or 64."""
+        return 32 if self._form is _FORMS[1] else 64
+
     def contents(self, section: Section) -> bytes:
         """Bytes of a section; none if it is only memory."""
         if section.kind == _NO_CONTENTS:
@@ -155,7 +163,7 @@ class ElfFile:
         return self._data[section.offset : section.offset + section.size_bytes]
 
     def relocations(self) -> Iterator[Relocation]:
-        """All places that linkers fill in.
+        """All places that linkers fill in, except in debug information.
 
         Raises:
             ValueError: The file is damaged.
@@ -216,6 +224,8 @@ class ElfFile:
         shift = self._form.symbol_shift
         for section in self.sections:
             if section.kind not in (_REL, _RELA):
+                continue
+            if self.sections[section.info].name.startswith(_DEBUG):
                 continue
             layout = self._form.rel if section.kind == _REL else self._form.rela
             for offset, info, *_ in struct.iter_unpack(layout, self.contents(section)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from orchestrator.emit.artifact import comment_text
-from orchestrator.emit.generate.api_header import END
+from orchestrator.emit.generate.api_header import END, unknown_stack
 from orchestrator.memory.plan import identifier, method_symbol
 
 if TYPE_CHECKING:
@@ -41,6 +41,10 @@ def with_stacks(header: str, profile: str, methods: Sequence[SizeMethod]) -> str
         "#endif"
     )
     start, end, rest = header.rpartition(END)
+    for m in methods:
+        base = method_symbol(profile, m.model, m.method)
+        if m.stack is not None:
+            rest = rest.replace(unknown_stack(base), f"{base.upper()}_CALL_STACK_BYTES")
     return start + "\n\n".join(parts) + "\n\n" + end + rest
 
 

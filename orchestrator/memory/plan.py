@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from orchestrator.targets.regions import ARENA_ALIGNMENT
+
 if TYPE_CHECKING:
     from orchestrator.scratch.needs import ScratchNeed
 
@@ -192,12 +194,14 @@ class Placement:
 class MemoryPlan:
     """Every byte of RAM the product needs apart from the stack, and its program flash.
 
-    `placements` is empty for hosts, which have no memory map.
+    `placements` is empty for hosts, which have no memory map. `alignment` is that of
+    arenas.
     """
 
     models: tuple[ModelMemory, ...]
     placements: tuple[Placement, ...] = ()
     common: tuple[CommonArena, ...] = ()
+    alignment: int = ARENA_ALIGNMENT
 
     @property
     def arena_bytes(self) -> int:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator.errors import Diagnostic, MemoryPlanError, ModelError, SourceSpan
 from orchestrator.memory.common_arena import share_arenas
+from orchestrator.memory.constants import own_constants, same_programs
 from orchestrator.memory.plan import (
     CALLER_SECTION,
     Arena,
@@ -38,7 +39,7 @@ from orchestrator.program.interface import (
 from orchestrator.program.shared import SHARED_ID, shared_bytes, shares_state
 from orchestrator.program.unsupported import unsupported
 from orchestrator.program.values import BoolListValue, TensorValue
-from orchestrator.targets.regions import NO_PINS, Concurrency
+from orchestrator.targets.regions import ARENA_ALIGNMENT, NO_PINS, Concurrency
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -71,6 +72,7 @@ def plan_memory(
     scratch: Mapping[str, Sequence[ScratchNeed]] = MappingProxyType({}),
     concurrency: Concurrency = Concurrency.PARALLEL,
     kept: Mapping[str, Sequence[frozenset[int]]] = MappingProxyType({}),
+    alignment: int = ARENA_ALIGNMENT,
 ) -> MemoryPlan:
     """Compute the memory of every method of every model, and place it on the board.
 
@@ -87,6 +89,7 @@ def plan_memory(
         concurrency: Whether methods may run at the same time.
         kept: By model and method, memory ids of the arenas that it keeps something
             in; by default, found from the program.
+        alignment: Of arenas in bytes; above the usual one, their sizes are multiples.
 
     Raises:
         ModelError: A program needs what the runtime does not offer.
@@ -102,13 +105,16 @@ def plan_memory(
     if problems:
         raise ModelError(problems)
     compact = table_layout(programs, linked).compact
+    constants, first = own_constants(linked), same_programs(programs, linked)
     models = tuple(
         ModelMemory(
             model=name,
-            program_bytes=_constant_bytes(linked[name])
+            program_bytes=sum(aligned(len(data)) for data in constants[name])
             if name in linked
             else program.size_bytes
-            + sum(aligned(len(e.data)) for e in program.external),
+            + sum(aligned(len(e.data)) for e in program.external)
+            if first[name] == name
+            else 0,
             methods=tuple(
                 _method_memory(
                     name,
@@ -130,7 +136,9 @@ def plan_memory(
         )
         for name, program in programs.items()
     )
-    plan = MemoryPlan(models=models)
+    if alignment != ARENA_ALIGNMENT:
+        models = tuple(_aligned(model, alignment) for model in models)
+    plan = MemoryPlan(models=models, alignment=alignment)
     if concurrency is Concurrency.SEQUENTIAL:
         found = {
             (name, method.name, memory_id)
@@ -140,12 +148,29 @@ def plan_memory(
                 kept[name][index] if name in kept else kept_arenas(method)
             )
         }
-        plan = share_arenas(models, found, pins)
+        plan = replace(share_arenas(models, found, pins), alignment=alignment)
     if board is None:
         return plan
     if unknown := list(_unknown_arenas(plan, pins, spans)):
         raise MemoryPlanError(unknown)
     return replace(plan, placements=_place(plan, board, spans, pins))
+
+
+def _aligned(model: ModelMemory, alignment: int) -> ModelMemory:
+    """The model with arenas that share no line of a cache with anything else."""
+    return replace(
+        model,
+        methods=tuple(
+            replace(
+                method,
+                arenas=tuple(
+                    replace(a, size_bytes=-(-a.size_bytes // alignment) * alignment)
+                    for a in method.arenas
+                ),
+            )
+            for method in model.methods
+        ),
+    )
 
 
 def _unknown_arenas(
@@ -248,12 +273,6 @@ def instruction_bytes(pointer_bytes: int, *, layout: TableLayout = WIDE_TABLES) 
     if layout.compact and not layout.kernel_calls:
         return pointer_bytes
     return (1 if layout.compact else 2) * pointer_bytes + max(4, pointer_bytes)
-
-
-def _constant_bytes(methods: Iterable[LinkedMethod]) -> int:
-    """Flash of the constants of a prelinked model."""
-    constants = {data for method in methods for data in method.constants}
-    return sum(aligned(len(data)) for data in constants)
 
 
 def _arenas(

@@ -7,17 +7,19 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from pydantic import AfterValidator, Field, StrictStr
 
+from orchestrator.core.sizes import size_text
 from orchestrator.errors import Diagnostic
 from orchestrator.profile.fields import (
     Define,
     Size,
+    Symbol,
     bad_value,
     key_text,
     matching,
     not_empty,
     problem,
     shown,
-    size_text,
+    sorted_set,
 )
 from orchestrator.profile.paths import RelativePath, SourcePattern
 from orchestrator.profile.table import BrokenValueError, Table, sound
@@ -100,6 +102,12 @@ class DelegateTable(Table):
         default=(),
         description="Macros of its sources.",
         examples=[["MY_BACKEND_TABLES=2"]],
+    )
+    exports: Annotated[tuple[Symbol, ...], AfterValidator(sorted_set)] = Field(
+        default=(),
+        description="Functions and variables of its sources that the application "
+        "uses, by their names in C. Other names are the product's own.",
+        examples=[["my_backend_start"]],
     )
     state_bytes: Annotated[Size, AfterValidator(_check_state)] = Field(
         default_factory=int,

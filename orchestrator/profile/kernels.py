@@ -21,6 +21,7 @@ from orchestrator.profile.fields import (
     ModelName,
     Operator,
     ReadFrom,
+    Symbol,
     choice,
     is_model_name,
     key_text,
@@ -233,6 +234,12 @@ class CustomTable(Table):
         default=(),
         description="Macros of its sources.",
         examples=[["MY_OPS_TABLES=2"]],
+    )
+    exports: Annotated[tuple[Symbol, ...], AfterValidator(sorted_set)] = Field(
+        default=(),
+        description="Functions and variables of its sources that the application "
+        "uses, by their names in C. Other names are the product's own.",
+        examples=[["my_ops_start"]],
     )
 
     @property

@@ -58,11 +58,12 @@ from orchestrator.profile.weights import WeightsTable, weight_problems
 from orchestrator.targets.regions import Pins, TensorKind, TensorPin
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from orchestrator.core.border import ModelIo
     from orchestrator.core.rounding import WeightRounding
+    from orchestrator.errors import SourceSpan
     from orchestrator.profile.paths import NamedFile
     from orchestrator.profile.rules import Facts
     from orchestrator.profile.source_map import KeyPath
@@ -314,6 +315,15 @@ class ModelTable(Table):
         "`prelinked`: the build has done that, the device starts with constant tables.",
         examples=["pte"],
     )
+    instances: Annotated[
+        StrictInt, *whole_number(1, 64, hint="each instance has its own RAM")
+    ] = Field(
+        default=1,
+        description="How many of it the product has, for two microphones, say: each has"
+        " its own state and arenas, all share weights and kernels. They are models of"
+        " the names `person_0`, `person_1` and so on: docs/howto-several-models.md.",
+        examples=[2],
+    )
     max_instructions: (
         Annotated[
             StrictInt,
@@ -411,6 +421,46 @@ class ModelTable(Table):
         """The table with a name."""
         update = {"name": self.name or PurePosixPath(self.written).stem}
         return self.model_copy(update=update)
+
+    @property
+    def instance_of(self) -> str:
+        """What the profile names a model of which this is one instance; "" for others.
+
+        Only after `with_instances`.
+        """
+        return self.name.rpartition("_")[0] if self.instances > 1 else ""
+
+
+def with_instances(
+    models: Sequence[ModelTable], spans: Iterable[tuple[KeyPath, SourceSpan]]
+) -> tuple[tuple[ModelTable, ...], tuple[tuple[KeyPath, SourceSpan], ...]]:
+    """Each instance as a model of its own, and the lines of them.
+
+    Args:
+        models: Models of the profile, with names.
+        spans: Where each key path was written.
+    """
+    expanded: list[ModelTable] = []
+    places: dict[int, list[int]] = {}
+    for index, model in enumerate(models):
+        names = instance_names(model.name, model.instances)
+        places[index] = [len(expanded) + at for at in range(len(names))]
+        expanded += [model.model_copy(update={"name": name}) for name in names]
+    found: list[tuple[KeyPath, SourceSpan]] = []
+    for path, span in spans:
+        match path:
+            case ("models", int(index), *keys) if index in places:
+                found += [(("models", at, *keys), span) for at in places[index]]
+            case _:
+                found.append((path, span))
+    return tuple(expanded), tuple(found)
+
+
+def instance_names(name: str, instances: int) -> tuple[str, ...]:
+    """Names of the models that the instances of a model are."""
+    if instances == 1:
+        return (name,)
+    return tuple(f"{name}_{number}" for number in range(instances))
 
 
 def model_problems(models: Iterable[ModelTable], facts: Facts) -> Iterator[Diagnostic]:
@@ -549,22 +599,24 @@ def _name_problems(
                 ),
                 hint=f'add name = "{near_name(name, "_") or "model"}"',
             )
-    first = first_with.setdefault(name, key)
-    if first is not key:
-        verb = "write" if key[-1] == "name" else "add"
-        yield Diagnostic(
-            code="duplicate-model",
-            message=f'two models are named "{name}"',
-            where=facts.span(*key),
-            notes=(
-                (
-                    "found",
-                    f'{key_text(first[:2])} is "{name}" too, {facts.span(*first)}',
+    taken = {name, *instance_names(name, model.instances)}
+    for name in sorted(taken):
+        first = first_with.setdefault(name, key)
+        if first is not key:
+            verb = "write" if key[-1] == "name" else "add"
+            yield Diagnostic(
+                code="duplicate-model",
+                message=f'two models are named "{name}"',
+                where=facts.span(*key),
+                notes=(
+                    (
+                        "found",
+                        f'{key_text(first[:2])} is "{name}" too, {facts.span(*first)}',
+                    ),
+                    ("expected", "a unique name for each model"),
                 ),
-                ("expected", "a unique name for each model"),
-            ),
-            hint=f'{verb} name = "{name}_2", or another name',
-        )
+                hint=f'{verb} name = "{name}_2", or another name',
+            )
 
 
 def _quantize_problems(

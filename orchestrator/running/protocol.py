@@ -60,6 +60,7 @@ class DeviceError(IntEnum):
     ImageDamaged = 14
     MemoryNotSet = 15
     ScratchTooSmall = 16
+    NotDone = 17
 
     @property
     def meaning(self) -> str:
@@ -85,6 +86,7 @@ _MEANINGS: Final = {
     DeviceError.ImageDamaged: "flash does not hold what was linked",
     DeviceError.MemoryNotSet: "an input or output has no memory",
     DeviceError.ScratchTooSmall: "a kernel has less scratch memory than it needs",
+    DeviceError.NotDone: "a run in parts has instructions left",
 }
 
 
@@ -239,6 +241,34 @@ def _bad_response(
             "check its output and build again",
         )
     )
+
+
+def untraced(data: bytes, calls: Sequence[Call]) -> tuple[bytes, tuple[int, ...]]:
+    """A response without times, and where in it each call ends.
+
+    Args:
+        data: The whole response.
+        calls: Those of the request; none of them failed.
+
+    Raises:
+        MismatchError: The response is damaged (`bad-response`).
+    """
+    reader = _Reader(data)
+    found = RESPONSE_MAGIC.to_bytes(4, "little")
+    ends: list[int] = []
+    try:
+        magic = _magic(reader)
+        for number, call in enumerate(calls):
+            reader.place = f"call {number} of {call.method}"
+            if magic == TRACED_MAGIC:
+                _call_trace(reader)
+            begin = reader.at
+            _call_result(reader, call, None)
+            found += data[begin : reader.at]
+            ends.append(len(found))
+    except _ResponseError as error:
+        raise _bad_response(reader, error) from None
+    return found, tuple(ends)
 
 
 class ResponseReader:

@@ -354,4 +354,5 @@ _REMEDIES: Final = {
     " memory before the run: ..._set_input0 and the like",
     DeviceError.ScratchTooSmall: 'build with policy = "plan" in [scratch]; a program'
     " that comes over the air must be the one in models/ of its build",
+    DeviceError.NotDone: "call ..._step until it returns another status",
 }

@@ -30,6 +30,11 @@ def library_file(name: str) -> Path:
     return native_root() / "kernels" / name / "functions.yaml"
 
 
+def licence() -> Path:
+    """The licence of the sources."""
+    return native_root() / "LICENSE"
+
+
 def native_files() -> tuple[str, ...]:
     """Every source, header and list of runtime and kernels, relative to the root."""
     root = native_root()
@@ -46,4 +51,5 @@ def native_files() -> tuple[str, ...]:
 def package_files() -> tuple[Path, ...]:
     """Every file of the package that decides what outputs are like."""
     pages = (PACKAGE_FOLDER / "report" / "page").rglob("*.*")
-    return tuple(sorted((*PACKAGE_FOLDER.rglob("*.py"), *pages)))
+    boards = PACKAGE_FOLDER.rglob("board_files/*.toml")
+    return tuple(sorted((*PACKAGE_FOLDER.rglob("*.py"), *pages, *boards)))

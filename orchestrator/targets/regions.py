@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+ARENA_ALIGNMENT = 16
+"""Of arenas in bytes, unless the profile wants more; as in runtime/include/orch."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegionChoice:

@@ -1,7 +1,5 @@
 #include "orch/error.h"
 
-#include "switches.h"
-
 namespace orch {
 
 const char* to_string(Error error) {
@@ -37,11 +35,11 @@ const char* to_string(Error error) {
     case Error::ImageDamaged:
       return "ImageDamaged";
     case Error::MemoryNotSet:
-      if constexpr (kCallerIo) return "MemoryNotSet";
-      break;
+      return "MemoryNotSet";
     case Error::ScratchTooSmall:
-      if constexpr (kScratchChecks) return "ScratchTooSmall";
-      break;
+      return "ScratchTooSmall";
+    case Error::NotDone:
+      return "NotDone";
   }
   return "unknown error";
 }

@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "condition.h"
 #include "orch/method.h"
 #include "switches.h"
 
@@ -61,14 +62,6 @@ struct Trace {
 #endif
 
 #if ORCH_KERNEL_CALLS
-/// Whether a jump is not taken. A condition is a Bool, or a Bool tensor: of one
-/// element at load, but a move can have replaced it by one that is empty.
-bool holds(const Value& condition) {
-  if (!condition.is_tensor()) return condition.to_bool();
-  const Tensor& tensor = condition.tensor();
-  return tensor.numel() != 0 && *tensor.data<uint8_t>() != 0;
-}
-
 /// The kind of an instruction, among those that the product has.
 Instruction::Kind kind_of(const Instruction& instruction) {
   using Kind = Instruction::Kind;

@@ -13,12 +13,6 @@
 #define ORCH_INLINE_CONSTANTS 1
 #endif
 
-/// 0 if no kernel of the product compares its scratch memory with what it
-/// needs.
-#ifndef ORCH_SCRATCH_CHECKS
-#define ORCH_SCRATCH_CHECKS 1
-#endif
-
 /// 0 if all methods are prelinked and none moves a value or jumps.
 #ifndef ORCH_CONTROL_FLOW
 #define ORCH_CONTROL_FLOW 1
@@ -46,6 +40,5 @@ constexpr bool kInlineConstants = ORCH_INLINE_CONSTANTS != 0;
 constexpr bool kControlFlow = ORCH_CONTROL_FLOW != 0;
 constexpr bool kPreparedCalls = ORCH_PREPARED_CALLS != 0;
 constexpr bool kInitialBytes = ORCH_INITIAL_BYTES != 0;
-constexpr bool kScratchChecks = ORCH_SCRATCH_CHECKS != 0;
 
 }  // namespace orch

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from orchestrator.cli.main import run
+from orchestrator.emit.compile.archive import defined_symbols
 from tests.integration.workspace import ROOT, Workspace, write_product
 from tests.tools import need_emulator, need_toolchain
 
@@ -119,7 +120,7 @@ def test_sources_headers_and_macros_come_from_anywhere(
     w = product(
         MINE.format(folder="mine")
         + 'sources = ["vendor code/**/*.c"]\ninclude = ["vendor code/inc"]\n'
-        'defines = ["VENDOR_VALUE=7", "VENDOR_ON"]\n'
+        'defines = ["VENDOR_VALUE=7", "VENDOR_ON"]\nexports = ["vendor_value"]\n'
     )
     vendor = w.folder / "vendor code"
     (vendor / "src" / "deep").mkdir(parents=True)
@@ -143,6 +144,12 @@ def test_sources_headers_and_macros_come_from_anywhere(
     assert "src/kernels/mine/vendor code/src/deep/vendor.c" in built.err
     report = json.loads(w.outputs()["report.json"])
     assert "vendor_value" in {s["name"] for s in report["symbols"]}
+    # Of its names, applications see what is exported.
+    names = defined_symbols((w.out / "libproduct.a").read_bytes())
+    assert "vendor_value" in names
+    assert {n for n in names if "add_out" in n} == {
+        "_ZN4mine7add_outERKN4orch4ArgsE.product"
+    }
     sources = w.lock.read_text()
     assert '"kernels/mine/vendor code/inc/v/vendor.h"' in sources
     assert '"kernels/mine/vendor code/src/deep/near.h"' in sources
@@ -161,6 +168,20 @@ def test_sources_headers_and_macros_come_from_anywhere(
     assert "more.c" in w.lock.read_text()
     (vendor / "inc" / "v" / "vendor.h").write_text("int vendor_value(void);\n")
     assert "vendor.c" in w.build().err
+    w.profile.write_text(
+        w.profile.read_text().replace('["vendor_value"]', '["other", "vendor_value"]')
+    )
+    wrong = w.run("build")
+    line = 1 + w.profile.read_text().partition("\nexports")[0].count("\n") + 1
+    assert wrong.code == 9
+    assert wrong.err.endswith(
+        "error[unknown-export]: no source defines other, which the profile exports\n"
+        f"  --> {w.profile}:{line}\n"
+        "   |\n"
+        f'{line:2} | exports = ["other", "vendor_value"]\n'
+        '   = expected: a function or variable, in C++ extern "C"\n'
+        "   hint: remove it from exports, or check the name\n"
+    )
 
 
 def test_what_a_library_gets_wrong_is_said_before_anything_is_compiled(

@@ -22,6 +22,7 @@ from orchestrator.program.reader import read_program
 from orchestrator.program.values import TensorValue
 from orchestrator.shell.toolchain import zig_program
 from orchestrator.targets.cores import CPUS, Target, resolve_target
+from tests.targets import FURTHER
 from tests.tools import need_tool, need_toolchain
 from tests.unit.products import memory_of, program_of, target_of
 
@@ -155,7 +156,7 @@ def test_headers_are_of_every_standard(tmp_path: Path, compiler: str) -> None:
     headers = _headers()
     for name, text in headers.items():
         (tmp_path / f"{name}.h").write_text(text)
-    names = [*headers, "orch/random", "orch/quantize"]
+    names = [*headers, "orch/random", "orch/quantize", "orch/sizes"]
     lines = "".join(f'#include "{name}.h"\n' for name in names) * 2
     user = (
         "\norch_status use(void);\norch_status use(void) {\n"
@@ -175,6 +176,49 @@ def test_headers_are_of_every_standard(tmp_path: Path, compiler: str) -> None:
         for standard in standards:
             flags = [*STRICT, f"-std={standard}"]
             _compile(tmp_path, [*command, *flags], sources[language])
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize(
+    ("language", "standard"),
+    [("c", "c99"), ("c", "c2x"), ("c++", "c++11"), ("c++", "c++20")],
+)
+def test_compilers_of_other_makers_take_the_header(
+    tmp_path: Path, language: str, standard: str
+) -> None:
+    """Flags of Arm Compiler 6; then as if the compiler had no extension of GNU's."""
+    for name, text in _headers().items():
+        (tmp_path / f"{name}.h").write_text(text)
+    source = tmp_path / f"use.{language}"
+    source.write_text(
+        "".join(f'#include "{name}.h"\n' for name in _headers())
+        + "\norch_status use(uint32_t* bytes);\norch_status use(uint32_t* bytes) {\n"
+        "  *bytes = loaded_mlp_forward_sizes.arenas_bytes +\n"
+        "           loaded_mlp_forward_sizes.stack_bytes;\n"
+        "  return loaded_mlp_forward_run();\n}\n"
+    )
+    command = _compiler("clang", language)
+    strict = [*STRICT, f"-std={standard}", "-x", language, "-ffreestanding"]
+    arm = ["--target=arm-arm-none-eabi", "-mcpu=cortex-m4", "-fshort-enums"]
+    arm += ["-fshort-wchar", "-fno-exceptions", "-DORCH_ANY_TARGET"]
+    _compile(tmp_path, [*command, *strict, *arm], source)
+    other = ["-U__GNUC__", "-U__clang__", "-Wno-builtin-macro-redefined"]
+    other += ["-pedantic-errors", "-Wgcc-compat", "-D__attribute__(x)=not_iso"]
+    _compile(tmp_path, [*command, *strict, *other], source)
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("standard", ["c99", "c++11", "c++17"])
+def test_a_status_may_not_be_ignored(tmp_path: Path, standard: str) -> None:
+    (tmp_path / "loaded.h").write_text(_headers()["loaded"])
+    language = standard.rstrip("0179")
+    source = tmp_path / f"use.{language}"
+    source.write_text(
+        '#include "loaded.h"\nvoid use(void);\n'
+        "void use(void) { loaded_mlp_forward_run(); }\n"
+    )
+    with pytest.raises(pytest.fail.Exception, match="ignoring return value"):
+        _compile(tmp_path, [*_compiler("clang", language), f"-std={standard}"], source)
 
 
 @pytest.mark.toolchain
@@ -434,6 +478,63 @@ def test_the_error_says_what_the_library_is_for(tmp_path: Path) -> None:
     assert errors(*soft) == built.format("without -mfloat-abi=hard")
     big = (*flags, "-mbig-endian")
     assert errors(*big) == built.format("big-endian")
+
+
+RUNS = {
+    "rv32imc": {"rv32imc", "rv32imac"},
+    **{c: {c} for c in ("rv32imac", "rv32imafc", "rv64gc", "aarch64", "x86-64")},
+    "armv7a": {"armv7a"},
+}
+"""By library: in whose programs it runs."""
+
+
+@pytest.mark.toolchain
+def test_other_machines_have_their_own_libraries(tmp_path: Path) -> None:
+    need_toolchain("rv32imac", "zig")
+    assert set(RUNS) == set(FURTHER)
+    source = tmp_path / "all.c"
+    source.write_text("\n".join(target_check(c, target_of(c, "zig")) for c in FURTHER))
+    for program in FURTHER:
+        target = target_of(program, "zig")
+        done = subprocess.run(
+            [
+                *(str(zig_program()), "clang", f"--target={target.cpu.clang_triple}"),
+                *(*target.isa.machine_flags, "-Wundef", "-E", str(source)),
+                *("-o", "/dev/null"),
+            ],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert "warning" not in done.stderr
+        refused = set(re.findall(r"error: \"lib(\S+)\.a is built for", done.stderr))
+        assert refused == {c for c in FURTHER if program not in RUNS[c]}, program
+
+
+@pytest.mark.toolchain
+def test_machines_with_another_byte_order_are_refused(tmp_path: Path) -> None:
+    """The header of the host's library, and every source of the runtime."""
+    need_toolchain("host", "zig")
+    header = tmp_path / "use.h"
+    header.write_text(target_check("kws", HOST))
+    runtime = ROOT / "runtime"
+    command = [
+        *(str(zig_program()), "clang", "--target=powerpc64-freestanding"),
+        *("-std=c++17", "-fsyntax-only", f"-I{runtime / 'include'}"),
+        f"-I{runtime / 'freestanding'}",
+    ]
+    for options, expected in (
+        ((f"-include{header}",), "but this program is compiled big-endian"),
+        ((), "Orchestrator runs on little-endian machines only"),
+    ):
+        done = subprocess.run(
+            [*command, *options, str(runtime / "src" / "tensor.cpp")],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 1
+        assert expected in done.stderr
 
 
 @pytest.mark.toolchain

@@ -20,15 +20,22 @@ from orchestrator.targets.cores import resolve_target
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from orchestrator.targets.cores import Target
     from orchestrator.targets.toolchain import Toolchain
 
 _ROOT: Final = Path(__file__).parents[2]
-_SOURCES: Final = (
-    "freestanding/mem.cpp",
-    "platform/cortex_m/semihosting.cpp",
-    "platform/cortex_m/startup.cpp",
-)
 Flags = tuple[str, ...]
+
+
+def platform_sources(target: Target) -> tuple[str, ...]:
+    """Start-up code, files and memory functions of a board, relative to runtime/."""
+    runtime = _ROOT / "runtime"
+    found = (
+        path.relative_to(runtime).as_posix()
+        for name in target.platforms
+        for path in sorted((runtime / "platform" / name).glob("*.cpp"))
+    )
+    return ("freestanding/mem.cpp", *found)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +65,7 @@ def link_firmware(
     unaligned: bool = True,
     sources: Sequence[str],
     units: Callable[[Flags], Sequence[CompileUnit]],
+    libraries: Sequence[Path] = (),
 ) -> Firmware:
     """Build firmware.
 
@@ -68,6 +76,7 @@ def link_firmware(
         unaligned: As in a profile.
         sources: Of the runtime, relative to it, beside start-up and files.
         units: From the flags of the target to what else is compiled.
+        libraries: What else is linked.
     """
     cpu, isa, name = target
     resolved = resolve_target(
@@ -84,16 +93,17 @@ def link_firmware(
     script = linker_script("test", resolved.board, MemoryPlan(models=()))
     (folder / script.path).parent.mkdir()
     (folder / script.path).write_text(script.text)
+    platform = platform_sources(resolved)
     plan = plan_compile(
         profile="test",
         target=resolved,
         toolchain=toolchain,
         resolution=Resolution(),
-        runtime_sources=(*_SOURCES, *sources),
+        runtime_sources=(*platform, *sources),
         models=(),
     )
     runtime = [u for u in plan.units if u.source.startswith("src/runtime/")]
-    assert len(runtime) == len(_SOURCES) + len(sources)
+    assert len(runtime) == len(platform) + len(sources)
     flags = next(u for u in runtime if "platform" in u.source).flags
     compiled = [*runtime, *units(flags)]
     for unit in compiled:
@@ -101,6 +111,7 @@ def link_firmware(
         command = (*toolchain.compiler, *unit.flags, "-Werror", "-c", unit.source)
         run_command((*command, "-o", unit.object), folder)
     link = (*toolchain.linker, *plan.link_flags, *(u.object for u in compiled))
+    link += tuple(map(str, libraries))
     run_command((*link, toolchain.builtins or "-lgcc", "-o", "test.elf"), folder)
     return Firmware(
         elf=folder / "test.elf",
@@ -120,6 +131,7 @@ def run_firmware(
     optimize: str = "size",
     sources: Sequence[str],
     units: Callable[[Flags], Sequence[CompileUnit]],
+    libraries: Sequence[Path] = (),
     request: Sequence[int],
 ) -> list[int]:
     """Build firmware, let it answer a request; both are words of 32 bits.
@@ -127,7 +139,12 @@ def run_firmware(
     Arguments are those of `link_firmware`, and what `orch_application` reads.
     """
     firmware = link_firmware(
-        folder, target=target, optimize=optimize, sources=sources, units=units
+        folder,
+        target=target,
+        optimize=optimize,
+        sources=sources,
+        units=units,
+        libraries=libraries,
     )
     (folder / "request").write_bytes(np.array(request, "<u4").tobytes())
     paths = "enable=on,target=native,arg=firmware,arg=request,arg=response"

@@ -31,6 +31,7 @@ from orchestrator.targets.cores import BOARDS
 from tests.conftest import CORPUS, model_bytes
 from tests.integration.test_corpus import INT8, RUNNABLE, corpus_product
 from tests.qemu.test_cases import CASES
+from tests.targets import EVERY_PAIR
 from tests.tools import need_emulator, need_toolchain
 
 if TYPE_CHECKING:
@@ -76,6 +77,8 @@ def _entry_source(
             (method.base, every),
             (f"{method.base}_run", changing),
             (f"{method.base}_run_at", [*changing, "out<uint32_t>()"]),
+            (f"{method.base}_step", ["UINT32_MAX", *changing]),
+            (f"{method.base}_prepare", []),
         ):
             before = sets if name != method.base else ""
             call = f"{name}({', '.join(arguments)})"
@@ -261,6 +264,8 @@ PRODUCTS: Final = {
     "m3-zig-close": ("cortex-m3", "zig", CLOSE),
     "m7-zig-close": ("cortex-m7", "zig", CLOSE),
     "m33-gnu-close": ("cortex-m33", "gnu", CLOSE),
+    "rv32imac-zig-close": ("rv32imac", "zig", CLOSE),
+    **({"rv32imac-gnu-close": ("rv32imac", "gnu", CLOSE)} if EVERY_PAIR else {}),
 }
 
 

@@ -30,7 +30,7 @@ LAYERS = (
     {"emit", "compat", "running"},
     {"measure", "evaluation"},
     {"explain"},
-    {"report"},
+    {"report", "package"},
     {"build"},
     {"cli"},
     {"__main__"},

@@ -8,6 +8,7 @@ from orchestrator.emit.compile.database import compile_commands
 from orchestrator.emit.compile.ninja import toolchain_text
 from orchestrator.emit.compile.plan import plan_compile
 from orchestrator.emit.compile.units import (
+    API_OBJECT,
     BUILTINS,
     SOURCES,
     CompilePlan,
@@ -16,6 +17,7 @@ from orchestrator.emit.compile.units import (
 )
 
 __all__ = [
+    "API_OBJECT",
     "BUILTINS",
     "SOURCES",
     "CompilePlan",

@@ -1,11 +1,46 @@
-"""Libraries that any linker accepts without a warning."""
+"""Libraries that any linker accepts, beside those of other products."""
 
 from __future__ import annotations
 
-from typing import Final
+import struct
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
 
 _STACK_NOTE: Final = b"\0.note.GNU-stack\0"
 _NO_NOTE: Final = b"\0.note.no-linker\0"
+_MAGIC: Final = b"!<arch>\n"
+_HEADER_BYTES: Final = 60
+_INDEX: Final = b"/".ljust(16)
+"""Name of the member that lists the symbols of all others."""
+_NAMES: Final = (b"//".ljust(16), b"/SYM64/".ljust(16))
+_CXX: Final = b"_Z"
+"""Begin of mangled names."""
+STATUS_TEXT: Final = "orch_status_text"
+"""The same in every product, and weak: linkers take one."""
+_SYMBOL_TABLE: Final = 2
+_LOCAL: Final = 0
+_UNDEFINED: Final = 0
+
+
+class _Form(NamedTuple):
+    """Where an ELF header, and one of a section, have what is read here."""
+
+    sections_at: int
+    counts_at: int
+    section: str
+    symbol: str
+    offset_at: int
+    size_at: int
+    word: str
+
+
+_FORMS: Final = {
+    1: _Form(32, 46, "<4xI8xIII", "<I8xBxH", 16, 20, "<I"),
+    2: _Form(40, 58, "<4xI16xQQI", "<IBxH16x", 24, 32, "<Q"),
+}
 
 
 def linkable(made: bytes, *, is_bare: bool) -> bytes:
@@ -17,3 +52,173 @@ def linkable(made: bytes, *, is_bare: bool) -> bytes:
     that linkers ignore.
     """
     return made.replace(_STACK_NOTE, _NO_NOTE) if is_bare else made
+
+
+def own_symbols(
+    library: bytes, api: bytes, *, suffix: str, exports: Collection[str] = ()
+) -> bytes:
+    """The library with symbols that no other product's library has.
+
+    Runtime and kernels are compiled for one product: for its dtypes, tables and core.
+    Two products have functions of the same name that differ, and a linker that sees
+    both would take one for both without a word. So every symbol that the library
+    defines gets a suffix: functions of C++, C and assembly alike. Symbols that it only
+    uses, such as `memcpy`, stay. No code, constant or section changes.
+
+    Args:
+        library: An archive of ELF objects, as GNU ar and llvm-ar write it.
+        api: The object whose functions of C applications call: they keep their names.
+        suffix: An identifier that no other product has.
+        exports: Symbols that keep their names, too.
+    """
+    members = [*_members(library)]
+    objects = [_Object(body) for _, body in members]
+    kept = {name.encode() for name in (STATUS_TEXT, *exports)}
+    kept |= {n for n in _Object(api).defined if not n.startswith(_CXX)}
+    own = {n for part in objects for n in part.defined} - kept
+    end = f".{suffix}".encode()
+    for part in objects:
+        part.rename(own, end)
+    return _archive(
+        [
+            (header, part.data)
+            for (header, _), part in zip(members, objects, strict=True)
+        ],
+        [part.defined for part in objects],
+        _names_member(library),
+    )
+
+
+def defined_symbols(library: bytes) -> frozenset[str]:
+    """Symbols that the objects of a library define for others."""
+    return frozenset(
+        name.decode() for _, body in _members(library) for name in _Object(body).defined
+    )
+
+
+def _all_members(library: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """Header and bytes of each member."""
+    at = len(_MAGIC)
+    while at < len(library):
+        header = library[at : at + _HEADER_BYTES]
+        size = int(header[48:58])
+        begin = at + _HEADER_BYTES
+        yield header, library[begin : begin + size]
+        at = begin + size + size % 2
+
+
+def _members(library: bytes) -> Iterator[tuple[bytes, bytes]]:
+    for header, body in _all_members(library):
+        if header[:16] != _INDEX and header[:16] not in _NAMES:
+            yield header, body
+
+
+def _names_member(library: bytes) -> tuple[bytes, bytes] | None:
+    """The member with names that are too long for a header, if there is one."""
+    return next((m for m in _all_members(library) if m[0][:16] == _NAMES[0]), None)
+
+
+def _archive(
+    members: Sequence[tuple[bytes, bytes]],
+    symbols: Sequence[Sequence[bytes]],
+    names: tuple[bytes, bytes] | None,
+) -> bytes:
+    """An archive with an index of its symbols."""
+    texts = b"".join(name + b"\0" for found in symbols for name in found)
+    count = sum(map(len, symbols))
+    index_bytes = 4 + 4 * count + len(texts)
+    index_bytes += index_bytes % 2
+    at = len(_MAGIC) + _HEADER_BYTES + index_bytes
+    if names is not None:
+        at += _HEADER_BYTES + len(names[1]) + len(names[1]) % 2
+    offsets = []
+    for (_, body), found in zip(members, symbols, strict=True):
+        offsets += [at] * len(found)
+        at += _HEADER_BYTES + len(body) + len(body) % 2
+    index = struct.pack(f">{1 + count}I", count, *offsets) + texts
+    header = b"/".ljust(16) + b"0".ljust(12) + b"0     0     0       "
+    parts = [
+        _MAGIC,
+        _member(header + b" " * 10 + b"`\n", index.ljust(index_bytes, b"\0")),
+    ]
+    parts += [_member(*names)] if names is not None else []
+    parts += [_member(header, body) for header, body in members]
+    return b"".join(parts)
+
+
+def _member(header: bytes, body: bytes) -> bytes:
+    size = str(len(body)).encode().ljust(10)
+    return header[:48] + size + header[58:] + body + b"\n" * (len(body) % 2)
+
+
+@dataclass(slots=True)
+class _Object:
+    """An ELF object whose symbols can be renamed; other files have none.
+
+    Source: ELF gABI, chapter 4.
+    """
+
+    data: bytes
+
+    @property
+    def defined(self) -> list[bytes]:
+        """Names that other objects can refer to, in the order of the table."""
+        return [
+            name
+            for _, name, binding, section in self._symbols()
+            if binding != _LOCAL and section != _UNDEFINED
+        ]
+
+    def rename(self, names: Collection[bytes], suffix: bytes) -> None:
+        """Append a suffix to these names, defined or used."""
+        found = [
+            (at, name + suffix)
+            for at, name, binding, _ in self._symbols()
+            if binding != _LOCAL and name in names
+        ]
+        if not found:
+            return
+        form, (_, header) = _FORMS[self.data[4]], self._headers()
+        _, begin, size, _ = self._section(header)
+        data, table = bytearray(self.data), bytearray(self.data[begin : begin + size])
+        for at, name in found:
+            struct.pack_into("<I", data, at, len(table))
+            table += name + b"\0"
+        # At the end of the file, as there is no room in its place.
+        struct.pack_into(form.word, data, header + form.offset_at, len(data))
+        struct.pack_into(form.word, data, header + form.size_at, len(table))
+        self.data = bytes(data + table)
+
+    def _section(self, header: int) -> tuple[int, int, int, int]:
+        """Kind, offset, size and link of a section."""
+        found: tuple[int, int, int, int] = struct.unpack_from(
+            _FORMS[self.data[4]].section, self.data, header
+        )
+        return found
+
+    def _headers(self) -> tuple[int, int]:
+        """Places of the headers of the symbol table and of its names; 0 without."""
+        if self.data[:4] != b"\x7fELF":
+            return 0, 0
+        form = _FORMS[self.data[4]]
+        (first,) = struct.unpack_from(form.word, self.data, form.sections_at)
+        size, count = struct.unpack_from("<HH", self.data, form.counts_at)
+        for header in range(first, first + size * count, size):
+            kind, _, _, link = self._section(header)
+            if kind == _SYMBOL_TABLE:
+                return header, first + size * link
+        return 0, 0
+
+    def _symbols(self) -> Iterator[tuple[int, bytes, int, int]]:
+        """Of each symbol its place in the file, name, binding and section."""
+        header, names_header = self._headers()
+        if not header:
+            return
+        layout = _FORMS[self.data[4]].symbol
+        _, begin, size, _ = self._section(header)
+        _, names, _, _ = self._section(names_header)
+        for at in range(begin, begin + size, struct.calcsize(layout)):
+            name, info, section = struct.unpack_from(layout, self.data, at)
+            start = names + name
+            text = self.data[start : self.data.index(b"\0", start)]
+            yield at, text, info >> 4, section

@@ -71,8 +71,13 @@ _OPTIMIZE = {
     ("size", "zig"): ("-Os",),
     ("speed", "gnu"): ("-O2",),
     ("speed", "zig"): ("-O2",),
-    ("debug", "gnu"): ("-Og", "-g", "-ffile-prefix-map=/proc/self/cwd=."),
-    ("debug", "zig"): ("-Og", "-g", "-fdebug-compilation-dir=."),
+    ("debug", "gnu"): ("-Og",),
+    ("debug", "zig"): ("-Og",),
+}
+# For debuggers: no byte of flash. Paths are those in ninja's folder.
+_DEBUG_INFO = {
+    "gnu": ("-g", "-ffile-prefix-map=/proc/self/cwd=."),
+    "zig": ("-g", "-fdebug-compilation-dir=."),
 }
 # Otherwise the compiler may turn the loops of memcpy and memset into calls of these.
 _MEMORY_FUNCTIONS = {
@@ -138,6 +143,7 @@ def plan_compile(
         *_wide_items(resolution, programs),
         *((f"--target={_triple(target)}",) if toolchain.name == "zig" else ()),
         *_OPTIMIZE[target.optimize, toolchain.name],
+        *_DEBUG_INFO[toolchain.name],
         *_COMMON,
         *_BY_TOOLCHAIN[toolchain.name],
         *(_ARM_ENUMS if target.cpu.is_arm else ()),
@@ -153,8 +159,6 @@ def plan_compile(
             caller_bytes=caller_bytes,
             inline_constants=inline_constants,
         )
-        if source == _STATUS_TEXT and not scratch_checks:
-            switches += ("-DORCH_SCRATCH_CHECKS=0",)
         if source == _RUNNER:
             switches += ("-DORCH_CHECKS_IMAGE=1",) if checked else ()
             switches += port_switches(programs.values())
@@ -242,6 +246,14 @@ def plan_compile(
                 if unit.source.startswith(f"{SOURCES}/")
             )
         ),
+        exports=tuple(
+            export
+            for options in (
+                *(custom[name] for name, _ in resolution.sources if name in custom),
+                *(delegates[d.code.backend] for d in resolution.delegates),
+            )
+            for export in options.exports
+        ),
     )
 
 
@@ -258,9 +270,6 @@ def _with_state(options: LibraryOptions, state_bytes: int) -> LibraryOptions:
     return replace(options, defines=(*options.defines, state))
 
 
-_STATUS_TEXT = "runtime/src/error.cpp"
-
-
 def _with_scratch(resolution: Resolution) -> frozenset[str]:
     """Kernel libraries with a linked kernel that needs scratch memory."""
     return frozenset(
@@ -272,8 +281,7 @@ def _with_scratch(resolution: Resolution) -> frozenset[str]:
 
 
 _CALLER_IO = frozenset(
-    f"runtime/src/{name}.cpp"
-    for name in ("error", "load_method", "load_values", "model")
+    f"runtime/src/{name}.cpp" for name in ("load_method", "load_values", "model")
 )
 _INLINE_CONSTANTS = frozenset(
     f"runtime/src/{name}.cpp" for name in ("load_values", "program")
@@ -423,4 +431,5 @@ def _link_flags(target: Target, toolchain: Toolchain) -> tuple[str, ...]:
             *common,
             "-Wl,--no-warn-rwx-segments",
         )
-    return (*target.isa.machine_flags, "-no-pie", *common)
+    static = () if target.cpu.is_host else ("-static",)
+    return (*target.isa.machine_flags, "-no-pie", *static, *common)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from orchestrator.errors import SourceSpan
     from orchestrator.targets.cores import Target
 
 SOURCES = "src"
@@ -13,6 +14,9 @@ SOURCES = "src"
 BUILTINS = "obj/compiler_rt.o"
 """Object in ninja's folder with the compiler's support functions, where these are
 needed."""
+
+API_OBJECT = "obj/gen/src/api.cpp.o"
+"""Object in ninja's folder with the functions that applications call."""
 
 SELECTED = "gen/selected"
 """Folder of headers with selected dtypes, with a folder per kernel library."""
@@ -35,10 +39,12 @@ class LibraryOptions:
     Args:
         include: Folders of headers, relative to the library's folder.
         defines: Macros, `NAME` or `NAME=VALUE`.
+        exports: Symbols that applications use, and where the profile says so.
     """
 
     include: tuple[str, ...] = ()
     defines: tuple[str, ...] = ()
+    exports: tuple[tuple[str, SourceSpan], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +58,8 @@ class CompilePlan:
         link_flags: Flags for linking the firmware.
         ninja: Text of build.ninja.
         sources: Every source, relative to the folder of runtime/ and kernels/.
+        exports: Symbols of users' sources that applications use, and where the profile
+            says so.
     """
 
     units: tuple[CompileUnit, ...]
@@ -60,6 +68,7 @@ class CompilePlan:
     link_flags: tuple[str, ...]
     ninja: str
     sources: tuple[str, ...]
+    exports: tuple[tuple[str, SourceSpan], ...] = ()
 
 
 _FOLDERS = (

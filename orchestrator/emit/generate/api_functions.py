@@ -21,6 +21,7 @@ from orchestrator.emit.generate.ports import (
     c_scalar,
     run_at_parameters,
     run_parameters,
+    step_parameters,
 )
 from orchestrator.emit.generate.quantized import after_run, before_run
 from orchestrator.emit.generate.rows import row_of, rows_functions
@@ -103,9 +104,41 @@ def api_functions(method: ApiMethod, *, is_linked: bool) -> str:
         "  return status(error);",
         "}",
     ]
+    body += _in_parts(entry, method, inputs)
     if not is_linked:
         body += ["", *load_function(entry, method)]
     return "\n".join(body)
+
+
+def _in_parts(entry: str, method: ApiMethod, inputs: list[Port]) -> Iterator[str]:
+    """Functions that prepare a method, run it in parts, and give such a run up."""
+    base = method.base
+    partial = f"orch::{base}_partial"
+    yield ""
+    yield f"orch_status {base}_prepare() {{"
+    yield f"  return status(orch::prepare({entry}));"
+    yield "}"
+    yield ""
+    yield f"orch_status {base}_step({_defined(step_parameters(method))}) {{"
+    yield f"  if ({partial}.executed == 0) {{"
+    yield from (f"  {line}" for line in _prepared(entry, inputs))
+    yield from (f"  {line}" for line in check_memory(method))
+    yield "    if (error != orch::Error::Ok) return status(error);"
+    yield from before_run(inputs)
+    yield "  }"
+    yield f"  const orch::ModelMethod& method = {entry};"
+    yield "  const orch::Error error ="
+    yield f"      orch::run_part(method, {partial}, instructions);"
+    if kept := after_run(inputs):
+        yield "  if (error != orch::Error::NotDone) {"
+        yield from kept
+        yield "  }"
+    yield "  return status(error);"
+    yield "}"
+    yield ""
+    yield f"void {base}_cancel() {{"
+    yield f"  {partial} = {{}};"
+    yield "}"
 
 
 def _by_rows(entry: str, method: ApiMethod, port: Port) -> Iterator[str]:

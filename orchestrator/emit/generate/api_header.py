@@ -6,11 +6,18 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.emit.artifact import GeneratedFile, comment_text
+from orchestrator.emit.generate.attributes import with_attributes
 from orchestrator.emit.generate.caller import (
     FORWARD_TEXT,
     SET_TEXT,
     cpp_setters,
     set_declarations,
+)
+from orchestrator.emit.generate.instances import (
+    count_of,
+    cpp_instances,
+    groups_of,
+    instance_functions,
 )
 from orchestrator.emit.generate.integrity import (
     check_declaration,
@@ -30,12 +37,14 @@ from orchestrator.emit.generate.ports import (
     parameter,
     run_at_parameters,
     run_parameters,
+    step_parameters,
 )
 from orchestrator.emit.generate.quantized import has_quantization, quantization_lines
+from orchestrator.emit.generate.random_numbers import random_declarations
 from orchestrator.emit.generate.rows import cpp_rows, rows_declarations
 from orchestrator.emit.generate.shared import common_constant
 from orchestrator.emit.generate.target_check import target_check
-from orchestrator.memory.plan import identifier
+from orchestrator.memory.plan import identifier, method_symbol
 from orchestrator.program.interface import NUMBER_LISTS
 from orchestrator.program.values import IntListValue, StringValue, TensorValue
 
@@ -48,8 +57,8 @@ if TYPE_CHECKING:
     from orchestrator.targets.cores import Target
 
 
-END: Final = "#undef ORCH_AT_LEAST"
-"""End of the header; constants that are known after linking are inserted before it."""
+END: Final = "/* The same sizes in structs: no flash unless they are used. */"
+"""Constants that are known after linking are inserted before it."""
 
 
 def api_header(
@@ -64,6 +73,8 @@ def api_header(
     checked: bool = False,
     target: Target | None = None,
     limits: Mapping[str, int] = MappingProxyType({}),
+    has_random: bool = False,
+    instances: Mapping[str, str] = MappingProxyType({}),
 ) -> GeneratedFile:
     """The public header: constants for every buffer, typed functions, C and C++.
 
@@ -71,7 +82,9 @@ def api_header(
     `traced` it declares the hooks, and numbers the methods as these get them; with
     `checked`, the functions that compare flash with what was linked; with `target`
     it does not compile for a core that cannot run the library. `limits`: by model,
-    how many instructions a run executes; 0: any number.
+    how many instructions a run executes; 0: any number. `has_random`: kernels draw
+    random numbers. `instances`: by model that is an instance, what the profile names
+    it.
     """
     guard = f"{identifier(profile).upper()}_H_"
     methods = api_methods(profile, programs, checked=checked)
@@ -82,7 +95,9 @@ def api_header(
         "#include <stdint.h>",
         *(['#include "orch/complex.h"'] if has_complex(programs) else []),
         *(['#include "orch/quantize.h"'] if has_quantization(methods) else []),
-        '#include "orch/status.h"' + ('\n#include "orch/trace.h"' if traced else ""),
+        ('#include "orch/sizes.h"\n' if methods else "")
+        + '#include "orch/status.h"'
+        + ('\n#include "orch/trace.h"' if traced else ""),
         "#ifdef __cplusplus\n"
         "#define ORCH_AT_LEAST(count) count\n"
         'extern "C" {\n'
@@ -126,13 +141,27 @@ def api_header(
         )
     if checked:
         parts.append(check_declaration(profile))
+    if has_random:
+        parts.append(random_declarations(profile))
+    texts: dict[str, str] = {}
     for m in methods:
         limit = limits.get(m.model, 0)
-        parts.append(
-            _c_method(m, memory_of(memory, m), is_linked=m.model in linked, limit=limit)
+        text = _c_method(
+            m, memory_of(memory, m), is_linked=m.model in linked, limit=limit
         )
         if checked:
-            parts.append(check_method_declaration(m))
+            text += f"\n\n{check_method_declaration(m)}"
+        texts[m.base] = text
+    parts += texts.values()
+    groups = groups_of(methods, instances)
+    for model, first in groups.items():
+        count = count_of(model, instances)
+        parts.append(
+            f"#define {method_symbol(profile, model, 'instances').upper()} {count}"
+        )
+        parts += [
+            instance_functions(profile, model, count, m, texts[m.base]) for m in first
+        ]
     if methods:
         parts.append(_total(profile, methods, memory))
     parts += [
@@ -140,11 +169,25 @@ def api_header(
         "#if defined(__cplusplus) && !defined(ORCH_C_ONLY)",
         *([cpp_check(profile, programs)] if checked else []),
         *(_cpp_method(profile, m) for m in methods),
+        *(
+            cpp_instances(
+                profile,
+                model,
+                m,
+                parameters=_cpp_parameters(m),
+                arguments=", ".join(_argument_names(m.ports)),
+            )
+            for model, first in groups.items()
+            for m in first
+        ),
         "#endif",
-        f"{END}\n#undef ORCH_ASSERT",
+        *([_sizes(profile, methods, memory, groups)] if methods else []),
+        "#undef ORCH_AT_LEAST\n#undef ORCH_ASSERT",
         f"#endif /* {guard} */",
     ]
-    return GeneratedFile(f"gen/include/{profile}.h", "\n\n".join(parts) + "\n")
+    return GeneratedFile(
+        f"gen/include/{profile}.h", with_attributes("\n\n".join(parts)) + "\n"
+    )
 
 
 def _constants(method: ApiMethod, memory: MethodMemory) -> list[str]:
@@ -179,6 +222,47 @@ def _constants(method: ApiMethod, memory: MethodMemory) -> list[str]:
     lines.append(f"#define {upper}_STATE_BYTES {memory.state_bytes}")
     lines.append(f"#define {upper}_TEMPORARY_BYTES {memory.temporary_bytes}")
     return lines
+
+
+def unknown_stack(base: str) -> str:
+    """The stack of a method in its sizes, before it is known."""
+    return f"0 /* {base}: stack not known */"
+
+
+def _sizes(
+    profile: str,
+    methods: Sequence[ApiMethod],
+    memory: MemoryPlan,
+    groups: Mapping[str, Sequence[ApiMethod]],
+) -> str:
+    """Constants of each method as one value."""
+    lines = [END]
+    for method in methods:
+        upper = method.base.upper()
+        arenas = [
+            f"{upper}_ARENA{a.memory_id}_BYTES"
+            for a in memory_of(memory, method).arenas
+        ]
+        tensors = [p for p in method.ports if isinstance(p.value, TensorValue)]
+        inputs, outputs = (
+            [f"{upper}_{p.name.upper()}_BYTES" for p in tensors if p.is_input is side]
+            for side in (True, False)
+        )
+        lines += [
+            f"static const orch_sizes {method.base}_sizes = {{",
+            f"    {' + '.join(arenas) or 0},",
+            f"    {upper}_STATE_BYTES,",
+            f"    {upper}_TEMPORARY_BYTES,",
+            f"    {' + '.join(inputs) or 0},",
+            f"    {' + '.join(outputs) or 0},",
+            f"    {unknown_stack(method.base)}}};",
+        ]
+    lines += [
+        f"#define {method_symbol(profile, model, m.method.name)}_sizes {m.base}_sizes"
+        for model, first in groups.items()
+        for m in first
+    ]
+    return "\n".join(lines)
 
 
 def _warm_calls(method: ApiMethod) -> list[str]:
@@ -237,6 +321,18 @@ def _c_method(
         "/* As run, and stores which instruction failed; UINT32_MAX if none did. With\n"
         " * it `orchestrator decode` explains the status. */\n"
         f"orch_status {method.base}_run_at({run_at_parameters(method)});"
+    )
+    lines.append(
+        "\n/* Gets ready to run, which the first call does otherwise. */\n"
+        f"orch_status {method.base}_prepare(void);"
+    )
+    lines.append(
+        "\n/* As run, in parts: executes at most so many instructions and returns\n"
+        " * ORCH_NOT_DONE, until a call executes the last one. In between, call no\n"
+        " * other function of the method, and leave inputs and outputs alone; cancel\n"
+        " * gives the run up. */\n"
+        f"orch_status {method.base}_step({step_parameters(method)});\n"
+        f"void {method.base}_cancel(void);"
     )
     lines.append(_reset_text(method) if is_linked else _load_text(method))
     return "\n".join(lines)
@@ -327,7 +423,7 @@ def _total(profile: str, methods: Sequence[ApiMethod], memory: MemoryPlan) -> st
 
 def _cpp_method(profile: str, method: ApiMethod) -> str:
     ports = method.ports
-    parameters = ", ".join(t for p in ports for t in parameter(p, bound="{}"))
+    parameters = _cpp_parameters(method)
     arguments = ", ".join(_argument_names(ports))
     # Not `outer::inner {`, which C++11 does not have.
     outer, inner = cpp_namespace(profile), cpp_name(method.model)
@@ -341,6 +437,10 @@ def _cpp_method(profile: str, method: ApiMethod) -> str:
         f"{''.join(cpp_rows(method, method.by_rows)) if method.by_rows else ''}"
         f"}}  // namespace {inner}\n}}  // namespace {outer}"
     )
+
+
+def _cpp_parameters(method: ApiMethod) -> str:
+    return ", ".join(t for p in method.ports for t in parameter(p, bound="{}"))
 
 
 def _argument_names(ports: list[Port]) -> Iterable[str]:

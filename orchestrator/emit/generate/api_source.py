@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator.emit.artifact import GeneratedFile
 from orchestrator.emit.generate.api_functions import api_functions
+from orchestrator.emit.generate.attributes import as_declared
 from orchestrator.emit.generate.external import external_symbols, external_table
 from orchestrator.emit.generate.integrity import (
     check_functions,
@@ -16,10 +17,11 @@ from orchestrator.emit.generate.integrity import (
 from orchestrator.emit.generate.ports import ApiMethod, api_methods, memory_of
 from orchestrator.emit.generate.prelinked import (
     constant_symbol,
-    constants_of,
+    constant_symbols,
     prelinked_block,
 )
 from orchestrator.emit.generate.prepared import prepared_declaration, prepared_header
+from orchestrator.emit.generate.random_numbers import random_functions
 from orchestrator.emit.generate.shared import (
     arena_blocks,
     common_blocks,
@@ -32,6 +34,7 @@ from orchestrator.emit.generate.shared import (
     start_function,
 )
 from orchestrator.emit.generate.tables import kernel_declaration, model_symbol
+from orchestrator.memory.constants import own_constants
 from orchestrator.method.compact import table_layout
 from orchestrator.method.linked import LinkedCall
 from orchestrator.profile.choices import CheckImage
@@ -57,6 +60,7 @@ def api_source(
     integrity: CheckImage = CheckImage.NEVER,
     limits: Mapping[str, int] = MappingProxyType({}),
     schemas: Mapping[OperatorName, OpSchema] = MappingProxyType({}),
+    has_random: bool = False,
 ) -> GeneratedFile:
     """Memory of every method, the method table, and the functions of the header.
 
@@ -70,15 +74,17 @@ def api_source(
         integrity: When the product checks that flash holds what was linked.
         limits: By model, the most instructions that a run executes; 0: any number.
         schemas: Schemas of operators that prelinked methods call, for comments.
+        has_random: Kernels draw random numbers.
     """
     checked = integrity is not CheckImage.NEVER
     methods = api_methods(profile, programs, checked=checked)
-    constants = {name: constants_of(of_model) for name, of_model in linked.items()}
+    own = own_constants(linked)
+    constants = constant_symbols(own)
     symbols = "\n".join(
         f"extern const uint8_t {symbol}[];"
         for name in programs
         for symbol in (
-            [constant_symbol(name, i) for i in range(len(constants[name]))]
+            [constant_symbol(name, i) for i in range(len(own[name]))]
             if name in linked
             else [model_symbol(name), *external_symbols(programs, name)]
         )
@@ -96,7 +102,7 @@ def api_source(
         m.base: prelinked_block(
             linked[m.model][m.index],
             m.base,
-            constants[m.model],
+            constants,
             layout=layout,
             schemas=schemas,
         )
@@ -104,9 +110,9 @@ def api_source(
         if m.model in linked
     }
     blocks = "\n\n".join(
-        _prelinked(m, memory_of(memory, m), texts[m.base].text)
+        _prelinked(m, memory_of(memory, m), texts[m.base].text, memory.alignment)
         if m.model in linked
-        else _blocks(m, memory_of(memory, m), delegates)
+        else _blocks(m, memory_of(memory, m), delegates, memory.alignment)
         for m in methods
     )
     at_load = integrity is CheckImage.LOAD
@@ -137,6 +143,9 @@ def api_source(
             *start_definitions(methods, memory, linked, checks=at_load),
         ]
     )
+    entries += "".join(
+        f"\n\nPartialRun {m.base}_partial;" for m in methods if m.by_rows is None
+    )
     table = ", ".join(f"&{m.base}_method" for m in methods)
     tables = (
         f"static constexpr const ModelMethod* kMethodTable[{len(methods)}] ="
@@ -147,6 +156,7 @@ def api_source(
     )
     functions = [api_functions(m, is_linked=m.model in linked) for m in methods]
     functions += reset_functions(methods, memory, linked)
+    functions += [random_functions(profile)] if has_random else []
     if checked:
         functions += check_functions(profile, methods)
         tables += f"\n\n{image_function(methods, linked)}"
@@ -158,6 +168,8 @@ def api_source(
     )
     includes = '#include "orch/delegate.h"\n' if delegates else ""
     includes += '#include "orch/integrity.h"\n' if checked else ""
+    includes += '#include "orch/random.h"\n' if has_random else ""
+    includes += '#include "orch/part.h"\n' if methods else ""
     includes += '#include "orch/rows.h"\n' if layout.given_rows else ""
     includes += extra_includes(methods, memory)
     headers = {prepared_header(c.prepared) for c in calls if c.prepared is not None}
@@ -209,20 +221,22 @@ def _implementation(functions: Sequence[str]) -> str:
         return ""  # no models
     text = "\n\n".join(functions)
     return f"""\
-namespace {{
+{_STATUS if "status(" in text else ""}extern "C" {{
 
-orch_status status(orch::Error error) {{ return static_cast<orch_status>(error); }}
-
-}}  // namespace
-
-extern "C" {{
-
-{text}
+{as_declared(text)}
 
 }}  // extern "C"
 """
 
 
+_STATUS = """\
+namespace {
+
+orch_status status(orch::Error error) { return static_cast<orch_status>(error); }
+
+}  // namespace
+
+"""
 _IN_WORDS = """
 /// Room for the state of a delegate, and for what is in front of it.
 constexpr size_t in_words(size_t bytes) {
@@ -257,7 +271,10 @@ def _state_text(method: Method, delegates: Mapping[str, int]) -> str:
 
 
 def _blocks(
-    method: ApiMethod, memory: MethodMemory, delegates: Mapping[str, int]
+    method: ApiMethod,
+    memory: MethodMemory,
+    delegates: Mapping[str, int],
+    alignment: int,
 ) -> str:
     lines = [
         f"static_assert({_state_text(method.method, delegates)}\n"
@@ -268,7 +285,7 @@ def _blocks(
         else "",
         f"LoadedMethod {method.base}_loaded;",
     ]
-    lines += arena_blocks(method, memory)
+    lines += arena_blocks(method, memory, alignment)
     if memory.arenas:
         spans = ", ".join(
             f"Span<uint8_t>({method.base}_arena{a.memory_id}, {a.size_bytes})"
@@ -286,8 +303,10 @@ def _prelinked(
     method: ApiMethod,
     memory: MethodMemory,
     tables: str,
+    alignment: int,
 ) -> str:
-    lines = [f"LoadedMethod {method.base}_loaded;", *arena_blocks(method, memory)]
+    lines = [f"LoadedMethod {method.base}_loaded;"]
+    lines += arena_blocks(method, memory, alignment)
     lines += [
         tables,
         f"static_assert({method.base}_prelinked.state_bytes\n"

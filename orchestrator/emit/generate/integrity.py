@@ -251,6 +251,7 @@ def cpp_check(profile: str, programs: Iterable[str]) -> str:
     name = "check_" if "check" in map(cpp_name, programs) else "check"
     return (
         f"namespace {cpp_namespace(profile)} {{\n"
-        f"inline orch_status {name}() {{ return ::{identifier(profile)}_check(); }}\n"
+        f"inline orch_status {name}() {{\n"
+        f"  return ::{identifier(profile)}_check();\n}}\n"
         f"}}  // namespace {cpp_namespace(profile)}"
     )

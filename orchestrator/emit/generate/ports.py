@@ -281,7 +281,18 @@ class ApiMethod:
         ]
         own += [f"_{p.name}_{p.verb}" for p in self.ports if p.quantization]
         own += ["_begin", "_push_rows", "_finish"] if self.by_rows else []
-        ends = ["", "_run", "_run_at", *own, "_load", "_reset"]
+        ends = [
+            "",
+            "_run",
+            "_run_at",
+            "_prepare",
+            "_step",
+            "_cancel",
+            *own,
+            "_load",
+            "_reset",
+            "_sizes",
+        ]
         upper = self.base.upper()
         return [*(f"{self.base}{end}" for end in ends), upper, f"{upper}_CALL"]
 
@@ -440,6 +451,13 @@ def run_parameters(method: ApiMethod) -> str:
         is_tensor = isinstance(port.value, TensorValue)
         parameters += declarations[1:] if is_tensor else declarations
     return ", ".join(parameters) or "void"
+
+
+def step_parameters(method: ApiMethod) -> str:
+    """Parameters of step: how many instructions, and those of run."""
+    parameters = run_parameters(method)
+    own = "uint32_t instructions"
+    return own if parameters == "void" else f"{own}, {parameters}"
 
 
 def run_at_parameters(method: ApiMethod) -> str:

@@ -72,9 +72,13 @@ _USES: Final = 3
 """Most uses of a value in its comment; constants may have hundreds."""
 
 
-def constants_of(methods: Iterable[LinkedMethod]) -> tuple[Bytes, ...]:
-    """Distinct constants of a model's methods, in order of first use."""
-    return tuple(dict.fromkeys(d for m in methods for d in m.constants))
+def constant_symbols(own: Mapping[str, Sequence[Bytes]]) -> dict[Bytes, str]:
+    """The symbol of each constant of prelinked models."""
+    return {
+        data: constant_symbol(name, index)
+        for name, constants in own.items()
+        for index, data in enumerate(constants)
+    }
 
 
 def constant_symbol(model: str, index: int) -> str:
@@ -128,7 +132,7 @@ class PrelinkedText:
 def prelinked_block(
     method: LinkedMethod,
     base: str,
-    constants: Sequence[Bytes],
+    constants: Mapping[Bytes, str],
     *,
     layout: TableLayout = WIDE_TABLES,
     schemas: Mapping[OperatorName, OpSchema] = MappingProxyType({}),
@@ -138,7 +142,7 @@ def prelinked_block(
     Args:
         method: The method.
         base: Prefix of its names.
-        constants: Constants of its model, in the order of their symbols.
+        constants: Symbols of all constants.
         layout: Of the tables of all methods of the product.
         schemas: Schemas of its operators, for names of arguments in comments.
     """
@@ -241,7 +245,7 @@ class _Writer:
         self,
         method: LinkedMethod,
         base: str,
-        constants: Sequence[Bytes],
+        constants: Mapping[Bytes, str],
         layout: TableLayout,
         comments: _Comments,
     ) -> None:
@@ -249,9 +253,7 @@ class _Writer:
         self._comments = comments
         self._base = base
         self._data = dict(method.data)
-        self._symbol = {
-            data: constant_symbol(method.model, i) for i, data in enumerate(constants)
-        }
+        self._symbol = constants
         self._compact = layout.compact
         self._kernel_calls = layout.kernel_calls
         self._index_type = _INDEX_TYPES[layout.index_bytes]

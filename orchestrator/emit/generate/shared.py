@@ -13,6 +13,7 @@ from orchestrator.memory.plan import (
     common_symbol,
     identifier,
 )
+from orchestrator.targets.regions import ARENA_ALIGNMENT
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -107,7 +108,16 @@ def reset_functions(
         yield "\n".join([*lines, "}"])
 
 
-def arena_blocks(method: ApiMethod, memory: MethodMemory) -> list[str]:
+def alignas(alignment: int) -> str:
+    """The alignment of an arena in C++."""
+    return (
+        f"alignas({alignment})"
+        if alignment != ARENA_ALIGNMENT
+        else "alignas(kArenaAlignment)"
+    )
+
+
+def arena_blocks(method: ApiMethod, memory: MethodMemory, alignment: int) -> list[str]:
     """The arenas of a method; only one method defines a shared one."""
     lines = []
     for arena in memory.arenas:
@@ -122,7 +132,7 @@ def arena_blocks(method: ApiMethod, memory: MethodMemory) -> list[str]:
             lines.append(shared_arena(method, arena))
         elif arena.size_bytes:
             lines.append(
-                "alignas(kArenaAlignment)\n"
+                f"{alignas(alignment)}\n"
                 f'__attribute__((section("{section}")))\n'
                 f"uint8_t {method.base}_arena{arena.memory_id}"
                 f"[{arena.size_bytes}];"
@@ -139,7 +149,7 @@ def arena_blocks(method: ApiMethod, memory: MethodMemory) -> list[str]:
 def common_blocks(profile: str, memory: MemoryPlan) -> str:
     """The blocks in which arenas of methods overlap, with asserts on their sizes."""
     return "".join(
-        "alignas(kArenaAlignment)\n"
+        f"{alignas(memory.alignment)}\n"
         f'__attribute__((section("{common_section(common.name)}")))\n'
         f"uint8_t {common_symbol(common.name)}[{common.size_bytes}];\n"
         f"static_assert(sizeof {common_symbol(common.name)}\n"

@@ -6,6 +6,8 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from orchestrator.emit.artifact import GeneratedFile, comment_text, row_comment
+from orchestrator.emit.generate.external import external_symbols
+from orchestrator.memory.constants import same_programs
 from orchestrator.memory.plan import model_section
 
 if TYPE_CHECKING:
@@ -153,7 +155,7 @@ def models_assembly(
     prelinked: Mapping[str, str],
     external: Mapping[str, str],
 ) -> GeneratedFile:
-    """The programs, byte for byte, each in its own section.
+    """The programs, byte for byte, each in its own section; equal ones once.
 
     Args:
         head: Text of the first line.
@@ -162,9 +164,20 @@ def models_assembly(
         external: By name of a model whose program has external constants: these.
     """
     text = f"// {head}\n\n"
+    first = same_programs(programs, prelinked)
     for name in programs:
         if name in prelinked:
             text += prelinked[name]
+            continue
+        if (same := first[name]) != name:
+            text += "".join(
+                f"  .globl {symbol}\n  .set {symbol}, {other}\n\n"
+                for symbol, other in zip(
+                    (model_symbol(name), *external_symbols(programs, name)),
+                    (model_symbol(same), *external_symbols(programs, same)),
+                    strict=True,
+                )
+            )
             continue
         symbol = model_symbol(name)
         text += (
@@ -175,6 +188,6 @@ def models_assembly(
             f'  .incbin "models/{name}.pte"\n\n'
         )
         text += external.get(name, "")
-    text += '#if defined(__ELF__) && !defined(__arm__)\n  .section .note.GNU-stack,""\n'
-    text += "#endif\n"
+    text += "#if defined(__ELF__) && defined(__linux__)\n"
+    text += '  .section .note.GNU-stack,""\n#endif\n'
     return GeneratedFile("gen/src/models.S", text)

@@ -43,6 +43,8 @@ enum class [[nodiscard]] Error : uint8_t {
   MemoryNotSet,
   /// A scratch tensor is smaller than its kernel needs.
   ScratchTooSmall,
+  /// A run in parts goes on: there are instructions left.
+  NotDone,
 };
 // clang-format on
 

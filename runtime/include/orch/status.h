@@ -8,6 +8,21 @@
 
 #include <stdint.h>
 
+/* Warns where a status is ignored, with compilers that can. */
+#if defined(__cplusplus) && __cplusplus >= 201703L
+#define ORCH_NODISCARD [[nodiscard]]
+#elif defined(__GNUC__)
+#define ORCH_NODISCARD __attribute__((warn_unused_result))
+#else
+#define ORCH_NODISCARD
+#endif
+
+#ifdef __cplusplus
+#define ORCH_NOEXCEPT noexcept
+#else
+#define ORCH_NOEXCEPT
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -34,11 +49,12 @@ enum {
   ORCH_INSTRUCTION_LIMIT,
   ORCH_IMAGE_DAMAGED,
   ORCH_MEMORY_NOT_SET,
-  ORCH_SCRATCH_TOO_SMALL
+  ORCH_SCRATCH_TOO_SMALL,
+  ORCH_NOT_DONE
 };
 
 /* Name of a status, "InvalidProgram". Never null. */
-const char* orch_status_text(orch_status status);
+const char* orch_status_text(orch_status status) ORCH_NOEXCEPT;
 
 #ifdef __cplusplus
 }

@@ -69,7 +69,7 @@ _FLAGS: Final = (
 )
 SANITIZED: Final = (
     "-O1",
-    "-g",
+    "-gline-tables-only",
     "-fno-omit-frame-pointer",
     f"-fsanitize={SANITIZERS},fuzzer-no-link",
     "-fno-sanitize-recover=all",
@@ -200,13 +200,17 @@ def _ninja(compiler: str, shared: list[Path], folder: Path, *, sanitize: bool) -
     lines = [
         "rule cxx",
         # Two libraries may have a source of one name, and so a header of dtypes.
-        f"  command = {compiler} -I$selected {flags} -MMD -MF $out.d -c $in -o $out",
+        f"  command = {compiler} -I$selected {flags} $level -MMD -MF $out.d"
+        " -c $in -o $out",
         "  depfile = $out.d",
         "  deps = gcc",
         "rule link",
         f"  command = {compiler}{link} $in -o $out",
     ]
     every = {source: _object(lines, source, folder) for source in shared}
+    if sanitize:
+        # To compile kernels takes longer than all calls of them.
+        lines.insert(0, "level = -O0")
     objects = " ".join(every.values())
     kernels = " ".join(name for source, name in every.items() if _is_kernel(source))
     lines.append(f"build kernels: phony {kernels}")
@@ -231,6 +235,8 @@ def _object(lines: list[str], source: Path, folder: Path) -> str:
         f"build {name}: cxx {source}",
         f"  selected = {folder / 'gen' / 'selected' / library}",
     ]
+    if not library:
+        lines.append("  level =")
     return name
 
 

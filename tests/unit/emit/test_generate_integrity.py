@@ -16,10 +16,10 @@ from orchestrator.emit.generate.api_source import api_source
 from orchestrator.emit.generate.integrity import table_words
 from orchestrator.emit.generate.prelinked import (
     argument_table,
-    constants_of,
     prelinked_block,
 )
 from orchestrator.errors import ModelError
+from orchestrator.memory.constants import constants_of
 from orchestrator.memory.product import plan_memory
 from orchestrator.method.compact import TableLayout
 from orchestrator.method.linked import LinkedCall, LinkedMethod
@@ -89,7 +89,7 @@ def test_the_checksum_of_a_program_is_that_of_the_whole_file() -> None:
     ]
     for method in program_of("multi_method").methods:
         base = f"p_multi_method_{method.name}"
-        assert f"orch_status {base}_check(void) {{" in text
+        assert f"orch_status {base}_check(void) noexcept {{" in text
         assert (
             f"Error {base}_intact() {{\n"
             "  return check_bytes(orch_model_multi_method_checked);\n}" in text
@@ -231,7 +231,7 @@ def test_lists_are_covered_by_their_items() -> None:
         IntListValue((0, 4)),
         TensorListValue((1,)),
     )
-    blocks = prelinked_block(method, "b", []).blocks
+    blocks = prelinked_block(method, "b", {}).blocks
     assert [data for _, data in blocks] == [
         "ä".encode(),
         struct.pack("<2d", 0.5, -2.0),
@@ -242,7 +242,7 @@ def test_lists_are_covered_by_their_items() -> None:
 
 
 def test_a_prelinked_method_of_nothing_has_no_blocks() -> None:
-    made = prelinked_block(_method(), "b", [])
+    made = prelinked_block(_method(), "b", {})
     assert made.blocks == ()
     text = api_source(
         "p",
@@ -258,7 +258,7 @@ def test_a_prelinked_method_of_nothing_has_no_blocks() -> None:
 def test_a_product_without_models_is_intact() -> None:
     text = _source()
     assert "Error check_image() {\n  return Error::Ok;\n}" in text
-    assert "orch_status p_check(void) {" in text
+    assert "orch_status p_check(void) noexcept {" in text
 
 
 def _header(names: dict[str, str]) -> str:
@@ -269,9 +269,9 @@ def _header(names: dict[str, str]) -> str:
 
 def test_the_header_declares_the_functions() -> None:
     text = _header({"m": "add_mul"})
-    assert "orch_status p_q_check(void);" in text
-    assert "orch_status p_q_m_forward_check(void);" in text
-    assert "inline orch_status check() { return ::p_q_check(); }" in text
+    assert "ORCH_NODISCARD orch_status p_q_check(void) ORCH_NOEXCEPT;" in text
+    assert "orch_status p_q_m_forward_check(void) ORCH_NOEXCEPT;" in text
+    assert "inline orch_status check() ORCH_NOEXCEPT {\n  return ::p_q_check();" in text
     plain = api_header(
         "p-q",
         HEAD,
@@ -284,7 +284,9 @@ def test_the_header_declares_the_functions() -> None:
 def test_a_model_called_check_has_its_namespace() -> None:
     text = _header({"check": "add_mul"})
     assert "namespace p_q {\nnamespace check {" in text
-    assert "inline orch_status check_() { return ::p_q_check(); }" in text
+    assert (
+        "inline orch_status check_() ORCH_NOEXCEPT {\n  return ::p_q_check();" in text
+    )
 
 
 def test_a_method_cannot_have_the_name_of_anothers_check() -> None:

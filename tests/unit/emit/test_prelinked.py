@@ -35,7 +35,7 @@ def test_rows_name_operators_and_arguments(index_bytes: int) -> None:
     method = builder.method(inputs=(a,), outputs=(b,))
     schemas = {schema.name: schema for schema in (ADD, VIEW)}
     text = prelinked_block(
-        method, "b", (), layout=TableLayout(index_bytes=index_bytes), schemas=schemas
+        method, "b", {}, layout=TableLayout(index_bytes=index_bytes), schemas=schemas
     ).text
     comments = [
         line.removeprefix("    // ")

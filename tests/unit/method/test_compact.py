@@ -149,7 +149,7 @@ def test_indices_are_as_wide_as_the_layout_says(
     listed = builder.value(OptionalTensorListValue((-1, one)))
     builder.call("aten::cat.out", listed, one)
     method = builder.method(inputs=(one,), outputs=(one,))
-    made = prelinked_block(method, "b", (), layout=TableLayout(index_bytes=index_bytes))
+    made = prelinked_block(method, "b", {}, layout=TableLayout(index_bytes=index_bytes))
     tables = {
         (line.split()[1], line.partition(" = ")[2])
         for line in made.text.splitlines()
@@ -167,7 +167,7 @@ def test_an_order_of_five_dimensions_takes_two_words() -> None:
     order = (4, 0, 1, 2, 3)
     builder.value(replace(tensor((1, 2, 3, 4, 5), 0), dim_order=order))
     text = prelinked_block(
-        builder.method(), "b", (), layout=TableLayout(index_bytes=1)
+        builder.method(), "b", {}, layout=TableLayout(index_bytes=1)
     ).text
     assert f"{{1, 2, 3, 4, 5, {0x02010004}, 3}}" in text
 

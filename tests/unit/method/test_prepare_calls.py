@@ -142,7 +142,7 @@ def test_rows_name_operator_arguments_and_members() -> None:
     layout = table_layout(["m"], {"m": [method]})
     assert layout.prepared_calls
     assert not layout.kernel_calls
-    made = prelinked_block(method, "b", (), layout=layout)
+    made = prelinked_block(method, "b", {}, layout=layout)
     assert (
         "// 0: cortex_m::quantize_per_tensor.out(input=Float[2, 3], out=Char[2, 3])\n"
         "constexpr QuantizeNearCall b_call0 = {\n"
@@ -169,7 +169,10 @@ def test_calls_of_equal_shape_share_its_numbers() -> None:
     pool = Call("aten::avg_pool2d.out", args)
     method = _prepared(method_of([pool, pool]), "dsp")
     made = prelinked_block(
-        method, "b", method.constants, layout=table_layout(["m"], {"m": [method]})
+        method,
+        "b",
+        dict.fromkeys(method.constants, "c"),
+        layout=table_layout(["m"], {"m": [method]}),
     )
     assert made.text.count("constexpr portable::AverageImages b_shape") == 1
     assert made.text.count("    /* shape */ &b_shape0}") == 2

@@ -131,6 +131,7 @@ def test_every_key() -> None:
         "sources": (_named("../my_ops/*.cpp"),),
         "include": (_named("../my_ops/include"),),
         "defines": ("MY_OPS_TABLES=2",),
+        "exports": (),
     }
     (delegate,) = profile.delegates
     assert dict(delegate) == {
@@ -139,6 +140,7 @@ def test_every_key() -> None:
         "sources": (_named("../my_backend/*.cpp"),),
         "include": (),
         "defines": (),
+        "exports": (),
         "state_bytes": 12,
     }
     assert profile.scratch.runtime_check is RuntimeCheck.ALWAYS

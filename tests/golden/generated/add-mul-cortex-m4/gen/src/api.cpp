@@ -5,6 +5,7 @@
 #include "test.h"
 
 #include "orch/model.h"
+#include "orch/part.h"
 
 extern "C" {
 extern const uint8_t orch_model_add[];
@@ -32,6 +33,8 @@ constexpr ModelMethod test_add_forward_method = {
     "add", "forward", {orch_model_add, 1344}, 0,
     {test_add_forward_state}, {test_add_forward_arenas}, &test_add_forward_loaded, nullptr, load_linked};
 
+PartialRun test_add_forward_partial;
+
 }  // namespace
 
 /// Read by the runner application.
@@ -49,7 +52,7 @@ orch_status status(orch::Error error) { return static_cast<orch_status>(error); 
 
 extern "C" {
 
-orch_status test_add_forward(const float input0[4], const float input1[4], const float input2[4], float output0[4]) {
+orch_status test_add_forward(const float input0[4], const float input1[4], const float input2[4], float output0[4]) noexcept {
   const orch::ModelMethod& method = orch::test_add_forward_method;
   orch::Error error = orch::prepare(method);
   if (error == orch::Error::Ok) {
@@ -74,31 +77,31 @@ orch_status test_add_forward(const float input0[4], const float input1[4], const
   return status(error);
 }
 
-float* test_add_forward_input0(void) {
+float* test_add_forward_input0(void) noexcept {
   const orch::ModelMethod& method = orch::test_add_forward_method;
   if (orch::prepare(method) != orch::Error::Ok) return nullptr;
   return orch::input(method, 0).tensor().mutable_data<float>();
 }
 
-float* test_add_forward_input1(void) {
+float* test_add_forward_input1(void) noexcept {
   const orch::ModelMethod& method = orch::test_add_forward_method;
   if (orch::prepare(method) != orch::Error::Ok) return nullptr;
   return orch::input(method, 1).tensor().mutable_data<float>();
 }
 
-float* test_add_forward_input2(void) {
+float* test_add_forward_input2(void) noexcept {
   const orch::ModelMethod& method = orch::test_add_forward_method;
   if (orch::prepare(method) != orch::Error::Ok) return nullptr;
   return orch::input(method, 2).tensor().mutable_data<float>();
 }
 
-const float* test_add_forward_output0(void) {
+const float* test_add_forward_output0(void) noexcept {
   const orch::ModelMethod& method = orch::test_add_forward_method;
   if (orch::prepare(method) != orch::Error::Ok) return nullptr;
   return orch::output(method, 0).tensor().mutable_data<float>();
 }
 
-orch_status test_add_forward_run() {
+orch_status test_add_forward_run() noexcept {
   const orch::ModelMethod& method = orch::test_add_forward_method;
   orch::Error error = orch::prepare(method);
   if (error == orch::Error::Ok) {
@@ -107,7 +110,7 @@ orch_status test_add_forward_run() {
   return status(error);
 }
 
-orch_status test_add_forward_run_at(uint32_t* instruction) {
+orch_status test_add_forward_run_at(uint32_t* instruction) noexcept {
   const orch::ModelMethod& method = orch::test_add_forward_method;
   orch::Error error = orch::prepare(method);
   *instruction = UINT32_MAX;
@@ -119,7 +122,27 @@ orch_status test_add_forward_run_at(uint32_t* instruction) {
   return status(error);
 }
 
-orch_status test_add_forward_load(const void* program, uint32_t size) {
+orch_status test_add_forward_prepare() noexcept {
+  return status(orch::prepare(orch::test_add_forward_method));
+}
+
+orch_status test_add_forward_step(uint32_t instructions) noexcept {
+  if (orch::test_add_forward_partial.executed == 0) {
+    const orch::ModelMethod& method = orch::test_add_forward_method;
+    orch::Error error = orch::prepare(method);
+    if (error != orch::Error::Ok) return status(error);
+  }
+  const orch::ModelMethod& method = orch::test_add_forward_method;
+  const orch::Error error =
+      orch::run_part(method, orch::test_add_forward_partial, instructions);
+  return status(error);
+}
+
+void test_add_forward_cancel() noexcept {
+  orch::test_add_forward_partial = {};
+}
+
+orch_status test_add_forward_load(const void* program, uint32_t size) noexcept {
   const orch::ModelMethod& method = orch::test_add_forward_method;
   if (program == nullptr) {
     orch::unload(method);

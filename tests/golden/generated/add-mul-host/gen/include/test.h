@@ -8,11 +8,14 @@
 #if defined(__GNUC__) && !defined(ORCH_ANY_TARGET)
 #if __SIZEOF_POINTER__ != 8
 #error "libtest.a is built for host, but this program is compiled for a machine without 64-bit pointers"
+#elif __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "libtest.a is built for host, but this program is compiled big-endian"
 #endif
 #endif
 
 #include <stdint.h>
 
+#include "orch/sizes.h"
 #include "orch/status.h"
 
 #ifdef __cplusplus
@@ -60,26 +63,36 @@ ORCH_ASSERT(TEST_ADD_FORWARD_OUTPUT0_COUNT * sizeof(float)
 /* A run of a program that loops for ever does not end. */
 
 /* Copies the inputs in, runs the method, copies the outputs out. */
-orch_status test_add_forward(const float input0[ORCH_AT_LEAST(4)], const float input1[ORCH_AT_LEAST(4)], const float input2[ORCH_AT_LEAST(4)], float output0[ORCH_AT_LEAST(4)]);
+ORCH_NODISCARD orch_status test_add_forward(const float input0[ORCH_AT_LEAST(4)], const float input1[ORCH_AT_LEAST(4)], const float input2[ORCH_AT_LEAST(4)], float output0[ORCH_AT_LEAST(4)]) ORCH_NOEXCEPT;
 
 /* The same without copies: write to the inputs, run, read the outputs.
  * Inputs have to be written before every run: the run reuses their memory.
  * Pointers are null if the method cannot be loaded; run returns why. */
-float* test_add_forward_input0(void);
-float* test_add_forward_input1(void);
-float* test_add_forward_input2(void);
-const float* test_add_forward_output0(void);
-orch_status test_add_forward_run(void);
+float* test_add_forward_input0(void) ORCH_NOEXCEPT;
+float* test_add_forward_input1(void) ORCH_NOEXCEPT;
+float* test_add_forward_input2(void) ORCH_NOEXCEPT;
+const float* test_add_forward_output0(void) ORCH_NOEXCEPT;
+ORCH_NODISCARD orch_status test_add_forward_run(void) ORCH_NOEXCEPT;
 /* As run, and stores which instruction failed; UINT32_MAX if none did. With
  * it `orchestrator decode` explains the status. */
-orch_status test_add_forward_run_at(uint32_t* instruction);
+ORCH_NODISCARD orch_status test_add_forward_run_at(uint32_t* instruction) ORCH_NOEXCEPT;
+
+/* Gets ready to run, which the first call does otherwise. */
+ORCH_NODISCARD orch_status test_add_forward_prepare(void) ORCH_NOEXCEPT;
+
+/* As run, in parts: executes at most so many instructions and returns
+ * ORCH_NOT_DONE, until a call executes the last one. In between, call no
+ * other function of the method, and leave inputs and outputs alone; cancel
+ * gives the run up. */
+ORCH_NODISCARD orch_status test_add_forward_step(uint32_t instructions) ORCH_NOEXCEPT;
+void test_add_forward_cancel(void) ORCH_NOEXCEPT;
 
 /* Loads the method out of another program with the same inputs and
  * outputs: it runs in place of the linked one. It lies at a multiple of
  * 16 and stays there. If it cannot be loaded, the next call loads the
  * linked one; to go back to that, load null. Either begins with its
  * initial state. */
-orch_status test_add_forward_load(const void* program, uint32_t size);
+ORCH_NODISCARD orch_status test_add_forward_load(const void* program, uint32_t size) ORCH_NOEXCEPT;
 
 ORCH_ASSERT(TEST_RAM_BYTES == 0
             + TEST_ADD_FORWARD_ARENA1_BYTES
@@ -95,13 +108,22 @@ ORCH_ASSERT(TEST_RAM_BYTES == 0
 namespace test {
 namespace add {
 /// test_add_forward with arrays of checked length.
-inline orch_status forward(const float (&input0)[4], const float (&input1)[4], const float (&input2)[4], float (&output0)[4]) {
+ORCH_NODISCARD inline orch_status forward(const float (&input0)[4], const float (&input1)[4], const float (&input2)[4], float (&output0)[4]) ORCH_NOEXCEPT {
   return ::test_add_forward(input0, input1, input2, output0);
 }
 }  // namespace add
 }  // namespace test
 
 #endif
+
+/* The same sizes in structs: no flash unless they are used. */
+static const orch_sizes test_add_forward_sizes = {
+    TEST_ADD_FORWARD_ARENA1_BYTES,
+    TEST_ADD_FORWARD_STATE_BYTES,
+    TEST_ADD_FORWARD_TEMPORARY_BYTES,
+    TEST_ADD_FORWARD_INPUT0_BYTES + TEST_ADD_FORWARD_INPUT1_BYTES + TEST_ADD_FORWARD_INPUT2_BYTES,
+    TEST_ADD_FORWARD_OUTPUT0_BYTES,
+    0 /* test_add_forward: stack not known */};
 
 #undef ORCH_AT_LEAST
 #undef ORCH_ASSERT

@@ -1,0 +1,145 @@
+"""`orchestrator package`: a product as a package of another build system."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from orchestrator.build import Project, inputs, load, open_build, table
+from orchestrator.build.generating import GENERATOR
+from orchestrator.cli.commands.current import make_current
+from orchestrator.cli.commands.firmware import carry_out, need_runnable
+from orchestrator.cli.commands.measuring import product_of, running, scenario_of
+from orchestrator.cli.commands.options import build_options, options_of
+from orchestrator.cli.commands.text_file import read_text
+from orchestrator.emit.compile import SOURCES
+from orchestrator.errors import ExitCode, MismatchError
+from orchestrator.measure import read_report
+from orchestrator.package.case import case_of, first_is_fresh, random_calls
+from orchestrator.package.ecosystem import check_fit, ecosystem_of
+from orchestrator.package.example import example_calls
+from orchestrator.package.product import Built, Sizes
+from orchestrator.package.render import package_files
+from orchestrator.package.rust import rust_methods
+from orchestrator.running.compare import compare_calls
+from orchestrator.running.protocol import decode_response
+from orchestrator.running.report import failures
+from orchestrator.shell.files import read_file
+from orchestrator.shell.package_folder import write_package
+from orchestrator.shell.sources import licence
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from orchestrator.cli.console import Console
+    from orchestrator.package.self_test import Case
+
+_FACTS = ("firmware.json", "memory_plan.json", "product.json")
+
+
+def run(args: Namespace, console: Console) -> ExitCode:
+    """Build if anything changed, run the case, and write the folder of the package."""
+    ecosystem = ecosystem_of(args.ecosystem)
+    options = options_of(build_options(args), args.profile)
+    project = Project(load(args.profile), options)
+    target = open_build(project)[inputs.TARGET]
+    check_fit(ecosystem, target, has_library=args.binary)
+    make_current(project, console)
+    case = _case(args, project, console)
+    built = _built(project, console, version=args.package_version, case=case)
+    files = package_files(ecosystem, built, has_library=args.binary)
+    folder = args.package_folder or Path("packages", ecosystem.name, built.name)
+    changed = write_package(folder, files)
+    console.document({"folder": str(folder), "files": sorted(files)})
+    what = f"{len(files)} files" if changed else f"{len(files)} files, unchanged"
+    console.status(f"{built.name}: package for {ecosystem.title} in {folder}, {what}")
+    return ExitCode.OK
+
+
+def _case(args: Namespace, project: Project, console: Console) -> Case | None:
+    """What the firmware makes of the scenario, or of random inputs.
+
+    None if nothing here can run it, and no scenario was given.
+    """
+    product = product_of(project)
+    scenario = None
+    if args.scenario is not None:
+        need_runnable(product)
+        scenario = scenario_of(args.scenario, product)
+    elif product.board and not product.emulator:
+        console.status(
+            f"{product.profile}: no self test, as firmware for {product.board}"
+            " cannot be run here"
+        )
+        return None
+    calls = first_is_fresh(scenario.calls if scenario else random_calls(product))
+    firmware = (project.folder / product.firmware).resolve()
+    with running(console, product):
+        answer = carry_out(product, firmware, calls, timeout_s=args.timeout)
+    results = decode_response(answer.response, calls)
+    if scenario is not None:
+        compared = compare_calls(calls, results, scenario.tolerance)
+        problems = failures(calls, results, compared, scenario.tolerance, None)
+        if problems:
+            raise MismatchError(problems)
+    return case_of(calls, answer.response)
+
+
+def _built(
+    project: Project, console: Console, *, version: str, case: Case | None
+) -> Built:
+    """Everything of the build that goes into packages."""
+    build = open_build(project, console.shell())
+    name = project.profile.name
+    folder = project.folder
+    commands = build[table.COMMANDS]
+    native = build[inputs.NATIVE]
+    generated = {f.path: f.text.encode() for f in build[table.GENERATE]}
+    examples = example_calls(name, build[table.REPLAN].programs)
+    report = read_report(
+        read_text(folder / "report.json", wanted="the report of a build"),
+        file=str(folder / "report.json"),
+    )
+    libraries = build[inputs.LIBRARIES]
+    headers = sorted((folder / "include").resolve().rglob("*.h"))
+    top = (folder / "include").resolve()
+    published = {
+        f"include/{path.relative_to(top).as_posix()}": read_file(path)
+        for path in headers
+    }
+    facts = {file: read_file(folder / file) for file in _FACTS}
+    if project.lock_file.is_file():
+        facts[f"{name}.lock"] = read_file(project.lock_file)
+    totals = report.totals
+    return Built(
+        name=name,
+        generator=GENERATOR,
+        version=version,
+        description=project.profile.description or "",
+        target=build[inputs.TARGET],
+        commands=commands,
+        files={f"{SOURCES}/{path}": data for path, data in native.items()} | generated,
+        models=build[table.REPLAN].files,
+        published=published | {commands.library: read_file(folder / commands.library)},
+        facts=facts,
+        licence=read_file(licence()),
+        case=case,
+        example="\n".join(examples.values()),
+        example_functions=tuple(examples),
+        rust_methods=rust_methods(name, build[table.REPLAN].programs),
+        sizes=Sizes(
+            flash=totals.flash_bytes,
+            models=totals.flash_bytes - totals.flash_bytes_without_models,
+            ram=totals.arena_bytes + totals.state_bytes,
+            stack=max(
+                (
+                    entry.stack_bytes
+                    for method in report.methods
+                    if method.stack is not None
+                    for entry in method.stack.entries
+                ),
+                default=0,
+            ),
+        ),
+        user_code=(*libraries.custom, *libraries.delegates),
+    )

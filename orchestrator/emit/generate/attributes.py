@@ -1,0 +1,34 @@
+"""Attributes of the functions of the API."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_FUNCTION: Final = re.compile(
+    r"^(?P<inline>(?:static )?inline )?(?P<type>\w+(?: \w+)*\*{0,2}) (?P<name>\w+)"
+    r"\((?P<parameters>[^;{}]*)\)(?P<end>;| \{)$",
+    re.MULTILINE,
+)
+
+
+def with_attributes(header: str) -> str:
+    """Part of a header: no status may be ignored, nothing throws."""
+
+    def attributed(found: re.Match[str]) -> str:
+        is_status = found["type"] == "orch_status"
+        return (
+            f"{'ORCH_NODISCARD ' if is_status else ''}{found['inline'] or ''}"
+            f"{found['type']} {found['name']}({found['parameters']})"
+            f" ORCH_NOEXCEPT{found['end']}"
+        )
+
+    return _FUNCTION.sub(attributed, header)
+
+
+def as_declared(definitions: str) -> str:
+    """Definitions of such functions."""
+    return _FUNCTION.sub(
+        lambda m: f"{m['type']} {m['name']}({m['parameters']}) noexcept{m['end']}",
+        definitions,
+    )

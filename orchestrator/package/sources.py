@@ -1,0 +1,190 @@
+"""Sources that any build system can compile: no include folders, no macros to give.
+
+Our build gives each source its own macros and include folders. Other build systems have
+one set of flags for all of a package, and some have none. So each source begins with
+its macros, and includes name files relative to it.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+from orchestrator.emit.compile import SOURCES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from orchestrator.emit.compile import CompileUnit
+
+RUNNER: Final = f"{SOURCES}/runtime/app/runner.cpp"
+"""The application of `run`; the self test is made of it."""
+_LIBRARY_SOURCES: Final = f"{SOURCES}/runtime/src/"
+_FREESTANDING: Final = f"{SOURCES}/runtime/freestanding"
+MODELS: Final = "gen/src/models.S"
+_INCLUDE: Final = re.compile(
+    r"""^([ \t]*\#[ \t]*include[ \t]*)(?:"([^"\n]+)"|<([^>\n]+)>)""",
+    re.MULTILINE | re.VERBOSE,
+)
+_MOVED: Final = (
+    (_LIBRARY_SOURCES, "runtime/"),
+    (f"{SOURCES}/runtime/include/", ""),
+    (f"{SOURCES}/runtime/app/", "runtime/"),
+    (f"{SOURCES}/", ""),
+    ("gen/selected/", "selected/"),
+    ("gen/include/", ""),
+    ("gen/src/", "product/"),
+)
+"""Folders in the compile folder, and where their files are in a package."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unit:
+    """A source with what it needs besides its text.
+
+    Args:
+        path: In the compile folder.
+        defines: Macros, (name, value).
+        folders: Where its includes are looked for, in the compile folder.
+        forced: Headers that are included before its first line.
+    """
+
+    path: str
+    defines: tuple[tuple[str, str], ...]
+    folders: tuple[str, ...]
+    forced: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Places:
+    """Where the files of a package are.
+
+    Args:
+        headers: Folder of the headers that an application includes.
+        sources: Folder of all other sources and headers.
+        public: Files of the compile folder that applications include.
+    """
+
+    headers: str
+    sources: str
+    public: frozenset[str]
+
+    def of(self, path: str) -> str:
+        """Path in the package of a file of the compile folder."""
+        top = self.headers if path in self.public else self.sources
+        moved = next(m for m in _MOVED if path.startswith(m[0]))
+        name = moved[1] + path.removeprefix(moved[0]).replace("/orch_selected/", "/")
+        # Build systems that compile all sources of a folder would compile it twice.
+        return f"{top}/{name}" if path != RUNNER else f"{top}/runtime/runner.h"
+
+
+def unit_of(unit: CompileUnit) -> Unit:
+    """Macros and include folders of a compile step."""
+    flags = unit.flags
+    macros = [f.removeprefix("-D").partition("=") for f in flags if f.startswith("-D")]
+    folders = (f.removeprefix("-I") for f in flags if f.startswith("-I"))
+    return Unit(
+        path=unit.source,
+        defines=tuple((name, value or "1") for name, _, value in macros),
+        folders=tuple(f for f in folders if f != _FREESTANDING),
+        forced=tuple(after for flag, after in pairwise(flags) if flag == "-include"),
+    )
+
+
+def library_units(units: Iterable[CompileUnit]) -> tuple[Unit, ...]:
+    """The sources of the library, without those of `run`'s firmware and the models."""
+    return tuple(
+        unit_of(unit)
+        for unit in units
+        if unit.source != MODELS
+        and (
+            unit.source.startswith(_LIBRARY_SOURCES)
+            or not unit.source.startswith(f"{SOURCES}/runtime/")
+        )
+    )
+
+
+def common_defines(units: Iterable[Unit]) -> tuple[tuple[str, str], ...]:
+    """Macros that all units have, in their order."""
+    first, *others = units
+    return tuple(d for d in first.defines if all(d in unit.defines for unit in others))
+
+
+def packaged_sources(
+    units: Iterable[Unit],
+    files: Mapping[str, bytes],
+    places: Places,
+    *,
+    config: str,
+    common: Iterable[tuple[str, str]],
+) -> dict[str, bytes]:
+    """Sources and every header that they include, by path in the package.
+
+    Args:
+        units: What is compiled, and the runner.
+        files: All files of the compile folder that may be included.
+        places: Where files go.
+        config: Path in the package of the header that each source includes first.
+        common: Macros that this header defines.
+    """
+    shared = frozenset(common)
+    made: dict[str, bytes] = {}
+    for unit in units:
+        for path, text in _rewritten(unit, files, places):
+            place = places.of(path)
+            if path == unit.path and path != RUNNER:
+                own = [d for d in unit.defines if d not in shared]
+                text = _beginning(own, place, config) + text  # noqa: PLW2901
+            data = text.encode()
+            if made.setdefault(place, data) != data:
+                raise ValueError(f"{path} includes other files from {unit.path}")
+    return made
+
+
+def _beginning(defines: Iterable[tuple[str, str]], place: str, config: str) -> str:
+    macros = "".join(f"#define {name} {value}\n" for name, value in defines)
+    return f'{macros}#include "{_relative(config, place)}"\n'
+
+
+def _relative(path: str, place: str) -> str:
+    """A path of the package as a file at `place` includes it."""
+    return posixpath.relpath(path, posixpath.dirname(place))
+
+
+def _rewritten(
+    unit: Unit, files: Mapping[str, bytes], places: Places
+) -> Iterable[tuple[str, str]]:
+    """The source and what it includes, each with includes relative to itself."""
+    seen: set[str] = set()
+    waiting = [unit.path, *unit.forced]
+    while waiting:
+        path = waiting.pop()
+        if path in seen:
+            continue
+        seen.add(path)
+        text = files[path].decode()
+        parts: list[str] = []
+        end = 0
+        for match in _INCLUDE.finditer(text):
+            target = _included(match, path, unit, files)
+            if target is not None:
+                waiting.append(target)
+                name = _relative(places.of(target), places.of(path))
+                parts += [text[end : match.start()], match[1], f'"{name}"']
+                end = match.end()
+        yield path, "".join([*parts, text[end:]])
+
+
+def _included(
+    match: re.Match[str], path: str, unit: Unit, files: Mapping[str, bytes]
+) -> str | None:
+    """The file of the product that a directive names; None if it is the system's."""
+    own = (posixpath.dirname(path),) if match[2] else ()
+    for folder in (*own, *unit.folders):
+        found = posixpath.normpath(f"{folder}/{match[2] or match[3]}")
+        if found in files:
+            return found
+    return None

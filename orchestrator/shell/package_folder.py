@@ -1,0 +1,140 @@
+"""Folders of packages: their mark, the files that we made, and nobody else's.
+
+As build folders, they are marked, and what is not in the record belongs to the user.
+The record has a digest of each file: one that the user changed is the user's as well.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from orchestrator.errors import Diagnostic, UsageError
+from orchestrator.shell.files import DISK, write_atomic, write_if_changed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+MARKER: Final = ".orchestrator-package.json"
+_SHOWN: Final = 5
+
+
+def write_package(folder: Path, files: Mapping[str, bytes]) -> int:
+    """Make a folder hold the files of a package, and remove those of the one before.
+
+    Args:
+        folder: New, empty, or of a package.
+        files: By POSIX path.
+
+    Returns:
+        How many files changed.
+
+    Raises:
+        UsageError: The folder is somebody else's (`not-a-package`), or a file in it
+            was made or changed by somebody else (`name-taken`). Nothing was written.
+    """
+    before = _record(folder)
+    new = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
+    _check(folder, new, before)
+    folder.mkdir(parents=True, exist_ok=True)
+    # Should this be killed, files of either package are ours.
+    _mark(folder, {n: {*before.get(n, ()), *_one(new, n)} for n in {*before, *new}})
+    changed = 0
+    for name, data in sorted(files.items()):
+        changed += write_if_changed(folder / name, data)
+    for name in sorted(before.keys() - new.keys()):
+        if _is_ours(folder / name, before[name]):  # else the user changed it
+            DISK.unlink(folder / name)
+            changed += 1
+        _remove_empty((folder / name).parent, top=folder)
+    _mark(folder, {name: {digest} for name, digest in new.items()})
+    return changed
+
+
+def _one(digests: Mapping[str, str], name: str) -> tuple[str, ...]:
+    return (digests[name],) if name in digests else ()
+
+
+def _mark(folder: Path, made: Mapping[str, Iterable[str]]) -> None:
+    record = {name: sorted(digests) for name, digests in sorted(made.items())}
+    text = json.dumps({"schema": 1, "made": record}, indent=1)
+    write_atomic(folder / MARKER, f"{text}\n".encode())
+
+
+def _record(folder: Path) -> dict[str, frozenset[str]]:
+    """Digests of the files that we made, by path."""
+    try:
+        text = (folder / MARKER).read_bytes()
+    except OSError:
+        return {}
+    try:
+        made = json.loads(text)["made"]
+        return {name: frozenset(digests) for name, digests in made.items()}
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise UsageError(
+            Diagnostic(
+                code="not-a-package",
+                message=f"{folder / MARKER} is damaged",
+                hint="remove the folder, or choose another one with --out",
+            )
+        ) from None
+
+
+def _check(
+    folder: Path, new: Mapping[str, str], before: Mapping[str, frozenset[str]]
+) -> None:
+    """Reject a folder or file that we did not make. Raises UsageError."""
+    if os.path.lexists(folder) and not folder.is_dir():
+        raise _not_a_package(folder, "not a folder")
+    there = sorted(p.name for p in folder.iterdir()) if folder.is_dir() else []
+    if there and MARKER not in there:
+        more = len(there) - _SHOWN
+        shown = ", ".join(there[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+        raise _not_a_package(folder, shown)
+    taken = [
+        path
+        for name in sorted(new)
+        if os.path.lexists(path := folder / name)
+        and not _is_ours(path, {*before.get(name, ()), new[name]})
+    ]
+    if taken:
+        raise UsageError([_taken(path) for path in taken])
+
+
+def _is_ours(path: Path, digests: Iterable[str]) -> bool:
+    if path.is_symlink() or not path.is_file():
+        return False
+    with suppress(OSError):
+        return hashlib.sha256(path.read_bytes()).hexdigest() in digests
+    return False
+
+
+def _remove_empty(folder: Path, *, top: Path) -> None:
+    with suppress(OSError):
+        while folder != top:
+            folder.rmdir()
+            folder = folder.parent
+
+
+def _not_a_package(folder: Path, found: str) -> UsageError:
+    return UsageError(
+        Diagnostic(
+            code="not-a-package",
+            message=f"{folder} is not a package of Orchestrator, and not empty",
+            notes=(("found", found),),
+            hint="choose a new or empty folder with --out; nothing was changed",
+        )
+    )
+
+
+def _taken(path: Path) -> Diagnostic:
+    return Diagnostic(
+        code="name-taken",
+        message=f"cannot write {path}: it was not made or was changed since",
+        notes=(("expected", "the file as `orchestrator package` wrote it"),),
+        hint="move it away, or choose another folder with --out",
+    )

@@ -1,0 +1,115 @@
+"""Runs in parts: any number of instructions at a time gives the outputs of one run."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from tests.conftest import CORPUS
+from tests.product import Product
+from tests.tools import need_tool, need_toolchain
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.toolchain
+
+CASES: Final = ("cond_branch", "scan_loop", "counter", "mlp")
+"""Jumps, a loop, state, and calls alone."""
+APPLICATION: Final = """
+#include <stdio.h>
+#include <string.h>
+#include "product.h"
+
+static uint8_t first[4096], second[4096];
+
+/* Steps until the run is done; how many calls that took, 0 after an error. */
+#define STEPS(model, n, calls) do {                              \\
+    orch_status status = ORCH_NOT_DONE;                          \\
+    for (calls = 0; status == ORCH_NOT_DONE; ++calls) {          \\
+      status = product_##model##_forward_step(n);                \\
+    }                                                            \\
+    if (status != ORCH_OK) calls = 0;                            \\
+  } while (0)
+
+#define CHECK(model, MODEL, out) do {                                          \\
+    unsigned n, calls, all;                                                    \\
+    fill_##model();                           \\
+    if (product_##model##_forward_run() != ORCH_OK) return 1;                  \\
+    memcpy(first, product_##model##_forward_##out(), MODEL##_BYTES);           \\
+    for (n = 0; n <= 40; n = n < 4 ? n + 1 : 40) {                             \\
+      if (RESTART(model) != ORCH_OK) return 2;                                 \\
+      fill_##model();                         \\
+      if (product_##model##_forward_step(1) == ORCH_OK) return 3;              \\
+      product_##model##_forward_cancel(); /* and from the beginning */         \\
+      if (RESTART(model) != ORCH_OK) return 2;                                 \\
+      fill_##model();                         \\
+      STEPS(model, n, calls);                                                  \\
+      if (n == 1) all = calls;                                                 \\
+      if (n > 1 && calls != (all + n - 1) / n) printf("%u of %u\\n", calls, n); \\
+      memcpy(second, product_##model##_forward_##out(), MODEL##_BYTES);        \\
+      printf("%s %d\\n", #model, memcmp(first, second, MODEL##_BYTES));         \\
+      if (n == 40) break;                                                      \\
+    }                                                                          \\
+  } while (0)
+
+static void fill(void* input, uint32_t bytes) {
+  uint32_t i;
+  for (i = 0; i < bytes / 4; ++i) ((float*)input)[i] = (float)i * 0.25f - 1.0f;
+}
+
+#define FILL(NAME, name) fill(product_##name(), PRODUCT_##NAME##_BYTES)
+
+static void fill_cond_branch(void) {
+  *product_cond_branch_forward_input0() = 1;
+  FILL(COND_BRANCH_FORWARD_INPUT1, cond_branch_forward_input1);
+}
+static void fill_scan_loop(void) {
+  FILL(SCAN_LOOP_FORWARD_INPUT0, scan_loop_forward_input0);
+  FILL(SCAN_LOOP_FORWARD_INPUT1, scan_loop_forward_input1);
+}
+static void fill_counter(void) {
+  FILL(COUNTER_FORWARD_INPUT0, counter_forward_input0);
+}
+static void fill_mlp(void) { FILL(MLP_FORWARD_INPUT0, mlp_forward_input0); }
+
+int main(void) {
+  if (product_mlp_forward_prepare() != ORCH_OK) return 4;
+  CHECK(cond_branch, PRODUCT_COND_BRANCH_FORWARD_OUTPUT0, output0);
+  CHECK(scan_loop, PRODUCT_SCAN_LOOP_FORWARD_OUTPUT0, output0);
+  CHECK(counter, PRODUCT_COUNTER_FORWARD_OUTPUT0, output0);
+  CHECK(mlp, PRODUCT_MLP_FORWARD_OUTPUT0, output0);
+  return 0;
+}
+"""
+RESTART: Final = {
+    "prelinked": "product_##model##_forward_reset()",
+    "pte": "product_##model##_forward_load(0, 0)",
+}
+
+
+@pytest.mark.parametrize("load", RESTART)
+def test_parts_do_what_a_run_does(load: str, tmp_path: Path) -> None:
+    need_toolchain("host", "gnu")
+    text = 'schema = 1\nname = "product"\n[target]\ncpu = "host"\ntoolchain = "gnu"\n'
+    for case in CASES:
+        shutil.copyfile(CORPUS / case / "model.pte", tmp_path / f"{case}.pte")
+        text += f'[[models]]\npath = "{case}.pte"\nload = "{load}"\n'
+    product = Product(profile=tmp_path / "product.toml", out=tmp_path / "out")
+    product.profile.write_text(text)
+    assert product.run("build", "--quiet") == 0
+    source = tmp_path / "main.c"
+    source.write_text(APPLICATION)
+    flags = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-no-pie"]
+    flags += [f"-DRESTART(model)={RESTART[load]}", f"-I{product.out / 'include'}"]
+    library = str(product.out / "libproduct.a")
+    gcc = need_tool("gcc")
+    command = [gcc, *flags, str(source), library, "-o", str(tmp_path / "main")]
+    subprocess.run(command, check=True)
+    ran = subprocess.run([tmp_path / "main"], capture_output=True, check=False)
+    assert ran.returncode == 0
+    expected = [f"{case} 0" for case in CASES for _ in range(6)]
+    assert ran.stdout.decode().splitlines() == expected
