@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from orchestrator.selection.resolution import Resolution
 
 _API_SUFFIX: Final = re.compile(
-    r"(_(run|run_at|load|check|begin|push_rows|finish|(set_)?(in|out)put\d+(_item\d*|_count|_length)?))?"
+    r"(_(run|run_at|prepare|step|load|check|begin|push_rows|finish|(set_)?(in|out)put\d+(_item\d*|_count|_length)?))?"
 )
 """What follows the name of a method in those of its functions."""
 _RESET: Final = "orch_reset"

@@ -118,7 +118,7 @@ def _linked(product: Workspace, folder: Path, call: str) -> bytes:
     done = subprocess.run(
         [
             *(gcc, "-std=c99", "-Wall", "-Wextra", "-Werror", "-O1", "-no-pie"),
-            *("-ffunction-sections", "-Wl,--gc-sections"),
+            *("-ffunction-sections", "-Wl,--gc-sections", "-Wl,--strip-debug"),
             *(f"-I{product.out / 'include'}", str(source)),
             *(str(product.out / "libproduct.a"), "-o", str(binary)),
         ],

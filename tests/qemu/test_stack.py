@@ -77,6 +77,8 @@ def _entry_source(
             (method.base, every),
             (f"{method.base}_run", changing),
             (f"{method.base}_run_at", [*changing, "out<uint32_t>()"]),
+            (f"{method.base}_step", ["UINT32_MAX", *changing]),
+            (f"{method.base}_prepare", []),
         ):
             before = sets if name != method.base else ""
             call = f"{name}({', '.join(arguments)})"

@@ -56,7 +56,9 @@ SECTIONS {{
   }} > {flash}
   ASSERT(SIZEOF(.init_array) == 0, "static constructors are not supported")
 
-  /DISCARD/ : {{ *(.ARM.exidx* .ARM.extab* .comment .note.* .ARM.attributes) }}
+  /DISCARD/ : {{
+    *(.ARM.exidx* .ARM.extab* .eh_frame* .comment .note.* .ARM.attributes)
+  }}
 }}
 """
 
