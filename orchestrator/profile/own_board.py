@@ -27,3 +27,7 @@ class OwnBoard(str):
     def __reduce__(self) -> tuple[type[OwnBoard], tuple[str, Board]]:
         """What makes a copy (a hook of pickle)."""
         return OwnBoard, (str(self), self.board)
+
+    def __repr__(self) -> str:
+        """All that it says: what a build is made of is compared by this text."""
+        return f"OwnBoard({str(self)!r}, {self.board!r})"

@@ -55,7 +55,8 @@ DOCUMENTS: dict[str, object] = {
                 missing=None,
                 stages=[_keys("stage", "ran", "reason")],
                 outputs=_keys(
-                    *("firmware.elf", "include/orch/status.h", "include/product.h"),
+                    *("firmware.elf", "include/orch/sizes.h", "include/orch/status.h"),
+                    "include/product.h",
                     *("libproduct.a", "models/model.pte", "report.json"),
                 ),
             )
