@@ -21,6 +21,9 @@ nox.options.sessions = ["lint", "types", "unit"]
 ROOT = Path(__file__).parent
 TARGETS = (
     "host",
+    "x86-64",
+    "aarch64",
+    "armv7a",
     "cortex-m0plus",
     "cortex-m3",
     "cortex-m4",
@@ -30,6 +33,10 @@ TARGETS = (
     "cortex-m35p",
     "cortex-m55",
     "cortex-m85",
+    "rv32imc",
+    "rv32imac",
+    "rv32imafc",
+    "rv64gc",
 )
 """Cores of orchestrator/targets/cores.py; a test holds the two equal."""
 
@@ -118,7 +125,7 @@ def integration(session: nox.Session) -> None:
 
 def _target_session(name: str) -> None:
     def target(session: nox.Session) -> None:
-        files = ("test_cases.py", "test_corpus.py", "test_targets.py")
+        files = ("test_cases.py", "test_corpus.py", "test_int8.py", "test_targets.py")
         session.env["ORCHESTRATOR_EVERY_TARGET"] = "1"
         _pytest(session, *(f"tests/qemu/{file}" for file in files), "-k", name)
 

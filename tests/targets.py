@@ -10,14 +10,23 @@ from orchestrator.targets.cores import BOARDS, CPUS
 EMULATED: Final = tuple(
     cpu.name
     for cpu in CPUS.values()
-    if cpu.default_board and BOARDS[cpu.default_board].emulator
+    if cpu.is_arm and cpu.default_board and BOARDS[cpu.default_board].emulator
 )
-"""Cores whose default board has an emulator."""
+"""Cortex-M cores whose default board has an emulator: every test knows them."""
 
 BUILD_ONLY: Final = tuple(
-    cpu.name for cpu in CPUS.values() if cpu.default_board and cpu.name not in EMULATED
+    cpu.name for cpu in CPUS.values() if cpu.is_arm and cpu.name not in EMULATED
 )
-"""Cores that no emulator has."""
+"""Cortex-M cores that no emulator has."""
+
+FURTHER: Final = tuple(
+    cpu.name for cpu in CPUS.values() if not cpu.is_arm and not cpu.is_host
+)
+"""RISC-V cores, and processors with Linux: `nox -s target-rv32imac` runs all on one."""
+
+FURTHER_PAIRS: Final = (("rv32imac", "zig"), ("aarch64", "gnu"))
+"""Those of them that run in every session, where a test asks for them: floats in
+software of compiler_rt, and 64 bits with a C library."""
 
 RUN_ALWAYS: Final = ("cortex-m4", "cortex-m55")
 """Cores on which everything runs with every toolchain: single and double FPU, MVE."""
@@ -39,16 +48,19 @@ def with_toolchains(*cpus: str) -> list[tuple[str, str]]:
     return [(cpu, t) for cpu in cpus for t in sorted(CPUS[cpu].toolchains)]
 
 
-def chosen_pairs(*others: str) -> list[tuple[str, str]]:
+def chosen_pairs(*others: str, further: bool = False) -> list[tuple[str, str]]:
     """Emulated cores with their toolchains; some cores with one each, in turns.
 
     Those that run everything have all.
 
     Args:
         others: Cores besides those that are emulated.
+        further: Also `FURTHER_PAIRS`, or all cores of FURTHER.
     """
     pairs = []
     for index, cpu in enumerate((*EMULATED, *others)):
         found = with_toolchains(cpu)
         pairs += found if runs_everything(cpu) else [found[index % len(found)]]
+    if further:
+        pairs += with_toolchains(*FURTHER) if EVERY_PAIR else FURTHER_PAIRS
     return pairs

@@ -9,6 +9,7 @@ being left out.
 from __future__ import annotations
 
 import os
+import platform
 import shutil
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, distribution
@@ -83,16 +84,17 @@ def need_toolchain(cpu: str, toolchain: str) -> None:
 
 
 def need_emulator(cpu: str) -> None:
-    """Skip or fail unless the emulator of the core's default board is installed."""
+    """Skip or fail unless what emulates the core, or its board, is installed."""
     target = resolve_target(
         cpu=cpu, isa=None, board=None, toolchain=None, optimize="size"
     )
-    if target.board is None or not target.board.emulator:
-        return  # a host runs its own programs; other boards have no emulator
+    emulator = target.board.emulator if target.board else target.cpu.emulator
+    if not emulator or target.cpu.machine == platform.machine():
+        return  # a host runs its own programs; some boards have no emulator
     try:
-        find_emulator(target.board.emulator)
+        find_emulator(emulator)
     except ToolchainError as error:
-        _missing(target.board.emulator[0], str(error))
+        _missing(emulator[0], str(error))
 
 
 def _missing(tool: str, found: str = "not installed") -> NoReturn:

@@ -61,7 +61,8 @@ def plan_commands(
     from orchestrator.emit.compile import plan_compile  # noqa: PLC0415
 
     freestanding = ("freestanding/",) if target.freestanding else ()
-    tops = ("src/", "app/", f"platform/{target.platform}/", *freestanding)
+    platforms = tuple(f"platform/{name}/" for name in target.platforms)
+    tops = ("src/", "app/", *platforms, *freestanding)
     runtime = tuple(
         path.removeprefix("runtime/")
         for path in native
@@ -266,7 +267,7 @@ def collect_outputs(
     from orchestrator.report.page import page  # noqa: PLC0415  # imports Jinja2
 
     files: dict[str, Bytes] = {f.path: f.text.encode() for f in generated}
-    is_bare = target.cpu.is_arm
+    is_bare = target.board is not None
     files["firmware.elf"] = linkable(compiled.firmware, is_bare=is_bare)
     files[commands.library] = linkable(
         _own_library(name, commands, compiled), is_bare=is_bare

@@ -78,7 +78,7 @@ def choose_target(
     return resolve_target(
         cpu=target_choice.cpu,
         isa=target_choice.isa,
-        board=target_choice.board,
+        board=target_choice.described_board,
         toolchain=target_choice.toolchain or host_toolchain,
         optimize=target_choice.optimize.value,
         unaligned=target_choice.unaligned,

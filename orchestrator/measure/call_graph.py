@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.errors import CompileError, Diagnostic
 from orchestrator.measure.frames import read_frames
-from orchestrator.measure.functions import ArmFile, Function, plain
+from orchestrator.measure.functions import CodeFile, Function, plain
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -55,7 +55,7 @@ class Depth:
 def read_calls(
     objects: Mapping[str, bytes], stack_usage: Mapping[str, str], firmware: bytes
 ) -> CallGraph:
-    """The calls of a firmware for Arm, with the frames of its functions.
+    """The calls of a firmware for a board, with the frames of its functions.
 
     Args:
         objects: Bytes of all objects by path.
@@ -78,7 +78,7 @@ def read_calls(
                 message="the calls of the firmware cannot be read",
                 notes=(
                     ("found", str(error) or type(error).__name__),
-                    ("expected", "little-endian ELF files for Arm"),
+                    ("expected", "little-endian ELF files for Cortex-M or RISC-V"),
                 ),
                 hint="delete the build folder and build again",
             )
@@ -94,7 +94,7 @@ class CallGraph:
         firmware: Bytes of the linked firmware.
 
     Raises:
-        ValueError: One of the files is none for Arm, or damaged; also LookupError.
+        ValueError: A file is for another machine, or damaged; also LookupError.
     """
 
     def __init__(
@@ -105,11 +105,11 @@ class CallGraph:
     ) -> None:
         self._functions: dict[str, Function] = {}
         for path, data in sorted(objects.items()):
-            functions = list(ArmFile(data, path).functions())
+            functions = list(CodeFile(data, path).functions())
             _apply(stack_usage.get(path, ""), functions)
             for function in functions:
                 self._add(function)
-        for function in ArmFile(firmware, "firmware.elf").functions():
+        for function in CodeFile(firmware, "firmware.elf").functions():
             if not any(name in self._functions for name in function.names):
                 self._add(function)
         self._names = sorted(self._functions)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 ARM: Final = 40
 """Machine: Arm, 32 bits."""
+RISCV: Final = 243
+"""Machine: RISC-V, 32 or 64 bits."""
 OBJECT: Final = 1
 """Kind of file: an object, not linked yet."""
 UNDEFINED: Final = 0
@@ -148,6 +150,11 @@ class ElfFile:
             self.symbols = tuple(self._symbols())
         except (struct.error, IndexError) as error:
             raise ValueError(str(error)) from error
+
+    @property
+    def bits(self) -> int:
+        """Of an address: 32 or 64."""
+        return 32 if self._form is _FORMS[1] else 64
 
     def contents(self, section: Section) -> bytes:
         """Bytes of a section; none if it is only memory."""

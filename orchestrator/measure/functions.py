@@ -1,33 +1,74 @@
-"""Functions of an Arm object or executable: their code, and what it refers to.
+"""Functions of an object or executable: their code, and what it refers to.
 
-Source: ELF gABI, chapter 4; ELF for the Arm Architecture (AAELF32): relocations and
-mapping symbols.
+Source: ELF gABI, chapter 4; ELF for the Arm Architecture (AAELF32) and RISC-V ELF
+psABI: relocations and mapping symbols.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from orchestrator.measure import riscv, thumb
 from orchestrator.measure.elf import (
     ARM,
     FUNCTION,
     LAST_INDEX,
     LOCAL,
     OBJECT,
+    RISCV,
     UNDEFINED,
     ElfFile,
 )
-from orchestrator.measure.thumb import Kind, Span, Step, steps
+from orchestrator.measure.steps import Kind, Span, Step
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from orchestrator.measure.elf import Symbol
+    from orchestrator.measure.elf import Relocation, Symbol
 
-_BRANCHES: Final = frozenset({10, 30, 51, 102, 103})
-"""R_ARM_THM_CALL, _JUMP24, _JUMP19, _JUMP11, _JUMP8."""
+
+class _Machine(NamedTuple):
+    """How the code of a machine is read.
+
+    Args:
+        steps: Its instructions that matter.
+        mark: The letter of mapping symbols at instructions.
+        branches: Types of relocations of calls and branches.
+        notes: Types of relocations that refer to nothing.
+        has_labels: Relocations of code may refer to labels in the same code, since
+            linkers make it shorter.
+    """
+
+    steps: Callable[[bytes, Sequence[Span]], Iterator[Step]]
+    mark: str
+    branches: frozenset[int]
+    notes: frozenset[int] = frozenset()
+    has_labels: bool = False
+
+
+def _riscv(steps: Callable[[bytes, Sequence[Span]], Iterator[Step]]) -> _Machine:
+    return _Machine(
+        steps,
+        mark="x",
+        # R_RISCV_BRANCH, _JAL, _CALL, _CALL_PLT, _RVC_BRANCH, _RVC_JUMP
+        branches=frozenset({16, 17, 18, 19, 44, 45}),
+        notes=frozenset({43, 51}),  # R_RISCV_ALIGN, _RELAX
+        has_labels=True,
+    )
+
+
+_MACHINES: Final[Mapping[tuple[int, int], _Machine]] = MappingProxyType(
+    {
+        # R_ARM_THM_CALL, _JUMP24, _JUMP19, _JUMP11, _JUMP8
+        (ARM, 32): _Machine(thumb.steps, "t", frozenset({10, 30, 51, 102, 103})),
+        (RISCV, 32): _riscv(riscv.steps_32),
+        (RISCV, 64): _riscv(riscv.steps_64),
+    }
+)
+"""By machine and its bits."""
 
 
 @dataclass(slots=True)
@@ -68,11 +109,11 @@ class _Link(NamedTuple):
     is_branch: bool
 
 
-class ArmFile:
+class CodeFile:
     """The functions of one file.
 
     Args:
-        data: Bytes of a little-endian ELF of 32 bits for Arm.
+        data: Bytes of a little-endian ELF file for Cortex-M or RISC-V.
         path: Makes the names of what is local to the file unique.
 
     Raises:
@@ -81,8 +122,10 @@ class ArmFile:
 
     def __init__(self, data: bytes, path: str) -> None:
         self._elf = ElfFile(data)
-        if self._elf.machine != ARM:
+        machine = _MACHINES.get((self._elf.machine, self._elf.bits))
+        if machine is None:
             raise ValueError("a file for another machine")
+        self._machine = machine
         self._path = path
         self._functions: dict[int, dict[int, tuple[str, ...]]] = {}
         self._sizes: dict[tuple[int, int], int] = {}
@@ -115,7 +158,7 @@ class ArmFile:
         def at(offset: int) -> Function:
             return found[number(offset)]
 
-        for step in steps(self._code_bytes(index), self._spans(index)):
+        for step in self._machine.steps(self._code_bytes(index), self._spans(index)):
             start = starts[number(step.offset)]
             size = self._sizes[index, start]
             if 0 < size <= step.offset - start:
@@ -130,21 +173,22 @@ class ArmFile:
                 # stack is among what the instructions of the function take.
                 is_part = end not in places and at(end) is here
                 if step.kind is not Kind.CALL or not is_part:
-                    _note(step, here, at(end))
+                    _note(step, here, at(end), is_object=self._elf.kind == OBJECT)
         for offset, link in links.items():
             if not link.is_branch:
                 at(offset).takes.update(link.names)
         yield from found
 
     def _spans(self, index: int) -> list[Span]:
-        """Where instructions are: mapping symbols say `$t` code, `$d` data."""
-        marks = sorted(self._marks.get(index, []))
+        """Where instructions are: mapping symbols say `$t` or `$x` code, `$d` data."""
+        # Older assemblers for RISC-V write none.
+        marks = sorted(self._marks.get(index, [(0, "x")]))
         ends = [offset for offset, _ in marks[1:]]
         ends.append(len(self._code_bytes(index)))
         return [
             Span(begin, end)
             for (begin, what), end in zip(marks, ends, strict=False)
-            if what == "t"
+            if what == self._machine.mark
         ]
 
     def _links(self) -> dict[int, dict[int, _Link]]:
@@ -153,9 +197,21 @@ class ArmFile:
         if self._elf.kind != OBJECT:
             return found
         for place in self._elf.relocations():
-            link = _Link(self._targets(place.symbol), place.kind in _BRANCHES)
+            if place.kind in self._machine.notes or self._is_label(place):
+                continue
+            is_branch = place.kind in self._machine.branches
+            link = _Link(self._targets(place.symbol), is_branch)
             found.setdefault(place.section, {})[place.offset] = link
         return found
+
+    def _is_label(self, place: Relocation) -> bool:
+        """Whether a place refers to a label in the code that it is in itself."""
+        symbol = place.symbol
+        return (
+            self._machine.has_labels
+            and symbol.section == place.section
+            and symbol.kind != FUNCTION
+        )
 
     def _targets(self, symbol: Symbol) -> tuple[str, ...]:
         """Names of what a symbol stands for."""
@@ -196,7 +252,7 @@ class ArmFile:
                 if _is_local(symbol):
                     name = f"{self._path}:{symbol.section}.{offset}:{name}"
                 places[offset] = (*places.get(offset, ()), name)
-            elif symbol.name[:2] in ("$t", "$d"):
+            elif symbol.name[:2] in (f"${self._machine.mark}", "$d"):
                 mark = self._offset(symbol), symbol.name[1]
                 self._marks.setdefault(symbol.section, []).append(mark)
             elif not _is_local(symbol):
@@ -212,8 +268,12 @@ def _is_local(symbol: Symbol) -> bool:
     return symbol.binding == LOCAL and symbol.visibility == 0
 
 
-def _note(step: Step, here: Function, there: Function) -> None:
-    """Take an instruction without relocation into account."""
+def _note(step: Step, here: Function, there: Function, *, is_object: bool) -> None:
+    """Take an instruction without relocation into account.
+
+    Our objects have no tables of jumps. Those of the toolchain, read from the linked
+    firmware, have some, and call nothing by a pointer.
+    """
     match step.kind:
         case Kind.GROW:
             here.frame_bytes += step.value
@@ -221,6 +281,8 @@ def _note(step: Step, here: Function, there: Function) -> None:
             here.is_bounded = False
         case Kind.CALL_POINTER:
             here.calls_pointer = True
+        case Kind.JUMP_POINTER:
+            here.calls_pointer = here.calls_pointer or is_object
         case Kind.CALL:
             here.calls.add(there.names[0])
         case Kind.BRANCH if there is not here:

@@ -18,6 +18,8 @@ _BLOCK: Final = re.compile(
     \ *\.incbin\ "(?P<file>[^"\n]+)"(?:,\ (?P<begin>\d+),\ (?P<size>\d+))?\n""",
     re.VERBOSE,
 )
+_SAME: Final = re.compile(r" *\.globl (\w+)\n *\.set \1, (\w+)\n")
+"""One more name of bytes that an earlier block has."""
 _ROW: Final = 24  # numbers; below 100 columns
 
 
@@ -33,11 +35,17 @@ def constants_source(head: str, assembly: str, files: Mapping[str, Bytes]) -> st
         ValueError: The assembly has something else.
     """
     body, _, _ = assembly.partition("#if defined(__ELF__)")
-    rest = _BLOCK.sub("", body)
+    rest = _SAME.sub("", _BLOCK.sub("", body))
     if re.sub(r"//.*", "", rest).strip():
         raise ValueError(f"unknown assembly: {rest.strip()[:200]}")
     blocks = [_array(match, files) for match in _BLOCK.finditer(body)]
     return "\n".join([f"/* {head} */\n#include <stdint.h>\n", *blocks])
+
+
+def symbols_of(assembly: str) -> dict[str, str]:
+    """Symbols of programs and constants; each with the one that is defined as array."""
+    own = {match["symbol"]: match["symbol"] for match in _BLOCK.finditer(assembly)}
+    return own | {match[1]: match[2] for match in _SAME.finditer(assembly)}
 
 
 def _array(match: re.Match[str], files: Mapping[str, Bytes]) -> str:

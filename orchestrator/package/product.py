@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.memory.plan import identifier
 from orchestrator.package.config import config_header
-from orchestrator.package.constants import constants_source
+from orchestrator.package.constants import constants_source, symbols_of
 from orchestrator.package.self_test import self_test_header, self_test_source
 from orchestrator.package.sources import (
     MODELS,
@@ -36,7 +36,8 @@ _MADE: Final = "gen/src/"
 """Folder of generated sources in the compile folder."""
 _TRACE: Final = "ORCH_TRACE"
 """Off in the self test: times are no part of a case."""
-_RANDOM: Final = "src/runtime/src/random.cpp"
+_GLOBAL: Final = ("orch_random_next", "orch_random_seed")
+"""Functions in C that are not for applications: not in the namespace."""
 _COMPILED: Final = (".c", ".cc", ".cpp", ".cxx", ".S")
 
 
@@ -208,14 +209,10 @@ def _in_compile_folder(path: str, name: str) -> str:
 def _sources(built: Built, places: Places, base: str) -> dict[str, bytes]:
     """All sources, those of the self test included if there is a case."""
     head, top = first_line(built), f"{places.sources}/product"
-    units = [
-        unit
-        for unit in library_units(built.commands.units)
-        # Its functions are for applications, of products that draw numbers.
-        if unit.path != _RANDOM or "include/orch/random.h" in built.published
-    ]
+    units = library_units(built.commands.units)
     # Runtime and kernels are compiled for one product; a program may have several.
-    common = (*common_defines(units), ("orch", f"{base}_orch"))
+    own = {name: f"{base}_{name}" for name in _GLOBAL}
+    common = (*common_defines(units), ("orch", f"{base}_orch"), *own.items())
     runner = next(unit_of(u) for u in built.commands.units if u.source == RUNNER)
     config = f"{places.sources}/{base}_config.h"
     forced = sorted({path for unit in units for path in unit.forced})
@@ -251,11 +248,11 @@ def _sources(built: Built, places: Places, base: str) -> dict[str, bytes]:
 
 def _own_names(assembly: str, base: str) -> Callable[[str], str]:
     """Renames the symbols of models, so that each product has its own."""
-    symbols = re.findall(r"\.globl (\w+)", assembly)
-    pattern = (
-        re.compile(rf"\b(?:{'|'.join(symbols)})\b") if symbols else re.compile("$^")
-    )
-    return lambda text: pattern.sub(lambda match: f"{base}_{match[0]}", text)
+    symbols = symbols_of(assembly)
+    if not symbols:
+        return str
+    pattern = re.compile(rf"\b(?:{'|'.join(symbols)})\b")
+    return lambda text: pattern.sub(lambda match: f"{base}_{symbols[match[0]]}", text)
 
 
 def _digest(files: Mapping[str, bytes]) -> str:

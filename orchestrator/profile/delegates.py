@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from pydantic import AfterValidator, Field, StrictStr
 
+from orchestrator.core.sizes import size_text
 from orchestrator.errors import Diagnostic
 from orchestrator.profile.fields import (
     Define,
@@ -18,7 +19,6 @@ from orchestrator.profile.fields import (
     not_empty,
     problem,
     shown,
-    size_text,
     sorted_set,
 )
 from orchestrator.profile.paths import RelativePath, SourcePattern

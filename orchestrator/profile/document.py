@@ -60,6 +60,11 @@ class Document:
         """The place of a key path, or else of its nearest parent."""
         return find_span(self.spans, key_path) or SourceSpan(file=str(self.path))
 
+    def with_value(self, table: str, key: str, value: object) -> Document:
+        """The document with another value in the place of one that it has."""
+        data = {**self.data, table: {**self.data[table], key: value}}
+        return Document(path=self.path, data=data, spans=self.spans)
+
     def over(self, base: Document) -> Document:
         """Merge this profile over its base.
 
@@ -111,6 +116,7 @@ def read_document(
     *,
     text_of: Callable[[Path], str],
     named_by: SourceSpan | None = None,
+    what: str = "profile",
 ) -> Document:
     """Read and parse one file.
 
@@ -118,11 +124,12 @@ def read_document(
         path: Path of the file.
         text_of: Reads a file's text; raises `OSError` or `UnicodeDecodeError`.
         named_by: Where another file names this one.
+        what: Kind of the file, for messages.
 
     Raises:
         ProfileError: The file cannot be read or is not TOML.
     """
-    text = _read_text(path, text_of, named_by).removeprefix("\ufeff")
+    text = _read_text(path, text_of, named_by, what).removeprefix("\ufeff")
     lines = [line.removesuffix("\r") for line in text.split("\n")]
     file = str(path)
     # Checked before parsing, which is slow for many keys in deep tables.
@@ -193,7 +200,10 @@ def _syntax_error(error: tomli.TOMLDecodeError, where: SourceSpan) -> Diagnostic
 
 
 def _read_text(
-    path: Path, text_of: Callable[[Path], str], named_by: SourceSpan | None
+    path: Path,
+    text_of: Callable[[Path], str],
+    named_by: SourceSpan | None,
+    what: str,
 ) -> str:
     file = str(path)
     try:
@@ -201,7 +211,7 @@ def _read_text(
     except FileNotFoundError as error:
         problem = Diagnostic(
             code="missing-file",
-            message=f'there is no profile "{file}"',
+            message=f'there is no {what} "{file}"',
             where=named_by or SourceSpan(file=file),
             notes=(("expected", "a TOML file"),),
             hint="check the path: it is relative to the profile"
@@ -224,7 +234,7 @@ def _read_text(
         raise ProfileError(problem) from error
     except PermissionError as error:
         raise _no_file(
-            f'cannot read the profile "{file}"',
+            f'cannot read the {what} "{file}"',
             file,
             where=named_by,
             found=error.strerror or "",
@@ -232,7 +242,7 @@ def _read_text(
         ) from error
     except OSError as error:
         raise _no_file(
-            f'cannot read the profile "{file}"',
+            f'cannot read the {what} "{file}"',
             file,
             where=named_by,
             found=error.strerror or type(error).__name__,

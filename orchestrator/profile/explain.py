@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING
 from orchestrator.errors import Diagnostic, did_you_mean
 from orchestrator.profile.fields import key_text, shown
 from orchestrator.profile.table import keys_of
-from orchestrator.profile.tables import field_of, header_of, is_array, tables
+from orchestrator.profile.tables import (
+    field_of,
+    header_of,
+    is_array,
+    tables,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -16,6 +21,7 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
     from orchestrator.profile.source_map import FindSpan, KeyPath
+    from orchestrator.profile.table import Table
 
 _EXPECTED = {
     "string_type": "a string",
@@ -28,20 +34,29 @@ _EXPECTED = {
 }
 
 
-def explain(errors: Sequence[ErrorDetails], span: FindSpan) -> Iterator[Diagnostic]:
-    """One diagnostic per error; a misspelt key is not also reported as missing."""
+def explain(
+    errors: Sequence[ErrorDetails], span: FindSpan, root: type[Table] | None = None
+) -> Iterator[Diagnostic]:
+    """One diagnostic per error; a misspelt key is not also reported as missing.
+
+    Args:
+        errors: Of pydantic.
+        span: Where a key path was written.
+        root: The table of the whole file; None for a profile.
+    """
     unknown = [_key_path(e) for e in errors if e["type"] == "extra_forbidden"]
     for error in errors:
         path = _key_path(error)
         match error["type"]:
             case "extra_forbidden":
-                yield _unknown_key(path, span)
+                yield _unknown_key(path, span, root)
             case "missing":
                 siblings = [str(u[-1]) for u in unknown if u[:-1] == path[:-1]]
                 if not did_you_mean(str(path[-1]), siblings):
-                    yield _missing_key(path, span)
+                    yield _missing_key(path, span, root)
             case kind if kind in _EXPECTED:
-                yield _wrong_type(path, span, _EXPECTED[kind], error["input"])
+                expected = _EXPECTED[kind]
+                yield _wrong_type(path, span, expected, error["input"], root)
             case code:
                 yield _from_validator(path, span, code, error)
 
@@ -56,35 +71,37 @@ def _table_of(path: KeyPath) -> tuple[str, ...]:
     return tuple(key for key in path[:-1] if isinstance(key, str))
 
 
-def _unknown_key(path: KeyPath, span: FindSpan) -> Diagnostic:
+def _unknown_key(path: KeyPath, span: FindSpan, root: type[Table] | None) -> Diagnostic:
     table, key = _table_of(path), str(path[-1])
-    known = keys_of(tables()[table]).values()
-    place = f" in {header_of(table)}" if table else ""
+    known = keys_of(tables(root)[table]).values()
+    place = f" in {header_of(table, root)}" if table else ""
     return Diagnostic(
         code="unknown-key",
         message=f'unknown key "{key}"{place}',
         where=span(*path),
         notes=(("expected", ", ".join(known)),),
-        hint=_where_it_belongs(key) or did_you_mean(key, known) or "remove it",
+        hint=_where_it_belongs(key, root) or did_you_mean(key, known) or "remove it",
     )
 
 
-def _where_it_belongs(key: str) -> str:
-    for table, model in tables().items():
+def _where_it_belongs(key: str, root: type[Table] | None) -> str:
+    for table, model in tables(root).items():
         if key in keys_of(model).values():
-            place = f"in {header_of(table)}" if table else "above the first [table]"
+            place = (
+                f"in {header_of(table, root)}" if table else "above the first [table]"
+            )
             return f'"{key}" belongs {place}'
     return ""
 
 
-def _missing_key(path: KeyPath, span: FindSpan) -> Diagnostic:
+def _missing_key(path: KeyPath, span: FindSpan, root: type[Table] | None) -> Diagnostic:
     table, key = _table_of(path), str(path[-1])
-    place = f" in {header_of(table)}" if table else ""
-    what, hint = f'the key "{key}"', f"add {_example(path)}"
-    if (*table, key) in tables():
-        what = header_of((key,))
-        hint = f"add {_beginning((*table, key))}"
-    description = field_of(path)[1].description or ""
+    place = f" in {header_of(table, root)}" if table else ""
+    what, hint = f'the key "{key}"', f"add {_example(path, root)}"
+    if (*table, key) in tables(root):
+        what = header_of((key,), root)
+        hint = f"add {_beginning((*table, key), root)}"
+    description = field_of(path, root)[1].description or ""
     return Diagnostic(
         code="missing-key",
         message=f"{what} is missing{place}",
@@ -94,27 +111,31 @@ def _missing_key(path: KeyPath, span: FindSpan) -> Diagnostic:
     )
 
 
-def _example(path: KeyPath) -> str:
+def _example(path: KeyPath, root: type[Table] | None) -> str:
     """An example assignment, such as `cpu = "cortex-m55"`, or ""."""
-    key, field = field_of(path)
+    key, field = field_of(path, root)
     return f"{key} = {shown(field.examples[0])}" if field.examples else ""
 
 
-def _beginning(table: tuple[str, ...]) -> str:
+def _beginning(table: tuple[str, ...], root: type[Table] | None) -> str:
     """The beginning of a table: its header and its first required key."""
-    model = tables()[table]
+    model = tables(root)[table]
     required = (
         key
         for name, key in keys_of(model).items()
         if model.model_fields[name].is_required()
     )
     # A rule requires path or source of a model, so neither is required by its field.
-    first = _example((*table, next(required, "path")))
-    return f"{header_of(table)} and below it {first}"
+    first = _example((*table, next(required, "path")), root)
+    return f"{header_of(table, root)} and below it {first}"
 
 
 def _wrong_type(
-    path: KeyPath, span: FindSpan, expected: str, value: object
+    path: KeyPath,
+    span: FindSpan,
+    expected: str,
+    value: object,
+    root: type[Table] | None,
 ) -> Diagnostic:
     return Diagnostic(
         code="wrong-type",
@@ -124,14 +145,16 @@ def _wrong_type(
             ("found", f"{_type_name(value)} {shown(value)}"),
             ("expected", expected),
         ),
-        hint=_type_hint(path, expected, value),
+        hint=_type_hint(path, expected, value, root),
     )
 
 
-def _type_hint(path: KeyPath, expected: str, value: object) -> str:
+def _type_hint(
+    path: KeyPath, expected: str, value: object, root: type[Table] | None
+) -> str:
     table = tuple(key for key in path if isinstance(key, str))
-    is_table = path == table and table in tables()
-    example = _example(path)
+    is_table = path == table and table in tables(root)
+    example = _example(path, root)
     hint = f"write it like {example}" if example else "see docs/profile.md"
     match expected, value:
         case "a string", bool() | int() | float():
@@ -141,11 +164,11 @@ def _type_hint(path: KeyPath, expected: str, value: object) -> str:
         case "an array", str():
             hint = f"write [{shown(value)}]"
         case "an array", dict() if is_table:
-            hint = f"write {header_of(table)}, with two brackets"
+            hint = f"write {header_of(table, root)}, with two brackets"
         case "a table", list() if is_table:
-            hint = f"write {header_of(table)}, with one bracket"
-        case "a table", _ if table in tables() and is_array(table):
-            hint = f"write {_beginning(table)}"
+            hint = f"write {header_of(table, root)}, with one bracket"
+        case "a table", _ if table in tables(root) and is_array(table, root):
+            hint = f"write {_beginning(table, root)}"
     return hint
 
 

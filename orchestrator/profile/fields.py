@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
-from pydantic import AfterValidator, StrictStr, WithJsonSchema
+from pydantic import AfterValidator, Field, StrictInt, StrictStr, WithJsonSchema
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from orchestrator.core.operator import OperatorName
+from orchestrator.core.sizes import SIZE, UNIT_BYTES, parse_size, size_text
 from orchestrator.errors import did_you_mean
 
 if TYPE_CHECKING:
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 MAX_NAME_LENGTH: Final = 40
 OPERATOR: Final = r"([A-Za-z_]\w*::)?[A-Za-z_]\w*(\.[A-Za-z_]\w*)?"
 _MODEL_NAME = "[a-z][a-z0-9_]*"
-_SIZE = "([1-9][0-9]{0,8}) ?(B|KiB|MiB)"
-_UNIT_BYTES = {"B": 1, "KiB": 1024, "MiB": 1024 * 1024}
 _DEFINE = r"[A-Za-z_]\w*(=[\w.+-]+)?"
 
 _Items = TypeVar("_Items", bound=Sized)
@@ -134,20 +133,6 @@ def near_name(text: str, filler: str) -> str:
     """A valid name close to the text, with `filler` for invalid characters; or ""."""
     near = re.sub("[^a-z0-9]+", filler, text.lower()).lstrip("-_0123456789")
     return near[:MAX_NAME_LENGTH].rstrip("-_")
-
-
-def parse_size(text: str) -> int | None:
-    """Bytes of a size such as `96 KiB`; None if it is not a size."""
-    match = re.fullmatch(_SIZE, text)
-    return int(match[1]) * _UNIT_BYTES[match[2]] if match else None
-
-
-def size_text(size_bytes: int) -> str:
-    """The shortest exact way to write a size: `96 KiB`."""
-    for unit in ("MiB", "KiB"):
-        if size_bytes % _UNIT_BYTES[unit] == 0:
-            return f"{size_bytes // _UNIT_BYTES[unit]} {unit}"
-    return f"{size_bytes} B"
 
 
 def choice(known: Iterable[str], code: str = "bad-value") -> tuple[object, ...]:
@@ -258,7 +243,7 @@ def _near_size(value: object) -> str:
     number, unit = match[1], {"": "B", "K": "KiB", "M": "MiB"}[match[2].upper()]
     if parse_size(f"{number} {unit}") and unit != "B":
         return f"{number} {unit}"
-    size_bytes = Fraction(number) * _UNIT_BYTES[unit]
+    size_bytes = Fraction(number) * UNIT_BYTES[unit]
     is_size = size_bytes > 0 and size_bytes.denominator == 1
     return size_text(int(size_bytes)) if is_size else ""
 
@@ -281,7 +266,7 @@ ModelName = Annotated[
     AfterValidator(name_like(_MODEL_NAME, "_")),
     text_schema("name", _MODEL_NAME, maxLength=MAX_NAME_LENGTH),
 ]
-Size = Annotated[int, ReadFrom(Any, _read_size), text_schema("size", _SIZE)]
+Size = Annotated[int, ReadFrom(Any, _read_size), text_schema("size", SIZE)]
 Operator = Annotated[
     OperatorName, ReadFrom(StrictStr, read_operator), text_schema("operator", OPERATOR)
 ]
@@ -302,4 +287,44 @@ Define = Annotated[
         expected="NAME or NAME=VALUE, the value of letters, digits and _ . + -",
         hint="put anything longer into a header",
     ),
+]
+
+ADDRESS_END: Final = 1 << 32
+"""The first number that is no address of a device."""
+
+
+def _check_address(value: int) -> int:
+    if 0 <= value < ADDRESS_END:
+        return value
+    raise problem(
+        "bad-value",
+        f"{{key}} cannot be {value:#x}",
+        expected="an address of 32 bits",
+        hint="write it as in the manual of the chip, origin = 0x20000000",
+    )
+
+
+Address = Annotated[
+    StrictInt,
+    AfterValidator(_check_address),
+    Field(json_schema_extra={"minimum": 0, "maximum": ADDRESS_END - 1}),
+]
+
+_MOST_WAIT_STATES: Final = 15
+
+
+def _check_wait_states(value: int) -> int:
+    if 0 <= value <= _MOST_WAIT_STATES:
+        return value
+    raise bad_value(
+        value,
+        expected=f"a number from 0 to {_MOST_WAIT_STATES}",
+        hint="write the latency that firmware sets for the flash of the chip",
+    )
+
+
+WaitStates = Annotated[
+    StrictInt,
+    AfterValidator(_check_wait_states),
+    Field(json_schema_extra={"minimum": 0, "maximum": _MOST_WAIT_STATES}),
 ]

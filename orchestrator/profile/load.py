@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 from pydantic import ValidationError
 
 from orchestrator.errors import Diagnostic, ProfileError, SourceSpan
-from orchestrator.profile.document import Document, read_document
+from orchestrator.profile.board import read_board
+from orchestrator.profile.document import Document, Text, read_document
 from orchestrator.profile.explain import explain
 from orchestrator.profile.models import with_instances
+from orchestrator.profile.own_board import SUFFIX
 from orchestrator.profile.paths import is_relative_path
 from orchestrator.profile.rules import Facts
 from orchestrator.profile.table import salvage
@@ -23,6 +25,8 @@ from orchestrator.profile.tables import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
     from pathlib import Path
+
+    from orchestrator.profile.own_board import OwnBoard
 
 
 def load_profile(
@@ -56,6 +60,10 @@ def load_profile(
         except ProfileError as error:
             problems += error.diagnostics
             lacks_base = True
+    board = _own_board(document, text_of)
+    if board is not None:
+        files.append(board[0])
+        document = document.with_value("target", "board", board[1])
     try:
         table = ProfileTable.model_validate(document.data)
     except ValidationError as error:
@@ -100,6 +108,25 @@ def _base_path(document: Document) -> Path | None:
     if isinstance(extends, str) and is_relative_path(extends):
         return document.path.parent / extends
     return None  # no base, or a value that the validator reports
+
+
+def _own_board(
+    document: Document, text_of: Callable[[Path], str]
+) -> tuple[Path, OwnBoard] | None:
+    """The board that the profile describes in a file, and that file.
+
+    Raises:
+        ProfileError: It cannot be read, or something in it is wrong.
+    """
+    target = document.data.get("target")
+    written = target.get("board") if isinstance(target, dict) else None
+    if not isinstance(written, Text) or not written.endswith(SUFFIX):
+        return None  # no path: the validator knows the boards
+    if not is_relative_path(written):
+        return None  # it reports that as well
+    path = written.folder / written
+    named_by = document.span("target", "board")
+    return path, read_board(path, written, text_of=text_of, named_by=named_by)
 
 
 def _read_base(

@@ -12,18 +12,18 @@ from orchestrator.errors import Diagnostic, did_you_mean
 from orchestrator.planner.policy import Fuse, Fusing, Planner
 from orchestrator.profile.choices import RegionKind
 from orchestrator.profile.fields import (
+    ADDRESS_END,
+    Address,
     ModelName,
     Size,
     bad_value,
     choice,
     key_text,
     matching,
-    problem,
     shown,
 )
 from orchestrator.profile.table import BrokenValueError, Table, sound
-from orchestrator.targets.boards import BOARDS, Board, with_regions
-from orchestrator.targets.cores import CPUS
+from orchestrator.targets.boards import with_regions
 from orchestrator.targets.regions import ARENA_ALIGNMENT, Concurrency, RegionChoice
 
 if TYPE_CHECKING:
@@ -32,25 +32,13 @@ if TYPE_CHECKING:
     from orchestrator.errors import SourceSpan
     from orchestrator.profile.models import ModelTable
     from orchestrator.profile.rules import Facts
-    from orchestrator.profile.source_map import KeyPath
+    from orchestrator.profile.source_map import FindSpan, KeyPath
     from orchestrator.profile.target import TargetTable
-    from orchestrator.targets.boards import Region
+    from orchestrator.targets.boards import Board, Region
 
 _ALIGNMENTS: Final = tuple(ARENA_ALIGNMENT << n for n in range(9))
 _PERCENT: Final = "([0-9]{1,3}) ?%"
-_ADDRESS_END: Final = 1 << 32
 _REGIONS: Final[KeyPath] = ("memory", "regions")
-
-
-def _check_address(value: int) -> int:
-    if 0 <= value < _ADDRESS_END:
-        return value
-    raise problem(
-        "bad-value",
-        f"{{key}} cannot be {value:#x}",
-        expected="an address of 32 bits",
-        hint="write it as in the manual of the chip, origin = 0x20000000",
-    )
 
 
 def _check_alignment(value: int) -> int:
@@ -79,14 +67,7 @@ class RegionTable(Table):
         description="Size of the memory, or of the part that may be used.",
         examples=["256 KiB"],
     )
-    origin: (
-        Annotated[
-            StrictInt,
-            AfterValidator(_check_address),
-            Field(json_schema_extra={"minimum": 0, "maximum": _ADDRESS_END - 1}),
-        ]
-        | None
-    ) = Field(
+    origin: Address | None = Field(
         default=None,
         description="First address. Default: that of the board's memory.",
         examples=[0x20000000],
@@ -187,14 +168,12 @@ def memory_problems(
         models: Returns the models of the profile, which may be broken.
         facts: Further facts.
     """
-    cpu = CPUS[target.cpu]
-    name = target.board or cpu.default_board
-    if name is None:
-        yield from _no_board(memory, models, cpu.name, facts)
+    board = target.described_board
+    if board is None:
+        yield from _no_board(memory, models, target.cpu, facts)
         return
-    board = BOARDS[name]
     problems = [
-        *_duplicates(memory.regions_, facts),
+        *duplicates(memory.regions_, facts.span),
         *_against_board(memory.regions_, board, facts),
     ]
     yield from problems
@@ -203,7 +182,7 @@ def memory_problems(
         return
     full = with_regions(board, regions)
     if regions and full.regions != board.regions:
-        yield from _whole_map(memory.regions_, full, facts)
+        yield from whole_map(memory.regions_, full, facts.span)
     yield from _pins(models(), full, facts)
 
 
@@ -224,21 +203,24 @@ def _no_board(
         )
 
 
-def _duplicates(regions: Iterable[RegionTable], facts: Facts) -> Iterator[Diagnostic]:
+def duplicates(
+    regions: Iterable[RegionTable], span: FindSpan, where: KeyPath = _REGIONS
+) -> Iterator[Diagnostic]:
+    """Problems of memories of the same name; `where` is the key path of the array."""
     first: dict[str, int] = {}
     for index, region in sound(regions):
         with suppress(BrokenValueError):
             name = region.name
             place = first.setdefault(name, index)
             if place != index:
-                other: KeyPath = (*_REGIONS, place)
-                span = facts.span(*other, "name")
+                other: KeyPath = (*where, place)
+                there = span(*other, "name")
                 yield Diagnostic(
                     code="duplicate-region",
                     message=f"two memories are named {shown(name)}",
-                    where=facts.span(*_REGIONS, index, "name"),
+                    where=span(*where, index, "name"),
                     notes=(
-                        ("found", f"{key_text(other)} is {shown(name)} too, {span}"),
+                        ("found", f"{key_text(other)} is {shown(name)} too, {there}"),
                         ("expected", "a unique name for each memory"),
                     ),
                     hint="rename one of them",
@@ -253,6 +235,20 @@ def _against_board(
             yield from _region_problems(region, (*_REGIONS, index), board, facts)
 
 
+def beyond_the_end(
+    choice: RegionTable, where: KeyPath, span: FindSpan
+) -> Iterator[Diagnostic]:
+    """The problem of a memory that ends after the last address."""
+    if choice.origin is not None and choice.origin + choice.size_bytes > ADDRESS_END:
+        yield _problem(
+            span(*where, "size"),
+            f"memory {shown(choice.name)} ends after the last address",
+            found=f"{choice.size_bytes} bytes from {choice.origin:#x}",
+            expected=f"at most {ADDRESS_END - choice.origin} bytes",
+            hint="correct origin or size",
+        )
+
+
 def _region_problems(
     choice: RegionTable, where: KeyPath, board: Board, facts: Facts
 ) -> Iterator[Diagnostic]:
@@ -260,14 +256,7 @@ def _region_problems(
     known = {r.name: r for r in board.regions}
     region = known.get(choice.name)
     if choice.origin is not None:
-        if choice.origin + choice.size_bytes > _ADDRESS_END:
-            yield _problem(
-                facts.span(*where, "size"),
-                f"memory {shown(choice.name)} ends after the last address",
-                found=f"{choice.size_bytes} bytes from {choice.origin:#x}",
-                expected=f"at most {_ADDRESS_END - choice.origin} bytes",
-                hint="correct origin or size",
-            )
+        yield from beyond_the_end(choice, where, facts.span)
     elif region is None:
         yield Diagnostic(
             code="unknown-region",
@@ -297,14 +286,24 @@ def _region_problems(
         )
 
 
-def _whole_map(
-    regions: Iterable[RegionTable], board: Board, facts: Facts
+def whole_map(
+    regions: Iterable[RegionTable],
+    board: Board,
+    span: FindSpan,
+    where: KeyPath = _REGIONS,
 ) -> Iterator[Diagnostic]:
-    """Problems of a whole memory map: a missing kind, memories that overlap."""
+    """Problems of a whole memory map: a missing kind, memories that overlap.
+
+    Args:
+        regions: As written.
+        board: As it is with them.
+        span: Where a key path was written.
+        where: Key path of the array.
+    """
     for kind in RegionKind:
         if not any(r.kind == kind for r in board.regions):
             yield _problem(
-                facts.span(*_REGIONS),
+                span(*where),
                 f"no memory is of kind {kind}",
                 found=", ".join(f"{r.name} ({r.kind})" for r in board.regions),
                 expected="flash for code and constants, ram for everything else",
@@ -316,7 +315,7 @@ def _whole_map(
             yield Diagnostic(
                 code="overlapping-regions",
                 message=f"memories {shown(a.name)} and {shown(b.name)} overlap",
-                where=facts.span(*_REGIONS, places[b.name]),
+                where=span(*where, places[b.name]),
                 notes=(
                     ("found", f"{_range(a)} and {_range(b)}"),
                     ("expected", "memories that have no address in common"),

@@ -6,7 +6,8 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.profile.fields import MAX_NAME_LENGTH, near_name, size_text
+from orchestrator.core.sizes import size_text
+from orchestrator.profile.fields import MAX_NAME_LENGTH, near_name
 from orchestrator.profile.tables import taken_by
 from orchestrator.targets.cores import BOARDS, CPUS
 

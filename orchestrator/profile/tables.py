@@ -405,8 +405,14 @@ def _selection_problems(facts: Facts) -> Iterator[Diagnostic]:
 
 
 @cache
-def tables() -> Mapping[tuple[str, ...], type[Table]]:
-    """All tables of the profile, by their keys from the top; `()` is the top."""
+def tables(
+    root: type[Table] | None = None,
+) -> Mapping[tuple[str, ...], type[Table]]:
+    """All tables of the profile, by their keys from the top; `()` is the top.
+
+    Args:
+        root: The table of the whole file; None for a profile.
+    """
     found: dict[tuple[str, ...], type[Table]] = {}
 
     def add(path: tuple[str, ...], table: type[Table]) -> None:
@@ -418,16 +424,16 @@ def tables() -> Mapping[tuple[str, ...], type[Table]]:
         if table.any_key is not None:
             add((*path, table.any_key[0]), table.any_key[1])
 
-    add((), ProfileTable)
+    add((), root or ProfileTable)
     return MappingProxyType(found)
 
 
-def is_array(table: tuple[str, ...]) -> bool:
+def is_array(table: tuple[str, ...], root: type[Table] | None = None) -> bool:
     """Whether a profile may have several of the table."""
-    return bool(table) and get_origin(field_of(table)[1].annotation) is tuple
+    return bool(table) and get_origin(field_of(table, root)[1].annotation) is tuple
 
 
-def field_of(path: KeyPath) -> tuple[str, FieldInfo]:
+def field_of(path: KeyPath, root: type[Table] | None = None) -> tuple[str, FieldInfo]:
     """Key and field of a key path, or, below a field, the field that contains it.
 
     Raises:
@@ -435,14 +441,14 @@ def field_of(path: KeyPath) -> tuple[str, FieldInfo]:
     """
     keys = tuple(key for key in path if isinstance(key, str))
     for length in range(len(keys) - 1, -1, -1):
-        model = tables().get(keys[:length])
+        model = tables(root).get(keys[:length])
         for name, field in model.model_fields.items() if model else ():
             if (field.alias or name) == keys[length]:
                 return keys[length], field
     raise KeyError(path)
 
 
-def header_of(table: tuple[str, ...]) -> str:
+def header_of(table: tuple[str, ...], root: type[Table] | None = None) -> str:
     """The header of a table: `[target]`, `[[models]]`."""
     text = f"[{'.'.join(table)}]"
-    return f"[{text}]" if is_array(table) else text
+    return f"[{text}]" if is_array(table, root) else text

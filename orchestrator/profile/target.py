@@ -5,17 +5,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any, Final, Self
 
 from pydantic import (
-    AfterValidator,
     ConfigDict,
     Field,
+    InstanceOf,
     StrictBool,
-    StrictInt,
     StrictStr,
+    WithJsonSchema,
 )
 
 from orchestrator.errors import Diagnostic, did_you_mean
 from orchestrator.profile.choices import Optimize
-from orchestrator.profile.fields import bad_value, choice, shown
+from orchestrator.profile.fields import (
+    ReadFrom,
+    WaitStates,
+    bad_value,
+    choice,
+    problem,
+    shown,
+)
+from orchestrator.profile.own_board import SUFFIX, OwnBoard
 from orchestrator.profile.table import BrokenValueError, Table
 from orchestrator.targets.boards import boards_of
 from orchestrator.targets.cores import BOARDS, CPUS, TOOLCHAINS
@@ -24,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from orchestrator.profile.rules import Facts
+    from orchestrator.targets.boards import Board
 
 _ISAS: Final = tuple(dict.fromkeys(isa for cpu in CPUS.values() for isa in cpu.isas))
 
@@ -36,7 +45,9 @@ def _choices_by_cpu(schema: dict[str, Any]) -> None:
             "then": {
                 "properties": {
                     "isa": {"enum": list(cpu.isas)},
-                    "board": {"enum": boards} if boards else False,
+                    "board": {"anyOf": [{"enum": boards}, _BOARD_PATH]}
+                    if boards
+                    else False,
                     "toolchain": {"enum": list(cpu.toolchains)},
                 }
             },
@@ -46,23 +57,35 @@ def _choices_by_cpu(schema: dict[str, Any]) -> None:
     ]
 
 
-_MOST_WAIT_STATES: Final = 15
-
-
-def _check_wait_states(value: int) -> int:
-    if 0 <= value <= _MOST_WAIT_STATES:
+def _read_board(value: str) -> str:
+    """A board that comes with the package, or the path of a file, which was read."""
+    if isinstance(value, OwnBoard):
         return value
-    raise bad_value(
-        value,
-        expected=f"a number from 0 to {_MOST_WAIT_STATES}",
-        hint="write the latency that firmware sets for the flash of the chip",
-    )
+    if value in BOARDS:
+        return str(value)
+    if value.endswith(SUFFIX):
+        raise bad_value(
+            value,
+            expected="a path relative to the profile, with / between folders",
+            hint="write the path as seen from the folder of the profile",
+        )
+    message = f"{{key}} cannot be {shown(value)}"
+    expected = f"{', '.join(BOARDS)}, or the path of a file in TOML"
+    hint = did_you_mean(value, BOARDS) or 'describe your own: board = "my-board.toml"'
+    raise problem("unknown-board", message, expected=expected, hint=hint)
 
 
-_WaitStates = Annotated[
-    StrictInt,
-    AfterValidator(_check_wait_states),
-    Field(json_schema_extra={"minimum": 0, "maximum": _MOST_WAIT_STATES}),
+_BOARD_PATH: Final = {"type": "string", "pattern": r"^[^/\\][^\\]*\.toml$"}
+_BoardName = Annotated[
+    str,
+    ReadFrom(InstanceOf[str], _read_board),
+    WithJsonSchema(
+        {
+            "type": "string",
+            "title": "board, or path of a board file",
+            "anyOf": [{"enum": list(BOARDS)}, _BOARD_PATH],
+        }
+    ),
 ]
 
 
@@ -82,10 +105,11 @@ class TargetTable(Table):
         "Default: the first the cpu has.",
         examples=["mve"],
     )
-    board: Annotated[StrictStr, *choice(BOARDS, "unknown-board")] | None = Field(
+    board: _BoardName | None = Field(
         default=None,
-        description="Board that gives memory map, linker script and emulator; "
-        "none on `host`. Default: that of the cpu.",
+        description="Board that gives memory map, linker script and emulator: one of "
+        "`orchestrator targets`, or the path of a file that describes yours. None for "
+        "programs of `host` and Linux. Default: that of the cpu.",
         examples=["mps3-an547"],
     )
     toolchain: Annotated[StrictStr, *choice(TOOLCHAINS, "unknown-toolchain")] | None = (
@@ -104,11 +128,11 @@ class TargetTable(Table):
         "Default: `true` where the cpu can do it.",
         examples=[True],
     )
-    flash_wait_states: _WaitStates = Field(
+    flash_wait_states: WaitStates = Field(
         default=0,
         description="Cycles that the flash lets the core wait after a taken branch, "
         "for the estimate of cycles of `run --profile`; the firmware does not depend "
-        "on it.",
+        "on it. Default: those of the board.",
         examples=[0],
     )
     optimize: Annotated[Optimize, *choice(Optimize)] = Field(
@@ -120,15 +144,27 @@ class TargetTable(Table):
     def with_defaults(self) -> Self:
         """The table with the defaults of the cpu."""
         cpu = CPUS[self.cpu]
+        board = self.described_board
         # On a host the default depends on its compilers: the build decides.
-        toolchain = None if cpu.default_board is None else cpu.toolchains[0]
+        toolchain = None if cpu.is_host else cpu.toolchains[0]
         return self.model_copy(
             update={
                 "isa": self.isa or cpu.default_isa,
                 "board": self.board or cpu.default_board,
                 "toolchain": self.toolchain or toolchain,
+                "flash_wait_states": self.flash_wait_states
+                if "flash_wait_states" in self.written_keys or not board
+                else board.flash_wait_states,
             }
         )
+
+    @property
+    def described_board(self) -> Board | None:
+        """The board, or the default one of the cpu; None if it has none."""
+        name = self.board or CPUS[self.cpu].default_board
+        if isinstance(name, OwnBoard):
+            return name.board
+        return BOARDS[name] if name else None
 
 
 def isa_problems(target: TargetTable, facts: Facts) -> Iterator[Diagnostic]:
@@ -153,19 +189,21 @@ def isa_problems(target: TargetTable, facts: Facts) -> Iterator[Diagnostic]:
 
 def board_problems(target: TargetTable, facts: Facts) -> Iterator[Diagnostic]:
     """The problem of a board with another cpu."""
-    if target.board is None or target.cpu in BOARDS[target.board].cpus:
+    board = target.described_board
+    if target.board is None or board is None or target.cpu in board.cpus:
         return
+    default = CPUS[target.cpu].default_board
     boards = boards_of(target.cpu, BOARDS)
     yield Diagnostic(
         code="board-mismatch",
         message=f"target.board cannot be {shown(target.board)} with {target.cpu}",
         where=facts.span("target", "board"),
         notes=(
-            ("found", f"{target.board} has a {BOARDS[target.board].cpu}"),
+            ("found", f"{target.board} has a {board.cpu}"),
             ("expected", ", ".join(boards) or f"no board for {target.cpu}"),
         ),
-        hint=f'write board = "{boards[0]}", or change the cpu'
-        if boards
+        hint=f'write board = "{default}", or change the cpu'
+        if default
         else "leave board out, or change the cpu",
     )
 

@@ -185,7 +185,7 @@ class Product(_Record):
     version: Literal[1] = 1
     profile: Annotated[StrictStr, Field(description="Name of its profile.")]
     board: Annotated[
-        StrictStr, Field(description='What the firmware is for; "" on a host.')
+        StrictStr, Field(description='What the firmware is for; "" on Linux.')
     ]
     emulator: Annotated[
         tuple[StrictStr, ...],
@@ -194,6 +194,13 @@ class Product(_Record):
             " and for boards without one."
         ),
     ]
+    machine: Annotated[
+        StrictStr,
+        Field(
+            description="Machine that runs it without emulator, as `uname -m` says;"
+            ' "": the one it was built on, or none.'
+        ),
+    ] = ""
     firmware: Annotated[StrictStr, Field(description="Name in the output folder.")]
     methods: Annotated[
         tuple[ProductMethod, ...], Field(description="In order of the method table.")
@@ -205,6 +212,10 @@ class Product(_Record):
             if method.index != index:
                 raise ValueError(f"method {index} is out of order")
         return self
+
+    def emulator_on(self, machine: str) -> tuple[str, ...]:
+        """The emulator that the firmware needs on a machine; empty without one."""
+        return () if self.machine == machine else self.emulator
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -241,7 +252,7 @@ def product_json(
         version=1,
         profile=profile,
         board=board.name if board else "",
-        emulator=tuple(board.emulator) if board else (),
+        emulator=board.emulator if board else target.cpu.emulator,
         firmware=FIRMWARE,
         methods=tuple(
             ProductMethod(
@@ -254,6 +265,7 @@ def product_json(
             )
             for index, (model, method) in enumerate(methods)
         ),
+        **({"machine": target.cpu.machine} if target.cpu.machine else {}),
     )
     document = product.model_dump(mode="json", by_alias=True, exclude_unset=True)
     return json.dumps(document, indent=1) + "\n"

@@ -51,4 +51,5 @@ def native_files() -> tuple[str, ...]:
 def package_files() -> tuple[Path, ...]:
     """Every file of the package that decides what outputs are like."""
     pages = (PACKAGE_FOLDER / "report" / "page").rglob("*.*")
-    return tuple(sorted((*PACKAGE_FOLDER.rglob("*.py"), *pages)))
+    boards = PACKAGE_FOLDER.rglob("board_files/*.toml")
+    return tuple(sorted((*PACKAGE_FOLDER.rglob("*.py"), *pages, *boards)))

@@ -29,7 +29,16 @@ _BUILD_TIMEOUT_S = 300.0
 _INSTALL_HINTS = {
     "arm-none-eabi-g++": "apt-get install gcc-arm-none-eabi",
     "g++": 'apt-get install g++, or use toolchain = "zig"',
+    "riscv64-unknown-elf-g++": "apt-get install gcc-riscv64-unknown-elf",
+    "aarch64-linux-gnu-g++": "apt-get install g++-aarch64-linux-gnu",
+    "arm-linux-gnueabihf-g++": "apt-get install g++-arm-linux-gnueabihf",
+    "x86_64-linux-gnu-g++": "apt-get install g++-x86-64-linux-gnu",
     "qemu-system-arm": "apt-get install qemu-system-arm",
+    "qemu-system-riscv32": "apt-get install qemu-system-misc",
+    "qemu-system-riscv64": "apt-get install qemu-system-misc",
+    "qemu-aarch64-static": "apt-get install qemu-user-static",
+    "qemu-arm-static": "apt-get install qemu-user-static",
+    "qemu-x86_64-static": "apt-get install qemu-user-static",
 }
 """How to install the system's programs, by program."""
 

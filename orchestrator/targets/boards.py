@@ -1,23 +1,27 @@
 """Boards as data: memory maps, and emulators where there are any.
 
-To add a board, add a row; no code branches on names.
-
-Sources: QEMU `hw/arm/mps2.c`, `mps2-tz.c`, `nrf51_soc.c`; Arm's default memory map.
+Each is a file in TOML, named after the board: those in `board_files/` come with the
+package, and profiles name others by their path (`profile/board.py`). To add a board,
+add a file; no code branches on names.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from types import MappingProxyType
-from typing import TYPE_CHECKING
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from orchestrator.core.sizes import parse_size
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from orchestrator.targets.regions import RegionChoice
 
-KIB = 1024
-MIB = 1024 * KIB
+DEFAULT_STACK: Final = "4 KiB"
+"""For the stack, where a board's file says nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +62,9 @@ class Board:
         stack_bytes: Reserved for the stack.
         emulator: Program and arguments; the firmware's path follows `-kernel`. Empty:
             firmware can be built, but not run.
-        is_own: A profile describes its memories.
+        description: What it is, in a few words.
+        flash_wait_states: Cycles that the core waits for flash after a taken branch.
+        is_own: A profile, or a file that it names, describes its memories.
     """
 
     name: str
@@ -67,6 +73,8 @@ class Board:
     regions: tuple[Region, ...]
     stack_bytes: int
     emulator: tuple[str, ...]
+    description: str = ""
+    flash_wait_states: int = 0
     is_own: bool = False
 
     @property
@@ -123,102 +131,72 @@ def boards_of(cpu: str, boards: Mapping[str, Board]) -> tuple[str, ...]:
     return tuple(b.name for b in boards.values() if cpu in b.cpus)
 
 
-def _flash(name: str, origin: int, size_bytes: int) -> Region:
-    return Region(name=name, origin=origin, size_bytes=size_bytes, kind="flash")
+def board_of(name: str, data: Mapping[str, Any]) -> Board:
+    """A board from the values of its file.
 
-
-def _ram(name: str, origin: int, size_bytes: int) -> Region:
-    return Region(name=name, origin=origin, size_bytes=size_bytes, kind="ram")
-
-
-def _emulated(
-    name: str,
-    cpu: str,
-    *regions: Region,
-    also_runs: tuple[str, ...] = (),
-    stack_bytes: int = 4 * KIB,
-) -> Board:
-    """A board that QEMU emulates under this name."""
+    Args:
+        name: Of the board.
+        data: As TOML parses it; known to be valid.
+    """
+    qemu = data.get("qemu")
     return Board(
         name=name,
-        cpu=cpu,
-        also_runs=also_runs,
-        regions=regions,
-        stack_bytes=stack_bytes,
-        emulator=(
-            *("qemu-system-arm", "-nographic", "-monitor", "none", "-serial", "none"),
-            *("-M", name),
+        cpu=str(data["cpu"]),
+        also_runs=tuple(map(str, data.get("also_runs", ()))),
+        regions=tuple(
+            Region(
+                name=str(region["name"]),
+                origin=region["origin"],
+                size_bytes=parse_size(region["size"]) or 0,
+                kind=str(region["kind"]),
+            )
+            for region in data["regions"]
         ),
+        stack_bytes=parse_size(data.get("stack", DEFAULT_STACK)) or 0,
+        emulator=_qemu(qemu) if qemu else (),
+        description=str(data.get("description", "")),
+        flash_wait_states=data.get("flash_wait_states", 0),
     )
 
 
-def _build_only(cpu: str) -> Board:
-    """A board for a core without emulator, with a plausible memory map."""
-    return Board(
-        name=cpu.replace("cortex", "generic"),
-        cpu=cpu,
-        regions=(_flash("flash", 0, 4 * MIB), _ram("sram", 0x20000000, 4 * MIB)),
-        stack_bytes=4 * KIB,
-        emulator=(),
+def _qemu(data: Mapping[str, Any]) -> tuple[str, ...]:
+    return (
+        f"qemu-system-{data['system']}",
+        *("-nographic", "-monitor", "none", "-serial", "none"),
+        *("-M", str(data["machine"]), *map(str, data.get("options", ()))),
     )
 
 
-BOARDS: Mapping[str, Board] = MappingProxyType(
-    {
-        board.name: board
-        for board in (
-            # Code for Armv6-M runs unchanged on an Armv7-M core; start-up makes it
-            # fault on unaligned accesses, as an Armv6-M core would.
-            _emulated(
-                "mps2-an385",
-                "cortex-m3",
-                _flash("flash", 0, 4 * MIB),
-                _ram("sram", 0x20000000, 4 * MIB),
-                _ram("psram", 0x21000000, 16 * MIB),
-                also_runs=("cortex-m0plus",),
-            ),
-            # An nRF51: a Cortex-M0, which has the instructions of a Cortex-M0+.
-            _emulated(
-                "microbit",
-                "cortex-m0plus",
-                _flash("flash", 0, 256 * KIB),
-                _ram("sram", 0x20000000, 16 * KIB),
-                stack_bytes=2 * KIB,
-            ),
-            _emulated(
-                "mps2-an386",
-                "cortex-m4",
-                _flash("flash", 0, 4 * MIB),
-                _ram("sram", 0x20000000, 4 * MIB),
-                _ram("psram", 0x21000000, 16 * MIB),
-            ),
-            _emulated(
-                "mps2-an500",
-                "cortex-m7",
-                _flash("flash", 0, 4 * MIB),
-                _ram("sram", 0x20000000, 4 * MIB),
-                _ram("psram", 0x60000000, 16 * MIB),
-            ),
-            # Secure aliases: these boards start in secure state.
-            _emulated(
-                "mps2-an505",
-                "cortex-m33",
-                _flash("flash", 0x10000000, 4 * MIB),
-                _ram("sram", 0x38000000, 4 * MIB),
-                _ram("psram", 0x80000000, 16 * MIB),
-            ),
-            _emulated(
-                "mps3-an547",
-                "cortex-m55",
-                _flash("itcm", 0x10000000, 512 * KIB),
-                _flash("code_sram", 0x11000000, 2 * MIB),
-                _ram("dtcm", 0x30000000, 512 * KIB),
-                _ram("sram", 0x31000000, 4 * MIB),
-            ),
-            _build_only("cortex-m23"),
-            _build_only("cortex-m35p"),
-            _build_only("cortex-m85"),
-        )
-    }
-)
-"""By name."""
+class _ShippedBoards(Mapping[str, Board]):
+    """Boards by name, sorted; the file of one is read when it is first asked for."""
+
+    def __getitem__(self, name: str) -> Board:
+        if name not in _names():
+            raise KeyError(name)
+        return _shipped(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_names())
+
+    def __len__(self) -> int:
+        return len(_names())
+
+
+_FOLDER: Final = Path(__file__).parent / "board_files"
+
+
+@cache
+def _names() -> tuple[str, ...]:
+    return tuple(sorted(path.stem for path in _FOLDER.glob("*.toml")))
+
+
+@cache
+def _shipped(name: str) -> Board:
+    import tomli  # noqa: PLC0415  # only commands that need a board
+
+    text = (_FOLDER / f"{name}.toml").read_text(encoding="utf-8")
+    return board_of(name, tomli.loads(text))
+
+
+BOARDS: Final[Mapping[str, Board]] = _ShippedBoards()
+"""Boards that come with the package, by name."""

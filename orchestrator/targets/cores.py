@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from orchestrator.targets.boards import BOARDS, Board, Region, with_regions
 
@@ -65,7 +65,7 @@ class Cpu:
 
     Args:
         name: As the profile writes it.
-        platform: Folder under runtime/platform/ by toolchain.
+        platforms: Folders under runtime/platform/ by toolchain.
         isas: Instruction set variants by name.
         default_isa: Variant if the profile names none.
         pointer_bytes: Size of a pointer.
@@ -76,10 +76,12 @@ class Cpu:
         clang_triple: For clang and lld.
         zig_target: For compiler_rt: (target, cpu) as zig names them, by ISA.
         freestanding: Toolchains that build without a C library.
+        machine: Of Linux programs: the machine that runs them, as `uname -m` says.
+        emulator: Of Linux programs: what runs them on other machines.
     """
 
     name: str
-    platform: Mapping[str, str]
+    platforms: Mapping[str, tuple[str, ...]]
     isas: Mapping[str, Isa]
     default_isa: str
     pointer_bytes: int
@@ -90,10 +92,17 @@ class Cpu:
     clang_triple: str
     zig_target: Mapping[str, tuple[str, str]]
     freestanding: frozenset[str]
+    machine: str = ""
+    emulator: tuple[str, ...] = ()
+
+    @property
+    def is_host(self) -> bool:
+        """Whether programs are for the machine that builds them."""
+        return "{machine}" in self.clang_triple
 
     @property
     def is_arm(self) -> bool:
-        """Whether it runs 32-bit Arm code."""
+        """Whether it is a Cortex-M."""
         return self.clang_triple.startswith("thumb")
 
     @property
@@ -102,10 +111,14 @@ class Cpu:
         return self.is_arm and not self.clang_triple.startswith(_ALIGNED_ONLY)
 
 
+_PROGRAMS: Final = MappingProxyType({"gnu": ("posix",), "zig": ("linux",)})
+"""Platforms of programs for Linux."""
+
+
 def _host() -> Cpu:
     return Cpu(
         name="host",
-        platform=MappingProxyType({"gnu": "posix", "zig": "linux"}),
+        platforms=_PROGRAMS,
         isas=MappingProxyType({"scalar": Isa(name="scalar", machine_flags=())}),
         default_isa="scalar",
         pointer_bytes=8,
@@ -116,6 +129,45 @@ def _host() -> Cpu:
         clang_triple="{machine}-linux-none",
         zig_target=MappingProxyType({"scalar": ("{machine}-freestanding", "baseline")}),
         freestanding=frozenset({"zig"}),
+    )
+
+
+def _linux(
+    name: str,
+    *,
+    machine: str,
+    flags: tuple[str, ...],
+    gnu_prefix: str,
+    triple: str,
+    zig_target: tuple[str, str],
+    pointer_bytes: int = 8,
+) -> Cpu:
+    """Static programs for Linux on one kind of processor.
+
+    Args:
+        name: Of the core.
+        machine: As `uname -m` says; also in the name of QEMU's program.
+        flags: Machine flags.
+        gnu_prefix: Of the GNU programs.
+        triple: For clang and lld.
+        zig_target: For compiler_rt: (target, cpu) as zig names them.
+        pointer_bytes: Size of a pointer.
+    """
+    return Cpu(
+        name=name,
+        platforms=_PROGRAMS,
+        isas=MappingProxyType({"scalar": Isa(name="scalar", machine_flags=flags)}),
+        default_isa="scalar",
+        pointer_bytes=pointer_bytes,
+        float_abi="hard",
+        toolchains=("zig", "gnu"),
+        default_board=None,
+        gnu_prefix=gnu_prefix,
+        clang_triple=triple,
+        zig_target=MappingProxyType({"scalar": zig_target}),
+        freestanding=frozenset({"zig"}),
+        machine=machine,
+        emulator=(f"qemu-{machine.removesuffix('v7l')}-static",),
     )
 
 
@@ -137,7 +189,9 @@ def _cortex_m(
     zig_triple = "thumb-freestanding-" + triple.rsplit("-", 1)[1]
     return Cpu(
         name=name,
-        platform=MappingProxyType(dict.fromkeys(TOOLCHAINS, "cortex_m")),
+        platforms=MappingProxyType(
+            dict.fromkeys(TOOLCHAINS, ("cortex_m", "semihosting"))
+        ),
         isas=MappingProxyType(
             {
                 isa: Isa(name=isa, machine_flags=("-mthumb", *flags))
@@ -153,6 +207,44 @@ def _cortex_m(
         clang_triple=triple,
         zig_target=MappingProxyType(
             {isa: (zig_triple, cpu) for isa, (_, cpu) in isas.items()}
+        ),
+        freestanding=frozenset(TOOLCHAINS),
+    )
+
+
+def _riscv(
+    name: str, *, abi: str, zig_cpu: str, board: str, flags: tuple[str, ...] = ()
+) -> Cpu:
+    """A RISC-V core, named as compilers name its instructions.
+
+    Args:
+        name: Of the core.
+        abi: What functions pass in which registers.
+        zig_cpu: Zig's name of the core.
+        board: Default board.
+        flags: Further machine flags.
+    """
+    bits = name.removeprefix("rv")[:2]
+    # Nothing sets the global pointer, by which small data is found otherwise. Without
+    # tables of jumps, a jump to an address in a register is a call: stack use is known.
+    machine = (
+        *(f"-march={name}", f"-mabi={abi}"),
+        *("-msmall-data-limit=0", "-fno-jump-tables"),
+        *flags,
+    )
+    return Cpu(
+        name=name,
+        platforms=MappingProxyType(dict.fromkeys(TOOLCHAINS, ("riscv", "semihosting"))),
+        isas=MappingProxyType({"scalar": Isa(name="scalar", machine_flags=machine)}),
+        default_isa="scalar",
+        pointer_bytes=int(bits) // 8,
+        float_abi="hard" if abi.endswith(("f", "d")) else "soft",
+        toolchains=("zig", "gnu"),
+        default_board=board,
+        gnu_prefix="riscv64-unknown-elf-",
+        clang_triple=f"riscv{bits}-none-elf",
+        zig_target=MappingProxyType(
+            {"scalar": (f"riscv{bits}-freestanding-none", zig_cpu)}
         ),
         freestanding=frozenset(TOOLCHAINS),
     )
@@ -179,6 +271,35 @@ CPUS: Mapping[str, Cpu] = MappingProxyType(
         cpu.name: cpu
         for cpu in (
             _host(),
+            _linux(
+                "x86-64",
+                machine="x86_64",
+                flags=("-march=x86-64",),
+                gnu_prefix="x86_64-linux-gnu-",
+                triple="x86_64-linux-none",
+                zig_target=("x86_64-freestanding", "baseline"),
+            ),
+            _linux(
+                "aarch64",
+                machine="aarch64",
+                flags=("-march=armv8-a",),
+                gnu_prefix="aarch64-linux-gnu-",
+                triple="aarch64-linux-none",
+                zig_target=("aarch64-freestanding", "baseline"),
+            ),
+            # Without NEON, whose floats lose subnormals.
+            _linux(
+                "armv7a",
+                machine="armv7l",
+                flags=(
+                    *("-march=armv7-a+fp", "-mfpu=vfpv3-d16", "-mfloat-abi=hard"),
+                    "-marm",
+                ),
+                gnu_prefix="arm-linux-gnueabihf-",
+                triple="armv7a-linux-eabihf",
+                zig_target=("arm-freestanding-eabihf", "generic+v7a+vfp3d16"),
+                pointer_bytes=4,
+            ),
             _cortex_m(
                 "cortex-m0plus",
                 triple="thumbv6m-none-eabi",
@@ -279,6 +400,29 @@ CPUS: Mapping[str, Cpu] = MappingProxyType(
                 },
                 board="generic-m85",
             ),
+            _riscv(
+                "rv32imc", abi="ilp32", zig_cpu="generic_rv32+m+c", board="virt-rv32"
+            ),
+            _riscv(
+                "rv32imac",
+                abi="ilp32",
+                zig_cpu="generic_rv32+m+a+c",
+                board="virt-rv32",
+            ),
+            _riscv(
+                "rv32imafc",
+                abi="ilp32f",
+                zig_cpu="generic_rv32+m+a+f+c",
+                board="virt-rv32",
+            ),
+            # The default code model reaches no memory from 2 GiB on.
+            _riscv(
+                "rv64gc",
+                abi="lp64d",
+                zig_cpu="generic_rv64+m+a+f+d+c",
+                board="virt-rv64",
+                flags=("-mcmodel=medany",),
+            ),
         )
     }
 )
@@ -305,9 +449,9 @@ class Target:
     unaligned: bool = True
 
     @property
-    def platform(self) -> str:
-        """Folder under runtime/platform/."""
-        return self.cpu.platform[self.toolchain]
+    def platforms(self) -> tuple[str, ...]:
+        """Folders under runtime/platform/."""
+        return self.cpu.platforms[self.toolchain]
 
     @property
     def freestanding(self) -> bool:
@@ -319,7 +463,7 @@ def resolve_target(
     *,
     cpu: str,
     isa: str | None,
-    board: str | None,
+    board: str | Board | None,
     toolchain: str | None,
     optimize: str,
     unaligned: bool = True,
@@ -331,11 +475,13 @@ def resolve_target(
     if core.has_unaligned and not unaligned:
         flags = (*variant.machine_flags, "-mno-unaligned-access")
         variant = replace(variant, machine_flags=flags)
-    board_name = board or core.default_board
+    chosen = board or core.default_board
+    if isinstance(chosen, str):
+        chosen = BOARDS[chosen]
     return Target(
         cpu=core,
         isa=variant,
-        board=with_regions(BOARDS[board_name], regions) if board_name else None,
+        board=with_regions(chosen, regions) if chosen else None,
         toolchain=toolchain or core.toolchains[0],
         optimize=optimize,
         unaligned=unaligned and core.has_unaligned,

@@ -1,22 +1,30 @@
-// Double arithmetic for Arm cores without a double unit, in place of what the
+// Double arithmetic for cores without a double unit, in place of what the
 // compilers' libraries round wrongly:
 //
-// - libgcc's addition and subtraction lose a bit that decides about rounding in
-//   some differences of numbers whose exponents are 33 apart, and in some sums
-//   where they are 32 apart;
+// - on Arm, libgcc's addition and subtraction lose a bit that decides about
+//   rounding in some differences of numbers whose exponents are 33 apart, and
+//   in some sums where they are 32 apart;
 // - zig's compiler_rt cuts off quotients that are subnormal.
 //
 // Results here are those of a double unit: rounded to nearest, ties to even,
 // with subnormals, infinities, NaN and signed zeros. Small code comes before
 // speed; the linker drops what a firmware does not call.
 //
-// Sources: IEEE 754-2019; Arm, Run-time ABI for the Arm Architecture (names of
-// the functions; doubles in core registers whatever the float ABI, so that
-// uint64_t stands for double here and uint32_t for float).
+// Sources: IEEE 754-2019; Arm, Run-time ABI for the Arm Architecture, and
+// libgcc's manual (names of the functions; doubles in core registers whatever
+// the float ABI, so that uint64_t stands for double here and uint32_t for
+// float).
 
 #include <stdint.h>
 
 #if defined(__arm__) && (!defined(__ARM_FP) || (__ARM_FP & 8) == 0)
+#define ORCH_DIVISION __aeabi_ddiv
+#elif defined(__riscv) && defined(__clang__) && \
+    (!defined(__riscv_flen) || __riscv_flen < 64)
+#define ORCH_DIVISION __divdf3
+#endif
+
+#if defined(ORCH_DIVISION)
 
 namespace {
 
@@ -89,7 +97,7 @@ __attribute__((noinline)) Number unpack_53_bits(uint64_t bits) {
 extern "C" {
 
 // zig's own definition is weak.
-uint64_t __aeabi_ddiv(uint64_t a, uint64_t b) {
+uint64_t ORCH_DIVISION(uint64_t a, uint64_t b) {
   const uint64_t x = a & ~kSign;
   const uint64_t y = b & ~kSign;
   if (x > kInfinity) return a | kQuiet;  // NaN

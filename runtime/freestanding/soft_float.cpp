@@ -1,17 +1,23 @@
-// Division of floats for Arm cores without an FPU, in place of what zig's
+// Division of floats for cores without an FPU, in place of what zig's
 // compiler_rt rounds wrongly: it cuts off quotients that are subnormal.
 //
 // The result is that of an FPU: rounded to nearest, ties to even, with
 // subnormals, infinities, NaN and signed zeros. Cores without an FPU may have
 // no division of integers either, so that quotients are found bit by bit.
 //
-// Sources: IEEE 754-2019; Arm, Run-time ABI for the Arm Architecture (names of
-// the functions; without an FPU floats are passed in core registers, so that
-// uint32_t stands for float here).
+// Sources: IEEE 754-2019; Arm, Run-time ABI for the Arm Architecture, and
+// libgcc's manual (names of the functions; without an FPU floats are passed in
+// core registers, so that uint32_t stands for float here).
 
 #include <stdint.h>
 
-#if defined(__arm__) && !defined(__ARM_FP) && defined(__clang__)
+#if defined(__clang__) && defined(__arm__) && !defined(__ARM_FP)
+#define ORCH_DIVISION __aeabi_fdiv
+#elif defined(__clang__) && defined(__riscv) && !defined(__riscv_flen)
+#define ORCH_DIVISION __divsf3
+#endif
+
+#if defined(ORCH_DIVISION)
 
 namespace {
 
@@ -42,7 +48,7 @@ __attribute__((noinline)) Number unpack(uint32_t magnitude) {
 }  // namespace
 
 // zig's own definition is weak.
-extern "C" uint32_t __aeabi_fdiv(uint32_t a, uint32_t b) {
+extern "C" uint32_t ORCH_DIVISION(uint32_t a, uint32_t b) {
   const uint32_t x = a & ~kSign;
   const uint32_t y = b & ~kSign;
   if (x > kInfinity) return a | kQuiet;  // NaN

@@ -22,6 +22,7 @@ from orchestrator.program.reader import read_program
 from orchestrator.program.values import TensorValue
 from orchestrator.shell.toolchain import zig_program
 from orchestrator.targets.cores import CPUS, Target, resolve_target
+from tests.targets import FURTHER
 from tests.tools import need_tool, need_toolchain
 from tests.unit.products import memory_of, program_of, target_of
 
@@ -477,6 +478,63 @@ def test_the_error_says_what_the_library_is_for(tmp_path: Path) -> None:
     assert errors(*soft) == built.format("without -mfloat-abi=hard")
     big = (*flags, "-mbig-endian")
     assert errors(*big) == built.format("big-endian")
+
+
+RUNS = {
+    "rv32imc": {"rv32imc", "rv32imac"},
+    **{c: {c} for c in ("rv32imac", "rv32imafc", "rv64gc", "aarch64", "x86-64")},
+    "armv7a": {"armv7a"},
+}
+"""By library: in whose programs it runs."""
+
+
+@pytest.mark.toolchain
+def test_other_machines_have_their_own_libraries(tmp_path: Path) -> None:
+    need_toolchain("rv32imac", "zig")
+    assert set(RUNS) == set(FURTHER)
+    source = tmp_path / "all.c"
+    source.write_text("\n".join(target_check(c, target_of(c, "zig")) for c in FURTHER))
+    for program in FURTHER:
+        target = target_of(program, "zig")
+        done = subprocess.run(
+            [
+                *(str(zig_program()), "clang", f"--target={target.cpu.clang_triple}"),
+                *(*target.isa.machine_flags, "-Wundef", "-E", str(source)),
+                *("-o", "/dev/null"),
+            ],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert "warning" not in done.stderr
+        refused = set(re.findall(r"error: \"lib(\S+)\.a is built for", done.stderr))
+        assert refused == {c for c in FURTHER if program not in RUNS[c]}, program
+
+
+@pytest.mark.toolchain
+def test_machines_with_another_byte_order_are_refused(tmp_path: Path) -> None:
+    """The header of the host's library, and every source of the runtime."""
+    need_toolchain("host", "zig")
+    header = tmp_path / "use.h"
+    header.write_text(target_check("kws", HOST))
+    runtime = ROOT / "runtime"
+    command = [
+        *(str(zig_program()), "clang", "--target=powerpc64-freestanding"),
+        *("-std=c++17", "-fsyntax-only", f"-I{runtime / 'include'}"),
+        f"-I{runtime / 'freestanding'}",
+    ]
+    for options, expected in (
+        ((f"-include{header}",), "but this program is compiled big-endian"),
+        ((), "Orchestrator runs on little-endian machines only"),
+    ):
+        done = subprocess.run(
+            [*command, *options, str(runtime / "src" / "tensor.cpp")],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 1
+        assert expected in done.stderr
 
 
 @pytest.mark.toolchain

@@ -207,6 +207,7 @@ def test_two_products_in_one_program(
     (tmp_path / "sum.toml").write_text(
         'schema = 1\nname = "sum"\n[target]\ncpu = "host"\ntoolchain = "zig"\n'
         f'[[models]]\nname = "kws"\npath = "{ROOT}/examples/models/add_mul.pte"\n'
+        '[operators]\ninclude = ["aten::rand.out"]\n'
     )
     command = ["package", str(tmp_path / "sum.toml"), "--for", "cmake", "--no-lock"]
     before = Path.cwd()
@@ -228,6 +229,8 @@ def test_two_products_in_one_program(
         '#include "kws.h"\n#include "kws_self_test.h"\n'
         '#include "sum.h"\n#include "sum_self_test.h"\n'
         "int main() {\n"
+        "  sum_random_seed(42);\n"
+        "  if (sum_random_next() != 0xc2f57bd6) return 1;\n"
         "  return kws_self_test(nullptr) + sum_self_test(nullptr) +\n"
         "         kws_self_test(nullptr);\n}\n"
     )
@@ -687,3 +690,13 @@ def test_rust(packages: Packages, tmp_path: Path) -> None:
     env = {"HOME": os.environ["HOME"]}  # rustup finds its toolchain there
     done = tool(cargo, "run", "--offline", "--example", "hello", cwd=package, env=env)
     assert need(done) == PASSED
+
+
+def test_esp_idf_on_risc_v(tmp_path: Path) -> None:
+    """All sources of a component, on the core of an ESP32-C6."""
+    need_emulator("rv32imac")
+    # GNU ld crashes on RISC-V objects of zig beside its own.
+    packages = _packages(tmp_path, "rv32imac", "gnu")
+    package = packages.make("esp-idf", tmp_path)
+    gnu = "riscv64-unknown-elf"
+    run_in_qemu(packages, package, tmp_path, cpu="rv32imac", gnu=gnu)

@@ -20,15 +20,22 @@ from orchestrator.targets.cores import resolve_target
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from orchestrator.targets.cores import Target
     from orchestrator.targets.toolchain import Toolchain
 
 _ROOT: Final = Path(__file__).parents[2]
-_SOURCES: Final = (
-    "freestanding/mem.cpp",
-    "platform/cortex_m/semihosting.cpp",
-    "platform/cortex_m/startup.cpp",
-)
 Flags = tuple[str, ...]
+
+
+def platform_sources(target: Target) -> tuple[str, ...]:
+    """Start-up code, files and memory functions of a board, relative to runtime/."""
+    runtime = _ROOT / "runtime"
+    found = (
+        path.relative_to(runtime).as_posix()
+        for name in target.platforms
+        for path in sorted((runtime / "platform" / name).glob("*.cpp"))
+    )
+    return ("freestanding/mem.cpp", *found)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,16 +93,17 @@ def link_firmware(
     script = linker_script("test", resolved.board, MemoryPlan(models=()))
     (folder / script.path).parent.mkdir()
     (folder / script.path).write_text(script.text)
+    platform = platform_sources(resolved)
     plan = plan_compile(
         profile="test",
         target=resolved,
         toolchain=toolchain,
         resolution=Resolution(),
-        runtime_sources=(*_SOURCES, *sources),
+        runtime_sources=(*platform, *sources),
         models=(),
     )
     runtime = [u for u in plan.units if u.source.startswith("src/runtime/")]
-    assert len(runtime) == len(_SOURCES) + len(sources)
+    assert len(runtime) == len(platform) + len(sources)
     flags = next(u for u in runtime if "platform" in u.source).flags
     compiled = [*runtime, *units(flags)]
     for unit in compiled:

@@ -8,10 +8,12 @@
 
 #include "orch/platform.h"
 
+#if defined(__arm__)
 // Nothing but this name asks for it; doubles are passed like uint64_t.
 extern "C" uint64_t __aeabi_drsub(uint64_t a, uint64_t b);
+#endif
 
-#if !defined(__ARM_FP)
+#if defined(__arm__) && !defined(__ARM_FP)
 extern "C" uint32_t __aeabi_frsub(uint32_t a, uint32_t b);
 #endif
 
@@ -82,7 +84,11 @@ uint64_t apply(uint32_t operation, const Pair& pair) {
     case 1:
       return bits_of(a - b);
     case 2:
+#if defined(__arm__)
       return __aeabi_drsub(pair.a, pair.b);
+#else
+      return bits_of(b - a);
+#endif
     case 3:
       return bits_of(a * b);
     case 4:
@@ -122,7 +128,7 @@ uint64_t apply(uint32_t operation, const Pair& pair) {
     case 21:
       return bits_of(f - g);
     case 22:
-#if defined(__ARM_FP)
+#if defined(__ARM_FP) || !defined(__arm__)
       return bits_of(g - f);
 #else
       return __aeabi_frsub(static_cast<uint32_t>(pair.a),

@@ -18,6 +18,7 @@ from orchestrator.selection.resolve import resolve
 from orchestrator.shell.ninja import ninja_program
 from orchestrator.shell.toolchain import find_emulator, find_toolchain, with_builtins
 from orchestrator.targets.cores import resolve_target
+from tests.qemu.bare_firmware import platform_sources
 from tests.unit.method.recorded_calls import calls_bytes
 
 if TYPE_CHECKING:
@@ -30,11 +31,8 @@ if TYPE_CHECKING:
 ROOT: Final = Path(__file__).parents[2]
 MAIN: Final = Path(__file__).with_name("kernel_calls.cpp")
 SOURCES: Final = (
-    "freestanding/mem.cpp",
     "freestanding/soft_double.cpp",
     "freestanding/soft_float.cpp",
-    "platform/cortex_m/semihosting.cpp",
-    "platform/cortex_m/startup.cpp",
     *(f"src/{name}.cpp" for name in ("error", "math", "math_double", "random")),
     "src/tensor.cpp",
 )
@@ -89,19 +87,20 @@ class KernelFirmware:
         resolution = self._write_generated(libraries, selection)
         script = linker_script("test", resolved.board, MemoryPlan(models=()))
         self._write(script.path, script.text)
+        sources = (*platform_sources(resolved), *SOURCES)
         plan = plan_compile(
             profile="test",
             target=resolved,
             toolchain=toolchain,
             resolution=resolution,
-            runtime_sources=SOURCES,
+            runtime_sources=sources,
             models=(),
         )
-        wanted = {f"src/runtime/{source}" for source in SOURCES}
+        wanted = {f"src/runtime/{source}" for source in sources}
         wanted |= {
             f"src/kernels/{library}/{source}"
-            for library, sources in resolution.sources
-            for source in sources
+            for library, own in resolution.sources
+            for source in own
         }
         units = [u for u in plan.units if u.source in wanted]
         assert len(units) == len(wanted)

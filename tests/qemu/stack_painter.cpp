@@ -70,10 +70,17 @@ extern "C" {
 RunStatus (*stack_execute)(const MethodImage&, uint32_t) = measured_execute;
 Error (*stack_load_linked)(const ModelMethod&) = measured_load_linked;
 }
+#if defined(__riscv)
+#define JUMP_THROUGH(pointer)                             \
+  asm("lui t0, %hi(" #pointer ")\n\tlw t0, %lo(" #pointer \
+      ")"                                                 \
+      "(t0)\n\tjr t0")
+#else
 // Armv6-M has no movw.
 #define JUMP_THROUGH(pointer)                                      \
   asm(".syntax unified\n\tldr r3, 1f\n\tldr r3, [r3]\n\tbx r3\n\t" \
       ".balign 4\n1:\n\t.word " #pointer)
+#endif
 
 __attribute__((naked)) RunStatus wrap_execute(const MethodImage&, uint32_t) {
   JUMP_THROUGH(stack_execute);

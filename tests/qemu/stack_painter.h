@@ -18,7 +18,11 @@ constexpr uint32_t kPaint = 0xA5C3F00DU;
 template <typename Call>
 __attribute__((noinline)) uint32_t depth_of(Call&& call) {
   volatile uint32_t* top;
+#if defined(__riscv)
+  __asm__ volatile("mv %0, sp" : "=r"(top));
+#else
   __asm__ volatile("mov %0, sp" : "=r"(top));
+#endif
   for (volatile uint32_t* p = orch_stack_base; p != top; ++p) *p = kPaint;
   call();
   const volatile uint32_t* lowest = orch_stack_base;

@@ -11,7 +11,13 @@ from tests.case_counts import count_case
 from tests.conftest import CORPUS
 from tests.product import make_product
 from tests.same_bits import check_same_bits
-from tests.targets import EMULATED, EVERY_PAIR, runs_everything, with_toolchains
+from tests.targets import (
+    EMULATED,
+    EVERY_PAIR,
+    FURTHER,
+    runs_everything,
+    with_toolchains,
+)
 from tests.tools import need_emulator, need_toolchain
 
 if TYPE_CHECKING:
@@ -36,7 +42,8 @@ QUICK = ("add_mul", "mlp", "kws_dscnn_fp32", "quantize_dequantize")
 
 def _runs() -> Iterator[tuple[str, str, str]]:
     """Case, core, toolchain: toolchains take turns unless everything is requested."""
-    for index, cpu in enumerate(("host", *EMULATED)):
+    further = FURTHER if EVERY_PAIR else ()
+    for index, cpu in enumerate(("host", *EMULATED, *further)):
         pairs = with_toolchains(cpu)
         for turn, case in enumerate(CASES if runs_everything(cpu) else QUICK, index):
             for _, toolchain in pairs if EVERY_PAIR else pairs[turn % len(pairs) :][:1]:

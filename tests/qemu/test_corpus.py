@@ -37,7 +37,7 @@ Board = tuple[str, str, "Product", dict[str, dict[str, bytes]]]
 """Core, toolchain, product, and outputs by case."""
 
 
-@pytest.fixture(scope="module", params=chosen_pairs(), ids="-".join)
+@pytest.fixture(scope="module", params=chosen_pairs(further=True), ids="-".join)
 def board(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Board:

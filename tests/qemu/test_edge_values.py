@@ -31,6 +31,7 @@ from tests import list_program
 from tests.list_program import call, move, plan, tensor, value
 from tests.product import Product
 from tests.same_bits import check_same_bits
+from tests.targets import EVERY_PAIR, FURTHER, with_toolchains
 from tests.tools import need_emulator, need_tool, need_toolchain
 
 if TYPE_CHECKING:
@@ -53,6 +54,13 @@ TARGETS = [
     pytest.param("cortex-m33", "zig", "prelinked", marks=pytest.mark.qemu),
     pytest.param("cortex-m55", "zig", "pte", marks=pytest.mark.qemu),
     pytest.param("cortex-m55", "gnu", "prelinked", marks=pytest.mark.qemu),
+    pytest.param("rv32imac", "zig", "pte", marks=pytest.mark.qemu),
+    pytest.param("rv32imafc", "gnu", "prelinked", marks=pytest.mark.qemu),
+    pytest.param("aarch64", "zig", "prelinked", marks=pytest.mark.qemu),
+    *(
+        pytest.param(cpu, toolchain, "pte", marks=pytest.mark.qemu)
+        for cpu, toolchain in (with_toolchains(*FURTHER) if EVERY_PAIR else ())
+    ),
 ]
 
 

@@ -42,7 +42,9 @@ CASES = [
 ]
 
 
-@pytest.fixture(scope="module", params=[("host", "zig"), *chosen_pairs()], ids="-".join)
+@pytest.fixture(
+    scope="module", params=[("host", "zig"), *chosen_pairs(further=True)], ids="-".join
+)
 def products(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[str, str, Built]:

@@ -22,6 +22,7 @@ from tests.integration.random_int8 import (
     transposed_calls,
 )
 from tests.qemu.kernel_firmware import KernelFirmware
+from tests.targets import EVERY_PAIR
 from tests.tools import need_emulator, need_toolchain
 from tests.unit.method.recorded_calls import read_calls
 
@@ -38,6 +39,7 @@ TARGETS: Final = (
     ("cortex-m4", "zig"),
     ("cortex-m55", "gnu"),
     ("cortex-m55", "zig"),
+    *((("rv32imac", "gnu"), ("rv64gc", "zig")) if EVERY_PAIR else ()),
 )
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from orchestrator.emit.compile import CompileUnit
 from tests.qemu.bare_firmware import Flags, run_command, run_firmware
-from tests.targets import with_toolchains
+from tests.targets import EVERY_PAIR, with_toolchains
 from tests.tools import need_emulator, need_tool, need_toolchain
 
 pytestmark = [pytest.mark.toolchain, pytest.mark.qemu]
@@ -25,7 +25,10 @@ COUNT: Final = 1500
 """Arguments of each function."""
 MATH: Final = ("src/math.cpp", "src/math_double.cpp")
 SOFT: Final = ("freestanding/soft_double.cpp", "freestanding/soft_float.cpp")
-TARGETS: Final = with_toolchains("cortex-m0plus", "cortex-m4", "cortex-m55")
+TARGETS: Final = [
+    *with_toolchains("cortex-m0plus", "cortex-m4", "cortex-m55", "rv32imac"),
+    *(with_toolchains("rv32imafc", "rv64gc") if EVERY_PAIR else ()),
+]
 
 
 def _units(flags: Flags) -> list[CompileUnit]:

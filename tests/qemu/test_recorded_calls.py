@@ -18,6 +18,7 @@ from tests.integration.host_kernels import recorded
 from tests.integration.test_conditions import kernels
 from tests.opinfo.programs import difference
 from tests.qemu.kernel_firmware import KernelFirmware
+from tests.targets import EVERY_PAIR
 from tests.tools import need_emulator, need_toolchain
 from tests.unit.method.recorded_calls import Call, Tensor, reference_calls
 
@@ -26,7 +27,10 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.toolchain, pytest.mark.qemu]
 
-CPUS: Final = ("cortex-m0plus", "cortex-m4", "cortex-m55")
+CPUS: Final = (
+    *("cortex-m0plus", "cortex-m4", "cortex-m55"),
+    *(("rv32imac", "rv32imafc", "rv64gc") if EVERY_PAIR else ()),
+)
 TOOLCHAINS: Final = ("gnu", "zig")
 PARTS: Final = 2
 """Images per core; what the M55's fast memory holds."""

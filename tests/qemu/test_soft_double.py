@@ -30,8 +30,11 @@ pytestmark = [pytest.mark.toolchain, pytest.mark.qemu]
 ROOT: Final = Path(__file__).parents[2]
 MAIN: Final = Path(__file__).with_name("double_operations.cpp")
 SOURCES: Final = ("freestanding/soft_double.cpp", "freestanding/soft_float.cpp")
-TARGETS: Final = with_toolchains("cortex-m0plus", "cortex-m3", "cortex-m4")
-"""Each with support functions of its own: two without an FPU, one with a single one."""
+TARGETS: Final = with_toolchains(
+    *("cortex-m0plus", "cortex-m3", "cortex-m4", "rv32imac", "rv32imafc")
+)
+"""Each with support functions of its own: three without an FPU, two with a single one.
+"""
 
 Bits = npt.NDArray[np.uint64]
 

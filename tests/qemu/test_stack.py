@@ -31,6 +31,7 @@ from orchestrator.targets.cores import BOARDS
 from tests.conftest import CORPUS, model_bytes
 from tests.integration.test_corpus import INT8, RUNNABLE, corpus_product
 from tests.qemu.test_cases import CASES
+from tests.targets import EVERY_PAIR
 from tests.tools import need_emulator, need_toolchain
 
 if TYPE_CHECKING:
@@ -263,6 +264,8 @@ PRODUCTS: Final = {
     "m3-zig-close": ("cortex-m3", "zig", CLOSE),
     "m7-zig-close": ("cortex-m7", "zig", CLOSE),
     "m33-gnu-close": ("cortex-m33", "gnu", CLOSE),
+    "rv32imac-zig-close": ("rv32imac", "zig", CLOSE),
+    **({"rv32imac-gnu-close": ("rv32imac", "gnu", CLOSE)} if EVERY_PAIR else {}),
 }
 
 

@@ -15,10 +15,12 @@ from typing import Final
 import pytest
 
 from orchestrator.shell.toolchain import find_toolchain
+from orchestrator.targets import boards
 from orchestrator.targets.cores import BOARDS, CPUS, resolve_target
 from tests.conftest import CORPUS
 from tests.integration.workspace import Workspace
 from tests.same_bits import check_same_bits
+from tests.targets import EVERY_PAIR, FURTHER, with_toolchains
 from tests.tools import need_emulator, need_toolchain
 
 pytestmark = [pytest.mark.toolchain, pytest.mark.qemu]
@@ -27,10 +29,17 @@ CASE: Final = "add_mul"
 VARIANTS: Final = [
     (cpu.name, isa, toolchain)
     for cpu in CPUS.values()
-    if cpu.default_board
+    if cpu.is_arm
     for isa in cpu.isas
     for toolchain in sorted(cpu.toolchains)
 ]
+OTHERS: Final = [
+    (cpu, "scalar", toolchain)
+    for index, cpu in enumerate(FURTHER)
+    for pairs in [with_toolchains(cpu)]
+    for _, toolchain in (pairs if EVERY_PAIR else pairs[index % 2 :][:1])
+]
+"""Other machines, with toolchains in turns unless everything is requested."""
 FLOATS: Final = {
     **dict.fromkeys(("cortex-m0plus", "cortex-m3", "cortex-m23"), 0),
     **dict.fromkeys(("cortex-m4", "cortex-m33", "cortex-m35p"), 0x4),
@@ -99,7 +108,7 @@ def _check_run(product: Workspace, here: str) -> None:
     check_same_bits(CASE, found, here)
 
 
-@pytest.mark.parametrize(("cpu", "isa", "toolchain"), VARIANTS)
+@pytest.mark.parametrize(("cpu", "isa", "toolchain"), [*VARIANTS, *OTHERS])
 def test_every_variant_is_built(
     cpu: str,
     isa: str,
@@ -125,7 +134,8 @@ def test_every_variant_is_built(
     macro = f"-DORCH_ISA={CPUS[cpu].isas[isa].level}"
     assert kernels
     assert all(macro in command for command in kernels)
-    if BOARDS[CPUS[cpu].default_board or ""].emulator:
+    board = CPUS[cpu].default_board
+    if board is None or BOARDS[board].emulator:
         _check_run(product, f"{cpu} {isa} {toolchain}")
 
 
@@ -145,20 +155,51 @@ def test_a_core_of_armv6_m_runs_it(
     _check_run(product, f"microbit {toolchain}")
 
 
-def test_what_cannot_run_here_is_refused(
+def test_a_board_s_own_file_and_memories(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    need_toolchain("cortex-m85", "zig")
-    product = _product(tmp_path, 'cpu = "cortex-m85"\n', capsys)
+    """SiFive's board, which has 16 KiB of RAM; then less, as a file of one's own."""
+    need_toolchain("rv32imac", "gnu")
+    need_emulator("rv32imac")
+    product = _product(
+        tmp_path,
+        'cpu = "rv32imac"\nboard = "sifive-e"\ntoolchain = "gnu"\n',
+        capsys,
+    )
+    product.build()
+    _check_run(product, "sifive-e gnu")
+    shipped = Path(boards.__file__).parent / "board_files" / "sifive-e.toml"
+    (tmp_path / "own.toml").write_text(shipped.read_text().replace("16 KiB", "4 KiB"))
+    _change(tmp_path, '"sifive-e"', '"own.toml"')
+    product.build()
+    _check_run(product, "own.toml gnu")
+    report = json.loads((product.out / "report.json").read_text())
+    assert report["target"]["board"] == "own"
+    assert report["regions"][1]["size_bytes"] == 4096
+    (tmp_path / "own.toml").write_text(shipped.read_text().replace("16 KiB", "2 KiB"))
+    stale = product.run("size")
+    assert "something changed since the last build" in stale.err
+    assert product.run("check").code == 6
+
+
+@pytest.mark.parametrize(
+    ("cpu", "board"), [("cortex-m85", "generic-m85"), ("rv32imc", "esp32-c3")]
+)
+def test_what_cannot_run_here_is_refused(
+    cpu: str, board: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    need_toolchain(cpu, "zig")
+    product = _product(tmp_path, f'cpu = "{cpu}"\nboard = "{board}"\n', capsys)
     product.build()
     done = product.run("run", "--scenario", str(CORPUS / CASE / "case.json"))
     assert done.code == 7
     assert done.err == (
-        "error[no-emulator]: firmware for generic-m85 can be built, but not run here\n"
-        "   = found: no emulator for generic-m85\n"
-        "   = known: mps2-an385 (cortex-m3), microbit (cortex-m0plus), mps2-an386"
+        f"error[no-emulator]: firmware for {board} can be built, but not run here\n"
+        f"   = found: no emulator knows {board}\n"
+        "   = known: microbit (cortex-m0plus), mps2-an385 (cortex-m3), mps2-an386"
         " (cortex-m4), mps2-an500 (cortex-m7), mps2-an505 (cortex-m33), mps3-an547"
-        " (cortex-m55)\n"
+        " (cortex-m55), sifive-e (rv32imac), virt-rv32 (rv32imafc), virt-rv64"
+        " (rv64gc)\n"
         "   hint: run it on the device, or build for a board that is emulated\n"
     )
 

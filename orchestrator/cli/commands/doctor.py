@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -99,9 +100,15 @@ def _toolchains() -> list[_Finding]:
 
 def _emulators() -> list[_Finding]:
     findings = []
-    emulated = [b for b in BOARDS.values() if b.emulator]
-    for program in sorted({b.emulator[0] for b in emulated}):
-        boards = ", ".join(b.name for b in emulated if b.emulator[0] == program)
+    here = platform.machine()
+    emulated = [(b.name, b.emulator) for b in BOARDS.values() if b.emulator]
+    emulated += [
+        (cpu.name, cpu.emulator)
+        for cpu in CPUS.values()
+        if cpu.emulator and cpu.machine != here
+    ]
+    for program in sorted({command[0] for _, command in emulated}):
+        boards = ", ".join(n for n, command in emulated if command[0] == program)
         try:
             (path, *_) = find_emulator((program,))
             findings.append(_Finding(purpose=f"run on {boards}", found=path, hint=""))

@@ -279,7 +279,7 @@ def _target(args: Namespace, session: Session) -> _Target:
         product = read_product(read_text_file(project.folder / "product.json"))
         need_runnable(product)
         firmware = (project.folder / product.firmware).read_bytes()
-        place = product.board or HOST
+        place = product.board or project.profile.target.cpu
     else:
         profile = host_profile(with_programs(project, shell))
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import tempfile
 import time
 from contextlib import ExitStack, suppress
@@ -89,10 +90,12 @@ def carry_out(
 
 
 def _command(product: Product, firmware: Path) -> tuple[str, ...]:
-    if not product.emulator:
-        return (str(firmware), _REQUEST, _RESPONSE)
+    emulator = product.emulator_on(platform.machine())
+    program = find_emulator(emulator) if emulator else ()
+    if not product.board:
+        return (*program, str(firmware), _REQUEST, _RESPONSE)
     return (
-        *find_emulator(product.emulator),
+        *program,
         "-semihosting-config",
         f"enable=on,target=native,arg=firmware,arg={_REQUEST},arg={_RESPONSE}",
         "-kernel",
@@ -176,8 +179,8 @@ def need_runnable(product: Product) -> None:
                 (
                     "found",
                     "[[memory.regions]] with addresses that its emulator lacks"
-                    if BOARDS[product.board].emulator
-                    else f"no emulator for {product.board}",
+                    if product.board in BOARDS and BOARDS[product.board].emulator
+                    else f"no emulator knows {product.board}",
                 ),
                 ("known", emulated),
             ),

@@ -22,6 +22,7 @@ from orchestrator.cli.commands.new_models import (
 from orchestrator.cli.commands.new_scenario import new_scenario
 from orchestrator.cli.commands.new_target import NewTarget, choose_target
 from orchestrator.cli.questions import ask, can_ask
+from orchestrator.core.sizes import parse_size
 from orchestrator.errors import (
     Diagnostic,
     ExitCode,
@@ -30,7 +31,6 @@ from orchestrator.errors import (
     did_you_mean,
 )
 from orchestrator.profile import schema_text
-from orchestrator.profile.fields import parse_size
 from orchestrator.profile.lowering import CORTEX_M, LOWERINGS, PORTABLE
 from orchestrator.profile.starter import (
     SCHEMA_FILE,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import tempfile
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -52,7 +53,9 @@ class Measured:
 def running(console: Console, product: Product) -> Iterator[None]:
     """Show that the firmware runs, and since when."""
     with console.progress() as reporter:
-        where = f"in QEMU, {product.board}" if product.emulator else "on this machine"
+        emulator = product.emulator_on(platform.machine())
+        where = f"in QEMU, {product.board}" if product.board else "in QEMU"
+        where = where if emulator else "on this machine"
         reporter.working(f"running {where}")
         yield
 

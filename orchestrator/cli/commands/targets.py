@@ -57,6 +57,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
         for board in boards[name]:
             note = "" if board.emulator else "  (build only: no emulator)"
             lines.append(f"  board      {board.name}{note}")
+            lines.append(f"    {board.description}")
             lines += [
                 f"    {r.kind:<5} {r.name:<10} {r.size_bytes // 1024:>6,} KiB"
                 f" at {r.origin:#010x}"

@@ -431,4 +431,5 @@ def _link_flags(target: Target, toolchain: Toolchain) -> tuple[str, ...]:
             *common,
             "-Wl,--no-warn-rwx-segments",
         )
-    return (*target.isa.machine_flags, "-no-pie", *common)
+    static = () if target.cpu.is_host else ("-static",)
+    return (*target.isa.machine_flags, "-no-pie", *static, *common)

@@ -19,6 +19,9 @@ MEMORY {{
 {regions}
 }}
 
+orch_flash_begin = ORIGIN({flash});
+orch_flash_end = ORIGIN({flash}) + LENGTH({flash});
+
 SECTIONS {{
   .vectors : {{ KEEP(*(.vectors)) }} > {flash}
   .text : {{ *(.text .text.*) }} > {flash}
@@ -53,7 +56,9 @@ SECTIONS {{
   }} > {flash}
   ASSERT(SIZEOF(.init_array) == 0, "static constructors are not supported")
 
-  /DISCARD/ : {{ *(.ARM.exidx* .ARM.extab* .comment .note.* .ARM.attributes) }}
+  /DISCARD/ : {{
+    *(.ARM.exidx* .ARM.extab* .eh_frame* .comment .note.* .ARM.attributes)
+  }}
 }}
 """
 

@@ -188,6 +188,6 @@ def models_assembly(
             f'  .incbin "models/{name}.pte"\n\n'
         )
         text += external.get(name, "")
-    text += '#if defined(__ELF__) && !defined(__arm__)\n  .section .note.GNU-stack,""\n'
-    text += "#endif\n"
+    text += "#if defined(__ELF__) && defined(__linux__)\n"
+    text += '  .section .note.GNU-stack,""\n#endif\n'
     return GeneratedFile("gen/src/models.S", text)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from orchestrator.targets.cores import Target
+    from orchestrator.targets.cores import Cpu, Target
 
 _OTHER_INSTRUCTIONS = {
     "thumbv6m": (),
@@ -56,12 +56,51 @@ def target_check(profile: str, target: Target) -> str:
     )
 
 
+_MACHINES = {
+    "x86_64": "__x86_64__",
+    "aarch64": "__aarch64__",
+    "armv7a": "__arm__",
+    "riscv32": "__riscv",
+    "riscv64": "__riscv",
+}
+"""Macro of an architecture, by the first part of clang's triple."""
+_EXTENSIONS = {
+    "m": ("__riscv_mul", "multiplications"),
+    "a": ("__riscv_atomic", "atomic instructions"),
+    "c": ("__riscv_compressed", "compressed instructions"),
+}
+"""Extensions of RISC-V: macro, and what is missing without. The float ABI says which
+of "f" and "d" there are."""
+_FLOAT_ABIS = {"f": "single", "d": "double"}
+
+
+def _other_machine(cpu: Cpu, flags: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """The same for machines other than Cortex-M."""
+    macro = _MACHINES.get(cpu.clang_triple.partition("-")[0])
+    if macro:
+        yield f"!defined({macro})", "for another architecture"
+    what = f"for a machine without {8 * cpu.pointer_bytes}-bit pointers"
+    yield f"__SIZEOF_POINTER__ != {cpu.pointer_bytes}", what
+    yield "__BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__", "big-endian"
+    if macro == "__arm__":
+        yield "!defined(__ARM_PCS_VFP)", "without -mfloat-abi=hard"
+    if macro != "__riscv":
+        return
+    options = dict(flag.split("=") for flag in flags if "=" in flag)
+    letters = options["-march"].replace("g", "imafd")
+    for letter, (name, lacks) in _EXTENSIONS.items():
+        if letter in letters[len("rv32") :]:
+            yield f"!defined({name})", f"without {lacks}"
+    abi = options["-mabi"]
+    name = _FLOAT_ABIS.get(abi[-1], "soft")
+    yield f"!defined(__riscv_float_abi_{name})", f"without -mabi={abi}"
+
+
 def _incompatible(target: Target) -> Iterator[tuple[str, str]]:
     """Conditions under which the library cannot run, each with the reason."""
     cpu = target.cpu
     if not cpu.is_arm:
-        what = f"for a machine without {8 * cpu.pointer_bytes}-bit pointers"
-        yield f"__SIZEOF_POINTER__ != {cpu.pointer_bytes}", what
+        yield from _other_machine(cpu, target.isa.machine_flags)
         return
     yield "!defined(__arm__) || __ARM_ARCH_PROFILE != 'M'", "for another architecture"
     yield "defined(__ARM_BIG_ENDIAN)", "big-endian"

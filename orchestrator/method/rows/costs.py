@@ -24,7 +24,7 @@ _COLUMN: Final = 200
 """Instructions that kernels with vectors take to begin a column of pixels."""
 _DEPTHWISE_PRODUCT: Final = 1.6
 """Per byte of the weights of a `packed_depthwise_3x3`."""
-_DEPTHWISE_SETUP: Final = 50
+_DEPTHWISE_SETUP: Final = 170
 """Instructions that expand the weights of a channel there."""
 _DEPTHWISE_CHANNELS: Final = 13
 """Which word of its header says how many."""

@@ -18,9 +18,10 @@ inline float float_from_bits(uint32_t bits) {
   return value;
 }
 
-// An FPU of single precision converts IEEE halves, too. Only the bits of what
-// is no number may be others.
-#if defined(__arm__) && defined(__ARM_FP) && (__ARM_FP & 4) != 0
+// An FPU of single precision converts IEEE halves, too; that of a processor for
+// Linux may not. Only the bits of what is no number may be others.
+#if defined(__arm__) && defined(__ARM_FP) && (__ARM_FP & 4) != 0 && \
+    (__ARM_ARCH_PROFILE == 'M' || (__ARM_FP & 2) != 0)
 #define ORCH_HALF_INSTRUCTIONS 1
 #else
 #define ORCH_HALF_INSTRUCTIONS 0

@@ -12,6 +12,10 @@
 #define ORCH_COMPLEX_DOUBLE 0
 #endif
 
+// Programs, constants and tensors are read as they lie in memory.
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+              "Orchestrator runs on little-endian machines only");
+
 namespace orch {
 
 /// Element type of a tensor. Source: ExecuTorch schema/scalar_type.fbs (ET12).

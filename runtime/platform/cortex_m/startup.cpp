@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "semihosting.h"
+#include "../semihosting/semihosting.h"
 
 extern "C" {
 // From the linker script. Only their addresses mean something.

@@ -39,6 +39,22 @@ long system_call(long number, long a, long b, long c, long d) {
                    : "memory");
   return x0;
 }
+#elif defined(__arm__)
+constexpr long kRead = 3, kWrite = 4, kOpenat = 322, kClose = 6, kExit = 1,
+               kClockGettime = 263;
+
+long system_call(long number, long a, long b, long c, long d) {
+  register long r7 __asm__("r7") = number;
+  register long r0 __asm__("r0") = a;
+  register long r1 __asm__("r1") = b;
+  register long r2 __asm__("r2") = c;
+  register long r3 __asm__("r3") = d;
+  __asm__ volatile("svc #0"
+                   : "+r"(r0)
+                   : "r"(r7), "r"(r1), "r"(r2), "r"(r3)
+                   : "memory");
+  return r0;
+}
 #else
 #error "this processor has no Linux platform yet"
 #endif
@@ -90,8 +106,8 @@ void log(const char* text) {
 
 uint64_t ticks() {
   struct {
-    int64_t seconds;
-    int64_t nanoseconds;
+    long seconds;
+    long nanoseconds;
   } now = {};
   (void)system_call(kClockGettime, kMonotonicClock,
                     reinterpret_cast<long>(&now), 0, 0);
@@ -123,6 +139,15 @@ __asm__(
     "  mov %rsp, %rdi\n"
     "  and $-16, %rsp\n"
     "  call orch_linux_start\n");
+#elif defined(__arm__)
+__asm__(
+    ".globl _start\n"
+    "_start:\n"
+    "  mov fp, #0\n"
+    "  mov lr, #0\n"
+    "  mov r0, sp\n"
+    "  bic sp, sp, #7\n"
+    "  bl orch_linux_start\n");
 #else
 __asm__(
     ".globl _start\n"

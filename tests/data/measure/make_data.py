@@ -150,7 +150,7 @@ def write_build(work: Path, target: Target) -> dict[str, object]:
 
 def runtime_sources(target: Target) -> tuple[str, ...]:
     """Files under runtime/ that the target compiles."""
-    folders = ["src", f"platform/{target.platform}", "app"]
+    folders = ["src", *(f"platform/{name}" for name in target.platforms), "app"]
     folders += ["freestanding"] if target.freestanding else []
     runtime = ROOT / "runtime"
     paths = [p for f in folders for p in sorted((runtime / f).glob("*.cpp"))]

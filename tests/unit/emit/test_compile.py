@@ -168,7 +168,8 @@ def test_library_and_firmware_hold_what_belongs_to_them(
     }
     builtins = {"obj/compiler_rt.o"} if toolchain == "zig" else set()
     assert set(linked) == outside | {"libtest.a"} | builtins
-    script = {"gen/firmware.ld"} if cpu != "host" else set()
+    is_for_board = CPUS[cpu].default_board is not None
+    script = {"gen/firmware.ld"} if is_for_board else set()
     assert set(implicit) == script | {"toolchain.txt"}
 
 
@@ -219,7 +220,7 @@ def test_flags_keep_the_promises_about_code(
 def test_our_own_headers_stand_in_for_a_c_library_only_where_there_is_none(
     cpu: str, toolchain: str, optimize: str
 ) -> None:
-    freestanding = cpu != "host" or toolchain == "zig"
+    freestanding = CPUS[cpu].default_board is not None or toolchain == "zig"
     for unit in _plan(cpu, toolchain, optimize).units:
         if unit.source.endswith(".cpp"):
             found = "-Isrc/runtime/freestanding" in unit.flags
@@ -239,7 +240,8 @@ def test_nothing_that_differs_between_builds_is_linked(
     plan = _plan(cpu, toolchain, optimize)
     assert any(f.endswith("--build-id=none") for f in plan.link_flags)
     assert any(f.endswith("--gc-sections") for f in plan.link_flags)
-    assert ("gen/firmware.ld" in plan.link_flags) == (cpu != "host")
+    is_for_board = CPUS[cpu].default_board is not None
+    assert ("gen/firmware.ld" in plan.link_flags) == is_for_board
     assert "ar rcsD $out" in plan.ninja
 
 

@@ -6,8 +6,9 @@ import pytest
 
 from orchestrator.errors import CompileError
 from orchestrator.measure.call_graph import CallGraph, Depth, read_calls
-from orchestrator.measure.functions import ArmFile, Function
-from orchestrator.measure.thumb import Kind, Span, Step, steps
+from orchestrator.measure.functions import CodeFile, Function
+from orchestrator.measure.steps import Kind, Span, Step
+from orchestrator.measure.thumb import steps
 from tests.unit.measure.arm_objects import (
     ABSOLUTE,
     ADDRESS,
@@ -102,7 +103,7 @@ def test_data_between_instructions_is_no_code() -> None:
 
 
 def functions(spec: ArmSpec) -> dict[str, Function]:
-    return {f.names[0]: f for f in ArmFile(spec.make(), "obj/a.o").functions()}
+    return {f.names[0]: f for f in CodeFile(spec.make(), "obj/a.o").functions()}
 
 
 def test_relocations_tell_calls_tails_and_addresses() -> None:
@@ -353,4 +354,4 @@ def test_tables_do_not_count(what: str) -> None:
 def test_sections_without_functions_and_other_relocations_are_left_out() -> None:
     spec = ArmSpec([BX_LR])
     spec.symbols = [("somewhere", 1, 0, False, False)]
-    assert list(ArmFile(spec.make(), "a.o").functions()) == []
+    assert list(CodeFile(spec.make(), "a.o").functions()) == []

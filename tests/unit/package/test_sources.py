@@ -6,7 +6,7 @@ import pytest
 
 from orchestrator.emit.compile import CompileUnit
 from orchestrator.package.boards import arduino_folder
-from orchestrator.package.constants import constants_source
+from orchestrator.package.constants import constants_source, symbols_of
 from orchestrator.package.sources import (
     Places,
     Unit,
@@ -87,6 +87,7 @@ def test_constants_are_arrays() -> None:
         '  .incbin "models/m.constants", 2, 3\n\n'
         '  .section .rodata.m,"a"\n  .balign 16\n  .globl all\nall:\n'
         '  .incbin "models/m.pte"\n\n'
+        "  .globl again\n  .set again, all\n\n"
         '#if defined(__ELF__)\n  .section .note.GNU-stack,""\n#endif\n'
     )
     files = {"models/m.constants": bytes(range(9)), "models/m.pte": bytes(25)}
@@ -100,6 +101,7 @@ def test_constants_are_arrays() -> None:
         '__attribute__((aligned(16), section(".rodata.m")))\n'
         f"const uint8_t all[25] = {{\n  {','.join('0' * 24)},\n  0,\n}};\n"
     )
+    assert symbols_of(assembly) == {"one": "one", "all": "all", "again": "all"}
     with pytest.raises(ValueError, match=r"unknown assembly: \.long 1"):
         constants_source("head", f".long 1\n{assembly}", files)
 

@@ -1,11 +1,11 @@
-"""docs/boards.md has every board, as orchestrator/targets/boards.py describes it."""
+"""docs/boards.md has every board, as its file describes it."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from orchestrator.targets.boards import BOARDS, KIB
+from orchestrator.targets.boards import BOARDS
 from orchestrator.targets.cores import CPUS
 
 if TYPE_CHECKING:
@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from orchestrator.targets.boards import Board
 
 PAGE = Path(__file__).parents[3] / "docs" / "boards.md"
-BEGIN = "<!-- generated from orchestrator/targets/boards.py -->\n"
+BEGIN = "<!-- generated from orchestrator/targets/board_files -->\n"
 END = "<!-- end -->\n"
+KIB = 1024
 
 
 def _row(board: Board) -> str:
@@ -27,7 +28,8 @@ def _row(board: Board) -> str:
     )
     run = "QEMU" if board.emulator else "no"
     stack = f"{board.stack_bytes // KIB} KiB"
-    return f"| `{board.name}` | {cores} | {regions} | {stack} | {run} |\n"
+    what = f"`{board.name}`<br>{board.description}"
+    return f"| {what} | {cores} | {regions} | {stack} | {run} |\n"
 
 
 def _table() -> str:

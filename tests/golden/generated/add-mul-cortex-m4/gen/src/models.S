@@ -6,6 +6,6 @@
 orch_model_add:
   .incbin "models/add.pte"
 
-#if defined(__ELF__) && !defined(__arm__)
+#if defined(__ELF__) && defined(__linux__)
   .section .note.GNU-stack,""
 #endif

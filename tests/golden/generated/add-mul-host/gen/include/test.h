@@ -8,6 +8,8 @@
 #if defined(__GNUC__) && !defined(ORCH_ANY_TARGET)
 #if __SIZEOF_POINTER__ != 8
 #error "libtest.a is built for host, but this program is compiled for a machine without 64-bit pointers"
+#elif __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "libtest.a is built for host, but this program is compiled big-endian"
 #endif
 #endif
 

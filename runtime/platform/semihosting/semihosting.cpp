@@ -19,25 +19,45 @@ enum Operation : uint32_t {
   kElapsed = 0x30,
 };
 
-constexpr uint32_t kModeReadBinary = 1;
-constexpr uint32_t kModeWriteBinary = 5;
-constexpr uint32_t kApplicationExit = 0x20026;
+constexpr uintptr_t kModeReadBinary = 1;
+constexpr uintptr_t kModeWriteBinary = 5;
+constexpr uintptr_t kApplicationExit = 0x20026;
 
-int32_t call(Operation operation, const void* block) {
-  register uint32_t r0 __asm__("r0") = operation;
+// A field of an argument block is as wide as a register.
+using Field = uintptr_t;
+
+Field call(Operation operation, const void* block) {
+#if defined(__riscv)
+  register Field a0 __asm__("a0") = operation;
+  register const void* a1 __asm__("a1") = block;
+  // This sequence is the request: never compressed, and within one page.
+  __asm__ volatile(
+      ".option push\n"
+      ".option norvc\n"
+      ".balign 16\n"
+      "slli x0, x0, 0x1f\n"
+      "ebreak\n"
+      "srai x0, x0, 7\n"
+      ".option pop\n"
+      : "+r"(a0)
+      : "r"(a1)
+      : "memory");
+  return a0;
+#else
+  register Field r0 __asm__("r0") = operation;
   register const void* r1 __asm__("r1") = block;
   __asm__ volatile("bkpt 0xab" : "+r"(r0) : "r"(r1) : "memory");
-  return static_cast<int32_t>(r0);
+  return r0;
+#endif
 }
 
-uint32_t address(const void* pointer) {
-  return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(pointer));
+Field address(const void* pointer) {
+  return reinterpret_cast<uintptr_t>(pointer);
 }
 
-platform::File open(const char* path, uint32_t mode) {
-  const uint32_t block[] = {address(path), mode,
-                            static_cast<uint32_t>(strlen(path))};
-  return call(kOpen, block);
+platform::File open(const char* path, Field mode) {
+  const Field block[] = {address(path), mode, strlen(path)};
+  return static_cast<platform::File>(call(kOpen, block));
 }
 
 }  // namespace
@@ -48,19 +68,17 @@ File open_for_reading(const char* path) { return open(path, kModeReadBinary); }
 File open_for_writing(const char* path) { return open(path, kModeWriteBinary); }
 
 bool read(File file, void* data, size_t size) {
-  const uint32_t block[] = {static_cast<uint32_t>(file), address(data),
-                            static_cast<uint32_t>(size)};
+  const Field block[] = {static_cast<Field>(file), address(data), size};
   return call(kRead, block) == 0;  // bytes not read
 }
 
 bool write(File file, const void* data, size_t size) {
-  const uint32_t block[] = {static_cast<uint32_t>(file), address(data),
-                            static_cast<uint32_t>(size)};
+  const Field block[] = {static_cast<Field>(file), address(data), size};
   return call(kWrite, block) == 0;  // bytes not written
 }
 
 void close(File file) {
-  const uint32_t block[] = {static_cast<uint32_t>(file)};
+  const Field block[] = {static_cast<Field>(file)};
   (void)call(kClose, block);
 }
 
@@ -70,7 +88,7 @@ void log(const char* text) {
 }
 
 uint64_t ticks() {
-  uint32_t words[2] = {};  // low word first
+  uint32_t words[2] = {};  // low word first, or one of 64 bits
   (void)call(kElapsed, words);
   return static_cast<uint64_t>(words[1]) << 32 | words[0];
 }
@@ -82,7 +100,7 @@ namespace semihosting {
 int run_application() {
   // Program name and two short relative paths.
   static char line[64];
-  const uint32_t block[] = {address(line), sizeof line};
+  const Field block[] = {address(line), sizeof line};
   if (call(kGetCommandLine, block) != 0) return 2;
   const char* paths[2];
   int words = 0;
@@ -96,7 +114,7 @@ int run_application() {
 }
 
 void exit(int code) {
-  const uint32_t block[] = {kApplicationExit, static_cast<uint32_t>(code)};
+  const Field block[] = {kApplicationExit, static_cast<Field>(code)};
   for (;;) (void)call(kExitExtended, block);
 }
 

@@ -1,5 +1,6 @@
 // Semihosting: files, console and exit through the debugger or emulator.
-// Source: Arm, Semihosting for AArch32 and AArch64, release 2.0.
+// Sources: Arm, Semihosting for AArch32 and AArch64, release 2.0; RISC-V
+// Semihosting 0.4.
 #pragma once
 
 #include <stdint.h>

@@ -1,0 +1,148 @@
+"""A file that describes a board: one that comes with the package, or the user's own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import chain
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import Field, StrictStr, ValidationError
+
+from orchestrator.errors import Diagnostic, ProfileError
+from orchestrator.profile.choices import RegionKind
+from orchestrator.profile.document import read_document
+from orchestrator.profile.explain import explain
+from orchestrator.profile.fields import Address, Size, WaitStates, choice, shown
+from orchestrator.profile.memory import (
+    RegionTable,
+    beyond_the_end,
+    duplicates,
+    whole_map,
+)
+from orchestrator.profile.own_board import OwnBoard
+from orchestrator.profile.table import Table
+from orchestrator.targets.boards import DEFAULT_STACK, Board, board_of
+from orchestrator.targets.cores import CPUS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from orchestrator.errors import SourceSpan
+    from orchestrator.profile.document import Document
+
+
+class BoardRegionTable(RegionTable):
+    """A memory of the board; the preferred one of each kind first."""
+
+    origin: Address = Field(description="First address.", examples=[0x20000000])
+    kind: Annotated[RegionKind, *choice(RegionKind)] = Field(
+        description="`flash`: code and constants. `ram`: everything that changes.",
+        examples=["ram"],
+    )
+    use: StrictStr = Field(
+        default="", description="What it is, for readers.", examples=["DTCM"]
+    )
+
+
+class QemuTable(Table):
+    """The emulator of the board."""
+
+    system: Literal["arm", "riscv32", "riscv64"] = Field(
+        description="Which QEMU: `arm` is `qemu-system-arm`.", examples=["arm"]
+    )
+    machine: StrictStr = Field(
+        description="Its name of the board.", examples=["mps2-an386"]
+    )
+    options: tuple[StrictStr, ...] = Field(
+        default=(), description="Further arguments.", examples=[["-bios", "none"]]
+    )
+
+
+class BoardTable(Table):
+    """A board."""
+
+    description: StrictStr = Field(default="", description="What it is, for readers.")
+    source: StrictStr = Field(
+        default="", description="Where the numbers are from, for readers."
+    )
+    cpu: Annotated[StrictStr, *choice(CPUS, "unknown-cpu")] = Field(
+        description="Its core.", examples=["cortex-m4"]
+    )
+    also_runs: tuple[Annotated[StrictStr, *choice(CPUS, "unknown-cpu")], ...] = Field(
+        default=(), description="Cores whose code its core runs as well."
+    )
+    stack: Size = Field(
+        default=DEFAULT_STACK,
+        validate_default=True,
+        description="Reserved for the stack in the first RAM.",
+        examples=["4 KiB"],
+    )
+    flash_wait_states: WaitStates = Field(
+        default=0,
+        description="Cycles that the flash lets the core wait after a taken branch, at "
+        "its full clock: for estimates of cycles.",
+        examples=[5],
+    )
+    qemu: QemuTable | None = Field(default=None, description="What emulates it.")
+    regions: tuple[BoardRegionTable, ...] = Field(description="Its memories.")
+
+
+def read_board(
+    path: Path,
+    written: str,
+    *,
+    text_of: Callable[[Path], str],
+    named_by: SourceSpan | None = None,
+) -> OwnBoard:
+    """Read a file that describes a board.
+
+    Args:
+        path: Of the file.
+        written: Its path as the profile writes it.
+        text_of: Reads a file's text; raises `OSError` or `UnicodeDecodeError`.
+        named_by: Where the profile names it.
+
+    Raises:
+        ProfileError: With every problem, in the order of the file.
+    """
+    document = read_document(
+        path, text_of=text_of, named_by=named_by, what="board file"
+    )
+    try:
+        table = BoardTable.model_validate(document.data)
+    except ValidationError as error:
+        errors = error.errors(include_url=False)
+        found = explain(errors, document.span, BoardTable)
+        raise ProfileError(sorted(found, key=_line)) from error
+    board = replace(board_of(PurePosixPath(written).stem, document.data), is_own=True)
+    problems = sorted(_problems(table, board, document), key=_line)
+    if problems:
+        raise ProfileError(problems)
+    return OwnBoard(written, board)
+
+
+def _line(problem: Diagnostic) -> int:
+    return problem.where.line if problem.where else 0
+
+
+def _problems(
+    table: BoardTable, board: Board, document: Document
+) -> Iterator[Diagnostic]:
+    where = ("regions",)
+    yield from chain.from_iterable(
+        beyond_the_end(region, (*where, index), document.span)
+        for index, region in enumerate(table.regions)
+    )
+    yield from duplicates(table.regions, document.span, where)
+    yield from whole_map(table.regions, board, document.span, where)
+    for cpu in (table.cpu, *table.also_runs):
+        if CPUS[cpu].default_board is None:
+            yield Diagnostic(
+                code="bad-value",
+                message=f"a board cannot have the cpu {shown(cpu)}",
+                where=document.span("cpu"),
+                notes=(("expected", "a core that firmware runs on without Linux"),),
+                hint="`orchestrator targets` lists the cores",
+            )

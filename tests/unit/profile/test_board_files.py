@@ -1,0 +1,117 @@
+"""Files that describe boards: those of the package, and a user's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from orchestrator.errors import Diagnostic, ProfileError
+from orchestrator.profile import Profile, load
+from orchestrator.profile.board import read_board
+from orchestrator.targets import boards
+from orchestrator.targets.boards import BOARDS
+
+OWN = """\
+cpu = "rv32imac"
+stack = "1 KiB"
+flash_wait_states = 3
+
+[[regions]]
+name = "rom"
+origin = 0x20000000
+size = "64 KiB"
+kind = "flash"
+
+[[regions]]
+name = "work"
+origin = 0x80000000
+size = "8 KiB"
+kind = "ram"
+"""
+PROFILE = """\
+schema = 1
+name = "small"
+models = [{path = "a.pte"}]
+target.cpu = "rv32imac"
+target.board = "boards/own.toml"
+"""
+
+
+def _read(board: str | None, profile: str = PROFILE) -> Profile:
+    """The profile, with this file beside it; without one, there is none."""
+
+    def text_of(path: Path) -> str:
+        if path.name == "p.toml":
+            return profile
+        assert path.as_posix() == "boards/own.toml"
+        if board is None:
+            raise FileNotFoundError
+        return board
+
+    return load.load_profile(
+        Path("p.toml"),
+        text_of=text_of,
+        is_file=lambda _: True,
+        known_libraries=("portable",),
+    )
+
+
+def _problem(board: str | None, profile: str = PROFILE) -> Diagnostic:
+    with pytest.raises(ProfileError) as caught:
+        _read(board, profile)
+    (problem,) = caught.value.diagnostics
+    return problem
+
+
+@pytest.mark.parametrize("name", BOARDS)
+def test_files_of_the_package_are_valid(name: str) -> None:
+    path = Path(boards.__file__).parent / "board_files" / f"{name}.toml"
+    found = read_board(path, path.name, text_of=lambda p: p.read_text())
+    shipped = BOARDS[name]
+    assert (found.board.regions, found.board.cpus) == (shipped.regions, shipped.cpus)
+    assert shipped.description
+    assert 'source = "' in path.read_text()
+
+
+def test_a_profile_names_its_own() -> None:
+    profile = _read(OWN)
+    board = profile.target.described_board
+    assert board is not None
+    assert (board.name, board.stack_bytes, board.is_own) == ("own", 1024, True)
+    assert [r.name for r in board.regions] == ["rom", "work"]
+    assert profile.target.board == "boards/own.toml"
+    assert profile.target.flash_wait_states == 3
+    assert [path.as_posix() for path in profile.files] == ["p.toml", "boards/own.toml"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "code", "place"),
+    [
+        ('cpu = "rv32imac"', 'cpu = "rv32imacc"', "unknown-cpu", "boards/own.toml:1"),
+        ("stack", "stakc", "unknown-key", "boards/own.toml:2"),
+        ('kind = "ram"', 'kind = "flash"', "bad-region", "boards/own.toml:5"),
+        ("0x80000000", "0x20008000", "overlapping-regions", "boards/own.toml:11"),
+        ('"work"', '"rom"', "duplicate-region", "boards/own.toml:12"),
+        ("0x80000000", "0xFFFFF000", "bad-region", "boards/own.toml:14"),
+        ('cpu = "rv32imac"', 'cpu = "host"', "bad-value", "boards/own.toml:1"),
+        ("rv32imac", "cortex-m4", "board-mismatch", "p.toml:5"),
+    ],
+)
+def test_problems_are_where_they_are(
+    before: str, after: str, code: str, place: str
+) -> None:
+    assert before in OWN
+    problem = _problem(OWN.replace(before, after, 1))
+    assert (problem.code, str(problem.where)) == (code, place)
+
+
+def test_a_file_that_is_not_there() -> None:
+    problem = _problem(None)
+    assert problem.message == 'there is no board file "boards/own.toml"'
+    assert str(problem.where) == "p.toml:5"
+
+
+def test_a_path_is_relative() -> None:
+    problem = _problem(OWN, PROFILE.replace("boards/", "/boards/"))
+    assert problem.code == "bad-value"
