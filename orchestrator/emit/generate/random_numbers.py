@@ -34,7 +34,7 @@ def random_functions(profile: str) -> str:
     """Definitions, in `extern "C"`."""
     base = identifier(profile)
     return (
-        f"void {base}_random_seed(uint64_t seed) noexcept {{\n"
-        "  orch_random_seed(seed);\n}\n\n"
+        f"void {base}_random_seed(uint64_t seed) noexcept"
+        " { orch_random_seed(seed); }\n\n"
         f"uint32_t {base}_random_next() noexcept {{ return orch_random_next(); }}"
     )
