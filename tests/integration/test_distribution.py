@@ -21,7 +21,7 @@ from tests.doc_blocks import ROOT, blocks
 from tests.tools import need_toolchain
 from tests.tutorial import PAGE, follow, make_distributions
 
-NATIVE = ("runtime", "kernels", "cmake", "docs")
+NATIVE = ("runtime", "kernels", "bazel", "cmake", "docs")
 """Folders beside the package in a checkout, and inside of it in a wheel."""
 PREFIX = f"pte_orchestrator-{orchestrator.__version__}"
 SKIPPED = frozenset({"__pycache__", ".DS_Store"})
