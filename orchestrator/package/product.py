@@ -19,6 +19,7 @@ from orchestrator.package.sources import (
     library_units,
     packaged_sources,
     unit_of,
+    with_own_symbols,
 )
 
 if TYPE_CHECKING:
@@ -210,6 +211,7 @@ def _sources(built: Built, places: Places, base: str) -> dict[str, bytes]:
     """All sources, those of the self test included if there is a case."""
     head, top = first_line(built), f"{places.sources}/product"
     units = library_units(built.commands.units)
+    compiled = {unit.path for unit in units}
     # Runtime and kernels are compiled for one product; a program may have several.
     own = {name: f"{base}_{name}" for name in _GLOBAL}
     common = (*common_defines(units), ("orch", f"{base}_orch"), *own.items())
@@ -219,12 +221,17 @@ def _sources(built: Built, places: Places, base: str) -> dict[str, bytes]:
     relative = [places.of(p).removeprefix(f"{places.sources}/") for p in forced]
     assembly = built.files[MODELS].decode()
     own_names = _own_names(assembly, base)
+
+    def own_text(path: str, data: bytes) -> bytes:
+        if path.startswith(_MADE):
+            return own_names(data.decode()).encode()
+        if path in compiled:
+            return with_own_symbols(data.decode(), base).encode()
+        return data
+
     files = packaged_sources(
         units if built.case is None else [*units, runner],
-        {
-            path: own_names(data.decode()).encode() if path.startswith(_MADE) else data
-            for path, data in built.files.items()
-        },
+        {path: own_text(path, data) for path, data in built.files.items()},
         places,
         config=config,
         common=common,

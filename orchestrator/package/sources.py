@@ -29,6 +29,8 @@ _INCLUDE: Final = re.compile(
     r"""^([ \t]*\#[ \t]*include[ \t]*)(?:"([^"\n]+)"|<([^>\n]+)>)""",
     re.MULTILINE | re.VERBOSE,
 )
+_ASSEMBLY: Final = re.compile(r'\basm\(R"\((.*?)\)"', re.DOTALL)
+_SYMBOL: Final = re.compile(r"\borch_\w+")
 _MOVED: Final = (
     (_LIBRARY_SOURCES, "runtime/"),
     (f"{SOURCES}/runtime/include/", ""),
@@ -111,6 +113,21 @@ def common_defines(units: Iterable[Unit]) -> tuple[tuple[str, str], ...]:
     """Macros that all units have, in their order."""
     first, *others = units
     return tuple(d for d in first.defines if all(d in unit.defines for unit in others))
+
+
+def with_own_symbols(text: str, base: str) -> str:
+    """A source in C++ whose functions in assembly begin with the product's name.
+
+    They are in no namespace, and macros do not reach them: names that its C++ and its
+    assembly share are these functions.
+
+    Args:
+        text: The source.
+        base: Name of the product in C.
+    """
+    inside = _SYMBOL.findall("".join(_ASSEMBLY.findall(text)))
+    shared = {*inside} & {*_SYMBOL.findall(_ASSEMBLY.sub("", text))}
+    return _SYMBOL.sub(lambda m: f"{base}_{m[0]}" if m[0] in shared else m[0], text)
 
 
 def packaged_sources(

@@ -551,6 +551,11 @@ def run_in_qemu(
         objects.append(f"{number}.o")
         command = ("ccache", compiler, *machine, *flags.split(), source)
         need(tool(*command, "-o", objects[-1], cwd=folder))
+    defined = need(tool(f"{gnu}-nm", "-g", "--defined-only", *objects, cwd=folder))
+    found = re.findall(r"^[0-9a-f]+ [TDBR] (\w+)$", defined, re.MULTILINE)
+    # A program may have several packages.
+    (own,) = (name for name in found if "kws" not in name)
+    assert "orch_application" in own  # that of app.cpp
     made = build / ".work" / "obj"
     start = [
         *(made / "runtime" / "platform").rglob("*.o"),

@@ -13,6 +13,7 @@ from orchestrator.package.sources import (
     common_defines,
     library_units,
     packaged_sources,
+    with_own_symbols,
 )
 from orchestrator.targets.cores import resolve_target
 
@@ -115,3 +116,20 @@ def test_folders_of_precompiled_libraries(cpu: str, folder: str) -> None:
         cpu=cpu, isa=None, board=None, toolchain=None, optimize="size"
     )
     assert arduino_folder(target) == folder
+
+
+def test_functions_in_assembly_are_the_products() -> None:
+    text = """\
+#include "orch_selected/op_x.h"
+extern "C" void orch_loop(int x);
+asm(R"(
+  .macro orch_begin name
+  .globl \\name
+\\name:
+  .endm
+  orch_begin orch_loop
+)");
+void run() { orch_loop(orch_other()); }
+"""
+    renamed = text.replace("orch_loop", "p_orch_loop")
+    assert with_own_symbols(text, "p") == renamed
