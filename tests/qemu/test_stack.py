@@ -78,11 +78,12 @@ def _entry_source(
             (f"{method.base}_run", changing),
             (f"{method.base}_run_at", [*changing, "out<uint32_t>()"]),
             (f"{method.base}_step", ["UINT32_MAX", *changing]),
-            (f"{method.base}_prepare", []),
         ):
             before = sets if name != method.base else ""
             call = f"{name}({', '.join(arguments)})"
             calls.append((name, f"{before}result.status = {call}"))
+        prepare = f"{method.base}_prepare"
+        calls.append((prepare, f"result.status = {prepare}()"))
         for port in ports:
             if port.is_given:
                 name = f"{method.base}_set_{port.name}"
