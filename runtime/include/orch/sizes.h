@@ -1,4 +1,5 @@
-/* What a method needs, for C and C++: the constants of a header as one value. */
+/* What a method needs, for C and C++: the constants of a header as one value.
+ */
 #ifndef ORCH_SIZES_H_
 #define ORCH_SIZES_H_
 
