@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import orchestrator
 from orchestrator.build import lockfile
@@ -192,6 +192,10 @@ def name_function_files(
     return {name: libraries.functions(name) for name in kernels.libraries}
 
 
+_SIZES: Final = "runtime/include/orch/sizes.h"
+"""Only the generated header includes it."""
+
+
 def lock_inputs(
     *,
     name: str,
@@ -210,6 +214,7 @@ def lock_inputs(
     """The part of a lock that is known before compiling."""
     used = {
         *commands.sources,
+        _SIZES,
         *_reachable(commands.units, native),
         *function_files.values(),
     }

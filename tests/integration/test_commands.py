@@ -24,6 +24,7 @@ from orchestrator.core.dtype import ScalarType
 from orchestrator.core.operator import OperatorName
 from orchestrator.memory import product as memory_stage
 from orchestrator.method.passes import PASSES as PASS_NAMES
+from orchestrator.profile import target as profile_target
 from orchestrator.program.reader import read_program
 from orchestrator.program.values import TensorValue
 from orchestrator.program.write import write_program
@@ -145,7 +146,8 @@ def _shrink(monkeypatch: pytest.MonkeyPatch, board: str, **sizes: int) -> None:
         replace(r, size_bytes=sizes[r.name]) for r in full.regions if r.name in sizes
     )
     boards = {**targets.BOARDS, board: replace(full, regions=regions)}
-    monkeypatch.setattr(targets, "BOARDS", MappingProxyType(boards))
+    for module in (targets, profile_target):
+        monkeypatch.setattr(module, "BOARDS", MappingProxyType(boards))
 
 
 @pytest.mark.usefixtures("no_ninja")

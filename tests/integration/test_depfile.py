@@ -26,6 +26,7 @@ PACKAGE = Path(orchestrator.__file__).parent
 PROGRAM = {
     *(str(path) for path in PACKAGE.rglob("*.py")),
     *(str(path) for path in (PACKAGE / "report" / "page").rglob("*.*")),
+    *(str(path) for path in PACKAGE.glob("targets/board_files/*.toml")),
 }
 
 

@@ -108,6 +108,7 @@ def test_outputs_have_digest_and_size(w: Workspace) -> None:
     outputs = dict(_lock(w).outputs)
     assert set(outputs) == {
         "firmware.elf",
+        "include/orch/sizes.h",
         "include/orch/status.h",
         "include/product.h",
         "libproduct.a",

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from orchestrator.build import BuildOptions, Project, load, open_build, table
 from orchestrator.method.linked import LinkedCall
 from orchestrator.method.passes import unlink_program
 from orchestrator.program.program import KernelCall
@@ -172,9 +173,9 @@ class Sweep:
             f'[memory]\nconcurrency = "sequential"\n[passes]\nskip = [{skipped}]\n'
         )
         for model in (*self._names, *NETS):
-            load = "pte" if model == "plain" else "prelinked"
+            how = "pte" if model == "plain" else "prelinked"
             text += f'[[models]]\nname = "{model}"\npath = "{model}.pte"\n'
-            text += f'load = "{load}"\n'
+            text += f'load = "{how}"\n'
         profile = self._folder / f"{name}.toml"
         profile.write_text(text)
         product = Product(profile=profile, out=self._folder / name)
@@ -183,11 +184,15 @@ class Sweep:
         with redirect_stdout(printed):
             assert product.run("run", "--json", "--profile", *scenario) == 0
         profiled = json.loads(printed.getvalue())["profile"]
+        build = open_build(Project(load(profile), BuildOptions(out=product.out)))
+        linked = build[table.REPLAN].linked
         found: dict[str, int] = {}
         for row in profiled["instructions"]:
-            model = row["model"]
+            model, number = row["model"], row["instruction"]
+            if model in linked:  # where a call may have become several
+                number = linked[model][0].origins[number]
             names = self._names.get(model)
-            call = names[row["instruction"]] if names else f"net {model}"
+            call = names[number] if names else f"net {model}"
             found[call] = found.get(call, 0) + row["total"]
         assert len(found) == len(NETS) + sum(map(len, self._names.values()))
         kernel_bytes: dict[str, int] = {}

@@ -76,8 +76,8 @@ _OPTIMIZE = {
 }
 # For debuggers: no byte of flash. Paths are those in ninja's folder.
 _DEBUG_INFO = {
-    "gnu": ("-g", "-ffile-prefix-map=/proc/self/cwd=."),
-    "zig": ("-g", "-fdebug-compilation-dir=."),
+    "gnu": ("-gdwarf-4", "-ffile-prefix-map=/proc/self/cwd=."),
+    "zig": ("-gdwarf-4", "-fdebug-compilation-dir=."),
 }
 # Otherwise the compiler may turn the loops of memcpy and memset into calls of these.
 _MEMORY_FUNCTIONS = {
