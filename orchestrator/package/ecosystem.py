@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Family(StrEnum):
-    """Cores that ecosystems tell apart."""
+    """Kinds of cores that an ecosystem may support."""
 
     ARM = "Cortex-M"
     RISCV = "RISC-V"

@@ -290,7 +290,7 @@ Define = Annotated[
 ]
 
 ADDRESS_END: Final = 1 << 32
-"""The first number that is no address of a device."""
+"""One past the last address of 32 bits."""
 
 
 def _check_address(value: int) -> int:

@@ -1,4 +1,4 @@
-"""Folders of packages: their mark, the files that we made, and nobody else's.
+"""Writes packages to folders, and never over files of the user.
 
 As build folders, they are marked, and what is not in the record belongs to the user.
 The record has a digest of each file: one that the user changed is the user's as well.
@@ -34,8 +34,8 @@ def write_package(folder: Path, files: Mapping[str, bytes]) -> int:
         How many files changed.
 
     Raises:
-        UsageError: The folder is somebody else's (`not-a-package`), or a file in it
-            was made or changed by somebody else (`name-taken`). Nothing was written.
+        UsageError: The folder is not a package (`not-a-package`), or the user made or
+            changed a file in it (`name-taken`). Nothing was written.
     """
     before = _record(folder)
     new = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
