@@ -365,8 +365,9 @@ def _blocks(
     flash = [
         r for r in board.regions if r.kind == "flash" and weights in (None, r.name)
     ]
-    ram = [r for r in board.regions if r.kind == "ram"]
-    # The memory that code is copied to comes last.
+    # None begins at 0, as an ITCM does: no arena is at a null pointer. The memory that
+    # code is copied to comes last.
+    ram = [r for r in board.regions if r.kind == "ram" and r.origin]
     ram.sort(key=lambda r: r.name == code)
     if plan.caller_bytes:
         yield _Block(
