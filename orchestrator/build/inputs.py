@@ -141,7 +141,13 @@ PASSES = setting("passes", "passes", lambda p: p.passes)
 SCRATCH = setting("scratch", "scratch", lambda p: p.scratch)
 PLANNER = setting("planner", "memory", lambda p: p.memory.planner)
 FUSING = setting("fusing", "memory", lambda p: p.memory.fusing)
-ALIGNMENT = setting("alignment", "memory", lambda p: p.memory.alignment)
+ALIGNMENT = setting(
+    "alignment",
+    "memory",
+    lambda p: max(
+        [p.memory.alignment, *(x.align for m in p.models for x in m.io.ports)]
+    ),
+)
 CONCURRENCY = setting("concurrency", "memory", lambda p: p.memory.concurrency)
 REGIONS = setting("regions", "memory", lambda p: p.memory.regions)
 PLACES = setting("places", "memory", lambda p: p.memory.places)
