@@ -14,10 +14,11 @@ from orchestrator.emit.compile.ninja import ninja_text
 from orchestrator.emit.compile.switches import (
     BESIDE_MODELS,
     has_source,
+    method_flags,
     port_switches,
     smallest,
-    table_flags,
     table_switches,
+    value_flags,
 )
 from orchestrator.emit.compile.units import (
     SELECTED,
@@ -139,7 +140,7 @@ def plan_compile(
     common = (
         *target.isa.machine_flags,
         f"-DORCH_ISA={target.isa.level}",
-        *table_flags(tables),
+        *value_flags(tables),
         *_wide_items(resolution, programs),
         *((f"--target={_triple(target)}",) if toolchain.name == "zig" else ()),
         *_OPTIMIZE[target.optimize, toolchain.name],
@@ -149,7 +150,7 @@ def plan_compile(
         *(_ARM_ENUMS if target.cpu.is_arm else ()),
         *(() if target.board else ("-fno-pic",)),
     )
-    flags = (*common, *_CXX)
+    flags = (*common, *method_flags(tables), *_CXX)
 
     def own_unit(source: str) -> CompileUnit:
         switches = _switches(
