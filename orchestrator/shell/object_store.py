@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from orchestrator.core.sizes import parse_size
 from orchestrator.errors import Diagnostic, ToolchainError
 from orchestrator.shell.cache import cache_folder
-from orchestrator.shell.files import write_atomic
+from orchestrator.shell.files import write_atomic, write_if_changed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -57,15 +57,14 @@ class ObjectStore:
     def get(self, key: str) -> dict[str, bytes] | None:
         """What a compile step gave: bytes by suffix, such as `.o`; None if unknown.
 
-        Digests are checked; an entry with a damaged file is removed.
+        Digests are checked.
         """
         entry = self._entry(key)
         try:
             found = {}
-            for suffix, digest in _outputs(entry.read_bytes()).items():
+            for suffix, digest in _outputs(entry).items():
                 data = self._file(digest).read_bytes()
                 if hashlib.sha256(data).hexdigest() != digest:
-                    self._file(digest).unlink()
                     return None
                 found[suffix] = data
             if time.time() - entry.stat().st_mtime > _FRESH_S:
@@ -85,10 +84,10 @@ class ObjectStore:
             for suffix, data in sorted(outputs.items()):
                 digest = hashlib.sha256(data).hexdigest()
                 digests[suffix] = digest
-                if not self._file(digest).exists():
-                    write_atomic(self._file(digest), data, durable=False)
+                # Which mends a damaged file.
+                if write_if_changed(self._file(digest), data):
                     size += len(data)
-            text = json.dumps(digests).encode()
+            text = json.dumps({"key": key, "files": digests}).encode()
             write_atomic(self._entry(key), text, durable=False)
             self._grow(size + len(text))
 
@@ -100,29 +99,19 @@ class ObjectStore:
         return Contents(len(entries), len(files), size)
 
     def prune(self, limit_bytes: int) -> Contents:
-        """Remove what was not used for the longest time; returns what remains.
+        """Remove what is damaged, and what was not used for the longest time.
 
         Args:
             limit_bytes: Of all files together.
+
+        Returns:
+            What remains.
         """
-        by_use = sorted(self._all("ac"), key=lambda item: -item[1].st_mtime)
-        sizes = {path.name: state.st_size for path, state in self._all("cas")}
-        kept, used = 0, set[str]()
-        for entry, state in by_use:
-            digests: set[str] = set()
-            with suppress(OSError, ValueError):
-                digests = {*_outputs(entry.read_bytes()).values()}
-            new = sum(sizes.get(d, 0) for d in digests - used) + state.st_size
-            if digests and digests <= sizes.keys() and kept + new <= limit_bytes:
-                kept += new
-                used |= digests
-            else:
-                with suppress(OSError):
-                    entry.unlink()
-        for digest in sizes.keys() - used:
+        for name in self.damaged():
+            kind, _, digest = name.partition("/")
             with suppress(OSError):
-                self._file(digest).unlink()
-        self._write_size(kept)
+                (self.folder / kind / digest[:2] / digest).unlink()
+        self._shrink(limit_bytes)
         return self.contents()
 
     def damaged(self) -> list[str]:
@@ -134,7 +123,7 @@ class ObjectStore:
         for path, _ in self._all("ac"):
             digests: set[str] = set()
             with suppress(OSError, ValueError):
-                digests = {*_outputs(path.read_bytes()).values()}
+                digests = {*_outputs(path).values()}
             if not digests or not all(self._file(d).exists() for d in digests):
                 found.append(f"ac/{path.name}")
         return sorted(found)
@@ -151,6 +140,27 @@ class ObjectStore:
                 if _DIGEST.fullmatch(path.name):
                     yield path, path.stat()
 
+    def _shrink(self, limit_bytes: int) -> None:
+        """Remove what was not used for the longest time."""
+        by_use = sorted(self._all("ac"), key=lambda item: -item[1].st_mtime)
+        sizes = {path.name: state.st_size for path, state in self._all("cas")}
+        kept, used = 0, set[str]()
+        for entry, state in by_use:
+            digests: set[str] = set()
+            with suppress(OSError, ValueError):
+                digests = {*_outputs(entry).values()}
+            new = sum(sizes.get(d, 0) for d in digests - used) + state.st_size
+            if digests and digests <= sizes.keys() and kept + new <= limit_bytes:
+                kept += new
+                used |= digests
+            else:
+                with suppress(OSError):
+                    entry.unlink()
+        for digest in sizes.keys() - used:
+            with suppress(OSError):
+                self._file(digest).unlink()
+        self._write_size(kept)
+
     def _grow(self, size_bytes: int) -> None:
         """Count what was added, about right, and remove what is too much."""
         known = 0
@@ -158,7 +168,7 @@ class ObjectStore:
             known = int((self.folder / "size").read_bytes())
         self._write_size(known + size_bytes)
         if known + size_bytes > self.limit_bytes:
-            self.prune(int(self.limit_bytes * _KEPT))
+            self._shrink(int(self.limit_bytes * _KEPT))
 
     def _write_size(self, size_bytes: int) -> None:
         with suppress(OSError):
@@ -166,14 +176,14 @@ class ObjectStore:
             write_atomic(self.folder / "size", text, durable=False)
 
 
-def _outputs(entry: bytes) -> dict[str, str]:
-    """Digests by suffix. Raises ValueError."""
-    loaded = json.loads(entry)
-    if not isinstance(loaded, dict) or not loaded:
-        raise ValueError
-    if not all(isinstance(d, str) and _DIGEST.fullmatch(d) for d in loaded.values()):
-        raise ValueError
-    return loaded
+def _outputs(entry: Path) -> dict[str, str]:
+    """Digests by suffix. Raises OSError, ValueError."""
+    match json.loads(entry.read_bytes()):
+        case {"key": entry.name, "files": dict(files)} if files and all(
+            isinstance(d, str) and _DIGEST.fullmatch(d) for d in files.values()
+        ):
+            return files
+    raise ValueError
 
 
 def object_store() -> ObjectStore | None:
