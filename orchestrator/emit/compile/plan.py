@@ -167,6 +167,8 @@ def plan_compile(
             switches = ("-DORCH_COMMON_ARENAS=1", *switches)
         if external and source in _EXTERNAL_DATA:
             switches = ("-DORCH_EXTERNAL_DATA=1", *switches)
+        if source.endswith("/startup.cpp") and target.board:
+            switches += ("-DORCH_COPIES_CODE=1",) * target.board.copies_code
         switches += table_switches(source, tables)
         return _unit(source, (*flags, *switches), target, toolchain)
 
