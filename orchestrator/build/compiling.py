@@ -58,7 +58,7 @@ def plan_commands(
     inline_constants: bool,
 ) -> CompilePlan:
     """Every compile and link step."""
-    from orchestrator.emit.compile import plan_compile  # noqa: PLC0415
+    from orchestrator.emit.compile import is_empty, plan_compile  # noqa: PLC0415
 
     freestanding = ("freestanding/",) if target.freestanding else ()
     platforms = tuple(f"platform/{name}/" for name in target.platforms)
@@ -96,6 +96,7 @@ def plan_commands(
         common_arenas=bool(memory.common),
         tables=tables,
         proved_calls=tables.compact and _are_proved(adapted, library_options),
+        is_empty=lambda source: is_empty(native[source], target.isa.level),
     )
 
 

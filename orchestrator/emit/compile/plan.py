@@ -33,7 +33,7 @@ from orchestrator.method.compact import WIDE_TABLES
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from orchestrator.method.compact import TableLayout
     from orchestrator.program.program import Program
@@ -112,6 +112,7 @@ def plan_compile(
     common_arenas: bool = False,
     tables: TableLayout = WIDE_TABLES,
     proved_calls: bool = False,
+    is_empty: Callable[[str], bool] = lambda _: False,
 ) -> CompilePlan:
     """List every compile and link step.
 
@@ -136,6 +137,7 @@ def plan_compile(
         common_arenas: Arenas of methods overlap.
         tables: The layout of the tables of methods.
         proved_calls: No check of an argument in a kernel can fail.
+        is_empty: Whether a source of our kernels has no code for the target.
     """
     common = (
         *target.isa.machine_flags,
@@ -194,6 +196,7 @@ def plan_compile(
         )
         for library, sources in resolution.sources
         for source in sources
+        if library in custom or not is_empty(f"kernels/{library}/{source}")
     ]
     delegate_units = [
         _kernel_unit(
