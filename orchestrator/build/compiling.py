@@ -58,7 +58,7 @@ def plan_commands(
     inline_constants: bool,
 ) -> CompilePlan:
     """Every compile and link step."""
-    from orchestrator.emit.compile import plan_compile  # noqa: PLC0415
+    from orchestrator.emit.compile import is_empty, plan_compile  # noqa: PLC0415
 
     freestanding = ("freestanding/",) if target.freestanding else ()
     platforms = tuple(f"platform/{name}/" for name in target.platforms)
@@ -96,6 +96,7 @@ def plan_commands(
         common_arenas=bool(memory.common),
         tables=tables,
         proved_calls=tables.compact and _are_proved(adapted, library_options),
+        is_empty=lambda source: is_empty(native[source], target.isa.level),
     )
 
 
@@ -149,6 +150,7 @@ def compile_product(
     from orchestrator.emit.compile import (  # noqa: PLC0415
         BUILTINS,
         SOURCES,
+        object_keys,
         toolchain_text,
     )
 
@@ -163,7 +165,11 @@ def compile_product(
     if toolchain.needs_builtins:
         files[BUILTINS] = builtins(toolchain, target)
     files["build.ninja"] = commands.ninja.encode()
-    log = compile_folder.compile(files, whole=(SOURCES, "gen", "models"))
+    log = compile_folder.compile(
+        files,
+        whole=(SOURCES, "gen", "models"),
+        keys=object_keys(commands.units, files, toolchain=toolchain),
+    )
     stack_usage = {}
     for unit in commands.units:
         with suppress(OSError):

@@ -14,10 +14,11 @@ from orchestrator.emit.compile.ninja import ninja_text
 from orchestrator.emit.compile.switches import (
     BESIDE_MODELS,
     has_source,
+    method_flags,
     port_switches,
     smallest,
-    table_flags,
     table_switches,
+    value_flags,
 )
 from orchestrator.emit.compile.units import (
     SELECTED,
@@ -32,7 +33,7 @@ from orchestrator.method.compact import WIDE_TABLES
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from orchestrator.method.compact import TableLayout
     from orchestrator.program.program import Program
@@ -111,6 +112,7 @@ def plan_compile(
     common_arenas: bool = False,
     tables: TableLayout = WIDE_TABLES,
     proved_calls: bool = False,
+    is_empty: Callable[[str], bool] = lambda _: False,
 ) -> CompilePlan:
     """List every compile and link step.
 
@@ -135,11 +137,12 @@ def plan_compile(
         common_arenas: Arenas of methods overlap.
         tables: The layout of the tables of methods.
         proved_calls: No check of an argument in a kernel can fail.
+        is_empty: Whether a source of our kernels has no code for the target.
     """
     common = (
         *target.isa.machine_flags,
         f"-DORCH_ISA={target.isa.level}",
-        *table_flags(tables),
+        *value_flags(tables),
         *_wide_items(resolution, programs),
         *((f"--target={_triple(target)}",) if toolchain.name == "zig" else ()),
         *_OPTIMIZE[target.optimize, toolchain.name],
@@ -149,7 +152,7 @@ def plan_compile(
         *(_ARM_ENUMS if target.cpu.is_arm else ()),
         *(() if target.board else ("-fno-pic",)),
     )
-    flags = (*common, *_CXX)
+    flags = (*common, *method_flags(tables), *_CXX)
 
     def own_unit(source: str) -> CompileUnit:
         switches = _switches(
@@ -193,6 +196,7 @@ def plan_compile(
         )
         for library, sources in resolution.sources
         for source in sources
+        if library in custom or not is_empty(f"kernels/{library}/{source}")
     ]
     delegate_units = [
         _kernel_unit(
