@@ -131,6 +131,12 @@ ROUNDING = setting(
 LIMITS = setting(
     "limits", "limits", lambda p: {m.name: m.instruction_limit for m in p.models}
 )
+UPDATES = setting(
+    "updates",
+    "models",
+    lambda p: {m.name: p.version for m in p.models if m.update},
+)
+"""By model that takes signed updates, the version of the firmware."""
 INSTANCES = setting(
     "instances",
     "models",

@@ -189,7 +189,14 @@ INLINE_CONSTANTS = Derived(
     gives="inline_constants",
 )
 FIRMWARE_FACTS = Derived(
-    reads=(REPLAN, MEMORY, inputs.TARGET, INLINE_CONSTANTS),
+    reads=(
+        inputs.NAME,
+        REPLAN,
+        MEMORY,
+        inputs.TARGET,
+        INLINE_CONSTANTS,
+        inputs.UPDATES,
+    ),
     run=list_firmware_facts,
     gives="firmware_facts",
 )
@@ -205,6 +212,7 @@ GENERATE = Stage(
         inputs.TARGET,
         inputs.LIMITS,
         inputs.INSTANCES,
+        inputs.UPDATES,
         inputs.REGISTRY,
         inputs.TRACE,
         inputs.INTEGRITY,
@@ -231,6 +239,7 @@ COMMANDS = Derived(
         inputs.INTEGRITY,
         inputs.SCRATCH,
         INLINE_CONSTANTS,
+        inputs.UPDATES,
     ),
     run=plan_commands,
     gives="commands",

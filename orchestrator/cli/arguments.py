@@ -16,7 +16,7 @@ from orchestrator.cli.argument_types import (
 from orchestrator.cli.manual import epilog
 from orchestrator.cli.measuring_arguments import add_measuring
 from orchestrator.cli.package_arguments import add_package
-from orchestrator.cli.provenance_arguments import add_provenance
+from orchestrator.cli.provenance_arguments import add_provenance, add_update
 from orchestrator.cli.shared_arguments import (
     JOBS,
     PROFILE,
@@ -141,6 +141,7 @@ def parser() -> argparse.ArgumentParser:
     )
 
     _add_compat(command)
+    add_update(command)
     add_package(command)
     add_provenance(command)
 

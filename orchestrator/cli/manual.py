@@ -196,6 +196,16 @@ MANUALS: Final = {
         ),
         (Exit.MODEL, Exit.LOCK, Exit.INCOMPATIBLE),
     ),
+    "update": Manual(
+        (
+            (
+                "update pack new.pte --for fw.lock --version 7 --key key.pem",
+                "prove that the firmware runs it, and sign",
+            ),
+            ("update show new.update --key key.pub", "what is in it, and who signed"),
+        ),
+        (Exit.MODEL, Exit.TOOLCHAIN, Exit.LOCK, Exit.INCOMPATIBLE),
+    ),
     "package": Manual(
         (
             ("package doorbell.toml --for zephyr", "sources as a Zephyr module"),
@@ -333,8 +343,8 @@ SYNONYMS: Final = {
     "convert": "export",
     "quantize": "export",
     "lower": "export",
-    "update": "compat",
-    "ota": "compat",
+    "ota": "update",
+    "pack": "update",
     "reproduce": "verify",
     "bom": "sbom",
     "cyclonedx": "sbom",

@@ -11,6 +11,7 @@ from pydantic import (
     AfterValidator,
     ConfigDict,
     Field,
+    StrictBool,
     StrictInt,
     StrictStr,
 )
@@ -233,6 +234,12 @@ class ModelTable(Table):
         "`prelinked`: the build has done that, the device starts with constant tables.",
         examples=["pte"],
     )
+    update: StrictBool = Field(
+        default=False,
+        description='With `load = "pte"`: the product takes signed updates of the model'
+        ": docs/howto-signed-updates.md.",
+        examples=[True],
+    )
     instances: Annotated[
         StrictInt, *whole_number(1, 64, hint="each instance has its own RAM")
     ] = Field(
@@ -448,6 +455,14 @@ def _limit_problems(
             where=facts.span(*where, "max_instructions"),
             notes=(("found", "a prelinked model, which no other program replaces"),),
             hint="leave max_instructions out",
+        )
+    if "update" in model.written_keys and model.load is Load.PRELINKED and model.update:
+        yield Diagnostic(
+            code="bad-choice",
+            message=f'{key_text((*where, "update"))} requires load = "pte"',
+            where=facts.span(*where, "update"),
+            notes=(("found", "a prelinked model, which no other program replaces"),),
+            hint='write load = "pte", or leave update out',
         )
 
 

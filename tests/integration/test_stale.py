@@ -114,6 +114,7 @@ CHANGES: dict[str, Edit] = {
     "models.load": _set("models", 0, "load", to="prelinked"),
     "models.data": _set("models", 2, "data", to=["changed.ptd"]),
     "models.card.license": _set("models", 0, "card", to={"license": "MIT"}),
+    "models.update": _set("models", 0, "update", to=True),
     "models.region": _set("models", 0, "region", to="sram"),
     "models.regions": _set("models", 0, "regions", to={"1": "sram"}),
     "models.io.quantized": _set("models", 0, "io", to={"quantized": True}),

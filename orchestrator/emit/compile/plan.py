@@ -111,6 +111,7 @@ def plan_compile(
     common_arenas: bool = False,
     tables: TableLayout = WIDE_TABLES,
     proved_calls: bool = False,
+    updates: bool = False,
 ) -> CompilePlan:
     """List every compile and link step.
 
@@ -135,6 +136,7 @@ def plan_compile(
         common_arenas: Arenas of methods overlap.
         tables: The layout of the tables of methods.
         proved_calls: No check of an argument in a kernel can fail.
+        updates: The product takes signed updates.
     """
     common = (
         *target.isa.machine_flags,
@@ -173,7 +175,7 @@ def plan_compile(
         f"runtime/{s}"
         for s in runtime_sources
         if s.startswith("src/")
-        and has_source(s, tables, delegates=bool(resolution.delegates))
+        and has_source(s, tables, delegates=bool(resolution.delegates), updates=updates)
     )
     kernel_flags = (
         *common,
