@@ -1,6 +1,6 @@
-#include "orch/update.h"
-
 #include <string.h>
+
+#include "orch/check_update.h"
 
 namespace orch {
 namespace {
@@ -32,9 +32,8 @@ bool is_update(const uint8_t* header, uint32_t size) {
 
 }  // namespace
 
-orch_update_result check_update(const orch_update_target& target,
-                                const void* update, uint32_t size,
-                                uint32_t lowest_version,
+orch_update_result check_update(const UpdateTarget& target, const void* update,
+                                uint32_t size, uint32_t lowest_version,
                                 const orch_update_trust& trust) {
   const uint8_t* const header = static_cast<const uint8_t*>(update);
   if (reinterpret_cast<uintptr_t>(update) % kProgramAlignment != 0) {

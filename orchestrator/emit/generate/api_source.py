@@ -181,6 +181,7 @@ def api_source(
     includes += '#include "orch/random.h"\n' if has_random else ""
     includes += '#include "orch/part.h"\n' if methods else ""
     includes += '#include "orch/rows.h"\n' if layout.given_rows else ""
+    includes += '#include "orch/check_update.h"\n' if updates else ""
     includes += extra_includes(methods, memory)
     headers = {prepared_header(c.prepared) for c in calls if c.prepared is not None}
     includes += "".join(f'#include "{header}"\n' for header in sorted(headers))

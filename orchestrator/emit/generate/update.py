@@ -64,7 +64,7 @@ def update_functions(
     )
     unloads = "".join(f"  (void){m.base}_load(nullptr, 0);\n" for m in methods)
     return f"""\
-static constexpr orch_update_target {check}_target = {{
+static constexpr orch::UpdateTarget {check}_target = {{
     {{{numbers}}},
     "{model}", {target.firmware_version}u}};
 

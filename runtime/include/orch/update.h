@@ -74,13 +74,6 @@ typedef struct {
   void* context; /* passed on */
 } orch_update_trust;
 
-/* What the firmware accepts; the generated functions fill it in. */
-typedef struct {
-  uint8_t identity[32];
-  char model[40];
-  uint32_t firmware_version;
-} orch_update_target;
-
 /* Version of the model in an update that was accepted: store it, and give it
  * as lowest version the next time. */
 static inline uint32_t orch_update_version(const void* update) {
@@ -91,17 +84,6 @@ static inline uint32_t orch_update_version(const void* update) {
 
 #ifdef __cplusplus
 } /* extern "C" */
-
-namespace orch {
-
-/// Checks everything but the program itself. `update` does not change
-/// meanwhile, nor until the program is no longer used.
-orch_update_result check_update(const orch_update_target& target,
-                                const void* update, uint32_t size,
-                                uint32_t lowest_version,
-                                const orch_update_trust& trust);
-
-}  // namespace orch
 #endif
 
 #endif
