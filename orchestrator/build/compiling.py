@@ -151,6 +151,7 @@ def compile_product(
     from orchestrator.emit.compile import (  # noqa: PLC0415
         BUILTINS,
         SOURCES,
+        object_keys,
         toolchain_text,
     )
 
@@ -165,7 +166,11 @@ def compile_product(
     if toolchain.needs_builtins:
         files[BUILTINS] = builtins(toolchain, target)
     files["build.ninja"] = commands.ninja.encode()
-    log = compile_folder.compile(files, whole=(SOURCES, "gen", "models"))
+    log = compile_folder.compile(
+        files,
+        whole=(SOURCES, "gen", "models"),
+        keys=object_keys(commands.units, files, toolchain=toolchain),
+    )
     stack_usage = {}
     for unit in commands.units:
         with suppress(OSError):

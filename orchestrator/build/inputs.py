@@ -152,6 +152,7 @@ FUSING = setting("fusing", "memory", lambda p: p.memory.fusing)
 ALIGNMENT = setting("alignment", "memory", lambda p: p.memory.alignment)
 CONCURRENCY = setting("concurrency", "memory", lambda p: p.memory.concurrency)
 REGIONS = setting("regions", "memory", lambda p: p.memory.regions)
+PLACES = setting("places", "memory", lambda p: p.memory.places)
 REGISTRY = setting("registry", "registry", lambda p: p.registry)
 TRACE = setting("trace", "trace", lambda p: p.trace)
 INTEGRITY = setting("integrity", "integrity", lambda p: p.integrity)
@@ -184,7 +185,9 @@ HOST_TOOLCHAIN = Input(
     digests=repr_digest,
 )
 TARGET = Derived(
-    gives="target", reads=(TARGET_CHOICE, HOST_TOOLCHAIN, REGIONS), run=choose_target
+    gives="target",
+    reads=(TARGET_CHOICE, HOST_TOOLCHAIN, REGIONS, PLACES),
+    run=choose_target,
 )
 FAST = Derived(gives="fast", reads=(TARGET_CHOICE,), run=favours_speed)
 ISA = Derived(gives="isa", reads=(TARGET_CHOICE,), run=name_isa)

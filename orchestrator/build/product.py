@@ -21,6 +21,7 @@ from orchestrator.shell.compile_folder import NinjaFolder
 from orchestrator.shell.files import write_atomic
 from orchestrator.shell.launcher import compiler_launcher
 from orchestrator.shell.library_files import NATIVE_SUFFIXES
+from orchestrator.shell.object_store import object_store
 from orchestrator.shell.reporter import StepsOnly
 from orchestrator.shell.variant_folder import variant_folder
 
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from orchestrator.errors import Diagnostic
     from orchestrator.measure.size import SizeReport
     from orchestrator.profile import Profile
-    from orchestrator.shell.launcher import Launcher
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +84,8 @@ def build_product(project: Project, shell: Shell) -> BuildReport:
             jobs=project.options.jobs,
             reporter=shell.reporter,
             folder_lock=folder_lock,
-            launcher=_launcher(project.options),
+            launcher=compiler_launcher() if _shares(project.options) else None,
+            store=object_store() if _shares(project.options) else None,
         )
         given: dict[Value[Any], object] = {
             inputs.COMPILE_FOLDER: folder,
@@ -93,11 +94,12 @@ def build_product(project: Project, shell: Shell) -> BuildReport:
         return _build(project, shell, open_build(project, shell, given=given))
 
 
-def _launcher(options: BuildOptions) -> Launcher | None:
-    """None where each object has to come from the compiler itself."""
-    if options.frozen or not options.trust_cache:
-        return None
-    return compiler_launcher()
+def _shares(options: BuildOptions) -> bool:
+    """Whether objects may be those of other builds.
+
+    Not where each has to come from the compiler itself.
+    """
+    return options.trust_cache and not options.frozen
 
 
 def _build(project: Project, shell: Shell, build: Build) -> BuildReport:

@@ -11,6 +11,7 @@ import orchestrator
 from orchestrator.cli.argument_types import (
     byte_count,
     job_count,
+    memory_size,
     prim_op_count,
 )
 from orchestrator.cli.manual import epilog
@@ -152,7 +153,7 @@ def parser() -> argparse.ArgumentParser:
 
 def _add_help(command: Callable[..., CommandParser]) -> None:
     """Commands about Orchestrator itself, and what remains."""
-    command("clean", "remove the build folder")
+    _add_cleaning(command)
     targets = command(
         "targets", "list cores, toolchains, boards and operators", profile=False
     )
@@ -222,6 +223,28 @@ def _add_target(command: argparse.ArgumentParser) -> None:
         "--toolchain",
         choices=TOOLCHAINS,
         help="compiler; default: the first that is installed",
+    )
+
+
+def _add_cleaning(command: Callable[..., CommandParser]) -> None:
+    command("clean", "remove the build folder")
+    cache = command(
+        "cache", "show, shrink or check the objects that builds share", profile=False
+    )
+    cache.add_argument(
+        "action",
+        choices=("size", "prune", "verify"),
+        metavar="ACTION",
+        help="size: show how much there is; prune: remove damaged objects, and those"
+        " that were not used for the longest time; verify: compare all digests",
+    )
+    cache.add_argument(
+        "--to",
+        type=memory_size,
+        default=0,
+        dest="limit_bytes",
+        metavar="SIZE",
+        help="what prune leaves at most, such as 256 MiB; default: nothing",
     )
 
 

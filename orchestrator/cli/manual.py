@@ -271,6 +271,13 @@ MANUALS: Final = {
         ),
         (Exit.PROFILE,),
     ),
+    "cache": Manual(
+        (
+            ("cache size", "how much builds of this machine share"),
+            ("cache prune --to '256 MiB'", "keep what was used last"),
+        ),
+        (Exit.TOOLCHAIN, Exit.MISMATCH),
+    ),
     "targets": Manual(
         (
             ("targets", "cores, toolchains and boards"),

@@ -6,6 +6,7 @@ ninja's folder, so that objects do not depend on the machine.
 
 from orchestrator.emit.compile.database import compile_commands
 from orchestrator.emit.compile.ninja import toolchain_text
+from orchestrator.emit.compile.object_keys import object_keys
 from orchestrator.emit.compile.plan import plan_compile
 from orchestrator.emit.compile.units import (
     API_OBJECT,
@@ -24,6 +25,7 @@ __all__ = [
     "CompileUnit",
     "LibraryOptions",
     "compile_commands",
+    "object_keys",
     "plan_compile",
     "toolchain_text",
 ]

@@ -14,10 +14,11 @@ from orchestrator.emit.compile.ninja import ninja_text
 from orchestrator.emit.compile.switches import (
     BESIDE_MODELS,
     has_source,
+    method_flags,
     port_switches,
     smallest,
-    table_flags,
     table_switches,
+    value_flags,
 )
 from orchestrator.emit.compile.units import (
     SELECTED,
@@ -141,7 +142,7 @@ def plan_compile(
     common = (
         *target.isa.machine_flags,
         f"-DORCH_ISA={target.isa.level}",
-        *table_flags(tables),
+        *value_flags(tables),
         *_wide_items(resolution, programs),
         *((f"--target={_triple(target)}",) if toolchain.name == "zig" else ()),
         *_OPTIMIZE[target.optimize, toolchain.name],
@@ -151,7 +152,7 @@ def plan_compile(
         *(_ARM_ENUMS if target.cpu.is_arm else ()),
         *(() if target.board else ("-fno-pic",)),
     )
-    flags = (*common, *_CXX)
+    flags = (*common, *method_flags(tables), *_CXX)
 
     def own_unit(source: str) -> CompileUnit:
         switches = _switches(
@@ -168,6 +169,8 @@ def plan_compile(
             switches = ("-DORCH_COMMON_ARENAS=1", *switches)
         if external and source in _EXTERNAL_DATA:
             switches = ("-DORCH_EXTERNAL_DATA=1", *switches)
+        if source.endswith("/startup.cpp") and target.board:
+            switches += ("-DORCH_COPIES_CODE=1",) * target.board.copies_code
         switches += table_switches(source, tables)
         return _unit(source, (*flags, *switches), target, toolchain)
 

@@ -70,14 +70,23 @@ def port_switches(programs: Iterable[Program]) -> tuple[str, ...]:
     return ("-DORCH_TENSORS_ONLY=1",) if tensors else ()
 
 
-def table_flags(tables: TableLayout) -> tuple[str, ...]:
-    """Flags that must be the same for all sources of a product."""
+def value_flags(tables: TableLayout) -> tuple[str, ...]:
+    """Flags that decide what values and tensors look like: of runtime and kernels."""
     index = (f"-DORCH_INDEX_BYTES={tables.index_bytes}",) if tables.compact else ()
     sizes = () if tables.dynamic_sizes else ("-DORCH_DYNAMIC_SIZES=0",)
+    return (*index, *sizes)
+
+
+def method_flags(tables: TableLayout) -> tuple[str, ...]:
+    """Flags that decide what tables of methods look like: not of kernels.
+
+    Kernels see values, but no method. Without these flags more products have objects
+    in common.
+    """
     calls = () if tables.kernel_calls else ("-DORCH_KERNEL_CALLS=0",)
     steps = ("-DORCH_BY_ROWS=1",) if tables.steps else ()
     given = ("-DORCH_GIVEN_ROWS=1",) if tables.given_rows else ()
-    return (*index, *sizes, *calls, *steps, *given)
+    return (*calls, *steps, *given)
 
 
 def table_switches(source: str, tables: TableLayout) -> tuple[str, ...]:
