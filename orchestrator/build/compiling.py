@@ -56,6 +56,7 @@ def plan_commands(
     integrity: IntegrityTable,
     scratch: ScratchTable,
     inline_constants: bool,
+    updates: Mapping[str, str],
 ) -> CompilePlan:
     """Every compile and link step."""
     from orchestrator.emit.compile import is_empty, plan_compile  # noqa: PLC0415
@@ -95,6 +96,7 @@ def plan_commands(
         inline_constants=inline_constants,
         common_arenas=bool(memory.common),
         tables=tables,
+        updates=bool(updates),
         proved_calls=tables.compact and _are_proved(adapted, library_options),
         is_empty=lambda source: is_empty(native[source], target.isa.level),
     )
@@ -282,7 +284,7 @@ def collect_outputs(
     text = with_stacks(text, name, report.methods)
     files[f"include/{name}.h"] = text.encode()
     public = ["status.h", *(["trace.h"] if trace.enable else [])]
-    used = ("complex.h", "quantize.h", "sizes.h")
+    used = ("complex.h", "quantize.h", "sizes.h", "update.h")
     public += [header for header in used if f'"orch/{header}"' in text]
     for header in public:
         files[f"include/orch/{header}"] = native[f"runtime/include/orch/{header}"]

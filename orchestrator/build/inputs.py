@@ -114,6 +114,8 @@ def _operators(profile: Profile) -> OperatorsTable:
 
 
 NAME = setting("name", "name", lambda p: p.name)
+PRODUCT = setting("product", "version", lambda p: (p.name, p.version, p.description))
+CARDS = setting("cards", "models", lambda p: {m.name: m.card for m in p.models})
 TARGET_CHOICE = setting("target_choice", "target", lambda p: p.target)
 LOADS = setting("loads", "models", _loads)
 PINS = setting("pins", "models", _pins)
@@ -129,6 +131,12 @@ ROUNDING = setting(
 LIMITS = setting(
     "limits", "limits", lambda p: {m.name: m.instruction_limit for m in p.models}
 )
+UPDATES = setting(
+    "updates",
+    "models",
+    lambda p: {m.name: p.version for m in p.models if m.update},
+)
+"""By model that takes signed updates, the version of the firmware."""
 INSTANCES = setting(
     "instances",
     "models",

@@ -138,7 +138,8 @@ def _build(project: Project, shell: Shell, build: Build) -> BuildReport:
     if known is None and "warning:" in (log := build[table.COMPILE].log):
         reporter.note(log)
     report = build[table.MEASURE]
-    outputs, lock = build[table.OUTPUTS], build[table.LOCK]
+    outputs = build[table.OUTPUTS] | build[table.DOCUMENTS]
+    lock = build[table.LOCK]
     text = lockfile.lock_text(lock)
     holds = text == lock_text_of(project.lock_file)
     writes = options.write_lock and not holds

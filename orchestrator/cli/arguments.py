@@ -17,6 +17,7 @@ from orchestrator.cli.argument_types import (
 from orchestrator.cli.manual import epilog
 from orchestrator.cli.measuring_arguments import add_measuring
 from orchestrator.cli.package_arguments import add_package
+from orchestrator.cli.provenance_arguments import add_provenance, add_update
 from orchestrator.cli.shared_arguments import (
     JOBS,
     PROFILE,
@@ -141,9 +142,17 @@ def parser() -> argparse.ArgumentParser:
     )
 
     _add_compat(command)
+    add_update(command)
     add_package(command)
+    add_provenance(command)
 
     _add_lock_commands(command)
+    _add_help(command)
+    return top
+
+
+def _add_help(command: Callable[..., CommandParser]) -> None:
+    """Commands about Orchestrator itself, and what remains."""
     _add_cleaning(command)
     targets = command(
         "targets", "list cores, toolchains, boards and operators", profile=False
@@ -171,7 +180,6 @@ def parser() -> argparse.ArgumentParser:
         metavar="DIR",
         help="write the pages of all commands into this folder",
     )
-    return top
 
 
 def _add_common(command: argparse.ArgumentParser, *, is_top: bool = False) -> None:

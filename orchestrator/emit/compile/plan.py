@@ -113,6 +113,7 @@ def plan_compile(
     tables: TableLayout = WIDE_TABLES,
     proved_calls: bool = False,
     is_empty: Callable[[str], bool] = lambda _: False,
+    updates: bool = False,
 ) -> CompilePlan:
     """List every compile and link step.
 
@@ -138,6 +139,7 @@ def plan_compile(
         tables: The layout of the tables of methods.
         proved_calls: No check of an argument in a kernel can fail.
         is_empty: Whether a source of our kernels has no code for the target.
+        updates: The product takes signed updates.
     """
     common = (
         *target.isa.machine_flags,
@@ -178,7 +180,7 @@ def plan_compile(
         f"runtime/{s}"
         for s in runtime_sources
         if s.startswith("src/")
-        and has_source(s, tables, delegates=bool(resolution.delegates))
+        and has_source(s, tables, delegates=bool(resolution.delegates), updates=updates)
     )
     kernel_flags = (
         *common,

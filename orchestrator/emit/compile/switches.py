@@ -39,16 +39,23 @@ def smallest(flags: tuple[str, ...]) -> tuple[str, ...]:
     return (*("-Oz" if f == "-Os" else f for f in flags), "-mno-outline")
 
 
-def has_source(source: str, tables: TableLayout, *, delegates: bool) -> bool:
+_ONLY_FOR_UPDATES = "src/update.cpp"
+
+
+def has_source(
+    source: str, tables: TableLayout, *, delegates: bool, updates: bool = False
+) -> bool:
     """Whether a product needs a file of runtime/src.
 
     Args:
         source: Path relative to runtime/.
         tables: Table layout of the product.
         delegates: Whether it links delegates.
+        updates: Whether it takes signed updates.
     """
     return (
         (delegates or source != ONLY_FOR_DELEGATES)
+        and (updates or source != _ONLY_FOR_UPDATES)
         and (not tables.compact or source not in _LOADER)
         and (tables.given_rows or source != _ONLY_FOR_ROWS)
     )
