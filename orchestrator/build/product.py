@@ -6,7 +6,7 @@ import json
 import os
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from orchestrator.build import inputs, lockfile, table
 from orchestrator.build.locking import lock_before, lock_text_of
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from orchestrator.measure.size import SizeReport
     from orchestrator.profile import Profile
     from orchestrator.shell.launcher import Launcher
+    from orchestrator.targets.cores import Target
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,6 +163,12 @@ def _build(project: Project, shell: Shell, build: Build) -> BuildReport:
             library=library,
             lock=lock_file if holds or writes else "",
             uses_path=build[inputs.TARGET].toolchain == "gnu",
+            costs={
+                "product": project.profile.name,
+                **target_facts(build[inputs.TARGET]),
+                "flash_bytes": report.totals.flash_bytes,
+                "ram_bytes": report.totals.ram_bytes,
+            },
         )
     return BuildReport(
         profile=project.profile.name,
@@ -239,9 +246,27 @@ def remember(
     )
 
 
+class TargetFacts(TypedDict):
+    """What a product is built for, as tables of products show it."""
+
+    cpu: str
+    toolchain: str
+    optimize: str
+
+
+def target_facts(target: Target) -> TargetFacts:
+    """The facts of a target."""
+    return {
+        "cpu": target.cpu.name,
+        "toolchain": target.toolchain,
+        "optimize": target.optimize,
+    }
+
+
 def _input_states(project: Project, build: Build) -> dict[str, stamp.State]:
     """States of all files that affect the outputs: inputs and the compiler."""
     states = dict(build[inputs.FILES].states)
+    states |= {p: list(state) for p, state in project.profile.looked_for if state}
     for path in build[inputs.TOOLCHAIN].files:
         states[path] = stamp.state_of(path)
     if project.options.locked:
@@ -259,12 +284,14 @@ def _write_stamp(
     library: str,
     lock: str,
     uses_path: bool,
+    costs: Mapping[str, object],
 ) -> None:
     """Record the states of all files, so that a build with nothing to do is fast.
 
-    Such a build shows the warnings of this one again.
+    Such a build shows the warnings and costs of this one again.
     """
-    files = dict(inputs)
+    # A file of a workspace may appear above the profile.
+    files = dict(inputs) | {p: list(s) for p, s in project.profile.looked_for if not s}
     others = [str(project.folder / name) for name in outputs]
     others += [lock] if lock else []
     if uses_path:
@@ -289,6 +316,7 @@ def _write_stamp(
             "library": library,
             "input_count": len(inputs),
             "warnings": warnings,
+            "costs": costs,
             "files": files,
         }
     )

@@ -304,6 +304,11 @@ PROFILE_FILES = Input(
     run=digest_profile_files,
     gives="profile_files",
 )
+INHERITED = Input(
+    reads=(inputs.PROFILE,),
+    run=lambda *, profile: profile.inherited,
+    gives="inherited",
+)
 FUNCTION_FILES = Derived(
     reads=(inputs.KERNELS, inputs.LIBRARIES),
     run=name_function_files,
@@ -321,6 +326,7 @@ LOCK_INPUTS = Derived(
     reads=(
         inputs.NAME,
         PROFILE_FILES,
+        INHERITED,
         inputs.OPERATOR_FILES,
         inputs.MODEL_BYTES,
         inputs.DATA_FILES,

@@ -33,13 +33,31 @@ def folders_of(paths: list[str]) -> list[str]:
     return sorted({os.path.dirname(p) or "." for p in paths})  # noqa: PTH120
 
 
-def is_current(stamp_file: str, *, profile: str) -> dict[str, object] | None:
+class Looked:
+    """States of files, each looked at once: many stamps name the same files."""
+
+    def __init__(self) -> None:
+        self._states: dict[str, State] = {}
+
+    def state_of(self, path: str) -> State:
+        """See `state_of`."""
+        found = self._states.get(path)
+        if found is None:
+            found = self._states[path] = state_of(path)
+        return found
+
+
+def is_current(
+    stamp_file: str, *, profile: str, looked: Looked | None = None
+) -> dict[str, object] | None:
     """The stamp's facts if no file it names has changed, else None.
 
     Args:
         stamp_file: Path of the stamp.
         profile: Path of the profile as the user names it now.
+        looked: States that are known already; gets more.
     """
+    looked = looked or Looked()
     try:
         with open(stamp_file, "rb") as file:  # noqa: PTH123
             stamp = json.loads(file.read())
@@ -48,7 +66,7 @@ def is_current(stamp_file: str, *, profile: str) -> dict[str, object] | None:
         if stamp["environment"] != environment():
             return None
         for path, state in stamp["files"].items():
-            if state_of(path) != state:
+            if looked.state_of(path) != state:
                 return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None

@@ -8,25 +8,50 @@ from typing import TYPE_CHECKING
 from orchestrator.build import BuildReport, Project, build_product, load
 from orchestrator.cli.commands.dependencies import depfile_problems, write_dependencies
 from orchestrator.cli.commands.options import build_options, options_of
-from orchestrator.errors import Diagnostic, ExitCode, UsageError
+from orchestrator.cli.fastpath import unchanged_profile
+from orchestrator.cli.render import failure_document
+from orchestrator.cli.workspace_command import needs_profile, run_workspace
+from orchestrator.errors import Diagnostic, ExitCode, OrchestratorError, UsageError
+from orchestrator.fleet.kind import Kind
 from orchestrator.measure import dtype_notice
+from orchestrator.shell.stamp import Looked
 
 if TYPE_CHECKING:
     from argparse import Namespace
+    from pathlib import Path
 
     from orchestrator.cli.console import Console
     from orchestrator.measure.size import DtypeComparison
 
 
 def run(args: Namespace, console: Console) -> ExitCode:
-    """Build every profile, one after the other; the first failure ends it."""
-    _check(args)
+    """Build every profile, one after the other; or the whole workspace."""
     options = build_options(args)
+    if not needs_profile(
+        args,
+        args.profiles,
+        out=args.out,
+        lock=args.lock_file,
+        explain=args.explain,
+        depfile=args.depfile,
+    ):
+        return run_workspace(args, console, Kind.BUILD, options)
+    _check(args)
     documents = []
+    failures: list[OrchestratorError] = []
+    looked = Looked()
     for path in args.profiles:
-        with console.progress(explain=args.explain) as reporter:
-            project = Project(load(path), options_of(options, path))
-            report = build_product(project, console.shell(reporter))
+        if _is_unchanged(path, args, console, looked):
+            continue
+        try:
+            with console.progress(explain=args.explain) as reporter:
+                project = Project(load(path), options_of(options, path))
+                report = build_product(project, console.shell(reporter))
+        except OrchestratorError as error:
+            if not args.keep_going:
+                raise
+            failures.append(error)
+            continue
         if args.depfile is not None:
             target = args.depfile_target or report.library
             write_dependencies(args.depfile, target=target, inputs=report.inputs)
@@ -34,8 +59,27 @@ def run(args: Namespace, console: Console) -> ExitCode:
         if notice := dtype_notice(report.report):
             console.status(f"{report.profile}: {notice.rstrip()}")
         documents.append(_document(report))
-    console.document({"builds": documents})
-    return ExitCode.OK
+    found: dict[str, object] = {"builds": documents}
+    if args.keep_going:
+        found["failures"] = [failure_document(one) for one in failures]
+    console.document(found)
+    for failure in failures:
+        console.problems(failure.diagnostics)
+    return failures[0].exit_code if failures else ExitCode.OK
+
+
+def _is_unchanged(
+    path: Path, args: Namespace, console: Console, looked: Looked
+) -> bool:
+    """Whether one of several profiles has nothing to do; says so."""
+    with_results = args.json or args.explain or args.locked or args.frozen
+    if len(args.profiles) == 1 or with_results:
+        return False
+    options = {"--no-lock": ""} if args.no_lock else {}
+    lines = unchanged_profile(str(path), options, looked)
+    if lines is not None:
+        console.status("\n".join(lines))
+    return lines is not None
 
 
 def _check(args: Namespace) -> None:
