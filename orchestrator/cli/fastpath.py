@@ -50,7 +50,9 @@ def unchanged_profile(
         return None
     stamp_file = f"{folder}/.work/{STAMP_NAME}"
     stamp = is_current(stamp_file, profile=profile, looked=looked)
-    if stamp is None or not _holds(profile, options, stamp):
+    if stamp is None or not _lock_holds(profile, options, stamp):
+        return None
+    if not _depfile_written(options, stamp_file, stamp):
         return None
     warnings = stamp.get("warnings")
     lines = list(map(str, warnings if isinstance(warnings, list) else ()))
@@ -79,11 +81,6 @@ def _read(arguments: list[str]) -> tuple[list[str], dict[str, str]] | None:
     return profiles, options
 
 
-def _holds(profile: str, options: dict[str, str], stamp: dict[str, object]) -> bool:
-    """Whether lock and depfile are those that the options request."""
-    return _lock_holds(profile, options, stamp) and _depfile_written(options, stamp)
-
-
 def _lock_holds(
     profile: str, options: dict[str, str], stamp: dict[str, object]
 ) -> bool:
@@ -94,12 +91,14 @@ def _lock_holds(
     return stamp.get("lock") == os.path.abspath(lock)  # noqa: PTH100
 
 
-def _depfile_written(options: dict[str, str], stamp: dict[str, object]) -> bool:
+def _depfile_written(
+    options: dict[str, str], stamp_file: str, stamp: dict[str, object]
+) -> bool:
     """Whether the requested depfile, if any, could be written."""
     if "--depfile" not in options:
         return "--depfile-target" not in options
     target = options.get("--depfile-target") or stamp.get("library")
-    inputs = inputs_of(stamp)
+    inputs = inputs_of(stamp_file, stamp)
     if not isinstance(target, str) or not inputs:
         return False
     from orchestrator.shell.depfile import write_depfile  # noqa: PLC0415
