@@ -22,10 +22,11 @@ from orchestrator.shell.toolchain import InstalledToolchains
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from orchestrator.build.engine import Value
+    from orchestrator.build.engine import Results, Value
     from orchestrator.profile import Profile
     from orchestrator.profile.load import Member
     from orchestrator.shell.compile_folder import CompileFolder
+    from orchestrator.shell.input_files import CommonFiles
     from orchestrator.shell.process import Processes
     from orchestrator.shell.reporter import Reporter
     from orchestrator.shell.toolchain import Toolchains
@@ -67,12 +68,16 @@ class Shell:
         toolchains: Compilers.
         processes: Runs the Python that exports models.
         compile_folder: Compiles; None for ninja in the work folder.
+        common: Files that all builds of a command read; None to read them each time.
+        results: Of stages, from other products of the command; None for none.
     """
 
     reporter: Reporter = field(default_factory=Silent)
     toolchains: Toolchains = field(default_factory=InstalledToolchains)
     processes: Processes = field(default_factory=SystemProcesses)
     compile_folder: CompileFolder | None = None
+    common: CommonFiles | None = None
+    results: Results | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +206,7 @@ def open_build(
         table.STAGES,
         {
             inputs.PROFILE: project.profile,
-            inputs.FILES: DiskFiles(),
+            inputs.FILES: DiskFiles(shell.common),
             inputs.FOLDER: project.folder,
             inputs.WORK: project.work,
             inputs.TOOLCHAINS: shell.toolchains,
@@ -217,4 +222,5 @@ def open_build(
         always=inputs.ORCHESTRATOR,
         digests=digests,
         observer=shell.reporter.working,
+        results=shell.results,
     )

@@ -62,6 +62,7 @@ EXTRACT = EachStage(
     reads=(inputs.MODEL, inputs.PROGRAM),
     run=extract_program,
     gives="op_infos",
+    is_common=True,
 )
 OPERATOR_LISTS = Derived(
     reads=(inputs.OPERATOR_FILES,), run=read_operator_lists, gives="operator_lists"
@@ -132,6 +133,7 @@ PRELINK = Stage(
     ),
     run=prelink_models,
     gives="linkages",
+    is_common=True,
 )
 REPLAN = Stage(
     name="replan",
@@ -161,6 +163,7 @@ REPLAN = Stage(
     ),
     run=replan_models,
     gives="adapted",
+    is_common=True,
 )
 MEMORY = Stage(
     name="memory",

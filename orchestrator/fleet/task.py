@@ -25,8 +25,11 @@ from orchestrator.build.verifying import build_twice
 from orchestrator.errors import Diagnostic, ExitCode, OrchestratorError
 from orchestrator.fleet.kind import Kind
 from orchestrator.fleet.outcome import Costs, Outcome, sizes_in_lock
+from orchestrator.fleet.results import RecentResults
 from orchestrator.shell.files import reason_of
+from orchestrator.shell.input_files import CommonFiles
 from orchestrator.shell.reporter import Silent
+from orchestrator.shell.toolchain import KnownToolchains
 from orchestrator.workspace.load import read_workspace
 
 if TYPE_CHECKING:
@@ -75,7 +78,12 @@ class Worker:
     """
 
     def __init__(self, shell: Shell) -> None:
-        self._shell = shell
+        self._shell = replace(
+            shell,
+            toolchains=KnownToolchains(shell.toolchains),
+            common=CommonFiles(),
+            results=RecentResults(),
+        )
         self._workspaces: dict[Path, Workspace] = {}
 
     def do(self, task: Task) -> Outcome:
