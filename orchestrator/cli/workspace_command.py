@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,13 +13,14 @@ from orchestrator.errors import Diagnostic, ExitCode, UsageError
 from orchestrator.fleet.kind import Kind
 from orchestrator.fleet.products import chosen, unchanged
 from orchestrator.fleet.table import counts, document, in_order, table_text
+from orchestrator.shell.stamp import Looked
 from orchestrator.workspace.find import find_workspace
 from orchestrator.workspace.listing import read_listing
 from orchestrator.workspace.product import WORKSPACE_FILE, in_shard
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from orchestrator.build import BuildOptions
     from orchestrator.cli.console import Console
@@ -63,7 +66,10 @@ def needs_profile(args: Namespace, named: object, **options: object) -> bool:
 
 
 def run_workspace(
-    args: Namespace, console: Console, kind: Kind, options: BuildOptions
+    args: Namespace,
+    console: Console,
+    kind: Kind,
+    options: Callable[[], BuildOptions],
 ) -> ExitCode:
     """Do it for every product, and show one table; a failure stops no other product.
 
@@ -71,13 +77,15 @@ def run_workspace(
         args: Of the command line.
         console: Where results and progress go.
         kind: What is done.
-        options: Of builds; `jobs` are those of all products together.
+        options: Those of builds, if one has to run; `jobs` are those of all products
+            together.
 
     Returns:
         The exit code of the first product that failed, by name.
     """
     file = _file(args.workspace)
-    listing = read_listing(file)
+    looked = Looked()
+    listing = read_listing(file, looked)
     if listing.cache is not None:
         os.environ.setdefault("ORCHESTRATOR_CACHE", str(listing.cache))
     products = in_shard(chosen(listing.products, args.products), args.shard)
@@ -87,13 +95,17 @@ def run_workspace(
 
         before = sizes_at(args.base, products, file.parent)
     done = []
-    for outcome in _outcomes(products, file, console, kind, options):
-        known = outcome
-        if before is not None:
-            from dataclasses import replace  # noqa: PLC0415
-
-            known = replace(outcome, before=before.get(outcome.product.name))
-        done.append(known)
+    known: dict[str, Outcome] = {}
+    if kind is Kind.BUILD and not args.locked and not args.frozen:
+        known = unchanged(products, file.parent, looked, uses_lock=not args.no_lock)
+    rest = [product for product in products if product.name not in known]
+    outcomes: Iterable[Outcome] = known.values()
+    if rest:
+        outcomes = chain(outcomes, _worked(rest, file, console, kind, options()))
+    for outcome in outcomes:
+        _say(console, outcome)
+        then = outcome.before if before is None else before.get(outcome.product.name)
+        done.append(replace(outcome, before=then))
     ordered = in_order(done)
     _report(args, console, kind, ordered, file)
     first = min(
@@ -121,38 +133,27 @@ def _file(named: Path | None) -> Path:
     return found
 
 
-def _outcomes(
+def _worked(
     products: Sequence[Product],
     file: Path,
     console: Console,
     kind: Kind,
     options: BuildOptions,
 ) -> Iterator[Outcome]:
-    """Outcomes as they are known: at once of what has nothing to do."""
-    known: dict[str, Outcome] = {}
-    if kind is Kind.BUILD and not options.locked:
-        known = unchanged(products, file.parent, uses_lock=options.write_lock)
-        for outcome in known.values():
-            _say(console, outcome, noted_only=True)
-            yield outcome
-    rest = [product for product in products if product.name not in known]
-    if not rest:
-        return
+    """Outcomes of what is not known yet, as they are known."""
     from orchestrator.fleet.run import run_tasks  # noqa: PLC0415  # imports the build
 
     with console.progress() as reporter:
-        for number, outcome in enumerate(
-            run_tasks(rest, file, kind, options, shell=console.shell()), 1
-        ):
-            reporter.progress(number, len(rest), outcome.product.name)
-            _say(console, outcome)
+        results = run_tasks(products, file, kind, options, shell=console.shell())
+        for number, outcome in enumerate(results, 1):
+            reporter.progress(number, len(products), outcome.product.name)
             yield outcome
 
 
-def _say(console: Console, outcome: Outcome, *, noted_only: bool = False) -> None:
-    """A line about an outcome, and its warnings."""
+def _say(console: Console, outcome: Outcome) -> None:
+    """A line about an outcome that took time, and its warnings."""
     name = outcome.product.name
-    if not noted_only:
+    if outcome.seconds:
         text = "failed, see below" if outcome.failed else outcome.done
         console.status(f"{name}: {text}, {outcome.seconds:.1f} s")
     for note in outcome.notes:

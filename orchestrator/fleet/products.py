@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from orchestrator.errors import Diagnostic, UsageError, did_you_mean
 from orchestrator.fleet.outcome import Costs, Outcome
-from orchestrator.shell.build_folder import WORK
-from orchestrator.shell.stamp import STAMP_NAME, Looked, is_current
+from orchestrator.shell.stamp import STAMP_NAME, is_current
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
+    from orchestrator.shell.stamp import Looked
     from orchestrator.workspace import Product
 
 
@@ -47,16 +47,16 @@ def chosen(products: Sequence[Product], patterns: Sequence[str]) -> tuple[Produc
 
 
 def unchanged(
-    products: Iterable[Product], root: Path, *, uses_lock: bool
+    products: Iterable[Product], root: Path, looked: Looked, *, uses_lock: bool
 ) -> dict[str, Outcome]:
     """Outcomes of products whose last build is as one would be now, by name.
 
     Args:
         products: They; files that several of them share are looked at once.
         root: Folder of the workspace.
+        looked: What is known of files already; gets more.
         uses_lock: Whether builds write locks.
     """
-    looked = Looked()
     found = {}
     for product in products:
         outcome = _unchanged(product, root, looked, uses_lock=uses_lock)
@@ -68,7 +68,7 @@ def unchanged(
 def _unchanged(
     product: Product, root: Path, looked: Looked, *, uses_lock: bool
 ) -> Outcome | None:
-    file = f"{root}/build/{product.name}/{WORK}/{STAMP_NAME}"
+    file = f"{root}/build/{product.name}/.work/{STAMP_NAME}"
     stamp = is_current(file, profile=str(product.profile), looked=looked)
     if stamp is None:
         return None

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 def run(args: Namespace, console: Console) -> ExitCode:
     """Check profile, models, selection, kernels, dtypes and memory."""
     if not needs_profile(args, args.profile, out=args.out):
-        return run_workspace(args, console, Kind.CHECK, BuildOptions(jobs=args.jobs))
+        return run_workspace(
+            args, console, Kind.CHECK, lambda: BuildOptions(jobs=args.jobs)
+        )
     project = Project(load(args.profile), BuildOptions(out=args.out))
     with console.progress() as reporter:
         build = open_build(project, console.shell(reporter))

@@ -40,7 +40,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
             )
         kind = Kind.OUTPUTS_CHECK if args.outputs else Kind.LOCK_CHECK
         return run_workspace(
-            args, console, kind, BuildOptions(jobs=args.jobs, locked=True)
+            args, console, kind, lambda: BuildOptions(jobs=args.jobs, locked=True)
         )
     if args.lock_file is None and piped_name(args.profile) is not None:
         raise no_place_for_lock()

@@ -48,7 +48,9 @@ def run(args: Namespace, console: Console) -> ExitCode:
         optimize=args.optimize,
         toolchain=args.toolchain,
     ):
-        return run_workspace(args, console, Kind.SIZE, BuildOptions(jobs=args.jobs))
+        return run_workspace(
+            args, console, Kind.SIZE, lambda: BuildOptions(jobs=args.jobs)
+        )
     variant = Variant(
         without_models=tuple(dict.fromkeys(args.without_model)),
         without_operators=tuple(dict.fromkeys(map(_operator, args.without_op))),
