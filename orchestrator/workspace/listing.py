@@ -1,7 +1,7 @@
 """All products of a workspace, and where its cache is.
 
-The list is kept in the workspace's folder `build`: while no file or folder that it
-follows from has changed, nothing is read again, and nothing slow is imported.
+The list is kept in the folder `build`, once builds made that: while no file or folder
+that it follows from has changed, nothing is read again, and nothing slow is imported.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def _read(file: Path) -> Listing:
         products=products_of(workspace, expanded),
         cache=workspace.cache and workspace.cache.absolute(),
     )
-    if folders is not None:
+    if folders is not None and (file.parent / _LISTING).parent.is_dir():
         with suppress(OSError):  # the next command reads everything again
             _keep(file, found, states)
     return found
@@ -85,15 +85,16 @@ def _folders(root: Path, patterns: Iterable[str]) -> list[Path] | None:
     for pattern in patterns:
         level = [root]
         for part in pattern.split("/")[:-1]:
+            if _WILD.isdisjoint(part):
+                level = [folder / part for folder in level]
+                continue
             found.update(dict.fromkeys(level))
-            level = [
-                path
-                for folder in level
-                for path in (folder.glob(part) if "*" in part else [folder / part])
-                if path.is_dir() or "*" not in part
-            ]
+            level = [p for folder in level for p in folder.glob(part) if p.is_dir()]
         found.update(dict.fromkeys(level))
     return list(found)
+
+
+_WILD = frozenset("*?[")
 
 
 def _keep(file: Path, listing: Listing, states: dict[str, State]) -> None:
