@@ -306,7 +306,7 @@ NATIVE = Input(
     reads=(PROFILE, LIBRARIES, FILES),
     run=lambda *, profile, libraries, files: {
         name: files.read(path)
-        for name, path in native_paths(profile, libraries).items()
+        for name, path in native_paths(profile, libraries, files).items()
     },
     label="source",
     digests=digest_each,
