@@ -24,6 +24,7 @@ BENCHMARKS = {
     "kernels": "flash of the object of each portable kernel, with a single dtype",
     "planner": "memory plans of public hard instances, and the time they take",
     "tilings": "memory plans of random tilings: how many are solved, in what time",
+    "fleet": "a workspace of a thousand products against a build of each alone",
     "scale": "a profile of 50 models; a program of thousands of instructions",
     "overhead": "a chain of tiny operators: time per instruction, and of loading",
     "runtime": "flash of the runtime by part, RAM and instructions of each program",

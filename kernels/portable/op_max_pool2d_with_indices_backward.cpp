@@ -157,7 +157,8 @@ Error max_pool2d_with_indices_backward_grad_input(const Args& args) {
   ORCH_TRY(resize_output(grad_input, self.sizes(), self, grad_output, indices));
   return switch_dtype<kDtypes.bits>(self.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
-    return add_gradients<T>(grad_output, indices, grad_input);
+    ORCH_TRY_DATA(add_gradients<T>(grad_output, indices, grad_input));
+    return Error::Ok;
   });
 }
 

@@ -59,7 +59,7 @@ def plan_commands(
     updates: Mapping[str, str],
 ) -> CompilePlan:
     """Every compile and link step."""
-    from orchestrator.emit.compile import plan_compile  # noqa: PLC0415
+    from orchestrator.emit.compile import is_empty, plan_compile  # noqa: PLC0415
 
     freestanding = ("freestanding/",) if target.freestanding else ()
     platforms = tuple(f"platform/{name}/" for name in target.platforms)
@@ -98,6 +98,7 @@ def plan_commands(
         tables=tables,
         updates=bool(updates),
         proved_calls=tables.compact and _are_proved(adapted, library_options),
+        is_empty=lambda source: is_empty(native[source], target.isa.level),
     )
 
 

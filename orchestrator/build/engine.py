@@ -102,6 +102,7 @@ class Stage(Value[T_co]):
         otherwise: Its value if it does not run.
         is_remembered: Whether the next build reuses the value. If not, it is
             made whenever something reads it.
+        is_common: Whether builds of other products may have the same value.
     """
 
     name: str
@@ -109,6 +110,7 @@ class Stage(Value[T_co]):
     only_for: Value[Collection[str]] | None = None
     otherwise: Any = None
     is_remembered: bool = True
+    is_common: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -119,11 +121,13 @@ class EachStage(Value["dict[str, T_co]"], Generic[T_co]):
         name: As plans show it, followed by the model.
         each: Names of the models.
         run: Makes the value for one.
+        is_common: As of `Stage`.
     """
 
     name: str
     each: Value[Collection[str]]
     run: Callable[..., T_co]
+    is_common: bool = False
 
 
 AnyStage: TypeAlias = "Stage[Any] | EachStage[Any]"
@@ -157,6 +161,16 @@ class Notes(Protocol):
         """The value that a stage made, if it was recorded under this key."""
 
 
+class Results(Protocol):
+    """Results of stages by key, from builds of other products."""
+
+    def get(self, key: str, /) -> object | None:
+        """The value that a stage made under this key; None if it is not known."""
+
+    def put(self, key: str, value: object, /) -> None:
+        """Keep a value. It is frozen: who gets it must not change it."""
+
+
 class Build:
     """Values of one build. Each is made once, when it is first needed.
 
@@ -168,6 +182,7 @@ class Build:
         known: Values that were made already.
         digests: Digests of inputs that were computed already.
         observer: Hears which stages run.
+        results: Of other products: stages that are `is_common` use and fill them.
     """
 
     def __init__(
@@ -180,12 +195,14 @@ class Build:
         known: Mapping[Value[Any], object] = MappingProxyType({}),
         digests: Mapping[Value[Any], Mapping[str, str]] = MappingProxyType({}),
         observer: Observer | None = None,
+        results: Results | None = None,
     ) -> None:
         self._stages = tuple(s for s in stages if isinstance(s, Stage | EachStage))
         self._given = dict(given)
         self._notes = notes
         self._always = always
         self._observer = observer
+        self._results = results
         self._known = {**known, **given}
         self._digests = dict(digests)
         self._planned: dict[AnyStage, tuple[PlannedStage, ...]] = {}
@@ -212,6 +229,7 @@ class Build:
             known={v: x for v, x in self._known.items() if v not in changed},
             digests={v: x for v, x in self._digests.items() if v not in changed},
             observer=self._observer,
+            results=self._results,
         )
 
     def plan(self) -> BuildPlan:
@@ -304,12 +322,17 @@ class Build:
     def _run(self, stage: AnyStage, planned: PlannedStage) -> object:
         is_remembered = isinstance(stage, EachStage) or stage.is_remembered
         found = self._remembered(planned) if is_remembered else None
+        common = self._results if stage.is_common else None
+        if found is None and common is not None:
+            found = common.get(planned.key)
         if found is None:
             arguments = self._arguments(stage, planned.subject)
             if self._observer is not None:
                 runs = self.planned(stage)
                 self._observer(planned.label, runs.index(planned) + 1, len(runs))
             found = stage.run(**arguments)
+            if common is not None:
+                common.put(planned.key, found)
         return found
 
     def _remembered(self, planned: PlannedStage) -> object | None:

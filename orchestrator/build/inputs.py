@@ -149,7 +149,13 @@ PASSES = setting("passes", "passes", lambda p: p.passes)
 SCRATCH = setting("scratch", "scratch", lambda p: p.scratch)
 PLANNER = setting("planner", "memory", lambda p: p.memory.planner)
 FUSING = setting("fusing", "memory", lambda p: p.memory.fusing)
-ALIGNMENT = setting("alignment", "memory", lambda p: p.memory.alignment)
+ALIGNMENT = setting(
+    "alignment",
+    "memory",
+    lambda p: max(
+        [p.memory.alignment, *(x.align for m in p.models for x in m.io.ports)]
+    ),
+)
 CONCURRENCY = setting("concurrency", "memory", lambda p: p.memory.concurrency)
 REGIONS = setting("regions", "memory", lambda p: p.memory.regions)
 PLACES = setting("places", "memory", lambda p: p.memory.places)
@@ -300,7 +306,7 @@ NATIVE = Input(
     reads=(PROFILE, LIBRARIES, FILES),
     run=lambda *, profile, libraries, files: {
         name: files.read(path)
-        for name, path in native_paths(profile, libraries).items()
+        for name, path in native_paths(profile, libraries, files).items()
     },
     label="source",
     digests=digest_each,

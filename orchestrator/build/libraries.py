@@ -78,22 +78,24 @@ def find_libraries(profile: Profile) -> Libraries:
     return Libraries(custom=custom, delegates=delegates)
 
 
-def native_paths(profile: Profile, libraries: Libraries) -> Mapping[str, Path]:
+def native_paths(
+    profile: Profile, libraries: Libraries, files: InputFiles
+) -> Mapping[str, Path]:
     """Files of the runtime and of the profile's libraries; paths as in `Libraries`."""
     root = sources.native_root()
     wanted = {_SHARED, *profile.kernels.libraries}
-    files = {
+    paths = {
         name: root / name
-        for name in sources.native_files()
+        for name in files.native_files()
         if not name.startswith("kernels/") or name.split("/")[1] in wanted
     }
     for library in profile.kernels.custom:
         found = libraries.custom[library.name]
-        files |= {f"kernels/{library.name}/{n}": p for n, p in found.files.items()}
-        files[libraries.functions(library.name)] = library.functions.path
+        paths |= {f"kernels/{library.name}/{n}": p for n, p in found.files.items()}
+        paths[libraries.functions(library.name)] = library.functions.path
     for backend, found in libraries.delegates.items():
-        files |= {f"delegates/{backend}/{n}": p for n, p in found.files.items()}
-    return files
+        paths |= {f"delegates/{backend}/{n}": p for n, p in found.files.items()}
+    return paths
 
 
 def library_text(

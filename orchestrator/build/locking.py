@@ -212,6 +212,7 @@ def lock_inputs(
     *,
     name: str,
     profile_files: Mapping[str, str],
+    inherited: str,
     operator_files: Sequence[OperatorFile],
     model_bytes: Mapping[str, Bytes],
     data_files: Mapping[str, Mapping[str, Bytes]],
@@ -236,7 +237,11 @@ def lock_inputs(
     }
     return lockfile.Lock(
         profile=lockfile.facts(
-            [("name", name), *((f"file {k}", found) for k, found in files.items())]
+            [
+                ("name", name),
+                *((f"file {k}", found) for k, found in files.items()),
+                *([("workspace", inherited)] if inherited else []),
+            ]
         ),
         models=lockfile.facts(
             [

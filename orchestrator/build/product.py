@@ -6,19 +6,22 @@ import json
 import os
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from orchestrator.build import inputs, lockfile, table
+from orchestrator.build.engine import digest
 from orchestrator.build.locking import lock_before, lock_text_of
 from orchestrator.build.methods import plan_file_memory
 from orchestrator.build.project import BuildOptions, Project, Shell, open_build
 from orchestrator.build.variant import EVERY_DTYPE
 from orchestrator.errors import MemoryPlanError, OrchestratorError
 from orchestrator.method.passes.ledger_lines import ledger_lines
-from orchestrator.shell import stamp
+from orchestrator.shell import sources, stamp
 from orchestrator.shell.build_folder import check_names, exclusive, recorded_names
 from orchestrator.shell.compile_folder import NinjaFolder
-from orchestrator.shell.files import write_atomic
+from orchestrator.shell.distribution import PACKAGE_FOLDER
+from orchestrator.shell.files import write_atomic, write_if_changed
 from orchestrator.shell.launcher import compiler_launcher
 from orchestrator.shell.library_files import NATIVE_SUFFIXES
 from orchestrator.shell.object_store import object_store
@@ -26,8 +29,7 @@ from orchestrator.shell.reporter import StepsOnly
 from orchestrator.shell.variant_folder import variant_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Mapping, Sequence
 
     from orchestrator.build.engine import Build, Value
     from orchestrator.build.exporting import Exported
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
     from orchestrator.errors import Diagnostic
     from orchestrator.measure.size import SizeReport
     from orchestrator.profile import Profile
+    from orchestrator.targets.cores import Target
+    from orchestrator.targets.toolchain import Toolchain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,7 +168,13 @@ def _build(project: Project, shell: Shell, build: Build) -> BuildReport:
             warnings,
             library=library,
             lock=lock_file if holds or writes else "",
-            uses_path=build[inputs.TARGET].toolchain == "gnu",
+            toolchain=build[inputs.TOOLCHAIN],
+            costs={
+                "product": project.profile.name,
+                **target_facts(build[inputs.TARGET]),
+                "flash_bytes": report.totals.flash_bytes,
+                "ram_bytes": report.totals.ram_bytes,
+            },
         )
     return BuildReport(
         profile=project.profile.name,
@@ -242,9 +252,27 @@ def remember(
     )
 
 
+class TargetFacts(TypedDict):
+    """What a product is built for, as tables of products show it."""
+
+    cpu: str
+    toolchain: str
+    optimize: str
+
+
+def target_facts(target: Target) -> TargetFacts:
+    """The facts of a target."""
+    return {
+        "cpu": target.cpu.name,
+        "toolchain": target.toolchain,
+        "optimize": target.optimize,
+    }
+
+
 def _input_states(project: Project, build: Build) -> dict[str, stamp.State]:
     """States of all files that affect the outputs: inputs and the compiler."""
     states = dict(build[inputs.FILES].states)
+    states |= {p: list(state) for p, state in project.profile.looked_for if state}
     for path in build[inputs.TOOLCHAIN].files:
         states[path] = stamp.state_of(path)
     if project.options.locked:
@@ -261,15 +289,18 @@ def _write_stamp(
     *,
     library: str,
     lock: str,
-    uses_path: bool,
+    toolchain: Toolchain,
+    costs: Mapping[str, object],
 ) -> None:
     """Record the states of all files, so that a build with nothing to do is fast.
 
-    Such a build shows the warnings of this one again.
+    Such a build shows the warnings and costs of this one again.
     """
-    files = dict(inputs)
+    # A file of a workspace may appear above the profile.
+    files = dict(inputs) | {p: list(s) for p, s in project.profile.looked_for if not s}
     others = [str(project.folder / name) for name in outputs]
     others += [lock] if lock else []
+    uses_path = toolchain.name == "gnu"
     if uses_path:
         # A compiler installed later in one of these folders may be found first.
         others += os.get_exec_path()
@@ -283,6 +314,17 @@ def _write_stamp(
         # Python's bytecode files come and go; outputs do not depend on them.
         if not path.endswith("__pycache__"):
             files.setdefault(path, stamp.state_of(path))
+    common = _common_paths(toolchain, others=uses_path)
+    own = {p: state for p, state in files.items() if not common(p)}
+    shared = {p: state for p, state in files.items() if common(p)}
+    common_inputs = sum(map(common, inputs))
+    group = {"files": shared, "input_count": common_inputs}
+    identity = digest(json.dumps(group).encode())
+    path = str(project.work / stamp.STAMP_NAME)
+    write_if_changed(
+        Path(stamp.shared_file(path)),
+        json.dumps({"identity": identity, **group}).encode(),
+    )
     text = json.dumps(
         {
             "profile": os.path.abspath(project.profile.file),  # noqa: PTH100
@@ -290,12 +332,31 @@ def _write_stamp(
             "folder": str(project.folder),
             "lock": lock,
             "library": library,
-            "input_count": len(inputs),
             "warnings": warnings,
-            "files": files,
+            "costs": costs,
+            "shared": identity,
+            "input_count": len(inputs) - common_inputs,
+            "files": own,
         }
     )
-    write_atomic(project.work / stamp.STAMP_NAME, text.encode())
+    write_atomic(Path(path), text.encode())
+
+
+def _common_paths(toolchain: Toolchain, *, others: bool) -> Callable[[str], bool]:
+    """Whether a file is Orchestrator's, or the compiler's, and not of one product."""
+    root = sources.native_root()
+    folders = tuple(
+        f"{folder}{os.sep}"
+        for folder in (PACKAGE_FOLDER, root / "runtime", root / "kernels")
+    )
+    paths = {*toolchain.files}
+    if others:
+        paths.update(map(os.path.abspath, os.get_exec_path()))
+
+    def is_common(path: str) -> bool:
+        return path in paths or f"{path}{os.sep}".startswith(folders)
+
+    return is_common
 
 
 def build_variant(

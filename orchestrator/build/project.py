@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from orchestrator.build import inputs, table
 from orchestrator.build.engine import Build
 from orchestrator.build.exporting import ExportChoice
+from orchestrator.errors import ProfileError
 from orchestrator.shell import files, sources
 from orchestrator.shell.build_folder import WORK
 from orchestrator.shell.input_files import DiskFiles
@@ -21,12 +22,16 @@ from orchestrator.shell.toolchain import InstalledToolchains
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from orchestrator.build.engine import Value
+    from orchestrator.build.engine import Results, Value
     from orchestrator.profile import Profile
+    from orchestrator.profile.load import Member
     from orchestrator.shell.compile_folder import CompileFolder
+    from orchestrator.shell.input_files import CommonFiles
     from orchestrator.shell.process import Processes
     from orchestrator.shell.reporter import Reporter
     from orchestrator.shell.toolchain import Toolchains
+    from orchestrator.workspace.load import Workspace
+    from orchestrator.workspace.product import Product
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,12 +68,16 @@ class Shell:
         toolchains: Compilers.
         processes: Runs the Python that exports models.
         compile_folder: Compiles; None for ninja in the work folder.
+        common: Files that all builds of a command read; None to read them each time.
+        results: Of stages, from other products of the command; None for none.
     """
 
     reporter: Reporter = field(default_factory=Silent)
     toolchains: Toolchains = field(default_factory=InstalledToolchains)
     processes: Processes = field(default_factory=SystemProcesses)
     compile_folder: CompileFolder | None = None
+    common: CommonFiles | None = None
+    results: Results | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +95,8 @@ class Project:
     @property
     def folder(self) -> Path:
         """The build folder."""
-        return self.options.out or Path("build") / self.profile.name
+        root = self.profile.build_root
+        return self.options.out or root / "build" / self.profile.name
 
     @property
     def work(self) -> Path:
@@ -96,7 +106,7 @@ class Project:
     @property
     def lock_file(self) -> Path:
         """The lock."""
-        return self.options.lock or self.profile.file.with_suffix(".lock")
+        return self.options.lock or self.profile.lock_file
 
     @property
     def notes(self) -> BuildNotes:
@@ -119,14 +129,47 @@ def piped_name(path: Path) -> Path | None:
 
 
 def load(path: Path) -> Profile:
-    """Load a profile from a file, from stdin (`-`) or from a process substitution.
+    """Load the profile of the product that the user names.
+
+    Args:
+        path: A file, stdin (`-`) or a process substitution; or the name of a product
+            of the workspace that the current folder is in.
 
     Raises:
-        ProfileError: Every problem of the file.
+        ProfileError: Every problem of the file, or of its workspace's.
+        UsageError: It gives several products in its workspace.
     """
-    from orchestrator.profile import load_profile  # noqa: PLC0415  # imports pydantic
+    from orchestrator.workspace.lookup import member_at  # noqa: PLC0415  # pydantic
 
     pipe = piped_name(path)
+    if pipe is not None:
+        return _load(pipe, None, pipe=pipe)
+    profile, member, workspace = member_at(path)
+    return _checked(_load(profile, member), workspace)
+
+
+def load_product(workspace: Workspace, product: Product) -> Profile:
+    """Load the profile of a product of a workspace.
+
+    Raises:
+        ProfileError: Every problem of the profile.
+    """
+    from orchestrator.workspace.lookup import member_of  # noqa: PLC0415  # pydantic
+
+    profile = _load(product.profile, member_of(workspace, product))
+    return _checked(profile, workspace)
+
+
+def _checked(profile: Profile, workspace: Workspace | None) -> Profile:
+    from orchestrator.workspace.load import matrix_problems  # noqa: PLC0415
+
+    if workspace and (problems := [*matrix_problems(profile, workspace)]):
+        raise ProfileError(problems)
+    return profile
+
+
+def _load(path: Path, member: Member | None, *, pipe: Path | None = None) -> Profile:
+    from orchestrator.profile import load_profile  # noqa: PLC0415  # imports pydantic
 
     def text_of(file: Path) -> str:
         if file == pipe:
@@ -134,10 +177,11 @@ def load(path: Path) -> Profile:
         return files.read_text_file(file, most_bytes=files.MOST_PROFILE_BYTES)
 
     return load_profile(
-        pipe or path,
+        path,
         text_of=text_of,
         is_file=Path.is_file,
         known_libraries=sources.library_names(),
+        member=member,
     )
 
 
@@ -162,7 +206,7 @@ def open_build(
         table.STAGES,
         {
             inputs.PROFILE: project.profile,
-            inputs.FILES: DiskFiles(),
+            inputs.FILES: DiskFiles(shell.common),
             inputs.FOLDER: project.folder,
             inputs.WORK: project.work,
             inputs.TOOLCHAINS: shell.toolchains,
@@ -178,4 +222,5 @@ def open_build(
         always=inputs.ORCHESTRATOR,
         digests=digests,
         observer=shell.reporter.working,
+        results=shell.results,
     )

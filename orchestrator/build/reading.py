@@ -58,7 +58,7 @@ def find_origin_span(
 def digest_program(*, files: InputFiles) -> str:
     """Digest of Orchestrator's own code: results of other code are not reused."""
     whole = hashlib.sha256()
-    for path in sources.package_files():
+    for path in files.package_files():
         whole.update(files.read(path))
     return whole.hexdigest()
 

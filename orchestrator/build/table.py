@@ -64,6 +64,7 @@ EXTRACT = EachStage(
     reads=(inputs.MODEL, inputs.PROGRAM),
     run=extract_program,
     gives="op_infos",
+    is_common=True,
 )
 OPERATOR_LISTS = Derived(
     reads=(inputs.OPERATOR_FILES,), run=read_operator_lists, gives="operator_lists"
@@ -134,6 +135,7 @@ PRELINK = Stage(
     ),
     run=prelink_models,
     gives="linkages",
+    is_common=True,
 )
 REPLAN = Stage(
     name="replan",
@@ -163,6 +165,7 @@ REPLAN = Stage(
     ),
     run=replan_models,
     gives="adapted",
+    is_common=True,
 )
 MEMORY = Stage(
     name="memory",
@@ -315,6 +318,11 @@ PROFILE_FILES = Input(
     run=digest_profile_files,
     gives="profile_files",
 )
+INHERITED = Input(
+    reads=(inputs.PROFILE,),
+    run=lambda *, profile: profile.inherited,
+    gives="inherited",
+)
 FUNCTION_FILES = Derived(
     reads=(inputs.KERNELS, inputs.LIBRARIES),
     run=name_function_files,
@@ -332,6 +340,7 @@ LOCK_INPUTS = Derived(
     reads=(
         inputs.NAME,
         PROFILE_FILES,
+        INHERITED,
         inputs.OPERATOR_FILES,
         inputs.MODEL_BYTES,
         inputs.DATA_FILES,

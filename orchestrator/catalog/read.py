@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from yaml.nodes import MappingNode, ScalarNode
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from orchestrator.core.kernel import Kernel, KernelKey
 
 _NO_SCHEMAS: Mapping[OperatorName, OpSchema] = {}
+_MOST_KNOWN = 8
 
 
 def read_catalog(
@@ -39,7 +41,7 @@ def read_catalog(
     Raises:
         ProfileError: Every problem of every file.
     """
-    kernels = _read(libraries, _NO_SCHEMAS)
+    kernels = _read_once(tuple(libraries))
     names = [library.name for library in libraries]
     return Catalog(libraries=tuple(zip(names, kernels, strict=True)), order=order)
 
@@ -69,6 +71,12 @@ def read_library(
     syntax; the keys from `sources` on are Orchestrator's.
     """
     return _read([LibraryText(name=library, file=file, text=text)], schemas)[0]
+
+
+@lru_cache(maxsize=_MOST_KNOWN)
+def _read_once(libraries: tuple[LibraryText, ...]) -> list[tuple[Kernel, ...]]:
+    """The same texts are read for each product of a workspace."""
+    return _read(libraries, _NO_SCHEMAS)
 
 
 def _read(

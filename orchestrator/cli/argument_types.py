@@ -129,3 +129,14 @@ _MOST_ZERO_POINT = 1 << 15
 _MOST_BYTES = 1 << 48
 _INDICES = 1 << 32  # the device reports an index in 32 bits
 _MOST_KERNELS = 1_000_000
+
+
+def shard(text: str) -> tuple[int, int]:
+    """`1/4`: part 1 of 4."""
+    number, slash, count = text.partition("/")
+    is_number = slash and number.isdecimal() and count.isdecimal()
+    if is_number and 1 <= int(number) <= int(count) <= _MOST_JOBS:
+        return int(number), int(count)
+    raise argparse.ArgumentTypeError(
+        f"{text} is not a part such as 1/4: the first of four"
+    )

@@ -21,10 +21,12 @@ from orchestrator.cli.provenance_arguments import add_provenance, add_update
 from orchestrator.cli.shared_arguments import (
     JOBS,
     PROFILE,
+    WORKERS,
     CommandParser,
     add_lock_file,
     add_locking,
     add_out,
+    add_workspace,
 )
 from orchestrator.targets.cores import BOARDS, CPUS, TOOLCHAINS
 
@@ -74,7 +76,9 @@ def parser() -> argparse.ArgumentParser:
         parser_class=CommandParser,
     )
 
-    def command(name: str, text: str, *, profile: bool = True) -> CommandParser:
+    def command(
+        name: str, text: str, *, profile: bool = True, workspace: bool = False
+    ) -> CommandParser:
         sub: CommandParser = commands.add_parser(
             name,
             help=text,
@@ -85,27 +89,21 @@ def parser() -> argparse.ArgumentParser:
         )
         _add_common(sub)
         if profile:
-            sub.add_argument("profile", type=Path, metavar="PROFILE", help=PROFILE)
+            sub.add_argument(
+                "profile",
+                type=Path,
+                nargs="?" if workspace else None,
+                metavar="PROFILE",
+                help=PROFILE,
+            )
             add_out(sub)
+        if workspace:
+            add_workspace(sub)
         return sub
 
     _add_starting(command)
 
-    build = command("build", "build firmware, library and lock file", profile=False)
-    build.add_argument(
-        "profiles",
-        type=Path,
-        nargs="+",
-        metavar="PROFILE",
-        help="profiles to build, one after the other; - for stdin",
-    )
-    add_out(build)
-    build.add_argument("-j", "--jobs", type=job_count, metavar="N", help=JOBS)
-    add_locking(build)
-    build.add_argument(
-        "--explain", action="store_true", help="show why each stage ran, or did not"
-    )
-    _add_depfile(build)
+    _add_build(command)
 
     watch = command("watch", "build whenever a file changes; show what it costs")
     watch.add_argument(
@@ -117,7 +115,12 @@ def parser() -> argparse.ArgumentParser:
     watch.add_argument("-j", "--jobs", type=job_count, metavar="N", help=JOBS)
 
     command("plan", "show what would be built and why; needs no compiler")
-    command("check", "check profile, models, kernels and memory; needs no compiler")
+    check = command(
+        "check",
+        "check profile, models, kernels and memory; needs no compiler",
+        workspace=True,
+    )
+    check.add_argument("-j", "--jobs", type=job_count, metavar="N", help=WORKERS)
 
     _add_memory(command)
     _add_export(command)
@@ -163,7 +166,18 @@ def _add_help(command: Callable[..., CommandParser]) -> None:
         help="list the operators that have a kernel, with dtypes and dim orders",
     )
     command("doctor", "list compilers and emulators, found and missing", profile=False)
-    command("schema", "print the JSON Schema of profiles", profile=False)
+    schema = command("schema", "print the JSON Schema of profiles", profile=False)
+    schema.add_argument(
+        "--workspace",
+        action="store_true",
+        dest="of_workspace",
+        help="that of orchestrator.toml instead",
+    )
+    _add_texts(command)
+
+
+def _add_texts(command: Callable[..., CommandParser]) -> None:
+    """Commands that print a text about all commands."""
     completion = command(
         "completion", "print a completion script for a shell", profile=False
     )
@@ -204,6 +218,36 @@ def _add_common(command: argparse.ArgumentParser, *, is_top: bool = False) -> No
         default=auto,
         help="colours on stderr; auto: on a terminal, unless NO_COLOR is set",
     )
+
+
+def _add_build(command: Callable[..., CommandParser]) -> None:
+    """The build command."""
+    build = command(
+        "build",
+        "build firmware, library and lock file",
+        profile=False,
+        workspace=True,
+    )
+    build.add_argument(
+        "profiles",
+        type=Path,
+        nargs="*",
+        metavar="PROFILE",
+        help="profiles to build, one after the other; - for stdin",
+    )
+    add_out(build)
+    build.add_argument("-j", "--jobs", type=job_count, metavar="N", help=JOBS)
+    build.add_argument(
+        "-k",
+        "--keep-going",
+        action="store_true",
+        help="build the other profiles although one failed",
+    )
+    add_locking(build)
+    build.add_argument(
+        "--explain", action="store_true", help="show why each stage ran, or did not"
+    )
+    _add_depfile(build)
 
 
 def _add_target(command: argparse.ArgumentParser) -> None:
@@ -294,7 +338,8 @@ def _add_starting(command: Callable[..., CommandParser]) -> None:
 
 def _add_lock_commands(command: Callable[..., CommandParser]) -> None:
     """Commands for the lock and its outputs."""
-    lock = command("lock", "write the lock file")
+    lock = command("lock", "write the lock file", workspace=True)
+    lock.add_argument("-j", "--jobs", type=job_count, metavar="N", help=JOBS)
     add_lock_file(lock)
     lock.add_argument("--check", action="store_true", help="compare, change nothing")
     lock.add_argument(
@@ -305,12 +350,9 @@ def _add_lock_commands(command: Callable[..., CommandParser]) -> None:
     verify = command(
         "verify",
         "rebuild elsewhere and compare every byte, or one file with the lock",
-        profile=False,
+        workspace=True,
     )
-    verify.add_argument(
-        "profile", type=Path, nargs="?", metavar="PROFILE", help=PROFILE
-    )
-    add_out(verify)
+    verify.add_argument("-j", "--jobs", type=job_count, metavar="N", help=JOBS)
     verify.add_argument(
         "--artefact",
         "--artifact",

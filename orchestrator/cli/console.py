@@ -94,16 +94,12 @@ class Console:
     def failure(self, error: OrchestratorError) -> None:
         """Show every problem of an error."""
         from orchestrator.cli.render import (  # noqa: PLC0415  # only errors need it
-            diagnostic_to_json,
+            failure_document,
             render_diagnostics,
         )
 
-        document = {
-            "exit_code": int(error.exit_code),
-            "diagnostics": [diagnostic_to_json(d) for d in error.diagnostics],
-        }
         with suppress(UsageError):  # the first error matters more
-            self.document(document)
+            self.document(failure_document(error))
         say(render_diagnostics(error.diagnostics, color=self.color))
 
     def problems(self, diagnostics: Iterable[Diagnostic]) -> None:

@@ -8,7 +8,7 @@ import stat
 
 from orchestrator.cli.terminal import say
 from orchestrator.printable import printable_lines
-from orchestrator.shell.stamp import STAMP_NAME, inputs_of, is_current
+from orchestrator.shell.stamp import STAMP_NAME, Looked, inputs_of, is_current
 
 _NAME = re.compile(rb'^name\s*=\s*"([a-z][a-z0-9-]*)"', re.MULTILINE)
 _MOST_BYTES = 1 << 20  # a larger file is not a profile
@@ -25,18 +25,38 @@ def unchanged_build(arguments: list[str]) -> bool:
         return False
     profiles, options = parsed
     lines: list[str] = []
+    looked = Looked()
     for profile in profiles:
-        folder = options.get("--out") or _folder_of(profile)
-        if folder is None:
+        found = unchanged_profile(profile, options, looked)
+        if found is None:
             return False
-        stamp = is_current(f"{folder}/.work/{STAMP_NAME}", profile=profile)
-        if stamp is None or not _holds(profile, options, stamp):
-            return False
-        warnings = stamp.get("warnings")
-        lines += map(str, warnings if isinstance(warnings, list) else ())
-        lines.append(up_to_date(profile, folder))
+        lines += found
     say("".join(f"{printable_lines(line)}\n" for line in lines))
     return True
+
+
+def unchanged_profile(
+    profile: str, options: dict[str, str], looked: Looked
+) -> list[str] | None:
+    """What a build of a profile says if it has nothing to do; else None.
+
+    Args:
+        profile: As the user names it.
+        options: `--out` and options of locks and depfiles, with their values.
+        looked: States of files that are known already; gets more.
+    """
+    folder = options.get("--out") or _folder_of(profile)
+    if folder is None:
+        return None
+    stamp_file = f"{folder}/.work/{STAMP_NAME}"
+    stamp = is_current(stamp_file, profile=profile, looked=looked)
+    if stamp is None or not _lock_holds(profile, options, stamp):
+        return None
+    if not _depfile_written(options, stamp_file, stamp):
+        return None
+    warnings = stamp.get("warnings")
+    lines = list(map(str, warnings if isinstance(warnings, list) else ()))
+    return [*lines, up_to_date(profile, folder)]
 
 
 def _read(arguments: list[str]) -> tuple[list[str], dict[str, str]] | None:
@@ -61,11 +81,6 @@ def _read(arguments: list[str]) -> tuple[list[str], dict[str, str]] | None:
     return profiles, options
 
 
-def _holds(profile: str, options: dict[str, str], stamp: dict[str, object]) -> bool:
-    """Whether lock and depfile are those that the options request."""
-    return _lock_holds(profile, options, stamp) and _depfile_written(options, stamp)
-
-
 def _lock_holds(
     profile: str, options: dict[str, str], stamp: dict[str, object]
 ) -> bool:
@@ -76,12 +91,14 @@ def _lock_holds(
     return stamp.get("lock") == os.path.abspath(lock)  # noqa: PTH100
 
 
-def _depfile_written(options: dict[str, str], stamp: dict[str, object]) -> bool:
+def _depfile_written(
+    options: dict[str, str], stamp_file: str, stamp: dict[str, object]
+) -> bool:
     """Whether the requested depfile, if any, could be written."""
     if "--depfile" not in options:
         return "--depfile-target" not in options
     target = options.get("--depfile-target") or stamp.get("library")
-    inputs = inputs_of(stamp)
+    inputs = inputs_of(stamp_file, stamp)
     if not isinstance(target, str) or not inputs:
         return False
     from orchestrator.shell.depfile import write_depfile  # noqa: PLC0415

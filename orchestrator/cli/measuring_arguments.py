@@ -200,7 +200,11 @@ def _add_evaluate(command: Callable[..., CommandParser]) -> None:
 
 def _add_size(command: Callable[..., CommandParser]) -> None:
     """The size command and its variants."""
-    size = command("size", "show flash and RAM of the last build, or of a variant")
+    size = command(
+        "size",
+        "show flash and RAM of the last build, or of a variant",
+        workspace=True,
+    )
     size.add_argument(
         "--full", action="store_true", help="every contributor, section and method"
     )

@@ -9,7 +9,7 @@ from orchestrator.printable import printable
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from orchestrator.errors import Diagnostic, SourceSpan
+    from orchestrator.errors import Diagnostic, OrchestratorError, SourceSpan
 
 _MAX_SOURCE_COLUMNS = 200
 _MIN_GUTTER = 2
@@ -89,3 +89,11 @@ def _excerpt(where: SourceSpan) -> str:
 def _aligned(text: str, indent: str) -> str:
     """A text with all lines but the first indented."""
     return f"\n{indent}".join(printable(line) for line in text.split("\n"))
+
+
+def failure_document(error: OrchestratorError) -> dict[str, object]:
+    """An error as JSON data: its exit code, and every problem."""
+    return {
+        "exit_code": int(error.exit_code),
+        "diagnostics": [diagnostic_to_json(d) for d in error.diagnostics],
+    }

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn
 
+from orchestrator.cli.argument_types import shard
 from orchestrator.cli.manual import SYNONYMS
 from orchestrator.errors import Diagnostic, UsageError, did_you_mean
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 PROFILE: Final = "profile of the product, a TOML file; - for stdin"
 OUT: Final = "build folder; default: build/NAME in the current folder"
 JOBS: Final = "compile steps at a time; default: what ninja chooses"
+WORKERS: Final = "products at a time; default: as many as there are cores"
 
 
 class CommandParser(argparse.ArgumentParser):
@@ -96,6 +98,55 @@ def _near(message: str) -> str:
     if match := re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message):
         return did_you_mean(match[1], re.findall(r"[\w-]+", match[2]))
     return ""
+
+
+def add_workspace(command: CommandParser) -> None:
+    """Options of commands that work on a whole workspace without PROFILE."""
+    group = command.add_argument_group("without PROFILE: all products of the workspace")
+    group.add_argument(
+        "--workspace",
+        type=Path,
+        metavar="FILE",
+        help="orchestrator.toml or its folder; default: the nearest one from the"
+        " current folder upwards",
+    )
+    group.add_argument(
+        "-p",
+        "--product",
+        action="append",
+        default=[],
+        dest="products",
+        metavar="NAME",
+        help="only this product; * stands for any text; may be repeated",
+    )
+    group.add_argument(
+        "--shard",
+        type=shard,
+        metavar="I/N",
+        help="only part I of N of the products, chosen by their names",
+    )
+    group.add_argument(
+        "--base",
+        metavar="REV",
+        help="show changes from the locks at a git revision",
+    )
+    group.add_argument(
+        "--junit", type=Path, metavar="FILE", help="write results as JUnit XML"
+    )
+    group.add_argument(
+        "--markdown", type=Path, metavar="FILE", help="write a summary in Markdown"
+    )
+
+
+WORKSPACE_OPTIONS: Final = (
+    ("--workspace", "workspace"),
+    ("--product", "products"),
+    ("--shard", "shard"),
+    ("--base", "base"),
+    ("--junit", "junit"),
+    ("--markdown", "markdown"),
+)
+"""Options of `add_workspace`, with their places in a namespace."""
 
 
 def add_out(command: argparse.ArgumentParser) -> None:

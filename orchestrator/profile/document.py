@@ -65,6 +65,11 @@ class Document:
         data = {**self.data, table: {**self.data[table], key: value}}
         return Document(path=self.path, data=data, spans=self.spans)
 
+    def named(self, name: str) -> Document:
+        """The document of a product with another name."""
+        data = {**self.data, "name": Text(name, self.path.parent)}
+        return Document(path=self.path, data=data, spans=self.spans)
+
     def over(self, base: Document) -> Document:
         """Merge this profile over its base.
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
@@ -23,8 +27,7 @@ from orchestrator.profile.tables import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
-    from pathlib import Path
+    from collections.abc import Callable, Collection, Sequence
 
     from orchestrator.profile.own_board import OwnBoard
 
@@ -35,6 +38,7 @@ def load_profile(
     text_of: Callable[[Path], str],
     is_file: Callable[[Path], bool],
     known_libraries: Collection[str],
+    member: Member | None = None,
 ) -> Profile:
     """Read a profile and its base, and check everything in them.
 
@@ -44,6 +48,7 @@ def load_profile(
         is_file: Whether a path is a file, for every file the profile names; may raise
             `OSError`.
         known_libraries: Names of the kernel libraries that exist without the profile.
+        member: What the product has besides its profile; None for nothing.
 
     Raises:
         ProfileError: With every problem, in the order of the file.
@@ -51,7 +56,7 @@ def load_profile(
     document = read_document(path, text_of=text_of)
     problems: list[Diagnostic] = []
     files = [path]
-    base_path = _base_path(document)
+    base_path = base_path_of(document)
     lacks_base = False
     if base_path is not None:
         files.append(base_path)
@@ -60,6 +65,11 @@ def load_profile(
         except ProfileError as error:
             problems += error.diagnostics
             lacks_base = True
+    if member is not None:
+        if member.inherited is not None:
+            document = document.over(member.inherited)
+        if member.name is not None:
+            document = document.named(member.name)
     board = _own_board(document, text_of)
     if board is not None:
         files.append(board[0])
@@ -87,7 +97,37 @@ def load_profile(
         file=path,
         files=tuple(files),
         spans=spans,
+        **(member or Member()).facts(),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """What a product has besides its profile.
+
+    Args:
+        inherited: Values of a workspace, which the profile and its base take
+            precedence over; None if it is in none.
+        name: Its name, if a workspace makes several products of the profile.
+        build_root: Folder in which its build folder is, in `build`.
+        looked_for: States of all files that might have been that of its workspace.
+    """
+
+    inherited: Document | None = None
+    name: str | None = None
+    build_root: Path = Path()
+    looked_for: tuple[tuple[str, Sequence[int]], ...] = ()
+
+    def facts(self) -> dict[str, Any]:
+        """Fields of the profile that do not come from its text."""
+        data = {} if self.inherited is None else self.inherited.data
+        text = json.dumps(data, sort_keys=True, default=str)
+        return {
+            "inherited": hashlib.sha256(text.encode()).hexdigest() if data else "",
+            "is_variant": self.name is not None,
+            "build_root": self.build_root,
+            "looked_for": self.looked_for,
+        }
 
 
 _ABSENCES = frozenset({"missing-key", "nothing-selected"})
@@ -103,7 +143,8 @@ def _in_order(problems: list[Diagnostic], path: Path) -> list[Diagnostic]:
     return sorted(problems, key=place)
 
 
-def _base_path(document: Document) -> Path | None:
+def base_path_of(document: Document) -> Path | None:
+    """The base that a profile names; None if it has none, or the value is wrong."""
     extends = document.data.get("extends")
     if isinstance(extends, str) and is_relative_path(extends):
         return document.path.parent / extends

@@ -13,10 +13,11 @@ from orchestrator.planner.policy import Fuse, Fusing, Planner
 from orchestrator.profile.choices import RegionKind
 from orchestrator.profile.fields import (
     ADDRESS_END,
+    ALIGNMENTS,
     Address,
     ModelName,
     Size,
-    bad_value,
+    check_alignment,
     choice,
     key_text,
     matching,
@@ -41,19 +42,8 @@ if TYPE_CHECKING:
     from orchestrator.profile.target import TargetTable
     from orchestrator.targets.boards import Board, Region
 
-_ALIGNMENTS: Final = tuple(ARENA_ALIGNMENT << n for n in range(9))
 _PERCENT: Final = "([0-9]{1,3}) ?%"
 _REGIONS: Final[KeyPath] = ("memory", "regions")
-
-
-def _check_alignment(value: int) -> int:
-    if value in _ALIGNMENTS:
-        return value
-    raise bad_value(
-        value,
-        expected=f"one of {', '.join(map(str, _ALIGNMENTS))}",
-        hint="write the bytes of a line of the data cache: 32 on Cortex-M",
-    )
 
 
 class RegionTable(Table):
@@ -125,8 +115,8 @@ class MemoryTable(Table):
     )
     alignment: Annotated[
         StrictInt,
-        AfterValidator(_check_alignment),
-        Field(json_schema_extra={"enum": list(_ALIGNMENTS)}),
+        AfterValidator(check_alignment),
+        Field(json_schema_extra={"enum": list(ALIGNMENTS)}),
     ] = Field(
         default=ARENA_ALIGNMENT,
         description="Of arenas, in bytes: a line of the cache, so that maintaining it "

@@ -11,7 +11,11 @@ from orchestrator.profile.fields import shown
 from orchestrator.profile.tables import ProfileTable, header_of, tables
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pydantic.fields import FieldInfo
+
+    from orchestrator.profile.table import Table
 
 EXAMPLE = """\
 #:schema ../schema/profile.schema.json
@@ -88,7 +92,7 @@ ram = "64 KiB"
 """A profile with almost every key; part of the reference page."""
 
 
-class _Generator(GenerateJsonSchema):
+class SchemaGenerator(GenerateJsonSchema):
     """pydantic's generator, without titles that only repeat the keys."""
 
     def field_title_should_be_set(self, schema: object) -> bool:  # noqa: ARG002
@@ -101,8 +105,8 @@ def json_schema() -> dict[str, Any]:
 
     With `extends`, required keys may come from the base, so the schema requires none.
     """
-    schema = _without_null(
-        ProfileTable.model_json_schema(by_alias=True, schema_generator=_Generator)
+    schema = without_null(
+        ProfileTable.model_json_schema(by_alias=True, schema_generator=SchemaGenerator)
     )
     for part in (schema, *schema["$defs"].values()):
         part.pop("title")  # the class name
@@ -126,13 +130,13 @@ def schema_text() -> str:
     return json.dumps(json_schema(), indent=2) + "\n"
 
 
-def _without_null(node: Any) -> Any:  # noqa: ANN401  # JSON of any shape
+def without_null(node: Any) -> Any:  # noqa: ANN401  # JSON of any shape
     """The schema without `null`, which TOML does not have."""
     if isinstance(node, list):
-        return [_without_null(item) for item in node]
+        return [without_null(item) for item in node]
     if not isinstance(node, dict):
         return node
-    kept = {k: _without_null(v) for k, v in node.items() if v is not None}
+    kept = {k: without_null(v) for k, v in node.items() if v is not None}
     branches = kept.get("anyOf", [])
     if {"type": "null"} in branches:
         (branch,) = (b for b in branches if b != {"type": "null"})
@@ -170,14 +174,25 @@ its line.
 
 def reference_page() -> str:
     """Text of `docs/profile.md`: every key with type, default, meaning and example."""
-    schema = json_schema()
-    parts = [_INTRODUCTION.format(example=EXAMPLE)]
-    for table, model in tables().items():
+    introduction = _INTRODUCTION.format(example=EXAMPLE)
+    return "\n".join([introduction, *table_sections(json_schema())])
+
+
+def table_sections(
+    schema: dict[str, Any], root: type[Table] | None = None
+) -> Iterator[str]:
+    """A section for each table, with every key.
+
+    Args:
+        schema: Of the whole file.
+        root: The table of the whole file; None for a profile.
+    """
+    for table, model in tables(root).items():
         properties = (schema["$defs"][model.__name__] if table else schema)[
             "properties"
         ]
         lines = [
-            f"## `{header_of(table)}`" if table else "## Top of the file",
+            f"## `{header_of(table, root)}`" if table else "## Top of the file",
             "",
             " ".join((model.__doc__ or "").split()),
             "",
@@ -186,10 +201,9 @@ def reference_page() -> str:
         ]
         for name, field in model.model_fields.items():
             key = field.alias or name
-            if (*table, key) not in tables():
+            if (*table, key) not in tables(root):
                 lines.append(_row(key, field, properties[key]))
-        parts.append("\n".join(lines) + "\n")
-    return "\n".join(parts)
+        yield "\n".join(lines) + "\n"
 
 
 def _row(key: str, field: FieldInfo, schema: dict[str, Any]) -> str:
@@ -217,5 +231,5 @@ def _type_words(schema: dict[str, Any]) -> str:
             (items,) = patterns.values()
             return f"table, per operator {_type_words(items)}"
         case {"type": str(name)}:
-            return name
+            return "table" if name == "object" else name
     raise AssertionError(schema)  # a test makes the page of every field

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -43,6 +44,7 @@ from orchestrator.profile.kernels import (
     kernel_problems,
     operator_list_problems,
 )
+from orchestrator.profile.matrix import ProfileMatrixTable
 from orchestrator.profile.memory import MemoryTable, memory_problems
 from orchestrator.profile.models import ModelTable, model_problems
 from orchestrator.profile.paths import RelativePath
@@ -69,7 +71,8 @@ _PRODUCT_NAME: Final = "[a-z][a-z0-9-]*"
 _OF_THE_RUNTIME: Final = "orch(-.*)?"
 
 
-def _check_schema(value: int) -> int:
+def check_schema(value: int) -> int:
+    """A validator for the version of a file's format."""
     if value != SCHEMA_VERSION:
         raise problem(
             "unknown-schema",
@@ -249,7 +252,7 @@ class ProfileTable(Table):
 
     schema_: Annotated[
         StrictInt,
-        AfterValidator(_check_schema),
+        AfterValidator(check_schema),
         WithJsonSchema({"type": "integer", "const": SCHEMA_VERSION}),
     ] = Field(
         alias="schema",
@@ -328,6 +331,10 @@ class ProfileTable(Table):
     budget: BudgetTable = Field(
         default=BudgetTable(), description="Bounds a build must keep."
     )
+    matrix: ProfileMatrixTable = Field(
+        default=ProfileMatrixTable(),
+        description="Which targets of the workspace's matrix the product has.",
+    )
 
     def with_defaults(self, shipped: Collection[str]) -> Self:
         """The profile with defaults that depend on other values.
@@ -351,16 +358,31 @@ class Profile(ProfileTable):
         file: The profile as the user named it.
         files: All files it was read from: the profile, then its base if it has one.
         spans: Where each key path was written; key paths are unique.
+        inherited: Digest of what it has from a workspace; "" if nothing.
+        is_variant: One of several products that a workspace makes of the profile.
+        build_root: Folder in which its build folder is, in `build`.
+        looked_for: States of all files that might have been that of its workspace.
     """
 
     file: Path
     files: tuple[Path, ...] = ()
     spans: tuple[tuple[KeyPath, SourceSpan], ...] = ()
+    inherited: str = ""
+    is_variant: bool = False
+    build_root: Path = Path()
+    looked_for: tuple[tuple[str, Sequence[int]], ...] = ()
 
     @property
     def folder(self) -> Path:
         """Folder of the profile, from which its paths start."""
         return self.file.parent
+
+    @property
+    def lock_file(self) -> Path:
+        """The lock: `<profile>.lock`, or `<product>.lock` if there are several."""
+        if self.is_variant:
+            return self.file.with_name(f"{self.name}.lock")
+        return self.file.with_suffix(".lock")
 
     def span(self, *key_path: str | int) -> SourceSpan:
         """The place of a key path's value, in the profile or its base.

@@ -63,6 +63,29 @@ def revisions(files: Sequence[Path], *, most: int) -> tuple[Revision, ...]:
     return tuple(reversed(found))
 
 
+def lines_at(
+    folder: Path, revision: str, pattern: str, files: str
+) -> tuple[tuple[str, str], ...]:
+    """Lines of files at a revision, each with the path relative to a folder.
+
+    Args:
+        folder: In the repository; files elsewhere in it are not looked at.
+        revision: A commit, tag or branch.
+        pattern: An extended regular expression.
+        files: Pattern of their names.
+
+    Raises:
+        UsageError: There is no such revision, or no repository (`no-history`).
+    """
+    # The file that `_git` takes names the folder.
+    here = folder / "."
+    _git(here / files, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")
+    arguments = ("grep", "-z", "-E", "-e", pattern, revision, "--", files)
+    found = _git(here / files, *arguments, missing="")
+    lines = (line.partition("\0") for line in found.splitlines())
+    return tuple((name.removeprefix(f"{revision}:"), line) for name, _, line in lines)
+
+
 def _git(file: Path, *arguments: str, missing: str | None = None) -> str:
     # Settings of the user must not change the form of what git prints.
     environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}

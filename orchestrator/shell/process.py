@@ -23,7 +23,7 @@ NOT_STARTED = -1001
 
 _GRACE_S = 10.0
 """How long a process may take to end after SIGTERM."""
-_PR_SET_PDEATHSIG = 1
+PR_SET_PDEATHSIG = 1
 """Source: `linux/prctl.h`."""
 
 
@@ -146,7 +146,7 @@ def _ends_with_parent(ending: signal.Signals) -> Callable[[], None] | None:
     parent = os.getpid()
 
     def ask() -> None:
-        prctl(_PR_SET_PDEATHSIG, int(ending), 0, 0, 0)
+        prctl(PR_SET_PDEATHSIG, int(ending), 0, 0, 0)
         if os.getppid() != parent:
             os._exit(1)  # we were gone already
 

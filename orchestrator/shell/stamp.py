@@ -10,6 +10,10 @@ import os
 import sys
 from contextlib import suppress
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 STAMP_NAME = "stamp.json"
 
 State = list[int]
@@ -33,34 +37,88 @@ def folders_of(paths: list[str]) -> list[str]:
     return sorted({os.path.dirname(p) or "." for p in paths})  # noqa: PTH120
 
 
-def is_current(stamp_file: str, *, profile: str) -> dict[str, object] | None:
+class Looked:
+    """What is known of files, each looked at once: many stamps name the same ones."""
+
+    def __init__(self) -> None:
+        self._states: dict[str, State] = {}
+        self._groups: dict[str, bool] = {}
+
+    def all_are(self, states: dict[str, State]) -> bool:
+        """Whether files still have these states."""
+        known = self._states
+        for path, state in states.items():
+            found = known.get(path)
+            if found is None:
+                found = known[path] = state_of(path)
+            if found != state:
+                return False
+        return True
+
+    def shared_are(self, stamp_file: str, identity: str) -> bool:
+        """The same for the shared files of a stamp, of which many have the same."""
+        found = self._groups.get(identity)
+        if found is None:
+            shared = _shared(stamp_file, identity)
+            found = self._groups[identity] = self.all_are(shared["files"])
+        return found
+
+
+def _shared(stamp_file: str, identity: str) -> Any:  # noqa: ANN401  # JSON
+    """What is beside a stamp. Raises OSError, and what is raised for damaged files."""
+    with open(shared_file(stamp_file), "rb") as file:  # noqa: PTH123
+        found = json.loads(file.read())
+    if found["identity"] != identity:
+        raise ValueError(identity)  # a build was killed while it wrote both
+    return found
+
+
+def shared_file(stamp_file: str) -> str:
+    """The file beside a stamp with states of files that other products read as well.
+
+    It is named by its content in the stamp, and is not read where another product of
+    the same command has the same.
+    """
+    return f"{stamp_file.removesuffix('.json')}-shared.json"
+
+
+def is_current(
+    stamp_file: str, *, profile: str, looked: Looked | None = None
+) -> dict[str, object] | None:
     """The stamp's facts if no file it names has changed, else None.
 
     Args:
         stamp_file: Path of the stamp.
         profile: Path of the profile as the user names it now.
+        looked: What is known of files already; gets more.
     """
+    looked = looked or Looked()
     try:
         with open(stamp_file, "rb") as file:  # noqa: PTH123
             stamp = json.loads(file.read())
-        if stamp["profile"] != os.path.abspath(profile):  # noqa: PTH100
+        if (
+            stamp["profile"] != os.path.abspath(profile)  # noqa: PTH100
+            or stamp["environment"] != environment()
+            or not looked.all_are(stamp["files"])
+            or not looked.shared_are(stamp_file, stamp["shared"])
+        ):
             return None
-        if stamp["environment"] != environment():
-            return None
-        for path, state in stamp["files"].items():
-            if state_of(path) != state:
-                return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
     return stamp if isinstance(stamp, dict) else None
 
 
-def inputs_of(stamp: dict[str, object]) -> list[str]:
+def inputs_of(stamp_file: str, stamp: dict[str, Any]) -> list[str]:
     """The files that the build read, which come first in its stamp; [] if invalid."""
-    files, count = stamp.get("files"), stamp.get("input_count")
-    if not isinstance(files, dict) or not isinstance(count, int):
+    try:
+        shared = _shared(stamp_file, stamp["shared"])
+        return [
+            path
+            for found in (stamp, shared)
+            for path in list(found["files"])[: found["input_count"]]
+        ]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return []
-    return list(files)[:count]
 
 
 def environment() -> dict[str, str]:

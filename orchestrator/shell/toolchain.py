@@ -17,6 +17,7 @@ from orchestrator.shell import process
 from orchestrator.shell.cache import cache_folder, program_digest
 from orchestrator.shell.distribution import pip_install
 from orchestrator.shell.environment import compiler_environment
+from orchestrator.shell.stamp import State, state_of
 from orchestrator.targets.toolchain import Toolchain
 
 if TYPE_CHECKING:
@@ -78,6 +79,30 @@ class InstalledToolchains:
     def builtins(self, toolchain: Toolchain, target: Target) -> bytes:
         """See `Toolchains`."""
         return Path(with_builtins(toolchain, target).builtins).read_bytes()
+
+
+class KnownToolchains:
+    """Compilers, each looked for once, until one of its files changes.
+
+    Args:
+        toolchains: Where they are looked for.
+    """
+
+    def __init__(self, toolchains: Toolchains) -> None:
+        self._toolchains = toolchains
+        self._found: dict[tuple[str, str, bool], tuple[Toolchain, list[State]]] = {}
+        self.name_for_host = toolchains.name_for_host
+        self.builtins = toolchains.builtins
+
+    def find(self, target: Target, *, trust_cache: bool) -> Toolchain:
+        """See `Toolchains`."""
+        key = (target.toolchain, target.cpu.gnu_prefix, trust_cache)
+        known = self._found.get(key)
+        if known is not None and known[1] == [state_of(f) for f in known[0].files]:
+            return known[0]
+        found = self._toolchains.find(target, trust_cache=trust_cache)
+        self._found[key] = (found, [state_of(f) for f in found.files])
+        return found
 
 
 def find_toolchain(target: Target, *, trust_cache: bool = True) -> Toolchain:

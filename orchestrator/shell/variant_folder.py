@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 
 from orchestrator.shell.build_folder import EVALUATIONS, VARIANTS, WORK, claim
 from orchestrator.shell.files import DISK
-from orchestrator.shell.stamp import STAMP_NAME
+from orchestrator.shell.stamp import STAMP_NAME, shared_file
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 _KEPT = 4  # variants; each is a copy of the product's objects
 _SEED = "seed"
-_NOT_COPIED = (VARIANTS, EVALUATIONS, STAMP_NAME)
+_NOT_COPIED = (VARIANTS, EVALUATIONS, STAMP_NAME, shared_file(STAMP_NAME))
 
 
 def variant_folder(work: Path, name: str) -> Path:

@@ -351,7 +351,6 @@ def test_what_is_no_artefact(w: Workspace) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "verify needs a profile, or a lock with --artefact"),
         (["--artefact", "a"], "verify needs a profile, or a lock with --artefact"),
         (["--lock", "a.lock"], "--lock requires --artefact"),
         (["a.toml", "--lock", "a.lock"], "--lock requires --artefact"),

@@ -17,6 +17,7 @@ from orchestrator.cli.arguments import parser
 from orchestrator.profile import load_profile
 from orchestrator.shell.distribution import DISTRIBUTION
 from orchestrator.shell.sources import library_names
+from orchestrator.workspace.load import read_workspace
 from tests.doc_blocks import (
     PAGES,
     ROOT,
@@ -49,7 +50,11 @@ BEFORE = {
     **dict.fromkeys(("docs/memory.md 3", "docs/targets.md 5"), REGIONS),
     "examples/cmsis_nn/README.md 1": LIBRARIES,
 }
-"""What the text around a block says that the profile has, too."""
+AFTER = {"docs/workspaces.md 2": TARGET}
+"""What the text around a block says that the profile has, too, before and after it."""
+
+WORKSPACES = ("docs/orchestrator-toml.md 1", "docs/workspaces.md 1")
+"""Blocks that are `orchestrator.toml`."""
 
 
 def _whole(text: str) -> str:
@@ -65,9 +70,13 @@ def _whole(text: str) -> str:
     return head + ("" if "[[models]]" in text else MODEL) + text
 
 
-@pytest.mark.parametrize("name", sorted({*blocks("toml")} - {*BOARDS.values()}))
+@pytest.mark.parametrize(
+    "name", sorted({*blocks("toml")} - {*BOARDS.values(), *WORKSPACES})
+)
 def test_a_profile_that_is_shown_is_valid(name: str) -> None:
-    text = _whole(BEFORE.get(name, "") + blocks("toml")[name].text)
+    text = _whole(BEFORE.get(name, "") + blocks("toml")[name].text) + AFTER.get(
+        name, ""
+    )
     boards = {file: blocks("toml")[block].text for file, block in BOARDS.items()}
     profile = load_profile(
         Path("profiles/shown.toml"),
@@ -76,6 +85,13 @@ def test_a_profile_that_is_shown_is_valid(name: str) -> None:
         known_libraries=(*library_names(), "cmsis_nn"),
     )
     assert profile.name
+
+
+@pytest.mark.parametrize("name", WORKSPACES)
+def test_a_workspace_that_is_shown_is_valid(name: str, tmp_path: Path) -> None:
+    file = tmp_path / "orchestrator.toml"
+    file.write_text(blocks("toml")[name].text)
+    assert read_workspace(file).table.workspace.profiles
 
 
 def test_the_profile_of_the_readme_is_checked_in() -> None:

@@ -23,7 +23,7 @@ LAYERS = (
     {"core", "lowering"},
     {"targets", "planner"},
     {"catalog", "profile", "program", "shell"},
-    {"selection", "export", "streams"},
+    {"selection", "export", "streams", "workspace"},
     {"scratch"},
     {"method"},
     {"memory"},
@@ -32,6 +32,7 @@ LAYERS = (
     {"explain"},
     {"report", "package", "provenance", "update"},
     {"build"},
+    {"fleet"},
     {"cli"},
     {"__main__"},
 )

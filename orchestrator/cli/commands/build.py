@@ -1,99 +1,38 @@
-"""`orchestrator build`: firmware, library, reports and lock of a profile."""
+"""`orchestrator build`: firmware, library, reports and lock of profiles."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from orchestrator.build import BuildReport, Project, build_product, load
-from orchestrator.cli.commands.dependencies import depfile_problems, write_dependencies
-from orchestrator.cli.commands.options import build_options, options_of
-from orchestrator.errors import Diagnostic, ExitCode, UsageError
-from orchestrator.measure import dtype_notice
+from orchestrator.cli.workspace_command import needs_profile, run_workspace
+from orchestrator.fleet.kind import Kind
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
+    from orchestrator.build import BuildOptions
     from orchestrator.cli.console import Console
-    from orchestrator.measure.size import DtypeComparison
+    from orchestrator.errors import ExitCode
 
 
 def run(args: Namespace, console: Console) -> ExitCode:
-    """Build every profile, one after the other; the first failure ends it."""
-    _check(args)
-    options = build_options(args)
-    documents = []
-    for path in args.profiles:
-        with console.progress(explain=args.explain) as reporter:
-            project = Project(load(path), options_of(options, path))
-            report = build_product(project, console.shell(reporter))
-        if args.depfile is not None:
-            target = args.depfile_target or report.library
-            write_dependencies(args.depfile, target=target, inputs=report.inputs)
-        console.status(_summary(report))
-        if notice := dtype_notice(report.report):
-            console.status(f"{report.profile}: {notice.rstrip()}")
-        documents.append(_document(report))
-    console.document({"builds": documents})
-    return ExitCode.OK
+    """Build the profiles, or all products of the workspace."""
+    if needs_profile(
+        args,
+        args.profiles,
+        out=args.out,
+        lock=args.lock_file,
+        explain=args.explain,
+        depfile=args.depfile,
+    ):
+        # What builds is imported only if something has to be built.
+        from orchestrator.cli.profile_builds import build_profiles  # noqa: PLC0415
 
+        return build_profiles(args, console)
 
-def _check(args: Namespace) -> None:
-    """Check what the parser cannot. Raises UsageError with every problem."""
-    problems = [
-        Diagnostic(
-            code="usage",
-            message=f"{option} takes one profile",
-            notes=(("found", f"{len(args.profiles)} profiles"),),
-            hint=f"build them one by one, or without {option}",
-        )
-        for option, value in (
-            ("--out", args.out),
-            ("--lock", args.lock_file),
-            ("--depfile", args.depfile),
-        )
-        if value is not None and len(args.profiles) > 1
-    ]
-    problems += depfile_problems(args)
-    if problems:
-        raise UsageError(problems)
+    def options() -> BuildOptions:
+        from orchestrator.cli.commands.options import build_options  # noqa: PLC0415
 
+        return build_options(args)
 
-def _summary(report: BuildReport) -> str:
-    totals = report.report.totals
-    if report.plan.is_current and not report.lock_changed:
-        done = f"{report.profile}: up to date"
-    else:
-        done = f"{report.profile}: built"
-    lock = "no lock"
-    if report.lock_file is not None:
-        lock = f"lock {report.lock_file}{' written' if report.lock_changed else ''}"
-    return (
-        f"{done}, {totals.flash_bytes:,} bytes of flash"
-        f" ({totals.flash_bytes_without_models:,} without models),"
-        f" {totals.ram_bytes:,} bytes of RAM; outputs in {report.folder}, {lock}"
-    )
-
-
-def _document(report: BuildReport) -> dict[str, object]:
-    steps = [*report.exports, *((s.label, s.reason) for s in report.plan.stages)]
-    return {
-        "profile": report.profile,
-        "folder": str(report.folder),
-        "lock": str(report.lock_file) if report.lock_file is not None else None,
-        "lock_changed": report.lock_changed,
-        "stages": [
-            {"stage": label, "ran": bool(reason), "reason": reason}
-            for label, reason in steps
-        ],
-        "flash_bytes": report.report.totals.flash_bytes,
-        "flash_bytes_without_models": report.report.totals.flash_bytes_without_models,
-        "ram_bytes": report.report.totals.ram_bytes,
-        "dtype_comparison": _comparison(report.report.dtype_comparison),
-        "missing": list(report.missing),
-        "outputs": dict(report.lock.outputs),
-    }
-
-
-def _comparison(found: DtypeComparison | None) -> dict[str, object] | None:
-    return None if found is None else asdict(found)
+    return run_workspace(args, console, Kind.BUILD, options)

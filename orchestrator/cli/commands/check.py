@@ -13,7 +13,9 @@ from orchestrator.build import (
     table,
 )
 from orchestrator.cli.commands.arenas import arena_lines, arenas_json
+from orchestrator.cli.workspace_command import needs_profile, run_workspace
 from orchestrator.errors import ExitCode
+from orchestrator.fleet.kind import Kind
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -25,6 +27,10 @@ if TYPE_CHECKING:
 
 def run(args: Namespace, console: Console) -> ExitCode:
     """Check profile, models, selection, kernels, dtypes and memory."""
+    if not needs_profile(args, args.profile, out=args.out):
+        return run_workspace(
+            args, console, Kind.CHECK, lambda: BuildOptions(jobs=args.jobs)
+        )
     project = Project(load(args.profile), BuildOptions(out=args.out))
     with console.progress() as reporter:
         build = open_build(project, console.shell(reporter))

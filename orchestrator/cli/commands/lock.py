@@ -8,7 +8,9 @@ from orchestrator.build import BuildOptions, Project, build_product, load
 from orchestrator.build.checking import check_lock, check_outputs
 from orchestrator.build.project import piped_name
 from orchestrator.cli.commands.options import no_place_for_lock
+from orchestrator.cli.workspace_command import needs_profile, run_workspace
 from orchestrator.errors import Diagnostic, ExitCode, UsageError
+from orchestrator.fleet.kind import Kind
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -26,9 +28,25 @@ def run(args: Namespace, console: Console) -> ExitCode:
                 hint="`lock PROFILE --check --outputs` compares outputs with the lock",
             )
         )
+    if not needs_profile(args, args.profile, out=args.out, lock=args.lock_file):
+        if not args.check:
+            raise UsageError(
+                Diagnostic(
+                    code="usage",
+                    message="without PROFILE, lock only checks",
+                    hint="`lock --check` checks the locks of the workspace,"
+                    " `build` writes them",
+                )
+            )
+        kind = Kind.OUTPUTS_CHECK if args.outputs else Kind.LOCK_CHECK
+        return run_workspace(
+            args, console, kind, lambda: BuildOptions(jobs=args.jobs, locked=True)
+        )
     if args.lock_file is None and piped_name(args.profile) is not None:
         raise no_place_for_lock()
-    options = BuildOptions(out=args.out, lock=args.lock_file, locked=args.check)
+    options = BuildOptions(
+        out=args.out, jobs=args.jobs, lock=args.lock_file, locked=args.check
+    )
     project = Project(load(args.profile), options)
     if args.outputs:
         count = check_outputs(project, console.shell())

@@ -1,4 +1,4 @@
-"""`orchestrator schema`: the JSON Schema of profiles."""
+"""`orchestrator schema`: the JSON Schema of profiles, or of workspaces."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator.errors import ExitCode
 from orchestrator.profile import schema_text
+from orchestrator.workspace.reference import workspace_schema_text
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -15,6 +16,5 @@ if TYPE_CHECKING:
 
 def run(args: Namespace, console: Console) -> ExitCode:
     """Print the schema; it is JSON with and without --json."""
-    del args
-    console.put(schema_text())
+    console.put(workspace_schema_text() if args.of_workspace else schema_text())
     return ExitCode.OK

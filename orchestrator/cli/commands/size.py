@@ -6,21 +6,22 @@ import json
 from typing import TYPE_CHECKING
 
 from orchestrator.build import BuildOptions, Project, load
+from orchestrator.build.report_file import read_report_file
 from orchestrator.build.side import what_if
 from orchestrator.build.variant import Variant
 from orchestrator.cli.commands.current import note_if_stale
-from orchestrator.errors import Diagnostic, ExitCode, SourceSpan, UsageError
+from orchestrator.cli.workspace_command import needs_profile, run_workspace
+from orchestrator.errors import Diagnostic, ExitCode, UsageError
+from orchestrator.fleet.kind import Kind
 from orchestrator.measure import (
     By,
     diff_document,
     diff_table,
     group_document,
     group_table,
-    read_report,
     size_summary,
     size_table,
 )
-from orchestrator.shell.files import read_text_file
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -34,6 +35,22 @@ _PROFILE_SUFFIX = ".toml"
 
 def run(args: Namespace, console: Console) -> ExitCode:
     """Print flash and RAM, or their change from another build or in a what-if."""
+    if not needs_profile(
+        args,
+        args.profile,
+        out=args.out,
+        full=args.full,
+        by=args.by,
+        diff=args.diff,
+        without_model=args.without_model,
+        without_op=args.without_op,
+        dtypes=args.dtypes,
+        optimize=args.optimize,
+        toolchain=args.toolchain,
+    ):
+        return run_workspace(
+            args, console, Kind.SIZE, lambda: BuildOptions(jobs=args.jobs)
+        )
     variant = Variant(
         without_models=tuple(dict.fromkeys(args.without_model)),
         without_operators=tuple(dict.fromkeys(map(_operator, args.without_op))),
@@ -56,7 +73,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
     if variant.text:
         _show_what_if(project, variant, by, console)
         return ExitCode.OK
-    text, report = _read(project.folder / "report.json", build=args.profile)
+    text, report = read_report_file(project.folder / "report.json", build=args.profile)
     note_if_stale(project, console, "sizes")
     if args.diff is not None:
         other = _other(args.diff, console)
@@ -86,32 +103,8 @@ def _show_what_if(project: Project, variant: Variant, by: By, console: Console) 
 def _other(path: Path, console: Console) -> SizeReport:
     """The report that `--diff` names, or that of the profile it names."""
     if path.suffix != _PROFILE_SUFFIX:
-        return _read(path)[1]
+        return read_report_file(path)[1]
     project = Project(load(path))
-    report = _read(project.folder / "report.json", build=path)[1]
+    report = read_report_file(project.folder / "report.json", build=path)[1]
     note_if_stale(project, console, "sizes")
     return report
-
-
-def _read(path: Path, *, build: Path | None = None) -> tuple[str, SizeReport]:
-    """A report and its text.
-
-    Args:
-        path: Path of the report.
-        build: Profile whose build writes it; None for a file that the user named.
-    """
-    try:
-        text = read_text_file(path)
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(
-            Diagnostic(
-                code="no-report",
-                message=f"{path} cannot be read",
-                where=SourceSpan(file=str(build)) if build else None,
-                notes=(("found", getattr(error, "strerror", None) or str(error)),),
-                hint=f"run `orchestrator build {build}` first"
-                if build
-                else "name the report.json of a build, or a profile",
-            )
-        ) from error
-    return text, read_report(text, file=str(path))

@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
-import tempfile
-from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from orchestrator.build import (
-    BuildOptions,
-    ExportChoice,
-    Project,
-    build_product,
-    load,
-)
+from orchestrator.build import BuildOptions, load
 from orchestrator.build.checking import identify
-from orchestrator.build.locking import MACHINE_FILES
-from orchestrator.errors import (
-    Diagnostic,
-    ExitCode,
-    ReproducibilityError,
-    SourceSpan,
-    UsageError,
-)
-from orchestrator.shell.publish import published_files
+from orchestrator.build.verifying import build_twice
+from orchestrator.cli.workspace_command import needs_profile, run_workspace
+from orchestrator.errors import Diagnostic, ExitCode, UsageError
+from orchestrator.fleet.kind import Kind
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -33,6 +19,11 @@ if TYPE_CHECKING:
 
 def run(args: Namespace, console: Console) -> ExitCode:
     """Compare two builds, or a file with the lock."""
+    about_one = args.profile or args.artefact or args.lock_file
+    if not needs_profile(args, about_one, out=args.out):
+        return run_workspace(
+            args, console, Kind.VERIFY, lambda: BuildOptions(jobs=args.jobs)
+        )
     _check(args)
     if args.artefact is not None:
         return _identify(args, console)
@@ -73,33 +64,9 @@ def _identify(args: Namespace, console: Console) -> ExitCode:
 def _build_twice(args: Namespace, console: Console) -> ExitCode:
     """Build in place and in a fresh folder; every published byte must be the same."""
     profile = load(args.profile)
-    with tempfile.TemporaryDirectory(prefix="orchestrator-verify-") as name:
-        # A deeper folder, so that a difference in path lengths shows as well.
-        elsewhere = Path(name) / "another" / "folder"
-        with console.progress() as reporter:
-            exact = BuildOptions(write_lock=False, trust_cache=False)
-            shell = console.shell(reporter)
-            here = build_product(Project(profile, replace(exact, out=args.out)), shell)
-            options = replace(
-                exact,
-                out=elsewhere,
-                export=ExportChoice(cache=Path(name) / "exports"),
-            )
-            build_product(Project(profile, options), shell)
-        ours, theirs = published_files(here.folder), published_files(elsewhere)
-    compared = sorted((ours.keys() | theirs.keys()) - MACHINE_FILES)
-    different = [n for n in compared if ours.get(n) != theirs.get(n)]
-    if different:
-        raise ReproducibilityError(
-            Diagnostic(
-                code="not-reproducible",
-                message=f"{len(different)} files differ between two builds",
-                where=SourceSpan(file=str(args.profile)),
-                notes=tuple(("differs", n) for n in different),
-                hint="find what reaches the file from outside the profile: paths,"
-                " times or the environment",
-            )
-        )
+    with console.progress() as reporter:
+        options = BuildOptions(out=args.out, jobs=args.jobs)
+        _, compared = build_twice(profile, options, console.shell(reporter))
     console.document({"profile": profile.name, "compared": compared, "same": True})
     console.data(f"{profile.name}: {len(compared)} files are the same, byte for byte")
     return ExitCode.OK

@@ -33,7 +33,7 @@ from orchestrator.method.compact import WIDE_TABLES
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from orchestrator.method.compact import TableLayout
     from orchestrator.program.program import Program
@@ -112,6 +112,7 @@ def plan_compile(
     common_arenas: bool = False,
     tables: TableLayout = WIDE_TABLES,
     proved_calls: bool = False,
+    is_empty: Callable[[str], bool] = lambda _: False,
     updates: bool = False,
 ) -> CompilePlan:
     """List every compile and link step.
@@ -137,6 +138,7 @@ def plan_compile(
         common_arenas: Arenas of methods overlap.
         tables: The layout of the tables of methods.
         proved_calls: No check of an argument in a kernel can fail.
+        is_empty: Whether a source of our kernels has no code for the target.
         updates: The product takes signed updates.
     """
     common = (
@@ -196,6 +198,7 @@ def plan_compile(
         )
         for library, sources in resolution.sources
         for source in sources
+        if library in custom or not is_empty(f"kernels/{library}/{source}")
     ]
     delegate_units = [
         _kernel_unit(

@@ -53,8 +53,8 @@ __asm__(
     ".size orch_fault, . - orch_fault\n"
     ".text\n");
 
-// Compilers want to be told of the instructions for control registers, which
-// every core with machine mode has.
+// Every core with machine mode has these instructions, but assemblers take them
+// only where the extension is named.
 #define ORCH_CONTROL(instruction) \
   ".option push\n.option arch, +zicsr\n" instruction "\n.option pop\n"
 

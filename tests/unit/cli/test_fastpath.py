@@ -34,11 +34,14 @@ def _built(profile: Path, text: str, out: str) -> None:
         "environment": stamp.environment(),
         "library": f"/{out}/lib.a",
         "lock": str(profile.with_suffix(".lock")),
+        "shared": "none",
         "input_count": 1,
         # What was made comes after what was read.
         "files": {str(profile): stamp.state_of(str(profile)), "/nowhere/lib.a": []},
     }
     (work / stamp.STAMP_NAME).write_text(json.dumps(document))
+    shared = {"identity": "none", "input_count": 0, "files": {}}
+    (work / stamp.shared_file(stamp.STAMP_NAME)).write_text(json.dumps(shared))
 
 
 @pytest.mark.parametrize(

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from orchestrator.shell import stamp
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture
@@ -21,6 +19,7 @@ def stamped(tmp_path: Path) -> Path:
     profile.write_text("a")
     other.write_text("b")
     _write(tmp_path / "stamp", _stamp(profile, other))
+    _write_shared(tmp_path / "stamp", other)
     return tmp_path / "stamp"
 
 
@@ -28,8 +27,15 @@ def _stamp(profile: Path, *files: Path) -> dict[str, Any]:
     return {
         "profile": str(profile),
         "environment": stamp.environment(),
+        "shared": "one",
         "files": {str(f): stamp.state_of(str(f)) for f in (profile, *files)},
     }
+
+
+def _write_shared(path: Path, *files: Path, identity: str = "one") -> None:
+    states = {str(f): stamp.state_of(str(f)) for f in files}
+    shared = {"identity": identity, "input_count": len(states), "files": states}
+    _write(Path(stamp.shared_file(str(path))), shared)
 
 
 def _write(path: Path, document: object) -> None:
@@ -121,6 +127,57 @@ def test_damaged_states_are_no_stamp(stamped: Path, files: object) -> None:
     document = json.loads(stamped.read_text())
     _write(stamped, {**document, "files": files})
     assert not _is_current(stamped)
+
+
+def test_a_shared_file_that_changed_is_seen(stamped: Path) -> None:
+    compiler = stamped.parent / "compiler"
+    compiler.write_text("a")
+    _write_shared(stamped, compiler)
+    assert _is_current(stamped)
+    compiler.write_text("ab")
+    assert not _is_current(stamped)
+
+
+def test_shared_files_of_another_build_are_no_stamp(stamped: Path) -> None:
+    """A build was killed between the two files."""
+    _write_shared(stamped, identity="other")
+    assert not _is_current(stamped)
+
+
+@pytest.mark.parametrize("text", ["", "{", "7", "{}", '{"identity": "one"}'])
+def test_damaged_shared_states_are_no_stamp(stamped: Path, text: str) -> None:
+    Path(stamp.shared_file(str(stamped))).write_text(text)
+    assert not _is_current(stamped)
+
+
+def test_what_several_stamps_share_is_looked_at_once(
+    stamped: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiler, second = stamped.parent / "compiler", stamped.parent / "second"
+    compiler.write_text("a")
+    _write_shared(stamped, compiler)
+    document = json.loads(stamped.read_text())
+    _write(second, {**document, "files": {}})
+    seen: list[str] = []
+
+    def state_of(path: str, real: Any = stamp.state_of) -> stamp.State:
+        seen.append(path)
+        found: stamp.State = real(path)
+        return found
+
+    monkeypatch.setattr(stamp, "state_of", state_of)
+    looked, profile = stamp.Looked(), str(stamped.parent / "a.toml")
+    # The second has no shared file of its own: it is that of the first.
+    for path in (stamped, second, stamped):
+        assert stamp.is_current(str(path), profile=profile, looked=looked)
+    assert sorted(seen) == sorted({*document["files"], str(compiler)})
+
+
+def test_inputs_come_from_both_files(stamped: Path) -> None:
+    _write_shared(stamped, stamped.parent / "compiler")
+    document = json.loads(stamped.read_text()) | {"input_count": 1}
+    names = [str(stamped.parent / name) for name in ("a.toml", "compiler")]
+    assert stamp.inputs_of(str(stamped), document) == names
 
 
 def test_no_stamp_is_none(tmp_path: Path) -> None:

@@ -1,0 +1,227 @@
+"""A workspace of a thousand products against builds of each alone."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from shutil import which
+from typing import TYPE_CHECKING
+
+from benchmarks.clock import Command, Cost, cost_of, environment, orchestrator
+from benchmarks.fleet_products import write_fleet
+from benchmarks.product import CORPUS
+from benchmarks.table import Cell, Findings, Goal, NotMeasuredError, Table, short
+from orchestrator.shell import stamp
+from orchestrator.shell.stamp import Looked
+from orchestrator.workspace.listing import read_listing
+from orchestrator.workspace.product import in_shard
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_SHARDS = 90
+"""One of so many parts of a fleet is built: some ten products."""
+_COPIES = 1000
+_MOST_MS = 1.0
+_MOST_TOUCHED_S = 2.0
+_MOST_BYTES = 300 << 20
+_COLD = {"uniform": 6.0, "varied": 2.5}
+
+
+def measure(repetitions: int) -> Findings:
+    """Processor seconds of cold builds, and of a thousand products with little to do."""
+    findings = Findings()
+    with tempfile.TemporaryDirectory() as name:
+        for parts in (_cold, _checks, _unchanged):
+            try:
+                parts(findings, Path(name), repetitions)
+            except NotMeasuredError as missing:
+                findings.missing.append(f"{parts.__name__[1:]}: {missing}")
+    return findings
+
+
+def _cold(findings: Findings, folder: Path, repetitions: int) -> None:
+    """Builds from nothing: one command for all, and one for each product."""
+    rows: list[tuple[Cell, ...]] = []
+    for kind in _COLD:
+        place = folder / kind
+        write_fleet(place, varied=kind == "varied")
+        shard = f"1/{_SHARDS}"
+        listing = read_listing(place / "orchestrator.toml", Looked())
+        names = [product.name for product in in_shard(listing.products, (1, _SHARDS))]
+        alone = " && ".join(
+            " ".join(f"'{word}'" for word in orchestrator("-q", "build", name))
+            for name in names
+        )
+        empty = [str(which("rm")), "-rf", str(place / "build")]
+        together, apart = cost_of(
+            [
+                Command(
+                    words=orchestrator("-q", "build", "--shard", shard), before=empty
+                ),
+                Command(words=[str(which("sh")), "-c", alone], before=empty),
+            ],
+            folder=place,
+            repetitions=max(1, repetitions // 4),
+        )
+        ratio = apart.cpu_s / together.cpu_s
+        rows.append(
+            (
+                f"{kind}, {len(names)} products",
+                *(cost / len(names) for cost in (apart.cpu_s, together.cpu_s)),
+                ratio,
+                together.peak_bytes >> 20,
+            )
+        )
+        findings.goals.append(
+            Goal(
+                name=f"cold build of a {kind} fleet: alone : workspace",
+                found=ratio,
+                limit=_COLD[kind],
+                at_most=False,
+            )
+        )
+    findings.tables.append(
+        Table(
+            title="Products of a fleet, from nothing",
+            columns=("fleet", "CPU s alone", "CPU s", "alone : workspace", "MiB"),
+            rows=tuple(rows),
+            notes=("per product; the memory is that of the largest process",),
+        )
+    )
+
+
+def _checks(findings: Findings, folder: Path, repetitions: int) -> None:
+    """`check` of a tenth of the uniform fleet: all stages before the compiler."""
+    del repetitions
+    place = folder / "uniform"
+    shard = in_shard(
+        read_listing(place / "orchestrator.toml", Looked()).products, (1, 10)
+    )
+    one, many = cost_of(
+        [
+            Command(words=orchestrator("-q", "check", shard[0].name)),
+            Command(words=orchestrator("-q", "check", "--shard", "1/10")),
+        ],
+        folder=place,
+        repetitions=1,
+    )
+    findings.tables.append(
+        Table(
+            title="check",
+            columns=("products", "CPU ms each", "MiB"),
+            rows=(
+                (1, one.cpu_s * 1000, one.peak_bytes >> 20),
+                (len(shard), many.cpu_s / len(shard) * 1000, many.peak_bytes >> 20),
+            ),
+        )
+    )
+
+
+def _unchanged(findings: Findings, folder: Path, repetitions: int) -> None:
+    """A thousand products of which none, or one, changed since they were built."""
+    place = folder / "copies"
+    _write_copies(place)
+    build = orchestrator("-q", "build")
+    profile = place / "products" / "p000.toml"
+    touch = [str(which("sh")), "-c", 'echo "#" >> "$0"', str(profile)]
+    none, one = cost_of(
+        [Command(words=build), Command(words=build, before=touch)],
+        folder=place,
+        repetitions=max(3, repetitions),
+    )
+    rows = [_row("nothing", none), _row("one profile", one)]
+    findings.tables.append(
+        Table(
+            title=f"Builds of {_COPIES} products",
+            columns=("what changed", "CPU s", "wall s", "ms each", "MiB"),
+            rows=tuple(rows),
+            notes=("copies of one product: their stamps are as if each was built",),
+        )
+    )
+    findings.goals += [
+        Goal(
+            name="nothing to do, CPU ms per product",
+            found=none.cpu_s / _COPIES * 1000,
+            limit=_MOST_MS,
+            at_most=True,
+        ),
+        Goal(
+            name=f"one of {_COPIES} changed, s",
+            found=one.wall_s,
+            limit=_MOST_TOUCHED_S,
+            at_most=True,
+        ),
+        Goal(
+            name="memory of the command, MiB",
+            found=max(none.peak_bytes, one.peak_bytes) >> 20,
+            limit=_MOST_BYTES >> 20,
+            at_most=True,
+        ),
+    ]
+
+
+def _row(name: str, cost: Cost) -> tuple[Cell, ...]:
+    each = cost.wall_s / _COPIES * 1000
+    return (name, cost.cpu_s, cost.wall_s, each, cost.peak_bytes >> 20)
+
+
+def _write_copies(folder: Path) -> None:
+    """One product that is built, and copies of it that look built.
+
+    Raises:
+        NotMeasuredError: It cannot be built here.
+    """
+    (folder / "products").mkdir(parents=True)
+    shutil.copyfile(CORPUS / "add_mul" / "model.pte", folder / "model.pte")
+    (folder / "orchestrator.toml").write_text(
+        'schema = 1\n[workspace]\nprofiles = ["products/*.toml"]\n'
+    )
+    names = [f"p{number:03}" for number in range(_COPIES)]
+    for name in names:
+        (folder / "products" / f"{name}.toml").write_text(
+            f'schema = 1\nname = "{name}"\n[target]\ncpu = "cortex-m4"\n'
+            '[[models]]\nname = "model"\npath = "../model.pte"\n'
+        )
+    done = subprocess.run(
+        orchestrator("build", "-p", names[0]),
+        cwd=folder,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise NotMeasuredError(short(done.stderr))
+    for name in names[1:]:
+        _copy(folder, names[0], name)
+
+
+def _copy(folder: Path, built: str, name: str) -> None:
+    build, products = folder / "build", folder / "products"
+    shutil.copytree(
+        build / built,
+        build / name,
+        symlinks=True,
+        ignore=lambda path, _: [".work"] if Path(path) == build / built else [],
+    )
+    work = build / name / ".work"
+    work.mkdir()
+    shutil.copyfile(products / f"{built}.lock", products / f"{name}.lock")
+    text = (build / built / ".work" / stamp.STAMP_NAME).read_text()
+    document = json.loads(
+        text.replace(f"build/{built}", f"build/{name}")
+        .replace(f"products/{built}", f"products/{name}")
+        .replace(f'"product": "{built}"', f'"product": "{name}"')
+    )
+    document["files"] = _states(document["files"])
+    (work / stamp.STAMP_NAME).write_text(json.dumps(document))
+    shared = Path(stamp.shared_file(stamp.STAMP_NAME))
+    shutil.copyfile(build / built / ".work" / shared, work / shared)
+
+
+def _states(paths: Sequence[str]) -> dict[str, stamp.State]:
+    return {path: stamp.state_of(path) for path in paths}

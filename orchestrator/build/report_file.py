@@ -1,0 +1,43 @@
+"""Read the report of a build back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from orchestrator.errors import Diagnostic, SourceSpan, UsageError
+from orchestrator.measure import read_report
+from orchestrator.shell.files import read_text_file
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from orchestrator.measure.size import SizeReport
+
+
+def read_report_file(
+    path: Path, *, build: Path | None = None
+) -> tuple[str, SizeReport]:
+    """A report and its text.
+
+    Args:
+        path: Path of the report.
+        build: Profile whose build writes it; None for a file that the user named.
+
+    Raises:
+        UsageError: It cannot be read (`no-report`).
+    """
+    try:
+        text = read_text_file(path)
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(
+            Diagnostic(
+                code="no-report",
+                message=f"{path} cannot be read",
+                where=SourceSpan(file=str(build)) if build else None,
+                notes=(("found", getattr(error, "strerror", None) or str(error)),),
+                hint=f"run `orchestrator build {build}` first"
+                if build
+                else "name the report.json of a build, or a profile",
+            )
+        ) from error
+    return text, read_report(text, file=str(path))

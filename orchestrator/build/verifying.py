@@ -1,0 +1,62 @@
+"""Build a product twice, and compare every published byte."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from orchestrator.build.exporting import ExportChoice
+from orchestrator.build.locking import MACHINE_FILES
+from orchestrator.build.product import build_product
+from orchestrator.build.project import BuildOptions, Project
+from orchestrator.errors import Diagnostic, ReproducibilityError, SourceSpan
+from orchestrator.shell.publish import published_files
+
+if TYPE_CHECKING:
+    from orchestrator.build.product import BuildReport
+    from orchestrator.build.project import Shell
+    from orchestrator.profile import Profile
+
+
+def build_twice(
+    profile: Profile, options: BuildOptions, shell: Shell
+) -> tuple[BuildReport, list[str]]:
+    """Build in place and in a fresh folder; every published byte must be the same.
+
+    Args:
+        profile: Of the product.
+        options: Its build folder and jobs.
+        shell: Tools to build with.
+
+    Returns:
+        Report of the build in place, and the files that were compared.
+
+    Raises:
+        ReproducibilityError: Some differ (`not-reproducible`).
+        OrchestratorError: Of the stage that failed.
+    """
+    exact = replace(options, write_lock=False, trust_cache=False)
+    with tempfile.TemporaryDirectory(prefix="orchestrator-verify-") as name:
+        # A deeper folder, so that a difference in path lengths shows as well.
+        elsewhere = Path(name) / "another" / "folder"
+        here = build_product(Project(profile, exact), shell)
+        exports = ExportChoice(cache=Path(name) / "exports")
+        fresh = replace(exact, out=elsewhere, export=exports)
+        build_product(Project(profile, fresh), shell)
+        ours, theirs = published_files(here.folder), published_files(elsewhere)
+    compared = sorted((ours.keys() | theirs.keys()) - MACHINE_FILES)
+    different = [n for n in compared if ours.get(n) != theirs.get(n)]
+    if different:
+        raise ReproducibilityError(
+            Diagnostic(
+                code="not-reproducible",
+                message=f"{len(different)} files differ between two builds",
+                where=SourceSpan(file=str(profile.file)),
+                notes=tuple(("differs", n) for n in different),
+                hint="find what reaches the file from outside the profile: paths,"
+                " times or the environment",
+            )
+        )
+    return here, compared

@@ -1,0 +1,200 @@
+"""Commands without PROFILE: what one of them does, for every product of a workspace."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from orchestrator.cli.shared_arguments import WORKSPACE_OPTIONS
+from orchestrator.errors import Diagnostic, ExitCode, UsageError
+from orchestrator.fleet.kind import Kind
+from orchestrator.fleet.products import chosen, unchanged
+from orchestrator.fleet.table import counts, document, in_order, table_text
+from orchestrator.shell.stamp import Looked
+from orchestrator.workspace.find import find_workspace
+from orchestrator.workspace.listing import read_listing
+from orchestrator.workspace.product import WORKSPACE_FILE, in_shard
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from orchestrator.build import BuildOptions
+    from orchestrator.cli.console import Console
+    from orchestrator.fleet.outcome import Outcome
+    from orchestrator.workspace import Product
+
+
+def needs_profile(args: Namespace, named: object, **options: object) -> bool:
+    """Whether the command is about the profile that it names, not about a workspace.
+
+    Args:
+        args: Of the command line.
+        named: What stands for PROFILE; empty or None without.
+        options: Options that only work with PROFILE, by name, with their values.
+
+    Raises:
+        UsageError: An option is for the other one.
+    """
+    if named:
+        wrong = [option for option, key in WORKSPACE_OPTIONS if getattr(args, key)]
+        if wrong:
+            raise UsageError(
+                Diagnostic(
+                    code="usage",
+                    message=f"{wrong[0]} works on a workspace",
+                    notes=(("found", "a PROFILE"),),
+                    hint=f"leave out either PROFILE or {wrong[0]}",
+                )
+            )
+        return True
+    for name, value in options.items():
+        if value:
+            option = f"--{name.replace('_', '-')}"
+            raise UsageError(
+                Diagnostic(
+                    code="usage",
+                    message=f"{option} requires PROFILE",
+                    hint="without PROFILE the command works on all products of the"
+                    " workspace",
+                )
+            )
+    return False
+
+
+def run_workspace(
+    args: Namespace,
+    console: Console,
+    kind: Kind,
+    options: Callable[[], BuildOptions],
+) -> ExitCode:
+    """Do it for every product, and show one table; a failure stops no other product.
+
+    Args:
+        args: Of the command line.
+        console: Where results and progress go.
+        kind: What is done.
+        options: Those of builds, if one has to run; `jobs` are those of all products
+            together.
+
+    Returns:
+        The exit code of the first product that failed, by name.
+    """
+    file = _file(args.workspace)
+    looked = Looked()
+    listing = read_listing(file, looked)
+    if listing.cache is not None:
+        os.environ.setdefault("ORCHESTRATOR_CACHE", str(listing.cache))
+    products = in_shard(chosen(listing.products, args.products), args.shard)
+    before = None
+    if args.base is not None:
+        from orchestrator.fleet.base import sizes_at  # noqa: PLC0415  # starts git
+
+        before = sizes_at(args.base, products, file.parent)
+    done = []
+    known: dict[str, Outcome] = {}
+    if kind is Kind.BUILD and not args.locked and not args.frozen:
+        known = unchanged(products, file.parent, looked, uses_lock=not args.no_lock)
+    rest = [product for product in products if product.name not in known]
+    outcomes: Iterable[Outcome] = known.values()
+    if rest:
+        outcomes = chain(outcomes, _worked(rest, file, console, kind, options()))
+    for outcome in outcomes:
+        _say(console, outcome)
+        then = outcome.before if before is None else before.get(outcome.product.name)
+        done.append(replace(outcome, before=then))
+    ordered = in_order(done)
+    _report(args, console, kind, ordered, file)
+    first = min(
+        (one for one in ordered if one.failed),
+        key=lambda one: one.product.name,
+        default=None,
+    )
+    return ExitCode.OK if first is None else first.exit_code
+
+
+def _file(named: Path | None) -> Path:
+    """The `orchestrator.toml` of the command."""
+    if named is not None:
+        return named / WORKSPACE_FILE if named.is_dir() else named
+    found = find_workspace(Path())
+    if found is None:
+        raise UsageError(
+            Diagnostic(
+                code="no-workspace",
+                message=f"there is no {WORKSPACE_FILE} here or in a folder above",
+                notes=(("expected", "PROFILE, or a workspace"),),
+                hint="name the profile of a product, or see docs/workspaces.md",
+            )
+        )
+    return found
+
+
+def _worked(
+    products: Sequence[Product],
+    file: Path,
+    console: Console,
+    kind: Kind,
+    options: BuildOptions,
+) -> Iterator[Outcome]:
+    """Outcomes of what is not known yet, as they are known."""
+    from orchestrator.fleet.run import run_tasks  # noqa: PLC0415  # imports the build
+
+    with console.progress() as reporter:
+        results = run_tasks(products, file, kind, options, shell=console.shell())
+        for number, outcome in enumerate(results, 1):
+            reporter.progress(number, len(products), outcome.product.name)
+            yield outcome
+
+
+def _say(console: Console, outcome: Outcome) -> None:
+    """A line about an outcome that took time, and its warnings."""
+    name = outcome.product.name
+    if outcome.seconds:
+        text = "failed, see below" if outcome.failed else outcome.done
+        console.status(f"{name}: {text}, {outcome.seconds:.1f} s")
+    for note in outcome.notes:
+        console.status("\n".join(f"{name}: {line}" for line in note.splitlines()))
+
+
+def _report(
+    args: Namespace,
+    console: Console,
+    kind: Kind,
+    outcomes: Sequence[Outcome],
+    file: Path,
+) -> None:
+    failed = [one for one in outcomes if one.failed]
+    if args.junit is not None or args.markdown is not None:
+        _write_reports(args, kind, outcomes)
+    if console.json:
+        from orchestrator.cli.render import diagnostic_to_json  # noqa: PLC0415
+
+        found = document(str(file), outcomes)
+        for one, entry in zip(outcomes, found["products"], strict=True):  # type: ignore[call-overload]  # a list of our own
+            entry["diagnostics"] = [diagnostic_to_json(d) for d in one.problems]
+        console.document(found)
+    console.data(table_text(outcomes) if outcomes else counts(outcomes))
+    for one in failed:
+        console.status(f"{one.product.name}:")
+        console.problems(one.problems)
+
+
+def _write_reports(args: Namespace, kind: Kind, outcomes: Sequence[Outcome]) -> None:
+    from orchestrator.cli.render import render_diagnostics  # noqa: PLC0415
+    from orchestrator.fleet.junit import junit_text  # noqa: PLC0415
+    from orchestrator.fleet.table import markdown_text  # noqa: PLC0415
+    from orchestrator.shell.files import write_atomic  # noqa: PLC0415
+
+    if args.junit is not None:
+        text = junit_text(
+            str(kind),
+            outcomes,
+            shown=lambda problems: render_diagnostics(problems, color=False),
+        )
+        write_atomic(args.junit, text.encode())
+    if args.markdown is not None:
+        write_atomic(args.markdown, markdown_text(str(kind), outcomes).encode())

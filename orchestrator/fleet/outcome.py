@@ -1,0 +1,65 @@
+"""What a command found out about one product."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from orchestrator.errors import ExitCode
+
+if TYPE_CHECKING:
+    from orchestrator.build.product import TargetFacts
+    from orchestrator.errors import Diagnostic
+    from orchestrator.workspace import Product
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Costs:
+    """Sizes of a product in bytes; None where the command does not know one."""
+
+    flash_bytes: int | None = None
+    ram_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What a command found out about one product.
+
+    Args:
+        product: The product.
+        done: What happened, in a word or two: `built`; "" if it failed.
+        target: Core, compiler, what it optimizes for; None if the profile cannot be
+            read.
+        costs: Sizes now.
+        before: Sizes in the lock, before; None if there was none.
+        seconds: How long it took.
+        notes: Warnings.
+        exit_code: As the command would end for this product alone.
+        problems: What is wrong.
+    """
+
+    product: Product
+    done: str = ""
+    target: TargetFacts | None = None
+    costs: Costs = Costs()
+    before: Costs | None = None
+    seconds: float = 0.0
+    notes: tuple[str, ...] = ()
+    exit_code: ExitCode = ExitCode.OK
+    problems: tuple[Diagnostic, ...] = ()
+
+    @property
+    def failed(self) -> bool:
+        """Whether something is wrong with the product."""
+        return self.exit_code is not ExitCode.OK
+
+
+_SIZE = re.compile(r'^"(flash|ram)" = "(\d+) bytes"$', re.MULTILINE)
+
+
+def sizes_in_lock(text: str) -> Costs | None:
+    """Sizes that a lock names; None if it has none."""
+    # A whole TOML parser takes longer than everything else about an unchanged product.
+    found = {f"{key}_bytes": int(number) for key, number in _SIZE.findall(text)}
+    return Costs(**found) if found else None

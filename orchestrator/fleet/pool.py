@@ -1,0 +1,142 @@
+"""Do many tasks in worker processes; results come as they are known.
+
+Workers end with this process, whatever ends it: an error or a signal asks them to end,
+and if it is killed, the system asks them (Linux). A worker that is asked unwinds, so
+that its compilers end, and locks and build folders stay whole.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import multiprocessing
+import os
+import signal
+import sys
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    ProcessPoolExecutor,
+    wait,
+)
+from functools import cache
+from typing import TYPE_CHECKING
+
+from orchestrator.build import Shell
+from orchestrator.errors import Diagnostic, ExitCode
+from orchestrator.fleet.outcome import Outcome
+from orchestrator.fleet.task import Worker
+from orchestrator.shell.process import PR_SET_PDEATHSIG
+from orchestrator.shell.signals import Ended, unwind_on_signals
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from concurrent.futures import Future
+
+    from orchestrator.fleet.task import Task
+
+_AHEAD = 2
+"""Tasks that wait for each worker: enough that none is idle, few to be kept."""
+
+
+def outcomes(tasks: Sequence[Task], *, workers: int, shell: Shell) -> Iterator[Outcome]:
+    """The outcome of every task, as it is known.
+
+    Args:
+        tasks: They; each of another product.
+        workers: Processes; one is this one.
+        shell: Tools for tasks that are done in this process.
+    """
+    if workers <= 1:
+        here = Worker(shell)
+        yield from map(here.do, tasks)
+        return
+    left = {task.product.name: task for task in tasks}
+    while left:
+        suspects: list[Task] = []
+        for outcome in _in_processes([*left.values()], workers, suspects):
+            del left[outcome.product.name]
+            yield outcome
+        # A worker was killed. Who did it is found by giving each one of its own.
+        for task in suspects:
+            del left[task.product.name]
+            alone = list(_in_processes([task], 1, []))
+            yield from alone or [_died(task)]
+
+
+def _died(task: Task) -> Outcome:
+    problem = Diagnostic(
+        code="worker-died",
+        message=f"the process that worked on {task.product.name} was killed",
+        notes=(("expected", "enough memory for what runs at a time"),),
+        hint="run the command for this product alone, or with fewer jobs: -j 1",
+    )
+    return Outcome(
+        product=task.product, exit_code=ExitCode.INTERNAL, problems=(problem,)
+    )
+
+
+def _in_processes(
+    tasks: Iterable[Task], workers: int, suspects: list[Task]
+) -> Iterator[Outcome]:
+    """Outcomes until a worker dies; then `suspects` are those that it may have had."""
+    others = set(multiprocessing.active_children())
+    executor = ProcessPoolExecutor(
+        workers,
+        mp_context=multiprocessing.get_context("spawn"),
+        initializer=_begin,
+        initargs=(os.getpid(),),
+    )
+    waiting = iter(tasks)
+    running: dict[Future[Outcome], Task] = {}
+    try:
+        while True:
+            while len(running) < workers * _AHEAD:
+                task = next(waiting, None)
+                if task is None:
+                    break
+                running[executor.submit(_do, task)] = task
+            if not running:
+                break
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                outcome = future.result()
+                del running[future]
+                yield outcome
+    except BrokenExecutor:
+        done = [f for f in running if f.done() and f.exception() is None]
+        for future in done:
+            del running[future]
+            yield future.result()
+        suspects += running.values()
+    finally:
+        if running:  # interrupted, or broken: whoever still works is asked to end
+            for process in set(multiprocessing.active_children()) - others:
+                process.terminate()
+        executor.shutdown(cancel_futures=True)
+
+
+def _begin(parent: int) -> None:
+    """Prepare a worker: it ends with its parent, and Ctrl-C is for the parent."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
+        if os.getppid() != parent:
+            os._exit(1)  # it was gone already
+
+
+@cache
+def _worker() -> Worker:
+    """That of this process: what tasks share lives as long as the process."""
+    return Worker(Shell())
+
+
+def _do(task: Task) -> Outcome:
+    """Do a task in a worker process."""
+    unwind_on_signals()
+    try:
+        return _worker().do(task)
+    except Ended as ended:
+        os._exit(128 + ended.number)  # all is cleaned up
+    finally:
+        # While it waits, there is nothing to clean up.
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_DFL)

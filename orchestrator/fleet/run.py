@@ -1,0 +1,47 @@
+"""Do a command for many products: here, or in worker processes."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from orchestrator.fleet.pool import outcomes
+from orchestrator.fleet.task import Task
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from orchestrator.build import BuildOptions, Shell
+    from orchestrator.fleet.kind import Kind
+    from orchestrator.fleet.outcome import Outcome
+    from orchestrator.workspace import Product
+
+
+def run_tasks(
+    products: Sequence[Product],
+    workspace: Path,
+    kind: Kind,
+    options: BuildOptions,
+    *,
+    shell: Shell,
+) -> Iterator[Outcome]:
+    """Outcomes of all products, as they are known.
+
+    Args:
+        products: They.
+        workspace: Their `orchestrator.toml`.
+        kind: What is done.
+        options: Of builds; `jobs` are the processes of all products at a time, None
+            for one per core.
+        shell: Tools for what is done in this process.
+    """
+    cores = options.jobs or len(os.sched_getaffinity(0))
+    workers = min(cores, len(products))
+    given = replace(options, jobs=max(1, cores // workers))
+    tasks = [
+        Task(kind=kind, workspace=workspace, product=product, options=given)
+        for product in products
+    ]
+    return outcomes(tasks, workers=workers, shell=shell)

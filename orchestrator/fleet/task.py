@@ -1,0 +1,179 @@
+"""Do what a command does, for one product, in this process."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from traceback import format_exception
+from typing import TYPE_CHECKING, assert_never
+
+from orchestrator.build import (
+    BuildOptions,
+    Project,
+    build_product,
+    inputs,
+    open_build,
+    prove,
+    table,
+)
+from orchestrator.build.checking import check_lock, check_outputs
+from orchestrator.build.locking import lock_text_of
+from orchestrator.build.product import target_facts
+from orchestrator.build.project import load_product
+from orchestrator.build.report_file import read_report_file
+from orchestrator.build.verifying import build_twice
+from orchestrator.errors import Diagnostic, ExitCode, OrchestratorError
+from orchestrator.fleet.kind import Kind
+from orchestrator.fleet.outcome import Costs, Outcome, sizes_in_lock
+from orchestrator.fleet.results import RecentResults
+from orchestrator.shell.files import reason_of
+from orchestrator.shell.input_files import CommonFiles
+from orchestrator.shell.reporter import Silent
+from orchestrator.shell.toolchain import KnownToolchains
+from orchestrator.workspace.load import read_workspace
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from orchestrator.build import Shell
+    from orchestrator.measure.size import SizeReport
+    from orchestrator.profile import Profile
+    from orchestrator.workspace import Product
+    from orchestrator.workspace.load import Workspace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """What is done with one product.
+
+    Args:
+        kind: What.
+        workspace: Its `orchestrator.toml`.
+        product: The product.
+        options: Of builds.
+    """
+
+    kind: Kind
+    workspace: Path
+    product: Product
+    options: BuildOptions = field(default_factory=BuildOptions)
+
+
+class _Notes(Silent):
+    """Keeps what builds say about a product."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def note(self, text: str) -> None:
+        """See `Reporter`."""
+        self.texts.append(text.rstrip())
+
+
+class Worker:
+    """Does tasks one after the other, and keeps what they share.
+
+    Args:
+        shell: Tools to build with.
+    """
+
+    def __init__(self, shell: Shell) -> None:
+        self._shell = replace(
+            shell,
+            toolchains=KnownToolchains(shell.toolchains),
+            common=CommonFiles(),
+            results=RecentResults(),
+        )
+        self._workspaces: dict[Path, Workspace] = {}
+
+    def do(self, task: Task) -> Outcome:
+        """The outcome of a task. Errors of the product are part of it."""
+        begin = time.monotonic()
+        notes = _Notes()
+        shell = replace(self._shell, reporter=notes)
+        outcome = Outcome(product=task.product)
+        try:
+            project = Project(self._profile(task), task.options)
+            outcome = replace(
+                outcome,
+                target=target_facts(open_build(project, shell)[inputs.TARGET]),
+                before=sizes_in_lock(lock_text_of(project.lock_file) or ""),
+            )
+            outcome = _done(task.kind, project, shell, outcome)
+        except OrchestratorError as error:
+            outcome = replace(
+                outcome, exit_code=error.exit_code, problems=error.diagnostics
+            )
+        except OSError as error:
+            problem = Diagnostic(
+                code="system-error",
+                message=f"cannot access {error.filename}: {reason_of(error)}",
+                hint="check path, permissions and free space",
+            )
+            outcome = replace(outcome, exit_code=ExitCode.USAGE, problems=(problem,))
+        except Exception as error:  # noqa: BLE001  # one product stops no other
+            problem = Diagnostic(
+                code="internal-error",
+                message=f"internal error: {type(error).__name__}: {error}",
+                notes=(("trace", "".join(format_exception(error))),),
+                hint="please report it",
+            )
+            outcome = replace(outcome, exit_code=ExitCode.INTERNAL, problems=(problem,))
+        return replace(
+            outcome,
+            seconds=time.monotonic() - begin,
+            notes=tuple(dict.fromkeys(notes.texts)),
+        )
+
+    def _profile(self, task: Task) -> Profile:
+        if task.workspace not in self._workspaces:
+            self._workspaces[task.workspace] = read_workspace(task.workspace)
+        return load_product(self._workspaces[task.workspace], task.product)
+
+
+def _done(kind: Kind, project: Project, shell: Shell, begun: Outcome) -> Outcome:
+    """The outcome, if nothing is wrong."""
+    locked = begun.before or Costs()
+    match kind:
+        case Kind.BUILD:
+            report = build_product(project, shell)
+            is_new = report.lock_changed or not report.plan.is_current
+            done = "built" if is_new else "up to date"
+            return replace(begun, done=done, costs=_costs(report.report))
+        case Kind.CHECK:
+            costs = _checked(project, shell)
+            return replace(begun, done="fits", costs=costs, before=None)
+        case Kind.SIZE:
+            return replace(begun, done="measured", costs=_measured(project))
+        case Kind.VERIFY:
+            twice, _ = build_twice(project.profile, project.options, shell)
+            return replace(begun, done="same twice", costs=_costs(twice.report))
+        case Kind.LOCK_CHECK:
+            check_lock(project, shell)
+            return replace(begun, done="lock current", costs=locked)
+        case Kind.OUTPUTS_CHECK:
+            count = check_outputs(project, shell)
+            return replace(begun, done=f"{count} outputs match", costs=locked)
+    assert_never(kind)
+
+
+def _costs(report: SizeReport) -> Costs:
+    totals = report.totals
+    return Costs(flash_bytes=totals.flash_bytes, ram_bytes=totals.ram_bytes)
+
+
+def _measured(project: Project) -> Costs:
+    """Sizes of the last build."""
+    path = project.folder / "report.json"
+    return _costs(read_report_file(path, build=project.profile.file)[1])
+
+
+def _checked(project: Project, shell: Shell) -> Costs:
+    """Check everything short of compiling; RAM is that of arenas and states."""
+    build = open_build(project, shell)
+    prove(build)
+    _ = build[table.GENERATE]
+    for text in build[table.WARNINGS]:
+        shell.reporter.note(text)
+    memory = build[table.MEMORY]
+    return Costs(ram_bytes=memory.arena_bytes + memory.state_bytes)

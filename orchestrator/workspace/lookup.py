@@ -1,0 +1,80 @@
+"""Which product the user means: a profile, or the name of one in a workspace."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from orchestrator.errors import Diagnostic, SourceSpan, UsageError
+from orchestrator.profile.load import Member
+from orchestrator.workspace.expand import expand, products_of
+from orchestrator.workspace.find import find_workspace, looked_for
+from orchestrator.workspace.load import read_workspace, seen_from_here
+
+if TYPE_CHECKING:
+    from orchestrator.workspace.load import Workspace
+    from orchestrator.workspace.product import Product
+
+_NAME = re.compile("[a-z][a-z0-9-]*")
+
+
+def member_at(path: Path) -> tuple[Path, Member, Workspace | None]:
+    """The profile that the user names, with what it has from a workspace.
+
+    Args:
+        path: A profile, or the name of a product of the workspace that we are in.
+
+    Returns:
+        The profile, what it has, and the workspace that it is a member of.
+
+    Raises:
+        ProfileError: Something in `orchestrator.toml` is wrong.
+        UsageError: The profile stands for several products (`several-products`).
+    """
+    if not path.exists() and _NAME.fullmatch(str(path)):
+        return _named(path)
+    states = looked_for(path.parent)
+    file, state = states[-1]
+    if state and path.is_file():
+        workspace = read_workspace(seen_from_here(file))
+        if workspace.has_member(path):
+            product = _only(expand(workspace, path).products, path, workspace)
+            member = workspace.member_of(product)
+            # A profile that is named is built below the current folder.
+            member = replace(member, build_root=Path(), looked_for=states)
+            return path, member, workspace
+    return path, Member(looked_for=states), None
+
+
+def _named(name: Path) -> tuple[Path, Member, Workspace | None]:
+    file = find_workspace(Path())
+    if file is not None:
+        workspace = read_workspace(file)
+        found = {path: expand(workspace, path) for path in workspace.members()}
+        for product in products_of(workspace, found):
+            if product.name == str(name):
+                return product.profile, member_of(workspace, product), workspace
+    return name, Member(), None
+
+
+def member_of(workspace: Workspace, product: Product) -> Member:
+    """What a product has from its workspace, and the files that decide this."""
+    states = looked_for(product.profile.parent)
+    return replace(workspace.member_of(product), looked_for=states)
+
+
+def _only(products: tuple[Product, ...], path: Path, workspace: Workspace) -> Product:
+    if len(products) == 1:
+        return products[0]
+    names = ", ".join(product.name for product in products)
+    raise UsageError(
+        Diagnostic(
+            code="several-products",
+            message=f"{path} gives {len(products)} products in its workspace",
+            where=SourceSpan(file=str(workspace.file)),
+            notes=(("found", names),),
+            hint="write the name of one in the place of the profile",
+        )
+    )

@@ -1,0 +1,260 @@
+"""Commands on a whole workspace: four products of the smallest model, built once."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from orchestrator.cli.main import run
+from orchestrator.shell.publish import published_files
+from tests.tools import need_toolchain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MODEL = Path(__file__).parents[1] / "data" / "corpus" / "add_mul" / "model.pte"
+WORKSPACE = """\
+schema = 1
+
+[workspace]
+profiles = ["products/*.toml"]
+
+[defaults]
+target.toolchain = "zig"
+
+[matrix]
+cpus = ["host", "cortex-m4"]
+
+[budgets]
+flash = "1 MiB"
+"""
+PROFILE = """\
+schema = 1
+name = "{name}"
+
+[[models]]
+name = "model"
+path = "../model.pte"
+"""
+FITS = ["one-cortex-m4", "one-host", "two-host"]
+RESULTS = {"broken": "failed", **dict.fromkeys(FITS, "fits")}
+
+
+def _write(folder: Path) -> None:
+    (folder / "products").mkdir(parents=True)
+    shutil.copy(MODEL, folder / "model.pte")
+    (folder / "orchestrator.toml").write_text(WORKSPACE)
+    two = PROFILE.format(name="two-host") + '[matrix]\ncpus = ["host"]\n'
+    broken = two.replace("two-host", "broken").replace("model.pte", "missing.pte")
+    for name, text in (
+        ("one", PROFILE.format(name="one")),
+        ("two", two),
+        ("broken", broken),
+    ):
+        (folder / "products" / f"{name}.toml").write_text(text)
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workspace that was built: one of its four products lacks a model."""
+    need_toolchain("host", "zig")
+    folder = tmp_path_factory.mktemp("workspace") / "w"
+    _write(folder)
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.chdir(folder)
+        arguments = ["--junit", "j.xml", "--markdown", "s.md", "-j2"]
+        assert run(["build", *arguments]) == 3
+    return folder
+
+
+@pytest.fixture
+def w(built: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The same, as the current folder; tests leave it as it is."""
+    monkeypatch.chdir(built)
+    return built
+
+
+def _json(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    capsys.readouterr()
+    run(["--json", *arguments])
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def _results(found: dict[str, Any]) -> dict[str, str]:
+    return {p["product"]: p["result"] for p in found["products"]}
+
+
+def test_one_failing_product_stops_no_other(
+    w: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["build"]) == 3
+    said = capsys.readouterr()
+    lines = [line.split() for line in said.out.splitlines()]
+    assert [line[0] for line in lines[1:5]] == [*FITS, "broken"]
+    assert lines[4][-2:] == ["failed", "(3)"]
+    assert said.out.endswith("\n4 products: 3 up to date, 1 failed\n")
+    assert said.err.count("error[missing-file]") == 1
+    assert "--> products/broken.toml:6" in said.err
+    assert sorted(p.name for p in (w / "products").glob("*.lock")) == [
+        *("one-cortex-m4.lock", "one-host.lock", "two.lock")
+    ]
+    assert 'failures="1"' in (w / "j.xml").read_text()
+    assert "| one-host | host |" in (w / "s.md").read_text()
+
+
+def test_a_product_alone_has_the_same_bytes(w: Path, tmp_path: Path) -> None:
+    """Whatever else its process built before."""
+    out = tmp_path / "out"
+    assert run(["build", "products/two.toml", "--locked", "--out", str(out)]) == 0
+    ours, theirs = published_files(w / "build" / "two-host"), published_files(out)
+    del ours["compile_commands.json"], theirs["compile_commands.json"]
+    assert ours == theirs
+
+
+def test_other_commands(w: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    fits = _json(capsys, "check", "-j1")
+    assert _results(fits) == RESULTS
+    assert all(not p["flash_bytes"] for p in fits["products"])
+    sizes = {p["product"]: p for p in _json(capsys, "size", "-j1")["products"]}
+    report = json.loads((w / "build" / "one-host" / "report.json").read_text())
+    assert sizes["one-host"]["flash_bytes"] == report["totals"]["flash_bytes"]
+    assert [d["code"] for d in sizes["broken"]["diagnostics"]] == ["missing-file"]
+    only = ["-p", "one-*", "-j1"]
+    locks = _json(capsys, "lock", "--check", *only)
+    assert _results(locks) == dict.fromkeys(FITS[:2], "lock current")
+    outputs = _json(capsys, "lock", "--check", "--outputs", *only)
+    assert {r.split()[1] for r in _results(outputs).values()} == {"outputs"}
+    twice = _json(capsys, "verify", "-p", "one-cortex-m4")
+    assert _results(twice) == {"one-cortex-m4": "same twice"}
+
+
+@pytest.mark.usefixtures("w")
+def test_shards_are_all_products(capsys: pytest.CaptureFixture[str]) -> None:
+    shards = [_json(capsys, "check", "-j1", "--shard", f"{i}/3") for i in (1, 2, 3)]
+    names = [name for shard in shards for name in _results(shard)]
+    assert sorted(names) == sorted(RESULTS)
+
+
+def test_changes_against_a_revision(
+    w: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy = tmp_path / "w"
+    shutil.copytree(w, copy, symlinks=True)
+    git = ["git", "-c", "user.name=n", "-c", "user.email=e", "-c", "commit.gpgsign=no"]
+    for arguments in (
+        ["init", "-q", "."],
+        ["add", "products"],
+        ["commit", "-qm", "m"],
+    ):
+        subprocess.run([*git, *arguments], cwd=copy, check=True)
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.chdir(copy / "products")
+        profile = copy / "products" / "two.toml"
+        profile.write_text(f'{profile.read_text()}\n[target]\noptimize = "speed"\n')
+        found = _json(
+            capsys, "build", "-p", "two-*", "--base", "HEAD", "-p", "one-host"
+        )
+        one, two = found["products"]
+        assert one["flash_bytes"] == one["flash_bytes_before"]
+        assert two["flash_bytes"] > two["flash_bytes_before"] > 0
+        assert two["lock"] == "../products/two.lock"
+        # Built below the workspace, from wherever the command runs.
+        assert not (copy / "products" / "build").exists()
+        assert run(["build", "--base", "nowhere"]) == 2
+    assert "error[no-history]" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["build", "--out", "x"], "--out requires PROFILE"),
+        (["size", "--full"], "--full requires PROFILE"),
+        (["check", "two-host", "--shard", "1/2"], "--shard works on a workspace"),
+        (["lock"], "without PROFILE, lock only checks"),
+        (["check", "--shard", "3/2"], "3/2 is not a part such as 1/4"),
+        (["check", "-p", "three"], 'the workspace has no product "three"'),
+        (["run", "products/one.toml"], "products/one.toml gives 2 products"),
+    ],
+)
+@pytest.mark.usefixtures("w")
+def test_usage(
+    arguments: list[str],
+    message: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(arguments) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_no_workspace(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    w: Path,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(["build"]) == 2
+    assert "error[no-workspace]" in capsys.readouterr().err
+    assert _results(_json(capsys, "check", "-j1", "--workspace", str(w))) == RESULTS
+
+
+def _started(folder: Path) -> subprocess.Popen[str]:
+    """A build of everything in two workers, one of whose products is done."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "orchestrator", "build", "-j2"],
+        cwd=folder,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+    )
+    assert process.stderr is not None
+    while line := process.stderr.readline():
+        if ": built" in line:
+            return process
+    raise AssertionError(process.wait())
+
+
+def _workers(process: subprocess.Popen[str]) -> Iterator[int]:
+    """Those of its children that work on products."""
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text()
+    for child in map(int, children.split()):
+        if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes():
+            yield child
+
+
+def test_nothing_is_lost_whoever_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    need_toolchain("host", "zig")
+    _write(tmp_path / "w")
+    monkeypatch.chdir(tmp_path / "w")
+    Path("products/broken.toml").unlink()
+    Path("products/three.toml").write_text(PROFILE.format(name="three"))
+    # Each build begins where the one before was ended; it waits for what is left of it.
+    workers: list[int] = []
+    for number, code in ((signal.SIGKILL, -signal.SIGKILL), (signal.SIGINT, 130)):
+        process = _started(Path())
+        workers += _workers(process)
+        process.send_signal(number)
+        process.communicate()
+        assert process.returncode == code
+    assert len(workers) == 4
+    process = _started(Path())
+    if (worker := next(_workers(process), None)) is not None:
+        os.kill(worker, signal.SIGKILL)
+    _, said = process.communicate()
+    assert process.returncode == 0, said
+    assert len(list(Path("products").glob("*.lock"))) == 5
+    assert run(["lock", "--check", "--outputs", "-j1"]) == 0
+    for worker in workers:
+        assert not Path(f"/proc/{worker}").exists()

@@ -1,0 +1,55 @@
+"""The schema and the page of `orchestrator.toml` are made from its tables."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+import tomli
+
+from orchestrator.workspace.load import read_workspace
+from orchestrator.workspace.reference import (
+    EXAMPLE,
+    workspace_page,
+    workspace_schema_text,
+)
+
+ROOT = Path(__file__).parents[3]
+VALIDATOR = jsonschema.Draft202012Validator(json.loads(workspace_schema_text()))
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("schema/orchestrator.schema.json", workspace_schema_text()),
+        ("docs/orchestrator-toml.md", workspace_page()),
+    ],
+)
+def test_generated_file_is_current(
+    file: str, text: str, request: pytest.FixtureRequest
+) -> None:
+    path = ROOT / file
+    if request.config.getoption("--update-golden", default=False):
+        path.write_text(text, encoding="utf-8")
+    assert path.read_text(encoding="utf-8") == text
+
+
+def test_the_example_is_valid(tmp_path: Path) -> None:
+    file = tmp_path / "orchestrator.toml"
+    file.write_text(EXAMPLE)
+    assert not list(VALIDATOR.iter_errors(tomli.loads(EXAMPLE)))
+    assert read_workspace(file).table.matrix.cpus == ("cortex-m4", "cortex-m55")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[workspace]\nprofiles = []\n[defaults]\nname = 'x'\n",
+        "[workspace]\nprofiles = ['*.toml']\n[defaults.target]\ncpus = 'x'\n",
+        "[workspace]\nprofiles = ['*.toml']\n[matrix]\ncpus = ['z80']\n",
+    ],
+)
+def test_the_schema_finds_errors(text: str) -> None:
+    assert list(VALIDATOR.iter_errors(tomli.loads(f"schema = 1\n{text}")))
