@@ -14,6 +14,7 @@ import pytest
 from orchestrator.build import product
 from orchestrator.cli.fastpath import unchanged_build
 from orchestrator.program.reader import read_program
+from orchestrator.provenance.documents import DOCUMENTS, STATEMENT
 from orchestrator.shell import ninja as shell_ninja
 from orchestrator.shell import sources
 from tests.conftest import CORPUS
@@ -32,6 +33,12 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.toolchain
 
 PAGE = "report.html"
+
+
+def _without(outputs: dict[str, bytes], *names: str) -> dict[str, bytes]:
+    return {name: data for name, data in outputs.items() if name not in names}
+
+
 LINKED = {"archive libproduct.a", "link firmware.elf"}
 
 
@@ -151,7 +158,8 @@ def test_an_edited_kernel_is_compiled_and_linked(w: Workspace) -> None:
     assert done.steps == {"compile src/kernels/portable/op_relu.cpp", *LINKED}
     assert set(done.stages) == {"compile", "measure", "lock"}
     assert done.stages["compile"] == "source kernels/portable/op_relu.cpp changed"
-    assert w.outputs() == before  # a comment is no code
+    # A comment is no code.
+    assert _without(w.outputs(), *DOCUMENTS) == _without(before, *DOCUMENTS)
     assert w.build().steps == set()
 
 
@@ -268,19 +276,23 @@ def test_a_budget_compiles_nothing(w: Workspace) -> None:
     assert done.stages["measure"] == "profile [budget] changed"
     after = w.outputs()
     assert before.pop(PAGE) != after.pop(PAGE), "it shows the budget"
+    assert before.pop(STATEMENT) != after.pop(STATEMENT), "it names the profile"
     assert after == before
 
 
 @pytest.mark.usefixtures("no_ninja")
-def test_a_comment_in_the_profile_only_changes_the_lock(w: Workspace) -> None:
+def test_a_comment_in_the_profile_compiles_nothing(w: Workspace) -> None:
     before, lock = w.outputs(), w.lock.read_text()
     w.edit("product.toml", "# for the record\n")
     done = w.build()
     assert done.stages == {}
     assert f"lock {w.lock} written" in done.err
-    assert w.outputs() == before
+    assert _without(w.outputs(), STATEMENT) == _without(before, STATEMENT)
     changed = set(lock.splitlines()) ^ set(w.lock.read_text().splitlines())
-    assert {line.partition(" = ")[0] for line in changed} == {'"file product.toml"'}
+    assert {line.partition(" = ")[0] for line in changed} == {
+        '"file product.toml"',
+        f'"{STATEMENT}"',
+    }
 
 
 def test_another_order_of_models_is_another_product(w: Workspace) -> None:
@@ -417,7 +429,9 @@ def test_lost_work_is_done_again(w: Workspace, name: str) -> None:
     w.build()
     after, _ = w.state()
     assert after.keys() == before[0].keys()
-    assert after | {PAGE: b""} == before[0] | {PAGE: b""}, "the page shows the budget"
+    # The page shows the budget, the statement names the profile.
+    others = (PAGE, STATEMENT)
+    assert _without(after, *others) == _without(before[0], *others)
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,8 @@ DOCUMENTS: dict[str, object] = {
                 outputs=_keys(
                     *("firmware.elf", "include/orch/sizes.h", "include/orch/status.h"),
                     "include/product.h",
-                    *("libproduct.a", "models/model.pte", "report.json"),
+                    *("libproduct.a", "models/model.pte", "provenance.intoto.json"),
+                    *("report.json", "sbom.cdx.json"),
                 ),
             )
         ]

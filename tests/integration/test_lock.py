@@ -113,7 +113,9 @@ def test_outputs_have_digest_and_size(w: Workspace) -> None:
         "include/product.h",
         "libproduct.a",
         "models/model.pte",
+        "provenance.intoto.json",
         "report.json",
+        "sbom.cdx.json",
     }
     for name, fact in outputs.items():
         data = (w.out / name).read_bytes()

@@ -61,7 +61,7 @@ def _flip(product: Workspace, names: dict[str, str]) -> Flips:
     known = read_product((product.out / "product.json").read_text())
     macros = {
         **names,
-        "GENERATED_SOURCE": "'\"gen/src/api.cpp\"'",
+        "GENERATED_SOURCE": '"gen/src/api.cpp"',
         "PRODUCT_CHECK": "product_check",
         "METHOD_CHECK": "product_model_forward_check",
     }
