@@ -49,7 +49,9 @@ ORCH_HOT const uint32_t* expand(const uint32_t* from, int32_t taps, uint32_t a,
 PackedScale scale_of(const Int4Pair& pair, int channel, int32_t offset) {
   const int32_t multiplier = pair.multiplier[channel];
   // Bits that the multiplier does not use.
-  const int32_t more = multiplier != 0 ? __builtin_clz(multiplier) - 1 : 0;
+  const int32_t more =
+      multiplier != 0 ? __builtin_clz(static_cast<uint32_t>(multiplier)) - 1
+                      : 0;
   const int32_t shift = pair.shift[channel];
   const bool is_a = channel == 0;
   const int32_t left = is_a ? 14 - shift - more : 8;

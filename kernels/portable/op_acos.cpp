@@ -10,8 +10,9 @@ namespace orch::portable {
 // aten::acos.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)
 Error acos_out(const Args& args) {
   constexpr DtypeSet kDtypes = selected::aten_acos_out;
-  return unary_floating<kDtypes.bits>(args.tensor(0), args.tensor(1),
-                                      [](auto x) { return math::acos(x); });
+  return unary_floating<kDtypes.bits>(
+      args.tensor(0), args.tensor(1),
+      of_lanes(Type<float>{}, [](auto x) { return math::acos(x); }));
 }
 
 }  // namespace orch::portable

@@ -10,8 +10,9 @@ namespace orch::portable {
 // aten::asin.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)
 Error asin_out(const Args& args) {
   constexpr DtypeSet kDtypes = selected::aten_asin_out;
-  return unary_floating<kDtypes.bits>(args.tensor(0), args.tensor(1),
-                                      [](auto x) { return math::asin(x); });
+  return unary_floating<kDtypes.bits>(
+      args.tensor(0), args.tensor(1),
+      of_lanes(Type<float>{}, [](auto x) { return math::asin(x); }));
 }
 
 }  // namespace orch::portable

@@ -10,8 +10,9 @@ namespace orch::portable {
 // aten::atan.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)
 Error atan_out(const Args& args) {
   constexpr DtypeSet kDtypes = selected::aten_atan_out;
-  return unary_floating<kDtypes.bits>(args.tensor(0), args.tensor(1),
-                                      [](auto x) { return math::atan(x); });
+  return unary_floating<kDtypes.bits>(
+      args.tensor(0), args.tensor(1),
+      of_lanes(Type<float>{}, [](auto x) { return math::atan(x); }));
 }
 
 }  // namespace orch::portable

@@ -12,21 +12,12 @@
 namespace orch::portable {
 namespace {
 
-/// Whether two tensors share no byte.
-inline bool apart(const Tensor& a, const Tensor& b) {
-  const uintptr_t from_a = reinterpret_cast<uintptr_t>(a.memory);
-  const uintptr_t from_b = reinterpret_cast<uintptr_t>(b.memory);
-  return from_a < from_b ? from_b - from_a >= a.nbytes()
-                         : from_a - from_b >= b.nbytes();
-}
-
 /// Clears planes and adds gradients to them, where all items lie side by side:
-/// `count` to each plane of `items` items. Trusts that each index is one of
-/// these, and that the planes share no memory with the indices.
+/// `count` to each plane of `items` items. Errors: InvalidArgument.
 template <typename T>
-ORCH_HOT void fill_planes(const T* gradients, const int64_t* indices,
-                          int32_t count, T* plane, int32_t items,
-                          int32_t planes) {
+ORCH_HOT Error fill_planes(const T* gradients, const int64_t* indices,
+                           int32_t count, T* plane, int32_t items,
+                           int32_t planes) {
   // So many at a time that they stay in the cache, and are not waited for.
   constexpr int32_t kBlock = 2048 / sizeof(T);
   const int32_t most = items < kBlock ? kBlock / items : 1;
@@ -37,15 +28,21 @@ ORCH_HOT void fill_planes(const T* gradients, const int64_t* indices,
            static_cast<size_t>(now) * static_cast<size_t>(items) * sizeof(T));
     for (int32_t p = 0; p < now; ++p) {
       for (int32_t i = 0; i < count; ++i) {
-        T& item = plane[static_cast<int32_t>(indices[i])];
-        item = static_cast<T>(static_cast<Compute<T>>(item) +
-                              static_cast<Compute<T>>(gradients[i]));
+        const int64_t at = indices[i];
+        if (is_index(at, items)) {
+          T& item = plane[at];
+          item = static_cast<T>(static_cast<Compute<T>>(item) +
+                                static_cast<Compute<T>>(gradients[i]));
+        } else {
+          ORCH_CHECK_DATA(at == -1, Error::InvalidArgument);
+        }
       }
       indices += count;
       gradients += count;
       plane += items;
     }
   }
+  return Error::Ok;
 }
 
 /// Adds gradients to the items of a plane. Errors: InvalidArgument.
@@ -71,7 +68,6 @@ ORCH_ALWAYS_INLINE Error add_items(const T* gradients, int32_t step,
       item = static_cast<T>(static_cast<Compute<T>>(item) +
                             static_cast<Compute<T>>(*gradients));
     } else {
-      // Again: where memories overlap, what was written may be an index.
       ORCH_CHECK_DATA(at == -1, Error::InvalidArgument);
     }
     gradients += step;
@@ -81,21 +77,19 @@ ORCH_ALWAYS_INLINE Error add_items(const T* gradients, int32_t step,
 }
 
 /// Adds the items of `grad_output` to where the largest items were; the others
-/// are 0. every: no index was -1. Errors: InvalidArgument.
+/// are 0. Errors: InvalidArgument.
 template <typename T>
 Error add_gradients(const Tensor& grad_output, const Tensor& indices,
-                    bool every, Tensor& grad_input) {
-  if (kFavourSpeed && every && grad_output.contiguous() &&
-      indices.contiguous() && grad_input.contiguous() &&
-      apart(indices, grad_input)) {
+                    Tensor& grad_input) {
+  if (kFavourSpeed && grad_output.contiguous() && indices.contiguous() &&
+      grad_input.contiguous()) {
     const int32_t rows = grad_input.size(grad_input.dim - 2);
     const int32_t columns = grad_input.size(grad_input.dim - 1);
     const int32_t count = grad_output.size(grad_output.dim - 2) *
                           grad_output.size(grad_output.dim - 1);
-    fill_planes(grad_output.data<T>(), indices.data<int64_t>(), count,
-                grad_input.mutable_data<T>(), rows * columns,
-                grad_output.numel() / count);
-    return Error::Ok;
+    return fill_planes(grad_output.data<T>(), indices.data<int64_t>(), count,
+                       grad_input.mutable_data<T>(), rows * columns,
+                       grad_output.numel() / count);
   }
   memset(grad_input.memory, 0, grad_input.nbytes());
   const Planes y(grad_output, 0);
@@ -160,16 +154,11 @@ Error max_pool2d_with_indices_backward_grad_input(const Args& args) {
     ORCH_CHECK(grad_output.size(d) == sizes[d] && indices.size(d) == sizes[d],
                Error::InvalidArgument);
   }
-  const int32_t items = pool.axes[0].in * pool.axes[1].in;
-  const bool every = kFavourSpeed && are_within(indices.data<int64_t>(),
-                                                indices.numel(), 0, items);
-  ORCH_CHECK_DATA(
-      every || are_within(indices.data<int64_t>(), indices.numel(), -1, items),
-      Error::InvalidArgument);
   ORCH_TRY(resize_output(grad_input, self.sizes(), self, grad_output, indices));
   return switch_dtype<kDtypes.bits>(self.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
-    return add_gradients<T>(grad_output, indices, every, grad_input);
+    ORCH_TRY_DATA(add_gradients<T>(grad_output, indices, grad_input));
+    return Error::Ok;
   });
 }
 

@@ -60,6 +60,52 @@ auto powers_of(T base) {
   return [base](T y) { return power(base, y); };
 }
 
+#if ORCH_HOST_VECTORS
+/// Powers of pairs: logarithms of many before their powers, since each waits
+/// for its own steps, and a processor has more of a short one under way.
+struct PairPowers {
+  float operator()(float x, float y) const { return power(x, y); }
+
+  /// to[i] = x[i]^y[i] for items that lie side by side.
+  __attribute__((noinline)) void row(const float* x, float* to, int32_t count,
+                                     const float* y) const {
+    constexpr int32_t kMost = 64;
+    math::LogLanes logs[kMost / 4];
+    while (count >= 4) {
+      const int32_t now = count < kMost ? count / 4 * 4 : kMost;
+      for (int32_t i = 0; i < now; i += 4) {
+        logs[i / 4] = math::log_in_parts(load_lanes(x + i));
+      }
+      for (int32_t i = 0; i < now; i += 4) {
+        Lanes z = math::pow(logs[i / 4], load_lanes(y + i));
+        if (is_rare(z)) {
+          few(x + i, to + i, 4, y + i);
+        } else {
+          store_lanes(to + i, z);
+        }
+      }
+      count -= now;
+      x += now;
+      to += now;
+      y += now;
+    }
+    few(x, to, count, y);
+  }
+
+ private:
+  static void few(const float* x, float* to, int32_t count, const float* y) {
+    for (; count > 0; --count) *to++ = power(*x++, *y++);
+  }
+};
+
+inline PairPowers pair_powers(Type<float>) { return {}; }
+#endif
+
+template <typename T>
+auto pair_powers(Type<T> type) {
+  return of_lanes(type, [](auto x, auto y) { return power(x, y); });
+}
+
 /// Exponents for which PyTorch does not compute a power of floats.
 enum class Form : uint8_t {
   kAny,
@@ -120,6 +166,14 @@ V float_power(V base, T exponent, Form form) {
 }
 
 }  // namespace
+}  // namespace orch::portable
+
+#if ORCH_HOST_VECTORS
+template <>
+inline constexpr bool orch::kInLanes<orch::portable::PairPowers> = true;
+#endif
+
+namespace orch::portable {
 
 // aten::pow.Scalar_out(Scalar self, Tensor exponent, *, Tensor(a!) out)
 //   -> Tensor(a!)
@@ -167,9 +221,8 @@ Error pow_Tensor_Scalar_out(const Args& args) {
 Error pow_Tensor_Tensor_out(const Args& args) {
   constexpr DtypeSet kDtypes = selected::aten_pow_Tensor_Tensor_out;
   return binary<kDtypes.bits, kReal.bits>(
-      args.tensor(0), args.tensor(1), args.tensor(2), [](auto type) {
-        return of_lanes(type, [](auto x, auto y) { return power(x, y); });
-      });
+      args.tensor(0), args.tensor(1), args.tensor(2),
+      [](auto type) { return pair_powers(type); });
 }
 
 }  // namespace orch::portable

@@ -163,13 +163,12 @@ __attribute__((noinline)) void dot4(const Dot<T>& dot, const DotLoops* loops,
   sums[3] = sum3;
 }
 
-/// What is known of the factors w in the innermost loop of a block that shares
-/// x.
+/// How the factors w lie that the innermost loop reads.
 enum class DotFactors : uint8_t {
-  kAny,     // nothing
-  kThrees,  // they are side by side, mostly three of them
-  kFours,   // the same, mostly a multiple of four
-  kApart,   // they are not side by side
+  kAny,     // unknown
+  kThrees,  // contiguous, mostly three of them
+  kFours,   // contiguous, mostly a multiple of four
+  kApart,   // not contiguous
 };
 
 #if ORCH_FLOAT_REGISTERS

@@ -70,7 +70,21 @@ void move_planes(StridedLoop& loop, const T* from, T* to) {
   for (; loop.valid(); loop.next_plane()) {
     const T* items = from + loop.offset(1);
     T* targets = to + loop.offset(0);
-    for (int32_t left = rows; left > 0; --left) {
+    int32_t left = rows;
+    if (to_step == 1 && next_items == 1) {
+      // A transposition: several rows at once, of items that are neighbours.
+      constexpr int32_t kRows = 8;
+      for (; left >= kRows; left -= kRows) {
+        for (int32_t i = 0; i < count; ++i) {
+          for (int32_t r = 0; r < kRows; ++r) {
+            targets[r * next_targets + i] = items[i * from_step + r];
+          }
+        }
+        items += kRows;
+        targets += kRows * next_targets;
+      }
+    }
+    for (; left > 0; --left) {
       if (to_step == 1) {
         for (int32_t i = 0; i < count; ++i) targets[i] = items[i * from_step];
       } else {

@@ -23,6 +23,7 @@ from orchestrator.method.rows.adapt import with_rows
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from orchestrator.core.border import ModelIo
     from orchestrator.core.operator import OperatorName, OpSchema
     from orchestrator.method.linked import Linkage, LinkedMethod
     from orchestrator.method.replan import Adapted
@@ -82,7 +83,12 @@ class Adapter:
         return with_rows(adapted, isa, fuses=fuses, max_slowdown=slowdown)
 
     def loaded(
-        self, model: str, original: Program, program: Program, linkage: Linkage
+        self,
+        model: str,
+        original: Program,
+        program: Program,
+        linkage: Linkage,
+        io: ModelIo,
     ) -> Adapted:
         """A model that the device loads; arguments as for `prelinked`.
 
@@ -102,7 +108,9 @@ class Adapter:
                 problem = str(error)
         else:
             linked = None
-        adapted = adapt_program(original, program, self.schemas, plan=self.planner)
+        adapted = adapt_program(
+            original, program, self.schemas, plan=self.planner, io=io
+        )
         ledger = (
             not_run(model, program, PASSES, self.passes, problem)
             if problem or linked is None

@@ -68,6 +68,45 @@ def unknown_ports(
                 )
 
 
+def unaligned_ports(
+    models: Mapping[str, Adapted],
+    io: Mapping[str, ModelIo],
+    names: Sequence[str],
+    span: Span,
+) -> Iterator[Diagnostic]:
+    """Inputs and outputs that do not lie where the profile wants them."""
+    for model, wanted in io.items():
+        adapted = models[model]
+        for method in adapted.linked or adapted.program.methods:
+            for port in wanted.ports:
+                values = method.inputs if port.is_input else method.outputs
+                if not port.align or port.index >= len(values):
+                    continue
+                value = method.values[values[port.index]]
+                place = value.allocation if isinstance(value, TensorValue) else None
+                if place is not None and place.offset_bytes % port.align == 0:
+                    continue
+                yield Diagnostic(
+                    code="bad-io",
+                    message=f"{port.name} of method {method.name} cannot begin at a"
+                    f" multiple of {port.align}",
+                    where=span("models", names.index(model), "io", port.name),
+                    notes=(
+                        ("model", model),
+                        (
+                            "found",
+                            "it is in no arena"
+                            if place is None
+                            else f"byte {place.offset_bytes} of arena"
+                            f" {place.memory_id}, which keeps its plan",
+                        ),
+                    ),
+                    hint="align the array that the application gives"
+                    if place is None
+                    else 'leave align out, or let the build plan it: planner = "best"',
+                )
+
+
 def need_borders(
     model: str, adapted: Adapted, io: ModelIo, names: Sequence[str], span: Span
 ) -> None:

@@ -18,6 +18,7 @@ from orchestrator.build.locking import (
 from orchestrator.build.product import build_product, known_outputs, prove
 from orchestrator.build.project import Project, open_build
 from orchestrator.errors import Diagnostic, LockError, SourceSpan
+from orchestrator.provenance.documents import SBOM, STATEMENT
 from orchestrator.shell.build_folder import WORK, claim, exclusive
 from orchestrator.shell.cache import file_digest
 from orchestrator.shell.variant_folder import copy_work
@@ -148,19 +149,22 @@ def identify(file: Path, lock_file: Path) -> Artefact:
 
 def _named(lock: Lock) -> dict[str, str]:
     """Digests of all outputs by path."""
-    outputs = {
-        path: fact.partition(" ")[0].removeprefix("sha256:")
-        for path, fact in lock.outputs
-    }
+    outputs = {path: lockfile.digest_of(fact) for path, fact in lock.outputs}
     return {**dict(lock.generated), **outputs}
+
+
+_KINDS = {
+    "firmware.elf": "firmware",
+    "report.json": "report",
+    SBOM: "SBOM",
+    STATEMENT: "provenance",
+}
 
 
 def _kind(path: str) -> str:
     """The kind of an output, as messages show it."""
-    if path == "firmware.elf":
-        return "firmware"
-    if path == "report.json":
-        return "report"
+    if path in _KINDS:
+        return _KINDS[path]
     folder, _, name = path.rpartition("/")
     if not folder and name.endswith(".a"):
         return "library"

@@ -56,9 +56,10 @@ def plan_commands(
     integrity: IntegrityTable,
     scratch: ScratchTable,
     inline_constants: bool,
+    updates: Mapping[str, str],
 ) -> CompilePlan:
     """Every compile and link step."""
-    from orchestrator.emit.compile import plan_compile  # noqa: PLC0415
+    from orchestrator.emit.compile import is_empty, plan_compile  # noqa: PLC0415
 
     freestanding = ("freestanding/",) if target.freestanding else ()
     platforms = tuple(f"platform/{name}/" for name in target.platforms)
@@ -95,7 +96,9 @@ def plan_commands(
         inline_constants=inline_constants,
         common_arenas=bool(memory.common),
         tables=tables,
+        updates=bool(updates),
         proved_calls=tables.compact and _are_proved(adapted, library_options),
+        is_empty=lambda source: is_empty(native[source], target.isa.level),
     )
 
 
@@ -149,6 +152,7 @@ def compile_product(
     from orchestrator.emit.compile import (  # noqa: PLC0415
         BUILTINS,
         SOURCES,
+        object_keys,
         toolchain_text,
     )
 
@@ -163,7 +167,11 @@ def compile_product(
     if toolchain.needs_builtins:
         files[BUILTINS] = builtins(toolchain, target)
     files["build.ninja"] = commands.ninja.encode()
-    log = compile_folder.compile(files, whole=(SOURCES, "gen", "models"))
+    log = compile_folder.compile(
+        files,
+        whole=(SOURCES, "gen", "models"),
+        keys=object_keys(commands.units, files, toolchain=toolchain),
+    )
     stack_usage = {}
     for unit in commands.units:
         with suppress(OSError):
@@ -276,7 +284,7 @@ def collect_outputs(
     text = with_stacks(text, name, report.methods)
     files[f"include/{name}.h"] = text.encode()
     public = ["status.h", *(["trace.h"] if trace.enable else [])]
-    used = ("complex.h", "quantize.h", "sizes.h")
+    used = ("complex.h", "quantize.h", "sizes.h", "update.h")
     public += [header for header in used if f'"orch/{header}"' in text]
     for header in public:
         files[f"include/orch/{header}"] = native[f"runtime/include/orch/{header}"]

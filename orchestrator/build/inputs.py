@@ -114,6 +114,8 @@ def _operators(profile: Profile) -> OperatorsTable:
 
 
 NAME = setting("name", "name", lambda p: p.name)
+PRODUCT = setting("product", "version", lambda p: (p.name, p.version, p.description))
+CARDS = setting("cards", "models", lambda p: {m.name: m.card for m in p.models})
 TARGET_CHOICE = setting("target_choice", "target", lambda p: p.target)
 LOADS = setting("loads", "models", _loads)
 PINS = setting("pins", "models", _pins)
@@ -129,6 +131,12 @@ ROUNDING = setting(
 LIMITS = setting(
     "limits", "limits", lambda p: {m.name: m.instruction_limit for m in p.models}
 )
+UPDATES = setting(
+    "updates",
+    "models",
+    lambda p: {m.name: p.version for m in p.models if m.update},
+)
+"""By model that takes signed updates, the version of the firmware."""
 INSTANCES = setting(
     "instances",
     "models",
@@ -141,9 +149,16 @@ PASSES = setting("passes", "passes", lambda p: p.passes)
 SCRATCH = setting("scratch", "scratch", lambda p: p.scratch)
 PLANNER = setting("planner", "memory", lambda p: p.memory.planner)
 FUSING = setting("fusing", "memory", lambda p: p.memory.fusing)
-ALIGNMENT = setting("alignment", "memory", lambda p: p.memory.alignment)
+ALIGNMENT = setting(
+    "alignment",
+    "memory",
+    lambda p: max(
+        [p.memory.alignment, *(x.align for m in p.models for x in m.io.ports)]
+    ),
+)
 CONCURRENCY = setting("concurrency", "memory", lambda p: p.memory.concurrency)
 REGIONS = setting("regions", "memory", lambda p: p.memory.regions)
+PLACES = setting("places", "memory", lambda p: p.memory.places)
 REGISTRY = setting("registry", "registry", lambda p: p.registry)
 TRACE = setting("trace", "trace", lambda p: p.trace)
 INTEGRITY = setting("integrity", "integrity", lambda p: p.integrity)
@@ -176,7 +191,9 @@ HOST_TOOLCHAIN = Input(
     digests=repr_digest,
 )
 TARGET = Derived(
-    gives="target", reads=(TARGET_CHOICE, HOST_TOOLCHAIN, REGIONS), run=choose_target
+    gives="target",
+    reads=(TARGET_CHOICE, HOST_TOOLCHAIN, REGIONS, PLACES),
+    run=choose_target,
 )
 FAST = Derived(gives="fast", reads=(TARGET_CHOICE,), run=favours_speed)
 ISA = Derived(gives="isa", reads=(TARGET_CHOICE,), run=name_isa)

@@ -78,6 +78,11 @@ def output_facts(artifacts: Iterable[Artifact]) -> Facts:
     return facts((a.path, f"sha256:{a.sha256} {a.size_bytes}") for a in artifacts)
 
 
+def digest_of(fact: str) -> str:
+    """The digest in the fact of an output."""
+    return fact.partition(" ")[0].removeprefix("sha256:")
+
+
 def lock_text(lock: Lock) -> str:
     """Canonical text: equal locks give equal bytes."""
     lines = [

@@ -19,6 +19,7 @@ from orchestrator.emit.artifact import Artifact, GeneratedFile
 from orchestrator.emit.compile import SOURCES
 from orchestrator.errors import Diagnostic, UsageError
 from orchestrator.profile.lowering import quantize_text, vela_text
+from orchestrator.provenance.documents import DOCUMENTS
 from orchestrator.shell.distribution import DISTRIBUTION
 from orchestrator.shell.files import WriteError, check_writable, read_text_file
 
@@ -142,17 +143,32 @@ def list_memory_facts(
     )
 
 
+def list_artefacts(
+    *, generated: Sequence[GeneratedFile], outputs: Mapping[str, Bytes]
+) -> lockfile.Facts:
+    """Outputs that are neither generated nor documents, nor of the machine."""
+    named = {file.path for file in generated} | NOT_LOCKED | DOCUMENTS
+    return _facts_of({p: data for p, data in outputs.items() if p not in named})
+
+
+def _facts_of(files: Mapping[str, Bytes]) -> lockfile.Facts:
+    return lockfile.output_facts(
+        Artifact(path=path, sha256=digest(data), size_bytes=len(data))
+        for path, data in files.items()
+    )
+
+
 def make_lock(
     *,
     lock_inputs: lockfile.Lock,
     generated: Sequence[GeneratedFile],
-    outputs: Mapping[str, Bytes],
+    artefacts: lockfile.Facts,
+    documents: Mapping[str, bytes],
     firmware_facts: lockfile.Facts,
     memory_facts: lockfile.Facts,
     report: SizeReport,
 ) -> lockfile.Lock:
     """Stage lock: the lock of a build with these outputs."""
-    named = {file.path for file in generated}
     return replace(
         lock_inputs,
         firmware=firmware_facts,
@@ -161,11 +177,7 @@ def make_lock(
             (name, f"{count} bytes") for name, count in sizes_of(report).items()
         ),
         generated=lockfile.facts((f.path, f.sha256) for f in generated),
-        outputs=lockfile.output_facts(
-            Artifact(path=path, sha256=digest(data), size_bytes=len(data))
-            for path, data in outputs.items()
-            if path not in NOT_LOCKED and path not in named
-        ),
+        outputs=lockfile.facts([*artefacts, *_facts_of(documents)]),
     )
 
 

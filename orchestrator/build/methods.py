@@ -309,6 +309,7 @@ def replan_models(
     from orchestrator.build.borders import (  # noqa: PLC0415
         border_problem,
         need_borders,
+        unaligned_ports,
         with_borders,
         with_streams,
     )
@@ -331,7 +332,9 @@ def replan_models(
                 models[name] = adapter.prelinked(original, program, methods)
             else:
                 linkage = linkages.get(name, Linkage(methods=()))
-                models[name] = adapter.loaded(name, original, program, linkage)
+                models[name] = adapter.loaded(
+                    name, original, program, linkage, io[name]
+                )
                 need_borders(name, models[name], io[name], [*loads], span)
         except BorderError as error:
             found = border_problem(name, error, [*loads], span)
@@ -349,6 +352,8 @@ def replan_models(
             ) from error
         bordered = with_borders(models[name], linkages.get(name))
         models[name] = with_streams(bordered, original, io[name])
+    if problems := [*unaligned_ports(models, io, [*loads], span)]:
+        raise ModelError(problems)
     before = list(op_infos.values())
     after = [_remaining_calls(info, models[info.model]) for info in before]
     if after != before:

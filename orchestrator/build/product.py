@@ -24,6 +24,7 @@ from orchestrator.shell.distribution import PACKAGE_FOLDER
 from orchestrator.shell.files import write_atomic, write_if_changed
 from orchestrator.shell.launcher import compiler_launcher
 from orchestrator.shell.library_files import NATIVE_SUFFIXES
+from orchestrator.shell.object_store import object_store
 from orchestrator.shell.reporter import StepsOnly
 from orchestrator.shell.variant_folder import variant_folder
 
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from orchestrator.errors import Diagnostic
     from orchestrator.measure.size import SizeReport
     from orchestrator.profile import Profile
-    from orchestrator.shell.launcher import Launcher
     from orchestrator.targets.cores import Target
     from orchestrator.targets.toolchain import Toolchain
 
@@ -88,7 +88,8 @@ def build_product(project: Project, shell: Shell) -> BuildReport:
             jobs=project.options.jobs,
             reporter=shell.reporter,
             folder_lock=folder_lock,
-            launcher=_launcher(project.options),
+            launcher=compiler_launcher() if _shares(project.options) else None,
+            store=object_store() if _shares(project.options) else None,
         )
         given: dict[Value[Any], object] = {
             inputs.COMPILE_FOLDER: folder,
@@ -97,11 +98,12 @@ def build_product(project: Project, shell: Shell) -> BuildReport:
         return _build(project, shell, open_build(project, shell, given=given))
 
 
-def _launcher(options: BuildOptions) -> Launcher | None:
-    """None where each object has to come from the compiler itself."""
-    if options.frozen or not options.trust_cache:
-        return None
-    return compiler_launcher()
+def _shares(options: BuildOptions) -> bool:
+    """Whether objects may be those of other builds.
+
+    Not where each has to come from the compiler itself.
+    """
+    return options.trust_cache and not options.frozen
 
 
 def _build(project: Project, shell: Shell, build: Build) -> BuildReport:
@@ -140,7 +142,8 @@ def _build(project: Project, shell: Shell, build: Build) -> BuildReport:
     if known is None and "warning:" in (log := build[table.COMPILE].log):
         reporter.note(log)
     report = build[table.MEASURE]
-    outputs, lock = build[table.OUTPUTS], build[table.LOCK]
+    outputs = build[table.OUTPUTS] | build[table.DOCUMENTS]
+    lock = build[table.LOCK]
     text = lockfile.lock_text(lock)
     holds = text == lock_text_of(project.lock_file)
     writes = options.write_lock and not holds

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from orchestrator.shell.input_files import InputFiles
     from orchestrator.shell.toolchain import Toolchains
     from orchestrator.targets.cores import Target
-    from orchestrator.targets.regions import RegionChoice
+    from orchestrator.targets.regions import Places, RegionChoice
     from orchestrator.targets.toolchain import Toolchain
 
 
@@ -73,6 +73,7 @@ def choose_target(
     target_choice: TargetTable,
     host_toolchain: str,
     regions: tuple[RegionChoice, ...],
+    places: Places,
 ) -> Target:
     """The target of the build."""
     return resolve_target(
@@ -83,6 +84,7 @@ def choose_target(
         optimize=target_choice.optimize.value,
         unaligned=target_choice.unaligned,
         regions=regions,
+        places=places,
     )
 
 

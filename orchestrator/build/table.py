@@ -19,6 +19,7 @@ from orchestrator.build.compiling import (
     plan_commands,
     write_commands_json,
 )
+from orchestrator.build.documents import write_documents
 from orchestrator.build.engine import Derived, EachStage, Input, Stage
 from orchestrator.build.generating import (
     generate_files,
@@ -27,6 +28,7 @@ from orchestrator.build.generating import (
 )
 from orchestrator.build.locking import (
     digest_profile_files,
+    list_artefacts,
     list_distributions,
     list_export_facts,
     list_memory_facts,
@@ -190,7 +192,14 @@ INLINE_CONSTANTS = Derived(
     gives="inline_constants",
 )
 FIRMWARE_FACTS = Derived(
-    reads=(REPLAN, MEMORY, inputs.TARGET, INLINE_CONSTANTS),
+    reads=(
+        inputs.NAME,
+        REPLAN,
+        MEMORY,
+        inputs.TARGET,
+        INLINE_CONSTANTS,
+        inputs.UPDATES,
+    ),
     run=list_firmware_facts,
     gives="firmware_facts",
 )
@@ -206,6 +215,7 @@ GENERATE = Stage(
         inputs.TARGET,
         inputs.LIMITS,
         inputs.INSTANCES,
+        inputs.UPDATES,
         inputs.REGISTRY,
         inputs.TRACE,
         inputs.INTEGRITY,
@@ -232,6 +242,7 @@ COMMANDS = Derived(
         inputs.INTEGRITY,
         inputs.SCRATCH,
         INLINE_CONSTANTS,
+        inputs.UPDATES,
     ),
     run=plan_commands,
     gives="commands",
@@ -349,11 +360,36 @@ MEMORY_FACTS = Derived(
     run=list_memory_facts,
     gives="memory_facts",
 )
+ARTEFACTS = Derived(reads=(GENERATE, OUTPUTS), run=list_artefacts, gives="artefacts")
+DOCUMENTS = Derived(
+    reads=(
+        inputs.PRODUCT,
+        inputs.CARDS,
+        inputs.LOADS,
+        inputs.PROGRAMS,
+        inputs.LIBRARIES,
+        MEASURE,
+        LOCK_INPUTS,
+        FIRMWARE_FACTS,
+        ARTEFACTS,
+    ),
+    run=write_documents,
+    gives="documents",
+)
+"""Published as well; apart from `OUTPUTS`, as they tell of the profile's files."""
 LOCK = Stage(
     name="lock",
     # The lock records digests of the profile's files; other stages read settings only.
     is_remembered=False,
-    reads=(LOCK_INPUTS, GENERATE, OUTPUTS, FIRMWARE_FACTS, MEMORY_FACTS, MEASURE),
+    reads=(
+        LOCK_INPUTS,
+        GENERATE,
+        ARTEFACTS,
+        DOCUMENTS,
+        FIRMWARE_FACTS,
+        MEMORY_FACTS,
+        MEASURE,
+    ),
     run=make_lock,
     gives="lock",
 )

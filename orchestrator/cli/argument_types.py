@@ -6,6 +6,8 @@ import argparse
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from orchestrator.core.sizes import parse_size
+
 if TYPE_CHECKING:
     from orchestrator.evaluation.fit import Quantization
 
@@ -40,6 +42,13 @@ def instruction_index(text: str) -> int:
         if 0 <= (number := int(text, 0)) < _INDICES:
             return number
     raise argparse.ArgumentTypeError(f"{text} is not the index of an instruction")
+
+
+def memory_size(text: str) -> int:
+    """Bytes of a size such as `256 MiB`."""
+    if (size := parse_size(text)) is not None:
+        return size
+    raise argparse.ArgumentTypeError(f"{text!r} is not a size such as 256 MiB")
 
 
 def byte_count(text: str) -> int:

@@ -11,11 +11,13 @@ import orchestrator
 from orchestrator.cli.argument_types import (
     byte_count,
     job_count,
+    memory_size,
     prim_op_count,
 )
 from orchestrator.cli.manual import epilog
 from orchestrator.cli.measuring_arguments import add_measuring
 from orchestrator.cli.package_arguments import add_package
+from orchestrator.cli.provenance_arguments import add_provenance, add_update
 from orchestrator.cli.shared_arguments import (
     JOBS,
     PROFILE,
@@ -143,10 +145,18 @@ def parser() -> argparse.ArgumentParser:
     )
 
     _add_compat(command)
+    add_update(command)
     add_package(command)
+    add_provenance(command)
 
     _add_lock_commands(command)
-    command("clean", "remove the build folder")
+    _add_help(command)
+    return top
+
+
+def _add_help(command: Callable[..., CommandParser]) -> None:
+    """Commands about Orchestrator itself, and what remains."""
+    _add_cleaning(command)
     targets = command(
         "targets", "list cores, toolchains, boards and operators", profile=False
     )
@@ -163,12 +173,6 @@ def parser() -> argparse.ArgumentParser:
         dest="of_workspace",
         help="that of orchestrator.toml instead",
     )
-    _add_texts(command)
-    return top
-
-
-def _add_texts(command: Callable[..., CommandParser]) -> None:
-    """Commands that print a text about all commands."""
     completion = command(
         "completion", "print a completion script for a shell", profile=False
     )
@@ -258,6 +262,28 @@ def _add_target(command: argparse.ArgumentParser) -> None:
         "--toolchain",
         choices=TOOLCHAINS,
         help="compiler; default: the first that is installed",
+    )
+
+
+def _add_cleaning(command: Callable[..., CommandParser]) -> None:
+    command("clean", "remove the build folder")
+    cache = command(
+        "cache", "show, shrink or check the objects that builds share", profile=False
+    )
+    cache.add_argument(
+        "action",
+        choices=("size", "prune", "verify"),
+        metavar="ACTION",
+        help="size: show how much there is; prune: remove damaged objects, and those"
+        " that were not used for the longest time; verify: compare all digests",
+    )
+    cache.add_argument(
+        "--to",
+        type=memory_size,
+        default=0,
+        dest="limit_bytes",
+        metavar="SIZE",
+        help="what prune leaves at most, such as 256 MiB; default: nothing",
     )
 
 

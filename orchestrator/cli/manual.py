@@ -32,7 +32,7 @@ MEANINGS: Final = {
     Exit.KERNEL: "an operator has no kernel",
     Exit.MEMORY: "a memory or a budget is exceeded",
     Exit.TOOLCHAIN: "a compiler, emulator or package is missing",
-    Exit.LOCK: "the lock is damaged, missing, or would change",
+    Exit.LOCK: "a lock is damaged, missing or would change; or a signature is wrong",
     Exit.COMPILE: "compiling or linking failed",
     Exit.MISMATCH: "outputs differ, or the run failed on the device",
     Exit.NOT_REPRODUCIBLE: "a second build or lowering gives different bytes",
@@ -196,6 +196,16 @@ MANUALS: Final = {
         ),
         (Exit.MODEL, Exit.LOCK, Exit.INCOMPATIBLE),
     ),
+    "update": Manual(
+        (
+            (
+                "update pack new.pte --for fw.lock --version 7 --key key.pem",
+                "prove that the firmware runs it, and sign",
+            ),
+            ("update show new.update --key key.pub", "what is in it, and who signed"),
+        ),
+        (Exit.MODEL, Exit.TOOLCHAIN, Exit.LOCK, Exit.INCOMPATIBLE),
+    ),
     "package": Manual(
         (
             ("package doorbell.toml --for zephyr", "sources as a Zephyr module"),
@@ -205,6 +215,37 @@ MANUALS: Final = {
             ),
         ),
         (*_BUILDS, Exit.MISMATCH),
+    ),
+    "sbom": Manual(
+        (
+            ("sbom doorbell.toml --output sbom.cdx.json", "write the SBOM"),
+            ("sbom doorbell.toml --locked", "print that of the locked product"),
+        ),
+        _BUILDS,
+    ),
+    "provenance": Manual(
+        (
+            ("provenance doorbell.toml", "inputs, parameters and outputs"),
+            ("provenance doorbell.toml --locked", "of the locked product"),
+        ),
+        _BUILDS,
+    ),
+    "sign": Manual(
+        (
+            ("sign provenance.intoto.json --key key.pem", "for those who get it"),
+            ("sign fw.bin --key key.pem --output fw.sig", "any other file"),
+        ),
+        (Exit.TOOLCHAIN,),
+    ),
+    "verify-signature": Manual(
+        (
+            ("verify-signature fw.bin.dsse.json --key key.pub", "who signed it?"),
+            (
+                "verify-signature fw.sig --key key.pub --output fw.bin",
+                "check it, and take the file out",
+            ),
+        ),
+        (Exit.TOOLCHAIN, Exit.LOCK),
     ),
     "lock": Manual(
         (
@@ -229,6 +270,13 @@ MANUALS: Final = {
             ("clean doorbell.toml --out out", "in another build folder"),
         ),
         (Exit.PROFILE,),
+    ),
+    "cache": Manual(
+        (
+            ("cache size", "how much builds of this machine share"),
+            ("cache prune --to '256 MiB'", "keep what was used last"),
+        ),
+        (Exit.TOOLCHAIN, Exit.MISMATCH),
     ),
     "targets": Manual(
         (
@@ -302,9 +350,13 @@ SYNONYMS: Final = {
     "convert": "export",
     "quantize": "export",
     "lower": "export",
-    "update": "compat",
-    "ota": "compat",
+    "ota": "update",
+    "pack": "update",
     "reproduce": "verify",
+    "bom": "sbom",
+    "cyclonedx": "sbom",
+    "slsa": "provenance",
+    "attest": "provenance",
     "manual": "man",
     "docs": "man",
 }

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 SIGN_OFFSET: Final = 128
 """From an int8 number to the uint8 number that stands for the same."""
@@ -42,6 +45,7 @@ class IoPort:
         reuse: Whether a run may write over the input.
         rows: Rows of the input that the caller gives at a time; 0: all of them.
         stream: How the input is a stream; None if the caller gives whole windows.
+        align: Of its address, in bytes; 0: as all tensors.
     """
 
     is_input: bool
@@ -50,6 +54,7 @@ class IoPort:
     reuse: bool = True
     rows: int = 0
     stream: Stream | None = None
+    align: int = 0
 
     @property
     def name(self) -> str:
@@ -76,6 +81,18 @@ class ModelIo:
         return self.quantized or any(
             port.dtype is not None or not port.reuse or port.rows for port in self.ports
         )
+
+    def alignments(
+        self, inputs: Sequence[int], outputs: Sequence[int]
+    ) -> dict[int, int]:
+        """By value index: alignments of a method's inputs and outputs."""
+        found: dict[int, int] = {}
+        for port in self.ports:
+            values = inputs if port.is_input else outputs
+            if port.align and port.index < len(values):
+                value = values[port.index]
+                found[value] = max(port.align, found.get(value, 0))
+        return found
 
     def port(self, index: int, *, is_input: bool) -> IoPort:
         """What is said of an input or output."""

@@ -38,6 +38,7 @@ _FOLDERS: Final = (
     ("kernels/", Kind.KERNEL),
     ("delegates/", Kind.DELEGATE),
 )
+_HEADERS: Final = (".h", ".hpp", ".yaml")
 _GENERATED: Final = {
     "gen/src/api.cpp": (Kind.API, "api"),
     "gen/src/registered_kernels.cpp": (Kind.KERNEL_TABLE, "kernel table"),
@@ -141,12 +142,10 @@ class Owners:
     def _of_object(self, name: str) -> Owner:
         if name in _GENERATED:
             return Owner(*_GENERATED[name], name)
-        for folder, kind in _FOLDERS:
-            if name.startswith(folder):
-                path = PurePosixPath(name).relative_to(folder)
-                return Owner(kind, str(path.with_suffix("")), name)
-        if found := _ARCHIVE_MEMBER.match(name):
-            library = found[1].removesuffix(".a")
+        if found := contributor_of(name):
+            return Owner(*found, name)
+        if member := _ARCHIVE_MEMBER.match(name):
+            library = member[1].removesuffix(".a")
             return Owner(Kind.TOOLCHAIN, library, name)
         if "/" in name:
             return Owner(Kind.OTHER, name, name)
@@ -181,6 +180,17 @@ class Owners:
         if path.startswith(f"{_OBJECTS}runtime/") and "/src/" not in path:
             return source_of(path)  # linked by itself, not out of the library
         return self._object(f"{self._library}({PurePosixPath(path).name})")
+
+
+def contributor_of(source: str) -> tuple[Kind, str] | None:
+    """The contributor of a source, `kernels/portable/op_add.cpp`; None of headers."""
+    path = PurePosixPath(source)
+    if path.suffix in _HEADERS:
+        return None
+    for folder, kind in _FOLDERS:
+        if source.startswith(folder):
+            return kind, str(path.relative_to(folder).with_suffix(""))
+    return None
 
 
 def is_merged(section: str) -> bool:

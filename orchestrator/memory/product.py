@@ -361,8 +361,14 @@ class _Block:
 def _blocks(
     plan: MemoryPlan, board: Board, pins: Mapping[str, Pins]
 ) -> Iterable[_Block]:
-    flash = [r for r in board.regions if r.kind == "flash"]
-    ram = [r for r in board.regions if r.kind == "ram"]
+    weights, code = board.places.weights, board.places.code
+    flash = [
+        r for r in board.regions if r.kind == "flash" and weights in (None, r.name)
+    ]
+    # None begins at 0, as an ITCM does: no arena is at a null pointer. The memory that
+    # code is copied to comes last.
+    ram = [r for r in board.regions if r.kind == "ram" and r.origin]
+    ram.sort(key=lambda r: r.name == code)
     if plan.caller_bytes:
         yield _Block(
             section=CALLER_SECTION,
@@ -388,6 +394,7 @@ def _blocks(
             regions=flash,
             what=f'the program of model "{model.model}"',
             model=model.model,
+            region=weights,
         )
         chosen = pins.get(model.model, NO_PINS)
         for method in model.methods:

@@ -59,11 +59,13 @@ static_assert(sizeof(1.0) == 8,
               "compile it without -fsingle-precision-constant and -fshort-double");
 #endif
 
-/* A product is rounded before it is added to a sum, as by -ffp-contract=off. */
+/* A product is rounded before it is added to a sum, as by -ffp-contract=off. Vectors
+ * that a compiler makes of loops would round subnormal numbers to 0 on cores with MVE;
+ * clang has only the flags of the package against them. */
 #if defined(__clang__)
 #pragma clang fp contract(off)
 #elif defined(__GNUC__)
-#pragma GCC optimize("fp-contract=off")
+#pragma GCC optimize("fp-contract=off", "no-tree-vectorize")
 #endif
 
 {included}#endif

@@ -18,6 +18,7 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 from orchestrator.core.operator import OperatorName
 from orchestrator.core.sizes import SIZE, UNIT_BYTES, parse_size, size_text
 from orchestrator.errors import did_you_mean
+from orchestrator.targets.regions import ARENA_ALIGNMENT
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler
@@ -79,6 +80,21 @@ def bad_value(value: object, *, expected: str, hint: str) -> PydanticCustomError
     """The error for a value that the key cannot have."""
     message = f"{{key}} cannot be {shown(value)}"
     return problem("bad-value", message, expected=expected, hint=hint)
+
+
+ALIGNMENTS: Final = tuple(ARENA_ALIGNMENT << n for n in range(9))
+"""In bytes, that a profile may ask for."""
+
+
+def check_alignment(value: int) -> int:
+    """An alignment of arenas or of single tensors."""
+    if value in ALIGNMENTS:
+        return value
+    raise bad_value(
+        value,
+        expected=f"one of {', '.join(map(str, ALIGNMENTS))}",
+        hint="write the bytes of a line of the data cache: 32 on Cortex-M",
+    )
 
 
 def shown_key(key: str) -> str:

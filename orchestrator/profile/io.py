@@ -6,12 +6,26 @@ import re
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final
 
-from pydantic import ConfigDict, Field, StrictBool, StrictInt, model_validator
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictInt,
+    model_validator,
+)
 
 from orchestrator.core.border import IoDtype, IoPort, ModelIo, Stream
 from orchestrator.errors import Diagnostic
 from orchestrator.profile.choices import Load
-from orchestrator.profile.fields import choice, key_text, problem, whole_number
+from orchestrator.profile.fields import (
+    ALIGNMENTS,
+    check_alignment,
+    choice,
+    key_text,
+    problem,
+    whole_number,
+)
 from orchestrator.profile.table import BrokenValueError, Table
 
 if TYPE_CHECKING:
@@ -87,6 +101,19 @@ class IoPortTable(Table):
         "docs/howto-rows.md. Default: all rows at once.",
         examples=[8],
     )
+    align: (
+        Annotated[
+            StrictInt,
+            AfterValidator(check_alignment),
+            Field(json_schema_extra={"enum": list(ALIGNMENTS)}),
+        ]
+        | None
+    ) = Field(
+        default=None,
+        description="Of its address, in bytes, for DMA: a line of the cache. Arenas "
+        "are aligned as much: docs/runtime.md. Default: 16.",
+        examples=[32],
+    )
     stream: StreamTable | None = Field(
         default=None,
         description="The model keeps what it needs of the past, and a call gets what "
@@ -155,6 +182,7 @@ class IoTable(Table):
                     reuse=port.reuse,
                     rows=port.rows or 0,
                     stream=None if port.stream is None else port.stream.stream,
+                    align=port.align or 0,
                 )
             )
         found.sort(key=lambda port: (not port.is_input, port.index))

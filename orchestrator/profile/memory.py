@@ -13,10 +13,11 @@ from orchestrator.planner.policy import Fuse, Fusing, Planner
 from orchestrator.profile.choices import RegionKind
 from orchestrator.profile.fields import (
     ADDRESS_END,
+    ALIGNMENTS,
     Address,
     ModelName,
     Size,
-    bad_value,
+    check_alignment,
     choice,
     key_text,
     matching,
@@ -24,7 +25,12 @@ from orchestrator.profile.fields import (
 )
 from orchestrator.profile.table import BrokenValueError, Table, sound
 from orchestrator.targets.boards import with_regions
-from orchestrator.targets.regions import ARENA_ALIGNMENT, Concurrency, RegionChoice
+from orchestrator.targets.regions import (
+    ARENA_ALIGNMENT,
+    Concurrency,
+    Places,
+    RegionChoice,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -36,19 +42,8 @@ if TYPE_CHECKING:
     from orchestrator.profile.target import TargetTable
     from orchestrator.targets.boards import Board, Region
 
-_ALIGNMENTS: Final = tuple(ARENA_ALIGNMENT << n for n in range(9))
 _PERCENT: Final = "([0-9]{1,3}) ?%"
 _REGIONS: Final[KeyPath] = ("memory", "regions")
-
-
-def _check_alignment(value: int) -> int:
-    if value in _ALIGNMENTS:
-        return value
-    raise bad_value(
-        value,
-        expected=f"one of {', '.join(map(str, _ALIGNMENTS))}",
-        hint="write the bytes of a line of the data cache: 32 on Cortex-M",
-    )
 
 
 class RegionTable(Table):
@@ -120,13 +115,25 @@ class MemoryTable(Table):
     )
     alignment: Annotated[
         StrictInt,
-        AfterValidator(_check_alignment),
-        Field(json_schema_extra={"enum": list(_ALIGNMENTS)}),
+        AfterValidator(check_alignment),
+        Field(json_schema_extra={"enum": list(ALIGNMENTS)}),
     ] = Field(
         default=ARENA_ALIGNMENT,
         description="Of arenas, in bytes: a line of the cache, so that maintaining it "
         "touches nothing else. Arenas begin at multiples and are as long as one.",
         examples=[32],
+    )
+    weights: ModelName | None = Field(
+        default=None,
+        description="Memory of the board, a flash, for programs and weights: an "
+        "external one that is mapped, say. Default: the first that they fit.",
+        examples=["qspi"],
+    )
+    code: ModelName | None = Field(
+        default=None,
+        description="Memory of the board for code. Of a RAM, such as an ITCM, the "
+        "start-up of `firmware.elf` copies it there. Default: the first flash.",
+        examples=["itcm"],
     )
     regions_: tuple[RegionTable, ...] = Field(
         default=(), alias="regions", description="Memories of the board."
@@ -139,6 +146,11 @@ class MemoryTable(Table):
             return None
         percent = int(self.max_slowdown.rstrip("% "))
         return Fusing(max_slowdown=percent / 100 if self.fuse is Fuse.AUTO else None)
+
+    @property
+    def places(self) -> Places:
+        """Memories for weights and code."""
+        return Places(weights=self.weights, code=self.code)
 
     @property
     def regions(self) -> tuple[RegionChoice, ...]:
@@ -184,6 +196,7 @@ def memory_problems(
     if regions and full.regions != board.regions:
         yield from whole_map(memory.regions_, full, facts.span)
     yield from _pins(models(), full, facts)
+    yield from _places(memory, full, facts)
 
 
 def _no_board(
@@ -193,6 +206,7 @@ def _no_board(
     facts: Facts,
 ) -> Iterator[Diagnostic]:
     places = [_REGIONS] if memory.regions_ else [where for where, _ in _named(models())]
+    places += [where for where, _, _ in _placed(memory)]
     for where in places[:1]:
         yield Diagnostic(
             code="bad-region",
@@ -357,6 +371,36 @@ def _pins(
             where=facts.span(*where),
             notes=(("known", ", ".join(ram)),),
             hint=did_you_mean(name, ram) or "name one of these",
+        )
+
+
+def _placed(
+    memory: MemoryTable,
+) -> Iterator[tuple[KeyPath, str, tuple[RegionKind, ...]]]:
+    """Memories of `[memory]` for weights and code: key path, name, kinds they take."""
+    with suppress(BrokenValueError):
+        if memory.weights is not None:
+            yield ("memory", "weights"), memory.weights, (RegionKind.FLASH,)
+    with suppress(BrokenValueError):
+        if memory.code is not None:
+            yield ("memory", "code"), memory.code, tuple(RegionKind)
+
+
+def _places(memory: MemoryTable, board: Board, facts: Facts) -> Iterator[Diagnostic]:
+    """Problems of memories that weights or code cannot be in."""
+    for where, name, kinds in _placed(memory):
+        known = [r.name for r in board.regions if r.kind in kinds]
+        if name in known:
+            continue
+        is_ram = any(r.name == name for r in board.regions)
+        yield Diagnostic(
+            code="unknown-region",
+            message=f"weights cannot lie in {shown(name)}, which is ram"
+            if is_ram
+            else f"there is no memory {shown(name)}",
+            where=facts.span(*where),
+            notes=(("known", ", ".join(known)),),
+            hint=(None if is_ram else did_you_mean(name, known)) or "name one of these",
         )
 
 

@@ -18,6 +18,7 @@ from pydantic import (
 
 from orchestrator.core.border import NO_IO
 from orchestrator.errors import Diagnostic, did_you_mean
+from orchestrator.profile.card import CardTable
 from orchestrator.profile.choices import Load
 from orchestrator.profile.fields import (
     ModelName,
@@ -25,7 +26,6 @@ from orchestrator.profile.fields import (
     choice,
     is_model_name,
     key_text,
-    matching,
     near_name,
     not_empty,
     problem,
@@ -39,18 +39,15 @@ from orchestrator.profile.lowering import (
     NO_VELA,
     PORTABLE,
     VELA_MEMORY_MODES,
-    VELA_SET,
-    Activations,
     Quantize,
     Vela,
-    Weights,
     system_configs_of,
     unsupported,
 )
+from orchestrator.profile.lowering_tables import QuantizeTable, VelaTable
 from orchestrator.profile.paths import (
     ModelCode,
     ModelPath,
-    RelativePath,
     RelativePattern,
 )
 from orchestrator.profile.table import BrokenValueError, Table, sound
@@ -97,89 +94,6 @@ def _check_tensor(value: str) -> str:
         value,
         expected="input, output or value, and a number",
         hint='write tensor = "input 0"; `orchestrator inspect --json` lists them',
-    )
-
-
-def _check_option(value: str) -> str:
-    name = value.partition("=")[0]
-    if name not in VELA_SET:
-        return value
-    raise problem(
-        "bad-value",
-        f"{{key}} cannot have {name}",
-        expected="options that no key of the profile decides",
-        hint="leave it out: lowering, system_config, memory_mode and config set it",
-    )
-
-
-_Section = Annotated[
-    StrictStr,
-    *matching(
-        "section",
-        r"[A-Za-z0-9_.-]+",
-        expected="letters, digits, _, - and .",
-        hint="write it as Vela's file has it",
-    ),
-]
-_VelaOption = Annotated[
-    StrictStr,
-    *matching(
-        "option",
-        r"--[a-z][a-z0-9-]*(=[^\s=]+)?",
-        expected="a long option of Vela, with = before its value",
-        hint='write it as "--optimise=Size"',
-    ),
-    AfterValidator(_check_option),
-]
-
-
-class QuantizeTable(Table):
-    """How a model given as Python is quantized, by ExecuTorch's own quantizers."""
-
-    activations: Annotated[Activations, *choice(Activations)] = Field(
-        default=Activations.INT8,
-        description="Dtype of activations; `int16` is for Ethos-U.",
-        examples=["int8"],
-    )
-    weights: Annotated[Weights, *choice(Weights)] = Field(
-        default=Weights.PER_CHANNEL,
-        description="Scales of int8 weights: one for each output channel, or one for "
-        "all of a layer. Cortex-M has `per-channel` only for convolutions.",
-        examples=["per-channel"],
-    )
-    dynamic: StrictBool = Field(
-        default=False,
-        description="Choose scales of activations at run time; for `xnnpack` and "
-        "`portable`.",
-        examples=[False],
-    )
-
-
-class VelaTable(Table):
-    """How Vela compiles a model given as Python for Ethos-U."""
-
-    system_config: _Section | None = Field(
-        default=None,
-        description="Clocks and memories of the system. Default: for U55 "
-        "`Ethos_U55_High_End_Embedded`, U65 `Ethos_U65_High_End`, U85 "
-        "`Ethos_U85_SYS_DRAM_Mid`.",
-        examples=["Ethos_U55_Deep_Embedded"],
-    )
-    memory_mode: _Section | None = Field(
-        default=None,
-        description="Use of each memory. Default: for U55 `Shared_Sram`, U65 "
-        "`Dedicated_Sram_384KB`, U85 `Sram_Only`.",
-        examples=["Sram_Only"],
-    )
-    config: RelativePath | None = Field(
-        default=None,
-        description="The file with both, `.ini`. Default: Vela's own, `Arm/vela.ini`.",
-        examples=["../boards/vela.ini"],
-    )
-    flags: tuple[_VelaOption, ...] = Field(
-        default=(),
-        description="More options of Vela.",
-        examples=[["--optimise=Size"]],
     )
 
 
@@ -303,6 +217,11 @@ class ModelTable(Table):
         description='With `load = "prelinked"`: weights of fewer bits. Default: as '
         "the program has them.",
     )
+    card_: CardTable | None = Field(
+        default=None,
+        alias="card",
+        description="What only you know of the model, for the SBOM. Default: nothing.",
+    )
     data: tuple[ModelPath, ...] = Field(
         default=(),
         description="Files with the constants that the program leaves outside, `.ptd`. "
@@ -314,6 +233,12 @@ class ModelTable(Table):
         description="`pte`: the device loads the program, which lies in its flash. "
         "`prelinked`: the build has done that, the device starts with constant tables.",
         examples=["pte"],
+    )
+    update: StrictBool = Field(
+        default=False,
+        description='With `load = "pte"`: the product takes signed updates of the model'
+        ": docs/howto-signed-updates.md.",
+        examples=[True],
     )
     instances: Annotated[
         StrictInt, *whole_number(1, 64, hint="each instance has its own RAM")
@@ -402,6 +327,11 @@ class ModelTable(Table):
     def rounding(self) -> WeightRounding | None:
         """What is said of its weights."""
         return None if self.weights_ is None else self.weights_.rounding
+
+    @property
+    def card(self) -> CardTable:
+        """What the user says of it."""
+        return CardTable() if self.card_ is None else self.card_
 
     @property
     def pins(self) -> Pins:
@@ -525,6 +455,14 @@ def _limit_problems(
             where=facts.span(*where, "max_instructions"),
             notes=(("found", "a prelinked model, which no other program replaces"),),
             hint="leave max_instructions out",
+        )
+    if "update" in model.written_keys and model.load is Load.PRELINKED and model.update:
+        yield Diagnostic(
+            code="bad-choice",
+            message=f'{key_text((*where, "update"))} requires load = "pte"',
+            where=facts.span(*where, "update"),
+            notes=(("found", "a prelinked model, which no other program replaces"),),
+            hint='write load = "pte", or leave update out',
         )
 
 

@@ -19,6 +19,7 @@ from pydantic import (
     WithJsonSchema,
 )
 
+from orchestrator.core.version import VERSION, packed_version
 from orchestrator.errors import Diagnostic, SourceSpan, did_you_mean
 from orchestrator.planner.policy import RuntimeCheck, ScratchPolicy
 from orchestrator.profile.choices import IO_PASSES, PASSES, WEIGHT_PASSES, CheckImage
@@ -26,6 +27,7 @@ from orchestrator.profile.delegates import DelegateTable, delegate_problems
 from orchestrator.profile.fields import (
     MAX_NAME_LENGTH,
     Size,
+    bad_value,
     choice,
     name_like,
     problem,
@@ -235,6 +237,16 @@ class BudgetTable(Table):
     )
 
 
+def _check_version(value: str) -> str:
+    if packed_version(value) is not None:
+        return value
+    raise bad_value(
+        value,
+        expected="MAJOR.MINOR.PATCH, at most 255.255.65535",
+        hint='write version = "1.4.0"',
+    )
+
+
 class ProfileTable(Table):
     """One product: models, target, kernels and budget."""
 
@@ -265,6 +277,14 @@ class ProfileTable(Table):
         default="",
         description="One-line description; never inherited.",
         examples=["Person detection, Cortex-M55"],
+    )
+    version: Annotated[
+        StrictStr, AfterValidator(_check_version), text_schema("version", VERSION)
+    ] = Field(
+        default="0.0.0",
+        description="Version of the firmware, for the SBOM and for signed updates: "
+        "three numbers, of at most 255, 255 and 65535.",
+        examples=["1.4.0"],
     )
     extends: RelativePath | None = Field(
         default=None,

@@ -2,30 +2,41 @@
 
 from __future__ import annotations
 
+import json
+import re
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from orchestrator.shell.files import remove_others, write_if_changed
 from orchestrator.targets.toolchain import TOOLCHAIN_FILE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
     from pathlib import Path
 
     from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.shell.launcher import Launcher
+    from orchestrator.shell.object_store import ObjectStore
     from orchestrator.shell.reporter import Reporter
 
 
 class CompileFolder(Protocol):
     """Compiles the files that are laid out in it."""
 
-    def compile(self, files: Mapping[str, Bytes], *, whole: Iterable[str]) -> str:
+    def compile(
+        self,
+        files: Mapping[str, Bytes],
+        *,
+        whole: Iterable[str],
+        keys: Mapping[str, str],
+    ) -> str:
         """Write files and run ninja on `build.ninja`, which is one of them.
 
         Args:
             files: Bytes by POSIX path relative to the folder.
             whole: Folders in it from which all other files are removed.
+            keys: By path of an object: where equal, so are the bytes.
 
         Returns:
             Output of ninja and the compilers, warnings included.
@@ -49,6 +60,7 @@ class NinjaFolder:
         reporter: Gets every step.
         folder_lock: Descriptor of the lock on the build folder, see `run_ninja`.
         launcher: Starts the compiler; None for none.
+        store: Has objects of other products; None for none.
     """
 
     path: Path
@@ -56,8 +68,15 @@ class NinjaFolder:
     reporter: Reporter
     folder_lock: int
     launcher: Launcher | None = None
+    store: ObjectStore | None = None
 
-    def compile(self, files: Mapping[str, Bytes], *, whole: Iterable[str]) -> str:
+    def compile(
+        self,
+        files: Mapping[str, Bytes],
+        *,
+        whole: Iterable[str],
+        keys: Mapping[str, str],
+    ) -> str:
         """See `CompileFolder`; a file that keeps its bytes keeps its time.
 
         Sources are copied: the lock names the bytes that are compiled, and the copies'
@@ -65,25 +84,97 @@ class NinjaFolder:
         """
         from orchestrator.shell import ninja  # noqa: PLC0415  # only real builds
 
+        text = bytes(files["build.ninja"]).decode()
         environment = {}
         if self.launcher is not None:
-            text = self.launcher.ninja_text(bytes(files["build.ninja"]).decode())
-            files = {**files, "build.ninja": text.encode()}
+            text = self.launcher.ninja_text(text)
             environment = self.launcher.environment(bytes(files[TOOLCHAIN_FILE]))
+        store = self.store
+        restored = self._restored(keys, store) if store else frozenset()
+        text = _without_steps(text, restored)
         paths = {self.path / name: data for name, data in files.items()}
+        paths[self.path / "build.ninja"] = text.encode()
         for path, data in paths.items():
             write_if_changed(path, data)
         for folder in whole:
             # The compiler would still find a header of an earlier build.
             remove_others(self.path / folder, keep=paths)
-        return ninja.run_ninja(
+        self._forget_others(restored)
+        log = ninja.run_ninja(
             self.path,
             jobs=self.jobs,
             reporter=self.reporter,
             folder_lock=self.folder_lock,
             environment=environment,
         )
+        if store:
+            # A warning would be seen once, and never again.
+            for name in keys.keys() - restored - _with_warnings(log):
+                self._keep(keys[name], name, store)
+        return log
+
+    def _restored(self, keys: Mapping[str, str], store: ObjectStore) -> frozenset[str]:
+        """Objects that now are what the store has."""
+        found = set()
+        for name, key in keys.items():
+            outputs = store.get(key)
+            if outputs is not None and ".o" in outputs:
+                for suffix, data in outputs.items():
+                    write_if_changed(self._output(name, suffix), data)
+                found.add(name)
+        return frozenset(found)
+
+    def _forget_others(self, restored: frozenset[str]) -> None:
+        """Remove objects that an earlier run took from the store, and this one did not.
+
+        ninja did not make them, so it does not know what they are made of.
+        """
+        file = self.path / "restored.json"
+        with suppress(OSError, ValueError, TypeError):
+            for name in json.loads(file.read_bytes()):
+                if name not in restored:
+                    self._output(name, ".o").unlink(missing_ok=True)
+        write_if_changed(file, json.dumps(sorted(restored)).encode())
+
+    def _keep(self, key: str, name: str, store: ObjectStore) -> None:
+        outputs = {}
+        for suffix in (".o", ".su"):
+            with suppress(OSError):
+                outputs[suffix] = self._output(name, suffix).read_bytes()
+        if ".o" in outputs:
+            store.put(key, outputs)
+
+    def _output(self, name: str, suffix: str) -> Path:
+        return self.path / (name.removesuffix(".o") + suffix)
 
     def read(self, name: str) -> bytes:
         """See `CompileFolder`."""
         return (self.path / name).read_bytes()
+
+
+_STEP: Final = re.compile(r"\[\d+/\d+\] \w+ (?:src/)?(.*)")
+
+
+def _with_warnings(log: str) -> frozenset[str]:
+    """Objects whose compile step wrote something: ninja writes it below the step."""
+    found, source = set(), ""
+    for line in log.splitlines():
+        if match := _STEP.fullmatch(line):
+            source = match[1]
+        else:
+            found.add(f"obj/{source}.o")
+    return frozenset(found)
+
+
+def _without_steps(text: str, objects: Collection[str]) -> str:
+    """Text of a ninja file without the steps that make some objects."""
+    if not objects:
+        return text
+    kept, is_kept = [], True
+    for line in text.splitlines(keepends=True):
+        if not line.startswith(" "):
+            made = line.removeprefix("build ").partition(": ")[0]
+            is_kept = not line.startswith("build ") or made not in objects
+        if is_kept:
+            kept.append(line)
+    return "".join(kept)

@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from orchestrator.core.sizes import parse_size
+from orchestrator.targets.regions import NO_PLACES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from orchestrator.targets.regions import RegionChoice
+    from orchestrator.targets.regions import Places, RegionChoice
 
 DEFAULT_STACK: Final = "4 KiB"
 """For the stack, where a board's file says nothing."""
@@ -65,6 +66,7 @@ class Board:
         description: What it is, in a few words.
         flash_wait_states: Cycles that the core waits for flash after a taken branch.
         is_own: A profile, or a file that it names, describes its memories.
+        places: Memories of it that the profile chose for weights and code.
     """
 
     name: str
@@ -76,6 +78,22 @@ class Board:
     description: str = ""
     flash_wait_states: int = 0
     is_own: bool = False
+    places: Places = NO_PLACES
+
+    @property
+    def code_region(self) -> Region:
+        """The memory that code runs in, but for vectors and start-up."""
+        return next(
+            r
+            for r in self.regions
+            if r.name == self.places.code
+            or (self.places.code is None and r.kind == "flash")
+        )
+
+    @property
+    def copies_code(self) -> bool:
+        """Whether the start-up copies the code out of the flash."""
+        return self.code_region.kind == "ram"
 
     @property
     def cpus(self) -> tuple[str, ...]:
@@ -83,7 +101,9 @@ class Board:
         return (self.cpu, *self.also_runs)
 
 
-def with_regions(board: Board, regions: Sequence[RegionChoice]) -> Board:
+def with_regions(
+    board: Board, regions: Sequence[RegionChoice], places: Places = NO_PLACES
+) -> Board:
     """A board with the memories that a profile describes.
 
     If one of them has an origin, they replace the memories of the board, in their
@@ -93,6 +113,7 @@ def with_regions(board: Board, regions: Sequence[RegionChoice]) -> Board:
     Args:
         board: What the profile names.
         regions: Known to fit it.
+        places: Memories for weights and code; among those that it then has.
     """
     known = {r.name: r for r in board.regions}
     chosen = {c.name: _described(c, known.get(c.name)) for c in regions}
@@ -112,6 +133,7 @@ def with_regions(board: Board, regions: Sequence[RegionChoice]) -> Board:
         regions=regions_now,
         emulator=board.emulator if there else (),
         is_own=board.is_own or any(c.origin is not None for c in regions),
+        places=places,
     )
 
 

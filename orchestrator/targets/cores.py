@@ -13,11 +13,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.targets.boards import BOARDS, Board, Region, with_regions
+from orchestrator.targets.regions import NO_PLACES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from orchestrator.targets.regions import RegionChoice
+    from orchestrator.targets.regions import Places, RegionChoice
 
 __all__ = [
     "BOARDS",
@@ -468,6 +469,7 @@ def resolve_target(
     optimize: str,
     unaligned: bool = True,
     regions: Sequence[RegionChoice] = (),
+    places: Places = NO_PLACES,
 ) -> Target:
     """The target of these names, which are known to fit each other."""
     core = CPUS[cpu]
@@ -481,7 +483,7 @@ def resolve_target(
     return Target(
         cpu=core,
         isa=variant,
-        board=with_regions(chosen, regions) if chosen else None,
+        board=with_regions(chosen, regions, places) if chosen else None,
         toolchain=toolchain or core.toolchains[0],
         optimize=optimize,
         unaligned=unaligned and core.has_unaligned,

@@ -26,6 +26,23 @@ class RegionChoice:
     kind: str | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Places:
+    """Memories that the profile chose for what is the same in every product.
+
+    Args:
+        weights: For programs and weights; None: the first flash that has room.
+        code: For code but the start-up's; None: the first flash.
+    """
+
+    weights: str | None = None
+    code: str | None = None
+
+
+NO_PLACES = Places()
+"""Leaves both to the build."""
+
+
 class Concurrency(StrEnum):
     """Whether methods of a product may run at the same time."""
 

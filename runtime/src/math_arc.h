@@ -49,22 +49,37 @@ struct Arc<double> {
       {0x1.f730bd281f69bp-1, 0x1.007887af0cbbdp-56}};
 };
 
-/// asin(sqrt(z)) of z = (1 - a) / 2 for 1/2 <= a <= 1: half of acos(a).
-template <typename F>
-Parts<F> half_arc(F a) {
-  const F z = (1 - a) / 2;
-  if (z == 0) return {0, 0};
-  const F root = sqrt(z);
-  const F high = upper_half(root);
-  const F low = (z - high * high) / (root + high);
+/// asin(sqrt(z)) of z = (1 - a) / 2 for 1/2 <= a <= 1: half of acos(a). Of
+/// vectors NaN for a = 1.
+template <typename F, typename V>
+Parts<V> half_arc(V a) {
+  const V z = (1 - a) * F(0.5);
+  if constexpr (sizeof(V) == sizeof(F)) {
+    if (z == 0) return {0, 0};
+  }
+  const V root = sqrt(z);
+  const V high = upper_half(root);
+  const V low = (z - high * high) / (root + high);
   return {high, root * (z * polynomial(Arc<F>::kSinTerms, z)) + low};
 }
 
+/// The part of asin(x) behind x, for |x| <= 1/2.
+template <typename F, typename V>
+V small_arc(V x) {
+  const V z = x * x;
+  return x * (z * polynomial(Arc<F>::kSinTerms, z));
+}
+
 /// quarters * pi / 2 - y for |y| <= quarters * pi / 2.
-template <typename F>
-F from_quarters(F quarters, Parts<F> y) {
-  const Parts<F> rest = sum_of(quarters * Arc<F>::kHalfPiHigh, -y.high);
+template <typename F, typename V>
+V from_quarters(F quarters, Parts<V> y) {
+  const Parts<V> rest = sum_of<V>(quarters * Arc<F>::kHalfPiHigh, -y.high);
   return rest.high + (rest.low + (quarters * Arc<F>::kHalfPiLow - y.low));
+}
+
+template <typename V>
+Parts<V> twice(Parts<V> y) {
+  return {2 * y.high, 2 * y.low};
 }
 
 template <typename F>
@@ -72,14 +87,8 @@ F asin_of(F x) {
   const typename Format<F>::Bits sign = to_bits(x) & kSignBit<F>;
   const F a = from_bits<F>(to_bits(x) ^ sign);
   if (!(a <= 1)) return (x - x) / (x - x);
-  F y;
-  if (a < F(0.5)) {
-    const F z = a * a;
-    y = a + a * (z * polynomial(Arc<F>::kSinTerms, z));
-  } else {
-    const Parts<F> half = half_arc(a);
-    y = from_quarters(F(1), Parts<F>{2 * half.high, 2 * half.low});
-  }
+  const F y = a < F(0.5) ? a + small_arc<F>(a)
+                         : from_quarters(F(1), twice(half_arc<F>(a)));
   return from_bits<F>(to_bits(y) | sign);
 }
 
@@ -87,14 +96,10 @@ template <typename F>
 F acos_of(F x) {
   const F a = x < 0 ? -x : x;
   if (!(a <= 1)) return (x - x) / (x - x);
-  if (a < F(0.5)) {
-    const F z = x * x;
-    return from_quarters(
-        F(1), Parts<F>{x, x * (z * polynomial(Arc<F>::kSinTerms, z))});
-  }
-  const Parts<F> half = half_arc(a);
+  if (a < F(0.5)) return from_quarters(F(1), Parts<F>{x, small_arc<F>(x)});
+  const Parts<F> half = half_arc<F>(a);
   if (x > 0) return 2 * (half.high + half.low);
-  return from_quarters(F(2), Parts<F>{2 * half.high, 2 * half.low});
+  return from_quarters(F(2), twice(half));
 }
 
 /// atan(a) for a >= 0 or NaN.

@@ -3,6 +3,7 @@
 // compute both and choose.
 #pragma once
 
+#include "math_arc.h"
 #include "math_area.h"
 #include "math_erf.h"
 #include "math_exp.h"
@@ -129,11 +130,6 @@ Lanes log10(Lanes x) {
                             {L::kLog2High, L::kLog2Low}));
 }
 
-LogLanes log_in_parts(Lanes x) {
-  const Parts<Lanes> log = log_parts<float>(x);
-  return {if_ordinary(x, log.high), log.low};
-}
-
 /// e^(y * log), V: Lanes, or those with other products.
 template <typename V>
 inline __attribute__((always_inline)) Lanes power_of(V log_high, V log_low,
@@ -153,10 +149,6 @@ inline __attribute__((always_inline)) Lanes power_of(V log_high, V log_low,
       power_of_two<float>(k - half);
   const Lanes none = not_ordinary();
   return if_at_least(t.high, low, if_above(high, t.high, power, none), none);
-}
-
-Lanes pow(const LogLanes& log, Lanes y) {
-  return power_of(log.high, log.low, y);
 }
 
 #if ORCH_FUSED
@@ -187,17 +179,75 @@ static bool has_fused() {
   return answer == kYes;
 }
 
-__attribute__((noinline, flatten, target("avx"))) static Lanes fused_pow(
-    Lanes x, Lanes y) {
+__attribute__((noinline, flatten, target("avx"))) static LogLanes fused_log(
+    Lanes x) {
   const Parts<FusedLanes> log = log_parts<float, FusedLanes>(x);
-  return power_of<FusedLanes>(if_ordinary(x, log.high), log.low, y);
+  return {if_ordinary(x, log.high), log.low};
 }
 
-Lanes pow(Lanes x, Lanes y) {
-  if (has_fused()) return fused_pow(x, y);
-  return pow(log_in_parts(x), y);
+__attribute__((noinline, flatten, target("avx"))) static Lanes fused_power(
+    const LogLanes& log, Lanes y) {
+  return power_of<FusedLanes>(log.high, log.low, y);
 }
 #endif
+
+LogLanes log_in_parts(Lanes x) {
+#if ORCH_FUSED
+  if (has_fused()) return fused_log(x);
+#endif
+  const Parts<Lanes> log = log_parts<float>(x);
+  return {if_ordinary(x, log.high), log.low};
+}
+
+Lanes pow(const LogLanes& log, Lanes y) {
+#if ORCH_FUSED
+  if (has_fused()) return fused_power(log, y);
+#endif
+  return power_of(log.high, log.low, y);
+}
+
+Lanes asin(Lanes x) {
+  const IntLanes sign = sign_of(x);
+  const Lanes a = from_bits(to_bits(x) ^ sign);
+  const Lanes large = from_quarters(1.0F, twice(half_arc<float>(a)));
+  const Lanes y = if_at_least(a, 0.5F, large, a + small_arc<float>(a));
+  return from_bits(to_bits(y) | sign);
+}
+
+Lanes acos(Lanes x) {
+  const Lanes a = from_bits(to_bits(x) ^ sign_of(x));
+  const Lanes small = from_quarters(1.0F, Parts<Lanes>{x, small_arc<float>(x)});
+  const Parts<Lanes> half = half_arc<float>(a);
+  const Lanes large = if_above(x, 0.0F, 2 * (half.high + half.low),
+                               from_quarters(2.0F, twice(half)));
+  return if_at_least(a, 0.5F, large, small);
+}
+
+Lanes atan(Lanes x) {
+  using A = Arc<float>;
+  const IntLanes sign = sign_of(x);
+  const Lanes a = from_bits(to_bits(x) ^ sign);
+  // The angle that is subtracted, and its tangent; 0 where none is.
+  const auto choose = [&](float none, float half, float one, float more,
+                          float most) {
+    Lanes y = if_above(a, 0.4375F, Lanes(half), Lanes(none));
+    y = if_above(a, 0.6875F, Lanes(one), y);
+    y = if_above(a, 1.1875F, Lanes(more), y);
+    return if_above(a, 2.4375F, Lanes(most), y);
+  };
+  const Lanes high = choose(0, A::kAngles[0].high, A::kAngles[1].high,
+                            A::kAngles[2].high, A::kHalfPiHigh);
+  const Lanes low = choose(0, A::kAngles[0].low, A::kAngles[1].low,
+                           A::kAngles[2].low, A::kHalfPiLow);
+  const Lanes other = choose(0, 0.5F, 1, 1.5F, 0);
+  const Lanes top = if_above(a, 2.4375F, Lanes(-1.0F), a - other);
+  const Lanes r = top / if_above(a, 2.4375F, a, 1 + a * other);
+  const Lanes z = r * r;
+  const Lanes more = r * (z * polynomial(A::kTanTerms, z));
+  const Parts<Lanes> sum = sum_of(high, r);
+  const Lanes y = sum.high + (sum.low + (low + more));
+  return from_bits(to_bits(y) | sign);
+}
 
 /// (e^a + sign * e^-a) / 2 for a >= 0, as the plain form.
 __attribute__((noinline)) static Lanes half_exp(Lanes a, float sign) {

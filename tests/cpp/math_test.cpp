@@ -535,6 +535,9 @@ TEST_CASE("vectors have the bits of items") {
   ORCH_LANES_ARE_ITEMS((static_cast<void>(b), math::erf(a)));
   ORCH_LANES_ARE_ITEMS((static_cast<void>(b), math::expm1(a)));
   ORCH_LANES_ARE_ITEMS((static_cast<void>(b), math::sqrt(a)));
+  ORCH_LANES_ARE_ITEMS((static_cast<void>(b), math::asin(a)));
+  ORCH_LANES_ARE_ITEMS((static_cast<void>(b), math::acos(a)));
+  ORCH_LANES_ARE_ITEMS((static_cast<void>(b), math::atan(a)));
   most_rare = 1;  // minus infinity
   ORCH_LANES_ARE_ITEMS((static_cast<void>(b), math::log(a)));
   ORCH_LANES_ARE_ITEMS((static_cast<void>(b), math::log1p(a)));

@@ -194,28 +194,37 @@ TEST_CASE("index_put_ changes its input") {
 }
 
 TEST_CASE("gradients of pooling go to places of the image only") {
-  const TestTensor image(ScalarType::Float, {1, 1, 4});
-  const TestTensor gradient = floats({1, 1, 2}, {1, 2});
-  const TestTensor out(ScalarType::Float, {1, 1, 4});
-  const auto run = [&](const TestTensor& indices) {
-    return Call()
-        .add(gradient)
-        .add(image)
-        .ints({1, 2})
-        .ints({})
-        .ints({0})
-        .ints({1})
-        .boolean(false)
-        .add(indices)
-        .add(out)
-        .run(max_pool2d_with_indices_backward_grad_input);
-  };
-  for (const int64_t bad : {int64_t{4}, int64_t{-2}, INT64_MAX, INT64_MIN}) {
-    CHECK(run(longs({1, 1, 2}, {0, bad})) == Error::InvalidArgument);
+  // Side by side, or with a step from one to the next.
+  for (const Order& order : {Order{0, 1, 2}, Order{1, 2, 0}}) {
+    const TestTensor image(ScalarType::Float, {2, 1, 4}, order);
+    const TestTensor gradient =
+        TestTensor::of<float>({2, 1, 2}, {1, 2, 4, 8}, order);
+    const TestTensor out(ScalarType::Float, {2, 1, 4}, order);
+    const auto run = [&](const Longs& indices) {
+      return Call()
+          .add(gradient)
+          .add(image)
+          .ints({1, 2})
+          .ints({})
+          .ints({0})
+          .ints({1})
+          .boolean(false)
+          .add(TestTensor::of<int64_t>({2, 1, 2}, indices, order))
+          .add(out)
+          .run(max_pool2d_with_indices_backward_grad_input);
+    };
+    for (const int64_t bad : {int64_t{4}, int64_t{-2}, INT64_MAX, INT64_MIN}) {
+      for (size_t at = 0; at < 4; ++at) {
+        Longs indices = {0, 3, -1, 3};
+        indices[at] = bad;
+        CHECK(run(indices) == Error::InvalidArgument);
+      }
+    }
+    CHECK(run({-1, 3, 3, 3}) == Error::Ok);
+    CHECK(out.items<float>() == (order[0] == 0
+                                     ? Floats{0, 0, 0, 2, 0, 0, 0, 12}
+                                     : Floats{0, 0, 0, 0, 0, 0, 4, 10}));
   }
-  CHECK(unwritten(out));
-  CHECK(run(longs({1, 1, 2}, {-1, 3})) == Error::Ok);
-  CHECK(out.items<float>() == Floats{0, 0, 0, 2});
 }
 
 TEST_CASE("sampling survives any coordinate and any scale") {

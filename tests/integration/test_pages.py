@@ -18,7 +18,7 @@ import pytest
 
 from tests.doc_blocks import NOT_RUN, ROOT, WALKED, Command, blocks, steps
 from tests.doc_session import Session, missing, with_figures
-from tests.tools import need_cmake, need_tool, need_toolchain
+from tests.tools import need_cmake, need_file, need_tool, need_toolchain
 from tests.tutorial import PAGE as GETTING_STARTED
 
 if TYPE_CHECKING:
@@ -30,6 +30,14 @@ HERE = ("python3 -m venv ", ".venv/bin/pip install ")
 """Already here: this Python, with the project and its compiler."""
 FOLDERS = {"examples/cmake/README.md": "examples/cmake"}
 """Where a page is followed, if not at the top of a checkout."""
+
+NEEDS = {
+    "examples/signed_updates/README.md": (
+        "/usr/include/psa/crypto.h",
+        "libmbedtls-dev",
+    )
+}
+"""A file that a page needs, and the system's package with it."""
 
 
 def test_shown_lines_are_found_in_order() -> None:
@@ -79,6 +87,8 @@ def test_a_page_works_by_the_letter(
 ) -> None:
     for tool in ("qemu-system-arm", "arm-none-eabi-gcc", "cc"):
         need_tool(tool)
+    if page in NEEDS:
+        need_file(*NEEDS[page])
     programs = (checkout / ".venv" / "bin", Path(need_cmake()).parent)
     path = os.pathsep.join((*map(str, programs), os.environ["PATH"]))
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PATH": path}

@@ -100,6 +100,7 @@ _MINE = ("kernels", "custom", 0)
 
 CHANGES: dict[str, Edit] = {
     "name": _set("name", to="other"),
+    "version": _set("version", to="1.4.0"),
     "target.cpu": _set("target", "cpu", to="cortex-m4"),
     "target.isa": _set("target", "isa", to="scalar"),
     "target.board": _set("target", "board", to="mps3-an547"),
@@ -112,6 +113,8 @@ CHANGES: dict[str, Edit] = {
     "models.path": _set("models", 1, "path", to="kws.pte"),
     "models.load": _set("models", 0, "load", to="prelinked"),
     "models.data": _set("models", 2, "data", to=["changed.ptd"]),
+    "models.card.license": _set("models", 0, "card", to={"license": "MIT"}),
+    "models.update": _set("models", 0, "update", to=True),
     "models.region": _set("models", 0, "region", to="sram"),
     "models.regions": _set("models", 0, "regions", to={"1": "sram"}),
     "models.io.quantized": _set("models", 0, "io", to={"quantized": True}),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import struct
 import subprocess
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from orchestrator.emit.generate.tables import selected_headers
 from orchestrator.memory.plan import MemoryPlan
 from orchestrator.selection.op_info import SelectedOperator, Selection
 from orchestrator.selection.resolve import resolve
+from orchestrator.shell.launcher import compiler_launcher
 from orchestrator.shell.ninja import ninja_program
 from orchestrator.shell.toolchain import find_emulator, find_toolchain, with_builtins
 from orchestrator.targets.cores import resolve_target
@@ -107,8 +109,14 @@ class KernelFirmware:
         platform = next(u for u in units if "semihosting" in u.source)
         units.append(CompileUnit(str(MAIN), "obj/main.o", (*platform.flags, "-I.")))
         lines = []
+        self._environment = dict(os.environ)
+        compiler = toolchain.compiler
+        if launcher := compiler_launcher():
+            compiler = (launcher.program, *compiler)
+            version = toolchain.version.encode()
+            self._environment |= launcher.environment(version)
         for number, unit in enumerate(units):
-            command = " ".join((*toolchain.compiler, *unit.flags, "-c", unit.source))
+            command = " ".join((*compiler, *unit.flags, "-c", unit.source))
             lines += [f"rule c{number}", f"  command = {command} -o $out"]
             lines.append(f"build {unit.object}: c{number}")
         objects = " ".join(u.object for u in units)
@@ -186,6 +194,7 @@ class KernelFirmware:
         done = subprocess.run(
             [str(word) for word in command],
             cwd=self.folder,
+            env=self._environment,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

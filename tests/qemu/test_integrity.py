@@ -7,7 +7,6 @@ checksums are the build's; that they are CRC-32 is held against zlib by the unit
 from __future__ import annotations
 
 import struct
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -16,8 +15,8 @@ import pytest
 
 from orchestrator.cli.commands.firmware import carry_out
 from orchestrator.running.product import read_product
-from orchestrator.shell.ninja import ninja_program
 from tests.integration.workspace import Workspace, write_product
+from tests.qemu.other_application import with_application
 from tests.targets import chosen_pairs, with_toolchains
 from tests.tools import need_emulator, need_toolchain
 
@@ -58,46 +57,16 @@ class Flips:
     regions: tuple[Region, ...]
 
 
-def _link(product: Workspace, names: dict[str, str]) -> Path:
-    """The firmware with another application."""
-    work = product.out / ".work"
-    lines = (work / "build.ninja").read_text().splitlines()
-    link = next(i for i, x in enumerate(lines) if x.startswith("build firmware.elf"))
-    runner = next(
-        i for i, x in enumerate(lines) if x.startswith("build obj/runtime/app/runner")
-    )
-    made = lines[runner].split()[1].rstrip(":")
+def _flip(product: Workspace, names: dict[str, str]) -> Flips:
+    known = read_product((product.out / "product.json").read_text())
     macros = {
         **names,
         "GENERATED_SOURCE": "'\"gen/src/api.cpp\"'",
         "PRODUCT_CHECK": "product_check",
         "METHOD_CHECK": "product_model_forward_check",
     }
-    flags = "".join(f" -D{name}={text}" for name, text in macros.items())
-    rule = lines[link].replace("firmware.elf | firmware.map", "flips.elf")
-    text = [
-        "include build.ninja",
-        f"build obj/flips.o: cxx {FLIPPER}",
-        f"{lines[runner + 1]} -I.{flags}",
-        rule.replace(made, "obj/flips.o"),
-        lines[link + 1].replace("firmware.map", "flips.map"),
-        *lines[link + 2 :][:1],
-    ]
-    (work / "flips.ninja").write_text("\n".join(text) + "\n")
-    done = subprocess.run(
-        [str(ninja_program()), "--quiet", "-f", "flips.ninja", "flips.elf"],
-        cwd=work,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return work / "flips.elf"
-
-
-def _flip(product: Workspace, names: dict[str, str]) -> Flips:
-    known = read_product((product.out / "product.json").read_text())
-    data = carry_out(known, _link(product, names), (), timeout_s=240).response
+    firmware = with_application(product.out, FLIPPER, macros)
+    data = carry_out(known, firmware, (), timeout_s=240).response
     before, method, after = *struct.unpack_from("<II", data), data[-4:]
     at, regions = 8, []
     while at < len(data) - 4:

@@ -228,6 +228,24 @@ def _change(folder: Path, old: str, new: str) -> None:
     profile.write_text(profile.read_text().replace(old, new))
 
 
+_PLACES = """
+[memory]
+weights = "qspi"
+code = "itcm"
+
+[[memory.regions]]
+name = "qspi"
+origin = 0x00100000
+size = "128 KiB"
+kind = "flash"
+
+[[memory.regions]]
+name = "itcm"
+origin = 0x21000000
+size = "64 KiB"
+"""
+
+
 @pytest.mark.parametrize("toolchain", ["gnu", "zig"])
 def test_memories_of_ones_own_are_where_things_lie(
     toolchain: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -236,13 +254,23 @@ def test_memories_of_ones_own_are_where_things_lie(
     need_emulator("cortex-m4")
     product = _own_board(tmp_path, capsys)
     _change(tmp_path, '"zig"', f'"{toolchain}"')
+    with (tmp_path / "product.toml").open("a") as profile:
+        profile.write(_PLACES)
     product.build()
     report = json.loads((product.out / "report.json").read_text())
     regions = {r["name"]: r for r in report["regions"]}
-    assert [r["size_bytes"] for r in regions.values()] == [262144, 8192, 98304]
+    sizes = [r["size_bytes"] for r in regions.values()]
+    assert sizes == [262144, 8192, 98304, 131072, 65536]
     assert regions["sram"]["used_bytes"] == _arena_bytes(product)  # nothing else
     arena = next(s for s in report["symbols"] if s["name"].endswith("_arena1"))
     assert arena["address"] == 0x20010000
+    sections = {s["name"]: s for s in report["sections"]}
+    code, weights = sections[".text"], sections[".orch_model_kws"]
+    assert (code["region"], code["load_region"]) == ("itcm", "flash")
+    assert (code["address"], weights["address"]) == (0x21000000, 0x100000)
+    assert (code["in_flash"], code["in_ram"]) == (True, True)
+    assert regions["qspi"]["used_bytes"] == weights["size_bytes"]
+    assert sections[".start"]["size_bytes"] < 256
     scenario = OWN_BOARD / "../cases/kws-m55.json"
     done = product.run("run", "--scenario", str(scenario.resolve()))
     assert done.code == 0, done.out + done.err

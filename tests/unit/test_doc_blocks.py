@@ -36,6 +36,8 @@ REGIONS = "".join(
         ("flash", "0x08000000", 'kind = "flash"'),
         ("dtcm", "0x20000000", ""),
         ("sram", "0x24000000", ""),
+        ("itcm", "0x00000000", ""),
+        ("qspi", "0x90000000", 'kind = "flash"'),
     )
 )
 LIBRARIES = '[kernels]\nlibraries = ["cmsis_nn", "cortex_m"]\n'
@@ -47,7 +49,10 @@ BOARDS = {"my-board.toml": "docs/targets.md 3"}
 WORKSPACES = ("docs/orchestrator-toml.md 1", "docs/workspaces.md 1")
 """Blocks that are `orchestrator.toml`."""
 
-BEFORE = {"docs/memory.md 3": REGIONS, "examples/cmsis_nn/README.md 1": LIBRARIES}
+BEFORE = {
+    **dict.fromkeys(("docs/memory.md 3", "docs/targets.md 5"), REGIONS),
+    "examples/cmsis_nn/README.md 1": LIBRARIES,
+}
 AFTER = {"docs/workspaces.md 2": TARGET}
 """What the text around a block says that the profile has, too, before and after it."""
 

@@ -30,7 +30,7 @@ LAYERS = (
     {"emit", "compat", "running"},
     {"measure", "evaluation"},
     {"explain"},
-    {"report", "package"},
+    {"report", "package", "provenance", "update"},
     {"build"},
     {"fleet"},
     {"cli"},

@@ -149,11 +149,12 @@ def test_dependencies_are_what_the_package_imports() -> None:
     # pydantic_core is part of pydantic, which pins it.
     names = _third_party_imports(optional=False) - {"pydantic_core"}
     imported = {_canonical(by_import[name][0]) for name in names}
-    # Without it, pictures are an error that names it.
-    pictures = _named(project["project"]["optional-dependencies"]["pictures"])
-    assert _named(project["project"]["dependencies"]) | pictures == imported
+    # Without them, pictures and signatures are errors that name them.
+    extras = project["project"]["optional-dependencies"]
+    named = {*extras["pictures"], *extras["provenance"]}
+    assert _named([*project["project"]["dependencies"], *named]) == imported
     # They need not be installed here; their packages have their own names.
-    extra = project["project"]["optional-dependencies"]["export"]
+    extra = extras["export"]
     # ExecuTorch's backend for Ethos-U imports two, but does not depend on them.
     for_ethos_u = {"ethos-u-vela", "tosa-tools"}
     others = {"numpy", "ethosu"}  # what PyTorch needs; a module of ethos-u-vela

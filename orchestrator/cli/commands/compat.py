@@ -4,46 +4,29 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pydantic import BaseModel, ConfigDict, StrictStr, ValidationError
-
-from orchestrator.build import lockfile
+from orchestrator.cli.commands.in_the_field import (
+    firmware_in,
+    model_to_replace,
+    replacement_problems,
+)
 from orchestrator.cli.commands.reading import read_bytes
 from orchestrator.cli.render import diagnostic_to_json
-from orchestrator.compat.check import check_compat
-from orchestrator.compat.firmware import Firmware, read_firmware
-from orchestrator.errors import (
-    Diagnostic,
-    ExitCode,
-    ModelError,
-    UsageError,
-    did_you_mean,
-)
-from orchestrator.memory.product import method_state_bytes
-from orchestrator.program.reader import read_program
-from orchestrator.running.invalid import sentence_of
-from orchestrator.selection.extract import extract
-from orchestrator.shell.files import read_text_file
+from orchestrator.errors import ExitCode
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from pathlib import Path
 
     from orchestrator.cli.console import Console
-
-FACTS = "firmware.json"
-
-
-class _FirmwareFile(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
-    firmware: dict[StrictStr, StrictStr]
 
 
 def run(args: Namespace, console: Console) -> ExitCode:
     """Check for each program whether it can replace a model, and why not."""
-    firmware = _firmware(args.firmware)
-    model = _model(firmware, args.model)
-    found = [(path, _problems(firmware, path, model)) for path in args.programs]
+    firmware = firmware_in(args.firmware)
+    model = model_to_replace(firmware, args.model)
+    found = [
+        (path, replacement_problems(firmware, read_bytes(path), model, file=str(path)))
+        for path in args.programs
+    ]
     console.document(
         {
             "ok": not any(problems for _, problems in found),
@@ -64,86 +47,3 @@ def run(args: Namespace, console: Console) -> ExitCode:
     console.problems([p for _, problems in found for p in problems])
     failed = any(problems for _, problems in found)
     return ExitCode.INCOMPATIBLE if failed else ExitCode.OK
-
-
-def _problems(firmware: Firmware, path: Path, model: str) -> tuple[Diagnostic, ...]:
-    data = read_bytes(path)
-    try:
-        program = read_program(data, file=str(path))
-    except ModelError as error:
-        return error.diagnostics  # the device rejects it too
-    states = {
-        method.name: method_state_bytes(
-            method,
-            pointer_bytes=firmware.pointer_bytes,
-            delegates=dict(firmware.delegates),
-        )
-        for method in program.methods
-    }
-    return check_compat(
-        firmware,
-        program,
-        extract(program, model=model),
-        states,
-        model=model,
-        file=str(path),
-    )
-
-
-def _firmware(path: Path) -> Firmware:
-    """The firmware that a lock or build folder describes."""
-    file = path / FACTS if path.is_dir() else path
-    try:
-        text = read_text_file(file)
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(
-            Diagnostic(
-                code="no-firmware",
-                message=f"{file} cannot be read",
-                notes=(("found", getattr(error, "strerror", None) or str(error)),),
-                hint="name the lock or the build folder of a built product",
-            )
-        ) from error
-    if path.is_dir():
-        try:
-            facts = _FirmwareFile.model_validate_json(text).firmware
-        except ValidationError as error:
-            found = sentence_of(error.errors()[0])
-            raise _damaged(str(file), found) from error
-    else:
-        facts = dict(lockfile.parse_lock(text, file=str(file)).firmware)
-    try:
-        return read_firmware(facts)
-    except ValueError as error:
-        raise _damaged(str(file), str(error)) from error
-
-
-def _damaged(file: str, found: str) -> UsageError:
-    return UsageError(
-        Diagnostic(
-            code="no-firmware",
-            message=f"{file} does not describe a firmware",
-            notes=(("found", found),),
-            hint="build the product again with this version of Orchestrator",
-        )
-    )
-
-
-def _model(firmware: Firmware, name: str | None) -> str:
-    """The model to replace."""
-    models = list(dict.fromkeys(method.model for method in firmware.methods))
-    if name is None and len(models) == 1:
-        return models[0]
-    if name is not None and name in models:
-        return name
-    raise UsageError(
-        Diagnostic(
-            code="unknown-model" if name else "model-needed",
-            message=f'the firmware has no model "{name}"'
-            if name
-            else "the firmware does not have exactly one model",
-            notes=(("found", ", ".join(models) or "no models"),),
-            hint=(did_you_mean(name, models) if name else "")
-            or "name one with --model",
-        )
-    )

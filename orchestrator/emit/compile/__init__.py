@@ -5,7 +5,9 @@ ninja's folder, so that objects do not depend on the machine.
 """
 
 from orchestrator.emit.compile.database import compile_commands
+from orchestrator.emit.compile.guards import is_empty
 from orchestrator.emit.compile.ninja import toolchain_text
+from orchestrator.emit.compile.object_keys import object_keys
 from orchestrator.emit.compile.plan import plan_compile
 from orchestrator.emit.compile.units import (
     API_OBJECT,
@@ -24,6 +26,8 @@ __all__ = [
     "CompileUnit",
     "LibraryOptions",
     "compile_commands",
+    "is_empty",
+    "object_keys",
     "plan_compile",
     "toolchain_text",
 ]

@@ -14,10 +14,11 @@ from orchestrator.emit.compile.ninja import ninja_text
 from orchestrator.emit.compile.switches import (
     BESIDE_MODELS,
     has_source,
+    method_flags,
     port_switches,
     smallest,
-    table_flags,
     table_switches,
+    value_flags,
 )
 from orchestrator.emit.compile.units import (
     SELECTED,
@@ -32,7 +33,7 @@ from orchestrator.method.compact import WIDE_TABLES
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from orchestrator.method.compact import TableLayout
     from orchestrator.program.program import Program
@@ -111,6 +112,8 @@ def plan_compile(
     common_arenas: bool = False,
     tables: TableLayout = WIDE_TABLES,
     proved_calls: bool = False,
+    is_empty: Callable[[str], bool] = lambda _: False,
+    updates: bool = False,
 ) -> CompilePlan:
     """List every compile and link step.
 
@@ -135,11 +138,13 @@ def plan_compile(
         common_arenas: Arenas of methods overlap.
         tables: The layout of the tables of methods.
         proved_calls: No check of an argument in a kernel can fail.
+        is_empty: Whether a source of our kernels has no code for the target.
+        updates: The product takes signed updates.
     """
     common = (
         *target.isa.machine_flags,
         f"-DORCH_ISA={target.isa.level}",
-        *table_flags(tables),
+        *value_flags(tables),
         *_wide_items(resolution, programs),
         *((f"--target={_triple(target)}",) if toolchain.name == "zig" else ()),
         *_OPTIMIZE[target.optimize, toolchain.name],
@@ -149,7 +154,7 @@ def plan_compile(
         *(_ARM_ENUMS if target.cpu.is_arm else ()),
         *(() if target.board else ("-fno-pic",)),
     )
-    flags = (*common, *_CXX)
+    flags = (*common, *method_flags(tables), *_CXX)
 
     def own_unit(source: str) -> CompileUnit:
         switches = _switches(
@@ -166,6 +171,8 @@ def plan_compile(
             switches = ("-DORCH_COMMON_ARENAS=1", *switches)
         if external and source in _EXTERNAL_DATA:
             switches = ("-DORCH_EXTERNAL_DATA=1", *switches)
+        if source.endswith("/startup.cpp") and target.board:
+            switches += ("-DORCH_COPIES_CODE=1",) * target.board.copies_code
         switches += table_switches(source, tables)
         return _unit(source, (*flags, *switches), target, toolchain)
 
@@ -173,7 +180,7 @@ def plan_compile(
         f"runtime/{s}"
         for s in runtime_sources
         if s.startswith("src/")
-        and has_source(s, tables, delegates=bool(resolution.delegates))
+        and has_source(s, tables, delegates=bool(resolution.delegates), updates=updates)
     )
     kernel_flags = (
         *common,
@@ -191,6 +198,7 @@ def plan_compile(
         )
         for library, sources in resolution.sources
         for source in sources
+        if library in custom or not is_empty(f"kernels/{library}/{source}")
     ]
     delegate_units = [
         _kernel_unit(

@@ -39,16 +39,23 @@ def smallest(flags: tuple[str, ...]) -> tuple[str, ...]:
     return (*("-Oz" if f == "-Os" else f for f in flags), "-mno-outline")
 
 
-def has_source(source: str, tables: TableLayout, *, delegates: bool) -> bool:
+_ONLY_FOR_UPDATES = "src/update.cpp"
+
+
+def has_source(
+    source: str, tables: TableLayout, *, delegates: bool, updates: bool = False
+) -> bool:
     """Whether a product needs a file of runtime/src.
 
     Args:
         source: Path relative to runtime/.
         tables: Table layout of the product.
         delegates: Whether it links delegates.
+        updates: Whether it takes signed updates.
     """
     return (
         (delegates or source != ONLY_FOR_DELEGATES)
+        and (updates or source != _ONLY_FOR_UPDATES)
         and (not tables.compact or source not in _LOADER)
         and (tables.given_rows or source != _ONLY_FOR_ROWS)
     )
@@ -63,14 +70,23 @@ def port_switches(programs: Iterable[Program]) -> tuple[str, ...]:
     return ("-DORCH_TENSORS_ONLY=1",) if tensors else ()
 
 
-def table_flags(tables: TableLayout) -> tuple[str, ...]:
-    """Flags that must be the same for all sources of a product."""
+def value_flags(tables: TableLayout) -> tuple[str, ...]:
+    """Flags that decide what values and tensors look like: of runtime and kernels."""
     index = (f"-DORCH_INDEX_BYTES={tables.index_bytes}",) if tables.compact else ()
     sizes = () if tables.dynamic_sizes else ("-DORCH_DYNAMIC_SIZES=0",)
+    return (*index, *sizes)
+
+
+def method_flags(tables: TableLayout) -> tuple[str, ...]:
+    """Flags that decide what tables of methods look like: not of kernels.
+
+    Kernels see values, but no method. Without these flags more products have objects
+    in common.
+    """
     calls = () if tables.kernel_calls else ("-DORCH_KERNEL_CALLS=0",)
     steps = ("-DORCH_BY_ROWS=1",) if tables.steps else ()
     given = ("-DORCH_GIVEN_ROWS=1",) if tables.given_rows else ()
-    return (*index, *sizes, *calls, *steps, *given)
+    return (*calls, *steps, *given)
 
 
 def table_switches(source: str, tables: TableLayout) -> tuple[str, ...]:

@@ -44,6 +44,7 @@ from orchestrator.emit.generate.random_numbers import random_declarations
 from orchestrator.emit.generate.rows import cpp_rows, rows_declarations
 from orchestrator.emit.generate.shared import common_constant
 from orchestrator.emit.generate.target_check import target_check
+from orchestrator.emit.generate.update import update_declarations
 from orchestrator.memory.plan import identifier, method_symbol
 from orchestrator.program.interface import NUMBER_LISTS
 from orchestrator.program.values import IntListValue, StringValue, TensorValue
@@ -75,6 +76,7 @@ def api_header(
     limits: Mapping[str, int] = MappingProxyType({}),
     has_random: bool = False,
     instances: Mapping[str, str] = MappingProxyType({}),
+    updates: Collection[str] = (),
 ) -> GeneratedFile:
     """The public header: constants for every buffer, typed functions, C and C++.
 
@@ -84,10 +86,10 @@ def api_header(
     it does not compile for a core that cannot run the library. `limits`: by model,
     how many instructions a run executes; 0: any number. `has_random`: kernels draw
     random numbers. `instances`: by model that is an instance, what the profile names
-    it.
+    it. `updates`: models that take signed updates.
     """
     guard = f"{identifier(profile).upper()}_H_"
-    methods = api_methods(profile, programs, checked=checked)
+    methods = api_methods(profile, programs, checked=checked, updates=updates)
     parts = [
         f"/* {head} */",
         f"#ifndef {guard}\n#define {guard}",
@@ -97,7 +99,8 @@ def api_header(
         *(['#include "orch/quantize.h"'] if has_quantization(methods) else []),
         ('#include "orch/sizes.h"\n' if methods else "")
         + '#include "orch/status.h"'
-        + ('\n#include "orch/trace.h"' if traced else ""),
+        + ('\n#include "orch/trace.h"' if traced else "")
+        + ('\n#include "orch/update.h"' if updates else ""),
         "#ifdef __cplusplus\n"
         "#define ORCH_AT_LEAST(count) count\n"
         'extern "C" {\n'
@@ -153,6 +156,7 @@ def api_header(
             text += f"\n\n{check_method_declaration(m)}"
         texts[m.base] = text
     parts += texts.values()
+    parts += [update_declarations(profile, model) for model in updates]
     groups = groups_of(methods, instances)
     for model, first in groups.items():
         count = count_of(model, instances)

@@ -34,6 +34,7 @@ from orchestrator.emit.generate.shared import (
     start_function,
 )
 from orchestrator.emit.generate.tables import kernel_declaration, model_symbol
+from orchestrator.emit.generate.update import update_functions
 from orchestrator.memory.constants import own_constants
 from orchestrator.method.compact import table_layout
 from orchestrator.method.linked import LinkedCall
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from orchestrator.core.operator import OperatorName, OpSchema
+    from orchestrator.emit.generate.update import UpdateTarget
     from orchestrator.memory.plan import MemoryPlan, MethodMemory
     from orchestrator.method.linked import LinkedMethod
     from orchestrator.program.program import Method, Program
@@ -61,6 +63,7 @@ def api_source(
     limits: Mapping[str, int] = MappingProxyType({}),
     schemas: Mapping[OperatorName, OpSchema] = MappingProxyType({}),
     has_random: bool = False,
+    updates: Mapping[str, UpdateTarget] = MappingProxyType({}),
 ) -> GeneratedFile:
     """Memory of every method, the method table, and the functions of the header.
 
@@ -75,9 +78,10 @@ def api_source(
         limits: By model, the most instructions that a run executes; 0: any number.
         schemas: Schemas of operators that prelinked methods call, for comments.
         has_random: Kernels draw random numbers.
+        updates: By model that takes signed updates, which ones.
     """
     checked = integrity is not CheckImage.NEVER
-    methods = api_methods(profile, programs, checked=checked)
+    methods = api_methods(profile, programs, checked=checked, updates=updates)
     own = own_constants(linked)
     constants = constant_symbols(own)
     symbols = "\n".join(
@@ -157,6 +161,12 @@ def api_source(
     functions = [api_functions(m, is_linked=m.model in linked) for m in methods]
     functions += reset_functions(methods, memory, linked)
     functions += [random_functions(profile)] if has_random else []
+    functions += [
+        update_functions(
+            profile, model, taken, [m for m in methods if m.model == model]
+        )
+        for model, taken in updates.items()
+    ]
     if checked:
         functions += check_functions(profile, methods)
         tables += f"\n\n{image_function(methods, linked)}"
@@ -171,6 +181,7 @@ def api_source(
     includes += '#include "orch/random.h"\n' if has_random else ""
     includes += '#include "orch/part.h"\n' if methods else ""
     includes += '#include "orch/rows.h"\n' if layout.given_rows else ""
+    includes += '#include "orch/check_update.h"\n' if updates else ""
     includes += extra_includes(methods, memory)
     headers = {prepared_header(c.prepared) for c in calls if c.prepared is not None}
     includes += "".join(f'#include "{header}"\n' for header in sorted(headers))

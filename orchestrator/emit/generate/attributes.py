@@ -16,7 +16,7 @@ def with_attributes(header: str) -> str:
     """Part of a header: no status may be ignored, nothing throws."""
 
     def attributed(found: re.Match[str]) -> str:
-        is_status = found["type"] == "orch_status"
+        is_status = found["type"] in {"orch_status", "orch_update_result"}
         return (
             f"{'ORCH_NODISCARD ' if is_status else ''}{found['inline'] or ''}"
             f"{found['type']} {found['name']}({found['parameters']})"

@@ -8,7 +8,19 @@ from orchestrator.emit.artifact import GeneratedFile
 
 if TYPE_CHECKING:
     from orchestrator.memory.plan import MemoryPlan
-    from orchestrator.targets.cores import Board
+    from orchestrator.targets.cores import Board, Region
+
+_CODE = "  .text : {{ *(.text .text.*) }} > {region}"
+_COPIED_CODE = """\
+  .start : {{ *(.text.orch_start) }} > {flash}
+  .text : ALIGN(4) {{
+    orch_code_begin = .;
+    *(.text .text.*)
+    . = ALIGN(4);
+    orch_code_end = .;
+  }} > {region} AT > {flash}
+  orch_code_load = LOADADDR(.text);"""
+"""For a memory that the start-up fills."""
 
 _TEMPLATE = """\
 /* {head} */
@@ -24,7 +36,7 @@ orch_flash_end = ORIGIN({flash}) + LENGTH({flash});
 
 SECTIONS {{
   .vectors : {{ KEEP(*(.vectors)) }} > {flash}
-  .text : {{ *(.text .text.*) }} > {flash}
+{code}
 {models}
   .rodata : {{ *(.rodata .rodata.*) . = ALIGN(4); }} > {flash}
 
@@ -66,8 +78,9 @@ SECTIONS {{
 def linker_script(head: str, board: Board, memory: MemoryPlan) -> GeneratedFile:
     """A script for GNU ld and lld.
 
-    Programs and arenas lie where the memory plan places them; everything else is in the
-    first flash and the first RAM region of the board.
+    Programs and arenas lie where the memory plan places them, code where the profile
+    wants it; everything else is in the first flash and the first RAM region of the
+    board.
     """
     flash = next(r.name for r in board.regions if r.kind == "flash")
     ram = next(r.name for r in board.regions if r.kind == "ram")
@@ -76,12 +89,15 @@ def linker_script(head: str, board: Board, memory: MemoryPlan) -> GeneratedFile:
     text = _TEMPLATE.format(
         head=head,
         regions="\n".join(
-            f"  {r.name} ({'rx' if r.kind == 'flash' else 'rw'}) :"
+            f"  {r.name} ({_access(r, board)}) :"
             f" ORIGIN = {r.origin:#x}, LENGTH = {r.size_bytes}"
             for r in board.regions
         ),
         flash=flash,
         ram=ram,
+        code=(_COPIED_CODE if board.copies_code else _CODE).format(
+            region=board.code_region.name, flash=flash
+        ),
         stack_bytes=board.stack_bytes,
         models="\n".join(
             f"  {p.section.replace('.rodata', '', 1)} : ALIGN(16)"
@@ -95,3 +111,9 @@ def linker_script(head: str, board: Board, memory: MemoryPlan) -> GeneratedFile:
         ),
     )
     return GeneratedFile("gen/firmware.ld", text)
+
+
+def _access(region: Region, board: Board) -> str:
+    if region.kind == "flash":
+        return "rx"
+    return "rwx" if region == board.code_region else "rw"

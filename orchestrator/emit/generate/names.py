@@ -26,7 +26,11 @@ xor_eq
 """
 """Keywords of C++20, with alternative tokens."""
 _TYPES: Final = frozenset(
-    ["orch_status", *(f"{s}int{n}_t" for s in ("", "u") for n in (8, 16, 32, 64))]
+    [
+        "orch_status",
+        "orch_update_result",
+        *(f"{s}int{n}_t" for s in ("", "u") for n in (8, 16, 32, 64)),
+    ]
 )
 """Names that the header itself uses."""
 _RESERVED: Final = (

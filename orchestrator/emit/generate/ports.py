@@ -328,13 +328,23 @@ def _fixed(method: Method, slot: int) -> str:
     return kind  # None, or a string, whose text is not safe in a comment
 
 
+def update_names(profile: str, model: str) -> tuple[str, str]:
+    """Functions of a model that takes signed updates: to check one, and to load it."""
+    base = method_symbol(profile, model, "")
+    return f"{base}check_update", f"{base}load_update"
+
+
 def api_methods(
-    profile: str, programs: Mapping[str, Program], *, checked: bool = False
+    profile: str,
+    programs: Mapping[str, Program],
+    *,
+    checked: bool = False,
+    updates: Iterable[str] = (),
 ) -> list[ApiMethod]:
     """Every method of every model, in order of the method table.
 
     With `checked` each has one more function, which checks that flash holds what was
-    linked.
+    linked; models in `updates` have functions of their own.
 
     Raises:
         ModelError: Two functions or constants would have the same name (`name-clash`).
@@ -348,6 +358,9 @@ def api_methods(
             other = owners.setdefault(name, method)
             if other is not method:
                 clashes.setdefault(name, (other, method))
+    for name in [n for m in updates for n in update_names(profile, m)]:
+        if name in owners:
+            clashes.setdefault(name, (owners[name], owners[name]))
     problems = [_clash(name, *pair) for name, pair in clashes.items()]
     problems += [_taken(n, m) for n, m in owners.items() if is_c_function(n)]
     if problems:

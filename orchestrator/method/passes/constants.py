@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING, Final
 from orchestrator.core.dtype import ScalarType
 from orchestrator.core.lazy_bytes import settled
 from orchestrator.method.linked import LinkedCall
-from orchestrator.method.passes.evaluate import may_be_computed, number_of, results_of
+from orchestrator.method.passes.evaluate import (
+    may_be_computed,
+    may_be_number,
+    number_of,
+    results_of,
+)
 from orchestrator.method.passes.fold import SMALL_BYTES, folded
 from orchestrator.method.passes.moved_bytes import MovedBytes
 from orchestrator.method.passes.views import (
@@ -59,6 +64,8 @@ def _number(
     method: LinkedMethod, flow: Dataflow, written: frozenset[int], call: LinkedCall
 ) -> Value | None:
     """The number that a call returns."""
+    if not may_be_number(call):
+        return None  # before a set of all values is made
     return number_of(method, call, written | flow.moved, flow.moved)
 
 
@@ -153,13 +160,9 @@ def _replaces(method: LinkedMethod, flow: Dataflow, sources: set[int]) -> bool:
     """Whether only calls that may be folded, too, read some constants."""
     if not sources.isdisjoint(flow.outputs):
         return False
-    for index, effect in enumerate(flow.at):
-        call = method.instructions[index]
-        if not sources.isdisjoint(effect.reads) and not (
-            isinstance(call, LinkedCall) and moves_items(call.operator)
-        ):
-            return False
-    return True
+    readers = (i for s in sources for i in flow.touching(s) if s in flow.at[i].reads)
+    calls = (method.instructions[index] for index in readers)
+    return all(isinstance(c, LinkedCall) and moves_items(c.operator) for c in calls)
 
 
 _INTEGERS: Final[Mapping[ScalarType, str]] = {

@@ -202,7 +202,8 @@ class _Proof:
         )
 
     def _keeps(self, one: int, other: int) -> bool:
-        if one == other or {one, other}.isdisjoint(self._changed):
+        changed = self._changed
+        if one == other or (one not in changed and other not in changed):
             return True
         after, beside = self._after(one), self._after(other)
         before, was = self._before[one], self._before[other]

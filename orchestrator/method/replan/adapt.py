@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from orchestrator.core.border import NO_IO
 from orchestrator.method.effects import effects_of_linked, effects_of_method
 from orchestrator.method.replan.flow import flow_of
 from orchestrator.method.replan.layout import replan
@@ -17,6 +18,7 @@ from orchestrator.program.values import TensorValue
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from orchestrator.core.border import ModelIo
     from orchestrator.core.operator import OperatorName, OpSchema
     from orchestrator.method.effects import MethodEffects
     from orchestrator.method.ledger import MethodPasses
@@ -72,6 +74,7 @@ def adapt_program(
     schemas: Schemas,
     *,
     plan: Planner | None,
+    io: ModelIo = NO_IO,
 ) -> Adapted:
     """Plan the memory of a program that the device loads.
 
@@ -80,6 +83,7 @@ def adapt_program(
         program: The same with scratch tensors of the right size.
         schemas: Of the operators that have a kernel.
         plan: The planner; None keeps the offsets.
+        io: What the profile says of inputs and outputs.
 
     Raises:
         EditError: Scratch tensors cannot be resized in these bytes.
@@ -87,7 +91,14 @@ def adapt_program(
     """
     if plan is not None:
         found = [
-            _replanned(effects_of_method(m, schemas), m, of, program, plan)
+            _replanned(
+                effects_of_method(m, schemas),
+                m,
+                of,
+                program,
+                plan,
+                alignments=io.alignments(m.inputs, m.outputs),
+            )
             for m, of in zip(program.methods, original.methods, strict=True)
         ]
         methods = [
@@ -135,7 +146,14 @@ def adapt_linked(
             arenas=(none,) * len(linked),
         )
     found = [
-        _replanned(effects_of_linked(m), sized, of, program, plan)
+        _replanned(
+            effects_of_linked(m),
+            sized,
+            of,
+            program,
+            plan,
+            alignments=m.io.alignments(m.inputs, m.outputs),
+        )
         for m, sized, of in zip(linked, roomy, original.methods, strict=True)
     ]
     methods = tuple(
@@ -178,6 +196,8 @@ def _replanned(
     original: Method,
     program: Program,
     plan: Planner,
+    *,
+    alignments: Mapping[int, int],
 ) -> Replanned:
     fixed = {SHARED_ID} if shares_state(program) else set[int]()
     found = replan(
@@ -186,6 +206,7 @@ def _replanned(
         file_bytes=original.arena_bytes,
         fixed=fixed,
         plan=plan,
+        alignments=alignments,
     )
     if problems := problems_of(effects, found.values, found.arena_bytes):
         raise PlanProofError("; ".join(problems))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.method.replan.flow import flow_of
@@ -10,7 +11,7 @@ from orchestrator.planner.blocks import ArenaFacts, Block
 from orchestrator.program.values import Allocation, TensorValue
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from orchestrator.method.effects import MethodEffects
     from orchestrator.method.replan.flow import Flow, Group
@@ -43,6 +44,7 @@ def replan(
     file_bytes: Sequence[int],
     fixed: Collection[int],
     plan: Callable[[Sequence[Block]], BlockPlan],
+    alignments: Mapping[int, int] = MappingProxyType({}),
 ) -> Replanned:
     """Lay out the arenas of a method; one that would not shrink does not change.
 
@@ -52,6 +54,7 @@ def replan(
         file_bytes: Sizes in the file, for the report; there may be fewer.
         fixed: Memory ids of arenas that must not change.
         plan: The planner.
+        alignments: By value index, of tensors that have one of their own.
     """
     values = list(effects.values)
     sizes = list(arena_bytes)
@@ -62,14 +65,17 @@ def replan(
         flow = flow_of(effects, memory_id)
         if not flow.is_clear:
             continue
-        blocks = tuple(_blocks(effects, flow))
+        blocks = tuple(_blocks(effects, flow, alignments))
         planned = plan(blocks)
         name = planned.planner
-        if planned.size_bytes >= sizes[memory_id]:
+        if planned.size_bytes >= sizes[memory_id] and not any(
+            _is_off(value, alignments.get(index, 1), memory_id)
+            for index, value in enumerate(values)
+        ):
             name = "file"
         else:
             sizes[memory_id] = planned.size_bytes
-            _place(values, flow, planned, memory_id)
+            _place(values, flow, planned, memory_id, alignments)
         found.append(
             ArenaFacts(
                 memory_id=memory_id,
@@ -84,14 +90,29 @@ def replan(
     )
 
 
-def _blocks(effects: MethodEffects, flow: Flow) -> Iterable[Block]:
+def _is_off(value: Value, alignment: int, memory_id: int) -> bool:
+    """Whether a tensor of an arena is not aligned as it should be."""
+    place = value.allocation if isinstance(value, TensorValue) else None
+    return (
+        place is not None
+        and place.memory_id == memory_id
+        and place.offset_bytes % alignment != 0
+    )
+
+
+def _blocks(
+    effects: MethodEffects, flow: Flow, alignments: Mapping[int, int]
+) -> Iterable[Block]:
     for group in flow.groups:
-        alignment, pad = _alignment(group)
+        alignment, pad = _alignment(group, effects.values, alignments)
+        size_bytes = group.end - group.begin + pad
+        if alignment > ALIGNMENT:  # its last line is its own, too
+            size_bytes = -(-size_bytes // alignment) * alignment
         yield Block(
             name=f"value {group.members[0]}",
             first=group.first,
             last=group.last,
-            size_bytes=group.end - group.begin + pad,
+            size_bytes=size_bytes,
             alignment=alignment,
         )
     # An unused tensor may share bytes with any other: it gets a moment of its own.
@@ -103,16 +124,26 @@ def _blocks(effects: MethodEffects, flow: Flow) -> Iterable[Block]:
             first=moment,
             last=moment,
             size_bytes=value.size_bytes,
+            alignment=alignments.get(index, ALIGNMENT),
         )
 
 
-def _alignment(group: Group) -> tuple[int, int]:
+def _alignment(
+    group: Group, values: Sequence[Value], alignments: Mapping[int, int]
+) -> tuple[int, int]:
     """Alignment of a group, and the bytes before its first member.
 
     Each member keeps its offset modulo 16: a program with less
-    alignment keeps that alignment.
+    alignment keeps that alignment. One of them may have a larger one.
     """
-    return ALIGNMENT, group.begin % ALIGNMENT
+    usual = ALIGNMENT, group.begin % ALIGNMENT
+    most, index = max((alignments.get(i, 0), i) for i in group.members)
+    value = values[index]
+    if most <= ALIGNMENT or not isinstance(value, TensorValue):
+        return usual
+    assert value.allocation is not None  # noqa: S101  # has a place
+    begin = value.allocation.offset_bytes
+    return usual if begin % ALIGNMENT else (most, (group.begin - begin) % most)
 
 
 def _place(
@@ -120,10 +151,11 @@ def _place(
     flow: Flow,
     planned: BlockPlan,
     memory_id: int,
+    alignments: Mapping[int, int],
 ) -> None:
     places: dict[int, int] = {}
     for group, offset in zip(flow.groups, planned.offsets, strict=False):
-        start = offset + _alignment(group)[1] - group.begin
+        start = offset + _alignment(group, values, alignments)[1] - group.begin
         for index in group.members:
             value = values[index]
             assert isinstance(value, TensorValue)  # noqa: S101  # has a place

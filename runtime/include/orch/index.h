@@ -15,21 +15,6 @@
 #define ORCH_DYNAMIC_SIZES 1
 #endif
 
-/// 0 if all instructions of all methods are prepared calls (orch/prepared.h).
-#ifndef ORCH_KERNEL_CALLS
-#define ORCH_KERNEL_CALLS 1
-#endif
-
-/// 1 if methods run by rows (orch/steps.h).
-#ifndef ORCH_BY_ROWS
-#define ORCH_BY_ROWS 0
-#endif
-
-/// 1 if rows of their inputs come from the caller (orch/rows.h).
-#ifndef ORCH_GIVEN_ROWS
-#define ORCH_GIVEN_ROWS 0
-#endif
-
 namespace orch {
 
 static_assert(ORCH_INDEX_BYTES == 1 || ORCH_INDEX_BYTES == 2 ||

@@ -455,6 +455,9 @@ Lanes log10(Lanes x);
 Lanes sin(Lanes x);
 Lanes cos(Lanes x);
 Lanes tan(Lanes x);
+Lanes asin(Lanes x);
+Lanes acos(Lanes x);
+Lanes atan(Lanes x);
 Lanes sinh(Lanes x);
 Lanes cosh(Lanes x);
 Lanes asinh(Lanes x);
@@ -469,11 +472,7 @@ struct LogLanes {
 };
 LogLanes log_in_parts(Lanes x);
 Lanes pow(const LogLanes& log, Lanes y);
-#if ORCH_FUSED
-Lanes pow(Lanes x, Lanes y);
-#else
 inline Lanes pow(Lanes x, Lanes y) { return pow(log_in_parts(x), y); }
-#endif
 
 }  // namespace math
 }  // namespace orch

@@ -6,6 +6,7 @@
 
 #include "orch/error.h"
 #include "orch/kernel.h"
+#include "orch/method_switches.h"
 #include "orch/prepared.h"
 #include "orch/span.h"
 #include "orch/steps.h"

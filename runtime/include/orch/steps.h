@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "orch/index.h"
+#include "orch/method_switches.h"
 #include "orch/prepared.h"
 #include "orch/span.h"
 

@@ -7,6 +7,11 @@
 
 #include "../semihosting/semihosting.h"
 
+#ifndef ORCH_COPIES_CODE
+/// Whether code runs in a RAM, and lies in the flash before.
+#define ORCH_COPIES_CODE 0
+#endif
+
 extern "C" {
 // From the linker script. Only their addresses mean something.
 extern uint8_t orch_stack_base[];
@@ -16,6 +21,11 @@ extern uint8_t orch_data_begin[];
 extern uint8_t orch_data_end[];
 extern uint8_t orch_bss_begin[];
 extern uint8_t orch_bss_end[];
+#if ORCH_COPIES_CODE
+extern uint32_t orch_code_load[];
+extern uint32_t orch_code_begin[];
+extern uint32_t orch_code_end[];
+#endif
 
 [[noreturn]] void orch_reset();
 [[noreturn]] void orch_fault();
@@ -65,7 +75,16 @@ size_t bytes_between(const uint8_t* begin, const uint8_t* end) {
 
 }  // namespace
 
-extern "C" void orch_reset() {
+// In the flash, wherever other code is.
+extern "C" __attribute__((section(".text.orch_start"))) void orch_reset() {
+#if ORCH_COPIES_CODE
+  // No function can be called before. The compiler must not see a memcpy.
+  const volatile uint32_t* from = orch_code_load;
+  for (volatile uint32_t* to = orch_code_begin; to < orch_code_end;) {
+    *to++ = *from++;
+  }
+  __asm__ volatile("dsb\n isb" ::: "memory");
+#endif
 #if defined(__ARM_FP)
   // Before the first floating-point instruction.
   *reinterpret_cast<Register*>(kCoprocessorAccess) |= kFullAccessCp10Cp11;

@@ -8,6 +8,11 @@
 
 #include "../semihosting/semihosting.h"
 
+#ifndef ORCH_COPIES_CODE
+/// Whether code runs in a RAM, and lies in the flash before.
+#define ORCH_COPIES_CODE 0
+#endif
+
 extern "C" {
 // From the linker script. Only their addresses mean something.
 extern uint8_t orch_flash_begin[];
@@ -17,6 +22,11 @@ extern uint8_t orch_data_begin[];
 extern uint8_t orch_data_end[];
 extern uint8_t orch_bss_begin[];
 extern uint8_t orch_bss_end[];
+#if ORCH_COPIES_CODE
+extern uint32_t orch_code_load[];
+extern uint32_t orch_code_begin[];
+extern uint32_t orch_code_end[];
+#endif
 
 [[noreturn]] void orch_start();
 [[noreturn]] void orch_stop();
@@ -43,8 +53,8 @@ __asm__(
     ".size orch_fault, . - orch_fault\n"
     ".text\n");
 
-// Compilers want to be told of the instructions for control registers, which
-// every core with machine mode has.
+// Every core with machine mode has these instructions, but assemblers take them
+// only where the extension is named.
 #define ORCH_CONTROL(instruction) \
   ".option push\n.option arch, +zicsr\n" instruction "\n.option pop\n"
 
@@ -72,7 +82,16 @@ void protect_flash() {
 
 }  // namespace
 
-extern "C" void orch_start() {
+// In the flash, wherever other code is.
+extern "C" __attribute__((section(".text.orch_start"))) void orch_start() {
+#if ORCH_COPIES_CODE
+  // No function can be called before. The compiler must not see a memcpy.
+  const volatile uint32_t* from = orch_code_load;
+  for (volatile uint32_t* to = orch_code_begin; to < orch_code_end;) {
+    *to++ = *from++;
+  }
+  __asm__ volatile(".word 0x0000100F" ::: "memory");  // fence.i
+#endif
   __asm__ volatile(ORCH_CONTROL("csrw mtvec, %0")::"r"(orch_fault));
 #if defined(__riscv_flen)
   // Before the first floating-point instruction: the state of the registers

@@ -59,6 +59,9 @@ _FLAGS: Final = (
     *native.SANITIZED,
     *WARNINGS,
 )
+_FAST_TO_COMPILE: Final = (
+    "-O0 -fno-sanitize=fuzzer-no-link -DDOCTEST_CONFIG_SUPER_FAST_ASSERTS"
+)
 INCLUDES: Final = ("runtime/include", "runtime/src", "kernels", "tests/cpp")
 # What kernels and their tests need of the runtime, and what tests of loader and
 # executor need besides.
@@ -206,7 +209,7 @@ def _ninja(
     flags = shlex.join([*_FLAGS, *includes])
     lines = [
         "rule cxx",
-        f"  command = {compiler} {flags} $more -MMD -MF $out.d -c $in -o $out",
+        f"  command = {compiler} {flags} $level $more -MMD -MF $out.d -c $in -o $out",
         "  depfile = $out.d",
         "  deps = gcc",
         "  description = $in",
@@ -215,8 +218,8 @@ def _ninja(
         "  description = $out",
     ]
     runtime = [ROOT / "runtime" / "src" / f"{name}.cpp" for name in RUNTIME]
-    shared = [*runtime, TESTS / "support" / "doctest_main.cpp"]
-    objects = _objects(lines, "shared", shared, more="")
+    main = _objects(lines, "shared", [TESTS / "support" / "doctest_main.cpp"], more="")
+    objects = [*main, *_objects(lines, "shared", runtime, more="")]
     for program, tests in sources.items():
         linked = [str(path) for path in every] if program not in kernels else []
         for library in _LIBRARIES[program] if program in kernels else ():
@@ -227,20 +230,21 @@ def _ninja(
         everything = " ".join([*objects, *linked, *own])
         lines.append(f"build {program}/run: link {everything}")
     compact = [ROOT / "runtime" / "src" / f"{name}.cpp" for name in _COMPACT_RUNTIME]
-    compact += [TESTS / "support" / "doctest_main.cpp"]
     compact += _tests("compact")
     for program, index_bytes in _COMPACT.items():
         more = f"-DORCH_INDEX_BYTES={index_bytes} -UORCH_DELEGATES"
-        everything = " ".join(_objects(lines, program, compact, more=more))
+        everything = " ".join([*main, *_objects(lines, program, compact, more=more)])
         lines.append(f"build {program}/run: link {everything}")
     runtime = [ROOT / "runtime" / "src" / f"{name}.cpp" for name in RUNTIME]
-    proved = (*_PROVED, TESTS / "support" / "doctest_main.cpp", *_tests("proved"))
+    proved = (*_PROVED, *_tests("proved"))
     selected = native.FOLDER / "gen" / "selected" / "portable"
     more = "-DORCH_DYNAMIC_SIZES=0"
     linked = _objects(lines, "proved", runtime, more=more)
     # As in products, the runtime keeps its checks.
     more += f" -DORCH_PROVED_CALLS=1 -I{selected}"
-    everything = " ".join([*linked, *_objects(lines, "proved", proved, more=more)])
+    everything = " ".join(
+        [*main, *linked, *_objects(lines, "proved", proved, more=more)]
+    )
     lines.append(f"build proved/run: link {everything}")
     return "\n".join(lines) + "\n"
 
@@ -258,6 +262,9 @@ def _objects(
     for source in sources:
         name = f"{folder}/{source.relative_to(ROOT)}.o"
         lines += [f"build {name}: cxx {source}", f"  more = {more}"]
+        if not source.is_relative_to(ROOT / "runtime"):
+            # To compile tests and kernels takes longer than to run them.
+            lines.append(f"  level = {_FAST_TO_COMPILE}")
         found.append(name)
     return found
 

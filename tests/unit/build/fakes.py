@@ -72,7 +72,14 @@ class FakeFolder:
     log: str = ""
     runs: list[Mapping[str, Bytes]] = field(default_factory=list)
 
-    def compile(self, files: Mapping[str, Bytes], *, whole: Iterable[str]) -> str:
+    def compile(
+        self,
+        files: Mapping[str, Bytes],
+        *,
+        whole: Iterable[str],
+        keys: Mapping[str, str],
+    ) -> str:
+        assert all(name.startswith("obj/") for name in keys)
         assert set(whole) == {"src", "gen", "models"}
         self.runs.append(dict(files))
         return self.log

@@ -180,7 +180,10 @@ def test_a_lock_that_must_not_change_does_not(folder: Path) -> None:
     with pytest.raises(LockError) as caught:
         _build(folder, FakeShell(), locked=True)
     (problem,) = caught.value.diagnostics
-    assert problem.notes == (("changed", "profile: file demo.toml changed"),)
+    assert problem.notes == (
+        ("changed", "profile: file demo.toml changed"),
+        ("changed", "outputs: provenance.intoto.json changed"),
+    )
     assert (folder / "demo.lock").read_text() == lock
 
 

@@ -95,7 +95,8 @@ AFTER = (
         (
             "check x.toml --frozen",
             "unrecognized arguments: --frozen",
-            "--frozen is an option of build, run, evaluate, report, package",
+            "--frozen is an option of build, run, evaluate, report, package,"
+            " sbom, provenance",
         ),
         (
             "check x.toml --colour never",

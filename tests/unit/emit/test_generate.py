@@ -70,7 +70,13 @@ def test_all_texts_are_as_held(
 @pytest.mark.parametrize("target", [HOST, M4], ids=["host", "m4"])
 def test_every_file_names_its_maker_and_no_machine(target: Target) -> None:
     for path, text in _generate(target, a="kws_dscnn_fp32", b="mlp").items():
-        assert HEAD in text.splitlines()[0], path
+        # Headers of dtypes are the same for all products that select the same.
+        head = (
+            HEAD
+            if "orch_selected" not in path
+            else HEAD.replace(" for profile test", "")
+        )
+        assert head in text.splitlines()[0], path
         assert text.endswith("\n"), path
         # After a brace, it is relative to a folder that CMake knows.
         assert not re.search(r"(?<![\w./*}])/[a-z]", text), path

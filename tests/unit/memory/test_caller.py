@@ -60,7 +60,8 @@ def test_the_application_has_a_block_for_them() -> None:
         cpu="cortex-m4",
         stack_bytes=64,
         regions=tuple(
-            Region(name=n, kind=k, origin=0, size_bytes=s) for n, k, s in regions
+            Region(name=n, kind=k, origin=0x20000000 if k == "ram" else 0, size_bytes=s)
+            for n, k, s in regions
         ),
         emulator=(),
     )

@@ -9,9 +9,10 @@ import pytest
 
 from orchestrator.emit.compile.switches import (
     has_source,
+    method_flags,
     port_switches,
-    table_flags,
     table_switches,
+    value_flags,
 )
 from orchestrator.emit.generate.prelinked import argument_table, prelinked_block
 from orchestrator.method.compact import WIDE, WIDE_TABLES, TableLayout, table_layout
@@ -183,11 +184,10 @@ def test_sources_and_macros_follow_the_layout() -> None:
     delegates = "src/load_delegates.cpp"
     assert has_source(delegates, WIDE_TABLES, delegates=True)
     assert not has_source(delegates, WIDE_TABLES, delegates=False)
-    assert table_flags(WIDE_TABLES) == ()
-    assert table_flags(replace(SMALLEST, index_bytes=2)) == (
-        "-DORCH_INDEX_BYTES=2",
-        "-DORCH_DYNAMIC_SIZES=0",
-    )
+    assert value_flags(WIDE_TABLES) == method_flags(WIDE_TABLES) == ()
+    prepared = replace(SMALLEST, index_bytes=2, kernel_calls=False)
+    assert value_flags(prepared) == ("-DORCH_INDEX_BYTES=2", "-DORCH_DYNAMIC_SIZES=0")
+    assert method_flags(prepared) == ("-DORCH_KERNEL_CALLS=0",)
     for name, macro in (("executor", "CONTROL_FLOW"), ("model", "INITIAL_BYTES")):
         source = f"runtime/src/{name}.cpp"
         assert table_switches(source, WIDE_TABLES) == ()

@@ -9,6 +9,7 @@ from orchestrator.method.passes.evaluate.registry import (
     evaluated_kernels,
     has_evaluator,
     may_be_computed,
+    may_be_number,
     number_of,
     results_of,
 )
@@ -17,6 +18,7 @@ __all__ = [
     "evaluated_kernels",
     "has_evaluator",
     "may_be_computed",
+    "may_be_number",
     "number_of",
     "results_of",
 ]

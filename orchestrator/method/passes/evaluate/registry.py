@@ -133,6 +133,11 @@ def results_of(
     return results
 
 
+def may_be_number(call: LinkedCall) -> bool:
+    """Whether `number_of` knows the call."""
+    return call.function in _NUMBERS and len(call.outs) == 1
+
+
 def number_of(
     method: LinkedMethod,
     call: LinkedCall,
@@ -151,7 +156,7 @@ def number_of(
         A number of the kind of its slot. None if an input may differ from run to
         run, if the kernel would report an error, and for NaN.
     """
-    if call.function not in _NUMBERS or len(call.outs) != 1:
+    if not may_be_number(call):
         return None
     if not _may_be_constant(method.values[call.args[0]], call.args[0], unknown):
         return None

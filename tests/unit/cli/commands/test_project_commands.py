@@ -56,8 +56,9 @@ def test_build(c: Commands, tmp_path: Path) -> None:
         *(".lock", ".orchestrator.json", ".out", ".work", "build.ninja"),
         *("cmake", "compile_commands.json", "current", "firmware.elf"),
         *("firmware.json", "gen", "include", "libdemo.a", "memory_plan.json"),
-        *("models", "product.json", "report.html", "report.json"),
-        *("resolution.json", "selected_operators.yaml"),
+        *("models", "product.json", "provenance.intoto.json", "report.html"),
+        *("report.json", "resolution.json", "sbom.cdx.json"),
+        "selected_operators.yaml",
     ]
 
 

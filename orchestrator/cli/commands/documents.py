@@ -1,0 +1,73 @@
+"""Documents of a build, and what signing them needs."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from orchestrator.build import Project, load
+from orchestrator.cli.commands.current import make_current
+from orchestrator.cli.commands.options import build_options, options_of
+from orchestrator.cli.commands.text_file import read_text
+from orchestrator.errors import Diagnostic, ToolchainError, UsageError
+from orchestrator.shell.distribution import pip_install
+from orchestrator.shell.files import read_file, write_if_changed
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from orchestrator.cli.console import Console
+
+
+def show_document(args: Namespace, console: Console, name: str) -> None:
+    """Build if anything changed; then print a document of the build, or write it.
+
+    Args:
+        args: Of the command.
+        console: Where to print.
+        name: Of the document in the build folder.
+    """
+    options = options_of(build_options(args), args.profile)
+    project = Project(load(args.profile), options)
+    make_current(project, console)
+    text = read_text(project.folder / name, wanted="a document of a build")
+    console.document(json.loads(text))
+    if args.output is None:
+        console.data(text.removesuffix("\n"))
+        return
+    write_if_changed(args.output, text.encode())
+    console.data(str(args.output))
+
+
+@contextmanager
+def cryptography_needed() -> Iterator[None]:
+    """Says how to install what signs, if it is missing. Raises ToolchainError."""
+    try:
+        yield
+    except ImportError as error:
+        raise ToolchainError(
+            Diagnostic(
+                code="missing-package",
+                message=f"the package {error.name} is not installed",
+                notes=(("needed", "to sign, and to check signatures"),),
+                hint=pip_install("provenance"),
+            )
+        ) from error
+
+
+def read_named(path: Path, *, wanted: str) -> bytes:
+    """The bytes of a file that a command line names. Raises UsageError."""
+    try:
+        return read_file(path)
+    except OSError as error:
+        raise UsageError(
+            Diagnostic(
+                code="unreadable-file",
+                message=f"{path} cannot be read",
+                notes=(("found", error.strerror or str(error)),),
+                hint=f"name {wanted}",
+            )
+        ) from error

@@ -1,0 +1,121 @@
+"""Firmware in the field, and programs that are to replace its models."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, ConfigDict, StrictStr, ValidationError
+
+from orchestrator.build import lockfile
+from orchestrator.compat.check import check_compat
+from orchestrator.compat.firmware import Firmware, read_firmware
+from orchestrator.errors import Diagnostic, ModelError, UsageError, did_you_mean
+from orchestrator.memory.product import method_state_bytes
+from orchestrator.program.reader import read_program
+from orchestrator.running.invalid import sentence_of
+from orchestrator.selection.extract import extract
+from orchestrator.shell.files import read_text_file
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from orchestrator.core.lazy_bytes import Bytes
+
+FACTS = "firmware.json"
+
+
+class _FirmwareFile(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    firmware: dict[StrictStr, StrictStr]
+
+
+def replacement_problems(
+    firmware: Firmware, data: Bytes, model: str, *, file: str
+) -> tuple[Diagnostic, ...]:
+    """Why a program cannot take the place of a model; nothing if it can."""
+    try:
+        program = read_program(data, file=file)
+    except ModelError as error:
+        return error.diagnostics  # the device rejects it too
+    states = {
+        method.name: method_state_bytes(
+            method,
+            pointer_bytes=firmware.pointer_bytes,
+            delegates=dict(firmware.delegates),
+        )
+        for method in program.methods
+    }
+    return check_compat(
+        firmware,
+        program,
+        extract(program, model=model),
+        states,
+        model=model,
+        file=file,
+    )
+
+
+def firmware_in(path: Path) -> Firmware:
+    """The firmware that a lock or build folder describes."""
+    file = path / FACTS if path.is_dir() else path
+    try:
+        text = read_text_file(file)
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(
+            Diagnostic(
+                code="no-firmware",
+                message=f"{file} cannot be read",
+                notes=(("found", getattr(error, "strerror", None) or str(error)),),
+                hint="name the lock or the build folder of a built product",
+            )
+        ) from error
+    if path.is_dir():
+        try:
+            facts = _FirmwareFile.model_validate_json(text).firmware
+        except ValidationError as error:
+            found = sentence_of(error.errors()[0])
+            raise _damaged(str(file), found) from error
+    else:
+        facts = dict(lockfile.parse_lock(text, file=str(file)).firmware)
+    return firmware_of_facts(facts, file=str(file))
+
+
+def firmware_of_facts(facts: Mapping[str, str], *, file: str) -> Firmware:
+    """The firmware of the facts in a file. Raises UsageError."""
+    try:
+        return read_firmware(facts)
+    except ValueError as error:
+        raise _damaged(file, str(error)) from error
+
+
+def _damaged(file: str, found: str) -> UsageError:
+    return UsageError(
+        Diagnostic(
+            code="no-firmware",
+            message=f"{file} does not describe a firmware",
+            notes=(("found", found),),
+            hint="build the product again with this version of Orchestrator",
+        )
+    )
+
+
+def model_to_replace(firmware: Firmware, name: str | None) -> str:
+    """The model to replace."""
+    models = list(dict.fromkeys(method.model for method in firmware.methods))
+    if name is None and len(models) == 1:
+        return models[0]
+    if name is not None and name in models:
+        return name
+    raise UsageError(
+        Diagnostic(
+            code="unknown-model" if name else "model-needed",
+            message=f'the firmware has no model "{name}"'
+            if name
+            else "the firmware does not have exactly one model",
+            notes=(("found", ", ".join(models) or "no models"),),
+            hint=(did_you_mean(name, models) if name else "")
+            or "name one with --model",
+        )
+    )

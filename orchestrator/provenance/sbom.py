@@ -1,0 +1,256 @@
+"""What a firmware consists of: an SBOM in CycloneDX 1.6.
+
+Written here and not by CycloneDX's library, which has no model cards; tests hold the
+documents against its schema. The serial number follows from the content, and there are
+no times.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from orchestrator.provenance.documents import DISTRIBUTION, PROJECT, document_bytes
+from orchestrator.provenance.statement import package_url
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from orchestrator.profile.card import CardTable
+
+_OWN_LICENCE: Final = "Apache-2.0"
+_LICENCES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "compiler_rt": "MIT",  # zig's own, not that of LLVM
+        "libgcc": "GPL-3.0-or-later WITH GCC-exception-3.1",
+    }
+)
+"""Of what toolchains add to a firmware, by the name in reports."""
+_PREFIX: Final = "orchestrator"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SbomModel:
+    """A model of the product.
+
+    Args:
+        name: Of the model.
+        sha256: Of the program.
+        files: (path, digest) of data files, or of the code and what it read.
+        inputs: Dtype and sizes of each, by method and number.
+        outputs: Likewise.
+        dtypes: Of its tensors; sorted.
+        facts: More of it by name: how it was lowered and quantized, how it is loaded.
+        card: What the user says.
+    """
+
+    name: str
+    sha256: str
+    files: tuple[tuple[str, str], ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    dtypes: tuple[str, ...]
+    facts: tuple[tuple[str, str], ...]
+    card: CardTable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SbomProduct:
+    """A firmware and its parts.
+
+    Args:
+        name: Of the profile.
+        version: Of the profile.
+        description: Of the profile; may be "".
+        sha256: Of the ELF.
+        models: In the profile's order.
+        sources: (path, digest) of sources of Orchestrator that are linked.
+        user_sources: Likewise, of libraries and delegates of the user, by their folder.
+        toolchain_parts: Names of what the toolchain added: `libgcc`.
+        toolchain: (name, version) of the compiler.
+        programs: (role, digest) of its programs.
+        python: Versions of the distributions that took part in the build.
+    """
+
+    name: str
+    version: str
+    description: str
+    sha256: str
+    models: tuple[SbomModel, ...]
+    sources: tuple[tuple[str, str], ...]
+    user_sources: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
+    toolchain_parts: tuple[str, ...]
+    toolchain: tuple[str, str]
+    programs: tuple[tuple[str, str], ...]
+    python: Mapping[str, str]
+
+
+def sbom(product: SbomProduct) -> dict[str, object]:
+    """The document."""
+    parts = [*_parts(product)]
+    tool = {
+        "type": "application",
+        "name": DISTRIBUTION,
+        "version": product.python[DISTRIBUTION],
+        "licenses": _licences(_OWN_LICENCE),
+    }
+    content: dict[str, object] = {
+        "metadata": {
+            "tools": {"components": [tool]},
+            "component": _without_empty(
+                {
+                    "type": "firmware",
+                    "bom-ref": "firmware",
+                    "name": product.name,
+                    "version": product.version,
+                    "description": product.description,
+                    "hashes": _hashes(product.sha256),
+                }
+            ),
+        },
+        "components": parts,
+        "dependencies": [
+            {"ref": "firmware", "dependsOn": [part["bom-ref"] for part in parts]},
+            *({"ref": part["bom-ref"]} for part in parts),
+        ],
+        "formulation": [{"components": [*_formulation(product)]}],
+    }
+    serial = uuid.uuid5(
+        uuid.NAMESPACE_URL, f"{PROJECT}#{document_bytes(content).decode()}"
+    )
+    return {
+        "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json",
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.6",
+        "serialNumber": f"urn:uuid:{serial}",
+        "version": 1,
+        **content,
+    }
+
+
+def _parts(product: SbomProduct) -> Iterator[dict[str, object]]:
+    """What the firmware consists of."""
+    for model in product.models:
+        yield _model(model)
+    version = product.python[DISTRIBUTION]
+    if product.sources:
+        yield {
+            "type": "library",
+            "bom-ref": DISTRIBUTION,
+            "name": DISTRIBUTION,
+            "version": version,
+            "description": "runtime and kernels, of which these sources are linked",
+            "licenses": _licences(_OWN_LICENCE),
+            "purl": package_url(DISTRIBUTION, version),
+            "components": _files(DISTRIBUTION, product.sources, _OWN_LICENCE),
+        }
+    for name, files in product.user_sources:
+        yield {
+            "type": "library",
+            "bom-ref": f"library {name}",
+            "name": name,
+            "components": _files(f"library {name}", files),
+        }
+    for name in product.toolchain_parts:
+        yield _without_empty(
+            {
+                "type": "library",
+                "bom-ref": f"toolchain {name}",
+                "name": name,
+                "version": product.toolchain[1],
+                "licenses": _licences(_LICENCES.get(name)),
+            }
+        )
+
+
+def _model(model: SbomModel) -> dict[str, object]:
+    card, ref = model.card, f"model {model.name}"
+    datasets = [
+        # Optional in the schema; lib4sbom reads no document without it.
+        {"type": "dataset", "name": name, "classification": "not stated"}
+        for name in card.datasets
+    ]
+    considerations: dict[str, object] = {
+        "useCases": [card.intended_use] if card.intended_use else [],
+        "technicalLimitations": [card.limitations] if card.limitations else [],
+    }
+    return _without_empty(
+        {
+            "type": "machine-learning-model",
+            "bom-ref": ref,
+            "authors": [{"name": name} for name in card.authors],
+            "name": model.name,
+            "hashes": _hashes(model.sha256),
+            "licenses": _licences(card.license),
+            "components": _files(ref, model.files),
+            "modelCard": _without_empty(
+                {
+                    "modelParameters": _without_empty(
+                        {
+                            "datasets": datasets,
+                            "inputs": [{"format": text} for text in model.inputs],
+                            "outputs": [{"format": text} for text in model.outputs],
+                        }
+                    ),
+                    "considerations": _without_empty(considerations),
+                }
+            ),
+            "properties": [
+                {"name": f"{_PREFIX}:{name}", "value": value}
+                for name, value in (*model.facts, ("dtypes", " ".join(model.dtypes)))
+            ],
+        }
+    )
+
+
+def _formulation(product: SbomProduct) -> Iterator[dict[str, object]]:
+    """What made the firmware, and is not in it."""
+    name, version = product.toolchain
+    ref = f"compiler {name}"
+    yield {
+        "type": "application",
+        "bom-ref": ref,
+        "name": name,
+        "version": version,
+        "components": _files(ref, product.programs),
+    }
+    for package, found in sorted(product.python.items()):
+        yield {
+            "type": "library",
+            "bom-ref": f"python {package}",
+            "name": package,
+            "version": found,
+            "purl": package_url(package, found),
+        }
+
+
+def _files(
+    owner: str, files: Iterable[tuple[str, str]], licence: str | None = None
+) -> list[dict[str, object]]:
+    return [
+        _without_empty(
+            {
+                "type": "file",
+                "bom-ref": f"{owner}: {PurePosixPath(path)} {sha256[:12]}",
+                "name": path,
+                "hashes": _hashes(sha256),
+                "licenses": _licences(licence),
+            }
+        )
+        for path, sha256 in files
+    ]
+
+
+def _hashes(sha256: str) -> list[dict[str, str]]:
+    return [{"alg": "SHA-256", "content": sha256}]
+
+
+def _licences(expression: str | None) -> list[dict[str, str]]:
+    return [{"expression": expression}] if expression else []
+
+
+def _without_empty(document: dict[str, object]) -> dict[str, object]:
+    return {key: value for key, value in document.items() if value not in ("", [], {})}

@@ -1,0 +1,207 @@
+"""Objects by what they were compiled from, for all products of this machine.
+
+`ac/<key>` names the files that a compile step gave, with their SHA-256; `cas/<sha256>`
+has their bytes, once. Whatever is missing or damaged is compiled again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from orchestrator.core.sizes import parse_size
+from orchestrator.errors import Diagnostic, ToolchainError
+from orchestrator.shell.cache import cache_folder
+from orchestrator.shell.files import write_atomic, write_if_changed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+VARIABLE: Final = "ORCHESTRATOR_OBJECTS"
+"""Most bytes of the store: `512 MiB`; `off` for no store."""
+DEFAULT_BYTES: Final = 1 << 30
+_KEPT: Final = 0.8
+"""Part of the limit that remains after the store outgrew it."""
+_FRESH_S: Final = 3600
+"""An entry that was used within this time is not marked as used again."""
+_DIGEST: Final = re.compile("[0-9a-f]{64}")
+
+
+class Contents(NamedTuple):
+    """How much a store has."""
+
+    entries: int
+    files: int
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectStore:
+    """A folder that processes write and read at once, without locks.
+
+    Args:
+        folder: Made when something is stored.
+        limit_bytes: From there on, what was not used for the longest time is removed.
+    """
+
+    folder: Path
+    limit_bytes: int = DEFAULT_BYTES
+
+    def get(self, key: str) -> dict[str, bytes] | None:
+        """What a compile step gave: bytes by suffix, such as `.o`; None if unknown.
+
+        Digests are checked.
+        """
+        entry = self._entry(key)
+        try:
+            found = {}
+            for suffix, digest in _outputs(entry).items():
+                data = self._file(digest).read_bytes()
+                if hashlib.sha256(data).hexdigest() != digest:
+                    return None
+                found[suffix] = data
+            if time.time() - entry.stat().st_mtime > _FRESH_S:
+                os.utime(entry)
+        except (OSError, ValueError):
+            return None
+        return found
+
+    def put(self, key: str, outputs: Mapping[str, bytes]) -> None:
+        """Keep what a compile step gave. Nothing is kept if it cannot be written.
+
+        Files need not survive a loss of power: their digests would not fit.
+        """
+        with suppress(OSError):
+            digests = {}
+            size = 0
+            for suffix, data in sorted(outputs.items()):
+                digest = hashlib.sha256(data).hexdigest()
+                digests[suffix] = digest
+                # Which mends a damaged file.
+                if write_if_changed(self._file(digest), data):
+                    size += len(data)
+            text = json.dumps({"key": key, "files": digests}).encode()
+            write_atomic(self._entry(key), text, durable=False)
+            self._grow(size + len(text))
+
+    def contents(self) -> Contents:
+        """How much there is."""
+        entries = [*self._all("ac")]
+        files = [*self._all("cas")]
+        size = sum(state.st_size for _, state in (*entries, *files))
+        return Contents(len(entries), len(files), size)
+
+    def prune(self, limit_bytes: int) -> Contents:
+        """Remove what is damaged, and what was not used for the longest time.
+
+        Args:
+            limit_bytes: Of all files together.
+
+        Returns:
+            What remains.
+        """
+        for name in self.damaged():
+            kind, _, digest = name.partition("/")
+            with suppress(OSError):
+                (self.folder / kind / digest[:2] / digest).unlink()
+        self._shrink(limit_bytes)
+        return self.contents()
+
+    def damaged(self) -> list[str]:
+        """Names of files and entries that `get` would not accept."""
+        found = []
+        for path, _ in self._all("cas"):
+            if hashlib.sha256(path.read_bytes()).hexdigest() != path.name:
+                found.append(f"cas/{path.name}")
+        for path, _ in self._all("ac"):
+            digests: set[str] = set()
+            with suppress(OSError, ValueError):
+                digests = {*_outputs(path).values()}
+            if not digests or not all(self._file(d).exists() for d in digests):
+                found.append(f"ac/{path.name}")
+        return sorted(found)
+
+    def _entry(self, key: str) -> Path:
+        return self.folder / "ac" / key[:2] / key
+
+    def _file(self, digest: str) -> Path:
+        return self.folder / "cas" / digest[:2] / digest
+
+    def _all(self, kind: str) -> Iterator[tuple[Path, os.stat_result]]:
+        for path in (self.folder / kind).glob("*/*"):
+            with suppress(OSError):
+                if _DIGEST.fullmatch(path.name):
+                    yield path, path.stat()
+
+    def _shrink(self, limit_bytes: int) -> None:
+        """Remove what was not used for the longest time."""
+        by_use = sorted(self._all("ac"), key=lambda item: -item[1].st_mtime)
+        sizes = {path.name: state.st_size for path, state in self._all("cas")}
+        kept, used = 0, set[str]()
+        for entry, state in by_use:
+            digests: set[str] = set()
+            with suppress(OSError, ValueError):
+                digests = {*_outputs(entry).values()}
+            new = sum(sizes.get(d, 0) for d in digests - used) + state.st_size
+            if digests and digests <= sizes.keys() and kept + new <= limit_bytes:
+                kept += new
+                used |= digests
+            else:
+                with suppress(OSError):
+                    entry.unlink()
+        for digest in sizes.keys() - used:
+            with suppress(OSError):
+                self._file(digest).unlink()
+        self._write_size(kept)
+
+    def _grow(self, size_bytes: int) -> None:
+        """Count what was added, about right, and remove what is too much."""
+        known = 0
+        with suppress(OSError, ValueError):
+            known = int((self.folder / "size").read_bytes())
+        self._write_size(known + size_bytes)
+        if known + size_bytes > self.limit_bytes:
+            self._shrink(int(self.limit_bytes * _KEPT))
+
+    def _write_size(self, size_bytes: int) -> None:
+        with suppress(OSError):
+            text = str(size_bytes).encode()
+            write_atomic(self.folder / "size", text, durable=False)
+
+
+def _outputs(entry: Path) -> dict[str, str]:
+    """Digests by suffix. Raises OSError, ValueError."""
+    match json.loads(entry.read_bytes()):
+        case {"key": entry.name, "files": dict(files)} if files and all(
+            isinstance(d, str) and _DIGEST.fullmatch(d) for d in files.values()
+        ):
+            return files
+    raise ValueError
+
+
+def object_store() -> ObjectStore | None:
+    """The store of this machine; None if `$ORCHESTRATOR_OBJECTS` is `off`.
+
+    Raises:
+        ToolchainError: The variable is neither a size nor `off`.
+    """
+    text = os.environ.get(VARIABLE, "")
+    if text == "off":
+        return None
+    limit = parse_size(text) if text else DEFAULT_BYTES
+    if limit is None:
+        raise ToolchainError(
+            Diagnostic(
+                code="object-store-size",
+                message=f"{VARIABLE} is no size: {text!r}",
+                hint="write a size such as 512 MiB, or off",
+            )
+        )
+    return ObjectStore(cache_folder() / "objects", limit)

@@ -1,0 +1,171 @@
+"""Objects of other products: the same bytes, whatever state the store is in."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from orchestrator.emit.compile.object_keys import _Includes
+from orchestrator.shell import compile_folder
+from orchestrator.shell.launcher import VARIABLE as LAUNCHER
+from orchestrator.shell.ninja import ninja_program
+from orchestrator.shell.object_store import VARIABLE, object_store
+from tests.product import make_product
+from tests.tools import need_toolchain
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from tests.product import Product
+
+pytestmark = pytest.mark.toolchain
+
+
+@pytest.fixture(autouse=True)
+def own_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The store's folder; other tests' products do not fill it."""
+    monkeypatch.setenv("ORCHESTRATOR_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv(LAUNCHER, raising=False)
+    monkeypatch.delenv(VARIABLE, raising=False)
+    return tmp_path / "cache" / "objects"
+
+
+def _build(folder: Path, case: str = "add_mul", toolchain: str = "gnu") -> Product:
+    need_toolchain("cortex-m4", toolchain)
+    product = make_product(folder, case, cpu="cortex-m4", toolchain=toolchain)
+    assert product.run("build") == 0
+    return product
+
+
+def _outputs(product: Product) -> dict[str, bytes]:
+    names = ("firmware.elf", "report.json", f"lib{product.profile.stem}.a")
+    return {name: (product.out / name).read_bytes() for name in names} | {
+        "lock": product.lock.read_bytes()
+    }
+
+
+def _compiled(product: Product) -> set[str]:
+    """Objects that ninja made."""
+    log = (product.out / ".work" / ".ninja_log").read_text().splitlines()[1:]
+    return {line.split("\t")[3] for line in log if line.split("\t")[3].endswith(".o")}
+
+
+def test_outputs_are_the_same_cold_warm_damaged_swapped_and_without(
+    tmp_path: Path, own_store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(VARIABLE, "off")
+    expected = _outputs(_build(tmp_path / "off"))
+    assert not own_store.exists()
+    monkeypatch.delenv(VARIABLE)
+    cold = _build(tmp_path / "cold")
+    store = object_store()
+    assert store is not None
+    assert store.contents().entries == len(_compiled(cold)) - 3
+    warm = _build(tmp_path / "deep" / "er" / "warm")
+    assert {name.split("/")[1] for name in _compiled(warm)} == {"gen"}
+    for file in (own_store / "cas").glob("*/*"):
+        file.write_bytes(file.read_bytes()[:-1])
+    damaged = _build(tmp_path / "damaged")
+    assert _compiled(damaged) == _compiled(cold)
+    entries = sorted((own_store / "ac").glob("*/*"))
+    texts = [entry.read_bytes() for entry in entries]
+    for entry, text in zip(entries, texts[1:] + texts[:1], strict=True):
+        entry.write_bytes(text)
+    swapped = _build(tmp_path / "swapped")
+    assert _compiled(swapped) == _compiled(cold)
+    for product in (cold, warm, damaged, swapped):
+        assert _outputs(product) == expected
+    assert store.damaged() == []
+
+
+def test_what_came_from_the_store_is_compiled_where_it_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ninja does not know what a restored object is made of."""
+    first = _build(tmp_path / "first")
+    expected = _outputs(first)
+    second = _build(tmp_path / "second")
+    profile = second.profile.read_text()
+    second.profile.write_text(profile.replace('"gnu"', '"gnu"\noptimize = "speed"'))
+    assert second.run("build") == 0
+    assert _outputs(second) != expected
+    monkeypatch.setenv(VARIABLE, "off")
+    second.profile.write_text(profile)
+    assert second.run("build") == 0
+    assert _outputs(second) == expected
+
+
+def test_frozen_builds_and_verify_compile_everything(tmp_path: Path) -> None:
+    product = _build(tmp_path / "first")
+    store = object_store()
+    assert store is not None
+    # Nobody notices that these objects are not what the compiler makes.
+    for entry in (store.folder / "ac").glob("*/*"):
+        outputs = store.get(entry.name)
+        assert outputs is not None
+        store.put(entry.name, {**outputs, ".o": b"not an object"})
+    again = make_product(
+        tmp_path / "again", "add_mul", cpu="cortex-m4", toolchain="gnu"
+    )
+    again.lock.write_bytes(product.lock.read_bytes())
+    assert again.run("build", "--frozen") == 0
+    assert again.run("verify") == 0
+
+
+def test_keys_cover_what_compilers_read_and_have_one_content(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the compiler's own list of the files that it read."""
+    seen: list[tuple[Mapping[str, str], dict[str, set[str]]]] = []
+    closures: dict[str, set[str]] = {}
+    closure = _Includes.closure
+
+    def noted(self: _Includes, unit: object) -> set[str] | None:
+        found = closure(self, unit)  # type: ignore[arg-type]
+        closures[unit.object] = found or set()  # type: ignore[attr-defined]
+        return found
+
+    def nothing(_: object, keys: Mapping[str, str], __: object) -> frozenset[str]:
+        seen.append((keys, dict(closures)))
+        return frozenset()
+
+    monkeypatch.setattr(_Includes, "closure", noted)
+    monkeypatch.setattr(compile_folder.NinjaFolder, "_restored", nothing)
+    contents: dict[str, bytes] = {}
+    shared = 0
+    for number, (case, toolchain) in enumerate(
+        (("add_mul", "zig"), ("linear_softmax", "zig"), ("add_mul", "gnu"))
+    ):
+        product = _build(tmp_path / str(number), case, toolchain)
+        keys, read = seen[-1]
+        work = product.out / ".work"
+        for name, found in _read_by_compiler(work).items():
+            if name in keys:
+                assert found <= read[name], name
+                data = (work / name).read_bytes()
+                shared += keys[name] in contents
+                assert contents.setdefault(keys[name], data) == data, name
+    assert shared > 10
+
+
+def _read_by_compiler(work: Path) -> dict[str, set[str]]:
+    done = subprocess.run(
+        [ninja_program(), "-t", "deps"],
+        cwd=work,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found: dict[str, set[str]] = {}
+    name = ""
+    for line in done.stdout.splitlines():
+        if line.startswith("    "):
+            if not line.startswith("    /"):
+                found[name].add(line.strip())
+        elif line:
+            name = line.partition(":")[0]
+            found[name] = set()
+    return found
