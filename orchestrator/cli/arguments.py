@@ -173,6 +173,11 @@ def _add_help(command: Callable[..., CommandParser]) -> None:
         dest="of_workspace",
         help="that of orchestrator.toml instead",
     )
+    _add_texts(command)
+
+
+def _add_texts(command: Callable[..., CommandParser]) -> None:
+    """Commands that print a text about all commands."""
     completion = command(
         "completion", "print a completion script for a shell", profile=False
     )

@@ -10,6 +10,7 @@ import pytest
 
 from orchestrator.build.adapter import Adapter
 from orchestrator.cli.main import run
+from orchestrator.core.border import NO_IO
 from orchestrator.memory.product import method_state_bytes
 from orchestrator.method.passes import OPTIONAL, PASSES, run_passes, try_link
 from orchestrator.method.replan import adapt_program
@@ -68,7 +69,8 @@ def _adapted(program: Program, names: Sequence[str]) -> Adapted:
     assert linkage.problems == ()
     methods = tuple(run_passes(m, names, planned=False) for m in linkage.methods)
     adapter = Adapter(passes=names, schemas=schemas(), planner=plan_blocks, isa="")
-    return adapter.loaded("m", program, program, replace(linkage, methods=methods))
+    linkage = replace(linkage, methods=methods)
+    return adapter.loaded("m", program, program, linkage, NO_IO)
 
 
 def _with_unread(program: Program) -> Program:

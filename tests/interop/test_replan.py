@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from orchestrator.build.adapter import Adapter
+from orchestrator.core.border import NO_IO
 from orchestrator.errors import KernelError
 from orchestrator.method.passes import PASSES, run_passes, try_link
 from orchestrator.method.replan import adapt_program
@@ -73,7 +74,7 @@ def _passed(program: Program) -> bytes:
         passes=tuple(PASSES), schemas=schemas(), planner=plan_blocks, isa=""
     )
     linkage = replace(linkage, methods=methods)
-    return bytes(adapter.loaded("m", program, program, linkage).program.data)
+    return bytes(adapter.loaded("m", program, program, linkage, NO_IO).program.data)
 
 
 MAKERS: Final[tuple[Callable[[Program], Bytes], ...]] = (

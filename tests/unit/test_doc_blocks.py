@@ -46,15 +46,15 @@ LIBRARIES = '[kernels]\nlibraries = ["cmsis_nn", "cortex_m"]\n'
 BOARDS = {"my-board.toml": "docs/targets.md 3"}
 """Board files that are shown, and that a profile shown names."""
 
-WORKSPACES = ("docs/orchestrator-toml.md 1", "docs/workspaces.md 1")
-"""Blocks that are `orchestrator.toml`."""
-
 BEFORE = {
     **dict.fromkeys(("docs/memory.md 3", "docs/targets.md 5"), REGIONS),
     "examples/cmsis_nn/README.md 1": LIBRARIES,
 }
 AFTER = {"docs/workspaces.md 2": TARGET}
 """What the text around a block says that the profile has, too, before and after it."""
+
+WORKSPACES = ("docs/orchestrator-toml.md 1", "docs/workspaces.md 1")
+"""Blocks that are `orchestrator.toml`."""
 
 
 def _whole(text: str) -> str:
