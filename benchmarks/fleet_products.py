@@ -1,4 +1,4 @@
-"""A thousand products: a workspace of 92 model sets for ten cores, uniform or varied."""
+"""A thousand products: 92 model sets for ten cores, uniform or varied."""
 
 from __future__ import annotations
 

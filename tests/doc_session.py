@@ -110,7 +110,9 @@ class Session:
             with (self.folder / step.path).open("a") as file:
                 file.write(f"\n{step.text}")
         else:
-            (self.folder / step.path).write_text(step.text)
+            path = self.folder / step.path
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(step.text)
 
     def _watch(self, command: Command) -> None:
         """Type a command that only Ctrl-C ends; change a file where the page does."""

@@ -50,7 +50,8 @@ class CacheTable(Table):
 
     path: RelativePath | None = Field(
         default=None,
-        description="Folder of the cache, unless `ORCHESTRATOR_CACHE` is set. "
+        description="Folder of the cache of commands without PROFILE, unless "
+        "`ORCHESTRATOR_CACHE` is set. "
         "Default: `orchestrator` in the user's folder for caches.",
         examples=[".cache"],
     )
