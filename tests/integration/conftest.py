@@ -9,6 +9,7 @@ import pytest
 
 from orchestrator.cli.commands import run as run_command
 from orchestrator.cli.main import run
+from orchestrator.shell.object_store import VARIABLE
 from tests.integration.workspace import (
     Workspace,
     copy_native,
@@ -37,6 +38,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     copy_native(folder / "native")
     with pytest.MonkeyPatch.context() as monkeypatch:
         use_native(monkeypatch, folder / "native")
+        monkeypatch.setenv(VARIABLE, "off")
         arguments = [str(folder / "product.toml"), "--out", str(folder / "out")]
         assert run(["build", *arguments]) == 0
     return folder
@@ -49,7 +51,11 @@ def w(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> Iterator[Workspace]:
-    """A copy of the finished build, with times of files as they were."""
+    """A copy of the finished build, with times of files as they were.
+
+    Tests see what ninja compiles, so no object is taken from other builds.
+    """
+    monkeypatch.setenv(VARIABLE, "off")
     shutil.copytree(built, tmp_path / "w", symlinks=True)
     use_native(monkeypatch, tmp_path / "w" / "native")
     yield Workspace(folder=tmp_path / "w", capsys=capsys)

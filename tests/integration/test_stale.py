@@ -163,6 +163,7 @@ CHANGES: dict[str, Edit] = {
     "scratch.runtime_check": _set("scratch", "runtime_check", to="always"),
     "memory.planner": _set("memory", "planner", to="keep"),
     "memory.alignment": _set("memory", "alignment", to=64),
+    "memory.code": _set("memory", "code", to="dtcm"),
     "memory.concurrency": _set("memory", "concurrency", to="sequential"),
     "memory.regions.name": _regions({"name": "sram", "size": "1 MiB"}),
     "memory.regions.size": _regions({"name": "dtcm", "size": "128 KiB"}),
@@ -191,6 +192,11 @@ ELSEWHERE = {
         "SBOM",
     ),
     "target.flash_wait_states": "for estimates: tests/unit/running/test_costs.py",
+    "memory.weights": "needs two flash memories: tests/qemu/test_targets.py",
+    **dict.fromkeys(
+        (f"matrix.{key}" for key in ("enable", "cpus", "toolchains", "optimize")),
+        "of workspaces: tests/unit/workspace",
+    ),
     "memory.fuse": "int8 images: tests/qemu/test_rows.py",
     "memory.max_slowdown": "int8 images: tests/qemu/test_rows.py",
     # Of models given as Python, whose program counts: tests/integration/test_export.py.
