@@ -170,7 +170,7 @@ def _link_painted(product: Product, sources: list[Path]) -> Path:
     work = product.out / ".work"
     report: dict[str, Any] = product.report()
     symbols = {s["name"]: s["symbol"] for s in report["symbols"]}
-    lines = (work / "build.ninja").read_text().splitlines()
+    lines = (product.out / "build.ninja").read_text().splitlines()
     start = next(i for i, x in enumerate(lines) if x.startswith("build firmware.elf"))
     runner = next(
         i for i, x in enumerate(lines) if x.startswith("build obj/runtime/app/runner")
