@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -33,7 +34,8 @@ def member_at(path: Path) -> tuple[Path, Member, Workspace | None]:
         ProfileError: Something in `orchestrator.toml` is wrong.
         UsageError: The profile stands for several products (`several-products`).
     """
-    if not path.exists() and _NAME.fullmatch(str(path)):
+    # A name may be too long for a file: os.path does not mind.
+    if _NAME.fullmatch(str(path)) and not os.path.exists(path):  # noqa: PTH110
         return _named(path)
     states = looked_for(path.parent)
     file, state = states[-1]

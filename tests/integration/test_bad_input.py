@@ -96,7 +96,7 @@ BAD = {
     "unknown command": Bad(2, "usage", ("bake", "a.toml")),
     "unknown option": Bad(2, "usage", (*BUILD, "--fast")),
     "abbreviated option": Bad(2, "usage", (*BUILD, "--lock")),
-    "no profile": Bad(2, "usage", ("build",)),
+    "no profile": Bad(2, "no-workspace", ("build",)),
     "two profiles": Bad(2, "usage", ("plan", "a.toml", "a.toml")),
     "one folder for two": Bad(2, "usage", (*BUILD, "a.toml", "--out", "o")),
     "no jobs": Bad(2, "usage", (*BUILD, "-j", "0")),
