@@ -15,6 +15,7 @@ from orchestrator.build import product as built_product
 from orchestrator.cli.main import run
 from orchestrator.errors import Diagnostic, MemoryPlanError
 from orchestrator.shell import ninja
+from orchestrator.shell.object_store import VARIABLE
 from tests.conftest import CORPUS
 from tests.integration.workspace import (
     Workspace,
@@ -183,8 +184,11 @@ def test_every_dtype_compiles_kernels_only(
     assert done.compiled - kernels == {KERNEL_TABLE}
 
 
-def test_items_of_16_bytes_compile_the_runtime_too(p: Workspace) -> None:
+def test_items_of_16_bytes_compile_the_runtime_too(
+    p: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The sizes of items are in a header of all sources, which must agree."""
+    monkeypatch.setenv(VARIABLE, "off")  # to see what ninja compiles
     done = p.run("size", "--dtypes", "all", "--by", "op")
     assert done.code == 0, done.err
     assert "what if --dtypes all" in done.out
