@@ -63,7 +63,9 @@ def _cold(findings: Findings, folder: Path, repetitions: int) -> None:
         )
         whole = [*own, *orchestrator("-q", "build", "--shard", shard)]
         # Compilers' support functions are built once per machine.
-        subprocess.run(whole, cwd=place, env=environment(), check=False)
+        subprocess.run(
+            whole, cwd=place, env=environment(), capture_output=True, check=False
+        )
         empty = [str(which("rm")), "-rf", str(place / "build"), str(cache / "objects")]
         together, apart = cost_of(
             [
