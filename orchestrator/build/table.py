@@ -376,7 +376,7 @@ DOCUMENTS = Derived(
     run=write_documents,
     gives="documents",
 )
-"""Published as well; apart from `OUTPUTS`, as they tell of the profile's files."""
+"""Published, too, but not in `OUTPUTS`: they depend on the text of the profile."""
 LOCK = Stage(
     name="lock",
     # The lock records digests of the profile's files; other stages read settings only.

@@ -108,7 +108,7 @@ def _in_processes(
             yield future.result()
         suspects += running.values()
     finally:
-        if running:  # interrupted, or broken: whoever still works is asked to end
+        if running:  # interrupted, or a worker died: end the others
             for process in set(multiprocessing.active_children()) - others:
                 process.terminate()
         executor.shutdown(cancel_futures=True)

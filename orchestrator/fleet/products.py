@@ -54,7 +54,7 @@ def unchanged(
     Args:
         products: They; files that several of them share are looked at once.
         root: Folder of the workspace.
-        looked: What is known of files already; gets more.
+        looked: File states that this command has read; new ones are added.
         uses_lock: Whether builds write locks.
     """
     found = {}

@@ -38,7 +38,7 @@ def folders_of(paths: list[str]) -> list[str]:
 
 
 class Looked:
-    """What is known of files, each looked at once: many stamps name the same ones."""
+    """States of files, each read once: many stamps name the same files."""
 
     def __init__(self) -> None:
         self._states: dict[str, State] = {}
@@ -90,7 +90,7 @@ def is_current(
     Args:
         stamp_file: Path of the stamp.
         profile: Path of the profile as the user names it now.
-        looked: What is known of files already; gets more.
+        looked: File states that this command has read; new ones are added.
     """
     looked = looked or Looked()
     try:

@@ -41,7 +41,7 @@ def read_listing(file: Path, looked: Looked) -> Listing:
 
     Args:
         file: Its `orchestrator.toml`.
-        looked: What is known of files already; gets more.
+        looked: File states that this command has read; new ones are added.
 
     Raises:
         ProfileError: Every problem of the workspace; not those of profiles.

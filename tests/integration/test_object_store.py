@@ -102,7 +102,7 @@ def test_frozen_builds_and_verify_compile_everything(tmp_path: Path) -> None:
     product = _build(tmp_path / "first")
     store = object_store()
     assert store is not None
-    # Nobody notices that these objects are not what the compiler makes.
+    # Valid entries, but not what the compiler makes.
     for entry in (store.folder / "ac").glob("*/*"):
         outputs = store.get(entry.name)
         assert outputs is not None
