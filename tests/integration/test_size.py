@@ -38,6 +38,14 @@ OTHER = (
 )
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _no_object_store() -> Iterator[None]:
+    """Tests see what ninja compiles, so no object is taken from other builds."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setenv(VARIABLE, "off")
+        yield
+
+
 @pytest.fixture(scope="module")
 def product(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A finished build of two models and an operator; nobody changes it."""
@@ -184,11 +192,8 @@ def test_every_dtype_compiles_kernels_only(
     assert done.compiled - kernels == {KERNEL_TABLE}
 
 
-def test_items_of_16_bytes_compile_the_runtime_too(
-    p: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_items_of_16_bytes_compile_the_runtime_too(p: Workspace) -> None:
     """The sizes of items are in a header of all sources, which must agree."""
-    monkeypatch.setenv(VARIABLE, "off")  # to see what ninja compiles
     done = p.run("size", "--dtypes", "all", "--by", "op")
     assert done.code == 0, done.err
     assert "what if --dtypes all" in done.out
