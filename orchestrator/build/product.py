@@ -7,7 +7,7 @@ import os
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 from orchestrator.build import inputs, lockfile, table
 from orchestrator.build.engine import digest
@@ -40,6 +40,11 @@ if TYPE_CHECKING:
     from orchestrator.profile import Profile
     from orchestrator.targets.cores import Target
     from orchestrator.targets.toolchain import Toolchain
+
+
+_AT_ONCE: Final = 8
+"""Objects that a product of many compiles before it lets others have the rest: few
+enough that another product of the same kernels has something to do as well."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +95,7 @@ def build_product(project: Project, shell: Shell) -> BuildReport:
             folder_lock=folder_lock,
             launcher=compiler_launcher() if _shares(project.options) else None,
             store=object_store() if _shares(project.options) else None,
+            at_once=None if shell.results is None else _AT_ONCE,
         )
         given: dict[Value[Any], object] = {
             inputs.COMPILE_FOLDER: folder,

@@ -6,12 +6,13 @@ has their bytes, once. Whatever is missing or damaged is compiled again.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
 import re
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -21,7 +22,7 @@ from orchestrator.shell.cache import cache_folder
 from orchestrator.shell.files import write_atomic, write_if_changed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
 VARIABLE: Final = "ORCHESTRATOR_OBJECTS"
@@ -31,6 +32,8 @@ _KEPT: Final = 0.8
 """Part of the limit that remains after the store outgrew it."""
 _FRESH_S: Final = 3600
 """An entry that was used within this time is not marked as used again."""
+_OFFSET_DIGITS: Final = 15
+"""Of a key: a place in a file, whose offsets have 63 bits."""
 _DIGEST: Final = re.compile("[0-9a-f]{64}")
 
 
@@ -40,6 +43,52 @@ class Contents(NamedTuple):
     entries: int
     files: int
     size_bytes: int
+
+
+class Claims:
+    """Keys whose compile steps this process is about to run, so that others do not.
+
+    Each key locks a byte of a file, so nothing is left to clean up. Where a file system
+    has no locks, every key can be had by everyone: work is done twice, and is right.
+
+    Args:
+        file: Descriptor; None if there is no file.
+    """
+
+    def __init__(self, file: int | None) -> None:
+        self._file = file
+
+    def take(self, keys: Iterable[str], most: int | None = None) -> frozenset[str]:
+        """Those of the keys that no other process has, up to a number."""
+        taken = set[str]()
+        for key in keys:
+            if most is not None and len(taken) >= most:
+                break
+            if self._lock(key, fcntl.LOCK_EX | fcntl.LOCK_NB):
+                taken.add(key)
+        return frozenset(taken)
+
+    def wait(self, key: str) -> frozenset[str]:
+        """The key, as soon as no other process has it. Have no other at that time."""
+        self._lock(key, fcntl.LOCK_EX)
+        return frozenset({key})
+
+    def release(self) -> None:
+        """Let others have all of them."""
+        if self._file is not None:
+            with suppress(OSError):
+                fcntl.lockf(self._file, fcntl.LOCK_UN)
+
+    def _lock(self, key: str, how: int) -> bool:
+        """Whether the key is ours."""
+        try:
+            if self._file is not None:
+                fcntl.lockf(self._file, how, 1, int(key[:_OFFSET_DIGITS], 16))
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True  # no locks here
+        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +139,20 @@ class ObjectStore:
             text = json.dumps({"key": key, "files": digests}).encode()
             write_atomic(self._entry(key), text, durable=False)
             self._grow(size + len(text))
+
+    @contextmanager
+    def claims(self) -> Iterator[Claims]:
+        """Claims on keys, which end with the block, or with the process."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            file = os.open(self.folder / "claims", os.O_RDWR | os.O_CREAT, 0o666)
+        except OSError:
+            yield Claims(None)
+            return
+        try:
+            yield Claims(file)
+        finally:
+            os.close(file)
 
     def contents(self) -> Contents:
         """How much there is."""
