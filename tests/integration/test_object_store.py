@@ -181,7 +181,8 @@ def test_products_that_build_at_once_compile_each_object_once(
     need_toolchain("cortex-m4", "gnu")
     names = ("one", "two", "six")
     (tmp_path / "orchestrator.toml").write_text(
-        'schema = 1\n[workspace]\nprofiles = ["*.toml"]\nexclude = ["orchestrator.toml"]\n'
+        'schema = 1\n[workspace]\nprofiles = ["*.toml"]\n'
+        'exclude = ["orchestrator.toml"]\n'
         '[defaults.target]\ncpu = "cortex-m4"\ntoolchain = "gnu"\n'
     )
     shutil.copy(CORPUS / "add_mul" / "model.pte", tmp_path / "model.pte")
