@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from orchestrator.errors import Diagnostic
     from orchestrator.measure.size import SizeReport
     from orchestrator.profile import Profile
+    from orchestrator.shell.object_store import ObjectStore
     from orchestrator.targets.cores import Target
     from orchestrator.targets.toolchain import Toolchain
 
@@ -94,7 +95,7 @@ def build_product(project: Project, shell: Shell) -> BuildReport:
             reporter=shell.reporter,
             folder_lock=folder_lock,
             launcher=compiler_launcher() if _shares(project.options) else None,
-            store=object_store() if _shares(project.options) else None,
+            store=_store(shell) if _shares(project.options) else None,
             at_once=None if shell.results is None else _AT_ONCE,
         )
         given: dict[Value[Any], object] = {
@@ -102,6 +103,14 @@ def build_product(project: Project, shell: Shell) -> BuildReport:
             inputs.EVERY_DTYPE_SIZE: lambda: _every_dtype_size(project, shell),
         }
         return _build(project, shell, open_build(project, shell, given=given))
+
+
+def _store(shell: Shell) -> ObjectStore | None:
+    from orchestrator.build.published import published_objects  # noqa: PLC0415
+
+    store = object_store()
+    published = published_objects(shell.reporter.note)
+    return store and replace(store, published=published)
 
 
 def _shares(options: BuildOptions) -> bool:

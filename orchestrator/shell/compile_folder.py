@@ -108,6 +108,7 @@ class NinjaFolder:
         self, run: _Ninja, keys: Mapping[str, str], store: ObjectStore
     ) -> None:
         """Compile what the store does not have and no other process is compiling."""
+        store.bring(keys.values())
         restored = set(self._restored(keys, store))
         left = {name: key for name, key in keys.items() if name not in restored}
         with store.claims() as claims:

@@ -14,7 +14,7 @@ import re
 import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from orchestrator.core.sizes import parse_size
 from orchestrator.errors import Diagnostic, ToolchainError
@@ -43,6 +43,13 @@ class Contents(NamedTuple):
     entries: int
     files: int
     size_bytes: int
+
+
+class Published(Protocol):
+    """Objects that another machine made, and whoever asks trusts."""
+
+    def fetch(self, keys: Iterable[str]) -> Mapping[str, dict[str, bytes]]:
+        """What steps gave, by key: bytes by suffix; nothing for keys it lacks."""
 
 
 class Claims:
@@ -98,10 +105,20 @@ class ObjectStore:
     Args:
         folder: Made when something is stored.
         limit_bytes: From there on, what was not used for the longest time is removed.
+        published: Where `bring` gets objects from; None for none.
     """
 
     folder: Path
     limit_bytes: int = DEFAULT_BYTES
+    published: Published | None = None
+
+    def bring(self, keys: Iterable[str]) -> None:
+        """Put what is published here, for keys that are unknown here."""
+        if self.published is None:
+            return
+        missing = [key for key in keys if not self._entry(key).exists()]
+        for key, outputs in self.published.fetch(missing).items():
+            self.put(key, outputs)
 
     def get(self, key: str) -> dict[str, bytes] | None:
         """What a compile step gave: bytes by suffix, such as `.o`; None if unknown.
@@ -153,6 +170,10 @@ class ObjectStore:
             yield Claims(file)
         finally:
             os.close(file)
+
+    def keys(self) -> Iterator[str]:
+        """Keys that there are entries for, damaged ones as well."""
+        return (path.name for path, _ in self._all("ac"))
 
     def contents(self) -> Contents:
         """How much there is."""
