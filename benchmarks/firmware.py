@@ -107,7 +107,9 @@ def _measure(
 ) -> tuple[_Measured | None, str]:
     """What there is to know of a firmware, and why something is not known."""
     case, cpu, toolchain, optimize, load = key
-    names = [_KERNELS[operator] for operator in _macs(case) if operator in _KERNELS]
+    # Prelinked calls are prepared: they have functions of their own.
+    operators = _macs(case) if load == "pte" else ()
+    names = [_KERNELS[operator] for operator in operators if operator in _KERNELS]
     try:
         built = build(
             folder / "-".join(key),
@@ -204,7 +206,7 @@ def _instructions(findings: Findings, found: list[_Measured]) -> None:
         large = total >= _SMALL_MACS
         conv = macs[built.case].get("aten::convolution.out", 0)
         per_conv = None
-        if conv:
+        if conv and measured.load == "pte":
             kernel = _KERNELS["aten::convolution.out"]
             per_conv = counts.by_function[kernel] / conv
         rows.append(
@@ -245,7 +247,8 @@ def _instructions(findings: Findings, found: list[_Measured]) -> None:
                 notes=(
                     "MACs: "
                     + ", ".join(f"{c} {sum(m.values()):,}" for c, m in macs.items()),
-                    "per MAC: of the whole inference; conv: of the convolutions alone",
+                    "per MAC: of the whole inference; conv: of the convolutions alone,"
+                    " where they are not prepared",
                     "prelinked: what is constant was computed by the build, as the"
                     " autoencoder's transposed weights",
                     "load: the first call of `prepare`, later ones find the method"
