@@ -6,6 +6,7 @@ the examples, so that an application which says "passed" has computed every bit 
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -46,6 +47,7 @@ PASSED = "kws: self test passed\nrun_kws_kws_forward: Ok\n"
 PROFILE = f"""\
 schema = 1
 name = "kws"
+version = "1.4.0"
 description = "Keyword spotting"
 [target]
 cpu = "CPU"
@@ -79,11 +81,14 @@ class Packages:
     """Makes packages of one product."""
 
     folder: Path
+    name: str = "kws"
+    more: tuple[str, ...] = ("--scenario", str(SCENARIO))
 
     def run(self, ecosystem: str, out: Path, *arguments: str) -> int:
         """Exit code of `orchestrator package`."""
-        command = ["package", str(self.folder / "kws.toml"), "--for", ecosystem]
-        command += ["--scenario", str(SCENARIO), "--out", str(out), *arguments]
+        profile = str(self.folder / f"{self.name}.toml")
+        command = ["package", profile, "--for", ecosystem, "--out", str(out)]
+        command += [*self.more, *arguments]
         before = Path.cwd()
         os.chdir(self.folder)
         try:
@@ -94,8 +99,7 @@ class Packages:
     def make(self, ecosystem: str, out: Path, *arguments: str) -> Path:
         """A package in a folder that it did not know when it was made."""
         assert self.run(ecosystem, out / "made", *arguments) == 0
-        (out / "made").rename(out / "kws")
-        return out / "kws"
+        return (out / "made").rename(out / self.name)
 
 
 @pytest.fixture(scope="module")
@@ -108,6 +112,20 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Packages:
 def for_m4(tmp_path_factory: pytest.TempPathFactory) -> Packages:
     need_emulator("cortex-m4")
     return _packages(tmp_path_factory.mktemp("m4"), "cortex-m4")
+
+
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory: pytest.TempPathFactory) -> Packages:
+    """Another product with a model of the same name, which programs can replace."""
+    folder = tmp_path_factory.mktemp("sum")
+    need_toolchain("host", "zig")
+    (folder / "sum.toml").write_text(
+        'schema = 1\nname = "sum"\n[target]\ncpu = "host"\ntoolchain = "zig"\n'
+        f'[[models]]\nname = "kws"\npath = "{ROOT}/examples/models/add_mul.pte"\n'
+        'load = "pte"\n'
+        '[operators]\ninclude = ["aten::rand.out"]\n'
+    )
+    return Packages(folder, name="sum", more=())
 
 
 def _packages(folder: Path, cpu: str, toolchain: str = "zig") -> Packages:
@@ -168,7 +186,7 @@ def test_cmake(in_cmake: Path, tmp_path: Path) -> None:
     app.mkdir()
     (app / "CMakeLists.txt").write_text(
         "cmake_minimum_required(VERSION 3.20)\nproject(app LANGUAGES C CXX)\n"
-        f'find_package(kws 0.1 CONFIG REQUIRED PATHS "{in_cmake}" NO_DEFAULT_PATH)\n'
+        f'find_package(kws 1.4 CONFIG REQUIRED PATHS "{in_cmake}" NO_DEFAULT_PATH)\n'
         f'add_executable(example "{in_cmake}/example/main.c")\n'
         "add_executable(app main.c)\n"
         "foreach(one app example)\n"
@@ -201,21 +219,10 @@ def test_cmake(in_cmake: Path, tmp_path: Path) -> None:
 
 
 def test_two_products_in_one_program(
-    in_cmake: Path, packages: Packages, tmp_path: Path
+    in_cmake: Path, loaded: Packages, tmp_path: Path
 ) -> None:
     """Both have a model of the same name, and both self tests pass."""
-    (tmp_path / "sum.toml").write_text(
-        'schema = 1\nname = "sum"\n[target]\ncpu = "host"\ntoolchain = "zig"\n'
-        f'[[models]]\nname = "kws"\npath = "{ROOT}/examples/models/add_mul.pte"\n'
-        '[operators]\ninclude = ["aten::rand.out"]\n'
-    )
-    command = ["package", str(tmp_path / "sum.toml"), "--for", "cmake", "--no-lock"]
-    before = Path.cwd()
-    os.chdir(packages.folder)
-    try:
-        assert run([*command, "--out", str(tmp_path / "sum")]) == 0
-    finally:
-        os.chdir(before)
+    loaded.make("cmake", tmp_path)
     app = tmp_path / "app"
     app.mkdir()
     (app / "CMakeLists.txt").write_text(
@@ -333,13 +340,45 @@ def test_same_bytes_and_nobody_elses_files(
     assert sorted(files_of(other)) == ["a"]
 
 
-def test_what_the_package_says_of_itself(in_cmake: Path) -> None:
-    facts = json.loads((in_cmake / "orchestrator" / "package.json").read_text())
-    assert (facts["name"], facts["version"]) == ("kws", "0.1.0")
+def test_what_the_package_says_of_itself(packages: Packages, in_cmake: Path) -> None:
+    folder = in_cmake / "orchestrator"
+    facts = json.loads((folder / "package.json").read_text())
+    assert (facts["name"], facts["version"]) == ("kws", "1.4.0")
     assert facts["digest"] in (in_cmake / "README.md").read_text()
-    lock = in_cmake / "orchestrator" / "kws.lock"
-    program = ROOT / "examples" / "models" / "kws_dscnn_int8.pte"
-    assert run(["compat", str(lock), str(program)]) in (0, 12)
+    bom = json.loads((folder / "sbom.cdx.json").read_text())
+    firmware = (packages.folder / "build" / "kws" / "firmware.elf").read_bytes()
+    (found,) = bom["metadata"]["component"]["hashes"]
+    assert found["content"] == hashlib.sha256(firmware).hexdigest()
+    assert bom["metadata"]["component"]["version"] == "1.4.0"
+    for name in ("sbom.cdx.json", "provenance.intoto.json"):
+        document, lock = str(folder / name), str(folder / "kws.lock")
+        assert run(["verify", "--artefact", document, "--lock", lock]) == 0
+
+
+def test_the_version_is_that_of_the_profile_or_of_the_command(
+    packages: Packages, tmp_path: Path
+) -> None:
+    package = packages.make("bazel", tmp_path, "--version", "2.0.1")
+    assert 'version = "2.0.1",\n' in (package / "MODULE.bazel").read_text()
+
+
+def test_firmware_with_a_package_and_later_programs(
+    loaded: Packages, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The lock in the package says what fits, and which profile decodes its status."""
+    package, profile = loaded.make("meson", tmp_path), str(loaded.folder / "sum.toml")
+    lock = str(package / "orchestrator" / "sum.lock")
+    own = loaded.folder / "build" / "sum" / "models" / "kws.pte"
+    other = ROOT / "examples" / "models" / "kws_dscnn_int8.pte"
+    assert run(["compat", lock, str(own)]) == 0
+    capsys.readouterr()
+    assert run(["compat", lock, str(other)]) == 12
+    error = capsys.readouterr().err
+    assert "the firmware has no kernel for cortex_m::quantized_conv2d.out" in error
+    assert run(["lock", profile, "--check", "--lock", lock]) == 0
+    capsys.readouterr()
+    assert run(["decode", "10", "--instruction", "1", "--profile", profile]) == 0
+    assert "which calls aten::add.out, failed with Invalid" in capsys.readouterr().out
 
 
 def test_unknown_ecosystem(
@@ -478,7 +517,7 @@ def test_esp_idf(packages: Packages, tmp_path: Path) -> None:
     package = packages.make("esp-idf", tmp_path)
     arguments = ("component", "pack", "--name", "kws", "--dest-dir", tmp_path / "dist")
     need(tool(compote, *arguments, cwd=package))
-    with tarfile.open(tmp_path / "dist" / "kws_0.1.0.tgz") as archive:
+    with tarfile.open(tmp_path / "dist" / "kws_1.4.0.tgz") as archive:
         names = {name.removeprefix("./") for name in archive.getnames()}
     assert {"idf_component.yml", "include/kws.h", "src/product/models.c"} <= names
     (tmp_path / "CMakeLists.txt").write_text(
