@@ -44,6 +44,11 @@ CASES = ROOT / "examples" / "cases"
 SCENARIO = CASES / "kws-int8-m4.json"
 INPUT, OUTPUT = (CASES / "kws_dscnn_int8" / f"{name}0.npy" for name in ("in", "out"))
 PASSED = "kws: self test passed\nrun_kws_kws_forward: Ok\n"
+RAN = PASSED.partition("\n")[2]
+BOTH = pytest.mark.parametrize(
+    ("arguments", "said"), [((), PASSED), (("--binary",), RAN)], ids=("src", "lib")
+)
+"""Packages of sources and of the library, with what their examples print."""
 PROFILE = f"""\
 schema = 1
 name = "kws"
@@ -305,7 +310,7 @@ def test_the_library_in_its_place(packages: Packages, tmp_path: Path) -> None:
     assert not (package / "src").exists()
     need(cmake(package / "example", tmp_path / "out"))
     said = need(tool(tmp_path / "out" / "example", cwd=tmp_path))
-    assert said == PASSED.partition("\n")[2]
+    assert said == RAN
     library, lock = package / "lib" / "libkws.a", package / "orchestrator" / "kws.lock"
     assert run(["verify", "--artefact", str(library), "--lock", str(lock)]) == 0
 
@@ -391,10 +396,13 @@ def test_unknown_ecosystem(
     assert not (tmp_path / "x").exists()
 
 
-def test_conan(packages: Packages, tmp_path: Path) -> None:
+@BOTH
+def test_conan(
+    packages: Packages, tmp_path: Path, arguments: tuple[str, ...], said: str
+) -> None:
     """Offline: recipe, package and test package."""
     conan = need_script("conan")
-    package = packages.make("conan", tmp_path)
+    package = packages.make("conan", tmp_path, *arguments)
     env = {
         "CONAN_HOME": str(tmp_path / "home"),
         "PATH": f"{Path(need_cmake()).parent}:{os.environ['PATH']}",
@@ -404,13 +412,16 @@ def test_conan(packages: Packages, tmp_path: Path) -> None:
     settings = ("-s", "build_type=Debug", "--build=missing")
     done = tool(conan, "create", package, *settings, cwd=tmp_path, env=env)
     need(done)
-    assert PASSED in done.stderr
+    assert said in done.stderr
 
 
-def test_meson(packages: Packages, tmp_path: Path) -> None:
+@BOTH
+def test_meson(
+    packages: Packages, tmp_path: Path, arguments: tuple[str, ...], said: str
+) -> None:
     """As a subproject of the example."""
     meson = need_script("meson")
-    package = packages.make("meson", tmp_path)
+    package = packages.make("meson", tmp_path, *arguments)
     app = shutil.copytree(package / "example", tmp_path / "app")
     (app / "subprojects").mkdir()
     shutil.copytree(package, app / "subprojects" / "kws")
@@ -418,7 +429,7 @@ def test_meson(packages: Packages, tmp_path: Path) -> None:
     env = {"NINJA": str(ninja_program())}
     need(tool(meson, "setup", "out", cwd=app, env=env))
     need(tool(meson, "compile", "-C", "out", cwd=app, env=env))
-    assert need(tool(app / "out" / "example", cwd=app)) == PASSED
+    assert need(tool(app / "out" / "example", cwd=app)) == said
 
 
 ZEPHYR = """\
@@ -433,6 +444,9 @@ endforeach()
 function(zephyr_include_directories)
   include_directories(${ARGV})
   target_include_directories(app PRIVATE ${ARGV})
+endfunction()
+function(zephyr_link_libraries)
+  target_link_libraries(app PRIVATE ${ARGV})
 endfunction()
 function(zephyr_library_named name)
   add_library(${name} STATIC)
@@ -452,23 +466,28 @@ function(zephyr_library_compile_options)
 endfunction()
 set(CMAKE_CXX_STANDARD 17)
 add_executable(app)
+add_library(native_simulator INTERFACE)
+target_link_libraries(app PRIVATE native_simulator)
 foreach(module IN LISTS ZEPHYR_EXTRA_MODULES)
   add_subdirectory("${module}/zephyr" module)
 endforeach()
 """
 
 
-def test_zephyr(packages: Packages, tmp_path: Path) -> None:
+@BOTH
+def test_zephyr(
+    packages: Packages, tmp_path: Path, arguments: tuple[str, ...], said: str
+) -> None:
     """Kconfig by kconfiglib; module and sample by CMake, with a stand-in for Zephyr."""
     python = need_script("kconfiglib", program="genconfig")
-    package = packages.make("zephyr", tmp_path)
+    package = packages.make("zephyr", tmp_path, *arguments)
     module = yaml.safe_load((package / "zephyr" / "module.yml").read_text())
     assert (package / module["build"]["cmake"] / "CMakeLists.txt").is_file()
     sample = package / module["samples"][0] / "kws"
     test = yaml.safe_load((sample / "sample.yaml").read_text())
     (one,) = test["tests"].values()
     assert one["platform_allow"] == ["native_sim/native/64"]
-    assert test["common"]["harness_config"]["regex"] == PASSED.split("\n")[:-1]
+    assert test["common"]["harness_config"]["regex"] == said.splitlines()
     (tmp_path / "Kconfig").write_text(
         'config CPP\n\tbool\n\tprompt "C++"\n'
         'config STD_CPP17\n\tbool\n\tprompt "C++17"\n'
@@ -477,19 +496,18 @@ def test_zephyr(packages: Packages, tmp_path: Path) -> None:
         f'source "{package / module["build"]["kconfig"]}"\n'
     )
     env = {"KCONFIG_CONFIG": str(sample / "prj.conf"), "KCONFIG_WARN_UNDEF": "1"}
-    arguments = ("Kconfig", "--header-path", "autoconf.h", "--config-out", ".config")
-    done = tool(python, *arguments, cwd=tmp_path, env=env)
+    options = ("Kconfig", "--header-path", "autoconf.h", "--config-out", ".config")
+    done = tool(python, *options, cwd=tmp_path, env=env)
     assert (need(done), done.stderr) == ("", "")
-    assert (
-        "#define CONFIG_ORCHESTRATOR_KWS_SELF_TEST 1\n"
-        in (tmp_path / "autoconf.h").read_text()
-    )
+    config = (tmp_path / "autoconf.h").read_text()
+    assert "#define CONFIG_ORCHESTRATOR_KWS 1\n" in config
+    assert ("CONFIG_ORCHESTRATOR_KWS_SELF_TEST 1\n" in config) == (said == PASSED)
     zephyr = tmp_path / "share" / "zephyr-package" / "cmake"
     zephyr.mkdir(parents=True)
     (zephyr / "ZephyrConfig.cmake").write_text(ZEPHYR)
     os_env = {"ZEPHYR_BASE": str(zephyr), "DOT_CONFIG": str(tmp_path / ".config")}
     need(cmake(sample, tmp_path / "out", f"-DZephyr_DIR={zephyr}", env=os_env))
-    assert need(tool(tmp_path / "out" / "app", cwd=tmp_path)) == PASSED
+    assert need(tool(tmp_path / "out" / "app", cwd=tmp_path)) == said
 
 
 def test_zephyrs_own_build(packages: Packages, tmp_path: Path) -> None:
@@ -511,24 +529,35 @@ def test_zephyrs_own_build(packages: Packages, tmp_path: Path) -> None:
     assert PASSED.split("\n", maxsplit=1)[0] in done.stdout
 
 
-def test_esp_idf(packages: Packages, tmp_path: Path) -> None:
+@BOTH
+def test_esp_idf(
+    packages: Packages, tmp_path: Path, arguments: tuple[str, ...], said: str
+) -> None:
     """compote packs the component; a stand-in for ESP-IDF's CMake builds it."""
     compote = need_script("compote")
-    package = packages.make("esp-idf", tmp_path)
-    arguments = ("component", "pack", "--name", "kws", "--dest-dir", tmp_path / "dist")
-    need(tool(compote, *arguments, cwd=package))
+    package = packages.make("esp-idf", tmp_path, *arguments)
+    options = ("component", "pack", "--name", "kws", "--dest-dir", tmp_path / "dist")
+    need(tool(compote, *options, cwd=package))
     with tarfile.open(tmp_path / "dist" / "kws_1.4.0.tgz") as archive:
         names = {name.removeprefix("./") for name in archive.getnames()}
-    assert {"idf_component.yml", "include/kws.h", "src/product/models.c"} <= names
+    code = "lib/libkws.a" if arguments else "src/product/models.c"
+    assert {"idf_component.yml", "include/kws.h", code} <= names
     (tmp_path / "CMakeLists.txt").write_text(
         "cmake_minimum_required(VERSION 3.20)\nproject(app LANGUAGES C CXX)\n"
         "set(CONFIG_ORCHESTRATOR_KWS_SELF_TEST y)\n"
         "macro(idf_component_register)\n"
         '  cmake_parse_arguments(_ "" "" "SRCS;INCLUDE_DIRS" ${ARGN})\n'
         "  set(COMPONENT_LIB __idf_kws)\n"
-        "  add_library(${COMPONENT_LIB} STATIC ${__SRCS})\n"
-        "  target_include_directories(${COMPONENT_LIB} PUBLIC ${__INCLUDE_DIRS})\n"
+        "  if(__SRCS)\n    set(kind STATIC)\n    set(scope PUBLIC)\n"
+        "  else()\n    set(kind INTERFACE)\n    set(scope INTERFACE)\n  endif()\n"
+        "  add_library(${COMPONENT_LIB} ${kind} ${__SRCS})\n"
+        "  target_include_directories(${COMPONENT_LIB} ${scope} ${__INCLUDE_DIRS})\n"
         "endmacro()\n"
+        "function(add_prebuilt_library name path)\n"
+        "  add_library(${name} STATIC IMPORTED GLOBAL)\n"
+        "  set_target_properties(${name} PROPERTIES\n"
+        "    IMPORTED_LOCATION ${CMAKE_CURRENT_SOURCE_DIR}/${path})\n"
+        "endfunction()\n"
         "add_subdirectory(kws)\n"
         "add_executable(app kws/examples/hello/main/main.c start.c)\n"
         "target_link_libraries(app PRIVATE __idf_kws)\n"
@@ -537,13 +566,47 @@ def test_esp_idf(packages: Packages, tmp_path: Path) -> None:
         "void app_main(void);\nint main(void) { app_main(); return 0; }\n"
     )
     need(cmake(tmp_path, tmp_path / "out"))
-    assert need(tool(tmp_path / "out" / "app", cwd=tmp_path)) == PASSED
+    assert need(tool(tmp_path / "out" / "app", cwd=tmp_path)) == said
 
 
-def test_platformio(packages: Packages, tmp_path: Path) -> None:
-    """PlatformIO reads the manifest and packs the library."""
+def _platformio_project(folder: Path, scons: str) -> None:
+    """A project, and what PlatformIO would fetch from its registry for it."""
+    ccache = "ccache " if shutil.which("ccache") else ""
+    version = f'"name": "tool-scons", "version": "{scons}"'
+    files = {
+        "project/platformio.ini": "[env:native]\n"
+        f"platform = symlink://{folder}/native\n"
+        "build_unflags = -std=gnu++11 -std=gnu++14\nbuild_flags = -std=gnu++17\n",
+        "native/platform.json": '{"name": "native", "version": "1.0.0",'
+        ' "title": "native", "description": "-"}',
+        "native/platform.py": "from platformio.platform.base import PlatformBase\n"
+        "class NativePlatform(PlatformBase):\n    pass\n",
+        "native/builder/main.py": "from SCons.Script import DefaultEnvironment\n"
+        "env = DefaultEnvironment()\n"
+        f'env.Replace(CC="{ccache}gcc", CXX="{ccache}g++")\n'
+        "env.Default(env.BuildProgram())\n",
+        "pio/packages/tool-scons/package.json": f"{{{version}}}",
+        "pio/packages/tool-scons/.piopm": f'{{"type": "tool", {version},'
+        ' "spec": {"owner": "platformio", "id": null, "name": "tool-scons",'
+        ' "requirements": null, "uri": null}}',
+        "pio/packages/tool-scons/scons.py": "from SCons.Script import main\nmain()\n",
+    }
+    for path, text in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+
+
+@BOTH
+def test_platformio(
+    packages: Packages, tmp_path: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    """PlatformIO reads the manifest, packs the library and builds the example.
+
+    With a stand-in for its platform `native`, and SCons from PyPI: both are packages of
+    its own registry.
+    """
     pio = need_script("pio")
-    package = packages.make("platformio", tmp_path)
+    package = packages.make("platformio", tmp_path, *arguments)
     # Its check of licences fetches a list of them.
     offline = (
         "from platformio.package.manifest import schema\n"
@@ -554,12 +617,24 @@ def test_platformio(packages: Packages, tmp_path: Path) -> None:
         "main()\n"
     )
     python = Path(pio).resolve().read_text().partition("\n")[0].removeprefix("#!")
-    arguments = ("pkg", "pack", package, "-o", tmp_path / "kws.tar.gz")
+    options = ("pkg", "pack", package, "-o", tmp_path / "kws.tar.gz")
     env = {"PLATFORMIO_CORE_DIR": str(tmp_path / "pio")}
-    need(tool(python, "-c", offline, *arguments, cwd=tmp_path, env=env))
+    need(tool(python, "-c", offline, *options, cwd=tmp_path, env=env))
     with tarfile.open(tmp_path / "kws.tar.gz") as archive:
         names = set(archive.getnames())
-    assert {"library.json", "include/kws.h", "src/product/models.c"} <= names
+    code = "lib/libkws.a" if arguments else "src/product/models.c"
+    assert {"library.json", "include/kws.h", code} <= names
+    wanted = (
+        "from platformio.dependencies import get_core_dependencies\n"
+        'print(get_core_dependencies()["tool-scons"].lstrip("~"))\n'
+    )
+    scons = need(tool(python, "-c", wanted, cwd=tmp_path, env=env)).strip()
+    _platformio_project(tmp_path, scons)
+    project = tmp_path / "project"
+    shutil.copytree(package / "examples" / "hello", project / "src")
+    shutil.copytree(package, project / "lib" / "kws")
+    need(tool(pio, "run", "-d", project, cwd=tmp_path, env=env))
+    assert need(tool(project / ".pio/build/native/program", cwd=tmp_path)) == said
 
 
 def run_in_qemu(
@@ -682,13 +757,16 @@ def test_a_core_that_an_ecosystem_lacks(
     assert not (tmp_path / "x").exists()
 
 
-def test_bazel(packages: Packages, tmp_path: Path) -> None:
+@BOTH
+def test_bazel(
+    packages: Packages, tmp_path: Path, arguments: tuple[str, ...], said: str
+) -> None:
     """In its sandbox, with Debian's Bazel and its rules."""
     bazel = optional_tool("bazel")
     rules = Path("/usr/share/bazel/rules")
     if not (rules / "java").is_dir():
         pytest.skip("needs bazel-rules-java, bazel-rules-proto, bazel-skylib")
-    package = packages.make("bazel", tmp_path)
+    package = packages.make("bazel", tmp_path, *arguments)
     if buildifier := shutil.which("buildifier"):
         built = [package / "MODULE.bazel", *package.rglob("BUILD.bazel")]
         need(tool(buildifier, "--mode=check", "--lint=warn", *built, cwd=tmp_path))
@@ -716,16 +794,19 @@ def test_bazel(packages: Packages, tmp_path: Path) -> None:
     options = [f"--override_repository={n}={p}" for n, p in repositories.items()]
     need(tool(*start, "build", *options, "//example", cwd=package))
     program = package / "bazel-bin" / "example" / "example"
-    assert need(tool(program, cwd=tmp_path)) == PASSED
+    assert need(tool(program, cwd=tmp_path)) == said
 
 
-def test_rust(packages: Packages, tmp_path: Path) -> None:
+@BOTH
+def test_rust(
+    packages: Packages, tmp_path: Path, arguments: tuple[str, ...], said: str
+) -> None:
     """With Debian's crate cc."""
     cargo = optional_tool("cargo")
     registry = Path("/usr/share/cargo/registry")
     if not list(registry.glob("cc-*")):
         pytest.skip("needs librust-cc-dev")
-    package = packages.make("rust", tmp_path)
+    package = packages.make("rust", tmp_path, *arguments)
     (package / ".cargo").mkdir()
     (package / ".cargo" / "config.toml").write_text(
         '[source.crates-io]\nreplace-with = "debian"\n'
@@ -733,7 +814,7 @@ def test_rust(packages: Packages, tmp_path: Path) -> None:
     )
     env = {"HOME": os.environ["HOME"]}  # rustup finds its toolchain there
     done = tool(cargo, "run", "--offline", "--example", "hello", cwd=package, env=env)
-    assert need(done) == PASSED
+    assert need(done) == said
 
 
 def test_esp_idf_on_risc_v(tmp_path: Path) -> None:
