@@ -13,112 +13,50 @@ import re
 import shutil
 import subprocess
 import tarfile
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
-from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
 import yaml
 
 from orchestrator.cli.main import run
-from orchestrator.package.ecosystem import ECOSYSTEMS, Family
 from orchestrator.shell.ninja import ninja_program
-from orchestrator.targets.cores import BOARDS, CPUS
+from tests.integration.packages import (
+    CASES,
+    MODEL,
+    PASSED,
+    RAN,
+    Packages,
+    cmake,
+    files_of,
+    need,
+    packages_for,
+    tool,
+)
+from tests.integration.platformio import PlatformIO
 from tests.integration.workspace import ROOT
 from tests.tools import (
     need_cmake,
-    need_emulator,
     need_script,
     need_tool,
     need_toolchain,
     optional_tool,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 pytestmark = pytest.mark.toolchain
 
-CASES = ROOT / "examples" / "cases"
-SCENARIO = CASES / "kws-int8-m4.json"
-MODEL = ROOT / "examples" / "models" / "kws_dscnn_int8.pte"
 INPUT, OUTPUT = (CASES / "kws_dscnn_int8" / f"{name}0.npy" for name in ("in", "out"))
-PASSED = "kws: self test passed\nrun_kws_kws_forward: Ok\n"
-RAN = PASSED.partition("\n")[2]
 BOTH = pytest.mark.parametrize(
     ("arguments", "said"), [((), PASSED), (("--binary",), RAN)], ids=("src", "lib")
 )
 """Packages of sources and of the library, with what their examples print."""
-PROFILE = """\
-schema = 1
-name = "kws"
-version = "1.4.0"
-description = "Keyword spotting"
-[target]
-cpu = "CPU"
-toolchain = "TOOLCHAIN"
-[kernels]
-libraries = ["cortex_m", "quantized", "portable"]
-[[models]]
-name = "kws"
-path = "kws_dscnn_int8.pte"
-load = "prelinked"
-"""
 FAST = 'error: #error "kws has exact floats: compile it without -ffast-math'
-
-
-_CACHE = {
-    name: value
-    for name, value in {
-        "CCACHE_DIR": os.environ.get("CCACHE_DIR", ""),
-        "CCACHE_BASEDIR": "/tmp",  # noqa: S108  # paths below are relative to folders
-        "CCACHE_NOHASHDIR": "1",
-        "CMAKE_C_COMPILER_LAUNCHER": shutil.which("ccache") or "",
-        "CMAKE_CXX_COMPILER_LAUNCHER": shutil.which("ccache") or "",
-    }.items()
-    if value
-}
-"""Ecosystems compile the same sources: what they compile is in ccache."""
-
-
-@dataclass(frozen=True, slots=True)
-class Packages:
-    """Makes packages of one product."""
-
-    folder: Path
-    name: str = "kws"
-    more: tuple[str, ...] = ("--scenario", str(SCENARIO))
-
-    def run(self, ecosystem: str, out: Path, *arguments: str) -> int:
-        """Exit code of `orchestrator package`."""
-        profile = str(self.folder / f"{self.name}.toml")
-        command = ["package", profile, "--for", ecosystem, "--out", str(out)]
-        command += [*self.more, *arguments]
-        before = Path.cwd()
-        os.chdir(self.folder)
-        try:
-            return run(command)
-        finally:
-            os.chdir(before)
-
-    def make(self, ecosystem: str, out: Path, *arguments: str) -> Path:
-        """A package in a folder that it did not know when it was made."""
-        assert self.run(ecosystem, out / "made", *arguments) == 0
-        return (out / "made").rename(out / self.name)
 
 
 @pytest.fixture(scope="module")
 def packages(tmp_path_factory: pytest.TempPathFactory) -> Packages:
     need_tool("g++")
-    return _packages(tmp_path_factory.mktemp("host"), "host")
-
-
-@pytest.fixture(scope="module")
-def for_m4(tmp_path_factory: pytest.TempPathFactory) -> Packages:
-    need_emulator("cortex-m4")
-    return _packages(tmp_path_factory.mktemp("m4"), "cortex-m4")
+    return packages_for(tmp_path_factory.mktemp("host"), "host")
 
 
 @pytest.fixture(scope="module")
@@ -133,54 +71,6 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> Packages:
         '[operators]\ninclude = ["aten::rand.out"]\n'
     )
     return Packages(folder, name="sum", more=())
-
-
-def _packages(folder: Path, cpu: str, toolchain: str = "zig") -> Packages:
-    need_toolchain(cpu, toolchain)
-    text = PROFILE.replace("CPU", cpu).replace("TOOLCHAIN", toolchain)
-    (folder / "kws.toml").write_text(text)
-    shutil.copy(MODEL, folder)
-    return Packages(folder)
-
-
-def tool(
-    *command: object, cwd: Path, env: Mapping[str, str] | None = None
-) -> subprocess.CompletedProcess[str]:
-    """What a tool says, without settings of the user."""
-    clean = {"PATH": os.environ["PATH"], "HOME": str(cwd), "LC_ALL": "C", **_CACHE}
-    return subprocess.run(
-        list(map(str, command)),
-        cwd=cwd,
-        env={**clean, **(env or {})},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
-def need(done: subprocess.CompletedProcess[str]) -> str:
-    """Output of a tool that succeeded."""
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
-def cmake(
-    source: Path, out: Path, *settings: str, env: Mapping[str, str] | None = None
-) -> subprocess.CompletedProcess[str]:
-    """Configure and build."""
-    program, ninja = need_cmake(), f"-DCMAKE_MAKE_PROGRAM={ninja_program()}"
-    folders = ("-S", source, "-B", out)
-    arguments = (program, *folders, "-GNinja", ninja, *settings)
-    need(tool(*arguments, cwd=source, env=env))
-    return tool(program, "--build", out, cwd=source, env=env)
-
-
-def files_of(folder: Path) -> dict[str, bytes]:
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in folder.rglob("*")
-        if path.is_file()
-    }
 
 
 @pytest.fixture(scope="module")
@@ -316,26 +206,6 @@ def test_the_library_in_its_place(packages: Packages, tmp_path: Path) -> None:
     assert said == RAN
     library, lock = package / "lib" / "libkws.a", package / "orchestrator" / "kws.lock"
     assert run(["verify", "--artefact", str(library), "--lock", str(lock)]) == 0
-
-
-def test_same_bytes_from_another_folder(
-    packages: Packages, for_m4: Packages, tmp_path: Path
-) -> None:
-    """Of all ecosystems; nothing is compiled again there."""
-    left = dict(ECOSYSTEMS)
-    for one, family in ((packages, Family.LINUX), (for_m4, Family.ARM)):
-        names = [name for name, found in left.items() if family in found.families]
-        folder, made = tmp_path / family, {}
-        for name in names:
-            assert one.run(name, folder / name) == 0
-            made[name] = files_of(folder / name)
-        two = Packages(tmp_path / "elsewhere" / family / "deeper")
-        shutil.copytree(one.folder, two.folder, symlinks=True)
-        for name in names:
-            assert two.run(name, two.folder / name) == 0
-            assert files_of(two.folder / name) == made[name]
-            del left[name]
-    assert not left
 
 
 def test_nobody_elses_files(
@@ -589,192 +459,14 @@ def test_esp_idf(
     assert need(tool(tmp_path / "out" / "app", cwd=tmp_path)) == said
 
 
-def _platformio_project(folder: Path, scons: str) -> None:
-    """A project, and what PlatformIO would fetch from its registry for it."""
-    ccache = "ccache " if shutil.which("ccache") else ""
-    version = f'"name": "tool-scons", "version": "{scons}"'
-    files = {
-        "project/platformio.ini": "[env:native]\n"
-        f"platform = symlink://{folder}/native\n"
-        "build_unflags = -std=gnu++11 -std=gnu++14\nbuild_flags = -std=gnu++17\n",
-        "native/platform.json": '{"name": "native", "version": "1.0.0",'
-        ' "title": "native", "description": "-"}',
-        "native/platform.py": "from platformio.platform.base import PlatformBase\n"
-        "class NativePlatform(PlatformBase):\n    pass\n",
-        "native/builder/main.py": "from SCons.Script import DefaultEnvironment\n"
-        "env = DefaultEnvironment()\n"
-        f'env.Replace(CC="{ccache}gcc", CXX="{ccache}g++")\n'
-        "env.Default(env.BuildProgram())\n",
-        "pio/packages/tool-scons/package.json": f"{{{version}}}",
-        "pio/packages/tool-scons/.piopm": f'{{"type": "tool", {version},'
-        ' "spec": {"owner": "platformio", "id": null, "name": "tool-scons",'
-        ' "requirements": null, "uri": null}}',
-        "pio/packages/tool-scons/scons.py": "from SCons.Script import main\nmain()\n",
-    }
-    for path, text in files.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(text)
-
-
-@BOTH
-def test_platformio(
-    packages: Packages, tmp_path: Path, arguments: tuple[str, ...], said: str
-) -> None:
-    """PlatformIO reads the manifest, packs the library and builds the example.
-
-    With a stand-in for its platform `native`, and SCons from PyPI: both are packages of
-    its own registry.
-    """
-    pio = need_script("pio")
-    package = packages.make("platformio", tmp_path, *arguments)
-    # Its check of licences fetches a list of them.
-    offline = (
-        "from platformio.package.manifest import schema\n"
-        "schema.load_spdx_licenses = None\n"
-        "schema.ManifestSchema.load_spdx_licenses = staticmethod(\n"
-        '    lambda: {"licenses": [{"licenseId": "Apache-2.0"}]})\n'
-        "from platformio.__main__ import main\n"
-        "main()\n"
-    )
-    python = Path(pio).resolve().read_text().partition("\n")[0].removeprefix("#!")
-    options = ("pkg", "pack", package, "-o", tmp_path / "kws.tar.gz")
-    env = {"PLATFORMIO_CORE_DIR": str(tmp_path / "pio")}
-    need(tool(python, "-c", offline, *options, cwd=tmp_path, env=env))
-    with tarfile.open(tmp_path / "kws.tar.gz") as archive:
-        names = set(archive.getnames())
-    code = "lib/libkws.a" if arguments else "src/product/models.c"
-    assert {"library.json", "include/kws.h", code} <= names
-    wanted = (
-        "from platformio.dependencies import get_core_dependencies\n"
-        'print(get_core_dependencies()["tool-scons"].lstrip("~"))\n'
-    )
-    scons = need(tool(python, "-c", wanted, cwd=tmp_path, env=env)).strip()
-    _platformio_project(tmp_path, scons)
-    project = tmp_path / "project"
-    shutil.copytree(package / "examples" / "hello", project / "src")
-    shutil.copytree(package, project / "lib" / "kws")
-    need(tool(pio, "run", "-d", project, cwd=tmp_path, env=env))
-    assert need(tool(project / ".pio/build/native/program", cwd=tmp_path)) == said
-
-
-def run_in_qemu(
-    made_by: Packages, package: Path, folder: Path, *, cpu: str, gnu: str
-) -> None:
-    """Compile all sources of a package as a core for Arduino would, and its self test.
-
-    Start-up code and linker script are those of the product's own firmware.
-    """
-    gcc, cpp = need_tool(f"{gnu}-gcc"), need_tool(f"{gnu}-g++")
-    build = made_by.folder / "build" / "kws"
-    facts = json.loads((build / "product.json").read_text())
-    board = BOARDS[facts["board"]]
-    machine = CPUS[cpu].isas[CPUS[cpu].default_isa].machine_flags
-    (folder / "app.cpp").write_text(
-        "#include <kws.h>\n#include <kws_self_test.h>\n"
-        "int orch_application(const char*, const char*) {\n"
-        "  return kws_self_test(nullptr);\n}\n"
-    )
-    (headers,) = {path.parent for path in package.rglob("kws_self_test.h")}
-    # No C library is installed with these compilers: string.h is ours.
-    flags = "-O2 -ffunction-sections -fdata-sections -fno-exceptions -w -c"
-    flags += f" -I{headers} -idirafter {ROOT}/runtime/freestanding"
-    objects: list[str] = []
-    sources = sorted((package / "src").rglob("*.c*"))
-    for number, source in enumerate([*sources, folder / "app.cpp"]):
-        compiler = gcc if source.suffix == ".c" else cpp
-        objects.append(f"{number}.o")
-        command = ("ccache", compiler, *machine, *flags.split(), source)
-        need(tool(*command, "-o", objects[-1], cwd=folder))
-    defined = need(tool(f"{gnu}-nm", "-g", "--defined-only", *objects, cwd=folder))
-    found = re.findall(r"^[0-9a-f]+ [TDBR] (\w+)$", defined, re.MULTILINE)
-    # A program may have several packages.
-    (own,) = (name for name in found if "kws" not in name)
-    assert "orch_application" in own  # that of app.cpp
-    made = build / ".work" / "obj"
-    start = [
-        *(made / "runtime" / "platform").rglob("*.o"),
-        *(made / "runtime" / "freestanding").glob("*.o"),
-        *made.glob("compiler_rt.o"),
-    ]
-    link = f"-nostdlib -T {build}/gen/firmware.ld"
-    link += " -Wl,--gc-sections,--no-warn-rwx-segments"
-    files = (*objects, *start, "-lgcc", "-o", "app.elf")
-    need(tool(cpp, *machine, *link.split(), *files, cwd=folder))
-    semihosting = "enable=on,target=native,arg=app,arg=a,arg=b"
-    arguments = ("-semihosting-config", semihosting, "-kernel", "app.elf")
-    assert need(tool(*board.emulator, *arguments, cwd=folder)) == ""
-
-
-def test_arduino_in_qemu(for_m4: Packages, tmp_path: Path) -> None:
-    """All sources below src/, on a Cortex-M4."""
-    package = for_m4.make("arduino", tmp_path)
-    lines = (package / "library.properties").read_text().splitlines()
-    properties = dict(line.split("=", 1) for line in lines)
-    assert {"name", "version", "sentence", "architectures"} <= properties.keys()
-    assert (package / "src" / properties["includes"]).is_file()
-    sketch = (package / "examples" / "hello" / "hello.ino").read_text()
-    assert "kws_self_test(&failed)" in sketch
-    run_in_qemu(for_m4, package, tmp_path, cpu="cortex-m4", gnu="arm-none-eabi")
-
-
-def test_cmsis(for_m4: Packages, tmp_path: Path) -> None:
-    """Layer and pack name every source, and files that exist."""
-    package = for_m4.make("cmsis", tmp_path)
-    layer = yaml.safe_load((package / "kws.clayer.yml").read_text())["layer"]
-    (group,) = layer["groups"]
-    named = {entry["file"] for entry in group["files"]}
-    sources = {
-        path.relative_to(package).as_posix()
-        for path in (package / "src").rglob("*")
-        if path.suffix in (".c", ".cpp")
-    }
-    assert {name for name in named if name.startswith("src/")} == sources
-    assert all((package / name).is_file() for name in named)
-    project = yaml.safe_load((package / "example/example.cproject.yml").read_text())
-    (used,) = project["project"]["layers"]
-    assert (package / "example" / used["layer"]).is_file()
-    pack = ET.parse(package / "Orchestrator.kws.pdsc")  # noqa: S314  # ours
-    files = {file.attrib["name"] for file in pack.iter("file")}
-    assert sources < files
-    assert all((package / name).exists() for name in files)
-    cores = {found.attrib["Dcore"] for found in pack.iter("accept")}
-    assert cores == {"Cortex-M4"}
-
-
-def test_a_board_without_emulator(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Its firmware cannot be run here: all of a package but the self test."""
-    need_toolchain("cortex-m23", "zig")
-    (tmp_path / "sum.toml").write_text(
-        'schema = 1\nname = "sum"\n[target]\ncpu = "cortex-m23"\ntoolchain = "zig"\n'
-        f'[[models]]\nname = "sum"\npath = "{ROOT}/examples/models/add_mul.pte"\n'
-    )
-    before = Path.cwd()
-    os.chdir(tmp_path)
-    try:
-        assert run(["package", "sum.toml", "--for", "zephyr"]) == 0
-        assert (
-            "sum: no self test, as firmware for generic-m23" in capsys.readouterr().err
-        )
-        assert run(["package", "sum.toml", "--for", "arduino"]) == 0
-    finally:
-        os.chdir(before)
-    files = {**files_of(tmp_path / "packages")}
-    assert "arduino/sum/src/sum.h" in files
-    assert [name for name in files if "self_test" in name or "runner" in name] == []
-    about = re.compile(rb"self.test", re.IGNORECASE)
-    mentions = {name for name, data in files.items() if about.search(data)}
-    assert {name for name in mentions if "/orchestrator/" not in name} == set()
-
-
-def test_a_core_that_an_ecosystem_lacks(
-    for_m4: Packages, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert for_m4.run("esp-idf", tmp_path / "x") == 2
-    error = capsys.readouterr().err
-    assert "a product for cortex-m4 does not fit ESP-IDF" in error
-    assert not (tmp_path / "x").exists()
+def test_platformio(packages: Packages, tmp_path: Path) -> None:
+    """PlatformIO packs the library and builds the example, for this machine."""
+    pio = PlatformIO(tmp_path, need_script("pio"))
+    package = packages.make("platformio", tmp_path, "--binary")
+    assert {"library.json", "include/kws.h", "lib/libkws.a"} <= pio.pack(package)
+    example = package / "examples" / "hello" / "main.c"
+    program = pio.build(package, example, {"CC": "gcc", "LINK": "gcc"})
+    assert need(tool(program, cwd=tmp_path)) == RAN
 
 
 @BOTH
@@ -835,13 +527,3 @@ def test_rust(
     env = {"HOME": os.environ["HOME"]}  # rustup finds its toolchain there
     done = tool(cargo, "run", "--offline", "--example", "hello", cwd=package, env=env)
     assert need(done) == said
-
-
-def test_esp_idf_on_risc_v(tmp_path: Path) -> None:
-    """All sources of a component, on the core of an ESP32-C6."""
-    need_emulator("rv32imac")
-    # GNU ld crashes on RISC-V objects of zig beside its own.
-    packages = _packages(tmp_path, "rv32imac", "gnu")
-    package = packages.make("esp-idf", tmp_path)
-    gnu = "riscv64-unknown-elf"
-    run_in_qemu(packages, package, tmp_path, cpu="rv32imac", gnu=gnu)
