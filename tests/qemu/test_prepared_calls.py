@@ -29,7 +29,11 @@ pytestmark = [pytest.mark.toolchain, pytest.mark.qemu]
 
 TARGETS: Final = (
     *(("cortex-m0plus", "gnu"), ("cortex-m4", "zig"), ("cortex-m55", "gnu")),
-    *((("host", "zig"),) if EVERY_PAIR else ()),
+    *(
+        (("host", "zig"), ("cortex-m7", "gnu"), ("cortex-m33", "zig"))
+        if EVERY_PAIR
+        else ()
+    ),
 )
 PAIRS: Final = (
     *("add", "mul", "sub", "div", "maximum", "minimum", "batch_matmul"),
