@@ -187,8 +187,12 @@ def test_methods_in_threads(loaded: Packages, tmp_path: Path) -> None:
         options = (*flags[language == "c" :], "-x", language, "-c", source)
         need(tool("ccache", "g++", *options, "-o", objects[-1], cwd=tmp_path))
     need(tool("g++", *flags, "main.cpp", *objects, "-o", "app", cwd=tmp_path))
-    # Its shadow memory needs addresses that a kernel may have given away.
-    start = ("setarch", "-R", tmp_path / "app")
+    # Its shadow memory needs addresses that a kernel may have given away; a container
+    # may forbid to ask for them.
+    fixed = ("setarch", "-R")
+    start: tuple[str | Path, ...] = (tmp_path / "app",)
+    if tool(*fixed, "true", cwd=tmp_path).returncode == 0:
+        start = (*fixed, *start)
     done = tool(*start, cwd=tmp_path)
     assert (need(done), done.stderr) == ("", "")
     done = tool(*start, "same", cwd=tmp_path)
@@ -567,9 +571,10 @@ def test_rust(
     packages: Packages, tmp_path: Path, arguments: tuple[str, ...], said: str
 ) -> None:
     """With Debian's crate cc."""
-    cargo = need_tool("cargo")
-    need_file("/usr/share/doc/librust-cc-dev/copyright", "librust-cc-dev")
+    cargo = optional_tool("cargo")
     registry = Path("/usr/share/cargo/registry")
+    if not [*registry.glob("cc-*")]:
+        pytest.skip("needs librust-cc-dev: not installed")
     package = packages.make("rust", tmp_path, *arguments)
     (package / ".cargo").mkdir()
     (package / ".cargo" / "config.toml").write_text(
