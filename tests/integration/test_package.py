@@ -37,7 +37,6 @@ from tests.integration.packages import (
 from tests.integration.platformio import PlatformIO
 from tests.tools import (
     need_cmake,
-    need_file,
     need_script,
     need_tool,
     need_toolchain,
