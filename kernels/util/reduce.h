@@ -162,20 +162,20 @@ Error fold_items(const Tensor& self, Tensor& out, Reduction& reduction,
 ///
 /// One item of each line along `dim`, and its index in the line: that of
 /// pick(first, line), where `line` loops over the line from its first item on.
-/// kBits: dtypes of `self`.
-template <uint32_t kBits, typename Pick>
+/// kBits: dtypes of `self`; kDim: the place of `dim` among the arguments.
+template <uint32_t kBits, int kDim = 1, typename Pick>
 Error pick_along(const Args& args, Pick pick) {
   const Tensor& self = args.tensor(0);
-  Tensor& values = args.tensor(3);
-  Tensor& indices = args.tensor(4);
+  Tensor& values = args.tensor(kDim + 2);
+  Tensor& indices = args.tensor(kDim + 3);
 
   int dim = 0;
-  ORCH_TRY(read_dim(args.integer(1), self.dim, dim));
+  ORCH_TRY(read_dim(args.integer(kDim), self.dim, dim));
   ORCH_CHECK(values.dtype == self.dtype && indices.dtype == ScalarType::Long,
              Error::InvalidArgument);
   ORCH_CHECK(has_items(self, 1U << dim), Error::InvalidArgument);
   Reduction reduction;
-  ORCH_TRY(prepare_reduction(self, 1U << dim, args.boolean(2), values,
+  ORCH_TRY(prepare_reduction(self, 1U << dim, args.boolean(kDim + 1), values,
                              reduction, indices));
   return switch_dtype<kBits>(self.dtype, [&](auto type) {
     using T = typename decltype(type)::type;

@@ -1,6 +1,7 @@
 // Element types: what they are, what they compute in, how they convert.
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "orch/complex.h"
@@ -38,6 +39,14 @@ template <typename A, typename B>
 struct Choose<false, A, B> {
   using type = B;
 };
+
+/// Unsigned integers of so many bytes.
+template <size_t kBytes>
+using UnsignedOf = typename Choose<
+    kBytes == 8, uint64_t,
+    typename Choose<
+        kBytes == 4, uint32_t,
+        typename Choose<kBytes == 2, uint16_t, uint8_t>::type>::type>::type;
 
 template <typename T>
 struct ComputeOf {

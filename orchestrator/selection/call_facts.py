@@ -116,7 +116,9 @@ def argument_facts(
     """
     found = _ValueFacts(values, facts, constant)
     names = [*(argument.name for argument in schema.arguments), RESULT]
-    return {name: found.of(index) for name, index in zip(names, args, strict=False)}
+    pairs = [*zip(names, args, strict=False)]
+    # An argument of that name is meant before the result.
+    return {name: found.of(index) for name, index in reversed(pairs)}
 
 
 class _ValueFacts:

@@ -180,7 +180,12 @@ def difference(call: Call, got: list[Any]) -> tuple[str, bool]:
     return "", equal
 
 
-_DIM: Final = {"aten::topk.values": 2, "aten::median.dim_values": 1}
+_DIM: Final = {
+    "aten::topk.values": 2,
+    "aten::median.dim_values": 1,
+    "aten::kthvalue.values": 2,
+    "aten::mode.values": 1,
+}
 """Operators that may give the index of any of several equal items; the place of the
 dimension among their arguments."""
 

@@ -37,6 +37,8 @@ MOST: Final = 40
 """Calls of an operator."""
 BYTES: Final = 600
 """Of the tensors of a call; one of a kind may be larger."""
+UNSETTLED: Final = ("aten::topk", "aten::median", "aten::kthvalue")
+"""Operators that may give the index of any of several equal items."""
 
 
 def dtypes(call: Call) -> Iterable[Any]:
@@ -90,7 +92,7 @@ def is_settled(call: Call) -> bool:
     """Whether every kernel must give these results: the call is taken, without ties."""
     if verdict(call, known_kernels()[call.operator]) != "":
         return False
-    if not call.operator.startswith(("aten::topk", "aten::median")):
+    if not call.operator.startswith(UNSETTLED):
         return True
     items = [
         t.data[i : i + t.dtype.item_bytes]

@@ -90,11 +90,11 @@ ITEMS: Final = 512
 _REAL: Final = (
     *("abs", "ceil", "erf", "exp", "expm1", "floor", "isinf", "isnan"),
     *("logical_not", "neg", "reciprocal", "relu", "round", "sigmoid", "sign", "sin"),
-    *("sinh", "tan", "tanh", "trunc", "cos", "cosh", "atan", "asinh"),
+    *("sinh", "tan", "tanh", "trunc", "cos", "cosh", "atan", "asinh", "signbit"),
 )
 _POSITIVE: Final = ("log", "log10", "log1p", "log2", "sqrt", "rsqrt")
 _WITHIN_ONE: Final = ("acos", "asin", "atanh")
-_PREDICATES: Final = ("isinf", "isnan", "logical_not")
+_PREDICATES: Final = ("isinf", "isnan", "logical_not", "signbit")
 _COPIES: Final = (
     *("aten::_conj_physical", "aten::alias_copy", "aten::detach_copy"),
     *("aten::lift_fresh_copy", "et_copy::_d2h_copy", "et_copy::_h2d_copy"),
@@ -145,7 +145,7 @@ def _all(rows: int) -> Iterator[_Row]:
             _padding,
             _complex,
         ),
-        *(_indices, _images, _products, _quantized, _int8, _int8_images),
+        *(_indices, _images, _products, _matrices, _quantized, _int8, _int8_images),
     ):
         yield from part(rows)
 
@@ -173,18 +173,21 @@ def _unary(rows: int) -> Iterator[_Row]:
     yield "aten::clamp.out", (x, -1.0, 1.0, y), 0
     low, high = full("f", -1, rows, ITEMS), full("f", 1, rows, ITEMS)
     yield "aten::clamp.Tensor_out", (x, low, high, y), 0
-    yield (
-        "aten::native_dropout.out",
-        (x, 0.5, True, y, result("b", rows, ITEMS)),
-        0,
-    )
+    mask = result("b", rows, ITEMS)
+    yield "aten::native_dropout.out", (x, 0.5, True, y, mask), 0
+    yield "aten::frexp.Tensor_out", (x, y, result("i", rows, ITEMS)), 0
+    fake = "aten::fake_quantize_per_tensor_affine_cachemask.out"
+    yield fake, (x, 0.01, 3, -128, 127, y, mask), 0
 
 
 def _binary(rows: int) -> Iterator[_Row]:
     a = given("f", rows, ITEMS)
     b = given("f", rows, ITEMS, low=0.5, high=1.5)
     out, mask = result("f", rows, ITEMS), result("b", rows, ITEMS)
-    for name in ("atan2", "div", "floor_divide", "maximum", "minimum", "mul"):
+    for name in (
+        *("atan2", "copysign", "div", "floor_divide", "maximum", "minimum", "mul"),
+        "nextafter",
+    ):
         yield f"aten::{name}.out", (a, b, out), 0
     for name in ("add", "sub"):
         yield f"aten::{name}.out", (a, b, 1, out), 0
@@ -219,7 +222,7 @@ def _numbers(rows: int) -> Iterator[_Row]:
     x, out = given("f", rows, ITEMS), result("f", rows, ITEMS)
     for name in ("add", "sub", "rsub"):
         yield f"aten::{name}.Scalar_out", (x, 1.5, 1, out), 0
-    for name in ("div", "fmod", "mul", "remainder"):
+    for name in ("copysign", "div", "fmod", "mul", "remainder"):
         yield f"aten::{name}.Scalar_out", (x, 1.5, out), 0
     yield "aten::div.Scalar_mode_out", (x, 1.5, "floor", out), 0
     for name in _COMPARISONS:
@@ -281,6 +284,9 @@ def _reductions(rows: int) -> Iterator[_Row]:
     yield "aten::var.correction_out", (x, (1,), 1, False, one), 0
     yield "aten::var_mean.correction_out", (x, (1,), 1, False, one, one), 0
     yield "aten::median.dim_values", (x, 1, False, one, indices), 0
+    yield "aten::kthvalue.values", (x, 9, 1, False, one, indices), 0
+    yield "aten::mode.values", (x, 1, False, one, indices), 0
+    yield "aten::histc.out", (x, 32, -2, 2, result("f", 32)), 0
 
 
 def _lines(rows: int) -> Iterator[_Row]:
@@ -289,7 +295,10 @@ def _lines(rows: int) -> Iterator[_Row]:
     indices = result("l", rows, ITEMS)
     for name in ("_softmax", "_log_softmax"):
         yield f"aten::{name}.out", (x, -1, False, out), 0
-    yield "aten::cumsum.out", (x, -1, None, out), 0
+    for name in ("cumsum", "cumprod"):
+        yield f"aten::{name}.out", (x, -1, None, out), 0
+    for name in ("cummax", "cummin"):
+        yield f"aten::{name}.out", (x, -1, out, indices), 0
     yield "aten::glu.out", (x, -1, result("f", rows, ITEMS // 2)), 0
     yield "aten::sort.values", (x, -1, False, out, indices), 0
     yield "aten::sort.values_stable", (x, True, -1, False, out, indices), 0
@@ -334,6 +343,8 @@ def _moves(rows: int) -> Iterator[_Row]:
     for name in ("_clone_dim_order", "_to_dim_order_copy"):
         yield f"dim_order_ops::{name}.out", (x, False, (0, 1), out), 0
     yield "aten::view_copy.out", (x, (rows * ITEMS,), result("f", rows * ITEMS)), 0
+    bits = result("i", rows, ITEMS)
+    yield "aten::view_copy.dtype_out", (x, ScalarType.Int, bits), 0
     one = result("f", rows, 1, ITEMS)
     yield "aten::unsqueeze_copy.out", (x, 1, one), 0
     wide = given("f", rows, 1, ITEMS)
@@ -434,6 +445,16 @@ def _indices(rows: int) -> Iterator[_Row]:
     yield "aten::embedding.out", (table, which, -1, False, False, _out(table)), 0
     yield "aten::index.Tensor_out", (table, (which,), _out(table)), 0
     yield "aten::index_put.out", (table, (which,), table, False, _out(table)), 0
+    places = given("l", rows, ITEMS, low=0, high=rows * ITEMS)
+    yield "aten::put.out", (x, places, x, False, out), 0
+    kinds = full("f", 1, rows, ITEMS)
+    none = (result("l", 0), result("l", 0))
+    yield "aten::_unique2.out", (kinds, True, False, False, result("f", 1), *none), 0
+    yield (
+        "aten::unique_consecutive.out",
+        (kinds, False, False, None, result("f", 1), *none),
+        0,
+    )
     yield "aten::index_put_", (_changed(table), (which,), table, False), 0
     reduced = (x, 1, at, x, "sum", True, out)
     yield "aten::scatter_reduce.two_out", reduced, 0
@@ -463,6 +484,8 @@ def _images(rows: int) -> Iterator[_Row]:
     places = result("l", rows, 8, 4, 4)
     twice = result("f", rows, 8, 16, 16)
     two, none = (2, 2), (0, 0)
+    part = given("f", rows, 8, 2, low=0, high=1)
+    yield "aten::fractional_max_pool2d.output", (x, two, (4, 4), part, half, places), 0
     yield "aten::avg_pool2d.out", (x, two, two, none, False, True, None, half), 0
     pool = (two, two, none, (1, 1), False)
     yield "aten::max_pool2d_with_indices.out", (x, *pool, half, places), 0
@@ -490,6 +513,12 @@ def _images(rows: int) -> Iterator[_Row]:
     places = result("l", rows, 8, 2, 2, 2)
     cube, no = (2, 2, 2), (0, 0, 0)
     yield "aten::avg_pool3d.out", (volume, cube, cube, no, False, True, None, eighth), 0
+    part = given("f", rows, 8, 3, low=0, high=1)
+    yield (
+        "aten::fractional_max_pool3d.output",
+        (volume, cube, cube, part, eighth, places),
+        0,
+    )
     pool3d = (cube, cube, no, (1, 1, 1), False)
     yield "aten::max_pool3d_with_indices.out", (volume, *pool3d, eighth, places), 0
     yield "aten::_adaptive_avg_pool3d.out", (volume, (2, 2, 2), eighth), 0
@@ -522,6 +551,18 @@ def _products(rows: int) -> Iterator[_Row]:
         (x, x, w, (8,), *kept, (True, True, True), *grads),
         2 * products,
     )
+
+
+def _matrices(rows: int) -> Iterator[_Row]:
+    a = given("f", rows, 8, 8)
+    lu, pivots = result("f", rows, 8, 8), result("i", rows, 8)
+    one = result("f", rows)
+    products = rows * 8 * 8 * 8 // 3
+    yield "aten::_linalg_det.result", (a, one, lu, pivots), products
+    yield "aten::_linalg_slogdet.sign", (a, one, one, lu, pivots), products
+    factors = (a, True, False, lu, pivots, result("i", rows))
+    yield "aten::linalg_lu_factor_ex.out", factors, products
+    yield "aten::cholesky.out", (a, False, lu), products // 2
 
 
 _INT8: Final = (-128, 127, ScalarType.Char)

@@ -213,6 +213,7 @@ _FUNCTIONS: Final = (
     _shape("replicated(tensor, padding)", moved_shapes.replicated, _T, _L),
     _shape("pixels_shuffled(tensor, factor)", moved_shapes.pixels_shuffled, _T, _N),
     _shape("pixels_unshuffled(tensor, factor)", moved_shapes.pixels_unshuffled, _T, _N),
+    _shape("seen_as(tensor, out)", moved_shapes.seen_as, _T, _T),
     _shape("summed(tensor, size)", moved_shapes.summed, _T, _N, optional=True),
     _function(
         "splits_evenly(tensor, outs, size, dim)",
@@ -240,6 +241,11 @@ _FUNCTIONS: Final = (
     _function("are_frequencies(sizes, dims)", reductions.are_frequencies, _L, _L),
     _shape("in_parts(tensor)", reductions.in_parts, _T),
     _function("is_norm(power)", reductions.is_norm, _X),
+    _shape("different(tensor, is_wanted)", reductions.different, _T, _B),
+    _shape("runs(tensor, is_wanted)", reductions.runs, _T, _B),
+    _shape("pivoted(tensor)", reductions.pivoted, _T),
+    _function("are_fractions(tensor)", reductions.are_fractions, _T),
+    _function("has_range(tensor, low, high)", reductions.has_range, _T, _X, _X),
     _function("length(tensor, dim)", reductions.length, _T, _N, gives=_N),
     _function("area(tensor)", reductions.area, _T, gives=_N),
     _shape("resized(tensor, dim, size)", reductions.resized, _T, _N, _N),
@@ -247,6 +253,16 @@ _FUNCTIONS: Final = (
     _shape("adapted(tensor, sizes)", reductions.adapted, _T, _L),
     _shape(
         "adapted_volume(tensor, sizes)", partial(reductions.adapted, dims=3), _T, _L
+    ),
+    _shape(
+        "fractional(tensor, kernel, sizes, samples)",
+        reductions.fractional,
+        *(_T, _L, _L, _T),
+    ),
+    _shape(
+        "fractional_volume(tensor, kernel, sizes, samples)",
+        partial(reductions.fractional, dims=3),
+        *(_T, _L, _L, _T),
     ),
     _shape(
         "trilinear(a, b, c, added_a, added_b, added_c, dims)",

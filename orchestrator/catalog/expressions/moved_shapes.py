@@ -165,6 +165,24 @@ _IMAGE = 3
 """Dimensions of an image: channels, height, width."""
 
 
+def seen_as(tensor: TensorFacts, out: TensorFacts) -> Sizes:
+    """Sizes of the bytes of a tensor, seen as items of the dtype of another one.
+
+    Where these have another size, the last dimension of both is the innermost.
+    """
+    require(tensor.rank == out.rank, f"the output has {out.rank} dimensions")
+    given, wanted = tensor.dtype.item_bytes, out.dtype.item_bytes
+    if given == wanted:
+        return tensor.sizes
+    last = tensor.rank - 1
+    require(last >= 0, "the tensor has no dimension")
+    for one in (tensor, out):
+        require(one.dim_order[last] == last, "the last dimension is not the innermost")
+    size = tensor.sizes[last] * given
+    require(same_number(size % wanted, 0), f"lines have {size} bytes")
+    return (*tensor.sizes[:last], size // wanted)
+
+
 def _pairs(
     tensor: TensorFacts, padding: Sizes
 ) -> list[tuple[Number, tuple[Number, Number]]]:

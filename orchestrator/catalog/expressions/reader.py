@@ -264,9 +264,9 @@ class _Reader:
         return Part(kind, run)
 
     def _argument(self, name: str) -> Argument:
-        if name == RESULT and self._result is not None:
-            return self._result
         if name not in self._arguments:
+            if name == RESULT and self._result is not None:
+                return self._result
             near = did_you_mean(name, ("isa", *self._arguments))
             also = f", {near}" if near else ""
             raise ExpressionError(f"the operator has no argument {name}{also}")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from math import prod
+import itertools
+from math import isfinite, prod
 from typing import TYPE_CHECKING
 
 from orchestrator.catalog.expressions.shapes import (
@@ -12,24 +13,32 @@ from orchestrator.catalog.expressions.shapes import (
     dimension,
     dimensions,
     item,
+    known,
     reduced,
     require,
 )
 from orchestrator.catalog.expressions.values import (
     Number,
+    Range,
     TensorFacts,
+    Undecided,
     every,
+    limits,
     same_number,
     settled,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from orchestrator.catalog.expressions.values import Value
 
     Sizes = tuple[Number, ...]
 
 _IMAGE = 2
 """Dimensions of an image: height, width."""
+_SAMPLES = 3
+"""Dimensions of random samples: images, channels, axes."""
 _MAX_SIZE = (1 << 31) - 1
 
 
@@ -96,6 +105,47 @@ def adapted(tensor: TensorFacts, sizes: Sizes, *, dims: int = _IMAGE) -> Sizes:
     return (*tensor.sizes[:-dims], *(item(sizes, axis) for axis in range(dims)))
 
 
+def fractional(
+    tensor: TensorFacts,
+    kernel: Sizes,
+    sizes: Sizes,
+    samples: TensorFacts,
+    *,
+    dims: int = _IMAGE,
+) -> Sizes:
+    """Sizes of fractional pooling with windows of a kernel, by random samples."""
+    images, channels = tensor.sizes[: -dims - 1], tensor.sizes[-dims - 1]
+    require(channels > 0, "there are no channels")
+    out = []
+    for axis in range(dims):
+        present, size = tensor.sizes[axis - dims], item(sizes, axis)
+        room = present - item(kernel, axis) + 1
+        require(size <= room, f"{room} windows fit, {size} are wanted")
+        out.append(size)
+    require(samples.rank == _SAMPLES, f"the samples have {samples.rank} dimensions")
+    count, own, axes = samples.sizes
+    require(count >= prod(images, start=1), f"there are samples of {count} images")
+    require(same_number(own, channels), f"there are samples of {own} channels")
+    require(same_number(axes, dims), f"there are samples of {axes} axes")
+    return (*images, channels, *out)
+
+
+def pivoted(tensor: TensorFacts) -> Sizes:
+    """Sizes of the pivots of matrices: one for each item of their diagonals."""
+    require(tensor.rank >= _IMAGE, f"the matrix has {tensor.rank} dimensions")
+    rows, columns = (limits(size) for size in tensor.sizes[-_IMAGE:])
+    low, high = (min(pair) for pair in zip(rows, columns, strict=True))
+    return (*tensor.sizes[:-_IMAGE], low if low == high else Range(low, high))
+
+
+def are_fractions(tensor: TensorFacts) -> bool:
+    """Whether all items are from 0 to 1."""
+    items = tensor.items()
+    if items is None:
+        raise Undecided("items are known only when the program runs")
+    return all(0 <= item <= 1 for item in items)
+
+
 def applied(tensor: TensorFacts, weight: TensorFacts) -> Sizes:
     """Sizes of a linear layer's output: weight is [out, in], the input [*, in]."""
     require(tensor.rank > 0, "the input has no dimension")
@@ -160,3 +210,46 @@ def trilinear(
 def is_norm(power: Value) -> bool:
     """Whether a float can be the power of a norm: 0 or above, or infinity."""
     return settled(power) >= 0
+
+
+def different(tensor: TensorFacts, is_wanted: Number) -> Sizes:
+    """Sizes of the different items of a tensor, or of none; NaN equals nothing."""
+    return _counted(tensor, is_wanted, lambda items: len({*items}))
+
+
+def runs(tensor: TensorFacts, is_wanted: Number) -> Sizes:
+    """Sizes of the runs of equal items of a tensor by index, or of none."""
+
+    def count(items: Sequence[float]) -> int:
+        order = tensor.dim_order
+        places = itertools.product(*(range(known(size)) for size in tensor.sizes))
+        found = sorted(places, key=lambda place: [place[d] for d in order])
+        by_place = dict(zip(found, items, strict=True))
+        row = [by_place[place] for place in sorted(by_place)]
+        return len(row[:1]) + sum(a != b for a, b in itertools.pairwise(row))
+
+    return _counted(tensor, is_wanted, count)
+
+
+def _counted(
+    tensor: TensorFacts, is_wanted: Number, count: Callable[[Sequence[float]], int]
+) -> Sizes:
+    if not is_wanted:
+        return (0,)
+    items = tensor.items()
+    if items is None:
+        low, high = limits(tensor.numel)
+        return (Range(min(low, 1), high),)
+    # NaN of any object.
+    return (count([i if i == i else object() for i in items]),)  # type: ignore[misc]  # noqa: PLR0124
+
+
+def has_range(tensor: TensorFacts, low: Value, high: Value) -> bool:
+    """Whether two numbers are finite and in order; equal ones are those of items."""
+    ends = [settled(low), settled(high)]
+    if not all(isfinite(end) for at in ends for end in limits(at)) or ends[0] > ends[1]:
+        return False
+    items = tensor.items() if ends[0] == ends[1] else ()
+    if items is None:
+        raise Undecided("items are known only when the program runs")
+    return all(isfinite(item) for item in items)

@@ -77,9 +77,10 @@ ReferenceCall index_put() {
   return call;
 }
 
-/// Sums of truth values as a truth value, which PyTorch gives as Long.
-ReferenceCall cumsum() {
-  ReferenceCall call("aten::cumsum.out");
+/// Sums or products of truth values as a truth value, which PyTorch gives as
+/// Long.
+ReferenceCall cumulative(const char* name) {
+  ReferenceCall call(name);
   call.input(TestTensor::of<bool>({2}, {true, true})).integer(0).none();
   call.output(TestTensor::of<bool>({2}, {true, true}));
   return call;
@@ -313,7 +314,8 @@ std::deque<ReferenceCall> hand_made_calls() {
   calls.push_back(hardtanh<int32_t>());
   calls.push_back(hardtanh<int64_t>());
   calls.push_back(clamp());
-  calls.push_back(cumsum());
+  calls.push_back(cumulative("aten::cumsum.out"));
+  calls.push_back(cumulative("aten::cumprod.out"));
   calls.push_back(adaptive());
   calls.push_back(slice_scatter());
   calls.push_back(hyperbolic<uint16_t>("aten::cosh.out", 1));

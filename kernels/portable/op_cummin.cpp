@@ -1,0 +1,16 @@
+#include "orch_selected/op_cummin.h"
+
+#include "orch/kernel.h"
+#include "util/cumulative.h"
+
+namespace orch::portable {
+
+// aten::cummin.out(Tensor self, int dim, *, Tensor(a!) values, Tensor(b!)
+// indices)
+//   -> (Tensor(a!) values, Tensor(b!) indices)
+Error cummin_out(const Args& args) {
+  return extreme_along<selected::aten_cummin_out.bits>(
+      args, [](auto item, auto before) { return item <= before; });
+}
+
+}  // namespace orch::portable
