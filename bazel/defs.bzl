@@ -6,7 +6,7 @@ files that other rules make.
 """
 
 # Headers in orch/; a product has those that it needs.
-_HEADERS = ["complex", "quantize", "sizes", "status", "trace"]
+_HEADERS = ["complex", "quantize", "sizes", "status", "trace", "update"]
 
 _LISTS = [
     "selected_max_kernel_num.h",

@@ -7,6 +7,7 @@ import shlex
 import shutil
 import subprocess
 import tempfile
+from fnmatch import fnmatchcase
 from pathlib import Path
 from shutil import which
 from typing import TYPE_CHECKING
@@ -16,27 +17,34 @@ from benchmarks.fleet_products import write_fleet
 from benchmarks.product import CORPUS
 from benchmarks.table import Cell, Findings, Goal, NotMeasuredError, Table, short
 from orchestrator.shell import stamp
+from orchestrator.shell.object_store import ObjectStore
 from orchestrator.shell.stamp import Looked
 from orchestrator.workspace.listing import read_listing
 from orchestrator.workspace.product import in_shard
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
-_SHARDS = 40
-"""One of so many parts of a fleet is built: some 23 products."""
+_SHARDS = 60
+"""One of so many parts of a fleet is built by one and by two workers."""
+_ALONE = 12
+"""Products of a fleet that are also built alone."""
+_TWO_WORKERS = 1.75
+_PLAIN = 0.97
 _COPIES = 1000
 _MOST_MS = 1.0
 _MOST_TOUCHED_S = 2.0
 _MOST_BYTES = 300 << 20
-_COLD = {"uniform": 6.0, "varied": 2.5}
+_COLD = {"uniform": ("*-cortex-m4", 6.0), "varied": ("v??2", 2.5)}
+"""Products for one core, a tenth of the fleet, and how many times less all of them
+take together: cores share no object."""
 
 
 def measure(repetitions: int) -> Findings:
     """Seconds of cold builds, and of a thousand products with little to do."""
     findings = Findings()
     with tempfile.TemporaryDirectory() as name:
-        for parts in (_cold, _checks, _unchanged):
+        for parts in (_cold, _processes, _checks, _unchanged):
             try:
                 parts(findings, Path(name), repetitions)
             except NotMeasuredError as missing:
@@ -47,59 +55,146 @@ def measure(repetitions: int) -> Findings:
 def _cold(findings: Findings, folder: Path, repetitions: int) -> None:
     """Builds from nothing: one command for all, and one for each product."""
     rows: list[tuple[Cell, ...]] = []
-    for kind, limit in _COLD.items():
+    for kind, (pattern, limit) in _COLD.items():
         place = folder / kind
         write_fleet(place, varied=kind == "varied")
-        shard = f"1/{_SHARDS}"
         listing = read_listing(place / "orchestrator.toml", Looked())
-        names = [product.name for product in in_shard(listing.products, (1, _SHARDS))]
-        cache = place / "cache"
-        own = [str(which("env")), f"ORCHESTRATOR_CACHE={cache}"]
-        alone = " && ".join(
-            shlex.join(
-                [*own, "ORCHESTRATOR_OBJECTS=off", *orchestrator("-q", "build", name)]
-            )
-            for name in names
+        names = [p.name for p in listing.products if fnmatchcase(p.name, pattern)]
+        some = names[:: len(names) // _ALONE]
+        store = place / "cache" / "objects"
+        own = [str(which("env")), f"ORCHESTRATOR_CACHE={store.parent}"]
+        alone = _all(
+            [*own, "ORCHESTRATOR_OBJECTS=off", *orchestrator("-q", "build", name)]
+            for name in some
         )
-        whole = [*own, *orchestrator("-q", "build", "--shard", shard)]
+        whole = [*own, *orchestrator("-q", "build", "-p", pattern)]
         # Compilers' support functions are built once per machine.
         subprocess.run(
-            whole, cwd=place, env=environment(), capture_output=True, check=False
+            [*own, *orchestrator("-q", "build", "-p", names[0])],
+            cwd=place,
+            env=environment(),
+            capture_output=True,
+            check=False,
         )
-        empty = [str(which("rm")), "-rf", str(place / "build"), str(cache / "objects")]
-        together, apart = cost_of(
+        empty = [str(which("rm")), "-rf", str(place / "build"), str(store)]
+        apart, together = cost_of(
             [
+                Command(words=alone, before=empty),
                 Command(words=whole, before=empty),
-                Command(words=[str(which("sh")), "-c", alone], before=empty),
             ],
             folder=place,
             repetitions=max(1, repetitions // 4),
         )
-        ratio = apart.cpu_s / together.cpu_s
+        each = together.cpu_s / len(names)
+        ratio = apart.cpu_s / len(some) / each
+        compiled, shared = _compiled(place / "build"), _entries(store)
         rows.append(
             (
                 f"{kind}, {len(names)} products",
-                *(cost / len(names) for cost in (apart.cpu_s, together.cpu_s)),
-                ratio,
-                together.peak_bytes >> 20,
+                *(apart.cpu_s / len(some), each, ratio),
+                *(compiled, shared, together.peak_bytes >> 20),
             )
         )
-        findings.goals.append(
+        findings.goals += [
             Goal(
                 name=f"cold build of a {kind} fleet: alone : workspace",
                 found=ratio,
                 limit=limit,
                 at_most=False,
-            )
-        )
+            ),
+            Goal(
+                name=f"objects of a {kind} fleet that were compiled twice",
+                found=compiled - shared,
+                limit=0,
+                at_most=True,
+            ),
+        ]
     findings.tables.append(
         Table(
-            title="Products of a fleet, from nothing",
-            columns=("fleet", "CPU s alone", "CPU s", "alone : workspace", "MiB"),
+            title="Products of a fleet for one core, from nothing",
+            columns=(
+                *("fleet", "CPU s alone", "CPU s", "alone : workspace"),
+                *("compiled", "different", "MiB"),
+            ),
             rows=tuple(rows),
-            notes=("per product; the memory is that of the largest process",),
+            notes=(
+                f"per product; alone: {_ALONE} of them",
+                "objects that products can share; the memory is that of the largest"
+                " process",
+            ),
         )
     )
+
+
+def _all(commands: Iterable[Sequence[str]]) -> list[str]:
+    """One command that runs all of them."""
+    text = " && ".join(shlex.join(command) for command in commands)
+    return [str(which("sh")), "-c", text]
+
+
+def _compiled(folder: Path) -> int:
+    """How often ninja compiled a source that is not generated."""
+    return sum(
+        line.endswith(".o") and "obj/gen/" not in line
+        for log in folder.glob("*/.work/.ninja_log")
+        for line in (row.split("\t")[3] for row in log.read_text().splitlines()[1:])
+    )
+
+
+def _entries(store: Path) -> int:
+    return ObjectStore(store).contents().entries
+
+
+def _processes(findings: Findings, folder: Path, repetitions: int) -> None:
+    """Two workers beside one, and beside two commands at a time."""
+    del repetitions
+    place = folder / "uniform"
+    listing = read_listing(place / "orchestrator.toml", Looked())
+    shard = in_shard(listing.products, (1, _SHARDS))
+    names = [product.name for product in shard]
+    store = place / "cache"
+    own = [
+        *(str(which("env")), f"ORCHESTRATOR_CACHE={store}"),
+        "ORCHESTRATOR_OBJECTS=off",
+    ]
+    build = [*own, *orchestrator("-q", "build", "--shard", f"1/{_SHARDS}")]
+    plain = shlex.join([*own, *orchestrator("-q", "build", "-j1")])
+    text = f"printf '%s\\n' {shlex.join(names)} | xargs -n1 -P2 {plain}"
+    empty = [str(which("rm")), "-rf", str(place / "build")]
+    one, two, plain_two = cost_of(
+        [
+            Command(words=[*build, "-j1"], before=empty),
+            Command(words=[*build, "-j2"], before=empty),
+            Command(words=[str(which("sh")), "-c", text], before=empty),
+        ],
+        folder=place,
+        repetitions=1,
+    )
+    findings.tables.append(
+        Table(
+            title=f"{len(names)} products without the store, by two processes",
+            columns=("how", "wall s", "CPU s"),
+            rows=(
+                ("one worker", one.wall_s, one.cpu_s),
+                ("two workers", two.wall_s, two.cpu_s),
+                ("two commands at a time", plain_two.wall_s, plain_two.cpu_s),
+            ),
+        )
+    )
+    findings.goals += [
+        Goal(
+            name="two workers: speed of one",
+            found=one.wall_s / two.wall_s,
+            limit=_TWO_WORKERS,
+            at_most=False,
+        ),
+        Goal(
+            name="two workers: speed of two commands",
+            found=plain_two.wall_s / two.wall_s,
+            limit=_PLAIN,
+            at_most=False,
+        ),
+    ]
 
 
 def _checks(findings: Findings, folder: Path, repetitions: int) -> None:

@@ -39,10 +39,15 @@ _GOALS: Final = {
     ("MobileNetV2 0.35, 144x144", "smallest"): 66_900,
     ("U-Net, 96x96", "smallest"): 123_300,
     ("MobileNetV1 0.25, 96x96", _GIVEN): 14_600,
+    ("DS-CNN", _GIVEN): 5_900,
     ("ResNet-8", _GIVEN): 14_000,
     ("MobileNetV2 0.35, 144x144", _GIVEN): 29_000,
+    ("U-Net, 96x96", _GIVEN): 105_700,
 }
 """Bytes of arena."""
+_MOST_MORE: Final = {"cortex-m4": 1.05, "cortex-m55": 1.10}
+_MOST_MORE_DS_CNN: Final = 1.15
+"""Instructions by rows, to those with whole tensors."""
 _Key = tuple[str, str, str]
 """Net, core, way."""
 
@@ -121,7 +126,26 @@ def measure(repetitions: int) -> Findings:
                         at_most=True,
                     )
                 )
+        findings.goals += _slower(net, way, found)
     return findings
+
+
+def _slower(net: str, way: str, found: Mapping[_Key, _Measured]) -> list[Goal]:
+    """How many times as many instructions a smaller arena may take."""
+    goals = []
+    for cpu in _CORES:
+        m, whole = found.get((net, cpu, way)), found.get((net, cpu, "off"))
+        if m and whole and way != "off":
+            limit = _MOST_MORE_DS_CNN if net == "DS-CNN" else _MOST_MORE[cpu]
+            goals.append(
+                Goal(
+                    name=f"instructions of {net}, {way}, {cpu}, times as many",
+                    found=m.instructions / whole.instructions,
+                    limit=limit,
+                    at_most=True,
+                )
+            )
+    return goals
 
 
 def _measure(folder: Path, key: _Key, plugin: Path | None) -> _Measured | str:

@@ -51,7 +51,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--kills",
         type=int,
-        default=12,
+        default=8,
         metavar="COUNT",
         help="builds to kill at random moments",
     )

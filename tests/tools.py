@@ -58,7 +58,7 @@ def need_script(name: str, *, program: str = "") -> str:
 
 
 def optional_tool(name: str) -> str:
-    """A program that CI does not install either; else skip."""
+    """A program that CI need not have either; else skip."""
     path = shutil.which(name)
     if path is None:
         pytest.skip(f"needs {name}: not installed")

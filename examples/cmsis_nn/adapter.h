@@ -5,6 +5,7 @@
 
 #include "arm_nnfunctions.h"
 #include "cortex_m/image.h"
+#include "cortex_m/prepared.h"
 #include "orch/kernel.h"
 
 namespace cmsis_adapter {
@@ -24,6 +25,14 @@ inline Error to_error(arm_cmsis_nn_status status) {
 
 inline cmsis_nn_dims to_dims(const Image& image) {
   return {image.batch, image.height, image.width, image.channels};
+}
+
+inline Image input_of(const Pool& pool) {
+  return {pool.batch, pool.rows.in, pool.columns.in, pool.taps.channels};
+}
+
+inline Image output_of(const Pool& pool) {
+  return {pool.batch, pool.rows.out, pool.columns.out, pool.taps.channels};
 }
 
 /// Whether all sizes are at least 1 and as small as CMSIS-NN needs them.

@@ -10,14 +10,15 @@ Error run(const Args& args, Layout layout) {
 
   Pool pool;
   ORCH_TRY(prepare_pool(args, layout, false, args.boolean(4), pool, out));
-  ORCH_CHECK(fits(pool.in) && fits(pool.out), Error::NotSupported);
+  ORCH_CHECK(fits(input_of(pool)) && fits(output_of(pool)),
+             Error::NotSupported);
   const cmsis_nn_pool_params params = {
       {pool.columns.stride, pool.rows.stride},
       {pool.columns.padding, pool.rows.padding},
       {INT8_MIN, INT8_MAX}};
-  const cmsis_nn_dims in = to_dims(pool.in);
+  const cmsis_nn_dims in = to_dims(input_of(pool));
   const cmsis_nn_dims window = {1, pool.rows.kernel, pool.columns.kernel, 1};
-  const cmsis_nn_dims to = to_dims(pool.out);
+  const cmsis_nn_dims to = to_dims(output_of(pool));
   cmsis_nn_context context;
   ORCH_TRY(give_scratch(args.tensor(8),
                         arm_avgpool_s8_get_buffer_size(to.w, in.c), context));

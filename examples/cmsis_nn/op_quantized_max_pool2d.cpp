@@ -15,16 +15,16 @@ Error run(const Args& args, Layout layout) {
   ORCH_TRY(read_range(args, 8, 9, range));
   Pool pool;
   ORCH_TRY(prepare_pool(args, layout, true, args.boolean(5), pool, out));
-  ORCH_CHECK(fits(pool.in) && fits(pool.out) && pool.rows.dilation == 1 &&
-                 pool.columns.dilation == 1,
+  ORCH_CHECK(fits(input_of(pool)) && fits(output_of(pool)) &&
+                 pool.rows.dilation == 1 && pool.columns.dilation == 1,
              Error::NotSupported);
   const cmsis_nn_pool_params params = {
       {pool.columns.stride, pool.rows.stride},
       {pool.columns.padding, pool.rows.padding},
       {range.low, range.high}};
-  const cmsis_nn_dims in = to_dims(pool.in);
+  const cmsis_nn_dims in = to_dims(input_of(pool));
   const cmsis_nn_dims window = {1, pool.rows.kernel, pool.columns.kernel, 1};
-  const cmsis_nn_dims to = to_dims(pool.out);
+  const cmsis_nn_dims to = to_dims(output_of(pool));
   const cmsis_nn_context context = {nullptr, 0};
   return to_error(arm_max_pool_s8(&context, &params, &in, input.data<int8_t>(),
                                   &window, &to, out.mutable_data<int8_t>()));

@@ -107,7 +107,8 @@ class Areas {
   }
 
   /// The sum of all weights that an output channel has in an area.
-  int32_t sum_weights(const Area& area, const int8_t* w) const {
+  ORCH_ALWAYS_INLINE int32_t sum_weights(const Area& area,
+                                         const int8_t* w) const {
     int32_t sum = 0;
     for (int32_t i = 0; i < area.groups; ++i) {
       sum +=
@@ -118,7 +119,8 @@ class Areas {
   }
 
   /// w_offset times the sum of a pixel's inputs.
-  int32_t sum_inputs(const Area& area, const int8_t* x) const {
+  ORCH_ALWAYS_INLINE int32_t sum_inputs(const Area& area,
+                                        const int8_t* x) const {
     int32_t sum = 0;
     for (int32_t i = 0; i < area.groups; ++i) {
       sum +=
@@ -167,8 +169,9 @@ class Areas {
     return line;
   }
 
-  void compute_channels(const Area& area, Line& line, const int8_t* x,
-                        int32_t channel, int32_t count) const {
+  ORCH_ALWAYS_INLINE void compute_channels(const Area& area, Line& line,
+                                           const int8_t* x, int32_t channel,
+                                           int32_t count) const {
     const Output& to = conv_.to;
     line.lanes = count;
     load_four(to.multipliers + channel * to.step, to.step, count,

@@ -37,7 +37,7 @@ asm(R"(
   smmulr \sum, \sum, \multiplier
   adds \sum, \sum, \sum, asr #31
   asrs \sum, \to
-  adc \sum, r9
+  adc \sum, \sum, r9
   ssat \sum, #8, \sum
   lsr \to, \to, #8
   strb \sum, [r8, \to]

@@ -161,7 +161,7 @@ orch_add_plain:
   add r6, r4, r6, lsl #19
   adds r7, r7, r7, asr #31
   asrs r7, r10
-  adc r7, r6
+  adc r7, r7, r6
   lsl r7, #2
   smmla r7, r7, r11, r12
   cbz r5, 2f

@@ -55,7 +55,7 @@ __attribute__((noinline)) inline void add_images(const Area& area,
   const float zero = 0;
   float sums[kVectorLanes];
   VectorDot image = dot;
-  image.set_lanes(dot.lanes, 0, 1, 0);
+  image.set_lanes(dot.lanes, 0, 1);
   memcpy(image.x_lane, dot.x_lane, sizeof image.x_lane);
   for (int32_t row = -rows; row < 0; ++row) {
     float* const y = dot.y + row * dot.y_next;
@@ -93,7 +93,6 @@ inline void convolve_pixels(const Filters& filters, const Volumes& volumes,
     for (int32_t lane = 0; lane < kVectorLanes; ++lane) {
       dot.x_lane[lane] = row * x_row + column * x_column;
       dot.y_lane[lane] = row * filters.y_row + column * filters.y_column;
-      dot.start_lane[lane] = 0;
       // Lanes that are not stored are like the last one.
       if (lane + 1 >= left) continue;
       if (++column == area.columns.count) {

@@ -36,7 +36,7 @@ T power(T base, T exponent) {
 }
 
 #if ORCH_VECTORS
-inline Lanes power(Lanes base, Lanes exponent) {
+[[maybe_unused]] inline Lanes power(Lanes base, Lanes exponent) {
   return math::pow(base, exponent);
 }
 
@@ -98,7 +98,7 @@ struct PairPowers {
   }
 };
 
-inline PairPowers pair_powers(Type<float>) { return {}; }
+[[maybe_unused]] inline PairPowers pair_powers(Type<float>) { return {}; }
 #endif
 
 template <typename T>
@@ -170,7 +170,8 @@ V float_power(V base, T exponent, Form form) {
 
 #if ORCH_HOST_VECTORS
 template <>
-inline constexpr bool orch::kInLanes<orch::portable::PairPowers> = true;
+[[maybe_unused]] inline constexpr bool
+    orch::kInLanes<orch::portable::PairPowers> = true;
 #endif
 
 namespace orch::portable {

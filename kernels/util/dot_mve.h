@@ -50,14 +50,13 @@ inline constexpr int kVectorLanes = 8;
 inline constexpr int kVectorRows = 2;
 
 /// Sums of rows and of eight lanes: lanes have factors x at places of their
-/// own, rows factors w, and both may have starts of their own. Rows are even
-/// steps apart. Known to the assembly below.
+/// own, rows factors w and starts. Rows are even steps apart. Known to the
+/// assembly below.
 struct VectorDot {
   DotLoops loops;                // relative
   int32_t lanes;                 // that are stored, at least one
   int32_t x_lane[kVectorLanes];  // in items; those not stored are read, too
   int32_t y_lane[kVectorLanes];
-  int32_t start_lane[kVectorLanes];
   const float* x;  // of the first row
   const float* w;
   const float* start;
@@ -69,20 +68,16 @@ struct VectorDot {
 
   /// Lanes whose places are even steps apart; those beyond `count` are the
   /// last.
-  void set_lanes(int32_t count, int32_t x_step, int32_t y_step,
-                 int32_t start_step) {
+  void set_lanes(int32_t count, int32_t x_step, int32_t y_step) {
     lanes = count < kVectorLanes ? count : kVectorLanes;
     int32_t x_at = 0;
     int32_t y_at = 0;
-    int32_t start_at = 0;
     for (int32_t lane = 0; lane < kVectorLanes; ++lane) {
       x_lane[lane] = x_at;
       y_lane[lane] = y_at;
-      start_lane[lane] = start_at;
       if (lane + 1 >= lanes) continue;
       x_at += x_step;
       y_at += y_step;
-      start_at += start_step;
     }
   }
 };
@@ -91,14 +86,12 @@ static_assert(
     offsetof(VectorDot, loops) == 0 && offsetof(DotLoops, x_step) == 12 &&
         offsetof(DotLoops, w_step) == 24 && offsetof(VectorDot, lanes) == 36 &&
         offsetof(VectorDot, x_lane) == 40 &&
-        offsetof(VectorDot, y_lane) == 72 &&
-        offsetof(VectorDot, start_lane) == 104 &&
-        offsetof(VectorDot, x) == 136 && offsetof(VectorDot, w) == 140 &&
-        offsetof(VectorDot, start) == 144 && offsetof(VectorDot, y) == 148 &&
-        offsetof(VectorDot, x_next) == 152 &&
-        offsetof(VectorDot, w_next) == 156 &&
-        offsetof(VectorDot, start_next) == 160 &&
-        offsetof(VectorDot, y_next) == 164,
+        offsetof(VectorDot, y_lane) == 72 && offsetof(VectorDot, x) == 104 &&
+        offsetof(VectorDot, w) == 108 && offsetof(VectorDot, start) == 112 &&
+        offsetof(VectorDot, y) == 116 && offsetof(VectorDot, x_next) == 120 &&
+        offsetof(VectorDot, w_next) == 124 &&
+        offsetof(VectorDot, start_next) == 128 &&
+        offsetof(VectorDot, y_next) == 132,
     "the assembly knows where things are");
 
 /// Which rows of a VectorDot are computed.
@@ -113,25 +106,23 @@ enum class VectorRows : int32_t {
 ORCH_ALWAYS_INLINE void dot_vectors(const VectorDot& dot, VectorRows rows) {
   int32_t i, j, x, w0, w1, at, x_step, w_step, value0, value1;
   asm volatile(
-      "vldrw.32 q6, [%[dot], #104]\n"
-      "vldrw.32 q7, [%[dot], #120]\n"
-      "ldr %[value0], [%[dot], #144]\n"
-      "ldr %[j], [%[dot], #160]\n"
-      "mov %[value1], %[value0]\n"
+      "ldr %[value0], [%[dot], #112]\n"
+      "ldr %[j], [%[dot], #128]\n"
       "cmp %[rows], #1\n"
       "it ne\n"
-      "addne %[value1], %[value1], %[j], lsl #2\n"
-      "vldrw.u32 q0, [%[value0], q6, uxtw #2]\n"
-      "vldrw.u32 q1, [%[value0], q7, uxtw #2]\n"
-      "vldrw.u32 q2, [%[value1], q6, uxtw #2]\n"
-      "vldrw.u32 q3, [%[value1], q7, uxtw #2]\n"
+      "ldrne %[value1], [%[value0], %[j], lsl #2]\n"
+      "ldr %[value0], [%[value0]]\n"
+      "vdup.32 q0, %[value0]\n"
+      "vdup.32 q1, %[value0]\n"
+      "vdup.32 q2, %[value1]\n"
+      "vdup.32 q3, %[value1]\n"
       "vldrw.32 q6, [%[dot], #40]\n"
       "vldrw.32 q7, [%[dot], #56]\n"
       "ldr %[i], [%[dot]]\n"
       "cmp %[i], #0\n"
       "beq 6f\n"
-      "ldrd %[x], %[w0], [%[dot], #136]\n"
-      "ldr %[w1], [%[dot], #156]\n"
+      "ldrd %[x], %[w0], [%[dot], #104]\n"
+      "ldr %[w1], [%[dot], #124]\n"
       "add %[w1], %[w0], %[w1], lsl #2\n"
       "ldr %[x_step], [%[dot], #20]\n"
       "lsl %[x_step], %[x_step], #2\n"
@@ -178,7 +169,7 @@ ORCH_ALWAYS_INLINE void dot_vectors(const VectorDot& dot, VectorRows rows) {
       "le lr, 8b\n"
       "b 7f\n"
       "5:\n"  // of both rows, each of its own x
-      "ldr %[value1], [%[dot], #152]\n"
+      "ldr %[value1], [%[dot], #120]\n"
       "add %[value1], %[x], %[value1], lsl #2\n"
       "dls lr, lr\n"
       "12:\n"
@@ -250,7 +241,7 @@ ORCH_ALWAYS_INLINE void dot_vectors(const VectorDot& dot, VectorRows rows) {
       "vldrw.32 q6, [%[dot], #72]\n"
       "vldrw.32 q7, [%[dot], #88]\n"
       "ldr %[at], [%[dot], #36]\n"
-      "ldr %[w0], [%[dot], #148]\n"
+      "ldr %[w0], [%[dot], #116]\n"
       "vctp.32 %[at]\n"
       "vpst\n"
       "vstrwt.32 q0, [%[w0], q6, uxtw #2]\n"
@@ -262,7 +253,7 @@ ORCH_ALWAYS_INLINE void dot_vectors(const VectorDot& dot, VectorRows rows) {
       "vstrwt.32 q1, [%[w0], q7, uxtw #2]\n"
       "cmp %[rows], #1\n"
       "beq 9f\n"
-      "ldr %[w1], [%[dot], #164]\n"
+      "ldr %[w1], [%[dot], #132]\n"
       "add %[w1], %[w0], %[w1], lsl #2\n"
       "vpst\n"
       "vstrwt.32 q3, [%[w1], q7, uxtw #2]\n"
@@ -281,9 +272,9 @@ ORCH_ALWAYS_INLINE void dot_vectors(const VectorDot& dot, VectorRows rows) {
 __attribute__((noinline)) inline void dot_items(const VectorDot& dot,
                                                 int32_t row) {
   for (int32_t lane = 0; lane < dot.lanes; ++lane) {
-    const Dot<float> one = {
-        dot.x + row * dot.x_next + dot.x_lane[lane], dot.w + row * dot.w_next,
-        dot.start + row * dot.start_next + dot.start_lane[lane], 0, 0};
+    const Dot<float> one = {dot.x + row * dot.x_next + dot.x_lane[lane],
+                            dot.w + row * dot.w_next,
+                            dot.start + row * dot.start_next, 0, 0};
     dot1(one, &dot.loops, dot.y + row * dot.y_next + dot.y_lane[lane]);
   }
 }

@@ -96,7 +96,8 @@ struct InLanes {
   /// to[i] = fn(a[i], ...b[i]) for items that lie side by side; b is another
   /// input, or `a` and nothing else.
   template <typename To, typename... B>
-  void row(const float* a, To* to, int32_t count, const B*... b) const {
+  ORCH_ALWAYS_INLINE void row(const float* a, To* to, int32_t count,
+                              const B*... b) const {
     const Fn one = fn;  // out of memory, where `p` has to be
     for (;;) {
       const float* const others[] = {b..., a};

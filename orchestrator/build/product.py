@@ -7,7 +7,7 @@ import os
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 from orchestrator.build import inputs, lockfile, table
 from orchestrator.build.engine import digest
@@ -38,8 +38,14 @@ if TYPE_CHECKING:
     from orchestrator.errors import Diagnostic
     from orchestrator.measure.size import SizeReport
     from orchestrator.profile import Profile
+    from orchestrator.shell.object_store import ObjectStore
     from orchestrator.targets.cores import Target
     from orchestrator.targets.toolchain import Toolchain
+
+
+_AT_ONCE: Final = 8
+"""Objects that a product of many compiles before it lets others have the rest: few
+enough that another product of the same kernels has something to do as well."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,13 +95,22 @@ def build_product(project: Project, shell: Shell) -> BuildReport:
             reporter=shell.reporter,
             folder_lock=folder_lock,
             launcher=compiler_launcher() if _shares(project.options) else None,
-            store=object_store() if _shares(project.options) else None,
+            store=_store(shell) if _shares(project.options) else None,
+            at_once=None if shell.results is None else _AT_ONCE,
         )
         given: dict[Value[Any], object] = {
             inputs.COMPILE_FOLDER: folder,
             inputs.EVERY_DTYPE_SIZE: lambda: _every_dtype_size(project, shell),
         }
         return _build(project, shell, open_build(project, shell, given=given))
+
+
+def _store(shell: Shell) -> ObjectStore | None:
+    from orchestrator.build.published import published_objects  # noqa: PLC0415
+
+    store = object_store()
+    published = published_objects(shell.reporter.note)
+    return store and replace(store, published=published)
 
 
 def _shares(options: BuildOptions) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -163,8 +164,12 @@ def load_product(workspace: Workspace, product: Product) -> Profile:
 def _checked(profile: Profile, workspace: Workspace | None) -> Profile:
     from orchestrator.workspace.load import matrix_problems  # noqa: PLC0415
 
-    if workspace and (problems := [*matrix_problems(profile, workspace)]):
+    if workspace is None:
+        return profile
+    if problems := [*matrix_problems(profile, workspace)]:
         raise ProfileError(problems)
+    for name, value in workspace.settings.items():
+        os.environ.setdefault(name, value)
     return profile
 
 

@@ -273,14 +273,29 @@ def _add_target(command: argparse.ArgumentParser) -> None:
 def _add_cleaning(command: Callable[..., CommandParser]) -> None:
     command("clean", "remove the build folder")
     cache = command(
-        "cache", "show, shrink or check the objects that builds share", profile=False
+        "cache",
+        "show, shrink, check or publish the objects that builds share",
+        profile=False,
     )
     cache.add_argument(
         "action",
-        choices=("size", "prune", "verify"),
+        choices=("size", "prune", "verify", "publish"),
         metavar="ACTION",
         help="size: show how much there is; prune: remove damaged objects, and those"
-        " that were not used for the longest time; verify: compare all digests",
+        " that were not used for the longest time; verify: compare all digests;"
+        " publish: give all of them to other machines, with a signed list",
+    )
+    cache.add_argument(
+        "url",
+        nargs="?",
+        metavar="URL",
+        help="where publish writes: a folder, or a URL that fsspec can write to",
+    )
+    cache.add_argument(
+        "--key",
+        type=Path,
+        metavar="KEY",
+        help="private key that publish signs with, in PEM",
     )
     cache.add_argument(
         "--to",

@@ -273,10 +273,10 @@ MANUALS: Final = {
     ),
     "cache": Manual(
         (
-            ("cache size", "how much builds of this machine share"),
             ("cache prune --to '256 MiB'", "keep what was used last"),
+            ("cache publish ../objects --key ci.key", "give them to other machines"),
         ),
-        (Exit.TOOLCHAIN, Exit.MISMATCH),
+        (Exit.TOOLCHAIN, Exit.LOCK, Exit.MISMATCH),
     ),
     "targets": Manual(
         (

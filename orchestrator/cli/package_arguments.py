@@ -63,10 +63,9 @@ def add_package(command: Callable[..., CommandParser]) -> None:
     package.add_argument(
         "--version",
         type=_version,
-        default="0.1.0",
         dest="package_version",
         metavar="X.Y.Z",
-        help="version of the package; default: %(default)s",
+        help="version of the package; default: that of the profile",
     )
     package.add_argument("-j", "--jobs", type=job_count, metavar="N", help=JOBS)
     add_locking(package)

@@ -86,8 +86,8 @@ def run_workspace(
     file = _file(args.workspace)
     looked = Looked()
     listing = read_listing(file, looked)
-    if listing.cache is not None:
-        os.environ.setdefault("ORCHESTRATOR_CACHE", str(listing.cache))
+    for name, value in listing.settings.items():
+        os.environ.setdefault(name, value)
     products = in_shard(chosen(listing.products, args.products), args.shard)
     before = None
     if args.base is not None:

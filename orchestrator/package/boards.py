@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 ZEPHYR_BOARDS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
         "host": ("native_sim/native/64",),
-        "cortex-m0": ("qemu_cortex_m0",),
+        "cortex-m0plus": ("qemu_cortex_m0",),
         "cortex-m3": ("qemu_cortex_m3", "mps2/an385"),
         "cortex-m4": ("mps2/an386",),
         "cortex-m7": ("mps2/an500",),
@@ -26,8 +26,7 @@ ZEPHYR_BOARDS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
 
 CMSIS_CORES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
-        "cortex-m0": ("Cortex-M0", "Cortex-M0+"),
-        "cortex-m0plus": ("Cortex-M0+",),
+        "cortex-m0plus": ("Cortex-M0", "Cortex-M0+"),
         "cortex-m3": ("Cortex-M3",),
         "cortex-m4": ("Cortex-M4",),
         "cortex-m7": ("Cortex-M7",),
@@ -38,11 +37,10 @@ CMSIS_CORES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "cortex-m85": ("Cortex-M85",),
     }
 )
-"""`Dcore` of a pack, by core."""
+"""`Dcore` of a pack, by core: those with its instruction set."""
 
 CMSIS_DEVICES: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "cortex-m0": "ARMCM0",
         "cortex-m0plus": "ARMCM0P",
         "cortex-m3": "ARMCM3",
         "cortex-m4": "ARMCM4",

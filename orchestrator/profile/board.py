@@ -79,10 +79,10 @@ class BoardTable(Table):
         description="Reserved for the stack in the first RAM.",
         examples=["4 KiB"],
     )
-    flash_wait_states: WaitStates = Field(
-        default=0,
+    flash_wait_states: WaitStates | None = Field(
+        default=None,
         description="Cycles that the flash lets the core wait after a taken branch, at "
-        "its full clock: for estimates of cycles.",
+        "its full clock: for estimates of cycles. Default: unknown.",
         examples=[5],
     )
     qemu: QemuTable | None = Field(default=None, description="What emulates it.")

@@ -128,8 +128,8 @@ class TargetTable(Table):
         "Default: `true` where the cpu can do it.",
         examples=[True],
     )
-    flash_wait_states: WaitStates = Field(
-        default=0,
+    flash_wait_states: WaitStates | None = Field(
+        default=None,
         description="Cycles that the flash lets the core wait after a taken branch, "
         "for the estimate of cycles of `run --profile`; the firmware does not depend "
         "on it. Default: those of the board.",

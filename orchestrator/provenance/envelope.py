@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from orchestrator.errors import Diagnostic, LockError, SourceSpan, UsageError
 from orchestrator.provenance.documents import document_bytes
+from orchestrator.provenance.objects import OBJECTS_TYPE
 from orchestrator.provenance.statement import STATEMENT_TYPE
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _IN_TOTO: Final = "application/vnd.in-toto+json"
 _CYCLONEDX: Final = "application/vnd.cyclonedx+json"
+_OBJECTS: Final = "application/vnd.orchestrator.objects+json"
 _BYTES: Final = "application/octet-stream"
 
 
@@ -49,6 +51,8 @@ def payload_type_of(payload: bytes) -> str:
     if isinstance(document, dict):
         if document.get("_type") == STATEMENT_TYPE:
             return _IN_TOTO
+        if document.get("_type") == OBJECTS_TYPE:
+            return _OBJECTS
         if document.get("bomFormat") == "CycloneDX":
             return _CYCLONEDX
     return _BYTES

@@ -190,27 +190,29 @@ class CycleEstimate:
     Args:
         cpu: The core.
         timing: Its cycles.
-        wait_states: Of the flash.
+        wait_states: Of the flash; None if they are unknown, and then not counted.
     """
 
     cpu: str
     timing: Timing
-    wait_states: int = 0
+    wait_states: int | None = None
 
     def cycles(self, events: Sequence[int]) -> int:
         """Of a part of the run; nothing without events."""
         if not events:
             return 0
-        return self.timing.estimated(events, wait_states=self.wait_states)
+        return self.timing.estimated(events, wait_states=self.wait_states or 0)
 
     @property
     def assumption(self) -> str:
         """What the numbers are, and what they leave out."""
-        flash = (
-            f"{self.wait_states} wait states of the flash after each taken branch"
-            if self.wait_states
-            else "memory without wait states"
-        )
+        match self.wait_states:
+            case None:
+                flash = "flash wait states unknown, none counted"
+            case 0:
+                flash = "memory without wait states"
+            case count:
+                flash = f"{count} wait states of the flash after each taken branch"
         return f"cycles are an estimate for {self.cpu}: {flash}" + (
             ", averages where instructions pair" if self.timing.is_coarse else ""
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import os
@@ -28,6 +29,12 @@ def file_digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+@functools.cache
+def _digest_in_state(path: str, _state: tuple[int, ...]) -> str:
+    """Digest of a file, computed by this process once for each state of it."""
+    return file_digest(Path(path))
+
+
 def program_digest(path: Path, *, trust_cache: bool = True) -> str:
     """SHA-256 of a program, from the cache if possible: some programs are large.
 
@@ -44,7 +51,7 @@ def program_digest(path: Path, *, trust_cache: bool = True) -> str:
     known = _remembered(store)
     if trust_cache and real in known and known[real][0] == state:
         return known[real][1]
-    found = file_digest(path)
+    found = _digest_in_state(real, tuple(state))
     if known.get(real) != (state, found) and state_of(real) == state:
         known[real] = (state, found)
         with suppress(OSError):

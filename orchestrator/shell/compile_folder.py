@@ -61,6 +61,8 @@ class NinjaFolder:
         folder_lock: Descriptor of the lock on the build folder, see `run_ninja`.
         launcher: Starts the compiler; None for none.
         store: Has objects of other products; None for none.
+        at_once: Objects of the store that are compiled before other processes can have
+            more of them; None for all.
     """
 
     path: Path
@@ -69,6 +71,7 @@ class NinjaFolder:
     folder_lock: int
     launcher: Launcher | None = None
     store: ObjectStore | None = None
+    at_once: int | None = None
 
     def compile(
         self,
@@ -82,36 +85,51 @@ class NinjaFolder:
         Sources are copied: the lock names the bytes that are compiled, and the copies'
         times say when these bytes changed; times in a checkout do not.
         """
-        from orchestrator.shell import ninja  # noqa: PLC0415  # only real builds
-
         text = bytes(files["build.ninja"]).decode()
         environment = {}
         if self.launcher is not None:
             text = self.launcher.ninja_text(text)
             environment = self.launcher.environment(bytes(files[TOOLCHAIN_FILE]))
-        store = self.store
-        restored = self._restored(keys, store) if store else frozenset()
-        text = _without_steps(text, restored)
         paths = {self.path / name: data for name, data in files.items()}
-        paths[self.path / "build.ninja"] = text.encode()
         for path, data in paths.items():
-            write_if_changed(path, data)
+            if path.name != "build.ninja":
+                write_if_changed(path, data)
         for folder in whole:
             # The compiler would still find a header of an earlier build.
             remove_others(self.path / folder, keep=paths)
-        self._forget_others(restored)
-        log = ninja.run_ninja(
-            self.path,
-            jobs=self.jobs,
-            reporter=self.reporter,
-            folder_lock=self.folder_lock,
-            environment=environment,
-        )
-        if store:
-            # A warning would be seen once, and never again.
-            for name in keys.keys() - restored - _with_warnings(log):
-                self._keep(keys[name], name, store)
-        return log
+        run = _Ninja(self, text, environment)
+        if self.store is None:
+            run(restored=frozenset())
+        else:
+            self._compile_once(run, keys, self.store)
+        return run.log
+
+    def _compile_once(
+        self, run: _Ninja, keys: Mapping[str, str], store: ObjectStore
+    ) -> None:
+        """Compile what the store does not have and no other process is compiling."""
+        store.bring(keys.values())
+        restored = set(self._restored(keys, store))
+        left = {name: key for name, key in keys.items() if name not in restored}
+        with store.claims() as claims:
+            while True:
+                claimed = claims.take(left.values(), self.at_once)
+                if left and not claimed:
+                    claimed = claims.wait(next(iter(left.values())))
+                mine = {name: key for name, key in left.items() if key in claimed}
+                # Another process may have made it since we looked.
+                restored |= self._restored(mine, store)
+                made = mine.keys() - restored
+                is_last = len(mine) == len(left)
+                if made or is_last:
+                    run(restored=restored, only=() if is_last else sorted(made))
+                # A warning would be seen once, and never again.
+                for name in made - _with_warnings(run.log):
+                    self._keep(keys[name], name, store)
+                claims.release()
+                if is_last:
+                    return
+                left = {n: key for n, key in left.items() if n not in mine}
 
     def _restored(self, keys: Mapping[str, str], store: ObjectStore) -> frozenset[str]:
         """Objects that now are what the store has."""
@@ -124,7 +142,7 @@ class NinjaFolder:
                 found.add(name)
         return frozenset(found)
 
-    def _forget_others(self, restored: frozenset[str]) -> None:
+    def forget_others(self, restored: Collection[str]) -> None:
         """Remove objects that an earlier run took from the store, and this one did not.
 
         ninja did not make them, so it does not know what they are made of.
@@ -150,6 +168,46 @@ class NinjaFolder:
     def read(self, name: str) -> bytes:
         """See `CompileFolder`."""
         return (self.path / name).read_bytes()
+
+
+class _Ninja:
+    """Runs ninja, once or in several parts.
+
+    Args:
+        folder: Where.
+        text: Of `build.ninja`, with all steps.
+        environment: Variables for the compilers.
+    """
+
+    def __init__(
+        self, folder: NinjaFolder, text: str, environment: Mapping[str, str]
+    ) -> None:
+        self.log = ""
+        self._folder = folder
+        self._text = text
+        self._environment = environment
+
+    def __call__(self, *, restored: Collection[str], only: Iterable[str] = ()) -> None:
+        """Make some objects, or everything.
+
+        Args:
+            restored: Objects that are not made: the store had them.
+            only: Objects to make; nothing for everything.
+        """
+        from orchestrator.shell import ninja  # noqa: PLC0415  # only real builds
+
+        folder = self._folder
+        text = _without_steps(self._text, restored)
+        write_if_changed(folder.path / "build.ninja", text.encode())
+        folder.forget_others(restored)
+        self.log += ninja.run_ninja(
+            folder.path,
+            jobs=folder.jobs,
+            reporter=folder.reporter,
+            folder_lock=folder.folder_lock,
+            environment=self._environment,
+            targets=only,
+        )
 
 
 _STEP: Final = re.compile(r"\[\d+/\d+\] \w+ (?:src/)?(.*)")

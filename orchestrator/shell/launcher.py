@@ -15,6 +15,10 @@ from orchestrator.errors import Diagnostic, ToolchainError
 VARIABLE: Final = "ORCHESTRATOR_COMPILER_LAUNCHER"
 _REASONS: Final = {
     "sccache": "sccache changes what some compilers write, so locks would not hold",
+    **dict.fromkeys(
+        ("distcc", "icecc"),
+        "debug information names other files when it is compiled elsewhere",
+    ),
 }
 
 

@@ -13,7 +13,7 @@ from orchestrator.shell import process
 from orchestrator.shell.environment import compiler_environment
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from orchestrator.shell.reporter import Reporter
 
@@ -36,6 +36,7 @@ def run_ninja(
     reporter: Reporter,
     folder_lock: int | None = None,
     environment: Mapping[str, str] = MappingProxyType({}),
+    targets: Iterable[str] = (),
 ) -> str:
     """Run ninja in a folder.
 
@@ -46,6 +47,7 @@ def run_ninja(
         folder_lock: Descriptor of the lock on the build folder. ninja and compilers
             hold it as well: if we are killed, the next build waits until they end.
         environment: Variables besides those that compilers need.
+        targets: What to make; everything if it is empty.
 
     Returns:
         Output of ninja and the compilers, warnings included.
@@ -57,6 +59,7 @@ def run_ninja(
     command = [str(ninja_program())]
     if jobs is not None:
         command += ["-j", str(jobs)]
+    command += targets
     # A relative working directory keeps absolute paths out of debug information.
     env = {
         **compiler_environment(),

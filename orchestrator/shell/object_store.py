@@ -6,14 +6,15 @@ has their bytes, once. Whatever is missing or damaged is compiled again.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
 import re
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from orchestrator.core.sizes import parse_size
 from orchestrator.errors import Diagnostic, ToolchainError
@@ -21,7 +22,7 @@ from orchestrator.shell.cache import cache_folder
 from orchestrator.shell.files import write_atomic, write_if_changed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
 VARIABLE: Final = "ORCHESTRATOR_OBJECTS"
@@ -31,6 +32,8 @@ _KEPT: Final = 0.8
 """Part of the limit that remains after the store outgrew it."""
 _FRESH_S: Final = 3600
 """An entry that was used within this time is not marked as used again."""
+_OFFSET_DIGITS: Final = 15
+"""Of a key: a place in a file, whose offsets have 63 bits."""
 _DIGEST: Final = re.compile("[0-9a-f]{64}")
 
 
@@ -42,6 +45,59 @@ class Contents(NamedTuple):
     size_bytes: int
 
 
+class Published(Protocol):
+    """Objects that another machine made, and whoever asks trusts."""
+
+    def fetch(self, keys: Iterable[str]) -> Mapping[str, dict[str, bytes]]:
+        """What steps gave, by key: bytes by suffix; nothing for keys it lacks."""
+
+
+class Claims:
+    """Keys whose compile steps this process is about to run, so that others do not.
+
+    Each key locks a byte of a file, so nothing is left to clean up. Where a file system
+    has no locks, every key can be had by everyone: work is done twice, and is right.
+
+    Args:
+        file: Descriptor; None if there is no file.
+    """
+
+    def __init__(self, file: int | None) -> None:
+        self._file = file
+
+    def take(self, keys: Iterable[str], most: int | None = None) -> frozenset[str]:
+        """Those of the keys that no other process has, up to a number."""
+        taken = set[str]()
+        for key in keys:
+            if most is not None and len(taken) >= most:
+                break
+            if self._lock(key, fcntl.LOCK_EX | fcntl.LOCK_NB):
+                taken.add(key)
+        return frozenset(taken)
+
+    def wait(self, key: str) -> frozenset[str]:
+        """The key, as soon as no other process has it. Have no other at that time."""
+        self._lock(key, fcntl.LOCK_EX)
+        return frozenset({key})
+
+    def release(self) -> None:
+        """Let others have all of them."""
+        if self._file is not None:
+            with suppress(OSError):
+                fcntl.lockf(self._file, fcntl.LOCK_UN)
+
+    def _lock(self, key: str, how: int) -> bool:
+        """Whether the key is ours."""
+        try:
+            if self._file is not None:
+                fcntl.lockf(self._file, how, 1, int(key[:_OFFSET_DIGITS], 16))
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True  # no locks here
+        return True
+
+
 @dataclass(frozen=True, slots=True)
 class ObjectStore:
     """A folder that processes write and read at once, without locks.
@@ -49,10 +105,20 @@ class ObjectStore:
     Args:
         folder: Made when something is stored.
         limit_bytes: From there on, what was not used for the longest time is removed.
+        published: Where `bring` gets objects from; None for none.
     """
 
     folder: Path
     limit_bytes: int = DEFAULT_BYTES
+    published: Published | None = None
+
+    def bring(self, keys: Iterable[str]) -> None:
+        """Put what is published here, for keys that are unknown here."""
+        if self.published is None:
+            return
+        missing = [key for key in keys if not self._entry(key).exists()]
+        for key, outputs in self.published.fetch(missing).items():
+            self.put(key, outputs)
 
     def get(self, key: str) -> dict[str, bytes] | None:
         """What a compile step gave: bytes by suffix, such as `.o`; None if unknown.
@@ -90,6 +156,24 @@ class ObjectStore:
             text = json.dumps({"key": key, "files": digests}).encode()
             write_atomic(self._entry(key), text, durable=False)
             self._grow(size + len(text))
+
+    @contextmanager
+    def claims(self) -> Iterator[Claims]:
+        """Claims on keys, which end with the block, or with the process."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            file = os.open(self.folder / "claims", os.O_RDWR | os.O_CREAT, 0o666)
+        except OSError:
+            yield Claims(None)
+            return
+        try:
+            yield Claims(file)
+        finally:
+            os.close(file)
+
+    def keys(self) -> Iterator[str]:
+        """Keys that there are entries for, damaged ones as well."""
+        return (path.name for path, _ in self._all("ac"))
 
     def contents(self) -> Contents:
         """How much there is."""

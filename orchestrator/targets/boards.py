@@ -64,7 +64,8 @@ class Board:
         emulator: Program and arguments; the firmware's path follows `-kernel`. Empty:
             firmware can be built, but not run.
         description: What it is, in a few words.
-        flash_wait_states: Cycles that the core waits for flash after a taken branch.
+        flash_wait_states: Cycles that the core waits for flash after a taken branch;
+            None if they are unknown.
         is_own: A profile, or a file that it names, describes its memories.
         places: Memories of it that the profile chose for weights and code.
     """
@@ -76,7 +77,7 @@ class Board:
     stack_bytes: int
     emulator: tuple[str, ...]
     description: str = ""
-    flash_wait_states: int = 0
+    flash_wait_states: int | None = None
     is_own: bool = False
     places: Places = NO_PLACES
 
@@ -177,7 +178,7 @@ def board_of(name: str, data: Mapping[str, Any]) -> Board:
         stack_bytes=parse_size(data.get("stack", DEFAULT_STACK)) or 0,
         emulator=_qemu(qemu) if qemu else (),
         description=str(data.get("description", "")),
-        flash_wait_states=data.get("flash_wait_states", 0),
+        flash_wait_states=data.get("flash_wait_states"),
     )
 
 

@@ -1,4 +1,4 @@
-"""All products of a workspace, and where its cache is.
+"""All products of a workspace, and its settings.
 
 The list is kept in the folder `build`, once builds made that: while no file or folder
 that it follows from has changed, nothing is read again, and nothing slow is imported.
@@ -9,14 +9,14 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from orchestrator.shell.stamp import environment, state_of
 from orchestrator.workspace.product import Product
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
 
     from orchestrator.shell.stamp import Looked, State
 
@@ -29,11 +29,11 @@ class Listing:
 
     Args:
         products: By name.
-        cache: Absolute path of its cache; None for that of the machine.
+        settings: Variables of the environment that it sets where the user did not.
     """
 
     products: tuple[Product, ...]
-    cache: Path | None
+    settings: Mapping[str, str]
 
 
 def read_listing(file: Path, looked: Looked) -> Listing:
@@ -69,7 +69,7 @@ def _read(file: Path) -> Listing:
             states.setdefault(absolute, state_of(absolute))
     found = Listing(
         products=products_of(workspace, expanded),
-        cache=workspace.cache and workspace.cache.absolute(),
+        settings=workspace.settings,
     )
     if folders is not None and (file.parent / _LISTING).parent.is_dir():
         with suppress(OSError):  # the next command reads everything again
@@ -102,7 +102,7 @@ def _keep(file: Path, listing: Listing, states: dict[str, State]) -> None:
 
     document = {
         "environment": environment(),
-        "cache": listing.cache and str(listing.cache),
+        "settings": dict(listing.settings),
         "products": [
             [
                 product.name,
@@ -124,10 +124,10 @@ def _known(file: Path, looked: Looked) -> Listing | None:
         found = json.loads((file.parent / _LISTING).read_bytes())
         is_here = str(file.absolute()) in found["files"]
         if is_here and found["environment"] == environment():
-            cache = found["cache"]
+            settings = found["settings"].items()
             listing = Listing(
                 products=tuple(_products(found["products"], file.parent)),
-                cache=None if cache is None else Path(cache),
+                settings={str(name): str(value) for name, value in settings},
             )
             return listing if looked.all_are(found["files"]) else None
     return None

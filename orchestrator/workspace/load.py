@@ -49,10 +49,23 @@ class Workspace:
         return self.file.parent
 
     @property
-    def cache(self) -> Path | None:
-        """The folder of the cache, if the workspace has one of its own."""
-        path = self.table.cache.path
-        return None if path is None else path.path
+    def settings(self) -> dict[str, str]:
+        """Variables of the environment that it sets where the user did not."""
+        cache, launcher = self.table.cache, self.table.build.launcher
+        found = {}
+        if cache.path is not None:
+            found["ORCHESTRATOR_CACHE"] = str(cache.path.path.absolute())
+        if cache.published is not None:
+            place = cache.published
+            if "://" not in place:
+                place = str((self.root / place).absolute())
+            found["ORCHESTRATOR_PUBLISHED"] = place
+        if cache.published_key is not None:
+            key = cache.published_key.path.absolute()
+            found["ORCHESTRATOR_PUBLISHED_KEY"] = str(key)
+        if launcher is not None:
+            found["ORCHESTRATOR_COMPILER_LAUNCHER"] = launcher
+        return found
 
     def members(self) -> tuple[Path, ...]:
         """Files that the patterns match, as messages show them.

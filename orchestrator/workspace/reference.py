@@ -40,6 +40,11 @@ flash = "256 KiB"
 
 [cache]
 path = ".cache"
+published = "https://builds.example.com/objects"
+published_key = "ci.pub"
+
+[build]
+launcher = "ccache"
 """
 """A file with every table; part of the reference page."""
 

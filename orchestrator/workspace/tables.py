@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, StrictInt, StrictStr, WithJsonSchema
 
@@ -29,6 +29,16 @@ _Pattern = Annotated[
 ]
 
 
+def _check_place(value: str) -> str:
+    if "://" in value or is_relative_path(value) or value.startswith("/"):
+        return value
+    raise bad_value(
+        value,
+        expected="a URL, or a folder with / between names",
+        hint="such as https://builds.example.com/objects or ../objects",
+    )
+
+
 class MembersTable(Table):
     """Which profiles are in the workspace."""
 
@@ -46,14 +56,38 @@ class MembersTable(Table):
 
 
 class CacheTable(Table):
-    """What builds on this machine share."""
+    """What builds share, on this machine and with others."""
 
     path: RelativePath | None = Field(
         default=None,
-        description="Folder of the cache of commands without PROFILE, unless "
-        "`ORCHESTRATOR_CACHE` is set. "
+        description="Folder of the cache, unless `ORCHESTRATOR_CACHE` is set. "
         "Default: `orchestrator` in the user's folder for caches.",
         examples=[".cache"],
+    )
+    published: Annotated[StrictStr, AfterValidator(_check_place)] | None = Field(
+        default=None,
+        description="Where objects are [published](fleet.md), unless "
+        "`ORCHESTRATOR_PUBLISHED` is set: a URL that fsspec knows, or a folder. "
+        "Needs `published_key`. Default: nowhere.",
+        examples=["https://builds.example.com/objects"],
+    )
+    published_key: RelativePath | None = Field(
+        default=None,
+        description="Public key of who publishes objects, in PEM, unless "
+        "`ORCHESTRATOR_PUBLISHED_KEY` is set. Default: none.",
+        examples=["ci.pub"],
+    )
+
+
+class BuildTable(Table):
+    """How builds run; nothing here changes their outputs."""
+
+    launcher: Literal["ccache"] | None = Field(
+        default=None,
+        description="Program that starts the compiler, unless "
+        "`ORCHESTRATOR_COMPILER_LAUNCHER` is set: see "
+        "[reproducibility.md](reproducibility.md#objects-from-ccache). Default: none.",
+        examples=["ccache"],
     )
 
 
@@ -84,6 +118,5 @@ class WorkspaceTable(Table):
         default=BudgetTable(),
         description="`budget` of all profiles that have none of their own.",
     )
-    cache: CacheTable = Field(
-        default=CacheTable(), description="What builds on this machine share."
-    )
+    cache: CacheTable = Field(default=CacheTable(), description="What builds share.")
+    build: BuildTable = Field(default=BuildTable(), description="How builds run.")

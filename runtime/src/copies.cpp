@@ -25,10 +25,11 @@ inline void for_rows(const CopyCall& call, Row&& row) {
   }
 }
 
-/// Copies items of kBytes, whose addresses are multiples of it.
+/// Copies items of kBytes, whose addresses are multiples of it. The axis is a
+/// copy, so that it stays in registers: bytes could be written to any other.
 template <size_t kBytes>
-inline void copy_row(const uint8_t* from, uint8_t* to, const BlockAxis& axis) {
-  for (int32_t k = 0; k < axis.count; ++k) {
+inline void copy_row(const uint8_t* from, uint8_t* to, BlockAxis axis) {
+  for (int32_t k = axis.count; k > 0; --k) {
     memcpy(__builtin_assume_aligned(to, kBytes),
            __builtin_assume_aligned(from, kBytes), kBytes);
     from += axis.read;

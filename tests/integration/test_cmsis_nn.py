@@ -10,6 +10,7 @@ import json
 import os
 import re
 import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from orchestrator.cli.main import run
 from orchestrator.shell.sources import library_file
 from tests.conftest import CORPUS
 from tests.integration.workspace import ROOT
-from tests.tools import need_emulator, need_toolchain
+from tests.tools import need_emulator, need_tool, need_toolchain
 
 EXAMPLE = ROOT / "examples" / "cmsis_nn"
 CHECKOUT = "../../../CMSIS-NN"
@@ -100,6 +101,24 @@ def test_every_kernel_is_in_the_source_that_its_entry_names() -> None:
     assert {s for e in ENTRIES for s in e["sources"]} == {
         path.name for path in EXAMPLE.glob("*.cpp")
     }
+
+
+@pytest.mark.toolchain
+def test_it_compiles() -> None:
+    """Against a stand-in for CMSIS-NN, which takes any arguments."""
+    folders = ("tests/data/cmsis_nn", "runtime/include", "runtime/src", "kernels")
+    done = subprocess.run(
+        [
+            *(need_tool("g++"), "-fsyntax-only", "-std=c++17", "-Werror"),
+            *("-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wundef"),
+            *(f"-I{ROOT / folder}" for folder in folders),
+            *sorted(EXAMPLE.glob("*.cpp")),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.parametrize(("case", "cpu"), EXPORTED)

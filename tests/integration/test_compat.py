@@ -338,18 +338,26 @@ def test_kernels_alone_decide_where_memory_and_interface_fit(
         if (program := programs[CORPUS / case / "model.pte"])
         and (firmware := _firmware(program, case))
     }
-    facts, taken = tmp_path / "facts", set()
+    taken = set()
     for kernels, (_, brings) in firmwares.items():
+        words: list[str | Path] = []
         for case, (program, place) in firmwares.items():
+            facts = tmp_path / case
             mixed = replace(place, kernels=brings.kernels)
             facts.write_text(_device_facts(mixed, program))
-            done = subprocess.run(
-                [load_file, "replace", facts, CORPUS / case / "model.pte"],
-                capture_output=True,
-                text=True,
-                check=True,
-            )
-            device = set(done.stdout.split()) <= {"Ok"}
+            words += ["--", facts, CORPUS / case / "model.pte"]
+        done = subprocess.run(
+            [load_file, "replace", *words[1:]],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        lines = done.stdout.splitlines()
+        for line, (case, (program, place)) in zip(
+            lines, firmwares.items(), strict=True
+        ):
+            device = set(line.split()) <= {"Ok"}
+            mixed = replace(place, kernels=brings.kernels)
             assert device is not bool(_problems(mixed, program, case))
             taken |= {(kernels, case)} if device else set()
     assert len(taken) > len(firmwares)

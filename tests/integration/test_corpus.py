@@ -7,9 +7,11 @@ are products of their own as well, with nothing but their own dtypes.
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import shutil
+from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
@@ -192,7 +194,12 @@ def outputs_of(
 
 
 def outputs_together(
-    product: Product, cases: Iterable[str], folder: Path, *, times: int = 1
+    product: Product,
+    cases: Iterable[str],
+    folder: Path,
+    *,
+    times: int = 1,
+    instructions: dict[str, int] | None = None,
 ) -> dict[str, dict[str, bytes]]:
     """What `outputs_of` gives for each of these cases, from few runs of the firmware.
 
@@ -203,6 +210,7 @@ def outputs_together(
         times: All calls of a case are made that often, one after the other. Once a
             model with state was called, its outputs are others than those of the case:
             more than once, outputs are not compared.
+        instructions: Gets those of all calls of a case, unless it is None.
 
     Returns:
         Contents by file name, by case. Cases of a run that failed are left out, so that
@@ -225,9 +233,18 @@ def outputs_together(
         scenario = folder / f"{number}.json"
         scenario.write_text(json.dumps(document))
         outputs = folder / str(number)
-        arguments = ("--scenario", str(scenario), "--output-dir", str(outputs))
-        if product.run("run", *arguments) != 0 and times == 1:
+        arguments = ["--scenario", str(scenario), "--output-dir", str(outputs)]
+        if instructions is not None:
+            arguments += ["--json", "--profile"]
+        printed = io.StringIO()
+        with redirect_stdout(printed):
+            failed = product.run("run", *arguments) != 0
+        if failed and times == 1:
             continue
+        if instructions is not None:
+            for row in json.loads(printed.getvalue())["profile"]["instructions"]:
+                total = instructions.get(row["model"], 0) + row["total"]
+                instructions[row["model"]] = total
         for path in outputs.iterdir():
             prefix, name = _CALL.fullmatch(path.name).groups()  # type: ignore[union-attr]
             case, own, _ = calls[int(prefix or 0)]

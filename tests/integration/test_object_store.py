@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
 
+from orchestrator.cli.main import run
 from orchestrator.emit.compile.object_keys import _Includes
 from orchestrator.shell import compile_folder
 from orchestrator.shell.launcher import VARIABLE as LAUNCHER
 from orchestrator.shell.ninja import ninja_program
-from orchestrator.shell.object_store import VARIABLE, object_store
+from orchestrator.shell.object_store import VARIABLE, ObjectStore, object_store
+from tests.conftest import CORPUS
 from tests.product import make_product
 from tests.tools import need_toolchain
 
@@ -47,9 +51,9 @@ def _outputs(product: Product) -> dict[str, bytes]:
     }
 
 
-def _compiled(product: Product) -> set[str]:
-    """Objects that ninja made."""
-    log = (product.out / ".work" / ".ninja_log").read_text().splitlines()[1:]
+def _compiled(folder: Path) -> set[str]:
+    """Objects that ninja made in a build folder."""
+    log = (folder / ".work" / ".ninja_log").read_text().splitlines()[1:]
     return {line.split("\t")[3] for line in log if line.split("\t")[3].endswith(".o")}
 
 
@@ -63,19 +67,19 @@ def test_outputs_are_the_same_cold_warm_damaged_swapped_and_without(
     cold = _build(tmp_path / "cold")
     store = object_store()
     assert store is not None
-    assert store.contents().entries == len(_compiled(cold)) - 3
+    assert store.contents().entries == len(_compiled(cold.out)) - 3
     warm = _build(tmp_path / "deep" / "er" / "warm")
-    assert {name.split("/")[1] for name in _compiled(warm)} == {"gen"}
+    assert {name.split("/")[1] for name in _compiled(warm.out)} == {"gen"}
     for file in (own_store / "cas").glob("*/*"):
         file.write_bytes(file.read_bytes()[:-1])
     damaged = _build(tmp_path / "damaged")
-    assert _compiled(damaged) == _compiled(cold)
+    assert _compiled(damaged.out) == _compiled(cold.out)
     entries = sorted((own_store / "ac").glob("*/*"))
     texts = [entry.read_bytes() for entry in entries]
     for entry, text in zip(entries, texts[1:] + texts[:1], strict=True):
         entry.write_bytes(text)
     swapped = _build(tmp_path / "swapped")
-    assert _compiled(swapped) == _compiled(cold)
+    assert _compiled(swapped.out) == _compiled(cold.out)
     for product in (cold, warm, damaged, swapped):
         assert _outputs(product) == expected
     assert store.damaged() == []
@@ -169,3 +173,32 @@ def _read_by_compiler(work: Path) -> dict[str, set[str]]:
             name = line.partition(":")[0]
             found[name] = set()
     return found
+
+
+def test_products_that_build_at_once_compile_each_object_once(
+    tmp_path: Path, own_store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    need_toolchain("cortex-m4", "gnu")
+    names = ("one", "two", "six")
+    (tmp_path / "orchestrator.toml").write_text(
+        'schema = 1\n[workspace]\nprofiles = ["*.toml"]\n'
+        'exclude = ["orchestrator.toml"]\n'
+        '[defaults.target]\ncpu = "cortex-m4"\ntoolchain = "gnu"\n'
+    )
+    shutil.copy(CORPUS / "add_mul" / "model.pte", tmp_path / "model.pte")
+    for name in names:
+        (tmp_path / f"{name}.toml").write_text(
+            f'schema = 1\nname = "{name}"\n'
+            '[[models]]\nname = "model"\npath = "model.pte"\n'
+        )
+    monkeypatch.chdir(tmp_path)
+    assert run(["build", "-j2"]) == 0
+    logs = [_compiled(tmp_path / "build" / name) for name in names]
+    compiled = Counter(name for log in logs for name in log)
+    shared = {name: n for name, n in compiled.items() if "/gen/" not in name}
+    assert set(shared.values()) == {1}
+    # Two processes began together, and both had something to do.
+    assert sum(bool(log & shared.keys()) for log in logs) >= 2
+    store = ObjectStore(own_store)
+    assert store.contents().entries == len(shared)
+    assert store.damaged() == []

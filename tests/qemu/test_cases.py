@@ -1,4 +1,7 @@
-"""Float and quantized cases, each built alone and run on every target."""
+"""Float and quantized cases, each built alone and run on every target.
+
+Where costs are held they are prelinked, elsewhere loaded.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import pytest
 
 from tests.case_counts import count_case
 from tests.conftest import CORPUS
+from tests.costs import bytes_of, check_costs, costs_are_held
 from tests.product import make_product
 from tests.same_bits import check_same_bits
 from tests.targets import (
@@ -62,6 +66,7 @@ def test_case(  # noqa: PLR0917  # fixtures
     toolchain: str,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
+    request: pytest.FixtureRequest,
     record_property: Callable[[str, object], None],
 ) -> None:
     """ExecuTorch's outputs within the tolerance, and the same bits on all targets."""
@@ -76,21 +81,31 @@ def test_case(  # noqa: PLR0917  # fixtures
         toolchain=toolchain,
         extra=f"[kernels]\nlibraries = {json.dumps(needed['kernel_libs'])}\n",
     )
+    held = costs_are_held(cpu, toolchain)
+    if held:
+        text = product.profile.read_text() + 'load = "prelinked"\n'
+        product.profile.write_text(text)
     code = product.run("build")
     log = capsys.readouterr().err
     assert code == 0, log
     assert "warning" not in log
     outputs = tmp_path / "outputs"
     code = product.run(
-        *("run", "--json", "--scenario", str(scenario), "--output-dir", str(outputs))
+        *("run", "--json", "--scenario", str(scenario), "--output-dir", str(outputs)),
+        *(("--profile",) if held else ()),
     )
     captured = capsys.readouterr()
     assert code == 0, captured.err
     document: dict[str, Any] = json.loads(captured.out)
     assert len(document["calls"]) == len(needed["runs"])
     for call in document["calls"]:
-        assert call["state_used_bytes"] == call["state_bytes"]
+        # Prelinked methods have no state that a loader filled.
+        assert held or call["state_used_bytes"] == call["state_bytes"]
         assert all(output["comparison"]["ok"] for output in call["outputs"])
     found = {path.name: path.read_bytes() for path in outputs.iterdir()}
     check_same_bits(case, found, f"{cpu} {toolchain}")
     count_case(record_property, case, cpu)
+    if held:
+        total = document["profile"]["total"]
+        costs = {"instructions": total, **bytes_of(product)}
+        check_costs(request.config, cpu, case, costs)

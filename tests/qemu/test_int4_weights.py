@@ -7,6 +7,7 @@ step, of each output or of groups of its taps; the build stores most of them in 
 
 from __future__ import annotations
 
+import io
 import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
@@ -20,7 +21,7 @@ from orchestrator.method.passes import run_passes, unlink_program
 from tests.conftest import CORPUS
 from tests.data.cortex_m import semantics
 from tests.product import Product
-from tests.qemu.call_products import run_calls, write_calls
+from tests.qemu.call_products import GUARD, run_calls, write_calls
 from tests.qemu.test_packed_weights import tensor
 from tests.tools import need_emulator, need_toolchain
 from tests.unit.method.recorded_calls import Call, Tensor
@@ -163,7 +164,7 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Any]]
     """The folder of a program, with a scenario of all methods, and what they give."""
     folder = tmp_path_factory.mktemp("int4")
     calls = list(_calls())
-    write_calls(folder, [(call, frozenset({0})) for call, _ in calls], guards=True)
+    write_calls(folder, [(call, frozenset({0})) for call, _ in calls])
     return folder, [y for _, y in calls]
 
 
@@ -182,15 +183,13 @@ def test_weights_of_4_bits_change_no_bit(
     need_toolchain(cpu, toolchain)
     need_emulator(cpu)
     folder, results = expected
-    product, _ = run_calls(folder, cpu, toolchain, optimize=optimize)
-    outputs = folder / f"{cpu}-{toolchain}-{optimize}.outputs"
-    guard = np.arange(1, 17, dtype="u1")
+    product, outputs = run_calls(folder, cpu, toolchain, optimize=optimize)
+    assert len(outputs) == len(results)
     different = []
-    for number, result in enumerate(results):
-        run = f"run{number}." if number else ""
-        found, *guards = (np.load(outputs / f"{run}out{n}.npy") for n in range(3))
+    for number, (result, files) in enumerate(zip(results, outputs, strict=True)):
+        found, *guards = (np.load(io.BytesIO(file)) for file in files)
         same = np.array_equal(found, result)
-        if not same or not all(np.array_equal(g, guard) for g in guards):
+        if not same or not all(np.array_equal(g, GUARD) for g in guards):
             different.append(number)
     assert different == []
     symbols: Any = product.report()["symbols"]

@@ -2,7 +2,8 @@
 
 Each was exported for a core and for plain C: scratch sizes differ, and linear layers
 for MVE hold sums of their weights in place of a bias. Whichever file is built for
-whichever target, outputs are the expected ones and the same to the bit.
+whichever target, outputs are the expected ones and the same to the bit. Where costs are
+held the first of them are prelinked, all others loaded.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import pytest
 
 from tests.case_counts import count_case
 from tests.conftest import CORPUS
+from tests.costs import check_costs, costs_are_held
 from tests.integration.test_corpus import (
     INT8,
     corpus_product,
@@ -32,8 +34,9 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.toolchain, pytest.mark.qemu]
 
 PLAIN = "plain_c.pte"
-Built = dict[str, tuple["Product", dict[str, dict[str, bytes]]]]
-"""By file: the product of all cases that have it, and outputs by case."""
+Built = dict[str, tuple["Product", dict[str, dict[str, bytes]], dict[str, int]]]
+"""By file: the product of all cases that have it, and by case outputs and, where
+costs are held, instructions."""
 CASES = [
     (case, file)
     for file in ("model.pte", PLAIN)
@@ -57,29 +60,44 @@ def products(
     for file in ("model.pte", PLAIN):
         folder = tmp_path_factory.mktemp("int8")
         cases = [case for case, own in CASES if own == file]
+        held = file != PLAIN and costs_are_held(cpu, toolchain)
         product = corpus_product(
-            folder, "int8", cases, cpu=cpu, toolchain=toolchain, file=file
+            folder,
+            "int8",
+            cases,
+            load="prelinked" if held else "pte",
+            cpu=cpu,
+            toolchain=toolchain,
+            file=file,
         )
         assert product.run("build") == 0
-        built[file] = product, outputs_together(product, cases, folder)
+        found: dict[str, int] = {}
+        outputs = outputs_together(
+            product, cases, folder, instructions=found if held else None
+        )
+        built[file] = product, outputs, found
     return cpu, toolchain, built
 
 
 @pytest.mark.parametrize("model", CASES, ids="-".join)
-def test_outputs_are_the_same_everywhere(
+def test_outputs_are_the_same_everywhere(  # noqa: PLR0917  # fixtures
     products: tuple[str, str, Built],
     model: tuple[str, str],
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
+    request: pytest.FixtureRequest,
     record_property: Callable[[str, object], None],
 ) -> None:
     case, file = model
     cpu, toolchain, built = products
-    product, together = built[file]
+    product, together, instructions = built[file]
     outputs = together.get(case) or outputs_of(product, case, tmp_path, capsys)
     check_same_bits(case, outputs, f"{file} on {cpu} {toolchain}")
     if file != PLAIN:
         count_case(record_property, case, cpu)
+        if costs_are_held(cpu, toolchain):
+            costs = {"instructions": instructions.get(case, 0)}
+            check_costs(request.config, cpu, f"{case} among others", costs)
 
 
 def test_there_are_such_models() -> None:

@@ -35,10 +35,8 @@ pytestmark = [pytest.mark.toolchain, pytest.mark.qemu]
 
 CALLS: Final = Path(__file__).parents[1] / "data" / "cortex_m" / "calls.bin"
 TARGETS: Final = (
-    ("cortex-m4", "gnu"),
-    ("cortex-m4", "zig"),
-    ("cortex-m55", "gnu"),
-    ("cortex-m55", "zig"),
+    *(("cortex-m0plus", "zig"), ("cortex-m4", "gnu"), ("cortex-m7", "zig")),
+    *(("cortex-m33", "gnu"), ("cortex-m55", "gnu"), ("cortex-m55", "zig")),
     *((("rv32imac", "gnu"), ("rv64gc", "zig")) if EVERY_PAIR else ()),
 )
 

@@ -1,13 +1,13 @@
 """Prepared calls give the bits of the kernels that read arguments, and no others.
 
-A product of methods with one call each, recorded and random, is built with the pass
-and without it. Each method also returns what lies around its output.
+A product of methods with a few calls each, recorded and random, is built with the pass
+and without it. Methods also return what lies around each output.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ from orchestrator.core.dtype import ScalarType
 from tests.integration.random_floats import float_calls
 from tests.integration.random_int8 import elementwise_calls, int8_calls, pool_calls
 from tests.integration.test_conditions import kernels, verdict
-from tests.qemu.call_products import run_calls, write_calls
+from tests.qemu.call_products import linked_calls, run_calls, write_calls
 from tests.targets import EVERY_PAIR
 from tests.tools import need_emulator, need_toolchain
 from tests.unit.method.recorded_calls import Call, Tensor
@@ -29,7 +29,11 @@ pytestmark = [pytest.mark.toolchain, pytest.mark.qemu]
 
 TARGETS: Final = (
     *(("cortex-m0plus", "gnu"), ("cortex-m4", "zig"), ("cortex-m55", "gnu")),
-    *((("host", "zig"),) if EVERY_PAIR else ()),
+    *(
+        (("host", "zig"), ("cortex-m7", "gnu"), ("cortex-m33", "zig"))
+        if EVERY_PAIR
+        else ()
+    ),
 )
 PAIRS: Final = (
     *("add", "mul", "sub", "div", "maximum", "minimum", "batch_matmul"),
@@ -119,7 +123,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             of_operator[call.operator] += 1
             if of_operator[call.operator] <= _MOST + 8:
                 chosen.append((call, _inputs(call)))
-    write_calls(folder, chosen, guards=True)
+    write_calls(folder, chosen, together=8)
     return folder
 
 
@@ -130,20 +134,11 @@ def test_prepared_calls_change_no_bit(cpu: str, toolchain: str, folder: Path) ->
         need_emulator(cpu)
     product, outputs = run_calls(folder, cpu, toolchain, keys=_KEYS)
     _, plain = run_calls(folder, cpu, toolchain, name="plain-", keys=_KEYS + _SKIP)
-    different = [name for name in plain if outputs[name] != plain[name]]
+    pairs = zip(outputs, plain, strict=True)
+    different = [n for n, (found, expected) in enumerate(pairs) if found != expected]
     assert different == []
-    guard = (folder / "guard.npy").read_bytes()[-16:]
-    changed = [
-        name
-        for name, data in outputs.items()
-        if not name.endswith("out0.npy") and not data.endswith(guard)
-    ]
+    guard = (folder / "guard.npy").read_bytes()
+    changed = [n for n, (_, *guards) in enumerate(outputs) if guards != 2 * [guard]]
     assert changed == []
-    methods: Any = product.report()["prelink"]
-    prepared = sum(
-        p["changed"]
-        for method in methods
-        for p in method["passes"]
-        if p["name"] == "prepare_calls"
-    )
-    assert prepared > len(methods) / 2
+    prepared = sum(call.prepared is not None for call in linked_calls(product))
+    assert prepared > len(outputs) / 2

@@ -53,7 +53,10 @@ BEFORE = {
 AFTER = {"docs/workspaces.md 2": TARGET}
 """What the text around a block says that the profile has, too, before and after it."""
 
-WORKSPACES = ("docs/orchestrator-toml.md 1", "docs/workspaces.md 1")
+WORKSPACES = (
+    *("docs/orchestrator-toml.md 1", "docs/workspaces.md 1"),
+    "docs/fleet.md 1",
+)
 """Blocks that are `orchestrator.toml`."""
 
 

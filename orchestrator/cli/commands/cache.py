@@ -1,11 +1,12 @@
-"""`orchestrator cache`: the objects that all builds of this machine share."""
+"""`orchestrator cache`: the objects that builds share."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from orchestrator.errors import Diagnostic, ExitCode, MismatchError
-from orchestrator.shell.object_store import Contents, object_store
+from orchestrator.cli.commands.documents import cryptography_needed, read_named
+from orchestrator.errors import Diagnostic, ExitCode, MismatchError, UsageError
+from orchestrator.shell.object_store import Contents, ObjectStore, object_store
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -14,12 +15,16 @@ if TYPE_CHECKING:
 
 
 def run(args: Namespace, console: Console) -> ExitCode:
-    """Show, shrink or check them."""
+    """Show, shrink, check or publish them."""
+    if args.action != "publish" and (args.url or args.key):
+        raise _usage(f"cache {args.action} takes no URL and no --key")
     store = object_store()
     if store is None:
         console.document({"folder": None})
         console.data("off")
         return ExitCode.OK
+    if args.action == "publish":
+        return _publish(store, args, console)
     if args.action == "verify":
         damaged = store.damaged()
         if damaged:
@@ -45,6 +50,29 @@ def run(args: Namespace, console: Console) -> ExitCode:
     )
     console.data(f"{store.folder}: {_text(contents)} of {store.limit_bytes >> 20} MiB")
     return ExitCode.OK
+
+
+def _publish(store: ObjectStore, args: Namespace, console: Console) -> ExitCode:
+    from orchestrator.build.published import publish  # noqa: PLC0415  # cryptography
+
+    if not args.url or not args.key:
+        raise _usage("cache publish needs a URL and --key")
+    pem = read_named(args.key, wanted="a private key in PEM")
+    with cryptography_needed():
+        new, listed = publish(store, args.url, pem, file=str(args.key))
+    console.document({"url": args.url, "new": new, "objects": listed})
+    console.data(f"{args.url}: {listed:,} objects, {new:,} of them new")
+    return ExitCode.OK
+
+
+def _usage(message: str) -> UsageError:
+    return UsageError(
+        Diagnostic(
+            code="usage",
+            message=message,
+            hint="such as: orchestrator cache publish ../objects --key ci.key",
+        )
+    )
 
 
 _SHOWN = 8

@@ -21,6 +21,7 @@ from orchestrator.package.example import example_calls
 from orchestrator.package.product import Built, Sizes
 from orchestrator.package.render import package_files
 from orchestrator.package.rust import rust_methods
+from orchestrator.provenance.documents import SBOM, STATEMENT
 from orchestrator.running.compare import compare_calls
 from orchestrator.running.protocol import decode_response
 from orchestrator.running.report import failures
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from orchestrator.cli.console import Console
     from orchestrator.package.self_test import Case
 
-_FACTS = ("firmware.json", "memory_plan.json", "product.json")
+_FACTS = ("firmware.json", "memory_plan.json", "product.json", SBOM, STATEMENT)
 
 
 def run(args: Namespace, console: Console) -> ExitCode:
@@ -46,7 +47,8 @@ def run(args: Namespace, console: Console) -> ExitCode:
     check_fit(ecosystem, target, has_library=args.binary)
     make_current(project, console)
     case = _case(args, project, console)
-    built = _built(project, console, version=args.package_version, case=case)
+    version = args.package_version or project.profile.version
+    built = _built(project, console, version=version, case=case)
     files = package_files(ecosystem, built, has_library=args.binary)
     folder = args.package_folder or Path("packages", ecosystem.name, built.name)
     changed = write_package(folder, files)

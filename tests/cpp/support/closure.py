@@ -36,6 +36,7 @@ from orchestrator.selection.op_info import (
 from orchestrator.selection.resolve import resolve
 from orchestrator.shell.ninja import ninja_program
 from tests.cpp.support.suite import INCLUDES, RUNTIME, WARNINGS
+from tests.targets import EVERY_PAIR
 from tests.tools import need_file, need_tool
 
 if TYPE_CHECKING:
@@ -55,6 +56,14 @@ MIXED: Final = (
     frozenset({_S.Half, _S.BFloat16, _S.Double}),
 )
 """Dtypes whose mixtures are computed in one that none of the arguments has."""
+
+SINGLE: Final = (
+    sorted(ALL)
+    if EVERY_PAIR
+    else (_S.Char, _S.Int, _S.Long, _S.Half, _S.Float, _S.ComplexFloat, _S.Bool)
+)
+"""Dtypes that are asked for alone: one of each kind, as kernels have one template for
+those that differ in width or sign. All of them if everything is requested."""
 
 _PARTNERS: Final = (_S.Float, _S.Char)
 """What an argument is given first that does not take the dtype asked for."""
@@ -180,7 +189,7 @@ def build(found: Iterable[Library]) -> dict[str, Path]:
     programs = {}
     for each in found:
         catalog = each.catalog
-        for dtypes in (*(frozenset({d}) for d in sorted(ALL)), *MIXED):
+        for dtypes in (*(frozenset({d}) for d in SINGLE), *MIXED):
             resolution, kernels = narrow_resolution(catalog, dtypes)
             if not resolution.operators:
                 continue

@@ -12,7 +12,7 @@
 //   load_file work FILE...
 //     Loads the first method of each, with stand-ins for its kernels, and tells
 //     the error and how many comparisons that took: the same on any machine.
-//   load_file replace FACTS FILE...
+//   load_file replace FACTS FILE... [-- FACTS FILE...]...
 //     Per file a line with the error of each method of a firmware when the file
 //     is to take the place of its model. FACTS holds words: `kernel NAME
 //     SIGNATURE KEY COUNT DTYPE...` (KEY is `-` for any), and per method
@@ -24,11 +24,11 @@
 //     (uint32) and bytes of a string, for `T` dtype and rank (a byte each),
 //     sizes (int32) and items in the dim order of the program; for `?` nothing.
 //   load_file serve [times]
-//     Runs the first method of each program on the standard input, which holds a
-//     length (uint32) and bytes of the program, then of its inputs as for `run`.
-//     Answers with lengths and texts: the step that failed and its error, empty
-//     if none did, and the outputs. With `times` after it a third one follows:
-//     how many microseconds of processor time the run took.
+//     Runs the first method of each program on the standard input, which holds
+//     a length (uint32) and bytes of the program, then of its inputs as for
+//     `run`. Answers with lengths and texts: the step that failed and its
+//     error, empty if none did, and the outputs. With `times` after it a third
+//     one follows: how many microseconds of processor time the run took.
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
@@ -300,7 +300,7 @@ std::vector<Port> ports(const std::vector<Firmware::PortFacts>& all) {
   return found;
 }
 
-int replace_all(const char* facts, int count, char** files) {
+void replace_all(const char* facts, int count, char** files) {
   const Firmware firmware(facts);
   std::vector<Kernel> table;
   for (const Firmware::Entry& entry : firmware.entries) {
@@ -327,7 +327,6 @@ int replace_all(const char* facts, int count, char** files) {
     }
     std::printf("\n");
   }
-  return 0;
 }
 
 /// Reads values one after the other.
@@ -542,7 +541,12 @@ int main(int count, char** arguments) {
     return orch::test::work(count - 2, arguments + 2);
   }
   if (command == "replace" && count > 2) {
-    return orch::test::replace_all(arguments[2], count - 3, arguments + 3);
+    for (int at = 2, end = at; at < count; at = end + 1) {
+      end = at;
+      while (end < count && std::strcmp(arguments[end], "--") != 0) ++end;
+      orch::test::replace_all(arguments[at], end - at - 1, arguments + at + 1);
+    }
+    return 0;
   }
   if (command == "run" && count == 6) {
     return orch::test::run(arguments[2], arguments[3], arguments[4],

@@ -9,6 +9,7 @@ kernels as products get them whose calls the build has proved.
 
 from __future__ import annotations
 
+import re
 import shlex
 import subprocess
 from pathlib import Path, PurePosixPath
@@ -160,8 +161,10 @@ def _write_headers(program: str, only: ScalarType) -> list[Path]:
     """`orch_selected/*.h` with one dtype.
 
     Returns:
-        Sources of the kernels that have the dtype.
+        Sources of the kernels that have the dtype and that tests of the program name.
     """
+    tests = "".join(path.read_text(encoding="utf-8") for path in _tests(program))
+    words = set(re.findall(r"\w+", tests))
     texts = []
     for folder in _LIBRARIES[program]:
         file = folder / "functions.yaml"
@@ -173,7 +176,13 @@ def _write_headers(program: str, only: ScalarType) -> list[Path]:
     selection = Selection(
         operators=tuple(
             SelectedOperator(name=name, dtypes=dtypes)
-            for name in sorted({k.operator for k in kernels if _takes(k, dtypes)})
+            for name in sorted(
+                {
+                    k.operator
+                    for k in kernels
+                    if _takes(k, dtypes) and k.function.rpartition("::")[2] in words
+                }
+            )
         )
     )
     resolution = resolve(selection, catalog, every_dtype=False, span_of=lambda _: None)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
+import re
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from orchestrator.emit.generate.api_header import api_header
 from orchestrator.emit.generate.names import cpp_name, cpp_namespace
 from orchestrator.emit.generate.ports import api_methods
 from orchestrator.errors import Diagnostic, ModelError
@@ -81,3 +86,18 @@ def test_tables_of_names() -> None:
     assert not is_c_global("doorbell")
     assert {"string", "stdint", "math"} <= HEADERS
     assert {"c", "m"} <= LIBRARIES
+
+
+def test_bazel_gets_every_header_that_the_public_header_may_include() -> None:
+    root = Path(__file__).parents[3]
+    include = re.compile(r'#include "orch/(\w+)\.h"')
+    wanted = set(include.findall(inspect.getsource(api_header)))
+    waiting = [*wanted]
+    while waiting:
+        header = root / "runtime" / "include" / "orch" / f"{waiting.pop()}.h"
+        new = {*include.findall(header.read_text())} - wanted
+        wanted |= new
+        waiting += new
+    macros = (root / "bazel" / "defs.bzl").read_text()
+    (listed,) = re.findall(r"^_HEADERS = (\[.*\])$", macros, re.MULTILINE)
+    assert ast.literal_eval(listed) == sorted(wanted)

@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 
 from orchestrator.emit.compile import CompileUnit
-from orchestrator.package.boards import arduino_folder
+from orchestrator.package.boards import (
+    CMSIS_CORES,
+    CMSIS_DEVICES,
+    ZEPHYR_BOARDS,
+    arduino_folder,
+)
 from orchestrator.package.constants import constants_source, symbols_of
 from orchestrator.package.sources import (
     Places,
@@ -15,7 +20,7 @@ from orchestrator.package.sources import (
     packaged_sources,
     with_own_symbols,
 )
-from orchestrator.targets.cores import resolve_target
+from orchestrator.targets.cores import CPUS, resolve_target
 
 FILES = {
     "src/kernels/a/op_x.cpp": '#include "x.h"\n# include "orch_selected/op_x.h"\n',
@@ -133,3 +138,12 @@ void run() { orch_loop(orch_other()); }
 """
     renamed = text.replace("orch_loop", "p_orch_loop")
     assert with_own_symbols(text, "p") == renamed
+
+
+def test_tables_name_known_cores() -> None:
+    arm = {name for name, cpu in CPUS.items() if cpu.is_arm}
+    assert CMSIS_CORES.keys() == arm
+    assert CMSIS_DEVICES.keys() == arm
+    assert ZEPHYR_BOARDS.keys() <= CPUS.keys()
+    # Cortex-M cores that neither QEMU nor Zephyr's boards for it have.
+    assert arm - ZEPHYR_BOARDS.keys() == {"cortex-m23", "cortex-m35p", "cortex-m85"}

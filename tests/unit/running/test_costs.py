@@ -147,7 +147,11 @@ def test_the_table_with_cycles() -> None:
         "executor                       100    5.0                    100\n"
         "total              2         2,000  100.0     1,000        3,258\n"
         "load               1        12,345           12,345       12,345\n"
-        "cycles are an estimate for cortex-m4: memory without wait states\n"
+        "cycles are an estimate for cortex-m4: flash wait states unknown,"
+        " none counted\n"
+    )
+    assert replace(estimate, wait_states=0).assumption.endswith(
+        ": memory without wait states"
     )
     waiting = replace(estimate, wait_states=4)
     data: dict[str, Any] = cost_data(costs, OPERATORS, {0: ("m", "forward")}, waiting)

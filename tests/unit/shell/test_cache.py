@@ -94,6 +94,19 @@ def test_a_program_is_read_once(
 
 
 @pytest.mark.usefixtures("store")
+def test_a_process_reads_a_program_once_without_the_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "cc"
+    program.write_bytes(b"one")
+    assert program_digest(program, trust_cache=False) == _sha256(b"one")
+    monkeypatch.setattr(cache, "file_digest", lambda _: "read again")
+    assert program_digest(program, trust_cache=False) == _sha256(b"one")
+    program.write_bytes(b"other")
+    assert program_digest(program, trust_cache=False) == "read again"
+
+
+@pytest.mark.usefixtures("store")
 def test_a_program_that_changed_is_read_again(tmp_path: Path) -> None:
     program = tmp_path / "cc"
     program.write_bytes(b"one")

@@ -48,7 +48,7 @@ def test_ccache_is_found_by_name_and_by_path(
     ("name", "reason"),
     [
         ("sccache", "changes what some compilers write"),
-        ("/usr/bin/distcc", "may differ"),
+        ("/usr/bin/distcc", "debug information names other files"),
         ("ccache", "not installed"),
     ],
 )

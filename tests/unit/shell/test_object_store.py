@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,7 +16,7 @@ from orchestrator.shell.object_store import VARIABLE, ObjectStore, object_store
 if TYPE_CHECKING:
     from pathlib import Path
 
-KEYS = [f"{number:064x}" for number in range(8)]
+KEYS = [f"{number:x}" * 64 for number in range(8)]
 OUTPUTS = {".o": b"object", ".su": b"stack"}
 
 
@@ -134,3 +136,43 @@ def test_the_environment_limits_it_or_turns_it_off(
     monkeypatch.setenv(VARIABLE, "much")
     with pytest.raises(ToolchainError, match="ORCHESTRATOR_OBJECTS is no size: 'much'"):
         object_store()
+
+
+def test_a_key_is_claimed_by_one_process(store: ObjectStore) -> None:
+    with store.claims() as claims:
+        assert claims.take(KEYS[:3], 2) == {*KEYS[:2]}
+        # Locks are of processes: another one is asked.
+        assert _taken_elsewhere(store) == {*KEYS[2:]}
+        claims.release()
+        assert _taken_elsewhere(store) == {*KEYS}
+        assert claims.wait(KEYS[4]) == {KEYS[4]}
+        assert _taken_elsewhere(store) == {*KEYS} - {KEYS[4]}
+    assert _taken_elsewhere(store) == {*KEYS}
+
+
+def test_without_a_file_every_key_can_be_had(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    store = ObjectStore(tmp_path / "file" / "objects")
+    with store.claims() as claims:
+        assert claims.take(KEYS) == {*KEYS}
+        assert claims.wait(KEYS[0]) == {KEYS[0]}
+        claims.release()
+
+
+def _taken_elsewhere(store: ObjectStore) -> set[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", _TAKE, str(store.folder), *KEYS],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return {*done.stdout.split()}
+
+
+_TAKE = """
+import sys
+from pathlib import Path
+from orchestrator.shell.object_store import ObjectStore
+with ObjectStore(Path(sys.argv[1])).claims() as claims:
+    print(*claims.take(sys.argv[2:]))
+"""

@@ -23,6 +23,8 @@ def file(tmp_path: Path) -> Path:
     path = tmp_path / "orchestrator.toml"
     path.write_text(
         'schema = 1\n[workspace]\nprofiles = ["p/*.toml"]\n[cache]\npath = "c"\n'
+        'published = "../objects"\npublished_key = "ci.pub"\n'
+        '[build]\nlauncher = "ccache"\n'
         '[matrix]\ncpus = ["host", "cortex-m4"]\n'
     )
     _profile(tmp_path / "p" / "a.toml")
@@ -47,7 +49,12 @@ def _kept(file: Path, monkeypatch: pytest.MonkeyPatch) -> bool:
 def test_it_is_read_back_as_it_was(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not _kept(file, monkeypatch)
     first = read_listing(file, Looked())
-    assert first.cache == file.parent / "c"
+    assert first.settings == {
+        "ORCHESTRATOR_CACHE": str(file.parent / "c"),
+        "ORCHESTRATOR_PUBLISHED": str(file.parent / "../objects"),
+        "ORCHESTRATOR_PUBLISHED_KEY": str(file.parent / "ci.pub"),
+        "ORCHESTRATOR_COMPILER_LAUNCHER": "ccache",
+    }
     assert _kept(file, monkeypatch)
     assert read_listing(file, Looked()) == first
 
@@ -101,7 +108,7 @@ def test_a_damaged_list_is_made_again(file: Path, text: str) -> None:
     expected = _names(file)
     kept = file.parent / "build" / ".workspace.json"
     found = json.loads(kept.read_text())
-    assert set(found) == {"environment", "cache", "products", "files"}
+    assert set(found) == {"environment", "settings", "products", "files"}
     kept.write_text(text)
     assert _names(file) == expected
 
