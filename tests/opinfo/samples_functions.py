@@ -261,12 +261,25 @@ def cholesky() -> Iterator[Sample]:
         yield Sample([made, True])
 
 
+def log_sums() -> Iterator[Sample]:
+    """Exponents far apart, infinite and NaN ones, many of them."""
+    for dtype in FLOATS:
+        for sizes, dim in LINES:
+            yield Sample([torch.randn(sizes).to(dtype) * 8, dim], is_plain=True)
+        x = torch.randn(12, 9).to(dtype) * 3
+        x[3, :4], x[5, 2:], x[7, 1], x[:4, 0] = -INF, INF, NAN, -INF
+        yield Sample([x, 0], is_plain=True)
+        yield Sample([torch.randn(2, 2000).to(dtype), -1], is_plain=True)
+        yield Sample([torch.randn(2, 2000).to(dtype) * 90, -1], is_plain=True)
+
+
 SAMPLES: dict[str, Callable[[], Any]] = {
     "aten::copysign.out": copysign,
     "aten::copysign.Scalar_out": copysign_scalar,
     "aten::signbit.out": signbit,
     "aten::nextafter.out": nextafter,
     "aten::cumprod.out": lambda: [*_converted([1]), *_long([1, None])],
+    "aten::logcumsumexp.out": log_sums,
     "aten::cummax.out": lines,
     "aten::cummin.out": lines,
     "aten::kthvalue.values": kthvalue,

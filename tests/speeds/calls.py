@@ -297,6 +297,7 @@ def _lines(rows: int) -> Iterator[_Row]:
         yield f"aten::{name}.out", (x, -1, False, out), 0
     for name in ("cumsum", "cumprod"):
         yield f"aten::{name}.out", (x, -1, None, out), 0
+    yield "aten::logcumsumexp.out", (x, -1, out), 0
     for name in ("cummax", "cummin"):
         yield f"aten::{name}.out", (x, -1, out, indices), 0
     yield "aten::glu.out", (x, -1, result("f", rows, ITEMS // 2)), 0
