@@ -85,7 +85,7 @@ void matrix_product_scaled(const PreparedCall& call) {
 
 #if !ORCH_FLOAT_VECTORS
 // Products with a multiple of four columns, or with `_rest` other numbers, by
-// what the factors of a column are; all with fewer than four columns.
+// how the factors of a column lie; all with fewer than four columns.
 void matrix_product_threes(const PreparedCall& call) {
   multiply_four<DotFactors::kThrees, false>(call);
 }
@@ -108,6 +108,14 @@ void matrix_product_apart(const PreparedCall& call) {
 
 void matrix_product_apart_rest(const PreparedCall& call) {
   multiply_four<DotFactors::kApart, true>(call);
+}
+
+void matrix_product_beside(const PreparedCall& call) {
+  multiply_four<DotFactors::kBeside, false>(call);
+}
+
+void matrix_product_beside_rest(const PreparedCall& call) {
+  multiply_four<DotFactors::kBeside, true>(call);
 }
 
 void matrix_product_one(const PreparedCall& call) {

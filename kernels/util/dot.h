@@ -169,6 +169,7 @@ enum class DotFactors : uint8_t {
   kThrees,  // contiguous, mostly three of them
   kFours,   // contiguous, mostly a multiple of four
   kApart,   // not contiguous
+  kBeside,  // not contiguous, but those of the four sums are neighbours
 };
 
 #if ORCH_FLOAT_REGISTERS
@@ -249,6 +250,13 @@ enum class DotFactors : uint8_t {
   "add %[w3], %[w3], %[w_step]\n" \
   ORCH_DOT_ONES \
   "bne 5b\n"
+#define ORCH_DOT_BESIDE \
+  "5:\n" \
+  ORCH_DOT_LOAD("s4") \
+  "vldmia %[w0], {s8-s11}\n" \
+  "add %[w0], %[w0], %[w_step]\n" \
+  ORCH_DOT_ONES \
+  "bne 5b\n"
 #define ORCH_DOT_ANY \
   "cmp %[w_step], #4\n" \
   "bne 5f\n" \
@@ -322,6 +330,8 @@ __attribute__((noinline)) void dot4_floats(const Dot<float>& dot,
     ORCH_DOT_LOOPS(ORCH_DOT_FOURS ORCH_DOT_LEFT);
   } else if constexpr (kFactors == DotFactors::kApart) {
     ORCH_DOT_LOOPS(ORCH_DOT_APART);
+  } else if constexpr (kFactors == DotFactors::kBeside) {
+    ORCH_DOT_LOOPS(ORCH_DOT_BESIDE);
   } else {
     ORCH_DOT_LOOPS(ORCH_DOT_ANY);
   }

@@ -195,7 +195,10 @@ def _product(
     if factors != (1.0, 1.0):
         function += "_scaled"
     elif isa != "mve":
-        function += _sums(columns, (inner, steps[1][1]), batch * rows * inner * columns)
+        _, row, column = steps[1]
+        path = _sums(columns, (inner, row), batch * rows * inner * columns)
+        # One load for the factors of four columns.
+        function += path.replace("_apart", "_beside") if column == 1 else path
     tensors = zip(("a", "b", "out"), steps, strict=True)
     parts = ("matrix", "row", "column")
     return Form(
