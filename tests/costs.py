@@ -25,7 +25,7 @@ TOOLCHAIN: Final = "zig"
 """Is the same version everywhere."""
 TOLERANCE: Final = 0.005
 SLACK: Final = 16
-"""Instructions or bytes that nobody has to explain."""
+"""Smaller differences, in instructions or bytes, are ignored."""
 
 
 def costs_are_held(cpu: str, toolchain: str) -> bool:

@@ -46,7 +46,7 @@ class Contents(NamedTuple):
 
 
 class Published(Protocol):
-    """Objects that another machine made, and whoever asks trusts."""
+    """Objects from another machine; `fetch` returns only verified bytes."""
 
     def fetch(self, keys: Iterable[str]) -> Mapping[str, dict[str, bytes]]:
         """What steps gave, by key: bytes by suffix; nothing for keys it lacks."""

@@ -188,7 +188,7 @@ def _mount(*arguments: str) -> bool:
 
 @contextmanager
 def _disk(folder: Path, kib: int) -> Iterator[None]:
-    """A disk of so many KiB in the place of a folder; skips where nobody may mount."""
+    """Mount a disk of so many KiB on a folder; skip where mounting is not allowed."""
     if not _mount("-t", "tmpfs", "-o", f"size={kib}k", "tmpfs", str(folder)):
         pytest.skip("mounting a small disk takes root")
     try:
