@@ -165,9 +165,14 @@ def _plain(method: LinkedMethod, call: LinkedCall, at: int, rows: int) -> Cost:
     if kind in (CONVOLUTION, TRANSPOSED):
         image = "in" if kind == TRANSPOSED else "out"
         sides = (number_at(numbers, f"sizes.{image}.{n}") for n in ("height", "width"))
-        products = _weight_bytes(method, call) * prod(sides)
-        row = round(_PRODUCT[at] * products / rows)
-        return Cost(setup=_PRODUCT_SETUP[at], tile=row)
+        weights, each = _weight_bytes(method, call), _PRODUCT[at]
+        setup = _PRODUCT_SETUP[at]
+        if _ISAS[at] == "mve":  # sums of weights; of four channels what they need
+            is_depthwise = "depthwise" in call.function
+            each = 3.6 if is_depthwise else each
+            setup += weights * (50 if is_depthwise else 2)
+        row = round(each * weights * prod(sides) / rows)
+        return Cost(setup=setup, tile=row)
     each = _ITEM.get(kind, _ANY_ITEM)[at]
     return Cost(setup=_PLAIN_SETUP[at], tile=round(each * _items(method, call) / rows))
 
