@@ -63,10 +63,10 @@ def test_strips_along_columns_can_lie_along_rows(
     assert strips_of(header) == strips
     found = along_rows(header, weights, strips.scratch_bytes)
     assert found is not None
-    *packed, rowwise = found
+    header, weights, rowwise = found
     assert not rowwise.is_turned
-    assert tuple(packed) == _packed(strip_groups(conv, rowwise))
-    assert along_rows(*packed, rowwise.scratch_bytes) is None
+    assert (header, weights) == _packed(strip_groups(conv, rowwise))
+    assert along_rows(header, weights, rowwise.scratch_bytes) is None
 
 
 def test_strips_of_an_image_of_one_column_stay() -> None:

@@ -225,7 +225,7 @@ class _Run:
 
     def _call(self, call: Call) -> None:
         step, layer = call.step, self._network.layers[call.step.layer]
-        self._arena[call.scratch : call.scratch + layer.scratch_bytes] = 0x5A
+        self.view(call.scratch, 1, layer.scratch_bytes)[:] = 0x5A
         size = self._network.images[layer.out].row_bytes
         out = self.view(call.out, step.last - step.first + 1, size)
         if layer.given:  # whichever rows these are
@@ -238,6 +238,8 @@ class _Run:
             for row in self._read(call, 0):
                 out[0] += added(step.layer, row.copy(), size)
         else:
+            if not layer.in_place:  # kernels may write before they read
+                out[:] = 0xA5
             for row in range(step.first, step.last + 1):
                 out[row - step.first] = self._row(call, row, size)
 
