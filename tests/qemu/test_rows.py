@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
+from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pytest
 
+from orchestrator.method.rows.fuse import by_rows
+from orchestrator.method.rows.verify import problems_of_rows
 from orchestrator.program.program import KernelCall
 from orchestrator.program.reader import read_program
 from orchestrator.program.values import IntValue
@@ -18,11 +21,14 @@ from tests.conftest import CORPUS
 from tests.data.held_out import make_nets
 from tests.product import Product
 from tests.qemu.arena_gaps import changed_bytes
+from tests.qemu.steps_of_firmware import differences
 from tests.tools import need_emulator, need_toolchain
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from orchestrator.method.rows.network import Network
+    from orchestrator.method.rows.plan import RowPlan
     from tests.unit.method.recorded_calls import Tensor
 
 pytestmark = [pytest.mark.toolchain, pytest.mark.qemu]
@@ -159,16 +165,34 @@ def _with_limits(model: bytes) -> bytes:
     return bytes(write_program(replace(program, methods=(method,))))
 
 
+def _problems(
+    network: Network, plan: RowPlan, *, plans: list[tuple[Network, RowPlan]]
+) -> tuple[str, ...]:
+    """What the verifier says; keeps the plan."""
+    plans.append((network, plan))
+    return problems_of_rows(network, plan)
+
+
 @pytest.mark.parametrize("net", NETS, ids=lambda n: f"{n.case}-{n.cpu}")
 def test_a_net_by_rows_has_the_same_bits(
-    net: Net, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    net: Net,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """And its firmware has the steps of the plan that was verified."""
+    plans: list[tuple[Network, RowPlan]] = []
+    verifier = f"{by_rows.__module__}.{problems_of_rows.__name__}"
+    monkeypatch.setattr(verifier, partial(_problems, plans=plans))
     need_toolchain(net.cpu, net.toolchain)
     need_emulator(net.cpu)
     whole = _run(tmp_path, net, "off", capsys)
     smallest = _run(tmp_path, net, "smallest", capsys)
     assert smallest.output == whole.output
     assert smallest.arena <= net.smallest
+    ((network, plan),) = plans
+    firmware = (tmp_path / f"net-{SMALLEST}" / "firmware.elf").read_bytes()
+    assert differences(firmware, network, plan) == []
     assert smallest.flash <= whole.flash + MOST_FLASH
     if net.automatic is not None:
         automatic = _run(tmp_path, net, "auto", capsys)
