@@ -35,8 +35,8 @@ struct PairLoop {
   "  mov r11, r12\n" \
   "  ldr pc, [sp, #20]\n"
 #else
-#define ORCH_STEPS "4"
-#define ORCH_SKIPPED_BYTES "192"
+#define ORCH_STEPS "8"
+#define ORCH_SKIPPED_BYTES "448"
 #define ORCH_STEPS_BEFORE "1"
 #define ORCH_START                    \
   "  ldrd r5, r6, [r1], #8\n"         \
