@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _ISAS: Final = ("scalar", "dsp", "mve")
 """Of which all of the following have numbers."""
-_SETUP: Final = (900, 170, 330)
+_SETUP: Final = (900, 170, 160)
 """Of a call with packed weights; on scalar cores of any."""
 _PLAIN_SETUP: Final = (600, 60, 60)
 _PRODUCT_SETUP: Final = (900, 600, 300)
@@ -51,6 +51,7 @@ _LINE: Final = (1, 1, 1, 1, 0, 1)
 _ROWS_OUT, _COLUMNS_IN, _COLUMNS_OUT = 1, 6, 7
 _CHANNELS, _OUT_CHANNELS, _DEPTH, _PAIRS = 13, 14, 15, 15
 _STRIDE, _IN_PLACE, _BLOCKS = 9, 19, 19
+_WINDOW = (2, 8, 13)
 """Words of headers."""
 
 
@@ -101,7 +102,7 @@ def sums_cost(items: int, rows: int, isa: str) -> Cost:
 def _strips(header: tuple[int, ...]) -> tuple[Cost, ...]:
     """Of depthwise calls in strips, for vectors."""
     strips = strips_of(header)
-    setup = _SETUP[_ISAS.index("mve")] + 150 * strips.parts
+    setup = 2 * _SETUP[_ISAS.index("mve")] + 150 * strips.parts
     # 16 channels have a strip, of which 8 are computed at once.
     strip = -(-header[_CHANNELS] // 16) * strips.strip_cost
     line = -(-header[_CHANNELS] // 8) * strips.line_cost // 2
@@ -145,14 +146,19 @@ def _pixels(name: str, header: tuple[int, ...], isa: str, rows: int) -> Cost:
     if name.endswith("packed_pixel"):
         return Cost(setup=setup, tile=-(-outputs // 8) * (18 * depth // 16 + 35))
     # Down a column.
-    if name.endswith("packed_lines"):
-        together, gathered = 4, 30
-        loop = -(-outputs // 2) * (36 * header[_BLOCKS] + 40)
+    is_lines = name.endswith("packed_lines")
+    in_place = not is_lines and header[_IN_PLACE]
+    gathered = 0 if in_place else 30
+    if is_lines:
+        together, loop = 4, -(-outputs // 2) * (36 * header[_BLOCKS] + 40)
     else:
-        together, gathered = 2, 0 if header[_IN_PLACE] else 30
-        loop = -(-outputs // TILE) * (14 * depth // 16 + 32)
+        together, loop = 2, -(-outputs // TILE) * (14 * depth // 16 + 32)
     tile = columns * (loop + together * gathered)
-    setup += 280 * columns
+    if in_place and depth == prod(header[at] for at in _WINDOW):
+        setup += 80 * columns
+    else:
+        setup += 260 * columns
+        setup += tile if in_place else 0  # the last pixels are gathered
     if lines < rows:  # of several phases, each of which has some of the rows
         return Cost(setup=setup, tile=tile, together=together * rows // lines)
     return Cost(setup=setup, tile=tile, together=together, pixels=lines // rows)
