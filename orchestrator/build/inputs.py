@@ -159,6 +159,7 @@ ALIGNMENT = setting(
 CONCURRENCY = setting("concurrency", "memory", lambda p: p.memory.concurrency)
 REGIONS = setting("regions", "memory", lambda p: p.memory.regions)
 PLACES = setting("places", "memory", lambda p: p.memory.places)
+SECTIONS = setting("sections", "memory", lambda p: p.memory.sections.names)
 REGISTRY = setting("registry", "registry", lambda p: p.registry)
 TRACE = setting("trace", "trace", lambda p: p.trace)
 INTEGRITY = setting("integrity", "integrity", lambda p: p.integrity)

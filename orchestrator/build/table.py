@@ -243,6 +243,7 @@ COMMANDS = Derived(
         inputs.SCRATCH,
         INLINE_CONSTANTS,
         inputs.UPDATES,
+        inputs.SECTIONS,
     ),
     run=plan_commands,
     gives="commands",

@@ -20,6 +20,7 @@ from orchestrator.package.sources import (
     packaged_sources,
     unit_of,
     with_own_symbols,
+    with_sections,
 )
 
 if TYPE_CHECKING:
@@ -221,10 +222,14 @@ def _sources(built: Built, places: Places, base: str) -> dict[str, bytes]:
     relative = [places.of(p).removeprefix(f"{places.sources}/") for p in forced]
     assembly = built.files[MODELS].decode()
     own_names = _own_names(assembly, base)
+    sections = built.commands.sections
+
+    def named(text: str) -> str:
+        return own_names(with_sections(text, sections))
 
     def own_text(path: str, data: bytes) -> bytes:
         if path.startswith(_MADE):
-            return own_names(data.decode()).encode()
+            return named(data.decode()).encode()
         if path in compiled:
             return with_own_symbols(data.decode(), base).encode()
         return data
@@ -248,7 +253,7 @@ def _sources(built: Built, places: Places, base: str) -> dict[str, bytes]:
             runner="../runtime/runner.h",
             header=f"{up}{places.headers}/{base}_self_test.h",
         ).encode()
-    text = own_names(constants_source(head, assembly, built.models))
+    text = named(constants_source(head, assembly, built.models))
     files[f"{top}/models.c"] = text.encode()
     return files
 
