@@ -45,6 +45,7 @@ class Ecosystem:
         library: Where the library goes in a package of the library; "" if there can
             be none.
         families: Cores whose products it can take.
+        is_c: Whether applications are C or C++, and include headers.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Ecosystem:
     sources: str = "src"
     library: str = "lib/lib{name}.a"
     families: frozenset[str] = frozenset(Family)
+    is_c: bool = True
 
 
 _CMAKE_LIBRARY: Final = (
@@ -173,6 +175,7 @@ _ALL: Final = (
             ("hello.rs.j2", "examples/hello.rs"),
         ),
         sources="native",
+        is_c=False,
     ),
 )
 

@@ -77,6 +77,7 @@ class Built:
         facts: The lock and further facts for tools, by file name.
         licence: Text of Orchestrator's licence.
         case: For the self test; None if the firmware cannot be run here.
+        typed_test: Header of the self test beside the library; "" if there is none.
         example: Functions of the example that call each method, in C.
         example_functions: Their names.
         rust_methods: Methods as functions of Rust.
@@ -96,6 +97,7 @@ class Built:
     facts: Mapping[str, bytes]
     licence: bytes
     case: Case | None
+    typed_test: str
     example: str
     example_functions: tuple[str, ...]
     rust_methods: tuple[RustMethod, ...]
@@ -132,7 +134,14 @@ class Product:
     @property
     def has_self_test(self) -> bool:
         """Whether it can compare itself with the case."""
-        return not self.library and self.built.case is not None
+        if self.library:
+            return bool(self.built.typed_test)
+        return self.built.case is not None
+
+    @property
+    def compiles_self_test(self) -> bool:
+        """Whether it has the self test as a source, not in a header."""
+        return self.has_self_test and not self.library
 
     @property
     def name(self) -> str:
@@ -180,6 +189,9 @@ def product_of(
     public = set(files)
     if library:
         files[library] = built.published[built.commands.library]
+        if built.typed_test:
+            files[test] = built.typed_test.encode()
+            public.add(test)
     else:
         # The stack figures of the published header hold for our compiler only.
         files[header] = built.files[f"gen/include/{built.name}.h"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import posixpath
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -34,6 +35,8 @@ def package_files(
     """
     names = {"name": built.name, "arduino_folder": arduino_folder(built.target)}
     library = ecosystem.library.format(**names) if has_library else ""
+    if not ecosystem.is_c:
+        built = replace(built, typed_test="")
     product = product_of(
         built, headers=ecosystem.headers, sources=ecosystem.sources, library=library
     )
