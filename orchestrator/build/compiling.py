@@ -309,6 +309,7 @@ def _own_library(name: str, commands: CompilePlan, compiled: Compiled) -> bytes:
         defined_symbols,
         own_symbols,
     )
+    from orchestrator.emit.generate.trace import hook_names  # noqa: PLC0415
 
     defined = defined_symbols(compiled.library)
     problems = [
@@ -330,6 +331,7 @@ def _own_library(name: str, commands: CompilePlan, compiled: Compiled) -> bytes:
         suffix=identifier(name),
         exports=[symbol for symbol, _ in commands.exports],
         sections=commands.sections,
+        used=hook_names(name),
     )
 
 

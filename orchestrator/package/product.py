@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from orchestrator.emit.generate.trace import hook_names
 from orchestrator.memory.plan import identifier
 from orchestrator.package.config import config_header
 from orchestrator.package.constants import constants_source, symbols_of
@@ -226,7 +227,7 @@ def _sources(built: Built, places: Places, base: str) -> dict[str, bytes]:
     units = library_units(built.commands.units)
     compiled = {unit.path for unit in units}
     # Runtime and kernels are compiled for one product; a program may have several.
-    own = {name: f"{base}_{name}" for name in _GLOBAL}
+    own = {name: f"{base}_{name}" for name in _GLOBAL} | hook_names(built.name)
     common = (*common_defines(units), ("orch", f"{base}_orch"), *own.items())
     runner = next(unit_of(u) for u in built.commands.units if u.source == RUNNER)
     config = f"{places.sources}/{base}_config.h"

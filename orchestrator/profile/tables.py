@@ -202,8 +202,8 @@ class TraceTable(Table):
     enable: StrictBool = Field(
         default=False,
         description="The executor reads the product's counter before and after every "
-        "instruction, and hands both over; a product links only with the two "
-        "functions of `orch/trace.h`.",
+        "instruction, and hands both over; a program links only with the two "
+        "functions that the product's header declares.",
         examples=[True],
     )
 

@@ -66,7 +66,7 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> Packages:
         'schema = 1\nname = "sum"\n[target]\ncpu = "host"\ntoolchain = "zig"\n'
         '[[models]]\nname = "kws"\npath = "model.pte"\n'
         'load = "pte"\n'
-        '[operators]\ninclude = ["aten::rand.out"]\n'
+        '[operators]\ninclude = ["aten::rand.out"]\n[trace]\nenable = true\n'
     )
     shutil.copy(CORPUS / "multi_method" / "model.pte", folder)
     return Packages(folder, name="sum", more=())
@@ -132,11 +132,16 @@ def test_two_products_in_one_program(
     (app / "main.cpp").write_text(
         '#include "kws.h"\n#include "kws_self_test.h"\n'
         '#include "sum.h"\n#include "sum_self_test.h"\n'
+        "static int traced;\n"
+        "orch_ticks sum_trace_ticks() { return 0; }\n"
+        "void sum_trace_record(uint32_t, uint32_t, orch_ticks, orch_ticks) {\n"
+        "  ++traced;\n}\n"
         "int main() {\n"
         "  sum_random_seed(42);\n"
         "  if (sum_random_next() != 0xc2f57bd6) return 1;\n"
-        "  return kws_self_test(nullptr) + sum_self_test(nullptr) +\n"
-        "         kws_self_test(nullptr);\n}\n"
+        "  const int failed = kws_self_test(nullptr) + sum_self_test(nullptr) +\n"
+        "                     kws_self_test(nullptr);\n"
+        "  return failed != 0 ? failed : traced == 0;\n}\n"
     )
     need(cmake(app, tmp_path / "out"))
     need(tool(tmp_path / "out" / "app", cwd=tmp_path))
@@ -150,6 +155,9 @@ THREADS = """\
 static float in[4][64], out[4][64];
 static_assert(SUM_KWS_ENCODE_INPUT0_COUNT <= 64 && SUM_KWS_ENCODE_OUTPUT0_COUNT <= 64);
 static_assert(SUM_KWS_DECODE_INPUT0_COUNT <= 64 && SUM_KWS_DECODE_OUTPUT0_COUNT <= 64);
+
+orch_ticks sum_trace_ticks() { return 0; }
+void sum_trace_record(uint32_t, uint32_t, orch_ticks, orch_ticks) {}
 
 static void encode(int n) {
   for (int i = 0; i < 20; ++i) sum_kws_encode(in[n], out[n]);

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from orchestrator.emit.compile.sections import named_section
 from orchestrator.targets.regions import NO_SECTION_NAMES
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from orchestrator.targets.regions import SectionNames
 
@@ -67,6 +68,7 @@ def own_symbols(
     suffix: str,
     exports: Collection[str] = (),
     sections: SectionNames = NO_SECTION_NAMES,
+    used: Mapping[str, str] = MappingProxyType({}),
 ) -> bytes:
     """The library with symbols that no other product's library has.
 
@@ -74,7 +76,7 @@ def own_symbols(
     Two products have functions of the same name that differ, and a linker that sees
     both would take one for both without a word. So every symbol that the library
     defines gets a suffix: functions of C++, C and assembly alike. Symbols that it only
-    uses, such as `memcpy`, stay. No code or constant changes.
+    uses, such as `memcpy`, stay, but for `used`. No code or constant changes.
 
     Args:
         library: An archive of ELF objects, as GNU ar and llvm-ar write it.
@@ -82,15 +84,18 @@ def own_symbols(
         suffix: An identifier that no other product has.
         exports: Symbols that keep their names, too.
         sections: What sections are called.
+        used: Names that symbols get which the application defines.
     """
     members = [*_members(library)]
     objects = [_Object(body) for _, body in members]
     kept = {name.encode() for name in (STATUS_TEXT, *exports)}
     kept |= {n for n in _Object(api).defined if not n.startswith(_CXX)}
-    own = {n for part in objects for n in part.defined} - kept
+    defined = {n for part in objects for n in part.defined} - kept
     end = f".{suffix}".encode()
+    own = {name: name + end for name in defined}
+    own |= {name.encode(): other.encode() for name, other in used.items()}
     for part in objects:
-        part.rename(own, end)
+        part.rename(own)
         if sections.by_key:
             part.rename_sections(sections)
     return _archive(
@@ -183,10 +188,10 @@ class _Object:
             if binding != _LOCAL and section != _UNDEFINED
         ]
 
-    def rename(self, names: Collection[bytes], suffix: bytes) -> None:
-        """Append a suffix to these names, defined or used."""
+    def rename(self, names: Mapping[bytes, bytes]) -> None:
+        """Give symbols, defined or used, other names."""
         found = [
-            (at, name + suffix)
+            (at, names[name])
             for at, name, binding, _ in self._symbols()
             if binding != _LOCAL and name in names
         ]
