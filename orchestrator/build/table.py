@@ -219,6 +219,7 @@ GENERATE = Stage(
         inputs.REGISTRY,
         inputs.TRACE,
         inputs.INTEGRITY,
+        inputs.NONSECURE,
         FIRMWARE_FACTS,
         inputs.SPAN,
         inputs.MODEL_SPANS,

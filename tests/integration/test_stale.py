@@ -106,6 +106,7 @@ CHANGES: dict[str, Edit] = {
     "target.optimize": _set("target", "optimize", to="debug"),
     "target.toolchain": _set("target", "toolchain", to="gnu"),
     "target.unaligned": _set("target", "unaligned", to=False),
+    "target.nonsecure_entries": _set("target", "nonsecure_entries", to=True),
     "models.max_instructions": _set("models", 0, "max_instructions", to=7),
     "models.instances": _set("models", 0, "instances", to=2),
     "models.name": _set("models", 0, "name", to="words"),
