@@ -39,7 +39,7 @@ class Ecosystem:
         name: As `--for` takes it.
         title: As its makers write it.
         templates: (template below its folder, path in the package); `{name}`, `{base}`
-            and `{upper}` are those of the product.
+            and `{upper}` are those of the product. No text makes no file.
         headers: Folder of headers for applications.
         sources: Folder of sources.
         library: Where the library goes in a package of the library; "" if there can
@@ -104,6 +104,7 @@ _ALL: Final = (
             ("module.yml.j2", "zephyr/module.yml"),
             ("CMakeLists.txt.j2", "zephyr/CMakeLists.txt"),
             ("Kconfig.j2", "zephyr/Kconfig"),
+            ("aeabi.c.j2", "zephyr/aeabi.c"),
             ("sample.cmake.j2", "samples/{name}/CMakeLists.txt"),
             ("prj.conf.j2", "samples/{name}/prj.conf"),
             ("sample.yaml.j2", "samples/{name}/sample.yaml"),

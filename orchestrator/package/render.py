@@ -44,7 +44,8 @@ def package_files(
     files = dict(product.files)
     for template, path in (*ecosystem.templates, ("README.md.j2", "README.md")):
         text = _render(ecosystem, product, template)
-        files[path.format(**names)] = text.encode()
+        if text:
+            files[path.format(**names)] = text.encode()
     files[f"{FACTS}/package.json"] = _facts(ecosystem, product)
     return files
 

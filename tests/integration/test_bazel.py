@@ -198,7 +198,8 @@ def test_bazel(workspace: Path) -> None:
 def test_format() -> None:
     """As buildifier writes it, and without what it warns of."""
     buildifier = optional_tool("buildifier")
-    command = [buildifier, "--mode=check", "--lint=warn", *sorted(MACROS.iterdir())]
+    files = sorted(map(str, MACROS.iterdir()))
+    command = [buildifier, "--mode=check", "--lint=warn", *files]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 

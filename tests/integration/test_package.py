@@ -37,6 +37,7 @@ from tests.integration.packages import (
 from tests.integration.platformio import PlatformIO
 from tests.tools import (
     need_cmake,
+    need_emulator,
     need_script,
     need_tool,
     need_toolchain,
@@ -508,23 +509,49 @@ def test_zephyr(packages: Packages, tmp_path: Path, arguments: tuple[str, ...]) 
     assert need(tool(tmp_path / "out" / "app", cwd=tmp_path)) == PASSED
 
 
-def test_zephyrs_own_build(packages: Packages, tmp_path: Path) -> None:
-    """The sample on this machine, in a checkout of Zephyr."""
+def zephyr_base() -> Path:
     base = os.environ.get("ZEPHYR_BASE", "")
     if not base:
         pytest.skip("needs ZEPHYR_BASE: a checkout of Zephyr")
-    west = optional_tool("west")
-    package = packages.make("zephyr", tmp_path)
-    env = {"ZEPHYR_BASE": base, "ZEPHYR_TOOLCHAIN_VARIANT": "host"}
-    arguments = ("build", "-b", "native_sim/native/64", "-d", tmp_path / "out")
-    need(tool(west, *arguments, package / "samples" / "kws", cwd=Path(base), env=env))
-    done = subprocess.run(
-        [tmp_path / "out" / "zephyr" / "zephyr.exe", "-stop_at=5"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert PASSED.split("\n", maxsplit=1)[0] in done.stdout
+    return Path(base)
+
+
+@BOTH
+def test_zephyrs_own_build(
+    packages: Packages, tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    """The sample on this machine, in a checkout of Zephyr."""
+    base, west = zephyr_base(), optional_tool("west")
+    package = packages.make("zephyr", tmp_path, *arguments)
+    env = {"ZEPHYR_BASE": str(base), "ZEPHYR_TOOLCHAIN_VARIANT": "host"}
+    is_new = (base / "boards" / "native" / "native_sim").is_dir()
+    board = "native_sim/native/64" if is_new else "native_posix_64"
+    command = ("build", "-b", board, "-d", tmp_path / "out")
+    need(tool(west, *command, package / "samples" / "kws", cwd=base, env=env))
+    program = tmp_path / "out" / "zephyr" / "zephyr.exe"
+    said = need(tool(program, "-stop_at=5", cwd=tmp_path))
+    assert PASSED in said.replace("\r", "")
+
+
+@BOTH
+def test_zephyrs_twister(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    """It builds the sample for a Cortex-M3, runs it in QEMU, and reads what it says."""
+    base, west = zephyr_base(), optional_tool("west")
+    need_emulator("cortex-m3")
+    package = packages_for(tmp_path, "cortex-m3").make("zephyr", tmp_path, *arguments)
+    env = {
+        "ZEPHYR_BASE": str(base),
+        "QEMU_BIN_PATH": str(Path(need_tool("qemu-system-arm")).parent),
+        "ZEPHYR_TOOLCHAIN_VARIANT": "gnuarmemb",
+        "GNUARMEMB_TOOLCHAIN_PATH": str(
+            Path(need_tool("arm-none-eabi-gcc")).parents[1]
+        ),
+    }
+    env |= {n: v for n, v in os.environ.items() if n in env}
+    out = ("--outdir", tmp_path / "out", "-p", "qemu_cortex_m3")
+    samples = package / "samples"
+    done = tool(west, "twister", "-T", samples, *out, cwd=base, env=env)
+    assert "1 of 1 test configurations passed" in need(done) + done.stderr
 
 
 @BOTH

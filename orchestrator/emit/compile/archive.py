@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from orchestrator.targets.regions import SectionNames
 
 _STACK_NOTE: Final = b"\0.note.GNU-stack\0"
-_NO_NOTE: Final = b"\0.note.no-linker\0"
+_COMMENT: Final = b"\0.comment".ljust(len(_STACK_NOTE), b"\0")
 _MAGIC: Final = b"!<arch>\n"
 _HEADER_BYTES: Final = 60
 _INDEX: Final = b"/".ljust(16)
@@ -55,10 +55,10 @@ def linkable(made: bytes, *, is_bare: bool) -> bytes:
 
     clang always adds a section to each object that marks its stack as not executable.
     gcc adds none for boards, and if only some objects of a program have it, GNU ld
-    warns about the others. On boards it has no other effect, so the section gets a name
-    that linkers ignore.
+    warns about the others. On boards it has no other effect, so the section, which is
+    empty, gets a name that every linker script knows.
     """
-    return made.replace(_STACK_NOTE, _NO_NOTE) if is_bare else made
+    return made.replace(_STACK_NOTE, _COMMENT) if is_bare else made
 
 
 def own_symbols(
