@@ -21,6 +21,7 @@ import yaml
 
 from orchestrator.cli.main import run
 from orchestrator.shell.ninja import ninja_program
+from tests import list_program
 from tests.conftest import CORPUS
 from tests.integration.packages import (
     CASES,
@@ -274,7 +275,7 @@ KINDS = (
     *("io_not_planned", "kv_cache", "multi_method", "half_mlp"),
     *("cond_branch", "optional_arguments", "list_arguments"),
 )
-"""Cases with numbers, lists, sizes, layouts, types, memory of the caller, state."""
+"""Cases with numbers, sizes, layouts, types, memory of the caller, and state."""
 
 
 def test_self_tests_of_libraries(tmp_path: Path) -> None:
@@ -289,6 +290,9 @@ def test_self_tests_of_libraries(tmp_path: Path) -> None:
         shutil.copy(CORPUS / case / "model.pte", tmp_path / f"{case}.pte")
         load = ("pte", "prelinked")[number % 2]
         models += f'[[models]]\npath = "{case}.pte"\nload = "{load}"\n'
+    lists = list_program.program(list_program.list_plan())
+    (tmp_path / "lists.pte").write_bytes(lists)
+    models += '[[models]]\npath = "lists.pte"\n'
     (tmp_path / "kinds.toml").write_text(
         'schema = 1\nname = "kinds"\n[target]\ncpu = "host"\ntoolchain = "zig"\n'
         f"{models}"
@@ -312,7 +316,7 @@ def test_self_tests_of_libraries(tmp_path: Path) -> None:
         command = (gcc, *flags, *where, "-no-pie", "-o", "app")
         need(tool(*command, cwd=tmp_path))
         assert need(tool(tmp_path / "app", cwd=tmp_path)) == "0 0 -\n"
-    found = [*re.finditer(r"output0_bytes\[\d+\] [^{]*\{\s*(\d+)", text)]
+    found = [*re.finditer(r"output0(?:_item0)?_bytes\[\d+\] [^{]*\{\s*(\d+)", text)]
     assert len(found) == len(re.findall(r"static inline orch_status \w+_test_\d", text))
     damaged = found[-2]
     bit = f"{int(damaged[1]) ^ 1}"

@@ -43,11 +43,10 @@ def nonsecure_files(
 
 
 def _has_entry(method: ApiMethod) -> bool:
-    """Whether arguments are arrays and numbers, and arrays are copied."""
+    """Whether it has arguments, arrays and numbers alone, and arrays are copied."""
     lists = (StringValue, *NUMBER_LISTS)
-    return not method.by_rows and not any(
-        isinstance(port.value, lists) or port.is_given for port in method.ports
-    )
+    found = [isinstance(port.value, lists) or port.is_given for port in method.ports]
+    return bool(found) and not any(found) and not method.by_rows
 
 
 def _header(
@@ -59,7 +58,7 @@ def _header(
     guard = f"{identifier(profile).upper()}_NONSECURE_H_"
     missing = "".join(
         f"/* No entry function: {method.model}.{method.method.name}, which has lists,"
-        " or memory\n * of yours. */\n"
+        " rows or\n * memory of yours, or nothing. */\n"
         for method in left_out
     )
     return f"""\
@@ -97,20 +96,16 @@ def _struct(method: ApiMethod) -> str:
 
 def _declaration(method: ApiMethod) -> str:
     entry, ports = f"{method.base}_entry", method.ports
-    if not ports:
-        members, parameters, given = "", "void", ""
-    else:
-        lines = "".join(f"  {text};\n" for text, _ in _members(ports))
-        members = f"{_struct(method)} {{\n{lines}}};\n"
-        parameters = f"const {_struct(method)}* arguments"
-        names = ", ".join(name for _, name in _members(ports))
-        given = f"  const {_struct(method)} arguments = {{{names}}};\n"
+    lines = "".join(f"  {text};\n" for text, _ in _members(ports))
+    names = ", ".join(name for _, name in _members(ports))
     return (
-        f"{members}ORCH_NODISCARD orch_status {entry}({parameters});\n\n"
+        f"{_struct(method)} {{\n{lines}}};\n"
+        f"ORCH_NODISCARD orch_status {entry}(const {_struct(method)}* arguments);\n\n"
         "#ifndef ORCH_SECURE_SIDE\n"
         f"ORCH_NODISCARD static inline orch_status {method.base}("
         f"{c_parameters(method)}) {{\n"
-        f"{given}  return {entry}({'&arguments' if ports else ''});\n}}\n"
+        f"  const {_struct(method)} arguments = {{{names}}};\n"
+        f"  return {entry}(&arguments);\n}}\n"
         "#endif\n\n"
     )
 
@@ -169,8 +164,6 @@ def _entry(method: ApiMethod) -> str:
         f"  const orch_status status = {base}({', '.join(_words(ports))});\n"
         "  __atomic_clear(&busy, __ATOMIC_RELEASE);\n"
     )
-    if not ports:
-        return f"{begin}orch_status {base}_entry(void) {{\n{call}  return status;\n}}\n"
     read = "".join(
         f"  {declared} = from->{name};\n" for declared, name in _members(ports)
     )
