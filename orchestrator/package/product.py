@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from orchestrator.emit.generate.nonsecure import FOLDER as NONSECURE
 from orchestrator.emit.generate.trace import hook_names
 from orchestrator.memory.plan import identifier
 from orchestrator.package.config import config_header
@@ -201,6 +202,9 @@ def product_of(
             text = self_test_header(first_line(built), base, built.case)
             files[test] = text.encode()
             public.add(test)
+    compiled = tuple(sorted(path for path in files if path.endswith(_COMPILED)))
+    # The application of the secure side compiles its own, with a flag of its own.
+    files |= {p: d for p, d in built.files.items() if p.startswith(f"{NONSECURE}/")}
     files |= {f"{FACTS}/{name}": data for name, data in built.facts.items()}
     files["LICENSE"] = built.licence
     return Product(
@@ -208,7 +212,7 @@ def product_of(
         base=base,
         digest=_digest(files),
         files=files,
-        sources=tuple(sorted(path for path in files if path.endswith(_COMPILED))),
+        sources=compiled,
         headers=tuple(sorted(public)),
         headers_folder=headers,
         sources_folder=sources,

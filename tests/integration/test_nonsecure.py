@@ -10,10 +10,10 @@ import pytest
 from orchestrator.shell.toolchain import zig_program
 from orchestrator.targets.cores import CPUS
 from tests.conftest import CORPUS
-from tests.integration.packages import need, tool
+from tests.integration.packages import Packages, need, tool
 from tests.integration.workspace import ROOT
 from tests.product import Product
-from tests.tools import need_tool, need_toolchain
+from tests.tools import need_emulator, need_tool, need_toolchain
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -146,14 +146,17 @@ def _product(folder: Path, cpu: str) -> Product:
         shutil.copy(CORPUS / name / "model.pte", folder / f"{name}.pte")
         text += f'[[models]]\npath = "{name}.pte"\n'
     (folder / "net.toml").write_text(text)
-    product = Product(profile=folder / "net.toml", out=folder / "out")
-    assert product.run("build", "--quiet") == 0
-    return product
+    return Product(profile=folder / "net.toml", out=folder / "build" / "net")
 
 
 @pytest.fixture(scope="module")
 def secure(tmp_path_factory: pytest.TempPathFactory) -> Product:
-    return _product(tmp_path_factory.mktemp("secure"), "cortex-m33")
+    """Built, with a package for CMSIS."""
+    need_emulator("cortex-m33")
+    folder = tmp_path_factory.mktemp("secure")
+    product = _product(folder, "cortex-m33")
+    Packages(folder, name="net", more=()).make("cmsis", folder)
+    return product
 
 
 def test_a_secure_image_and_who_calls_it(secure: Product, tmp_path: Path) -> None:
@@ -199,11 +202,23 @@ def test_a_secure_image_and_who_calls_it(secure: Product, tmp_path: Path) -> Non
         assert f"No entry function: {name}," in text
 
 
+def test_packages_have_them(secure: Product) -> None:
+    """Beside what the build system compiles."""
+    package = secure.profile.parent / "net"
+    layer = (package / "net.clayer.yml").read_text()
+    assert "src/product/api.cpp" in layer
+    assert "nonsecure" not in layer
+    for name in ("net_nonsecure.c", "net_nonsecure.h"):
+        made = (package / "nonsecure" / name).read_bytes()
+        assert made == (secure.out / "nonsecure" / name).read_bytes()
+
+
 def test_nothing_that_the_other_side_gives_is_trusted(
     secure: Product, tmp_path: Path
 ) -> None:
     """On this machine, with a stand-in for the check of addresses."""
     host = _product(tmp_path, "host")
+    assert host.run("build", "--quiet") == 0
     (tmp_path / "arm_cmse.h").write_text(CMSE)
     header = (host.out / "include" / "net.h").read_text()
     counts = {
