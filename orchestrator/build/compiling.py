@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from orchestrator.report import ReportFacts
     from orchestrator.shell.compile_folder import CompileFolder
     from orchestrator.targets.cores import Target
+    from orchestrator.targets.regions import SectionNames
     from orchestrator.targets.toolchain import Toolchain
 
 
@@ -57,6 +58,7 @@ def plan_commands(
     scratch: ScratchTable,
     inline_constants: bool,
     updates: Mapping[str, str],
+    sections: SectionNames,
 ) -> CompilePlan:
     """Every compile and link step."""
     from orchestrator.emit.compile import is_empty, plan_compile  # noqa: PLC0415
@@ -97,6 +99,7 @@ def plan_commands(
         common_arenas=bool(memory.common),
         tables=tables,
         updates=bool(updates),
+        sections=sections,
         proved_calls=tables.compact and _are_proved(adapted, library_options),
         is_empty=lambda source: is_empty(native[source], target.isa.level),
     )
@@ -296,7 +299,7 @@ def collect_outputs(
 
 
 def _own_library(name: str, commands: CompilePlan, compiled: Compiled) -> bytes:
-    """The library with symbols of its own.
+    """The library with symbols of its own, and sections as the profile names them.
 
     Raises:
         CompileError: No source has a symbol that the profile exports.
@@ -306,6 +309,7 @@ def _own_library(name: str, commands: CompilePlan, compiled: Compiled) -> bytes:
         defined_symbols,
         own_symbols,
     )
+    from orchestrator.emit.generate.trace import hook_names  # noqa: PLC0415
 
     defined = defined_symbols(compiled.library)
     problems = [
@@ -326,6 +330,8 @@ def _own_library(name: str, commands: CompilePlan, compiled: Compiled) -> bytes:
         compiled.objects[API_OBJECT],
         suffix=identifier(name),
         exports=[symbol for symbol, _ in commands.exports],
+        sections=commands.sections,
+        used=hook_names(name),
     )
 
 

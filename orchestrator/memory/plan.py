@@ -140,9 +140,15 @@ class ModelMemory:
     methods: tuple[MethodMemory, ...]
 
 
+MODEL_SECTIONS = ".rodata.orch_model_"
+"""What linker sections of programs and constants begin with."""
+ARENA_SECTIONS = ".bss.orch_arena"
+"""What linker sections of arenas begin with."""
+
+
 def model_section(model: str) -> str:
     """Linker section of a model's program."""
-    return f".rodata.orch_model_{model}"
+    return f"{MODEL_SECTIONS}{model}"
 
 
 def identifier(name: str) -> str:
@@ -157,12 +163,12 @@ def method_symbol(profile: str, model: str, method: str) -> str:
 
 def arena_section(model: str, method: str, memory_id: int) -> str:
     """Linker section of an arena."""
-    return f".bss.orch_arena_{model}_{method}_{memory_id}"
+    return f"{ARENA_SECTIONS}_{model}_{method}_{memory_id}"
 
 
 def common_section(name: str) -> str:
     """Linker section of a block that methods have in common."""
-    return f".bss.orch_arenas_{name}"
+    return f"{ARENA_SECTIONS}s_{name}"
 
 
 def common_symbol(name: str) -> str:

@@ -39,12 +39,13 @@ class Ecosystem:
         name: As `--for` takes it.
         title: As its makers write it.
         templates: (template below its folder, path in the package); `{name}`, `{base}`
-            and `{upper}` are those of the product.
+            and `{upper}` are those of the product. No text makes no file.
         headers: Folder of headers for applications.
         sources: Folder of sources.
         library: Where the library goes in a package of the library; "" if there can
             be none.
         families: Cores whose products it can take.
+        is_c: Whether applications are C or C++, and include headers.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Ecosystem:
     sources: str = "src"
     library: str = "lib/lib{name}.a"
     families: frozenset[str] = frozenset(Family)
+    is_c: bool = True
 
 
 _CMAKE_LIBRARY: Final = (
@@ -102,6 +104,7 @@ _ALL: Final = (
             ("module.yml.j2", "zephyr/module.yml"),
             ("CMakeLists.txt.j2", "zephyr/CMakeLists.txt"),
             ("Kconfig.j2", "zephyr/Kconfig"),
+            ("aeabi.c.j2", "zephyr/aeabi.c"),
             ("sample.cmake.j2", "samples/{name}/CMakeLists.txt"),
             ("prj.conf.j2", "samples/{name}/prj.conf"),
             ("sample.yaml.j2", "samples/{name}/sample.yaml"),
@@ -173,6 +176,7 @@ _ALL: Final = (
             ("hello.rs.j2", "examples/hello.rs"),
         ),
         sources="native",
+        is_c=False,
     ),
 )
 

@@ -7,6 +7,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from orchestrator.emit.generate.nonsecure import FOLDER as NONSECURE
+from orchestrator.emit.generate.trace import hook_names
 from orchestrator.memory.plan import identifier
 from orchestrator.package.config import config_header
 from orchestrator.package.constants import constants_source, symbols_of
@@ -20,6 +22,7 @@ from orchestrator.package.sources import (
     packaged_sources,
     unit_of,
     with_own_symbols,
+    with_sections,
 )
 
 if TYPE_CHECKING:
@@ -76,6 +79,7 @@ class Built:
         facts: The lock and further facts for tools, by file name.
         licence: Text of Orchestrator's licence.
         case: For the self test; None if the firmware cannot be run here.
+        typed_test: Header of the self test beside the library; "" if there is none.
         example: Functions of the example that call each method, in C.
         example_functions: Their names.
         rust_methods: Methods as functions of Rust.
@@ -95,6 +99,7 @@ class Built:
     facts: Mapping[str, bytes]
     licence: bytes
     case: Case | None
+    typed_test: str
     example: str
     example_functions: tuple[str, ...]
     rust_methods: tuple[RustMethod, ...]
@@ -131,7 +136,14 @@ class Product:
     @property
     def has_self_test(self) -> bool:
         """Whether it can compare itself with the case."""
-        return not self.library and self.built.case is not None
+        if self.library:
+            return bool(self.built.typed_test)
+        return self.built.case is not None
+
+    @property
+    def compiles_self_test(self) -> bool:
+        """Whether it has the self test as a source, not in a header."""
+        return self.has_self_test and not self.library
 
     @property
     def name(self) -> str:
@@ -179,6 +191,9 @@ def product_of(
     public = set(files)
     if library:
         files[library] = built.published[built.commands.library]
+        if built.typed_test:
+            files[test] = built.typed_test.encode()
+            public.add(test)
     else:
         # The stack figures of the published header hold for our compiler only.
         files[header] = built.files[f"gen/include/{built.name}.h"]
@@ -187,6 +202,9 @@ def product_of(
             text = self_test_header(first_line(built), base, built.case)
             files[test] = text.encode()
             public.add(test)
+    compiled = tuple(sorted(path for path in files if path.endswith(_COMPILED)))
+    # The application of the secure side compiles its own, with a flag of its own.
+    files |= {p: d for p, d in built.files.items() if p.startswith(f"{NONSECURE}/")}
     files |= {f"{FACTS}/{name}": data for name, data in built.facts.items()}
     files["LICENSE"] = built.licence
     return Product(
@@ -194,7 +212,7 @@ def product_of(
         base=base,
         digest=_digest(files),
         files=files,
-        sources=tuple(sorted(path for path in files if path.endswith(_COMPILED))),
+        sources=compiled,
         headers=tuple(sorted(public)),
         headers_folder=headers,
         sources_folder=sources,
@@ -213,7 +231,7 @@ def _sources(built: Built, places: Places, base: str) -> dict[str, bytes]:
     units = library_units(built.commands.units)
     compiled = {unit.path for unit in units}
     # Runtime and kernels are compiled for one product; a program may have several.
-    own = {name: f"{base}_{name}" for name in _GLOBAL}
+    own = {name: f"{base}_{name}" for name in _GLOBAL} | hook_names(built.name)
     common = (*common_defines(units), ("orch", f"{base}_orch"), *own.items())
     runner = next(unit_of(u) for u in built.commands.units if u.source == RUNNER)
     config = f"{places.sources}/{base}_config.h"
@@ -221,10 +239,14 @@ def _sources(built: Built, places: Places, base: str) -> dict[str, bytes]:
     relative = [places.of(p).removeprefix(f"{places.sources}/") for p in forced]
     assembly = built.files[MODELS].decode()
     own_names = _own_names(assembly, base)
+    sections = built.commands.sections
+
+    def named(text: str) -> str:
+        return own_names(with_sections(text, sections))
 
     def own_text(path: str, data: bytes) -> bytes:
         if path.startswith(_MADE):
-            return own_names(data.decode()).encode()
+            return named(data.decode()).encode()
         if path in compiled:
             return with_own_symbols(data.decode(), base).encode()
         return data
@@ -248,7 +270,7 @@ def _sources(built: Built, places: Places, base: str) -> dict[str, bytes]:
             runner="../runtime/runner.h",
             header=f"{up}{places.headers}/{base}_self_test.h",
         ).encode()
-    text = own_names(constants_source(head, assembly, built.models))
+    text = named(constants_source(head, assembly, built.models))
     files[f"{top}/models.c"] = text.encode()
     return files
 

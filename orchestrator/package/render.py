@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import posixpath
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -34,6 +35,8 @@ def package_files(
     """
     names = {"name": built.name, "arduino_folder": arduino_folder(built.target)}
     library = ecosystem.library.format(**names) if has_library else ""
+    if not ecosystem.is_c:
+        built = replace(built, typed_test="")
     product = product_of(
         built, headers=ecosystem.headers, sources=ecosystem.sources, library=library
     )
@@ -41,7 +44,8 @@ def package_files(
     files = dict(product.files)
     for template, path in (*ecosystem.templates, ("README.md.j2", "README.md")):
         text = _render(ecosystem, product, template)
-        files[path.format(**names)] = text.encode()
+        if text:
+            files[path.format(**names)] = text.encode()
     files[f"{FACTS}/package.json"] = _facts(ecosystem, product)
     return files
 

@@ -14,11 +14,13 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.emit.compile import SOURCES
+from orchestrator.emit.compile.sections import named_section
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from orchestrator.emit.compile import CompileUnit
+    from orchestrator.targets.regions import SectionNames
 
 RUNNER: Final = f"{SOURCES}/runtime/app/runner.cpp"
 """The application of `run`; the self test is made of it."""
@@ -30,6 +32,7 @@ _INCLUDE: Final = re.compile(
     re.MULTILINE | re.VERBOSE,
 )
 _ASSEMBLY: Final = re.compile(r'\basm\(R"\((.*?)\)"', re.DOTALL)
+_SECTION: Final = re.compile(r'\bsection\("([^"]+)"\)')
 _SYMBOL: Final = re.compile(r"\borch_\w+")
 _MOVED: Final = (
     (_LIBRARY_SOURCES, "runtime/"),
@@ -128,6 +131,14 @@ def with_own_symbols(text: str, base: str) -> str:
     inside = _SYMBOL.findall("".join(_ASSEMBLY.findall(text)))
     shared = {*inside} & {*_SYMBOL.findall(_ASSEMBLY.sub("", text))}
     return _SYMBOL.sub(lambda m: f"{base}_{m[0]}" if m[0] in shared else m[0], text)
+
+
+def with_sections(text: str, names: SectionNames) -> str:
+    """A generated source with constants and arenas in sections of these names."""
+    return _SECTION.sub(
+        lambda m: f'section("{named_section(m[1], names)}")',
+        text,
+    )
 
 
 def packaged_sources(

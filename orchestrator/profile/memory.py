@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from itertools import combinations
+from itertools import combinations, permutations
 from typing import TYPE_CHECKING, Annotated, Final
 
 from pydantic import AfterValidator, Field, StrictInt, StrictStr
@@ -30,6 +30,7 @@ from orchestrator.targets.regions import (
     Concurrency,
     Places,
     RegionChoice,
+    SectionNames,
 )
 
 if TYPE_CHECKING:
@@ -73,6 +74,45 @@ class RegionTable(Table):
         "Default: `ram`; without `origin`, that of the board's memory.",
         examples=["ram"],
     )
+
+
+_Section = Annotated[
+    StrictStr,
+    *matching(
+        "section",
+        r"\.?[A-Za-z_][\w.$]*",
+        expected="letters, digits and _ . $, no digit first",
+        hint='name it as your linker script does, such as ".itcm"',
+    ),
+]
+
+
+class SectionsTable(Table):
+    """Names of sections in the library, for your own linker script: docs/runtime.md.
+
+    `NAME` stands for sections `NAME.*`, one for each function, constant or arena.
+    """
+
+    weights: _Section | None = Field(
+        default=None,
+        description="Of programs and weights. Default: `.rodata.orch_model_*`.",
+        examples=[".qspi_rodata"],
+    )
+    code: _Section | None = Field(
+        default=None,
+        description="Of functions, in libraries only. Default: `.text.*`.",
+        examples=[".itcm"],
+    )
+    arenas: _Section | None = Field(
+        default=None,
+        description="Of arenas. Default: `.bss.orch_arena*`.",
+        examples=[".bss.dtcm"],
+    )
+
+    @property
+    def names(self) -> SectionNames:
+        """The table as later stages take it."""
+        return SectionNames(weights=self.weights, code=self.code, arenas=self.arenas)
 
 
 class MemoryTable(Table):
@@ -135,6 +175,9 @@ class MemoryTable(Table):
         "start-up of `firmware.elf` copies it there. Default: the first flash.",
         examples=["itcm"],
     )
+    sections: SectionsTable = Field(
+        default=SectionsTable(), description="Names of sections in the library."
+    )
     regions_: tuple[RegionTable, ...] = Field(
         default=(), alias="regions", description="Memories of the board."
     )
@@ -180,6 +223,7 @@ def memory_problems(
         models: Returns the models of the profile, which may be broken.
         facts: Further facts.
     """
+    yield from _section_problems(memory, facts)
     board = target.described_board
     if board is None:
         yield from _no_board(memory, models, target.cpu, facts)
@@ -197,6 +241,29 @@ def memory_problems(
         yield from whole_map(memory.regions_, full, facts.span)
     yield from _pins(models(), full, facts)
     yield from _places(memory, full, facts)
+
+
+def _section_problems(memory: MemoryTable, facts: Facts) -> Iterator[Diagnostic]:
+    """Sections that a linker script would take for each other."""
+    with suppress(BrokenValueError):
+        named = memory.sections.names.by_key
+        for (first, short), (second, long) in permutations(named.items(), 2):
+            if not f"{long}.".startswith(f"{short}."):
+                continue
+            if short == long and second < first:
+                continue  # found the other way round
+            where: KeyPath = ("memory", "sections", second)
+            other: KeyPath = ("memory", "sections", first)
+            yield Diagnostic(
+                code="bad-value",
+                message=f"{key_text(where)} is part of {key_text(other)}",
+                where=facts.span(*where),
+                notes=(
+                    ("found", f"{long}.*, which {short}.* includes"),
+                    ("expected", "names that a linker script can tell apart"),
+                ),
+                hint="choose another name",
+            )
 
 
 def _no_board(

@@ -31,6 +31,7 @@ toolchain = "zig"
 optimize = "size"
 flash_wait_states = 0
 unaligned = true
+nonsecure_entries = true
 
 [[models]]
 name = "person"

@@ -54,6 +54,7 @@ from orchestrator.profile.target import (
     TargetTable,
     board_problems,
     isa_problems,
+    nonsecure_problems,
     toolchain_problems,
     unaligned_problems,
 )
@@ -202,8 +203,8 @@ class TraceTable(Table):
     enable: StrictBool = Field(
         default=False,
         description="The executor reads the product's counter before and after every "
-        "instruction, and hands both over; a product links only with the two "
-        "functions of `orch/trace.h`.",
+        "instruction, and hands both over; a program links only with the two "
+        "functions that the product's header declares.",
         examples=[True],
     )
 
@@ -405,6 +406,7 @@ def rule_problems(profile: ProfileTable, facts: Facts) -> Iterator[Diagnostic]:
         lambda: board_problems(profile.target, facts),
         lambda: toolchain_problems(profile.target, facts),
         lambda: unaligned_problems(profile.target, facts),
+        lambda: nonsecure_problems(profile.target, facts),
         lambda: model_problems(profile.models, facts),
         lambda: _io_problems(profile, facts),
         lambda: operator_list_problems(profile.operators, facts),

@@ -135,6 +135,12 @@ class TargetTable(Table):
         "on it. Default: those of the board.",
         examples=[0],
     )
+    nonsecure_entries: StrictBool = Field(
+        default=False,
+        description="Whether the build writes functions with which the non-secure side "
+        "of TrustZone calls the models: docs/runtime.md.",
+        examples=[True],
+    )
     optimize: Annotated[Optimize, *choice(Optimize)] = Field(
         default=Optimize.SIZE,
         description="What the compiler optimizes for.",
@@ -243,3 +249,17 @@ def unaligned_problems(target: TargetTable, facts: Facts) -> Iterator[Diagnostic
         ),
         hint="leave it out",
     )
+
+
+def nonsecure_problems(target: TargetTable, facts: Facts) -> Iterator[Diagnostic]:
+    """The problem of entry functions for a core without TrustZone."""
+    cpu = CPUS[target.cpu]
+    if target.nonsecure_entries and not cpu.has_trustzone:
+        with_it = ", ".join(name for name, c in CPUS.items() if c.has_trustzone)
+        yield Diagnostic(
+            code="nonsecure-mismatch",
+            message=f"{cpu.name} has no non-secure side",
+            where=facts.span("target", "nonsecure_entries"),
+            notes=(("expected", with_it),),
+            hint="leave it out",
+        )

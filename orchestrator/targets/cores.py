@@ -111,6 +111,11 @@ class Cpu:
         """Whether words load from any address, unless firmware makes that fault."""
         return self.is_arm and not self.clang_triple.startswith(_ALIGNED_ONLY)
 
+    @property
+    def has_trustzone(self) -> bool:
+        """Whether the core may have a secure and a non-secure side."""
+        return self.clang_triple.startswith("thumbv8")
+
 
 _PROGRAMS: Final = MappingProxyType({"gnu": ("posix",), "zig": ("linux",)})
 """Platforms of programs for Linux."""

@@ -43,6 +43,31 @@ NO_PLACES = Places()
 """Leaves both to the build."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SectionNames:
+    """Sections of the library that the profile names, for the user's linker script.
+
+    Args:
+        weights: Of programs and weights; None: the build's own names, likewise below.
+        code: Of functions.
+        arenas: Of planned memory.
+    """
+
+    weights: str | None = None
+    code: str | None = None
+    arenas: str | None = None
+
+    @property
+    def by_key(self) -> dict[str, str]:
+        """Names that the profile gives, by its keys."""
+        named = {"weights": self.weights, "code": self.code, "arenas": self.arenas}
+        return {key: name for key, name in named.items() if name is not None}
+
+
+NO_SECTION_NAMES = SectionNames()
+"""The build's own."""
+
+
 class Concurrency(StrEnum):
     """Whether methods of a product may run at the same time."""
 

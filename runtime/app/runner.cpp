@@ -29,7 +29,7 @@
 #endif
 
 #if ORCH_TRACE
-#include "orch/trace.h"
+#include "trace_hooks.h"
 #endif
 
 /// Memory for inputs and outputs that are the caller's; products without such

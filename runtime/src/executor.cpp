@@ -21,7 +21,7 @@
 
 #if ORCH_TRACE
 #include "orch/model.h"
-#include "orch/trace.h"
+#include "trace_hooks.h"
 #endif
 
 namespace orch {

@@ -195,6 +195,15 @@ def test_bazel(workspace: Path) -> None:
     ).read_bytes()
 
 
+def test_format() -> None:
+    """As buildifier writes it, and without what it warns of."""
+    buildifier = optional_tool("buildifier")
+    files = sorted(map(str, MACROS.iterdir()))
+    command = [buildifier, "--mode=check", "--lint=warn", *files]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_nothing_selected_is_an_error() -> None:
     with pytest.raises(starlark.StarlarkError, match="ops: nothing is selected"):
         _buck_rules('orchestrator_selected_ops(name = "ops")')

@@ -35,10 +35,10 @@ APPLICATION = """\
 
 static unsigned recorded;
 
-orch_ticks orch_trace_ticks(void) { return 0; }
+orch_ticks product_trace_ticks(void) { return 0; }
 
-void orch_trace_record(uint32_t method, uint32_t instruction, orch_ticks begin,
-                       orch_ticks end) {
+void product_trace_record(uint32_t method, uint32_t instruction, orch_ticks begin,
+                          orch_ticks end) {
   (void)method, (void)begin, (void)end;
   recorded = instruction + 1;
 }

@@ -512,37 +512,6 @@ def test_other_machines_have_their_own_libraries(tmp_path: Path) -> None:
 
 
 @pytest.mark.toolchain
-@pytest.mark.parametrize("cpu", ["cortex-m33", "cortex-m55"])
-def test_the_veneer_of_the_manual(tmp_path: Path, cpu: str) -> None:
-    """It is an entry function for the non-secure side."""
-    page = (ROOT / "docs" / "runtime.md").read_text()
-    (veneer,) = (
-        block
-        for block in re.findall(r"```c\n(.*?)```", page, re.DOTALL)
-        if "cmse_nonsecure_entry" in block
-    )
-    (tmp_path / "veneer.c").write_text(veneer)
-    target = resolve_target(
-        cpu=cpu, isa=None, board=None, toolchain=None, optimize="size"
-    )
-    programs = {"kws": program_of("kws_dscnn_fp32")}
-    memory = memory_of(programs, target)
-    header = api_header("kws-m55", HEAD, programs, memory, target=target)
-    (tmp_path / "kws-m55.h").write_text(header.text)
-    flags = [*target.isa.machine_flags, "-mcmse", "-ffreestanding", *STRICT, "-Werror"]
-    flags += ["-I", str(ROOT / "runtime/include"), "-c", "veneer.c", "-o", "veneer.o"]
-    need_toolchain(cpu, "zig")
-    program = zig_program()
-    assert program is not None
-    zig = [str(program), "clang", f"--target={target.cpu.clang_triple}"]
-    zig += ["-isystem", str(program.parent / "lib" / "include")]
-    for compiler in ([need_tool("arm-none-eabi-gcc")], zig):
-        subprocess.run([*compiler, *flags], cwd=tmp_path, check=True)
-        made = (tmp_path / "veneer.o").read_bytes()
-        assert b"__acle_se_keywords_run" in made
-
-
-@pytest.mark.toolchain
 def test_machines_with_another_byte_order_are_refused(tmp_path: Path) -> None:
     """The header of the host's library, and every source of the runtime."""
     need_toolchain("host", "zig")

@@ -1,9 +1,8 @@
 """Two products in one program: each computes what it computes alone.
 
-They differ in what the runtime is compiled for: one is prelinked and has
-compact tables; the other loads its programs, has dynamic sizes, checks, and another
-ISA. Both have one model in common, so their kernels have the same
-names.
+They are traced, and differ in what the runtime is compiled for: one is prelinked and
+has compact tables; the other loads its programs, has dynamic sizes, checks, and another
+ISA. Both have one model in common, so their kernels have the same names.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ def _products(folder: Path, cpu: str, toolchain: str) -> tuple[Product, Product]
         profile.write_text(
             f'schema = 1\nname = "{name}"\n[target]\ncpu = "{cpu}"\n'
             f'toolchain = "{toolchain}"\n{isa}\n'
-            f"{_MODELS[name]}"
+            f"{_MODELS[name]}[trace]\nenable = true\n"
         )
         product = Product(profile=profile, out=folder / name)
         assert product.run("build", "--quiet") == 0
@@ -79,6 +78,9 @@ def _check(both: list[int], first: list[int], second: list[int]) -> None:
     scores = np.array(both[1:41], "<i4").view("<f4")
     np.testing.assert_allclose(scores, expected, rtol=1e-5)
     assert both[1:41] == both[44:84]  # the same model in the other product
+    # Instructions that the hooks of each product were told of, by method.
+    assert all(both[192:196])
+    assert not any(both[196:])
 
 
 def _strong_symbols(library: Path) -> set[str]:

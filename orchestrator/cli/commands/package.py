@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from orchestrator.cli.commands.measuring import product_of, running, scenario_of
 from orchestrator.cli.commands.options import build_options, options_of
 from orchestrator.cli.commands.text_file import read_text
 from orchestrator.emit.compile import SOURCES
+from orchestrator.emit.generate.ports import api_methods
 from orchestrator.errors import ExitCode, MismatchError
 from orchestrator.measure import read_report
 from orchestrator.package.case import case_of, first_is_fresh, random_calls
@@ -21,6 +23,8 @@ from orchestrator.package.example import example_calls
 from orchestrator.package.product import Built, Sizes
 from orchestrator.package.render import package_files
 from orchestrator.package.rust import rust_methods
+from orchestrator.package.typed_test import typed_test
+from orchestrator.profile import Load
 from orchestrator.provenance.documents import SBOM, STATEMENT
 from orchestrator.running.compare import compare_calls
 from orchestrator.running.protocol import decode_response
@@ -31,9 +35,11 @@ from orchestrator.shell.sources import licence
 
 if TYPE_CHECKING:
     from argparse import Namespace
+    from collections.abc import Mapping
 
     from orchestrator.cli.console import Console
-    from orchestrator.package.self_test import Case
+    from orchestrator.program.program import Program
+    from orchestrator.running.values import Call
 
 _FACTS = ("firmware.json", "memory_plan.json", "product.json", SBOM, STATEMENT)
 
@@ -46,9 +52,9 @@ def run(args: Namespace, console: Console) -> ExitCode:
     target = open_build(project)[inputs.TARGET]
     check_fit(ecosystem, target, has_library=args.binary)
     make_current(project, console)
-    case = _case(args, project, console)
+    answered = _case(args, project, console)
     version = args.package_version or project.profile.version
-    built = _built(project, console, version=version, case=case)
+    built = _built(project, console, version=version, answered=answered)
     files = package_files(ecosystem, built, has_library=args.binary)
     folder = args.package_folder or Path("packages", ecosystem.name, built.name)
     changed = write_package(folder, files)
@@ -58,7 +64,15 @@ def run(args: Namespace, console: Console) -> ExitCode:
     return ExitCode.OK
 
 
-def _case(args: Namespace, project: Project, console: Console) -> Case | None:
+@dataclass(frozen=True, slots=True)
+class _Answered:
+    """Calls, and what the firmware wrote."""
+
+    calls: tuple[Call, ...]
+    response: bytes
+
+
+def _case(args: Namespace, project: Project, console: Console) -> _Answered | None:
     """What the firmware makes of the scenario, or of random inputs.
 
     None if nothing here can run it, and no scenario was given.
@@ -84,11 +98,11 @@ def _case(args: Namespace, project: Project, console: Console) -> Case | None:
         problems = failures(calls, results, compared, scenario.tolerance, None)
         if problems:
             raise MismatchError(problems)
-    return case_of(calls, answer.response)
+    return _Answered(calls, answer.response)
 
 
 def _built(
-    project: Project, console: Console, *, version: str, case: Case | None
+    project: Project, console: Console, *, version: str, answered: _Answered | None
 ) -> Built:
     """Everything of the build that goes into packages."""
     build = open_build(project, console.shell())
@@ -97,7 +111,8 @@ def _built(
     commands = build[table.COMMANDS]
     native = build[inputs.NATIVE]
     generated = {f.path: f.text.encode() for f in build[table.GENERATE]}
-    examples = example_calls(name, build[table.REPLAN].programs)
+    programs = build[table.REPLAN].programs
+    examples = example_calls(name, programs)
     report = read_report(
         read_text(folder / "report.json", wanted="the report of a build"),
         file=str(folder / "report.json"),
@@ -125,10 +140,11 @@ def _built(
         published=published | {commands.library: read_file(folder / commands.library)},
         facts=facts,
         licence=read_file(licence()),
-        case=case,
+        case=case_of(answered.calls, answered.response) if answered else None,
+        typed_test=_typed_test(name, programs, build[inputs.LOADS], answered),
         example="\n".join(examples.values()),
         example_functions=tuple(examples),
-        rust_methods=rust_methods(name, build[table.REPLAN].programs),
+        rust_methods=rust_methods(name, programs),
         sizes=Sizes(
             flash=totals.flash_bytes,
             models=totals.flash_bytes - totals.flash_bytes_without_models,
@@ -144,4 +160,22 @@ def _built(
             ),
         ),
         user_code=(*libraries.custom, *libraries.delegates),
+    )
+
+
+def _typed_test(
+    name: str,
+    programs: Mapping[str, Program],
+    loads: Mapping[str, Load],
+    answered: _Answered | None,
+) -> str:
+    """The self test beside the library; "" if there is none."""
+    if answered is None:
+        return ""
+    return typed_test(
+        name,
+        api_methods(name, programs),
+        answered.calls,
+        decode_response(answered.response, answered.calls),
+        prelinked={model for model, load in loads.items() if load is Load.PRELINKED},
     )

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from orchestrator.emit.compile.sections import named_section
+from orchestrator.targets.regions import NO_SECTION_NAMES
+
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+    from orchestrator.targets.regions import SectionNames
 
 _STACK_NOTE: Final = b"\0.note.GNU-stack\0"
-_NO_NOTE: Final = b"\0.note.no-linker\0"
+_COMMENT: Final = b"\0.comment".ljust(len(_STACK_NOTE), b"\0")
 _MAGIC: Final = b"!<arch>\n"
 _HEADER_BYTES: Final = 60
 _INDEX: Final = b"/".ljust(16)
@@ -21,6 +27,7 @@ _CXX: Final = b"_Z"
 STATUS_TEXT: Final = "orch_status_text"
 """The same in every product, and weak: linkers take one."""
 _SYMBOL_TABLE: Final = 2
+_RELOCATIONS: Final = (".rela", ".rel")
 _LOCAL: Final = 0
 _UNDEFINED: Final = 0
 
@@ -48,14 +55,20 @@ def linkable(made: bytes, *, is_bare: bool) -> bytes:
 
     clang always adds a section to each object that marks its stack as not executable.
     gcc adds none for boards, and if only some objects of a program have it, GNU ld
-    warns about the others. On boards it has no other effect, so the section gets a name
-    that linkers ignore.
+    warns about the others. On boards it has no other effect, so the section, which is
+    empty, gets a name that every linker script knows.
     """
-    return made.replace(_STACK_NOTE, _NO_NOTE) if is_bare else made
+    return made.replace(_STACK_NOTE, _COMMENT) if is_bare else made
 
 
 def own_symbols(
-    library: bytes, api: bytes, *, suffix: str, exports: Collection[str] = ()
+    library: bytes,
+    api: bytes,
+    *,
+    suffix: str,
+    exports: Collection[str] = (),
+    sections: SectionNames = NO_SECTION_NAMES,
+    used: Mapping[str, str] = MappingProxyType({}),
 ) -> bytes:
     """The library with symbols that no other product's library has.
 
@@ -63,22 +76,28 @@ def own_symbols(
     Two products have functions of the same name that differ, and a linker that sees
     both would take one for both without a word. So every symbol that the library
     defines gets a suffix: functions of C++, C and assembly alike. Symbols that it only
-    uses, such as `memcpy`, stay. No code, constant or section changes.
+    uses, such as `memcpy`, stay, but for `used`. No code or constant changes.
 
     Args:
         library: An archive of ELF objects, as GNU ar and llvm-ar write it.
         api: The object whose functions of C applications call: they keep their names.
         suffix: An identifier that no other product has.
         exports: Symbols that keep their names, too.
+        sections: What sections are called.
+        used: Names that symbols get which the application defines.
     """
     members = [*_members(library)]
     objects = [_Object(body) for _, body in members]
     kept = {name.encode() for name in (STATUS_TEXT, *exports)}
     kept |= {n for n in _Object(api).defined if not n.startswith(_CXX)}
-    own = {n for part in objects for n in part.defined} - kept
+    defined = {n for part in objects for n in part.defined} - kept
     end = f".{suffix}".encode()
+    own = {name: name + end for name in defined}
+    own |= {name.encode(): other.encode() for name, other in used.items()}
     for part in objects:
-        part.rename(own, end)
+        part.rename(own)
+        if sections.by_key:
+            part.rename_sections(sections)
     return _archive(
         [
             (header, part.data)
@@ -153,7 +172,7 @@ def _member(header: bytes, body: bytes) -> bytes:
 
 @dataclass(slots=True)
 class _Object:
-    """An ELF object whose symbols can be renamed; other files have none.
+    """An ELF object whose symbols and sections can be renamed; others have none.
 
     Source: ELF gABI, chapter 4.
     """
@@ -169,24 +188,50 @@ class _Object:
             if binding != _LOCAL and section != _UNDEFINED
         ]
 
-    def rename(self, names: Collection[bytes], suffix: bytes) -> None:
-        """Append a suffix to these names, defined or used."""
+    def rename(self, names: Mapping[bytes, bytes]) -> None:
+        """Give symbols, defined or used, other names."""
         found = [
-            (at, name + suffix)
+            (at, names[name])
             for at, name, binding, _ in self._symbols()
             if binding != _LOCAL and name in names
         ]
         if not found:
             return
-        form, (_, header) = _FORMS[self.data[4]], self._headers()
-        _, begin, size, _ = self._section(header)
+        _, names_header = self._headers()
+        self._name(found, names_header)
+
+    def rename_sections(self, sections: SectionNames) -> None:
+        """Name the object's sections, and relocations after what they relocate."""
+        found = []
+        headers, names_header = self._section_headers()
+        _, names, _, _ = self._section(names_header) if headers else (0, 0, 0, 0)
+        for header in headers:
+            (name,) = struct.unpack_from("<I", self.data, header)
+            start = names + name
+            text = self.data[start : self.data.index(b"\0", start)].decode()
+            kind = next((k for k in _RELOCATIONS if text.startswith(f"{k}.")), "")
+            new = kind + named_section(text.removeprefix(kind), sections)
+            if new != text:
+                found.append((header, new.encode()))
+        if found:
+            self._name(found, names_header)
+
+    def _name(self, found: Iterable[tuple[int, bytes]], names_header: int) -> None:
+        """Give what has the index of its name at these places other names.
+
+        Args:
+            found: Place in the file of an index, and the name.
+            names_header: Of the section with the names.
+        """
+        form = _FORMS[self.data[4]]
+        _, begin, size, _ = self._section(names_header)
         data, table = bytearray(self.data), bytearray(self.data[begin : begin + size])
         for at, name in found:
             struct.pack_into("<I", data, at, len(table))
             table += name + b"\0"
         # At the end of the file, as there is no room in its place.
-        struct.pack_into(form.word, data, header + form.offset_at, len(data))
-        struct.pack_into(form.word, data, header + form.size_at, len(table))
+        struct.pack_into(form.word, data, names_header + form.offset_at, len(data))
+        struct.pack_into(form.word, data, names_header + form.size_at, len(table))
         self.data = bytes(data + table)
 
     def _section(self, header: int) -> tuple[int, int, int, int]:
@@ -196,17 +241,22 @@ class _Object:
         )
         return found
 
-    def _headers(self) -> tuple[int, int]:
-        """Places of the headers of the symbol table and of its names; 0 without."""
+    def _section_headers(self) -> tuple[range, int]:
+        """Places of the headers of all sections, and of the one with their names."""
         if self.data[:4] != b"\x7fELF":
-            return 0, 0
+            return range(0), 0
         form = _FORMS[self.data[4]]
         (first,) = struct.unpack_from(form.word, self.data, form.sections_at)
-        size, count = struct.unpack_from("<HH", self.data, form.counts_at)
-        for header in range(first, first + size * count, size):
+        size, count, names = struct.unpack_from("<HHH", self.data, form.counts_at)
+        return range(first, first + size * count, size), first + size * names
+
+    def _headers(self) -> tuple[int, int]:
+        """Places of the headers of the symbol table and of its names; 0 without."""
+        headers, _ = self._section_headers()
+        for header in headers:
             kind, _, _, link = self._section(header)
             if kind == _SYMBOL_TABLE:
-                return header, first + size * link
+                return header, headers[link]
         return 0, 0
 
     def _symbols(self) -> Iterator[tuple[int, bytes, int, int]]:

@@ -31,6 +31,7 @@ from orchestrator.emit.compile.units import (
 )
 from orchestrator.method.compact import WIDE_TABLES
 from orchestrator.program.values import TensorValue
+from orchestrator.targets.regions import NO_SECTION_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from orchestrator.program.program import Program
     from orchestrator.selection.resolution import Resolution
     from orchestrator.targets.cores import Target
+    from orchestrator.targets.regions import SectionNames
     from orchestrator.targets.toolchain import Toolchain
 
 _COMMON = (
@@ -114,6 +116,7 @@ def plan_compile(
     proved_calls: bool = False,
     is_empty: Callable[[str], bool] = lambda _: False,
     updates: bool = False,
+    sections: SectionNames = NO_SECTION_NAMES,
 ) -> CompilePlan:
     """List every compile and link step.
 
@@ -140,6 +143,7 @@ def plan_compile(
         proved_calls: No check of an argument in a kernel can fail.
         is_empty: Whether a source of our kernels has no code for the target.
         updates: The product takes signed updates.
+        sections: Names of sections in the library.
     """
     common = (
         *target.isa.machine_flags,
@@ -262,6 +266,7 @@ def plan_compile(
             )
             for export in options.exports
         ),
+        sections=sections,
     )
 
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from orchestrator.targets.regions import NO_SECTION_NAMES
+
 if TYPE_CHECKING:
     from orchestrator.errors import SourceSpan
     from orchestrator.targets.cores import Target
+    from orchestrator.targets.regions import SectionNames
 
 SOURCES = "src"
 """Folder in ninja's folder with copies of runtime/ and kernels/."""
@@ -60,6 +63,7 @@ class CompilePlan:
         sources: Every source, relative to the folder of runtime/ and kernels/.
         exports: Symbols of users' sources that applications use, and where the profile
             says so.
+        sections: Names of sections in the library.
     """
 
     units: tuple[CompileUnit, ...]
@@ -69,6 +73,7 @@ class CompilePlan:
     ninja: str
     sources: tuple[str, ...]
     exports: tuple[tuple[str, SourceSpan], ...] = ()
+    sections: SectionNames = NO_SECTION_NAMES
 
 
 _FOLDERS = (

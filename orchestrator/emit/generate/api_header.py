@@ -44,6 +44,7 @@ from orchestrator.emit.generate.random_numbers import random_declarations
 from orchestrator.emit.generate.rows import cpp_rows, rows_declarations
 from orchestrator.emit.generate.shared import common_constant
 from orchestrator.emit.generate.target_check import target_check
+from orchestrator.emit.generate.trace import hook_names, trace_declarations
 from orchestrator.emit.generate.update import update_declarations
 from orchestrator.memory.plan import identifier, method_symbol
 from orchestrator.program.interface import NUMBER_LISTS
@@ -135,13 +136,8 @@ def api_header(
             f" * not load:\n{lines} */\n"
             f"#define {identifier(profile).upper()}_MISSING {len(missing)}"
         )
-    if traced and methods:
-        numbers = (
-            f"\n#define {m.base.upper()}_METHOD {i}" for i, m in enumerate(methods)
-        )
-        parts.append(
-            f"/* Method numbers that orch_trace_record gets. */{''.join(numbers)}"
-        )
+    if traced:
+        parts.append(trace_declarations(profile, methods))
     if checked:
         parts.append(check_declaration(profile))
     if has_random:
@@ -190,7 +186,8 @@ def api_header(
         f"#endif /* {guard} */",
     ]
     return GeneratedFile(
-        f"gen/include/{profile}.h", with_attributes("\n\n".join(parts)) + "\n"
+        f"gen/include/{profile}.h",
+        with_attributes("\n\n".join(parts), users=hook_names(profile).values()) + "\n",
     )
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Container
 
 _FUNCTION: Final = re.compile(
     r"^(?P<inline>(?:static )?inline )?(?P<type>\w+(?: \w+)*\*{0,2}) (?P<name>\w+)"
@@ -12,10 +15,17 @@ _FUNCTION: Final = re.compile(
 )
 
 
-def with_attributes(header: str) -> str:
-    """Part of a header: no status may be ignored, nothing throws."""
+def with_attributes(header: str, *, users: Container[str]) -> str:
+    """Part of a header: no status may be ignored, nothing throws.
+
+    Args:
+        header: The text.
+        users: Functions that the application defines: they have no attributes.
+    """
 
     def attributed(found: re.Match[str]) -> str:
+        if found["name"] in users:
+            return found[0]
         is_status = found["type"] in {"orch_status", "orch_update_result"}
         return (
             f"{'ORCH_NODISCARD ' if is_status else ''}{found['inline'] or ''}"

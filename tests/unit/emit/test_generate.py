@@ -109,12 +109,21 @@ def test_a_product_with_hooks_declares_them_and_numbers_its_methods() -> None:
     added = [line for line in traced.splitlines() if line not in plain.splitlines()]
     assert added == [
         '#include "orch/trace.h"',
-        "/* Method numbers that orch_trace_record gets. */",
+        "/* Hooks, which you define. The counter, in any unit: */",
+        "orch_ticks p_trace_ticks(void);",
+        "/* Called after every instruction, one that failed included, within the run:",
+        " * it must not call functions of the product.",
+        " *",
+        " * method:      ..._METHOD",
+        " * instruction: index in the method",
+        " * begin, end:  readings before and after */",
+        "void p_trace_record(uint32_t method, uint32_t instruction,",
+        "                    orch_ticks begin, orch_ticks end);",
         *(f"#define {name} {index}" for index, name in enumerate(numbered)),
     ]
     # Without methods there is nothing to number.
     empty = api_header("p", HEAD, {}, memory_of({}, HOST), traced=True).text
-    assert "_METHOD" not in empty
+    assert "_METHOD " not in empty
 
 
 def _renamed(program: Program, name: str) -> Program:

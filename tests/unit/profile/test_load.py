@@ -104,6 +104,7 @@ def test_every_key() -> None:
         "optimize": Optimize.SIZE,
         "flash_wait_states": 0,
         "unaligned": True,
+        "nonsecure_entries": True,
     }
     (model,) = profile.models
     assert (model.name, model.key, model.source) == ("person", "path", None)
