@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from orchestrator.cli.main import run
 from tests.conftest import CORPUS
+from tests.tools import need_toolchain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,6 +38,18 @@ class Product:
         assert isinstance(report, dict)
         return report
 
+    def outputs(self) -> dict[str, bytes]:
+        """What is the same wherever and with whatever store it is built."""
+        names = ("firmware.elf", "report.json", f"lib{self.profile.stem}.a")
+        files = {name: (self.out / name).read_bytes() for name in names}
+        return {**files, "lock": self.lock.read_bytes()}
+
+
+def compiled_objects(out: Path) -> set[str]:
+    """Objects that ninja made in a build folder."""
+    log = (out / ".work" / ".ninja_log").read_text().splitlines()[1:]
+    return {line.split("\t")[3] for line in log if line.split("\t")[3].endswith(".o")}
+
 
 def make_product(
     folder: Path, case: str, *, cpu: str, toolchain: str, extra: str = ""
@@ -52,6 +65,16 @@ def make_product(
         '[[models]]\nname = "model"\npath = "model.pte"\n'
     )
     return Product(profile=profile, out=folder / "out")
+
+
+def build_product(
+    folder: Path, case: str = "add_mul", *, toolchain: str = "gnu"
+) -> Product:
+    """Build a corpus case for a Cortex-M4."""
+    need_toolchain("cortex-m4", toolchain)
+    product = make_product(folder, case, cpu="cortex-m4", toolchain=toolchain)
+    assert product.run("build") == 0
+    return product
 
 
 def run_nets(

@@ -9,6 +9,7 @@
 #include "packed_limits.h"
 #include "tile_dsp.h"
 #include "unroll.h"
+#include "util/check.h"
 
 namespace orch::cortex_m {
 namespace {
@@ -34,8 +35,8 @@ struct PairLoop {
   "  mov r11, r12\n" \
   "  ldr pc, [sp, #20]\n"
 #else
-#define ORCH_STEPS "4"
-#define ORCH_SKIPPED_BYTES "192"
+#define ORCH_STEPS "8"
+#define ORCH_SKIPPED_BYTES "448"
 #define ORCH_STEPS_BEFORE "1"
 #define ORCH_START                    \
   "  ldrd r5, r6, [r1], #8\n"         \
@@ -176,33 +177,78 @@ orch_packed_pixels:
 /// Pixels that are computed at once.
 constexpr int32_t kPixels = 3;
 
-/// Pairs of the inputs of kCount of the pixels, one of each pointer. They lie
-/// in `rows` pieces. If the items of a piece are no whole words, the last word
-/// begins earlier.
-template <int kCount>
-ORCH_HOT void widen_pixels(const int8_t* const* pixels, int32_t items,
-                           int32_t rows, int32_t step, Pair* to) {
-  const int8_t* from[kCount];
-  unrolled<kCount>([&](auto p) { from[p] = pixels[p]; });
+/// Pairs of the inputs of a pixel. They lie in `rows` pieces; if the items of
+/// a piece are no whole words, the last word begins earlier.
+ORCH_HOT void widen_pixel(const int8_t* from, int32_t items, int32_t rows,
+                          int32_t step, Pair* to) {
   const int32_t skip = step - items;
   for (; rows > 0; --rows) {
-    const int8_t* const last = from[0] + items - 4;
+    const int8_t* const last = from + items - 4;
     for (;;) {
-      unrolled<kCount>([&](auto p) {
-        const uint32_t word = load4(from[p]);
-        from[p] += 4;
-        to[p] = even(word);
-        to[kPixels + p] = odd(word);
-      });
+      const uint32_t word = load4(from);
+      from += 4;
+      to[0] = even(word);
+      to[kPixels] = odd(word);
       to += 2 * kPixels;
-      const int32_t over = from[0] - last;
+      const int32_t over = from - last;
       if (over <= 0) continue;
       if (over == 4) break;
-      unrolled<kCount>([&](auto p) { from[p] -= over; });
+      from -= over;
     }
-    unrolled<kCount>([&](auto p) { from[p] += skip; });
+    from += skip;
   }
 }
+
+// The same for three pixels, one of each pointer.
+extern "C" void orch_widen_pixels(const int8_t* const* pixels, int32_t items,
+                                  int32_t rows, int32_t step, Pair* to);
+asm(R"(
+  .section .text.orch_widen_pixels, "ax", %progbits
+  .syntax unified
+  .thumb
+  .balign 4
+  .globl orch_widen_pixels
+  .hidden orch_widen_pixels
+  .type orch_widen_pixels, %function
+  .thumb_func
+orch_widen_pixels:
+  push {r4-r11, lr}
+  ldm r0, {r10, r11, r12}
+  ldr lr, [sp, #36]
+  sub r3, r1
+1:
+  add r0, r10, r1
+  subs r0, #4
+2:
+  ldr r4, [r10], #4
+  ldr r5, [r11], #4
+  ldr r6, [r12], #4
+  sxtb16 r7, r4, ror #8
+  sxtb16 r8, r5, ror #8
+  sxtb16 r9, r6, ror #8
+  sxtb16 r4, r4
+  sxtb16 r5, r5
+  sxtb16 r6, r6
+  stm lr!, {r4-r9}
+  cmp r10, r0
+  bls 2b
+  sub r4, r10, r0
+  cmp r4, #4
+  beq 3f
+  sub r10, r4
+  sub r11, r4
+  sub r12, r4
+  b 2b
+3:
+  add r10, r3
+  add r11, r3
+  add r12, r3
+  subs r2, #1
+  bne 1b
+  pop {r4-r11, pc}
+  .size orch_widen_pixels, . - orch_widen_pixels
+  .text
+)");
 
 ORCH_HOT void run(const PackedCall& prepared) {
   const int8_t* image = static_cast<const int8_t*>(prepared.input);
@@ -220,34 +266,48 @@ ORCH_HOT void run(const PackedCall& prepared) {
   int32_t filled = 0;
   const int8_t* inside[kPixels] = {};  // those not yet widened
   const int32_t step = conv.rows.dilation * line;
+  const int32_t words = step | call.patch_items;
   for (int32_t n = 0; n < conv.batch; ++n) {
     for (int32_t h = 0; h < conv.rows.out; ++h) {
       const Taps rows = taps_at(conv.rows, h);
       const bool in_rows = rows.count == conv.rows.kernel;
       int32_t column = -conv.columns.padding;
       for (int32_t v = 0; v < conv.columns.out; ++v) {
-        // Of two pixels at the end the last one is first, so that the third one
-        // is the one before them, whose inputs are still there.
-        const int32_t slot = count == 2 ? 1 - filled : filled;
-        if (in_rows && static_cast<uint32_t>(column) < call.inner_columns) {
-          inside[slot] = image + rows.in * line + column * conv.in_channels;
+        const int32_t stride = conv.columns.stride;
+        if (kFavourSpeed && filled == 0 && count == kPixels && in_rows &&
+            v + 2 < conv.columns.out &&
+            static_cast<uint32_t>(column) < call.inner_columns &&
+            static_cast<uint32_t>(column + 2 * stride) < call.inner_columns) {
+          inside[0] = image + rows.in * line + column * conv.in_channels;
+          inside[1] = inside[0] + stride * conv.in_channels;
+          inside[2] = inside[1] + stride * conv.in_channels;
+          v += 2;
+          column += 3 * stride;
         } else {
-          gather(conv, image, rows, taps_at(conv.columns, v), patch);
-          widen_pixels<1>(&patch, call.patch_items, call.patch_rows,
-                          call.patch_items, pairs + slot);
+          // Of two pixels at the end the last one is first, so that the third
+          // one is the one before them, whose inputs are still there.
+          const int32_t slot = count == 2 ? 1 - filled : filled;
+          if (in_rows && static_cast<uint32_t>(column) < call.inner_columns) {
+            inside[slot] = image + rows.in * line + column * conv.in_channels;
+          } else {
+            gather(conv, image, rows, taps_at(conv.columns, v), patch);
+            widen_pixel(patch, call.patch_items, call.patch_rows,
+                        call.patch_items, pairs + slot);
+          }
+          column += stride;
+          if (++filled != count) continue;
+          filled = 0;
         }
-        column += conv.columns.stride;
-        if (++filled != count) continue;
-        filled = 0;
         if (inside[0] != nullptr && inside[1] != nullptr &&
-            inside[2] != nullptr) {
-          widen_pixels<kPixels>(inside, call.patch_items, call.patch_rows, step,
-                                pairs);
+            inside[2] != nullptr && in_words(inside[0], words) &&
+            in_words(inside[1], 0) && in_words(inside[2], 0)) {
+          orch_widen_pixels(inside, call.patch_items, call.patch_rows, step,
+                            pairs);
         } else {
           for (int32_t i = 0; i < kPixels; ++i) {
             if (inside[i] == nullptr) continue;
-            widen_pixels<1>(inside + i, call.patch_items, call.patch_rows, step,
-                            pairs + i);
+            widen_pixel(inside[i], call.patch_items, call.patch_rows, step,
+                        pairs + i);
           }
         }
         for (const int8_t*& pixel : inside) pixel = nullptr;

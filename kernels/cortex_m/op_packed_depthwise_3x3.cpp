@@ -176,19 +176,14 @@ ORCH_HOT void pair_rows(Row a, Row b, int32_t columns, Pair* to) {
     const uint32_t second = load4(b.from);
     a.from += a.step;
     b.from += b.step;
-    const Pair a02 = even(first);
-    const Pair a13 = odd(first);
-    const Pair b02 = even(second);
-    const Pair b13 = odd(second);
-    Pair pair;
-    asm("pkhbt %0, %1, %2, lsl #16" : "=r"(pair) : "r"(a02), "r"(b02));
-    to[0] = pair;
-    asm("pkhbt %0, %1, %2, lsl #16" : "=r"(pair) : "r"(a13), "r"(b13));
-    to[2] = pair;
-    asm("pkhtb %0, %1, %2, asr #16" : "=r"(pair) : "r"(b02), "r"(a02));
-    to[4] = pair;
-    asm("pkhtb %0, %1, %2, asr #16" : "=r"(pair) : "r"(b13), "r"(a13));
-    to[6] = pair;
+    // Channels 0 and 1 of both rows, then 2 and 3.
+    uint32_t half;
+    asm("pkhbt %0, %1, %2, lsl #16" : "=r"(half) : "r"(first), "r"(second));
+    to[0] = even(half);
+    to[2] = odd(half);
+    asm("pkhtb %0, %1, %2, asr #16" : "=r"(half) : "r"(second), "r"(first));
+    to[4] = even(half);
+    to[6] = odd(half);
     to += kColumnWords;
   }
 }

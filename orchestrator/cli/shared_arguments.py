@@ -126,6 +126,11 @@ def add_workspace(command: CommandParser) -> None:
         help="only part I of N of the products, chosen by their names",
     )
     group.add_argument(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="do the work on the workers of a Dask scheduler: tcp://HOST:8786",
+    )
+    group.add_argument(
         "--base",
         metavar="REV",
         help="show changes from the locks at a git revision",
@@ -142,6 +147,7 @@ WORKSPACE_OPTIONS: Final = (
     ("--workspace", "workspace"),
     ("--product", "products"),
     ("--shard", "shard"),
+    ("--scheduler", "scheduler"),
     ("--base", "base"),
     ("--junit", "junit"),
     ("--markdown", "markdown"),

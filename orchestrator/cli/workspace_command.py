@@ -101,7 +101,10 @@ def run_workspace(
     rest = [product for product in products if product.name not in known]
     outcomes: Iterable[Outcome] = known.values()
     if rest:
-        outcomes = chain(outcomes, _worked(rest, file, console, kind, options()))
+        outcomes = chain(
+            outcomes,
+            _worked(rest, file, console, kind=kind, options=options(), args=args),
+        )
     for outcome in outcomes:
         _say(console, outcome)
         then = outcome.before if before is None else before.get(outcome.product.name)
@@ -137,14 +140,19 @@ def _worked(
     products: Sequence[Product],
     file: Path,
     console: Console,
+    *,
     kind: Kind,
     options: BuildOptions,
+    args: Namespace,
 ) -> Iterator[Outcome]:
     """Outcomes of what is not known yet, as they are known."""
     from orchestrator.fleet.run import run_tasks  # noqa: PLC0415  # imports the build
 
     with console.progress() as reporter:
-        results = run_tasks(products, file, kind, options, shell=console.shell())
+        shell = console.shell()
+        results = run_tasks(
+            products, file, kind, options, shell=shell, scheduler=args.scheduler
+        )
         for number, outcome in enumerate(results, 1):
             reporter.progress(number, len(products), outcome.product.name)
             yield outcome

@@ -60,10 +60,11 @@ def outcomes(tasks: Sequence[Task], *, workers: int, shell: Shell) -> Iterator[O
         for task in suspects:
             del left[task.product.name]
             alone = list(_in_processes([task], 1, []))
-            yield from alone or [_died(task)]
+            yield from alone or [died(task)]
 
 
-def _died(task: Task) -> Outcome:
+def died(task: Task) -> Outcome:
+    """The outcome of a task whose worker was killed."""
     problem = Diagnostic(
         code="worker-died",
         message=f"the process that worked on {task.product.name} was killed",

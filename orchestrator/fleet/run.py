@@ -1,4 +1,4 @@
-"""Do a command for many products: here, or in worker processes."""
+"""Do a command for many products: here, in worker processes, or on other machines."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ def run_tasks(
     options: BuildOptions,
     *,
     shell: Shell,
+    scheduler: str | None = None,
 ) -> Iterator[Outcome]:
     """Outcomes of all products, as they are known.
 
@@ -36,12 +37,25 @@ def run_tasks(
         options: Of builds; `jobs` are the processes of all products at a time, None
             for one per core.
         shell: Tools for what is done in this process.
+        scheduler: Address of a Dask scheduler whose workers do it.
     """
+    if scheduler is not None:
+        from orchestrator.fleet.scheduler import scheduled_outcomes  # noqa: PLC0415
+
+        alone = replace(options, jobs=options.jobs or 1)
+        tasks = _tasks(products, workspace, kind, alone)
+        return scheduled_outcomes(tasks, scheduler)
     cores = options.jobs or len(os.sched_getaffinity(0))
     workers = min(cores, len(products))
     given = replace(options, jobs=max(1, cores // workers))
-    tasks = [
-        Task(kind=kind, workspace=workspace, product=product, options=given)
+    tasks = _tasks(products, workspace, kind, given)
+    return outcomes(tasks, workers=workers, shell=shell)
+
+
+def _tasks(
+    products: Sequence[Product], workspace: Path, kind: Kind, options: BuildOptions
+) -> list[Task]:
+    return [
+        Task(kind=kind, workspace=workspace, product=product, options=options)
         for product in products
     ]
-    return outcomes(tasks, workers=workers, shell=shell)

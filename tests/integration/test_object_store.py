@@ -16,14 +16,13 @@ from orchestrator.shell.launcher import VARIABLE as LAUNCHER
 from orchestrator.shell.ninja import ninja_program
 from orchestrator.shell.object_store import VARIABLE, ObjectStore, object_store
 from tests.conftest import CORPUS
-from tests.product import make_product
+from tests.product import build_product, compiled_objects, make_product
 from tests.tools import need_toolchain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from tests.product import Product
 
 pytestmark = pytest.mark.toolchain
 
@@ -37,51 +36,31 @@ def own_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache" / "objects"
 
 
-def _build(folder: Path, case: str = "add_mul", toolchain: str = "gnu") -> Product:
-    need_toolchain("cortex-m4", toolchain)
-    product = make_product(folder, case, cpu="cortex-m4", toolchain=toolchain)
-    assert product.run("build") == 0
-    return product
-
-
-def _outputs(product: Product) -> dict[str, bytes]:
-    names = ("firmware.elf", "report.json", f"lib{product.profile.stem}.a")
-    return {name: (product.out / name).read_bytes() for name in names} | {
-        "lock": product.lock.read_bytes()
-    }
-
-
-def _compiled(folder: Path) -> set[str]:
-    """Objects that ninja made in a build folder."""
-    log = (folder / ".work" / ".ninja_log").read_text().splitlines()[1:]
-    return {line.split("\t")[3] for line in log if line.split("\t")[3].endswith(".o")}
-
-
 def test_outputs_are_the_same_cold_warm_damaged_swapped_and_without(
     tmp_path: Path, own_store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(VARIABLE, "off")
-    expected = _outputs(_build(tmp_path / "off"))
+    expected = build_product(tmp_path / "off").outputs()
     assert not own_store.exists()
     monkeypatch.delenv(VARIABLE)
-    cold = _build(tmp_path / "cold")
+    cold = build_product(tmp_path / "cold")
     store = object_store()
     assert store is not None
-    assert store.contents().entries == len(_compiled(cold.out)) - 3
-    warm = _build(tmp_path / "deep" / "er" / "warm")
-    assert {name.split("/")[1] for name in _compiled(warm.out)} == {"gen"}
+    assert store.contents().entries == len(compiled_objects(cold.out)) - 3
+    warm = build_product(tmp_path / "deep" / "er" / "warm")
+    assert {name.split("/")[1] for name in compiled_objects(warm.out)} == {"gen"}
     for file in (own_store / "cas").glob("*/*"):
         file.write_bytes(file.read_bytes()[:-1])
-    damaged = _build(tmp_path / "damaged")
-    assert _compiled(damaged.out) == _compiled(cold.out)
+    damaged = build_product(tmp_path / "damaged")
+    assert compiled_objects(damaged.out) == compiled_objects(cold.out)
     entries = sorted((own_store / "ac").glob("*/*"))
     texts = [entry.read_bytes() for entry in entries]
     for entry, text in zip(entries, texts[1:] + texts[:1], strict=True):
         entry.write_bytes(text)
-    swapped = _build(tmp_path / "swapped")
-    assert _compiled(swapped.out) == _compiled(cold.out)
+    swapped = build_product(tmp_path / "swapped")
+    assert compiled_objects(swapped.out) == compiled_objects(cold.out)
     for product in (cold, warm, damaged, swapped):
-        assert _outputs(product) == expected
+        assert product.outputs() == expected
     assert store.damaged() == []
 
 
@@ -89,21 +68,21 @@ def test_what_came_from_the_store_is_compiled_where_it_is_gone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """ninja does not know what a restored object is made of."""
-    first = _build(tmp_path / "first")
-    expected = _outputs(first)
-    second = _build(tmp_path / "second")
+    first = build_product(tmp_path / "first")
+    expected = first.outputs()
+    second = build_product(tmp_path / "second")
     profile = second.profile.read_text()
     second.profile.write_text(profile.replace('"gnu"', '"gnu"\noptimize = "speed"'))
     assert second.run("build") == 0
-    assert _outputs(second) != expected
+    assert second.outputs() != expected
     monkeypatch.setenv(VARIABLE, "off")
     second.profile.write_text(profile)
     assert second.run("build") == 0
-    assert _outputs(second) == expected
+    assert second.outputs() == expected
 
 
 def test_frozen_builds_and_verify_compile_everything(tmp_path: Path) -> None:
-    product = _build(tmp_path / "first")
+    product = build_product(tmp_path / "first")
     store = object_store()
     assert store is not None
     # Valid entries, but not what the compiler makes.
@@ -143,7 +122,7 @@ def test_keys_cover_what_compilers_read_and_have_one_content(
     for number, (case, toolchain) in enumerate(
         (("add_mul", "zig"), ("linear_softmax", "zig"), ("add_mul", "gnu"))
     ):
-        product = _build(tmp_path / str(number), case, toolchain)
+        product = build_product(tmp_path / str(number), case, toolchain=toolchain)
         keys, read = seen[-1]
         work = product.out / ".work"
         for name, found in _read_by_compiler(work).items():
@@ -193,7 +172,7 @@ def test_products_that_build_at_once_compile_each_object_once(
         )
     monkeypatch.chdir(tmp_path)
     assert run(["build", "-j2"]) == 0
-    logs = [_compiled(tmp_path / "build" / name) for name in names]
+    logs = [compiled_objects(tmp_path / "build" / name) for name in names]
     compiled = Counter(name for log in logs for name in log)
     shared = {name: n for name, n in compiled.items() if "/gen/" not in name}
     assert set(shared.values()) == {1}

@@ -22,14 +22,13 @@ from orchestrator.cli.main import run
 from orchestrator.errors import ToolchainError
 from orchestrator.shell.launcher import VARIABLE as LAUNCHER
 from orchestrator.shell.object_store import VARIABLE, ObjectStore
-from tests.product import make_product
+from tests.product import build_product, compiled_objects
 from tests.tools import need_toolchain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from tests.product import Product
 
 OBJECTS = {f"{n:x}" * 64: {".o": b"object %d" % n, ".su": b"same"} for n in range(4)}
 
@@ -225,12 +224,12 @@ def test_builds_link_the_same_whatever_was_published(
     need_toolchain("cortex-m4", "gnu")
     store = _machine(monkeypatch, tmp_path / "theirs")
     monkeypatch.delenv(URL)
-    theirs = _build(tmp_path / "a")
+    theirs = build_product(tmp_path / "a")
     assert _publish(tmp_path / "place", tmp_path / "ci.key") == 0
     monkeypatch.setenv(URL, str(tmp_path / "place"))
     ours = _machine(monkeypatch, tmp_path / "ours")
-    taken = _build(tmp_path / "b" / "deeper")
-    assert {name.split("/")[1] for name in _compiled(taken)} == {"gen"}
+    taken = build_product(tmp_path / "b" / "deeper")
+    assert {name.split("/")[1] for name in compiled_objects(taken.out)} == {"gen"}
     assert {*ours.keys()} == {*store.keys()}
     # Someone who has no key writes other objects, and a list that names them.
     for key in [*store.keys()]:
@@ -239,26 +238,7 @@ def test_builds_link_the_same_whatever_was_published(
     assert _publish(tmp_path / "place", tmp_path / "other.key") == 0
     _machine(monkeypatch, tmp_path / "third")
     capsys.readouterr()
-    poisoned = _build(tmp_path / "c")
+    poisoned = build_product(tmp_path / "c")
     assert "warning: published objects are not used" in capsys.readouterr().err
-    assert _compiled(poisoned) == _compiled(theirs)
-    assert _outputs(theirs) == _outputs(taken) == _outputs(poisoned)
-
-
-def _build(folder: Path) -> Product:
-    product = make_product(folder, "add_mul", cpu="cortex-m4", toolchain="gnu")
-    assert product.run("build") == 0
-    return product
-
-
-def _outputs(product: Product) -> dict[str, bytes]:
-    names = ("firmware.elf", "report.json", f"lib{product.profile.stem}.a")
-    return {name: (product.out / name).read_bytes() for name in names} | {
-        "lock": product.lock.read_bytes()
-    }
-
-
-def _compiled(product: Product) -> set[str]:
-    """Objects that ninja made."""
-    log = (product.out / ".work" / ".ninja_log").read_text().splitlines()[1:]
-    return {line.split("\t")[3] for line in log if line.split("\t")[3].endswith(".o")}
+    assert compiled_objects(poisoned.out) == compiled_objects(theirs.out)
+    assert theirs.outputs() == taken.outputs() == poisoned.outputs()

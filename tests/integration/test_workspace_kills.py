@@ -1,4 +1,4 @@
-"""Workspaces that are killed, and full disks: nothing is lost, and the same bytes.
+"""Killed builds and workers, full disks: nothing is lost, and the same bytes.
 
     pytest tests/integration/test_workspace_kills.py --kills 1200
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -50,9 +51,12 @@ def _write(folder: Path) -> None:
         )
 
 
-def _start(folder: Path, **variables: str) -> subprocess.Popen[str]:
+def _start(
+    folder: Path, *options: str, module: str = "orchestrator", **variables: str
+) -> subprocess.Popen[str]:
+    words = (*options,) if options else ("build", "-j2")
     return subprocess.Popen(
-        [sys.executable, "-m", "orchestrator", "build", "-j2"],
+        [sys.executable, "-m", module, *words],
         cwd=folder,
         env={
             **os.environ,
@@ -172,6 +176,49 @@ def test_whatever_disk_is_full_the_next_build_is_right(
                 _resize(small)
             _build(folder)
             assert _results(folder) == expected
+
+
+def test_a_scheduler_gives_what_a_killed_worker_had_to_another(
+    expected: dict[str, _Result], tmp_path: Path
+) -> None:
+    folder = tmp_path / "w"
+    _write(folder)
+    with _dask(folder, "scheduler", "--port", "0") as scheduler:
+        address = _said(scheduler, r"Scheduler at: +(\S+)")
+        worker = ("worker", address, "--no-nanny", "--nthreads", "1")
+        with _dask(folder, *worker) as first, _dask(folder, *worker) as second:
+            for one in (first, second):
+                _said(one, r"Registered to:")
+            build = _start(folder, "build", "--scheduler", address)
+            _said(build, ": built")
+            first.kill()
+            rest, _ = build.communicate()
+    assert build.returncode == 0, rest
+    assert _results(folder) == expected
+    assert ObjectStore(folder / "cache" / "objects").damaged() == []
+
+
+@contextmanager
+def _dask(folder: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
+    """Start a process of Dask on this machine; kill it afterwards."""
+    options = ("--host", "127.0.0.1", "--no-dashboard")
+    process = _start(folder, *words, *options, module="dask")
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def _said(process: subprocess.Popen[str], pattern: str) -> str:
+    """What a process says that matches, or the group in it; reads lines up to it."""
+    assert process.stdout is not None
+    said = []
+    for line in process.stdout:
+        said.append(line)
+        if match := re.search(pattern, line):
+            return match[match.re.groups]
+    raise AssertionError("".join(said))
 
 
 def _mount(*arguments: str) -> bool:

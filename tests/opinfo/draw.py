@@ -502,7 +502,8 @@ def _order(rank: int, rng: random.Random) -> tuple[int, ...]:
 def record(operator: Operator, rng: random.Random, most_bytes: int) -> Writer:
     """The operator's calls, as a file has them."""
     writer = Writer()
-    is_list = any("List" in str(a.type) for a in operator.schema.arguments if a.is_out)
+    outputs = [a for a in operator.schema.arguments if a.is_out]
+    is_list = any("List" in str(a.type) for a in outputs)
     samples: Iterable[Sample] = operator.samples
     if operator.name not in PLAIN:
         samples = variants(samples, rng, sums=operator.is_sum)
@@ -526,7 +527,8 @@ def record(operator: Operator, rng: random.Random, most_bytes: int) -> Writer:
                 continue
             given = [Out(o, () if plain else _order(o.dim(), rng)) for o in outs]
             for i, declared in enumerate(operator.inputs):
-                if declared.alias_info and declared.alias_info.is_write:
+                is_written = declared.alias_info and declared.alias_info.is_write
+                if is_written and not outputs:
                     args[i] = given.pop(0)  # changed in place
             writer.call(
                 operator.name,

@@ -12,10 +12,16 @@ import numpy as np
 
 from orchestrator.core.dtype import COMPLEX, FLOATING, ScalarType
 from orchestrator.core.operator import ArgKind, OperatorName
-from orchestrator.program.program import KernelCall, Method, Program
+from orchestrator.program.program import (
+    KernelCall,
+    Method,
+    Program,
+    SubsegmentOffsets,
+)
 from orchestrator.program.values import (
     Allocation,
     Dynamism,
+    OptionalTensorListValue,
     TensorListValue,
     TensorValue,
 )
@@ -48,6 +54,12 @@ NUMPY: Final = {
     ScalarType.UInt32: np.uint32,
     ScalarType.UInt64: np.uint64,
 }
+_WITH_NONE: Final = (
+    "aten::index.Tensor_out",
+    "aten::index_put.out",
+    "aten::index_put_",
+)
+"""Operators whose lists of tensors may hold None: ExecuTorch has a kind for these."""
 
 
 def tensors(call: Call) -> Iterator[Tensor]:
@@ -61,6 +73,8 @@ def tensors(call: Call) -> Iterator[Tensor]:
 def program_of(call: Call, *, dynamic: bool) -> tuple[bytes, bytes]:
     """A program that makes the call, and its inputs as `load_file` reads them.
 
+    ExecuTorch's runtime takes the program, too.
+
     Args:
         call: The call; its tensors are inputs and outputs of the program.
         dynamic: Whether the tensors may change their sizes.
@@ -71,6 +85,9 @@ def program_of(call: Call, *, dynamic: bool) -> tuple[bytes, bytes]:
     inputs, outputs, numbers = [], [], iter(given)
     end, data = 0, []
     for index, value in enumerate(linked.values):
+        if isinstance(value, TensorListValue) and call.operator in _WITH_NONE:
+            values.append(OptionalTensorListValue(value.items))
+            continue
         if not isinstance(value, TensorValue):
             values.append(value)
             continue
@@ -126,10 +143,11 @@ def _program(method: Method) -> Program:
         header=None,
         methods=(method,),
         segments=(),
-        constants=None,
+        # ExecuTorch's runtime wants an offset even where no tensor is constant.
+        constants=SubsegmentOffsets(segment_index=0, offsets=(0,)),
         mutable_segments=(),
         named_data=(),
-        inline_constants=((0, 0),),
+        inline_constants=(),
         inline_data=(),
         data=b"",
     )

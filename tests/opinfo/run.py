@@ -1,12 +1,15 @@
 """Runs drawn calls as programs, and compares with what PyTorch gave.
 
-    python -m tests.opinfo.run [--operators NAME,...] [--sanitize] [--conditions] FOLDER
+    python -m tests.opinfo.run [--operators NAME,...] [--sanitize] [--conditions]
+        [--portable PROGRAM] FOLDER
 
 Every call of the files in FOLDER becomes a `.pte` program of one call that is loaded
 and run by one host program. Prints a line per operator: calls, of which bit-equal,
-within the bound, refused, wrong and crashed. `--conditions` makes calls that differ in
-one fact and compares the conditions of functions.yaml with kernels. The exit
-code is 1 if anything is wrong.
+within the bound, refused, wrong and crashed. PROGRAM runs `.pte` files with
+ExecuTorch's portable kernels (docs/testing.md); the same calls run there, too, and have
+a line below ours where it differs, with those that only ExecuTorch takes.
+`--conditions` makes calls that differ in one fact and compares the conditions of
+functions.yaml with kernels. The exit code is 1 if anything of ours is wrong.
 """
 
 from __future__ import annotations
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 COLUMNS: Final = ("calls", "equal", "bound", "refused", "wrong", "crashed")
+UPSTREAM: Final = "  ExecuTorch"
 SHOWN: Final = 6
 """Faults that are printed of an operator."""
 
@@ -119,36 +123,76 @@ def described(call: Call) -> str:
     return "(" + ", ".join(parts) + ")"
 
 
-def check_results(runner: Runner, files: Iterable[Path]) -> Counter[str]:
-    """Print the table; the sums of its columns."""
-    total: Counter[str] = Counter()
+class Results:
+    """What one runtime made of calls."""
+
+    def __init__(self, runner: Runner) -> None:
+        """None yet."""
+        self._runner = runner
+        self._faults: Counter[str] = Counter()
+        self.found: Counter[str] = Counter()
+        self.total: Counter[str] = Counter()
+
+    def add(self, number: int, call: Call) -> str:
+        """Run a call; its column."""
+        column, reason = outcome(self._runner, call, dynamic=number % 3 == 1)
+        self.found.update([column, "calls"])
+        if not reason:
+            return column
+        if column == "refused":
+            types = tuple(dict.fromkeys(t.dtype for t in tensors(call)))
+            reason = f"{reason}: {short(types)}"
+        text = f"  {column}: {reason}"
+        self._faults[text] += 1
+        if self._faults[text] == 1 and len(self._faults) <= SHOWN:
+            self._faults[f"    {described(call)[:300]}"] = 0
+        return column
+
+    def end(self) -> list[str]:
+        """End an operator: its faults."""
+        lines = [
+            f"{text} ({count} calls)" if count else text
+            for text, count in list(self._faults.items())[: 2 * SHOWN]
+        ]
+        self.total += self.found
+        self.found.clear()
+        self._faults.clear()
+        return lines
+
+
+def _print_row(name: str, found: Counter[str]) -> None:
+    print(f"{name:55}" + "".join(f"{found[c]:9}" for c in COLUMNS), flush=True)
+
+
+def check_results(ours: Results, theirs: Results | None, files: Iterable[Path]) -> None:
+    """Print the table."""
     untried: list[str] = []
     print(f"{'operator':55}" + "".join(f"{c:>9}" for c in COLUMNS))
     for file in files:
-        found: Counter[str] = Counter()
-        said: Counter[str] = Counter()
-        calls = read_calls(file)
-        for number, call in enumerate(calls):
-            column, reason = outcome(runner, call, dynamic=number % 3 == 1)
-            found.update([column, "calls"])
-            if reason and column == "refused":
-                types = tuple(dict.fromkeys(t.dtype for t in tensors(call)))
-                reason = f"{reason}: {short(types)}"
-            if reason:
-                said[f"  {column}: {reason}"] += 1
-                if said[f"  {column}: {reason}"] == 1 and len(said) <= SHOWN:
-                    said[f"    {described(call)[:300]}"] = 0
         name = file.stem.replace(".", "::", 1)
-        print(f"{name:55}" + "".join(f"{found[c]:9}" for c in COLUMNS))
-        for text, count in list(said.items())[: 2 * SHOWN]:
-            print(f"{text} ({count} calls)" if count else text)
-        total += found
-        if not found["calls"]:
+        narrower: list[str] = []
+        for number, call in enumerate(read_calls(file)):
+            column = ours.add(number, call)
+            takes = theirs and theirs.add(number, call) in {"equal", "bound"}
+            if takes and column == "refused":
+                narrower.append(described(call)[:300])
+        if not ours.found["calls"]:
             untried.append(name)
-    print(f"{'all':55}" + "".join(f"{total[c]:9}" for c in COLUMNS))
+        _print_row(name, ours.found)
+        differs = theirs is not None and theirs.found != ours.found
+        lines = ours.end()
+        if theirs:
+            if differs:
+                _print_row(UPSTREAM, theirs.found)
+            theirs.end()
+        lines += [f"  only ExecuTorch takes {text}" for text in narrower[:SHOWN]]
+        if lines:
+            print("\n".join(lines))
+    _print_row("all", ours.total)
+    if theirs:
+        _print_row(UPSTREAM, theirs.total)
     if untried:
         print(f"without a call: {', '.join(untried)}")
-    return total
 
 
 def check_conditions(runner: Runner, files: Iterable[Path]) -> int:
@@ -194,6 +238,9 @@ def main() -> int:
     parser.add_argument("--operators", default="", help="NAME,...; default: all")
     parser.add_argument("--sanitize", action="store_true")
     parser.add_argument("--conditions", action="store_true")
+    parser.add_argument(
+        "--portable", type=Path, help="program with ExecuTorch's portable kernels"
+    )
     options = parser.parse_args()
     names = tuple(filter(None, options.operators.split(",")))
     files = sorted(options.folder.glob("*.bin"))
@@ -208,8 +255,10 @@ def main() -> int:
     runner = Runner(program)
     if options.conditions:
         return int(check_conditions(runner, files) > 0)
-    total = check_results(runner, files)
-    return int(total["wrong"] + total["crashed"] > 0)
+    ours = Results(runner)
+    theirs = Results(Runner(options.portable, times=True)) if options.portable else None
+    check_results(ours, theirs, files)
+    return int(ours.total["wrong"] + ours.total["crashed"] > 0)
 
 
 if __name__ == "__main__":

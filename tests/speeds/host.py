@@ -24,9 +24,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from orchestrator.program.program import SubsegmentOffsets
 from orchestrator.program.reader import read_program
-from orchestrator.program.values import OptionalTensorListValue, TensorListValue
 from orchestrator.program.write import write_program
 from tests.cpp.support import native
 from tests.opinfo.programs import NUMPY, program_of, tensors
@@ -45,12 +43,6 @@ MOST: Final = 2000
 LONG_US: Final = 8000
 _RUNS: Final = 5
 """Of each program; the fastest counts."""
-_WITH_NONE: Final = (
-    "aten::index.Tensor_out",
-    "aten::index_put.out",
-    "aten::index_put_",
-)
-"""Operators whose lists of tensors may hold None: ExecuTorch has a kind for these."""
 EQUAL: Final = 0.9
 """A ratio that times which vary may have where kernels are equally fast."""
 
@@ -76,18 +68,8 @@ def repeated(call: Call, times: int) -> tuple[bytes, bytes]:
     program = read_program(data, file="call.pte")
     (method,) = program.methods
     code = method.instructions * times
-    values = tuple(
-        OptionalTensorListValue(value.items)
-        if isinstance(value, TensorListValue) and call.operator in _WITH_NONE
-        else value
-        for value in method.values
-    )
-    method = replace(method, values=values, instructions=code)
-    many = replace(program, methods=(method,))
-    # ExecuTorch's runtime wants an offset even where no tensor is constant.
-    none = SubsegmentOffsets(segment_index=0, offsets=(0,))
-    written = write_program(replace(many, constants=none, inline_constants=()))
-    return bytes(written), inputs
+    method = replace(method, instructions=code)
+    return bytes(write_program(replace(program, methods=(method,)))), inputs
 
 
 class Wheel:
