@@ -39,6 +39,7 @@ class Allowed:
         reason: Why.
         toolchains: Of which this is true.
         where: Pattern of the rest of the target.
+        corpus: Only products of all programs have such a call.
     """
 
     rule: str
@@ -47,6 +48,7 @@ class Allowed:
     reason: str
     toolchains: tuple[str, ...] = ("gnu", "zig")
     where: str = ".*"
+    corpus: bool = False
 
     def explains(self, broken: Broken, toolchain: str) -> bool:
         """Whether a call is one of these."""
@@ -140,6 +142,15 @@ EXCEPTIONS: Final[tuple[Allowed, ...]] = (
     ),
     Allowed(
         rule="speed <= size",
+        calls="^net embedding_argmax",
+        most=1.05,
+        reason="addmm: clang has steps and counts on the stack, up to an eighth",
+        toolchains=("zig",),
+        where="dsp|scalar",
+        corpus=True,
+    ),
+    Allowed(
+        rule="speed <= size",
         calls="^softmax ",
         most=1.06,
         reason="clang has limits and steps of a row on the stack: 7 more for an item",
@@ -190,6 +201,7 @@ def faults(found: Sequence[Broken], toolchain: str) -> list[str]:
         f"remove the exception {row.rule} ({row.where}) for {row.calls}"
         for row in EXCEPTIONS
         if toolchain in row.toolchains
+        and (EVERY_PAIR or not row.corpus)
         and not any(row.explains(broken, toolchain) for broken in found)
     ]
     return wrong
