@@ -37,7 +37,9 @@ using Loop = void(const int8_t* x, const uint8_t* tiles, int8_t* y,
                   const Run* run);
 Loop orch_packed_pixels;
 #ifndef __OPTIMIZE_SIZE__
-// The same for depths of a multiple of so many vectors.
+// The same for at least two pixels of 16 taps: weights stay in registers.
+Loop orch_packed_pixels_16;
+// For depths of a multiple of so many vectors.
 Loop orch_packed_pixels_2;
 Loop orch_packed_pixels_3;
 Loop orch_packed_pixels_4;
@@ -182,6 +184,118 @@ asm(R"(
 )"
 #ifndef __OPTIMIZE_SIZE__
     R"(
+  @ All pixels of four channels, whose weights are in q4 to q7, their scales in q2
+  @ and q3.
+  .macro orch_stay ties
+7:
+  ldm sp, {r0, r2, r4, r6, r8, r10, r12, lr}
+  vldrb.8 q0, [r3]
+  add r3, r7
+  vmladava.s8 r0, q0, q4
+  vldrb.8 q1, [r3]
+  add r3, r7
+  vmladava.s8 r8, q1, q4
+  vmladava.s8 r2, q0, q5
+  vmladava.s8 r10, q1, q5
+  vmladava.s8 r4, q0, q6
+  vmladava.s8 r12, q1, q6
+  vmladava.s8 r6, q0, q7
+  vmladava.s8 lr, q1, q7
+  stm r5, {r0, r2, r4, r6, r8, r10, r12, lr}
+  .ifnb \ties
+  vldrw.32 q2, [sp, #108]
+  .endif
+  vldrw.32 q0, [r5]
+  vqrdmulh.s32 q0, q0, q2
+  vldrw.32 q1, [r5, #16]
+  vqrdmulh.s32 q1, q1, q2
+  ldrd r0, r2, [sp, #80]
+  .ifnb \ties
+  @ As above.
+  vshr.s32 q2, q3, #31
+  vpt.s32 lt, q0, zr
+  vaddt.i32 q0, q0, q2
+  vpt.s32 lt, q1, zr
+  vaddt.i32 q1, q1, q2
+  .endif
+  vrshl.s32 q0, q0, q3
+  vrshl.s32 q1, q1, q3
+  orch_narrow
+  vldrw.32 q1, [sp, #64]
+  vctp.16 r2
+  vpst
+  vstrbt.16 q0, [r11, q1]
+  add r11, r1
+  subs r9, #2
+  bpl 7b
+  @ An odd last pixel is computed with the one before it, once more.
+  cmn r9, #1
+  bne 5f
+  movs r9, #0
+  sub r3, r7
+  sub r11, r11, r1, lsr #1
+  b 7b
+  .endm
+  orch_begin orch_packed_pixels_16
+  push {r4-r11, lr}
+  vpush {d8-d15}
+  @ 0: what sums start with, twice; 32: sums; 64: where items go; 80: offset,
+  @ twice the channels; 88: x, y; 96: pixels but two; 100: tiles, step of two
+  @ outputs; 108: multipliers.
+  sub sp, #124
+  ldm r3, {r3, r4, r5, r6, r7, r8}
+  subs r3, #2
+  lsl r7, #1
+  strd r8, r7, [sp, #80]
+  strd r0, r2, [sp, #88]
+  mov r7, r4
+  lsl r4, r5, #1
+  str r3, [sp, #96]
+  strd r1, r4, [sp, #100]
+  movs r0, #0
+  vidup.u16 q0, r0, #1
+  vshr.u16 q0, q0, #1
+  lsl r5, r5, #16
+  vdup.32 q1, r5
+  vadd.i32 q0, q0, q1
+  vstrw.32 q0, [sp, #64]
+  add r5, sp, #32
+1:
+  ldr r1, [sp, #100]
+  ldm r1!, {r0, r2, r4, r6}
+  mov r3, sp
+  stm r3!, {r0, r2, r4, r6}
+  stm r3!, {r0, r2, r4, r6}
+  vldrw.32 q4, [r1], #16
+  vldrw.32 q5, [r1], #16
+  vldrw.32 q6, [r1], #16
+  vldrw.32 q7, [r1], #16
+  vldrw.32 q2, [r1], #16
+  vldrw.32 q3, [r1], #16
+  vstrw.32 q2, [sp, #108]
+  str r1, [sp, #100]
+  ldrd r3, r11, [sp, #88]
+  ldr r9, [sp, #96]
+  ldr r0, [sp, #80]
+  ldr r1, [sp, #104]
+  cmn r0, #128
+  bne 3f
+  orch_stay
+3:
+  orch_stay ties
+5:
+  ldr r2, [sp, #92]
+  adds r2, #4
+  ldr r1, [sp, #84]
+  str r2, [sp, #92]
+  subs r1, #8
+  str r1, [sp, #84]
+  bgt 1b
+  add sp, #124
+  vpop {d8-d15}
+  pop {r4-r11, pc}
+  .size orch_packed_pixels_16, . - orch_packed_pixels_16
+  .purgem orch_stay
   orch_pixels orch_packed_pixels_2, 2
   orch_pixels orch_packed_pixels_3, 3
   orch_pixels orch_packed_pixels_4, 4
@@ -255,6 +369,20 @@ asm(R"(
   .purgem orch_pixels
   .text
 )");
+
+#ifndef __OPTIMIZE_SIZE__
+/// Pixels of any depth.
+void compute_pixels(const int8_t* x, const uint8_t* tiles, int8_t* y,
+                    const Run* run) {
+  if (run->depth == 16 && run->count > 1) {
+    orch_packed_pixels_16(x, tiles, y, run);
+  } else {
+    orch_packed_pixels(x, tiles, y, run);
+  }
+}
+#else
+constexpr Loop& compute_pixels = orch_packed_pixels;
+#endif
 
 /// Goes over all pixels of the output, from line to line of a column.
 template <Loop& kLoop>
@@ -351,7 +479,7 @@ void compute_phases(const PreparedCall& prepared) {
 // for what some pixels see, and for a vector more. The build has checked
 // everything.
 void packed_pixels(const PreparedCall& call) {
-  compute_phases<orch_packed_pixels>(call);
+  compute_phases<compute_pixels>(call);
 }
 
 Error packed_pixels_out(const Args& args) {
