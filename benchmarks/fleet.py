@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import json
 import shlex
 import shutil
@@ -38,13 +39,17 @@ _MOST_BYTES = 300 << 20
 _COLD = {"uniform": ("*-cortex-m4", 6.0), "varied": ("v??2", 2.5)}
 """Products for one core, a tenth of the fleet, and how many times less all of them
 take together: cores share no object."""
+_CORES = 10
+_WORKERS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+_TASK_S = 0.003
+"""What Dask's scheduler takes for a task, one after the other: 2 to 4 ms."""
 
 
 def measure(repetitions: int) -> Findings:
     """Seconds of cold builds, and of a thousand products with little to do."""
     findings = Findings()
     with tempfile.TemporaryDirectory() as name:
-        for parts in (_cold, _processes, _checks, _unchanged):
+        for parts in (_cold, _processes, _many_workers, _checks, _unchanged):
             try:
                 parts(findings, Path(name), repetitions)
             except NotMeasuredError as missing:
@@ -195,6 +200,52 @@ def _processes(findings: Findings, folder: Path, repetitions: int) -> None:
             at_most=False,
         ),
     ]
+
+
+def _many_workers(findings: Findings, folder: Path, repetitions: int) -> None:
+    """A simulation of `--scheduler`: the whole fleet with times of one core's part."""
+    del repetitions
+    place = folder / "uniform"
+    shutil.rmtree(place / "build", ignore_errors=True)
+    shutil.rmtree(place / "cache", ignore_errors=True)
+    done = subprocess.run(
+        orchestrator("-q", "build", "--json", "-j1", "-p", _COLD["uniform"][0]),
+        cwd=place,
+        env={**environment(), "ORCHESTRATOR_CACHE": str(place / "cache")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise NotMeasuredError(short(done.stderr))
+    times = [one["seconds"] for one in json.loads(done.stdout)["products"]]
+    alone = makespan(times * _CORES, 1)
+    rows = []
+    for workers in _WORKERS:
+        seconds = makespan(times * _CORES, workers)
+        rows.append((workers, seconds, alone / seconds, alone / seconds / workers))
+    findings.tables.append(
+        Table(
+            title=f"{len(times) * _CORES} products from nothing, simulated",
+            columns=("workers", "s", "times faster", "of which busy"),
+            rows=tuple(rows),
+            notes=(
+                f"times recorded from {len(times)} products of one core, of which the"
+                f" first compiles most: {max(times):.1f} s",
+                f"the scheduler takes {_TASK_S * 1000:g} ms a task; file system and"
+                " waits for objects of others are left out",
+            ),
+        )
+    )
+
+
+def makespan(times: Iterable[float], workers: int) -> float:
+    """Seconds until all tasks are done, each by the worker that is free first."""
+    free = [0.0] * workers
+    for number, seconds in enumerate(times):
+        begin = max(heapq.heappop(free), number * _TASK_S)
+        heapq.heappush(free, begin + seconds)
+    return max(free)
 
 
 def _checks(findings: Findings, folder: Path, repetitions: int) -> None:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -89,8 +90,8 @@ def _json(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]
     return found
 
 
-def _results(found: dict[str, Any]) -> dict[str, str]:
-    return {p["product"]: p["result"] for p in found["products"]}
+def _results(products: list[dict[str, Any]]) -> dict[str, str]:
+    return {p["product"]: p["result"] for p in products}
 
 
 def test_one_failing_product_stops_no_other(
@@ -120,27 +121,39 @@ def test_a_product_alone_has_the_same_bytes(w: Path, tmp_path: Path) -> None:
     assert ours == theirs
 
 
+def _reported(
+    capsys: pytest.CaptureFixture[str], *arguments: str
+) -> list[dict[str, Any]]:
+    """Products in the document that a command prints; its JUnit XML says the same."""
+    products: list[dict[str, Any]]
+    products = _json(capsys, *arguments, "--junit", "other.xml")["products"]
+    cases = ET.parse("other.xml").iter("testcase")  # noqa: S314  # ours
+    failed = {case.get("name"): case.find("failure") is not None for case in cases}
+    assert failed == {p["product"]: bool(p["diagnostics"]) for p in products}
+    return products
+
+
 def test_other_commands(w: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    fits = _json(capsys, "check", "-j1")
+    fits = _reported(capsys, "check", "-j1")
     assert _results(fits) == RESULTS
-    assert all(not p["flash_bytes"] for p in fits["products"])
-    sizes = {p["product"]: p for p in _json(capsys, "size", "-j1")["products"]}
+    assert all(not p["flash_bytes"] for p in fits)
+    sizes = {p["product"]: p for p in _reported(capsys, "size", "-j1")}
     report = json.loads((w / "build" / "one-host" / "report.json").read_text())
     assert sizes["one-host"]["flash_bytes"] == report["totals"]["flash_bytes"]
     assert [d["code"] for d in sizes["broken"]["diagnostics"]] == ["missing-file"]
     only = ["-p", "one-*", "-j1"]
-    locks = _json(capsys, "lock", "--check", *only)
+    locks = _reported(capsys, "lock", "--check", *only)
     assert _results(locks) == dict.fromkeys(FITS[:2], "lock current")
-    outputs = _json(capsys, "lock", "--check", "--outputs", *only)
+    outputs = _reported(capsys, "lock", "--check", "--outputs", *only)
     assert {r.split()[1] for r in _results(outputs).values()} == {"outputs"}
-    twice = _json(capsys, "verify", "-p", "one-cortex-m4")
+    twice = _reported(capsys, "verify", "-p", "one-cortex-m4")
     assert _results(twice) == {"one-cortex-m4": "same twice"}
 
 
 @pytest.mark.usefixtures("w")
 def test_shards_are_all_products(capsys: pytest.CaptureFixture[str]) -> None:
     shards = [_json(capsys, "check", "-j1", "--shard", f"{i}/3") for i in (1, 2, 3)]
-    names = [name for shard in shards for name in _results(shard)]
+    names = [name for shard in shards for name in _results(shard["products"])]
     assert sorted(names) == sorted(RESULTS)
 
 
@@ -204,7 +217,8 @@ def test_no_workspace(
     monkeypatch.chdir(tmp_path)
     assert run(["build"]) == 2
     assert "error[no-workspace]" in capsys.readouterr().err
-    assert _results(_json(capsys, "check", "-j1", "--workspace", str(w))) == RESULTS
+    found = _json(capsys, "check", "-j1", "--workspace", str(w))["products"]
+    assert _results(found) == RESULTS
 
 
 def _started(folder: Path) -> subprocess.Popen[str]:
