@@ -2,11 +2,10 @@
 
 #if ORCH_ISA == ORCH_ISA_MVE
 
-#include <string.h>
-
 #include "orch/kernel.h"
 #include "packed.h"
 #include "packed_limits.h"
+#include "packed_strip.h"
 
 namespace orch::cortex_m {
 namespace {
@@ -271,7 +270,7 @@ void packed_depthwise_strips(const PreparedCall& prepared) {
       *static_cast<const PackedDepthwiseStrips*>(call.header);
   uint8_t* const padding = zeros + kZeroBytes;
   uint8_t* const strip = padding + kPaddingBytes;
-  memset(zeros, 0, kZeroBytes);
+  fill(reinterpret_cast<int8_t*>(zeros), kZeroBytes, 0);
 
   Phase phases[kMostPhases];
   Lines lines = {};
@@ -300,9 +299,9 @@ void packed_depthwise_strips(const PreparedCall& prepared) {
       const int32_t columns = pixels + conv.columns - conv.pixels;
       find_phases(conv, v, columns, strip, phases);
       // Columns outside of the image stay as they are now.
-      memset(padding, conv.padding,
-             static_cast<size_t>(kPaddingBytes +
-                                 conv.phases * conv.columns * kColumnBytes));
+      fill(reinterpret_cast<int8_t*>(padding),
+           kPaddingBytes + conv.phases * conv.columns * kColumnBytes,
+           conv.padding);
       int32_t first = -conv.across.padding;
       for (int32_t h = 0; h < conv.across.out; h += conv.lines) {
         for (int32_t i = 0; i < 4; ++i) {

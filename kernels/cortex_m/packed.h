@@ -119,7 +119,7 @@ struct PackedDepthwiseStrips {
   int32_t in_across;   // bytes from an input to the next one
   int32_t in_along;    // the same
   int32_t out_across;  // of outputs
-  int32_t out_along;   // of outputs
+  int32_t out_along;   // of outputs; 0 where `along` has one
   int32_t lines;       // of the output that have one strip
   int32_t pixels;      // the most in a line of these; even if there are more
   int32_t phases;      // columns n, n + stride, n + 2 * stride ... are a phase

@@ -103,7 +103,7 @@ class MemoryTable(Table):
     ] = Field(
         default="10 %",
         description='How much slower a run may become with `fuse = "auto"`: an '
-        "estimate from products and calls.",
+        "estimate from the loops of kernels.",
         examples=["10 %"],
     )
     concurrency: Annotated[Concurrency, *choice(Concurrency)] = Field(

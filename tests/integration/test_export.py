@@ -257,6 +257,28 @@ def test_a_build_is_that_of_the_program(w: Workspace) -> None:
 
 
 @pytest.mark.toolchain
+def test_a_model_has_the_borders_of_its_program(w: Workspace) -> None:
+    """int8 and uint8 inputs and outputs of a model given as Python."""
+    program = ROOT / "examples/digits/digits_int8.pte"
+    shutil.copyfile(program, w.folder / "code" / "weights.bin")
+    shutil.copyfile(program, w.folder / "model.pte")
+    text = PROFILE.replace('["quantized"', '["cortex_m", "quantized"')
+    borders = 'load = "prelinked"\nio = { input0 = "uint8", output0 = "int8" }\n'
+    text = text.replace("quantize = {}\n", "quantize = {}\n" + borders)
+    w.profile.write_text(text)
+    w.build()
+    outputs = w.outputs()
+    header = outputs["include/product.h"]
+    assert b"(const uint8_t input0[" in header
+    assert b", int8_t output0[" in header
+    text = text.replace('source = "code/net.py:build"', 'path = "model.pte"')
+    w.profile.write_text(text.replace("quantize = {}\n", ""))
+    w.build()
+    for name, data in w.outputs().items():
+        assert data == outputs[name] or name in DOCUMENTS, name
+
+
+@pytest.mark.toolchain
 def test_verify_exports_again(w: Workspace) -> None:
     assert w.run("verify").code == 0
     _other_weights(w)

@@ -66,6 +66,7 @@ def link_firmware(
     sources: Sequence[str],
     units: Callable[[Flags], Sequence[CompileUnit]],
     libraries: Sequence[Path] = (),
+    sections: str = "",
 ) -> Firmware:
     """Build firmware.
 
@@ -77,6 +78,7 @@ def link_firmware(
         sources: Of the runtime, relative to it, beside start-up and files.
         units: From the flags of the target to what else is compiled.
         libraries: What else is linked.
+        sections: Of the linker script, in front of what else has no contents.
     """
     cpu, isa, name = target
     resolved = resolve_target(
@@ -92,7 +94,9 @@ def link_firmware(
     (folder / "src").symlink_to(_ROOT)
     script = linker_script("test", resolved.board, MemoryPlan(models=()))
     (folder / script.path).parent.mkdir()
-    (folder / script.path).write_text(script.text)
+    bss = "  .bss (NOLOAD)"
+    assert bss in script.text
+    (folder / script.path).write_text(script.text.replace(bss, sections + bss))
     platform = platform_sources(resolved)
     plan = plan_compile(
         profile="test",
@@ -132,6 +136,7 @@ def run_firmware(
     sources: Sequence[str],
     units: Callable[[Flags], Sequence[CompileUnit]],
     libraries: Sequence[Path] = (),
+    sections: str = "",
     request: Sequence[int],
 ) -> list[int]:
     """Build firmware, let it answer a request; both are words of 32 bits.
@@ -145,6 +150,7 @@ def run_firmware(
         sources=sources,
         units=units,
         libraries=libraries,
+        sections=sections,
     )
     (folder / "request").write_bytes(np.array(request, "<u4").tobytes())
     paths = "enable=on,target=native,arg=firmware,arg=request,arg=response"

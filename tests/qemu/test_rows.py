@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
+from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pytest
 
+from orchestrator.method.rows.fuse import by_rows
+from orchestrator.method.rows.verify import problems_of_rows
 from orchestrator.program.program import KernelCall
 from orchestrator.program.reader import read_program
 from orchestrator.program.values import IntValue
@@ -17,11 +20,15 @@ from orchestrator.program.write import write_program
 from tests.conftest import CORPUS
 from tests.data.held_out import make_nets
 from tests.product import Product
+from tests.qemu.arena_gaps import changed_bytes
+from tests.qemu.steps_of_firmware import differences
 from tests.tools import need_emulator, need_toolchain
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from orchestrator.method.rows.network import Network
+    from orchestrator.method.rows.plan import RowPlan
     from tests.unit.method.recorded_calls import Tensor
 
 pytestmark = [pytest.mark.toolchain, pytest.mark.qemu]
@@ -59,10 +66,18 @@ class Net:
     limited: bool = False
 
 
+SMALLEST: Final = "smallest"
 TARGETS: Final = (
-    *(("host", "zig"), ("cortex-m0plus", "gnu")),
-    *(("cortex-m4", "zig"), ("cortex-m55", "gnu")),
+    *(("host", "zig", SMALLEST), ("cortex-m0plus", "gnu", SMALLEST)),
+    *(("cortex-m4", "zig", SMALLEST), ("cortex-m55", "gnu", SMALLEST)),
+    *(
+        ("host", "zig", "1 %"),
+        ("cortex-m4", "zig", "5 %"),
+        ("cortex-m55", "zig", "40 %"),
+    ),
 )
+"""Cpu, toolchain, and how much slower a run may be."""
+ISAS: Final = {"cortex-m0plus": "scalar", "cortex-m4": "dsp", "cortex-m55": "mve"}
 RANDOM: Final = 16
 """Nets."""
 LOWEST: Final = {
@@ -71,7 +86,13 @@ LOWEST: Final = {
 }
 """Position of the lowest output, which the highest one follows."""
 NETS: Final = (
-    Net("kws_dscnn_int8_m4", "cortex-m4", "gnu", 6_600, given=6_300, limited=True),
+    Net(
+        *("kws_dscnn_int8_m4", "cortex-m4", "gnu", 6_600),
+        automatic=11_300,
+        given=6_300,
+        limited=True,
+    ),
+    Net("kws_dscnn_int8_m55", "cortex-m55", "zig", 6_800, automatic=9_900),
     Net("ic_resnet8_int8_m55", "cortex-m55", "gnu", 17_500, automatic=33_000),
     Net("vww_mobilenetv1_int8_m55", "cortex-m55", "zig", 29_600, given=16_700),
 )
@@ -144,16 +165,34 @@ def _with_limits(model: bytes) -> bytes:
     return bytes(write_program(replace(program, methods=(method,))))
 
 
+def _problems(
+    network: Network, plan: RowPlan, *, plans: list[tuple[Network, RowPlan]]
+) -> tuple[str, ...]:
+    """What the verifier says; keeps the plan."""
+    plans.append((network, plan))
+    return problems_of_rows(network, plan)
+
+
 @pytest.mark.parametrize("net", NETS, ids=lambda n: f"{n.case}-{n.cpu}")
 def test_a_net_by_rows_has_the_same_bits(
-    net: Net, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    net: Net,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """And its firmware has the steps of the plan that was verified."""
+    plans: list[tuple[Network, RowPlan]] = []
+    verifier = f"{by_rows.__module__}.{problems_of_rows.__name__}"
+    monkeypatch.setattr(verifier, partial(_problems, plans=plans))
     need_toolchain(net.cpu, net.toolchain)
     need_emulator(net.cpu)
     whole = _run(tmp_path, net, "off", capsys)
     smallest = _run(tmp_path, net, "smallest", capsys)
     assert smallest.output == whole.output
     assert smallest.arena <= net.smallest
+    ((network, plan),) = plans
+    firmware = (tmp_path / f"net-{SMALLEST}" / "firmware.elf").read_bytes()
+    assert differences(firmware, network, plan) == []
     assert smallest.flash <= whole.flash + MOST_FLASH
     if net.automatic is not None:
         automatic = _run(tmp_path, net, "auto", capsys)
@@ -272,15 +311,19 @@ def _random_product(
 ) -> tuple[Product, dict[str, bytes]]:
     """All random nets on a target; every second one gets its input by rows.
 
-    With `fuse = "off"`, kernels read arguments as well.
+    A percentage is that of `fuse = "auto"`; with `fuse = "off"`, kernels read
+    arguments as well.
     """
-    name = f"random-{fuse}-{cpu}"
+    name = f"random-{fuse.rstrip('% ')}-{cpu}"
     plain = fuse == "off"
+    memory = f'max_slowdown = "{fuse}"\nfuse = "auto"'
+    if not fuse.endswith("%"):
+        memory = f'fuse = "{fuse}"'
     parts = [
         f'schema = 1\nname = "{name}"\n'
         f'[target]\ncpu = "{cpu}"\ntoolchain = "{toolchain}"\n'
         '[kernels]\nlibraries = ["cortex_m", "quantized", "portable"]\n'
-        f'[memory]\nfuse = "{fuse}"\n' + '[passes]\nskip = ["prepare_calls"]\n' * plain
+        f"[memory]\n{memory}\n" + '[passes]\nskip = ["prepare_calls"]\n' * plain
     ]
     for number in range(RANDOM):
         io = f"io = {{ input0 = {{ rows = {1 + number % 5} }} }}\n"
@@ -319,16 +362,25 @@ def whole_outputs(drawn: Path) -> dict[str, bytes]:
     return _random_product(drawn, "host", "zig", "off")[1]
 
 
-@pytest.mark.parametrize(("cpu", "toolchain"), TARGETS)
+@pytest.mark.parametrize("target", TARGETS, ids=" ".join)
 def test_random_nets_by_rows_have_the_same_bits(
-    cpu: str, toolchain: str, drawn: Path, whole_outputs: dict[str, bytes]
+    target: tuple[str, str, str],
+    drawn: Path,
+    whole_outputs: dict[str, bytes],
+    tmp_path: Path,
 ) -> None:
+    """And they write nothing beside their arenas."""
+    cpu, toolchain, fuse = target
     need_toolchain(cpu, toolchain)
     if cpu != "host":
         need_emulator(cpu)
-    product, outputs = _random_product(drawn, cpu, toolchain, "smallest")
+    product, outputs = _random_product(drawn, cpu, toolchain, fuse)
     different = [name for name in whole_outputs if outputs[name] != whole_outputs[name]]
     assert different == []
     plan = json.loads((product.out / "memory_plan.json").read_text())
     planners = [x["methods"][0]["arenas"][0]["planner"] for x in plan["models"]]
+    # Those with rows from the caller have such a plan whatever it costs.
     assert planners.count("rows") > RANDOM / 2
+    if fuse == SMALLEST and cpu in ISAS:
+        core = (cpu, ISAS[cpu], toolchain)
+        assert changed_bytes(tmp_path, product, core) == 0

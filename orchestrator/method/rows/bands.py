@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.method.access import Access
 from orchestrator.method.passes.packing.convolution import Axis
+from orchestrator.method.passes.packing.strips import is_turned
 from orchestrator.method.passes.preparing.scaled import nearest_item, neighbours
 from orchestrator.method.rows.copies import COPY, copied_rows
 from orchestrator.method.rows.members import edited, number_at, real_at
@@ -47,8 +48,8 @@ _POOLS: Final = frozenset(
 CONVOLUTION: Final = "orch::cortex_m::ConvolutionCall"
 _SCALED: Final = "orch::portable::ScaleCall"
 TRANSPOSED: Final = "orch::cortex_m::TransposedCall"
-_STRIP_CHANNELS, _STRIP_IN_ALONG = 13, 16
-"""Words of a PackedDepthwiseStrips."""
+_OUT_ALONG: Final = 18
+"""Word of a PackedDepthwiseStrips."""
 _MOST_HEADER: Final = 28
 """Words of a header; more are several, with their weights."""
 
@@ -111,15 +112,7 @@ def windows_of(method: LinkedMethod, call: LinkedCall) -> tuple[Window, ...] | N
     if kind == TRANSPOSED:
         window = _transposed_window(axis)
     elif axis != _MATRIX_ROWS:
-        size, rows, kernel, stride, padding, dilation = axis
-        window = Axis(
-            size=size,
-            out=rows,
-            kernel=kernel,
-            stride=stride,
-            padding=padding,
-            dilation=dilation,
-        )
+        window = Axis.of(axis)
     fits = window.out == image.rows and all(
         image_of(value).rows == window.size for value in inputs
     )
@@ -260,8 +253,7 @@ def _header_rows(function: str, header: tuple[int, ...]) -> tuple[int, ...] | No
     if function.endswith("packed_matrix"):
         return _MATRIX_ROWS
     if function.endswith("packed_depthwise_strips"):
-        # Along the rows of an image a strip computes a line twice.
-        return None if header[_STRIP_IN_ALONG] != header[_STRIP_CHANNELS] else rows
+        return columns if is_turned(header) else rows
     if _MATRIX_ROWS in (rows, columns) and _is_line(rows) and _is_line(columns):
         return _MATRIX_ROWS
     return rows if len(header) < _MOST_HEADER else None
@@ -324,7 +316,13 @@ def band_header(
         at = end if header[:end] == _MATRIX_ROWS else 0
         words[at] = words[at + 1] = rows.part(header[at])
     else:
-        words[:end] = _band_words(header[:end], rows)
+        is_strips = function.endswith("packed_depthwise_strips")
+        at = end if is_strips and is_turned(header) else 0
+        words[at : at + end] = _band_words(header[at : at + end], rows)
+        if at and rows.first == rows.last:
+            # The kernel computes two pixels of a strip at least: the first one lies
+            # below the second one.
+            words[_OUT_ALONG] = 0
     return tuple(words)
 
 

@@ -59,14 +59,14 @@ def choices_in(network: Network) -> tuple[Choice, ...]:
     segments = Segments(network)
     if segments.least_peak() == inf:
         return ()
-    work = sum(layer.work + layer.setup for layer in network.layers)
+    whole = sum(layer.whole for layer in network.layers)
     made = []
     for limit in _some(segments.limits()):
         plan = segments.plan(limit)
         made.append(
             Choice(
                 arena_bytes=plan.arena_bytes,
-                slowdown=plan.setup / max(work, 1),
+                slowdown=plan.setup / max(whole, 1),
                 calls=len(plan.moves),
             )
         )

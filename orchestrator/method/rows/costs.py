@@ -1,56 +1,72 @@
-"""What prepared calls cost, in instructions: estimates from products and calls."""
+"""What prepared calls cost, in instructions: estimates from what kernels loop over.
+
+Numbers are those of loops in kernels/cortex_m. Where one is not known well, it is small
+for whole calls and large for bands: a run then becomes less slow than estimated.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.method.access import Access
-from orchestrator.method.rows.bands import TRANSPOSED, has_independent_pixels
+from orchestrator.method.passes.packing.strips import strips_of
+from orchestrator.method.passes.packing.words import TILE
+from orchestrator.method.rows.bands import CONVOLUTION, TRANSPOSED, pixels_of
+from orchestrator.method.rows.copies import COPY
 from orchestrator.method.rows.members import number_at
-from orchestrator.method.steps import HEADER, header_of
+from orchestrator.method.rows.network import Cost
+from orchestrator.method.rows.strips import is_strips
+from orchestrator.method.steps import header_of
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
     from orchestrator.method.linked import LinkedCall, LinkedMethod
 
-_SETUP: Final = MappingProxyType({"scalar": 200, "dsp": 250, "mve": 400})
-_ITEM: Final = 10
-"""Instructions per item, about; of products by instruction set."""
-_PRODUCT: Final = MappingProxyType({"scalar": 5.0, "dsp": 0.85, "mve": 0.18})
-_COLUMN: Final = 200
-"""Instructions that kernels with vectors take to begin a column of pixels."""
-_DEPTHWISE_PRODUCT: Final = 1.6
-"""Per byte of the weights of a `packed_depthwise_3x3`."""
-_DEPTHWISE_SETUP: Final = 170
-"""Instructions that expand the weights of a channel there."""
-_DEPTHWISE_CHANNELS: Final = 13
-"""Which word of its header says how many."""
-_COLUMNS_OUT: Final = 7
-"""Which word of most headers says how many columns there are."""
-_TILE: Final = 3
-"""Pixels that DSP instructions compute at once."""
+_ISAS: Final = ("scalar", "dsp", "mve")
+"""Of which all of the following have numbers."""
+_SETUP: Final = (900, 170, 160)
+"""Of a call with packed weights; on scalar cores of any."""
+_PLAIN_SETUP: Final = (600, 60, 60)
+_PRODUCT_SETUP: Final = (900, 600, 300)
+_PRODUCT: Final = (8.0, 5.0, 0.5)
+"""Of a product in kernels whose weights are not packed."""
+_ITEM: Final = MappingProxyType(
+    {
+        "orch::cortex_m::AddCall": (200.0, 20.0, 4.0),
+        "orch::cortex_m::MultiplyCall": (90.0, 20.0, 2.5),
+        "orch::cortex_m::ActivationCall": (10.0, 6.0, 0.3),
+        "orch::portable::ScaleCall": (400.0, 60.0, 60.0),
+        COPY: (5.0, 2.5, 1.5),
+    }
+)
+"""Of an item that is written."""
+_ANY_ITEM: Final = (10.0, 5.0, 2.0)
+_AVERAGED: Final = (8.0, 1.9, 1.3)
+"""Of an item of an image that is averaged as a whole, and of one by rows."""
+_SUMMED: Final = (9.0, 6.4, 2.3)
+_LINE: Final = (1, 1, 1, 1, 0, 1)
+"""Rows of an image whose pixels lie in a line."""
+_ROWS_OUT, _COLUMNS_IN, _COLUMNS_OUT = 1, 6, 7
+_CHANNELS, _OUT_CHANNELS, _DEPTH, _PAIRS = 13, 14, 15, 15
+_STRIDE, _IN_PLACE, _BLOCKS = 9, 19, 19
+_WINDOW = (2, 8, 13)
+"""Words of headers."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cost:
-    """Of a call.
-
-    Args:
-        work: Instructions for all rows.
-        setup: Of each call, beside those for its rows.
-        together: Rows that are computed at once: fewer cost as much.
-    """
-
-    work: int
-    setup: int
-    together: int = 1
+def whole_cost(method: LinkedMethod, call: LinkedCall, isa: str, rows: int) -> int:
+    """Instructions of a prepared call as it is; arguments as for `costs_of`."""
+    if (pixels := pixels_of(call)) is not None:
+        each = _AVERAGED[_ISAS.index(isa)]
+        return round(each * pixels * _items(method, call))
+    return sum(cost.of(rows) for cost in costs_of(method, call, isa, rows))
 
 
-def cost_of(method: LinkedMethod, call: LinkedCall, isa: str, rows: int) -> Cost:
-    """What a call costs.
+def costs_of(
+    method: LinkedMethod, call: LinkedCall, isa: str, rows: int
+) -> tuple[Cost, ...]:
+    """What bands of a call cost; all of these are added up.
 
     Args:
         method: Its method.
@@ -59,22 +75,112 @@ def cost_of(method: LinkedMethod, call: LinkedCall, isa: str, rows: int) -> Cost
         rows: Of its output.
     """
     assert call.prepared is not None  # noqa: S101  # as its argument says
-    setup, together = _SETUP[isa], 1
-    header, weights = header_of(method, call), _weight_bytes(method, call)
-    if not weights:
-        return Cost(work=_ITEM * _items(method, call), setup=setup)
-    product, pixels = _PRODUCT[isa], _pixels(call, header)
-    if header is not None and isa == "mve":
-        together = 2  # pixels of a column
-        if not call.function.endswith("_strips"):
-            setup += _COLUMN * header[_COLUMNS_OUT]
-    elif header is not None and call.function.endswith("packed_depthwise_3x3"):
-        product, together = _DEPTHWISE_PRODUCT, 2
-        setup += _DEPTHWISE_SETUP * header[_DEPTHWISE_CHANNELS]
-    elif isa == "dsp" and has_independent_pixels(method, call):
-        # Those of a tile that is not full; a whole image has one such tile.
-        setup += round(product * weights * (-(pixels // rows) % _TILE))
-    return Cost(work=round(product * weights * pixels), setup=setup, together=together)
+    header, at = header_of(method, call), _ISAS.index(isa)
+    if header is None:
+        return (_plain(method, call, at, rows),)
+    if is_strips(call.function):
+        return _strips(header)
+    name = call.function.rpartition("::")[2]
+    if name.endswith("matrix"):
+        pixel = round(0.9 * _weight_bytes(method, call))
+        return (Cost(setup=_SETUP[at], tile=pixel, pixels=header[0] // rows),)
+    if name.endswith("packed_depthwise_3x3"):
+        return _depthwise_3x3(header)
+    if name.endswith("packed_depthwise"):
+        taps = 2 * header[_PAIRS] * header[_CHANNELS]
+        line = header[_COLUMNS_OUT] * taps * (3.4 if isa == "dsp" else 1.0)
+        return (Cost(setup=_SETUP[at] + 2 * header[_CHANNELS], tile=round(line)),)
+    return (_pixels(name, header, isa, rows),)
+
+
+def sums_cost(items: int, rows: int, isa: str) -> Cost:
+    """What it costs to add up some rows of so many items."""
+    at = _ISAS.index(isa)
+    return Cost(setup=_PLAIN_SETUP[at], tile=round(_SUMMED[at] * items / rows))
+
+
+def _strips(header: tuple[int, ...]) -> tuple[Cost, ...]:
+    """Of depthwise calls in strips, for vectors."""
+    strips = strips_of(header)
+    setup = 2 * _SETUP[_ISAS.index("mve")] + 150 * strips.parts
+    # 16 channels have a strip, of which 8 are computed at once.
+    strip = -(-header[_CHANNELS] // 16) * strips.strip_cost
+    line = -(-header[_CHANNELS] // 8) * strips.line_cost // 2
+    if not strips.is_turned:
+        filled = Cost(setup=setup, tile=strip, together=strips.lines)
+        return (filled, Cost(tile=line))
+    # Rows are along strips, two at once.
+    count = -(-strips.across.out // strips.lines)
+    pairs = -(-strips.along.out // 2)
+    tile = (strips.across.out * line + count * strip) // pairs
+    return (Cost(setup=setup, tile=tile, together=2),)
+
+
+def _depthwise_3x3(header: tuple[int, ...]) -> tuple[Cost, ...]:
+    """Of `packed_depthwise_3x3`, which pairs rows, for DSP instructions."""
+    fours = -(-header[_CHANNELS] // TILE)
+    pairs = 22 * header[_COLUMNS_IN]
+    is_two = header[_STRIDE] == 1
+    channel = (25 if is_two else 14) * header[_COLUMNS_OUT] + 40
+    return (
+        Cost(
+            # Weights of four channels, and the pair of rows that windows begin with.
+            setup=_SETUP[_ISAS.index("dsp")] + fours * (330 + pairs),
+            tile=fours * (pairs + TILE * channel),
+            together=2 if is_two else 1,
+        ),
+    )
+
+
+def _pixels(name: str, header: tuple[int, ...], isa: str, rows: int) -> Cost:
+    """Of convolutions that take some pixels at once, whose inputs they gather."""
+    depth, outputs = header[_DEPTH], header[_OUT_CHANNELS]
+    columns, lines = header[_COLUMNS_OUT], header[_ROWS_OUT]
+    setup, pixels = _SETUP[_ISAS.index(isa)], lines * columns // rows
+    if isa == "scalar":
+        return Cost(setup=setup, tile=round(8 * depth * outputs), pixels=pixels)
+    if isa == "dsp":  # three of all pixels
+        tile = outputs * (9 * depth // 4 + 25) + 5 * depth + 140
+        gathered = 0 if header[: len(_LINE)] == _LINE else 300
+        return Cost(setup=setup, tile=tile + gathered, together=3, pixels=pixels)
+    if name.endswith("packed_pixel"):
+        return Cost(setup=setup, tile=-(-outputs // 8) * (18 * depth // 16 + 35))
+    # Down a column.
+    is_lines = name.endswith("packed_lines")
+    in_place = not is_lines and header[_IN_PLACE]
+    gathered = 0 if in_place else 30
+    if is_lines:
+        together, loop = 4, -(-outputs // 2) * (36 * header[_BLOCKS] + 40)
+    else:
+        together, loop = 2, -(-outputs // TILE) * (14 * depth // 16 + 32)
+    tile = columns * (loop + together * gathered)
+    if in_place and depth == prod(header[at] for at in _WINDOW):
+        setup += 80 * columns
+    else:
+        setup += 260 * columns
+        setup += tile if in_place else 0  # the last pixels are gathered
+    if lines < rows:  # of several phases, each of which has some of the rows
+        return Cost(setup=setup, tile=tile, together=together * rows // lines)
+    return Cost(setup=setup, tile=tile, together=together, pixels=lines // rows)
+
+
+def _plain(method: LinkedMethod, call: LinkedCall, at: int, rows: int) -> Cost:
+    """Of calls whose struct is all that they have."""
+    assert call.prepared is not None  # noqa: S101  # callers know
+    kind, numbers = call.prepared.struct, call.prepared.numbers
+    if kind in (CONVOLUTION, TRANSPOSED):
+        image = "in" if kind == TRANSPOSED else "out"
+        sides = (number_at(numbers, f"sizes.{image}.{n}") for n in ("height", "width"))
+        weights, each = _weight_bytes(method, call), _PRODUCT[at]
+        setup = _PRODUCT_SETUP[at]
+        if _ISAS[at] == "mve":  # sums of weights; of four channels what they need
+            is_depthwise = "depthwise" in call.function
+            each = 3.6 if is_depthwise else each
+            setup += weights * (50 if is_depthwise else 2)
+        row = round(each * weights * prod(sides) / rows)
+        return Cost(setup=setup, tile=row)
+    each = _ITEM.get(kind, _ANY_ITEM)[at]
+    return Cost(setup=_PLAIN_SETUP[at], tile=round(each * _items(method, call) / rows))
 
 
 def _items(method: LinkedMethod, call: LinkedCall) -> int:
@@ -90,20 +196,7 @@ def _items(method: LinkedMethod, call: LinkedCall) -> int:
 def _weight_bytes(method: LinkedMethod, call: LinkedCall) -> int:
     """Of a call that multiplies with constants; else 0."""
     assert call.prepared is not None  # noqa: S101  # callers know
-    places, data = dict(call.prepared.memory), dict(method.data)
-    position = places.get("weights")
-    if position is None:  # they may lie behind the header
-        position = places.get(HEADER)
-    return 0 if position is None else len(data.get(call.args[position], b""))
-
-
-def _pixels(call: LinkedCall, header: tuple[int, ...] | None) -> int:
-    """How often each weight is used."""
-    assert call.prepared is not None  # noqa: S101  # callers know
-    if header is not None:
-        is_matrix = call.function.endswith("packed_matrix")
-        return header[0] if is_matrix else header[1] * header[_COLUMNS_OUT]
-    image = "in" if call.prepared.struct == TRANSPOSED else "out"
-    numbers = call.prepared.numbers
-    sides = (number_at(numbers, f"sizes.{image}.{n}") for n in ("height", "width"))
-    return prod(sides)
+    position = dict(call.prepared.memory).get("weights")
+    if position is None:
+        return 0
+    return len(dict(method.data).get(call.args[position], b""))

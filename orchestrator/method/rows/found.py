@@ -16,8 +16,9 @@ from orchestrator.method.rows.bands import (
     planned_reads,
     windows_of,
 )
-from orchestrator.method.rows.costs import Cost, cost_of
+from orchestrator.method.rows.costs import costs_of, sums_cost, whole_cost
 from orchestrator.method.rows.network import Image, Layer, Network
+from orchestrator.method.rows.strips import with_strips_along_rows
 from orchestrator.program.shared import SHARED_ID
 from orchestrator.program.values import TensorValue
 
@@ -35,6 +36,7 @@ class Found:
 
     Args:
         network: The network.
+        banded: The method with the calls that bands are made of, and more values.
         calls: By layer: the instructions that it is, several for a concatenation; two
             layers for an average of a whole image, sums and their averages. None for
             rows that the caller gives.
@@ -47,6 +49,7 @@ class Found:
     """
 
     network: Network
+    banded: LinkedMethod
     calls: tuple[tuple[int, ...], ...]
     reads: tuple[tuple[tuple[int, int], ...], ...]
     values: dict[int, TensorValue]
@@ -88,6 +91,7 @@ class _Builder:
 
     def __init__(self, method: LinkedMethod, isa: str) -> None:
         self._method = method
+        self._banded = with_strips_along_rows(method)
         self._isa = isa
         self._values: dict[int, TensorValue] = {}
         self._now: dict[tuple[int, int], int] = {}  # by place: the image that is there
@@ -114,6 +118,7 @@ class _Builder:
                 - {layer.out for layer in self._layers},
                 outputs=frozenset(i for i in outputs if i is not None),
             ),
+            banded=self._banded,
             calls=tuple(self._calls),
             reads=tuple(self._reads),
             values=self._values,
@@ -195,44 +200,62 @@ class _Builder:
             read = planned_reads(method, call)
             reads += [(number, position) for _, position in read]
             images += [self._image(index) for index, _ in read]
-            found = windows_of(method, call)
+            found = windows_of(self._banded, self._call_at(number))
             windows += found or ()
             by_rows = by_rows and found is not None
         first = calls[0][1]
         arguments = list(zip(first.args, first.accesses, strict=True))
-        scratch = [method.values[i] for i, a in arguments if a is Access.SCRATCH]
         numbers = tuple(number for number, _ in calls)
-        if pixels_of(first) is not None and len(images) == 1:
-            cost = cost_of(method, first, isa, 1)
-            images = [self._sums(numbers, tuple(reads), images[0], cost)]
+        is_average = pixels_of(first) is not None and len(images) == 1
+        if is_average:
+            images = [self._sums(numbers, tuple(reads), images[0])]
         out = self._filled(next(i for i, a in arguments if a is Access.FILLS))
         count = self._images[out].rows
-        costs = [cost_of(method, call, isa, count) for _, call in calls]
         if not by_rows:
             sizes = [self._images[image].rows for image in images]
             windows = [Axis(size=size, out=count, kernel=size) for size in sizes]
+        banded = [self._call_at(number) for number in numbers]
         self._add(
             numbers,
             tuple(reads),
             Layer(
                 reads=tuple(zip(images, windows, strict=True)),
                 out=out,
-                scratch_bytes=sum(
-                    v.size_bytes for v in scratch if isinstance(v, TensorValue)
+                scratch_bytes=max(
+                    sum(map(self._scratch_bytes, some))
+                    for some in (banded, [call for _, call in calls])
                 ),
                 by_rows=by_rows,
-                setup=sum(cost.setup for cost in costs),
-                work=sum(cost.work for cost in costs),
-                together=max(cost.together for cost in costs),
+                costs=tuple(
+                    cost
+                    for call in banded
+                    for cost in costs_of(self._banded, call, isa, count)
+                ),
+                whole=0  # sums and averages are one call
+                if is_average
+                else sum(whole_cost(method, call, isa, count) for _, call in calls),
             ),
         )
+
+    def _call_at(self, number: int) -> LinkedCall:
+        """The call that bands are made of."""
+        call = self._banded.instructions[number]
+        assert isinstance(call, LinkedCall)  # noqa: S101  # as those of the method
+        return call
+
+    def _scratch_bytes(self, call: LinkedCall) -> int:
+        scratch = [
+            self._banded.values[index]
+            for index, access in zip(call.args, call.accesses, strict=True)
+            if access is Access.SCRATCH
+        ]
+        return sum(v.size_bytes for v in scratch if isinstance(v, TensorValue))
 
     def _sums(
         self,
         numbers: tuple[int, ...],
         reads: tuple[tuple[int, int], ...],
         image: int,
-        cost: Cost,
     ) -> int:
         """The layer that adds up the rows of an image; the image of its sums."""
         value = self._values[image]
@@ -248,8 +271,8 @@ class _Builder:
                 reads=((image, Axis(size=rows, out=1, kernel=rows)),),
                 out=sums,
                 accumulates=True,
-                setup=cost.setup,
-                work=cost.work,
+                costs=(sums_cost(value.numel, rows, self._isa),),
+                whole=whole_cost(self._method, self._call_at(numbers[0]), self._isa, 1),
             ),
         )
         return sums

@@ -67,8 +67,8 @@ def by_rows(
             raise
         return None
     segments = Segments(found.network)
-    work = sum(layer.work for layer in found.network.layers)
-    most_setup = inf if max_slowdown is None else max_slowdown * work
+    whole = sum(layer.whole for layer in found.network.layers)
+    most_setup = inf if max_slowdown is None else max_slowdown * whole
     limit = segments.least_limit(most_setup)
     if limit == inf:
         raise UnknownNetworkError(needs_all(method, found))

@@ -58,6 +58,27 @@ class Image:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """Instructions of calls for some rows, about.
+
+    Args:
+        setup: Of each call, beside those for its rows.
+        tile: Of pixels that are computed at once.
+        together: How many these are; fewer cost as much.
+        pixels: Of a row, as tiles have them.
+    """
+
+    setup: int = 0
+    tile: int = 0
+    together: int = 1
+    pixels: int = 1
+
+    def of(self, rows: int) -> int:
+        """Of a call for so many rows."""
+        return self.setup + self.tile * -(-rows * self.pixels // self.together)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Layer:
     """An operator.
 
@@ -69,9 +90,8 @@ class Layer:
         accumulates: Whether its output has one row, which every call adds to: calls
             are for rows of the input.
         in_place: Whether one call may write over its first input, of the same size.
-        setup: Instructions of a call beside those for its rows, about.
-        work: Instructions for all rows, about.
-        together: Rows that a call computes at once: fewer cost as much.
+        costs: Of each of its calls for a band, all of which are added up.
+        whole: Instructions of the calls for all rows as they are without bands, about.
         given: Rows that the caller gives at a time: the layer is an input of which
             some rows are there, and reads nothing. 0 for operators.
     """
@@ -82,9 +102,8 @@ class Layer:
     by_rows: bool = True
     accumulates: bool = False
     in_place: bool = False
-    setup: int = 0
-    work: int = 0
-    together: int = 1
+    costs: tuple[Cost, ...] = ()
+    whole: int = 0
     given: int = 0
 
 

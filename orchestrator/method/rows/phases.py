@@ -75,18 +75,10 @@ def is_phased(function: str, header: tuple[int, ...]) -> bool:
 
 def phase_of(header: tuple[int, ...], row_bytes: int) -> LinePhase | None:
     """The rows that a call fills, if each is a part of a row of the output."""
-    size, out, kernel, stride, padding, dilation = header[_AXIS]
     if header[_LINE] % row_bytes or not header[_LINE]:
         return None
     return LinePhase(
-        axis=Axis(
-            size=size,
-            out=out,
-            kernel=kernel,
-            stride=stride,
-            padding=padding,
-            dilation=dilation,
-        ),
+        axis=Axis.of(header[_AXIS]),
         first=header[_FIRST] // row_bytes,
         step=header[_LINE] // row_bytes,
     )

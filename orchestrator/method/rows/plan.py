@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from orchestrator.method.rows.segment import first_rows, kept_rows
 from orchestrator.planner.blocks import Block, aligned
 from orchestrator.planner.overlapping import plan_overlapping
 
@@ -188,34 +189,20 @@ def _moves(
     network: Network, one: Segment, way: Way, where: Mapping[int, int], scratch: int
 ) -> Iterator[Call | Slide]:
     """Calls of a segment, and slides where a ring is full."""
-    # By ring: the row whose place is its beginning.
-    base = {
-        i: network.images[i].rows - rows if way.descends else 0
-        for i, rows in one.rings.items()
-    }
-    later = _reads_after(network, one, way)
-    for step, wanted in zip(way.steps, later, strict=True):
+    base = first_rows(network, one.rings, way)
+    for step, moved in zip(way.steps, kept_rows(network, one.rings, way), strict=True):
         layer = network.layers[step.layer]
         out, size = layer.out, network.images[layer.out].row_bytes
-        if out in base:
-            rows = one.rings[out]
-            if way.descends and step.first < base[out]:
-                last = max(wanted.get(out, step.last), step.last)
-                kept, count, new = step.last + 1, last - step.last, last - rows + 1
-            elif not way.descends and step.last >= base[out] + rows:
-                kept = min(wanted.get(out, step.first), step.first)
-                count, new = step.first - kept, kept
-            else:
-                kept, count, new = 0, 0, base[out]
-            if count:
+        if moved is not None:
+            if moved.rows:
                 yield Slide(
                     image=out,
-                    first=kept,
-                    source=where[out] + (kept - base[out]) * size,
-                    target=where[out] + (kept - new) * size,
-                    size_bytes=count * size,
+                    first=moved.first,
+                    source=where[out] + (moved.first - base[out]) * size,
+                    target=where[out] + (moved.first - moved.base) * size,
+                    size_bytes=moved.rows * size,
                 )
-            base[out] = new
+            base[out] = moved.base
         yield Call(
             step=step,
             reads=tuple(
@@ -228,18 +215,3 @@ def _moves(
             out=where[out] + (step.first - base.get(out, 0)) * size,
             scratch=scratch,
         )
-
-
-def _reads_after(network: Network, one: Segment, way: Way) -> list[dict[int, int]]:
-    """By step: for each ring, the outermost row that is read by it or after it."""
-    found: list[dict[int, int]] = []
-    wanted: dict[int, int] = {}
-    outermost = max if way.descends else min
-    for step in reversed(way.steps):
-        found.append({**wanted})
-        reads = zip(network.layers[step.layer].reads, step.reads, strict=True)
-        for (image, _), (low, high) in reads:
-            if image in one.rings and low <= high:
-                row = high if way.descends else low
-                wanted[image] = outermost(wanted.get(image, row), row)
-    return found[::-1]

@@ -8,14 +8,20 @@ rings as long as the deeper path lags behind.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from orchestrator.planner.blocks import aligned
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from orchestrator.method.rows.network import Network
+
+
+_STEP: Final = 120
+"""Instructions that a step takes beside its call, about."""
+_MOVED: Final = 3
+"""Bytes that one instruction moves in a ring, about."""
 
 
 class Step(NamedTuple):
@@ -119,19 +125,93 @@ def segment(
         peak_bytes=_peak(network, whole, ways)
         + sum(aligned(n * network.images[i].row_bytes) for i, n in rings.items())
         + aligned(scratch),
-        setup=sum(_cost(network, s.layer, s.last - s.first + 1) for s in ways[0].steps)
-        - sum(
-            _cost(network, number, network.images[network.layers[number].out].rows)
-            for number in range(first, last + 1)
-        ),
+        setup=sum(_cost(network, step) for step in ways[0].steps)
+        + _STEP * (len(ways[0].steps) - len(layers))
+        + _cost_of_slides(network, ways[0], rings)
+        - sum(layer.whole for layer in layers),
     )
 
 
-def _cost(network: Network, number: int, rows: int) -> int:
-    """Instructions of a call for some rows beside those that all rows share alike."""
-    layer = network.layers[number]
-    row = layer.work // network.images[layer.out].rows
-    return layer.setup + -rows % layer.together * row
+def _cost(network: Network, step: Step) -> int:
+    """Instructions of a step."""
+    layer = network.layers[step.layer]
+    rows, count = step.last - step.first + 1, network.images[layer.out].rows
+    if layer.accumulates:
+        ((low, high),) = step.reads
+        rows = high - low + 1
+    elif rows == count:
+        return layer.whole
+    return sum(cost.of(rows) for cost in layer.costs)
+
+
+class KeptRows(NamedTuple):
+    """Rows of a ring that move to its beginning before a step fills more.
+
+    Args:
+        first: The first of them.
+        rows: How many.
+        base: The row whose place is then the beginning of the ring.
+    """
+
+    first: int
+    rows: int
+    base: int
+
+
+def first_rows(network: Network, rings: Mapping[int, int], way: Way) -> dict[int, int]:
+    """By ring: the row whose place is its beginning at first."""
+    return {
+        i: network.images[i].rows - rows if way.descends else 0
+        for i, rows in rings.items()
+    }
+
+
+def kept_rows(
+    network: Network, rings: Mapping[int, int], way: Way
+) -> Iterator[KeptRows | None]:
+    """By step: what it needs of its ring; None if its output is no ring."""
+    base = first_rows(network, rings, way)
+    for step, wanted in zip(way.steps, _reads_after(network, rings, way), strict=True):
+        out = network.layers[step.layer].out
+        if out not in base:
+            yield None
+            continue
+        rows, kept = rings[out], KeptRows(0, 0, base[out])
+        if way.descends and step.first < base[out]:
+            last = max(wanted.get(out, step.last), step.last)
+            kept = KeptRows(step.last + 1, last - step.last, last - rows + 1)
+        elif not way.descends and step.last >= base[out] + rows:
+            first = min(wanted.get(out, step.first), step.first)
+            kept = KeptRows(first, step.first - first, first)
+        base[out] = kept.base
+        yield kept
+
+
+def _reads_after(
+    network: Network, rings: Mapping[int, int], way: Way
+) -> list[dict[int, int]]:
+    """By step: for each ring, the outermost row that is read by it or after it."""
+    found: list[dict[int, int]] = []
+    wanted: dict[int, int] = {}
+    outermost = max if way.descends else min
+    for step in reversed(way.steps):
+        found.append({**wanted})
+        reads = zip(network.layers[step.layer].reads, step.reads, strict=True)
+        for (image, _), (low, high) in reads:
+            if image in rings and low <= high:
+                row = high if way.descends else low
+                wanted[image] = outermost(wanted.get(image, row), row)
+    return found[::-1]
+
+
+def _cost_of_slides(network: Network, way: Way, rings: Mapping[int, int]) -> int:
+    """Instructions of moves within rings."""
+    total = 0
+    for step, kept in zip(way.steps, kept_rows(network, rings, way), strict=True):
+        if kept is not None and kept.rows:
+            size = network.images[network.layers[step.layer].out].row_bytes
+            total += _STEP + kept.rows * size // _MOVED
+    return total
 
 
 def _at_once(network: Network, number: int) -> Way:

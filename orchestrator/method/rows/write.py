@@ -39,10 +39,11 @@ class _Writer:
     """Writes the calls of a plan; the tensors of bands have no slots."""
 
     def __init__(self, method: LinkedMethod, found: Found, plan: RowPlan) -> None:
-        self._method = method
+        self._method = found.banded
+        self._whole = method
         self._found = found
         self._plan = plan
-        self._values = [*method.values]
+        self._values = [*found.banded.values]
         self._views: dict[TensorValue, int] = {}
         self._added: set[int] = set()
 
@@ -84,8 +85,11 @@ class _Writer:
     def _old(self, layer: int) -> tuple[LinkedCall, Prepared]:
         return self._call_at(self._first(layer))
 
-    def _call_at(self, number: int) -> tuple[LinkedCall, Prepared]:
-        call = self._method.instructions[number]
+    def _call_at(
+        self, number: int, *, whole: bool = False
+    ) -> tuple[LinkedCall, Prepared]:
+        """A call that bands are made of, or as it is for all rows."""
+        call = (self._whole if whole else self._method).instructions[number]
         assert isinstance(call, LinkedCall)  # noqa: S101  # layers are calls
         assert call.prepared is not None  # noqa: S101  # with structs
         return call, call.prepared
@@ -113,10 +117,11 @@ class _Writer:
             begins: Whether no other call has written something of the output.
         """
         step, network = call.step, self._found.network
-        layer, (old, prepared) = network.layers[step.layer], self._call_at(number)
-        args, out = list(old.args), network.images[layer.out]
-        source, rows = out, (step.first, step.last)
-        low, high = rows
+        layer, rows = network.layers[step.layer], (step.first, step.last)
+        out = network.images[layer.out]
+        is_whole = rows == (0, out.rows - 1)
+        old, prepared = self._call_at(number, whole=is_whole)
+        args, source, (low, high) = list(old.args), out, rows
         for (of, position), (image, _), (begin, end), at in zip(
             self._found.reads[step.layer],
             layer.reads,
@@ -135,7 +140,7 @@ class _Writer:
             elif access is Access.SCRATCH:
                 value = self._method.values[args[position]]
                 args[position] = self._add(value, call.scratch)
-        if rows != (0, out.rows - 1):
+        if not is_whole:
             band = Rows(low=low, high=high, first=rows[0], last=rows[1], count=out.rows)
             found = self._band(old, prepared, band, (source, out))
             if found is None:

@@ -15,7 +15,7 @@ from orchestrator.method.passes.arguments import Arguments, UnknownCallError, ne
 from orchestrator.method.passes.packing.words import WORD
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -50,6 +50,19 @@ class Axis:
     stride: int = 1
     padding: int = 0
     dilation: int = 1
+
+    @classmethod
+    def of(cls, words: Sequence[int]) -> Axis:
+        """From what `words` gives."""
+        size, out, kernel, stride, padding, dilation = words
+        return cls(
+            size=size,
+            out=out,
+            kernel=kernel,
+            stride=stride,
+            padding=padding,
+            dilation=dilation,
+        )
 
     @property
     def is_inside(self) -> bool:

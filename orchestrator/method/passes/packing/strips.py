@@ -8,23 +8,31 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.method.passes.packing.convolution import LOWEST, starts_of
+from orchestrator.method.passes.packing.convolution import LOWEST, Axis, starts_of
 from orchestrator.method.passes.packing.mve import EIGHT, LANES
-from orchestrator.method.passes.packing.words import TILE, int32, up
+from orchestrator.method.passes.packing.words import TILE, WORD, int32, up
 
 if TYPE_CHECKING:
-    from orchestrator.method.passes.packing.convolution import Axis, Convolution
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from orchestrator.method.passes.packing.convolution import Convolution
 
 _ACROSS, _ALONG = 4, 3
 """Weights of a channel for a strip."""
 _FEW, _MOST = 6, 16
 """Columns of a strip if it adds to the arena, and the most."""
+_BAND = 8
+"""The same of a call for a few rows, which fills a strip for them alone."""
 _COLUMN: Final = 64
 """Bytes of such a column."""
 _BESIDE: Final = 2 * _COLUMN + LANES
 """Bytes beside a strip: zeros for two pixels, and padding."""
 _MOST_PHASES: Final = 4
 """Strips have no more."""
+_AXIS, _CHANNELS, _IN_ACROSS, _OUT_ACROSS = 6, 13, 15, 17
+_LINES, _AT = 19, 23
+"""Words of an `Axis`, and which ones of the header are what."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,11 +68,24 @@ class Strips:
     @property
     def cost(self) -> int:
         """About how many instructions 16 channels take."""
-        parts = -(-self.along.out // self.pixels)
-        columns = self.phases * (self.along.out + parts * self.reach)
         strips = -(-self.across.out // self.lines)
-        pixels = self.across.out * (self.along.out + self.along.out % 2)
-        return strips * (13 * columns + 120 * parts) + 80 * pixels
+        return strips * self.strip_cost + self.across.out * self.line_cost
+
+    @property
+    def parts(self) -> int:
+        """Of a line, for which the strip is filled one after the other."""
+        return -(-self.along.out // self.pixels)
+
+    @property
+    def strip_cost(self) -> int:
+        """Instructions to fill the strip for some lines, about."""
+        columns = self.phases * (self.along.out + self.parts * self.reach)
+        return 13 * columns + 120 * self.parts
+
+    @property
+    def line_cost(self) -> int:
+        """The same to compute a line."""
+        return 80 * up(self.along.out, 2)
 
 
 def best_strips(conv: Convolution, spare_bytes: int) -> Strips | None:
@@ -112,43 +133,108 @@ def _strips(
     )
 
 
+def is_turned(header: tuple[int, ...]) -> bool:
+    """Whether a `PackedDepthwiseStrips` has strips along the columns of an image."""
+    # Along rows a strip is for two pixels at least.
+    return header[_OUT_ACROSS] == header[_CHANNELS]
+
+
+def strips_of(header: tuple[int, ...]) -> Strips:
+    """What a `PackedDepthwiseStrips` says."""
+    across, along = (Axis.of(header[at : at + _AXIS]) for at in (0, _AXIS))
+    lines, pixels, phases, columns = header[_LINES:_AT]
+    return Strips(
+        across=across,
+        along=along,
+        is_turned=is_turned(header),
+        lines=lines,
+        phases=phases,
+        pixels=pixels,
+        reach=columns - pixels,
+    )
+
+
+def along_rows(
+    header: tuple[int, ...], weights: bytes, spare_bytes: int
+) -> tuple[tuple[int, ...], bytes, Strips] | None:
+    """A call with strips along columns as one with strips along rows.
+
+    Then fewer rows are as many pixels less.
+
+    Args:
+        header: The words of its `PackedDepthwiseStrips`.
+        weights: What follows them.
+        spare_bytes: What the arena has for scratch memory anyway.
+
+    Returns:
+        None if its strips are along rows, or have to be along columns.
+    """
+    import numpy as np  # noqa: PLC0415
+
+    turned = strips_of(header)
+    columns = min(max((spare_bytes - _BESIDE) // _COLUMN, _BAND), _MOST)
+    strips = _strips(turned.along, turned.across, columns, is_turned=False)
+    if not turned.is_turned or strips is None:
+        return None
+    batch, channels, padding = header[2 * _AXIS : _IN_ACROSS]
+    size, begin = header[-1], WORD
+    items = np.frombuffer(weights[begin : begin + size], np.int8)
+    windows = items.reshape(-1, _ALONG, _ACROSS)
+    windows = windows[:, : strips.across.kernel, : strips.along.kernel]
+    made = _windows(windows.swapaxes(1, 2)).tobytes()
+    words = _header(strips, batch, channels, padding, size)
+    return words, weights[:begin] + made + weights[begin + size :], strips
+
+
+def _windows(windows: NDArray[np.int8]) -> NDArray[np.int8]:
+    """Windows of channels, first along and then across, with zeros beyond them."""
+    import numpy as np  # noqa: PLC0415
+
+    _, along, across = windows.shape
+    return np.pad(windows, ((0, 0), (0, _ALONG - along), (0, _ACROSS - across)))
+
+
 def strip_groups(conv: Convolution, strips: Strips) -> list[int]:
     """The words of `PackedDepthwiseStrips` and of the groups that follow."""
     import numpy as np  # noqa: PLC0415
 
-    across, along = strips.across, strips.along
     channels = len(conv.weights)
     more = -channels % len(EIGHT)
     order = np.arange(channels + more).reshape(-1, len(EIGHT))[:, EIGHT].reshape(-1)
     windows = conv.weights.reshape(channels, conv.rows.kernel, conv.columns.kernel)
     if not strips.is_turned:
         windows = windows.swapaxes(1, 2)
-    spaces = ((0, more), (0, _ALONG - along.kernel), (0, _ACROSS - across.kernel))
-    weights = np.pad(windows, spaces)[order].astype(np.int8).tobytes()
+    windows = np.pad(windows, ((0, more), (0, 0), (0, 0)))[order]
+    weights = _windows(windows.astype(np.int8)).tobytes()
     scales = np.array(
         [
             np.pad(a, (0, more))[order].reshape(-1, TILE)
             for a in (starts_of(conv), conv.multipliers, conv.shifts)
         ]
     ).swapaxes(0, 1)
+    header = _header(strips, conv.batch, channels, -conv.x_offset, len(weights))
+    words = np.frombuffer(weights, "<i4").tolist() + scales.reshape(-1).tolist()
+    return [int32(word) for word in (*header, 0, *words)]
+
+
+def _header(
+    strips: Strips, batch: int, channels: int, padding: int, weight_bytes: int
+) -> tuple[int, ...]:
+    """The words of `PackedDepthwiseStrips`."""
+    across, along = strips.across, strips.along
+    # From an input, or output, to the next one: across and along.
+    steps = ((along.size * channels, channels), (along.out * channels, channels))
+    if strips.is_turned:
+        steps = ((channels, across.size * channels), (channels, across.out * channels))
     # Columns of weights that do not exist are like the first one, with zeros.
     taps = [k * along.dilation if k < along.kernel else 0 for k in range(_ALONG)]
-    line_in, line_out = (
-        (channels, conv.columns.size * channels),
-        (channels, conv.columns.out * channels),
-    )
-    steps = (line_in[::-1], line_out[::-1])
-    if strips.is_turned:
-        steps = (line_in, line_out)
-    header = (
+    return (
         *(*across.words(), *along.words()),
-        *(conv.batch, channels, -conv.x_offset, *steps[0], *steps[1]),
+        *(batch, channels, padding, *steps[0], *steps[1]),
         *(strips.lines, strips.pixels, strips.phases, strips.columns),
         *(
             _COLUMN * (tap % along.stride * strips.columns + tap // along.stride)
             for tap in taps
         ),
-        *(len(weights), 0),
+        weight_bytes,
     )
-    words = np.frombuffer(weights, "<i4").tolist() + scales.reshape(-1).tolist()
-    return [int32(word) for word in (*header, *words)]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from orchestrator.method.passes.packing.convolution import Axis
-from orchestrator.method.rows.network import Image, Layer, Network, RowTable
+from orchestrator.method.rows.network import Cost, Image, Layer, Network, RowTable
 from orchestrator.method.rows.plan import Call
 
 if TYPE_CHECKING:
@@ -77,9 +77,8 @@ def random_network(random: Random, *, is_given: bool = False) -> Network:
                 in_place=kind in ("sum", "rows")
                 and images[reads[0][0]] == images[out]
                 and random.random() < 0.5,
-                setup=random.randint(0, 300),
-                work=random.randint(0, 5000),
-                together=random.choice([1, 1, 2]),
+                costs=(cost := random_cost(random),),
+                whole=cost.of(rows if kind == "add up" else images[out].rows),
             )
         )
     outputs = {
@@ -91,6 +90,15 @@ def random_network(random: Random, *, is_given: bool = False) -> Network:
         layers=tuple(layers),
         inputs=frozenset({0} - {layer.out for layer in layers}),
         outputs=frozenset(outputs),
+    )
+
+
+def random_cost(random: Random) -> Cost:
+    return Cost(
+        setup=random.randint(0, 300),
+        tile=random.randint(0, 1000),
+        together=random.choice([1, 1, 2, 3]),
+        pixels=random.choice([1, 5]),
     )
 
 
@@ -217,7 +225,7 @@ class _Run:
 
     def _call(self, call: Call) -> None:
         step, layer = call.step, self._network.layers[call.step.layer]
-        self._arena[call.scratch : call.scratch + layer.scratch_bytes] = 0x5A
+        self.view(call.scratch, 1, layer.scratch_bytes)[:] = 0x5A
         size = self._network.images[layer.out].row_bytes
         out = self.view(call.out, step.last - step.first + 1, size)
         if layer.given:  # whichever rows these are
@@ -230,6 +238,8 @@ class _Run:
             for row in self._read(call, 0):
                 out[0] += added(step.layer, row.copy(), size)
         else:
+            if not layer.in_place:  # kernels may write before they read
+                out[:] = 0xA5
             for row in range(step.first, step.last + 1):
                 out[row - step.first] = self._row(call, row, size)
 

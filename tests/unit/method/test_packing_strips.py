@@ -1,0 +1,93 @@
+"""Depthwise calls in strips: along rows they are as if packed so."""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+import pytest
+
+from orchestrator.method.passes.packing.convolution import Axis, Convolution
+from orchestrator.method.passes.packing.strips import (
+    along_rows,
+    best_strips,
+    is_turned,
+    strip_groups,
+    strips_of,
+)
+
+_HEADER = 27
+"""Words of a PackedDepthwiseStrips."""
+
+
+def _packed(words: list[int]) -> tuple[tuple[int, ...], bytes]:
+    data = struct.pack(f"<{len(words) - _HEADER}i", *words[_HEADER:])
+    return (*words[:_HEADER],), data
+
+
+@pytest.mark.parametrize("channels", [4, 19, 64])
+@pytest.mark.parametrize(
+    ("rows", "columns"),
+    [
+        (Axis(size=25, out=25, kernel=3, padding=1), Axis(size=5, out=5, kernel=1)),
+        (
+            Axis(size=9, out=9, kernel=2, padding=1, dilation=2),
+            Axis(size=7, out=3, kernel=3, stride=2),
+        ),
+    ],
+)
+def test_strips_along_columns_can_lie_along_rows(
+    channels: int, rows: Axis, columns: Axis
+) -> None:
+    rng = np.random.default_rng(channels)
+    taps = rows.kernel * columns.kernel
+    conv = Convolution(
+        batch=1,
+        channels=channels,
+        rows=rows,
+        columns=columns,
+        weights=rng.integers(-127, 128, (channels, taps)),
+        depthwise=True,
+        sums=rng.integers(-999, 999, channels),
+        x_offset=9,
+        multipliers=rng.integers(1 << 30, 1 << 31, channels),
+        shifts=rng.integers(-9, 0, channels),
+        offset=-128,
+        low=-128,
+        high=127,
+    )
+    strips = best_strips(conv, 0)
+    assert strips is not None
+    header, weights = _packed(strip_groups(conv, strips))
+    assert is_turned(header)
+    assert strips_of(header) == strips
+    found = along_rows(header, weights, strips.scratch_bytes)
+    assert found is not None
+    header, weights, rowwise = found
+    assert not rowwise.is_turned
+    assert (header, weights) == _packed(strip_groups(conv, rowwise))
+    assert along_rows(header, weights, rowwise.scratch_bytes) is None
+
+
+def test_strips_of_an_image_of_one_column_stay() -> None:
+    rows = Axis(size=9, out=9, kernel=3, padding=1)
+    conv = Convolution(
+        batch=1,
+        channels=8,
+        rows=rows,
+        columns=Axis(size=1, out=1),
+        weights=np.ones((8, 3), np.int64),
+        depthwise=True,
+        sums=np.zeros(8, np.int64),
+        x_offset=0,
+        multipliers=np.full(8, 1 << 30),
+        shifts=np.full(8, -3),
+        offset=-128,
+        low=-128,
+        high=127,
+    )
+    strips = best_strips(conv, 0)
+    assert strips is not None
+    header, weights = _packed(strip_groups(conv, strips))
+    assert is_turned(header)
+    assert along_rows(header, weights, 0) is None
