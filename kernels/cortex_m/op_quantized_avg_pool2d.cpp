@@ -150,16 +150,7 @@ ORCH_HOT uint32_t ties_of(const Division& by, int32_t count) {
 ORCH_ALWAYS_INLINE int32_t sum_one(const PoolTaps& taps,
                                    const PoolWindow& window, const int8_t* x) {
   int32_t sum = 0;
-  ORCH_FEW_ROUNDS
-  for (int32_t i = 0; i < window.rows; ++i) {
-    const int8_t* from = x;
-    ORCH_FEW_ROUNDS
-    for (int32_t j = 0; j < window.columns; ++j) {
-      sum += *from;
-      from += taps.column_step;
-    }
-    x += taps.row_step;
-  }
+  for_each_tap(taps, window, x, [&](const int8_t* item) { sum += *item; });
   return sum;
 }
 
@@ -173,17 +164,11 @@ ORCH_HOT void sum_four(const PoolTaps& taps, const PoolWindow& window,
                        const int8_t* x, int32_t* sums) {
   Pair evens = 0;
   Pair odds = 0;
-  for (int32_t i = window.rows; i > 0; --i) {
-    const int8_t* from = x;
-    ORCH_FEW_ROUNDS
-    for (int32_t j = window.columns; j > 0; --j) {
-      const uint32_t word = load4(from);
-      evens = even(evens, word);
-      odds = odd(odds, word);
-      from += taps.column_step;
-    }
-    x += taps.row_step;
-  }
+  for_each_tap(taps, window, x, [&](const int8_t* item) {
+    const uint32_t word = load4(item);
+    evens = even(evens, word);
+    odds = odd(odds, word);
+  });
   sums[0] = static_cast<int16_t>(evens);
   sums[1] = static_cast<int16_t>(odds);
   sums[2] = evens >> 16;

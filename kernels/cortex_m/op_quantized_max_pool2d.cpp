@@ -49,14 +49,9 @@ void largest_of(const Pool& pool, const PoolWindow& window, const int8_t* x,
                 int32_t, const Range& range, int8_t* y) {
   constexpr uint32_t kEach = 0x01010101;
   uint32_t largest = kEach * static_cast<uint8_t>(range.low);
-  for (int32_t i = window.rows; i > 0; --i) {
-    const int8_t* from = x;
-    for (int32_t j = window.columns; j > 0; --j) {
-      largest = extreme_of_four<true>(largest, load_four(from));
-      from += pool.taps.column_step;
-    }
-    x += pool.taps.row_step;
-  }
+  for_each_tap(pool.taps, window, x, [&](const int8_t* item) {
+    largest = extreme_of_four<true>(largest, load_four(item));
+  });
   const uint32_t limit = kEach * static_cast<uint8_t>(range.high);
   largest = extreme_of_four<false>(largest, limit);
   memcpy(y, &largest, sizeof largest);
@@ -87,15 +82,10 @@ void find_largest(const PreparedCall& prepared) {
 #endif
     for (; c < channels; ++c) {
       int32_t largest = INT8_MIN;
-      const int8_t* row = x + window.first + c;
-      for (int32_t i = window.rows; i > 0; --i) {
-        const int8_t* from = row;
-        for (int32_t j = window.columns; j > 0; --j) {
-          if (*from > largest) largest = *from;
-          from += pool.taps.column_step;
-        }
-        row += pool.taps.row_step;
-      }
+      for_each_tap(pool.taps, window, x + window.first + c,
+                   [&](const int8_t* item) {
+                     if (*item > largest) largest = *item;
+                   });
       *y++ = static_cast<int8_t>(clamp(largest, range));
     }
   });

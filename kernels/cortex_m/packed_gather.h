@@ -16,7 +16,7 @@ ORCH_ALWAYS_INLINE void copy_rows(const int8_t* from, int32_t from_step,
                                   int32_t to_step) {
   if (rows <= 0) return;
   ORCH_FEW_ROUNDS
-  for (; rows > 0; --rows) {
+  do {
     int32_t i = 0;
     ORCH_FEW_ROUNDS
     for (; i <= items - 4; i += 4) {
@@ -27,7 +27,7 @@ ORCH_ALWAYS_INLINE void copy_rows(const int8_t* from, int32_t from_step,
     for (; i < items; ++i) to[i] = from[i];
     from += from_step;
     to += to_step;
-  }
+  } while (--rows != 0);
 }
 
 /// Copies the inputs of a pixel, row by row, to `to`; taps outside of the image

@@ -64,6 +64,24 @@ __attribute__((noinline)) inline Error prepare_pool(const Args& args,
   return Error::Ok;
 }
 
+/// Calls fn(item) for the taps of a window, whose first one is at `x`.
+template <typename Fn>
+ORCH_ALWAYS_INLINE void for_each_tap(const PoolTaps& taps,
+                                     const PoolWindow& window, const int8_t* x,
+                                     Fn&& fn) {
+  int32_t rows = window.rows;
+  do {
+    const int8_t* from = x;
+    int32_t columns = window.columns;
+    ORCH_FEW_ROUNDS
+    do {
+      fn(from);
+      from += taps.column_step;
+    } while (--columns != 0);
+    x += taps.row_step;
+  } while (--rows != 0);
+}
+
 /// Calls fn(window) for all pixels of the output in the order of its memory.
 template <typename Fn>
 ORCH_ALWAYS_INLINE void for_each_window(const Pool& pool, Fn&& fn) {

@@ -153,7 +153,7 @@ def together(tmp_path_factory: pytest.TempPathFactory) -> Product:
     return product
 
 
-def _calls(case: str) -> list[Any]:
+def calls_of(case: str) -> list[Any]:
     """Calls of a case in a scenario of a product whose models are cases."""
     facts = _facts(case)
     for call in facts["runs"]:
@@ -175,7 +175,7 @@ def outputs_of(
     product: Product, case: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> dict[str, bytes]:
     """Bytes of all outputs of a case; each call is compared with what is expected."""
-    calls = _calls(case)
+    calls = calls_of(case)
     scenario = folder / f"{case}.json"
     scenario.write_text(json.dumps({**_facts(case), "runs": calls}))
     outputs = folder / case
@@ -224,7 +224,7 @@ def outputs_together(
         calls = [
             (case, f"run{index}.".removeprefix("run0."), call)
             for case in those
-            for index, call in enumerate(_calls(case) * times)
+            for index, call in enumerate(calls_of(case) * times)
         ]
         document = {
             "tolerance": json.loads(tolerance),

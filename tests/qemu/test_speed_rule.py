@@ -1,8 +1,10 @@
 """More instructions of a core, or more flash, never make a kernel slower.
 
 In instructions `mve <= dsp <= scalar` and `speed <= size`, in bytes `size <= speed`:
-for hundreds of random calls and for int8 nets, with both toolchains. Where that is not
-so, the table below says why. A row that explains nothing fails, too: remove it.
+for hundreds of random calls and for nets, on Cortex-M55 and M4, with both toolchains;
+with `ORCHESTRATOR_EVERY_TARGET=1` also for all programs of the corpus, prelinked and
+loaded. Where that is not so, the table below says why. A row that explains nothing
+fails, too: remove it.
 """
 
 from __future__ import annotations
@@ -13,7 +15,8 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from tests.speeds.rule import CPU, broken_rules
+from tests.speeds.rule import CORES, broken_rules
+from tests.targets import EVERY_PAIR
 from tests.tools import need_emulator, need_tool, need_toolchain
 
 if TYPE_CHECKING:
@@ -36,6 +39,7 @@ class Allowed:
         reason: Why.
         toolchains: Of which this is true.
         where: Pattern of the rest of the target.
+        corpus: Only products of all programs have such a call.
     """
 
     rule: str
@@ -44,6 +48,7 @@ class Allowed:
     reason: str
     toolchains: tuple[str, ...] = ("gnu", "zig")
     where: str = ".*"
+    corpus: bool = False
 
     def explains(self, broken: Broken, toolchain: str) -> bool:
         """Whether a call is one of these."""
@@ -59,17 +64,9 @@ EXCEPTIONS: Final[tuple[Allowed, ...]] = (
     # Groups of four that are mostly empty.
     Allowed(
         rule="dsp <= scalar",
-        calls="^average .* (2->2|3->3) on",
-        most=1.1,
+        calls="^(average|max) .* (2->2|3->3) on",
+        most=1.12,
         reason="10 to 18 instructions per window: whether four channels are left",
-    ),
-    Allowed(
-        rule="dsp <= scalar",
-        calls="^depthwise .* 1->1 on",
-        most=1.1,
-        reason="a packed group has four channels, where one exists",
-        toolchains=("zig",),
-        where="speed",
     ),
     # Vectors that are mostly empty.
     Allowed(
@@ -93,23 +90,28 @@ EXCEPTIONS: Final[tuple[Allowed, ...]] = (
     Allowed(
         rule="mve <= dsp",
         calls="^(conv 1x3 8->2|linear 5x4->4|product 1 of [59]x(5|10)->) ?",
-        most=1.25,
+        most=1.3,
         reason="depths of 4 to 10 have vectors of 16, two channels a tile of four",
-        toolchains=("gnu",),
     ),
     # Compilers: code that waits less may be more instructions.
     Allowed(
         rule="speed <= size",
-        calls="^aten::(_softmax|exp|gelu|sigmoid|tanh)",
+        calls="^aten::(_softmax|exp|gelu|sigmoid|tanh)|^net vww_mobilenetv1_fp32",
         most=1.1,
         reason="gcc's -O2 writes vmul and vadd, which wait less, where -Os has vmla",
         toolchains=("gnu",),
     ),
     Allowed(
         rule="speed <= size",
-        calls="^conv 1x1 12->6 .* groups 2",
-        most=1.1,
-        reason="three outputs of a group are packed for speed alone: strips of 6 bytes",
+        calls=(
+            "^conv 1x1 (12->6|14->14|6->16) .* groups 2|^conv 1x1 3->16 on 1x8"
+            "|^conv 2x1 (8->23 on 6x13|2->28 on 6x6)|^transposed 2x2 3->3 on"
+        ),
+        most=1.2,
+        reason=(
+            "up to 16 taps: four channels of all pixels, weights in registers; an odd"
+            " last pixel is computed twice, and few pixels do not pay for the set-up"
+        ),
         where="mve",
     ),
     Allowed(
@@ -121,28 +123,61 @@ EXCEPTIONS: Final[tuple[Allowed, ...]] = (
     ),
     Allowed(
         rule="speed <= size",
-        calls=(
-            "^(loaded )?(conv|depthwise|transposed) |^(average|max|maximum|minimum) "
-            "|^softmax |^aten::(addmm|avg_pool2d|b?mm|sqrt|upsample)"
-        ),
-        most=1.2,
+        calls="^loaded depthwise |^net kws_dscnn_int8",
+        most=1.1,
         reason=(
-            "clang's -O2 counts an index, or copies a pointer, where -Os steps while it"
-            " loads, and reads again what a row of taps needs: one instruction more of"
-            " 8 to 20"
+            "clang unrolls loops that fill a strip and read its taps, with code for"
+            " what a multiple of four leaves over"
         ),
         toolchains=("zig",),
+        where="mve",
     ),
     Allowed(
         rule="speed <= size",
-        calls="^aten::(add|hardtanh|mul|relu)",
-        most=1.4,
-        reason="clang's -O2 adds to pointers, where -Os has vldmia and vstmia: 8 for 6",
+        calls="^aten::(addmm|b?mm)|^net (embedding_argmax|transformer_block)",
+        most=1.1,
+        reason=(
+            "clang keeps what counts pairs of rows on the stack: 6 instructions of 80"
+        ),
         toolchains=("zig",),
+        where="mve",
+    ),
+    Allowed(
+        rule="speed <= size",
+        calls="^net embedding_argmax",
+        most=1.05,
+        reason="addmm: clang has steps and counts on the stack, up to an eighth",
+        toolchains=("zig",),
+        where="dsp|scalar",
+        corpus=True,
+    ),
+    Allowed(
+        rule="speed <= size",
+        calls="^softmax ",
+        most=1.06,
+        reason="clang has limits and steps of a row on the stack: 7 more for an item",
+        toolchains=("zig",),
+        where="dsp|scalar",
+    ),
+    Allowed(
+        rule="speed <= size",
+        calls="^aten::avg_pool2d",
+        most=1.1,
+        reason="clang computes what windows share ahead, and keeps it on the stack",
+        toolchains=("zig",),
+        where="dsp|scalar",
+    ),
+    Allowed(
+        rule="speed <= size",
+        calls="^(average 3x1|transposed 2x2) 3->3 on",
+        most=1.05,
+        reason="loops over three channels are set up for four; 430 and 190 in all",
+        toolchains=("zig",),
+        where="dsp",
     ),
     Allowed(
         rule="size <= speed in bytes",
-        calls="op_quantized_conv2d|/convolve",
+        calls=("op_quantized_conv2d|op__clone_dim_order|/convolve"),
         most=2.1,
         reason="functions of headers, which -O2 inlines in other sources, count here",
     ),
@@ -168,6 +203,7 @@ def faults(found: Sequence[Broken], toolchain: str) -> list[str]:
         f"remove the exception {row.rule} ({row.where}) for {row.calls}"
         for row in EXCEPTIONS
         if toolchain in row.toolchains
+        and (EVERY_PAIR or not row.corpus)
         and not any(row.explains(broken, toolchain) for broken in found)
     ]
     return wrong
@@ -176,7 +212,9 @@ def faults(found: Sequence[Broken], toolchain: str) -> list[str]:
 @pytest.mark.parametrize("toolchain", ["gnu", "zig"])
 def test_the_rule_holds(toolchain: str, tmp_path: Path) -> None:
     need_tool("gcc", "cc", "clang")
-    need_toolchain(CPU, toolchain)
-    need_emulator(CPU)
-    wrong = faults([*broken_rules(tmp_path, toolchain)], toolchain)
+    for cpu in CORES:
+        need_toolchain(cpu, toolchain)
+        need_emulator(cpu)
+    found = [*broken_rules(tmp_path, toolchain, corpus=EVERY_PAIR)]
+    wrong = faults(found, toolchain)
     assert not wrong, f"{len(wrong)}: " + "; ".join(wrong[:40])
