@@ -55,6 +55,7 @@ NOT_RUN = {
     "docs/executorch-compatibility.md 1": "ExecuTorch's; tests/interop gives it a list",
     "docs/export.md 1": "needs PyTorch; tests/interop exports this example",
     "docs/fleet.md 1": "needs a place to publish, see test_published.py",
+    "docs/fleet.md 2": "needs machines, see test_scheduler.py",
     "docs/provenance.md 1": "needs a network, and sigstore's cosign",
     "docs/report.md 1": "needs the history of a repository, see test_report_command.py",
     "docs/runtime.md 1": "stands for a line of the user's own build",

@@ -371,10 +371,11 @@ asm(R"(
 )");
 
 #ifndef __OPTIMIZE_SIZE__
-/// Pixels of any depth.
+/// Pixels of any depth. Loading the weights of a tile takes as long as is saved
+/// at some seven pixels.
 void compute_pixels(const int8_t* x, const uint8_t* tiles, int8_t* y,
                     const Run* run) {
-  if (run->depth == 16 && run->count > 1) {
+  if (run->depth == 16 && run->count >= 8) {
     orch_packed_pixels_16(x, tiles, y, run);
   } else {
     orch_packed_pixels(x, tiles, y, run);

@@ -103,14 +103,11 @@ EXCEPTIONS: Final[tuple[Allowed, ...]] = (
     ),
     Allowed(
         rule="speed <= size",
-        calls=(
-            "^conv 1x1 (12->6|14->14|6->16) .* groups 2|^conv 1x1 3->16 on 1x8"
-            "|^conv 2x1 (8->23 on 6x13|2->28 on 6x6)|^transposed 2x2 3->3 on"
-        ),
-        most=1.2,
+        calls="^(conv 1x1 (12->6|14->14|6->16) .* groups 2|transposed 2x2 3->3 on) ?",
+        most=1.15,
         reason=(
-            "up to 16 taps: four channels of all pixels, weights in registers; an odd"
-            " last pixel is computed twice, and few pixels do not pay for the set-up"
+            "strips of a group's 3 to 7 inputs: for so few pixels, filling them takes"
+            " 150 to 720 more than tiles of more pixels save"
         ),
         where="mve",
     ),
