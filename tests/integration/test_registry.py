@@ -44,7 +44,7 @@ Builds = dict[str, Product]
 
 
 @pytest.fixture(
-    scope="module", params=[("host", "zig"), ("cortex-m33", "zig")], ids="-".join
+    scope="module", params=[("host", "zig"), ("cortex-m4", "gnu")], ids="-".join
 )
 def target(request: pytest.FixtureRequest) -> tuple[str, str]:
     """Core and toolchain."""

@@ -106,7 +106,7 @@ class _Random:
         """Biases, multipliers and shifts."""
         bias = self.rng.integers(-20000, 20000, outputs)
         multipliers = self.rng.integers(1 << 30, 1 << 31, outputs)
-        if self.one(0, 2) == 0:
+        if outputs % 3 == 0:
             multipliers[:] = 1 << 30  # products that end with ties
         shifts = -self.rng.integers(0 if self.one(0, 9) == 0 else 5, 12, outputs)
         if self.one(0, 9) == 0:

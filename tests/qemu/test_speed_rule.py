@@ -1,10 +1,10 @@
 """More instructions of a core, or more flash, never make a kernel slower.
 
 In instructions `mve <= dsp <= scalar` and `speed <= size`, in bytes `size <= speed`:
-for hundreds of random calls and for nets, on Cortex-M55 and M4, with both toolchains;
-with `ORCHESTRATOR_EVERY_TARGET=1` also for all programs of the corpus, prelinked and
-loaded. Where that is not so, the table below says why. A row that explains nothing
-fails, too: remove it.
+for hundreds of random calls and for nets, on a Cortex-M55, which has all instruction
+sets, with both toolchains; with `ORCHESTRATOR_EVERY_TARGET=1` also for all programs of
+the corpus, prelinked and loaded, and on an M4. Where that is not so, the table below
+says why. A row that explains nothing fails, too: remove it.
 """
 
 from __future__ import annotations

@@ -48,8 +48,6 @@ CORES: Final = {
 CALLS: Final = "cortex-m55"
 """Has all instruction sets, and all calls."""
 TOOLCHAINS: Final = ("gnu", "zig")
-ON_M4: Final = "zig"
-"""Whose products for the M4 are always measured: kernels are those of the M55."""
 OPTIMIZE: Final = ("size", "speed")
 SLACK: Final = 150
 """Instructions that a call may take more than the rule says: a fast path first finds
@@ -352,7 +350,7 @@ def broken_rules(
         models=_calls(folder) | _nets((*NETS, *SMALL)),
         folder=folder / CALLS,
     ).broken(toolchain)
-    if corpus or toolchain == ON_M4:
+    if corpus:
         yield from Sweep(
             cpu="cortex-m4",
             models=_nets((*NETS, "ic_resnet8_fp32", *LARGE)),
