@@ -260,7 +260,7 @@ def _section_problems(memory: MemoryTable, facts: Facts) -> Iterator[Diagnostic]
                 where=facts.span(*where),
                 notes=(
                     ("found", f"{long}.*, which {short}.* includes"),
-                    ("expected", "names that a linker script can tell apart"),
+                    ("expected", "names of which none begins with another"),
                 ),
                 hint="choose another name",
             )

@@ -78,7 +78,7 @@ def _check(both: list[int], first: list[int], second: list[int]) -> None:
     scores = np.array(both[1:41], "<i4").view("<f4")
     np.testing.assert_allclose(scores, expected, rtol=1e-5)
     assert both[1:41] == both[44:84]  # the same model in the other product
-    # Instructions that the hooks of each product were told of, by method.
+    # Instructions that each product's hooks recorded, by method.
     assert all(both[192:196])
     assert not any(both[196:])
 
