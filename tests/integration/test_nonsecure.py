@@ -142,6 +142,8 @@ output that ends in secure memory: refused
 output that ends after the last address: refused
 output in the security controller: refused
 input in the entry functions: refused
+output in memory to read only: refused
+input in memory to read only: taken
 its own memory: taken
 SecureFault, the secret is whole
 """

@@ -1,9 +1,20 @@
-/* The non-secure side: calls the models, then tries to reach what is not its own. */
+/* The non-secure side: calls the models, then tries to reach what is not its own.
+ *
+ * Source: Armv8-M Architecture Reference Manual (MPU). */
 #include <stdint.h>
 
 #include "board.h"
 #include "calls.h"
 #include "net_nonsecure.h"
+
+#define REGISTER(address) (*(volatile uint32_t*)(uintptr_t)(address))
+#define MPU_CTRL 0xe000ed94u
+#define MPU_RNR 0xe000ed98u
+#define MPU_RBAR 0xe000ed9cu
+#define MPU_RLAR 0xe000eda0u
+#define ENABLE 1u
+#define DEFAULT_MAP 4u
+#define PRIVILEGED_READ_ONLY (2u << 1)
 
 extern uint32_t stack_top[];
 
@@ -17,8 +28,17 @@ static void attack(const char* what, const arguments* given) {
   say(status == ORCH_INVALID_ARGUMENT ? ": refused\n" : ": taken\n");
 }
 
+static void make_read_only(const void* begin, uint32_t bytes) {
+  REGISTER(MPU_RNR) = 0;
+  REGISTER(MPU_RBAR) = (uint32_t)begin | PRIVILEGED_READ_ONLY;
+  REGISTER(MPU_RLAR) = (((uint32_t)begin + bytes - 1) & ~31u) | ENABLE;
+  REGISTER(MPU_CTRL) = ENABLE | DEFAULT_MAP;
+  __asm__ volatile("dsb\n isb" ::: "memory");
+}
+
 void reset(void) {
   static float in[64], out[40];
+  static float rom[64] __attribute__((aligned(32)));
   float* const secret = (float*)SECRET;
   call_models();
   attack("arguments in secure memory", (arguments*)SECRET);
@@ -33,6 +53,9 @@ void reset(void) {
          &(arguments){in, (float*)SECURITY_CONTROLLER});
   attack("input in the entry functions",
          &(arguments){(float*)((uintptr_t)net_linear_softmax_forward_entry & ~3u), out});
+  make_read_only(rom, sizeof rom);
+  attack("output in memory to read only", &(arguments){in, rom});
+  attack("input in memory to read only", &(arguments){rom, out});
   attack("its own memory", &(arguments){in, out});
   leave((unsigned)*(volatile uint32_t*)secret);
 }
