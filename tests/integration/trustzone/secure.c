@@ -16,6 +16,8 @@
 #define CPACR_NS 0xe002ed88u
 #define CP10_CP11_FULL (0xfu << 20)
 #define CP10_CP11_NS (0x3u << 10)
+#define FPCCR 0xe000ef34u
+#define TREAT_AS_SECURE (1u << 26)
 #define SHCSR 0xe000ed24u
 #define SECUREFAULTENA (1u << 19)
 #define SFSR 0xe000ede4u
@@ -62,6 +64,8 @@ void reset(void) {
   REGISTER(CPACR) |= CP10_CP11_FULL;
   REGISTER(NSACR) |= CP10_CP11_NS;
   REGISTER(CPACR_NS) |= CP10_CP11_FULL;
+  /* Interrupts of the other side find no registers of a run in the FPU. */
+  REGISTER(FPCCR) |= TREAT_AS_SECURE;
   REGISTER(SHCSR) |= SECUREFAULTENA;
   for (int i = 0; i < SECRET_WORDS; ++i) secret[i] = SECRET_WORD;
   give(MPC_SSRAM1, 1);
