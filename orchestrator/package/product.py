@@ -7,9 +7,11 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from orchestrator.emit.compile.archive import defined_symbols
 from orchestrator.emit.generate.nonsecure import FOLDER as NONSECURE
 from orchestrator.emit.generate.trace import hook_names
 from orchestrator.memory.plan import identifier
+from orchestrator.package.code_script import api_names, code_script, user_files
 from orchestrator.package.config import config_header
 from orchestrator.package.constants import constants_source, symbols_of
 from orchestrator.package.self_test import self_test_header, self_test_source
@@ -121,6 +123,8 @@ class Product:
         headers_folder: Folder of headers for applications.
         sources_folder: Folder of everything else that is compiled.
         library: Path of the library; "" in a package of sources.
+        code_script: Path of the piece of linker script that takes its functions; "" if
+            the profile does not name their section, or the library does.
     """
 
     built: Built
@@ -132,6 +136,7 @@ class Product:
     headers_folder: str
     sources_folder: str
     library: str
+    code_script: str
 
     @property
     def has_self_test(self) -> bool:
@@ -203,6 +208,9 @@ def product_of(
             files[test] = text.encode()
             public.add(test)
     compiled = tuple(sorted(path for path in files if path.endswith(_COMPILED)))
+    script = "" if library else _code_script(built, base)
+    if script:
+        files[f"{base}_code.ld"] = script.encode()
     # The application of the secure side compiles its own, with a flag of its own.
     files |= {p: d for p, d in built.files.items() if p.startswith(f"{NONSECURE}/")}
     files |= {f"{FACTS}/{name}": data for name, data in built.facts.items()}
@@ -217,6 +225,20 @@ def product_of(
         headers_folder=headers,
         sources_folder=sources,
         library=library,
+        code_script=f"{base}_code.ld" if script else "",
+    )
+
+
+def _code_script(built: Built, base: str) -> str:
+    section = built.commands.sections.code
+    if section is None:
+        return ""
+    return code_script(
+        first_line(built),
+        base,
+        section,
+        api=api_names(defined_symbols(built.published[built.commands.library])),
+        files=user_files(library_units(built.commands.units), built.user_code),
     )
 
 

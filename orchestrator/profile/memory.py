@@ -100,7 +100,7 @@ class SectionsTable(Table):
     )
     code: _Section | None = Field(
         default=None,
-        description="Of functions, in libraries only. Default: `.text.*`.",
+        description="Of functions. Default: `.text.*`.",
         examples=[".itcm"],
     )
     arenas: _Section | None = Field(

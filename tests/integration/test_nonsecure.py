@@ -1,4 +1,4 @@
-"""Entry functions for the non-secure side of TrustZone: compiled, linked, attacked."""
+"""Entry functions for the non-secure side of TrustZone: linked, called, attacked."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from orchestrator.shell.toolchain import zig_program
-from orchestrator.targets.cores import CPUS
+from orchestrator.targets.cores import BOARDS, CPUS
 from tests.conftest import CORPUS
 from tests.integration.packages import Packages, need, tool
 from tests.integration.workspace import ROOT
@@ -120,16 +120,34 @@ int main(void) {
   return first != 0 ? first : sizes_and_numbers();
 }
 """
-SECURE: Final = """\
-ENTRY(reset)
-SECTIONS {
-  . = 0x10000000;
-  .flash : { *(.text .text.* .rodata .rodata.*) }
-  .gnu.sgstubs : { . = ALIGN(32); *(.gnu.sgstubs*) . = ALIGN(32); }
-  . = 0x38000000;
-  .sram : { *(.data .data.* .bss .bss.* COMMON) }
-  /DISCARD/ : { *(.ARM.exidx*) }
+LINKED: Final = "-Wl,--no-warn-rwx-segments"
+HOST: Final = """\
+#include <stdio.h>
+
+#include "calls.h"
+
+void say(const char* text) { fputs(text, stdout); }
+int main(void) {
+  call_models();
+  return 0;
 }
+"""
+TRUSTZONE: Final = ROOT / "tests" / "integration" / "trustzone"
+REFUSED: Final = """\
+a call in a call: not done
+its FPU: empty
+arguments in secure memory: refused
+input in secure memory: refused
+output in secure memory: refused
+output at the other address of secure memory: refused
+output that ends in secure memory: refused
+output that ends after the last address: refused
+output in the security controller: refused
+input in the entry functions: refused
+output in memory to read only: refused
+input in memory to read only: taken
+its own memory: taken
+SecureFault, the secret is whole
 """
 ENTRIES: Final = {
     *(f"net_{name}_forward_entry" for name in MODELS[:2]),
@@ -159,17 +177,58 @@ def secure(tmp_path_factory: pytest.TempPathFactory) -> Product:
     return product
 
 
-def test_a_secure_image_and_who_calls_it(secure: Product, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def host(tmp_path_factory: pytest.TempPathFactory) -> Product:
+    """The same models, built for this machine."""
+    product = _product(tmp_path_factory.mktemp("host"), "host")
+    assert product.run("build", "--quiet") == 0
+    return product
+
+
+def _flags(out: Path) -> list[object]:
+    """Of both sides; compilers have no C library, string.h is ours."""
+    flags: list[object] = [*CPUS["cortex-m33"].isas["dsp"].machine_flags]
+    flags += ["-ffreestanding", "-Os", *STRICT, f"-I{out}/include"]
+    return [*flags, f"-I{out}/nonsecure", "-idirafter", ROOT / "runtime/freestanding"]
+
+
+def _made(out: Path) -> list[object]:
+    """What both sides have in the place of a C library."""
+    return [*(out / ".work" / "obj" / "runtime" / "freestanding").glob("*.o"), "-lgcc"]
+
+
+@pytest.fixture(scope="module")
+def image(secure: Product, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the secure image, and `names.o`: what the other side links with."""
+    gcc, out = need_tool("arm-none-eabi-gcc"), secure.out
+    folder = tmp_path_factory.mktemp("image")
+    flags = (*_flags(out), "-mcmse")
+    entries = out / "nonsecure" / "net_nonsecure.c"
+    for source, made in ((entries, "entries.o"), (TRUSTZONE / "secure.c", "secure.o")):
+        need(tool(gcc, *flags, "-c", source, "-o", made, cwd=folder))
+    link = ("-nostdlib", "-T", TRUSTZONE / "secure.ld", LINKED)
+    objects = (
+        "-Wl,--cmse-implib,--out-implib=names.o",
+        "secure.o",
+        "entries.o",
+        out / "libnet.a",
+        *_made(out),
+    )
+    need(tool(gcc, *flags, *link, *objects, "-o", "secure.elf", cwd=folder))
+    return folder
+
+
+def test_a_secure_image_and_who_calls_it(
+    secure: Product, image: Path, tmp_path: Path
+) -> None:
     """The linker makes a veneer of each entry function, and a library of their names.
 
-    The other side compiles its header as C and C++, and links with these names alone.
+    The other side compiles its header as C and C++.
     """
     gcc, out = need_tool("arm-none-eabi-gcc"), secure.out
-    flags = [*CPUS["cortex-m33"].isas["dsp"].machine_flags, "-ffreestanding", "-Os"]
-    flags += [f"-I{out}/include", f"-I{out}/nonsecure"]
-    libc = ("-idirafter", ROOT / "runtime" / "freestanding")
+    flags = _flags(out)
     source = out / "nonsecure" / "net_nonsecure.c"
-    options = (*flags, "-mcmse", *STRICT, *libc, "-c", source, "-o", "entries.o")
+    options = (*flags, "-mcmse", "-c", source, "-o", "entries.o")
     program = zig_program()
     assert program is not None
     zig = [program, "clang", f"--target={CPUS['cortex-m33'].clang_triple}"]
@@ -179,27 +238,47 @@ def test_a_secure_image_and_who_calls_it(secure: Product, tmp_path: Path) -> Non
         symbols = need(tool("arm-none-eabi-nm", "entries.o", cwd=tmp_path))
         assert {name for name in ENTRIES if f"__acle_se_{name}\n" in symbols} == ENTRIES
         assert symbols.count("__acle_se_") == len(ENTRIES)
-    (tmp_path / "secure.c").write_text("void reset(void) {}\n")
-    (tmp_path / "secure.ld").write_text(SECURE)
-    need(tool(gcc, *flags, "-c", "secure.c", "-o", "secure.o", cwd=tmp_path))
-    link = ("-nostdlib", "-T", "secure.ld", "-Wl,--cmse-implib,--out-implib=names.o")
-    made = (out / ".work" / "obj" / "runtime" / "freestanding").glob("*.o")
-    objects = ("secure.o", "entries.o", out / "libnet.a", *made, "-lgcc")
-    need(tool(gcc, *flags, *link, *objects, "-o", "secure.elf", cwd=tmp_path))
-    names = need(tool("arm-none-eabi-nm", "names.o", cwd=tmp_path)).split()
+    names = need(tool("arm-none-eabi-nm", image / "names.o", cwd=tmp_path)).split()
     assert {name for name in names if name.startswith("net_")} == ENTRIES
     app = (
         '#include "net_nonsecure.h"\n'
         "float in[1000], out[1000];\n"
         "int reset(void) { return net_linear_softmax_forward(in, out); }\n"
     )
+    (tmp_path / "app.c").write_text(app)
     for language in ("c", "c++"):
-        kind = (*flags, *STRICT, "-x", language, "-c", "-", "-o", "app.o")
-        (tmp_path / "app.c").write_text(app)
-        need(tool(gcc, *kind[:-3], "app.c", "-o", "app.o", cwd=tmp_path))
+        kind = (*flags, "-x", language, "-c", "app.c", "-o", "app.o")
+        need(tool(gcc, *kind, cwd=tmp_path))
     text = (out / "nonsecure" / "net_nonsecure.h").read_text()
     for name in ("multi_method.name", "io_not_planned.forward"):
         assert f"No entry function: {name}," in text
+
+
+def test_across_the_border_in_qemu(
+    secure: Product, host: Product, image: Path, tmp_path: Path
+) -> None:
+    """The other side gets the outputs of this machine, and nothing of secure memory.
+
+    Instructions are its clock, so that its timer interrupts calls at the same places.
+    """
+    (tmp_path / "host.c").write_text(HOST)
+    flags = (f"-I{TRUSTZONE}", f"-I{host.out}/include", *STRICT, "-std=c11", "-no-pie")
+    code = ("host.c", TRUSTZONE / "calls.c", host.out / "libnet.a")
+    need(tool(need_tool("gcc"), *flags, *code, "-o", "host", cwd=tmp_path))
+    expected = need(tool(tmp_path / "host", cwd=tmp_path))
+    assert len(expected.split()) > 100
+
+    gcc, out = need_tool("arm-none-eabi-gcc"), secure.out
+    sources = (TRUSTZONE / "calls.c", TRUSTZONE / "nonsecure.c", image / "names.o")
+    link = ("-nostdlib", "-T", TRUSTZONE / "nonsecure.ld", LINKED, *_made(out))
+    options = (*_flags(out), "-DNONSECURE", *sources, *link, "-o", "nonsecure.elf")
+    need(tool(gcc, *options, cwd=tmp_path))
+    emulator = (*BOARDS["mps2-an505"].emulator, "-kernel", image / "secure.elf")
+    images = ("-device", "loader,file=nonsecure.elf", "-icount", "shift=0")
+    semihosting = ("-semihosting-config", "enable=on,target=native")
+    done = tool(*emulator, *images, *semihosting, cwd=tmp_path)
+    need(done)
+    assert done.stderr == expected + REFUSED
 
 
 def test_packages_have_them(secure: Product) -> None:
@@ -214,11 +293,9 @@ def test_packages_have_them(secure: Product) -> None:
 
 
 def test_nothing_that_the_other_side_gives_is_trusted(
-    secure: Product, tmp_path: Path
+    secure: Product, host: Product, tmp_path: Path
 ) -> None:
     """On this machine, with a stand-in for the check of addresses."""
-    host = _product(tmp_path, "host")
-    assert host.run("build", "--quiet") == 0
     (tmp_path / "arm_cmse.h").write_text(CMSE)
     header = (host.out / "include" / "net.h").read_text()
     counts = {

@@ -137,13 +137,15 @@ def test_verify_builds_elsewhere_and_compares(
     assert re.fullmatch(rf"{name}: \d+ files are the same, byte for byte\n", said)
 
 
+@pytest.mark.parametrize("name", ["zig", "zig-debug"])
 def test_debug_information_names_the_sources(
-    checkouts: tuple[Checkout, Checkout],
+    checkouts: tuple[Checkout, Checkout], name: str
 ) -> None:
-    """It is there, and says where the copies of the sources are: below ninja's."""
+    """It is there by default, and says where the copies of the sources are."""
     need_toolchain("cortex-m55", "zig")
     checkout = checkouts[0]
-    checkout.run("build", str(_variant(checkout, "zig-debug")))
-    elf = (checkout.folder / "build/zig-debug/firmware.elf").read_bytes()
-    assert b".debug_info" in elf
-    assert b"src/kernels/portable" in elf
+    checkout.run("build", str(_variant(checkout, name)))
+    for file in ("firmware.elf", f"lib{name}.a"):
+        made = (checkout.folder / "build" / name / file).read_bytes()
+        assert b".debug_info" in made
+        assert b"src/kernels/portable" in made

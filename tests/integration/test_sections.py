@@ -10,7 +10,7 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
 from orchestrator.shell.toolchain import zig_program
-from orchestrator.targets.cores import CPUS
+from orchestrator.targets.cores import BOARDS, CPUS
 from tests.conftest import CORPUS
 from tests.integration.packages import Packages, need, tool
 from tests.integration.workspace import ROOT
@@ -62,8 +62,20 @@ SECTIONS {
   /DISCARD/ : { *(.ARM.exidx*) }
 }
 """
+STATUS_TEXT: Final = {"orch_status_text"}
 ARENAS: Final = [".dtcm_bss.fast_forward_1", ".dtcm_bss.other_forward_1"]
 TARGET: Final = CPUS["cortex-m4"]
+SELF_TEST: Final = """\
+#include "net.h"
+#include "net_self_test.h"
+static float in[NET_FAST_FORWARD_INPUT0_COUNT], out[NET_FAST_FORWARD_OUTPUT0_COUNT];
+int orch_application(const char*, const char*) {
+  if (net_fast_forward(in, out) + net_other_forward(in, out) != ORCH_OK) return 1;
+  return net_self_test(nullptr);
+}
+"""
+LIBC: Final = ("-idirafter", ROOT / "runtime" / "freestanding")  # string.h
+CPP: Final = ("-std=c++17", "-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics")
 FLAGS: Final = (*TARGET.isas["dsp"].machine_flags, "-Os", "-ffreestanding", "-w", "-c")
 
 
@@ -136,24 +148,92 @@ def test_nothing_of_a_library_has_another_section(
 
 
 def test_a_package_of_sources_has_them(package: Path, tmp_path: Path) -> None:
-    """Those of weights and arenas; code is where the user's compiler puts it."""
+    """Those of weights and arenas."""
     product = package / "src" / "product"
-    need_toolchain("cortex-m4", "zig")
-    program = zig_program()
-    assert program is not None
-    zig = [program, "clang", f"--target={TARGET.clang_triple}"]
-    zig += ["-isystem", program.parent / "lib" / "include"]
-    libc = ROOT / "runtime" / "freestanding"  # string.h
-    for compiler in ([need_tool("arm-none-eabi-gcc")], zig):
+    for compiler in _compilers():
         found: dict[str, tuple[str, str]] = {}
         for source in (product / "api.cpp", product / "models.c"):
-            options = (*FLAGS, "-idirafter", libc, source)
-            need(tool(*compiler, *options, "-o", "made.o", cwd=tmp_path))
+            need(tool(*compiler, *FLAGS, *LIBC, source, "-o", "made.o", cwd=tmp_path))
             found |= dict(_sections(tmp_path / "made.o"))
         assert not [n for n in found if "orch_arena" in n or "orch_model" in n]
         assert found[".qspi_rodata.other"] == ("SHT_PROGBITS", "A")
         assert ".qspi_rodata.fast.c0" in found
         assert sorted(name for name in found if name.startswith(".dtcm_bss")) == ARENAS
+
+
+def test_a_linker_script_places_the_code_of_a_package(
+    package: Path, tmp_path: Path
+) -> None:
+    """It names all functions of the package alone; the self test passes there.
+
+    By gcc and GNU ld, by clang and lld. In QEMU the loader puts code into RAM.
+    """
+    build = package.parent / "build" / "net"
+    script = (build / "gen" / "firmware.ld").read_text()
+    place = "  .itcm : { INCLUDE net_code.ld } > psram\n"
+    before, text, after = script.partition("  .text :")
+    (tmp_path / "app.ld").write_text(before + place + text + after)
+    (tmp_path / "app.cpp").write_text(SELF_TEST)
+    made = build / ".work" / "obj"
+    objects: list[object] = [*(made / "runtime" / "platform").rglob("*.o")]
+    objects += [*(made / "runtime" / "freestanding").glob("*.o")]
+    objects += [*made.glob("compiler_rt.o")]
+    sources = [tmp_path / "app.cpp", *sorted((package / "src").rglob("*.c*"))]
+    gcc, zig = _compilers()
+    by_zig = package.parent.name.startswith("zig")
+    compiler = zig if by_zig else gcc
+    link = ("-T", "app.ld", f"-L{package}", "-o", "app.elf")
+    linker: list[object] = [zig[0], "ld.lld", *link, "--gc-sections"]
+    if not by_zig:
+        machine = (*TARGET.isas["dsp"].machine_flags, "-nostdlib")
+        flags = ("-Wl,--gc-sections,--no-warn-rwx-segments",)
+        linker = [*gcc, *machine, *flags, *link]
+        objects += ["-lgcc"]
+    for number, source in enumerate(sources):
+        kind = ("-x", "c") if source.suffix == ".c" else CPP
+        options = (*FLAGS, "-ffunction-sections", *kind, f"-I{package}/include")
+        command = ("ccache", *compiler, *options, *LIBC, source)
+        need(tool(*command, "-o", f"{number}.o", cwd=tmp_path))
+    own = [f"{number}.o" for number in range(len(sources))]
+    need(tool(*linker, *own, *objects, cwd=tmp_path))
+    names = _functions(tmp_path / "app.elf")
+    ours = {name for name in names if "net_" in name and name[:2] != "__"}
+    assert {"net_fast_forward", "net_other_forward", "net_self_test"} < ours
+    assert len(ours) > 20
+    stays = {name for name in ours if "self_test" in name}
+    assert {names[name] for name in ours - stays} == {".itcm"}
+    found = {n for n, place in names.items() if place == ".itcm"}
+    veneers = {n for n in found if "Thunk" in n or n.endswith("_veneer")}
+    assert found - ours - veneers <= STATUS_TEXT
+    assert names["memcpy"] == names["orch_reset"] == ".text"
+    semihosting = "enable=on,target=native,arg=app,arg=a,arg=b"
+    run = (*BOARDS["mps2-an386"].emulator, "-kernel", "app.elf")
+    done = tool(*run, "-semihosting-config", semihosting, cwd=tmp_path)
+    assert need(done) == ""
+
+
+def _compilers() -> tuple[list[object], list[object]]:
+    """Commands of gcc and clang."""
+    need_toolchain("cortex-m4", "zig")
+    program = zig_program()
+    assert program is not None
+    zig: list[object] = [program, "clang", f"--target={TARGET.clang_triple}"]
+    zig += ["-isystem", program.parent / "lib" / "include"]
+    return [need_tool("arm-none-eabi-gcc")], zig
+
+
+def _functions(path: Path) -> dict[str, str]:
+    """Functions of a program, and their sections."""
+    with path.open("rb") as file:
+        elf = ELFFile(file)
+        names = [section.name for section in elf.iter_sections()]
+        return {
+            symbol.name: names[symbol["st_shndx"]]
+            for table in elf.iter_sections()
+            if isinstance(table, SymbolTableSection)
+            for symbol in table.iter_symbols()
+            if symbol["st_info"]["type"] == "STT_FUNC"
+        }
 
 
 def _sections(path: Path) -> list[tuple[str, tuple[str, str]]]:

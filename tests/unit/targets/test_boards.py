@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import resources
 from itertools import combinations
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from orchestrator.targets.boards import BOARDS, Board, Region, boards_of, with_regions
 from orchestrator.targets.cores import CPUS
 from orchestrator.targets.regions import RegionChoice
+from tests.doc_blocks import ROOT
 
 BOARD = BOARDS["mps3-an547"]
 
@@ -84,3 +86,15 @@ def test_the_emulator_stays_while_it_has_the_memories(
 ) -> None:
     found = _own(flash, ram, size_bytes)
     assert found.emulator == (BOARD.emulator if stays else ())
+
+
+def test_each_board_has_wait_states_or_says_why_not() -> None:
+    """docs/commands.md counts those that have none."""
+    folder = resources.files("orchestrator.targets") / "board_files"
+    unknown = [name for name in BOARDS if BOARDS[name].flash_wait_states is None]
+    for name in BOARDS:
+        text = (folder / f"{name}.toml").read_text(encoding="utf-8")
+        reason = text.partition("# Wait states unknown: ")[2].partition("\n")[0]
+        assert bool(reason) == (name in unknown), name
+    page = " ".join((ROOT / "docs" / "commands.md").read_text().split())
+    assert f"{len(unknown)} of the {len(BOARDS)} boards have none" in page
