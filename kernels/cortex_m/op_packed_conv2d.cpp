@@ -22,7 +22,7 @@ struct PairLoop {
   int32_t weight_bytes;  // of a pair of channels
   int32_t all_bytes;     // of all pairs
   int32_t ties;          // as in PackedPairs
-  int8_t* y[kPixels];    // some may be the same
+  int8_t* y[kPixels];
 };
 
 // Sums start with the first step where speed counts, else before it. Then the
@@ -52,7 +52,7 @@ struct PairLoop {
 #endif
 
 // All output channels of three pixels. r0: `x`, inputs as pairs; r1: `w`, pairs
-// of channels; r2: `loop`.
+// of channels; r2: `loop`. What belongs to the first pixel is stored last.
 //
 // A step takes four taps and is of 64 bytes.
 extern "C" void orch_packed_pixels(const int32_t* x, const uint8_t* w,
@@ -91,9 +91,9 @@ asm(R"(
   .endm
   .macro orch_store_three first, second, third
   lsr r2, r4, #8
-  strb \first, [r0, r2]
-  strb \second, [r5, r2]
   strb \third, [lr, r2]
+  strb \second, [r5, r2]
+  strb \first, [r0, r2]
   .endm
 orch_packed_pixels:
   push {r4-r11, lr}
@@ -178,28 +178,31 @@ orch_packed_pixels:
   .text
 )");
 
-/// Pairs of a piece of the inputs of a pixel; if its items are no whole words,
-/// the last word begins earlier.
-ORCH_HOT void widen_pixel(const int8_t* from, int32_t items, Pair* to) {
-  const int8_t* const last = from + items - 4;
-  for (;;) {
-    const uint32_t word = load4(from);
-    from += 4;
-    to[0] = even(word);
-    to[kPixels] = odd(word);
-    to += 2 * kPixels;
-    const int32_t over = from - last;
-    if (over <= 0) continue;
-    if (over == 4) break;
-    from -= over;
+/// Pairs of the inputs of a pixel. They lie in `rows` pieces; if the items of
+/// a piece are no whole words, the last word begins earlier.
+ORCH_HOT void widen_pixel(const int8_t* from, int32_t items, int32_t rows,
+                          int32_t step, Pair* to) {
+  const int32_t skip = step - items;
+  for (; rows > 0; --rows) {
+    const int8_t* const last = from + items - 4;
+    for (;;) {
+      const uint32_t word = load4(from);
+      from += 4;
+      to[0] = even(word);
+      to[kPixels] = odd(word);
+      to += 2 * kPixels;
+      const int32_t over = from - last;
+      if (over <= 0) continue;
+      if (over == 4) break;
+      from -= over;
+    }
+    from += skip;
   }
 }
 
 // The same for three pixels, one of each pointer.
 extern "C" void orch_widen_pixels(const int8_t* const* pixels, int32_t items,
-                                  Pair* to);
-// Moves `count` pairs of three pixels to `to`, which lies before `from`.
-extern "C" void orch_move_pairs(const Pair* from, Pair* to, const Pair* end);
+                                  int32_t rows, int32_t step, Pair* to);
 asm(R"(
   .section .text.orch_widen_pixels, "ax", %progbits
   .syntax unified
@@ -212,6 +215,9 @@ asm(R"(
 orch_widen_pixels:
   push {r4-r11, lr}
   ldm r0, {r10, r11, r12}
+  ldr lr, [sp, #36]
+  sub r3, r1
+1:
   add r0, r10, r1
   subs r0, #4
 2:
@@ -224,7 +230,7 @@ orch_widen_pixels:
   sxtb16 r4, r4
   sxtb16 r5, r5
   sxtb16 r6, r6
-  stm r2!, {r4-r9}
+  stm lr!, {r4-r9}
   cmp r10, r0
   bls 2b
   sub r4, r10, r0
@@ -235,9 +241,91 @@ orch_widen_pixels:
   sub r12, r4
   b 2b
 3:
+  add r10, r3
+  add r11, r3
+  add r12, r3
+  subs r2, #1
+  bne 1b
   pop {r4-r11, pc}
   .size orch_widen_pixels, . - orch_widen_pixels
+  .text
+)");
+
+#ifdef __OPTIMIZE_SIZE__
+/// Three pixels after the other, from line to line.
+ORCH_HOT void run(const PackedCall& prepared) {
+  const int8_t* image = static_cast<const int8_t*>(prepared.input);
+  uint8_t* scratch = static_cast<uint8_t*>(prepared.scratch);
+  int8_t* y = static_cast<int8_t*>(prepared.out);
+  const PackedPairs& call = *static_cast<const PackedPairs*>(prepared.header);
+  const PackedConvolution& conv = call.conv;
+  PairLoop loop = {call.weight_bytes, call.all_bytes, call.ties, {}};
+  Pair* const pairs = reinterpret_cast<Pair*>(scratch);
+  int8_t* const patch = reinterpret_cast<int8_t*>(
+      scratch + 2 * static_cast<uint32_t>(kPixels * conv.depth));
+  const int32_t line = conv.columns.in * conv.in_channels;
+  int32_t left = conv.batch * conv.rows.out * conv.columns.out;
+  int32_t count = left < kPixels ? 1 : kPixels;
+  int32_t filled = 0;
+  const int8_t* inside[kPixels] = {};  // those not yet widened
+  const int32_t step = conv.rows.dilation * line;
+  const int32_t words = step | call.patch_items;
+  for (int32_t n = 0; n < conv.batch; ++n) {
+    for (int32_t h = 0; h < conv.rows.out; ++h) {
+      const Taps rows = taps_at(conv.rows, h);
+      const bool in_rows = rows.count == conv.rows.kernel;
+      int32_t column = -conv.columns.padding;
+      for (int32_t v = 0; v < conv.columns.out; ++v) {
+        // Of two pixels at the end the last one is first, so that the third
+        // one is the one before them, whose inputs are still there.
+        const int32_t slot = count == 2 ? 1 - filled : filled;
+        if (in_rows && static_cast<uint32_t>(column) < call.inner_columns) {
+          inside[slot] = image + rows.in * line + column * conv.in_channels;
+        } else {
+          gather(conv, image, rows, taps_at(conv.columns, v), patch);
+          widen_pixel(patch, call.patch_items, call.patch_rows,
+                      call.patch_items, pairs + slot);
+        }
+        column += conv.columns.stride;
+        if (++filled != count) continue;
+        filled = 0;
+        if (inside[0] != nullptr && inside[1] != nullptr &&
+            inside[2] != nullptr && in_words(inside[0], words) &&
+            in_words(inside[1], 0) && in_words(inside[2], 0)) {
+          orch_widen_pixels(inside, call.patch_items, call.patch_rows, step,
+                            pairs);
+        } else {
+          for (int32_t i = 0; i < kPixels; ++i) {
+            if (inside[i] == nullptr) continue;
+            widen_pixel(inside[i], call.patch_items, call.patch_rows, step,
+                        pairs + i);
+          }
+        }
+        for (const int8_t*& pixel : inside) pixel = nullptr;
+        int32_t next = conv.out_channels;
+        if (count == 2) next = -next;
+        if (count == 1) next = 0;
+        loop.y[0] = count == 2 ? y + conv.out_channels : y;
+        loop.y[1] = loop.y[0] + next;
+        loop.y[2] = loop.y[1] + next;
+        orch_packed_pixels(pairs, static_cast<const uint8_t*>(prepared.weights),
+                           &loop);
+        y += count * conv.out_channels;
+        left -= count;
+        if (left < count) count = count == kPixels ? left : 1;
+      }
+    }
+    image += conv.rows.in * line;
+  }
+}
+#else
+// Moves `from` and what follows, up to `end`, to `to`, which lies before it: a
+// multiple of six pairs.
+extern "C" void orch_move_pairs(const Pair* from, Pair* to, const Pair* end);
+asm(R"(
   .section .text.orch_move_pairs, "ax", %progbits
+  .syntax unified
+  .thumb
   .balign 4
   .globl orch_move_pairs
   .hidden orch_move_pairs
@@ -306,10 +394,11 @@ ORCH_HOT void gather_piece(const Pixels& at, const Window& window, int32_t row,
 ORCH_ALWAYS_INLINE void widen(const int8_t* const (&from)[kPixels],
                               int32_t items, Pair* to) {
   if (in_words(from[0], 0) && in_words(from[1], 0) && in_words(from[2], 0)) {
-    orch_widen_pixels(from, items, to);
+    orch_widen_pixels(from, items, 1, 0, to);
     return;
   }
-  for (int32_t i = 0; i < kPixels; ++i) widen_pixel(from[i], items, to + i);
+  for (int32_t i = 0; i < kPixels; ++i)
+    widen_pixel(from[i], items, 1, 0, to + i);
 }
 
 /// The same of any windows, `piece` rows further down.
@@ -331,7 +420,7 @@ ORCH_HOT void widen_any(const Pixels& at, const Window (&windows)[kPixels],
       from[i] = patch;
       patch += at.patch_step;
     }
-    if (at.patch_step == 0) widen_pixel(from[i], items, to + i);
+    if (at.patch_step == 0) widen_pixel(from[i], items, 1, 0, to + i);
   }
   if (at.patch_step != 0) widen(from, items, to);
 }
@@ -459,13 +548,14 @@ ORCH_HOT void run(const PackedCall& prepared) {
       static_cast<uint32_t>(conv.columns.out) == call.inner_columns &&
       conv.columns.stride == 1;
   for (int32_t n = conv.batch; n > 0; --n) {
-    int32_t v = kFavourSpeed && is_line ? compute_line(at) : 0;
+    int32_t v = is_line ? compute_line(at) : 0;
     for (; v + kPixels <= conv.columns.out; v += kPixels) compute_strip(at, v);
     compute_columns(at, v);
     at.image += conv.rows.in * conv.columns.in * conv.in_channels;
     at.y += conv.rows.out * conv.columns.out * conv.out_channels;
   }
 }
+#endif
 
 }  // namespace
 

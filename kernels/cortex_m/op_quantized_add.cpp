@@ -186,9 +186,11 @@ asm(R"(
   lsl r7, #2
   smmla r7, r7, r11, r12
   .ifnb \ties
+  cbz r5, 9f
   cmp r7, r12
   it lt
   sublt r7, r5
+9:
   .endif
   asr r7, lr
   ssat r7, #8, r7
