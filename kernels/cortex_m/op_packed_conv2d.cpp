@@ -377,17 +377,21 @@ ORCH_HOT void gather_piece(const Pixels& at, const Window& window, int32_t row,
     gather(conv, at.image, taps_from(conv.rows, row), window.columns, to);
     return;
   }
-  const Taps& columns = window.columns;
-  const bool is_row =
-      static_cast<uint32_t>(row) < static_cast<uint32_t>(conv.rows.in);
-  if (!is_row || columns.count < conv.columns.kernel) {
-    memset(to, conv.padding, static_cast<size_t>(at.call.patch_items));
+  const int32_t items = at.call.patch_items;
+  if (static_cast<uint32_t>(row) >= static_cast<uint32_t>(conv.rows.in)) {
+    fill_words(to, conv.padding, items);
+    return;
   }
-  if (!is_row) return;
-  const int32_t pixel = row * conv.columns.in + columns.in;
+  const Taps& columns = window.columns;
   const int32_t channels = conv.in_channels;
-  copy_rows(at.image + pixel * channels, 0, columns.count * channels, 1,
-            to + columns.first * channels, 0);
+  const int32_t first = columns.first * channels;
+  const int32_t count = columns.count * channels;
+  // Words, of which the copy replaces what is not padding.
+  const int32_t rest = (first + count) & ~3;
+  fill_words(to, conv.padding, first);
+  fill_words(to + rest, conv.padding, items - rest);
+  const int32_t pixel = row * conv.columns.in + columns.in;
+  copy_rows(at.image + pixel * channels, 0, count, 1, to + first, 0);
 }
 
 /// Widens a piece of the inputs of three pixels.
@@ -530,13 +534,14 @@ ORCH_HOT void run(const PackedCall& prepared) {
   const PackedPairs& call = *static_cast<const PackedPairs*>(prepared.header);
   const PackedConvolution& conv = call.conv;
   Pair* const pairs = static_cast<Pair*>(prepared.scratch);
-  // The copy of all inputs of a pixel has room for a row of three.
-  const bool has_three = kPixels * call.patch_items <= conv.depth;
+  // The copy of all inputs of a pixel may have room for a piece of three.
+  const int32_t patch_step = (call.patch_items + 3) & ~3;
+  const bool has_three = kPixels * patch_step <= conv.depth;
   Pixels at = {call,
                static_cast<const uint8_t*>(prepared.weights),
                pairs,
                reinterpret_cast<int8_t*>(pairs) + 2 * kPixels * conv.depth,
-               has_three ? call.patch_items : 0,
+               has_three ? patch_step : 0,
                conv.depth / call.patch_rows / 2 * kPixels,
                call.patch_rows == conv.rows.kernel,
                static_cast<const int8_t*>(prepared.input),
