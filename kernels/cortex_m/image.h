@@ -96,9 +96,9 @@ struct Taps {
   int32_t in;  // where the first one is
 };
 
-/// Taps of output `o`.
-__attribute__((noinline)) inline Taps taps_at(const Axis& axis, int32_t o) {
-  Taps taps = {0, axis.kernel, o * axis.stride - axis.padding};
+/// Taps of a window that begins at `in`.
+ORCH_ALWAYS_INLINE Taps taps_from(const Axis& axis, int32_t in) {
+  Taps taps = {0, axis.kernel, in};
   ORCH_FEW_ROUNDS
   while (taps.count > 0 && taps.in < 0) {
     taps.in += axis.dilation;
@@ -112,6 +112,11 @@ __attribute__((noinline)) inline Taps taps_at(const Axis& axis, int32_t o) {
   }
   if (taps.count == 0) taps.in = 0;
   return taps;
+}
+
+/// Taps of output `o`.
+__attribute__((noinline)) inline Taps taps_at(const Axis& axis, int32_t o) {
+  return taps_from(axis, o * axis.stride - axis.padding);
 }
 
 /// Finds the size of the output along one axis. Errors: InvalidArgument.

@@ -14,12 +14,15 @@
 namespace orch::cortex_m {
 namespace {
 
+/// Pixels that are computed at once.
+constexpr int32_t kPixels = 3;
+
 /// What `orch_packed_pixels` takes besides pointers. Known to the assembly.
 struct PairLoop {
   int32_t weight_bytes;  // of a pair of channels
   int32_t all_bytes;     // of all pairs
   int32_t ties;          // as in PackedPairs
-  int32_t y_step;        // from a pixel to the next one
+  int8_t* y[kPixels];
 };
 
 // Sums start with the first step where speed counts, else before it. Then the
@@ -33,10 +36,10 @@ struct PairLoop {
   "  mov r8, r9\n"   \
   "  mov r10, r12\n" \
   "  mov r11, r12\n" \
-  "  ldr pc, [sp, #20]\n"
+  "  ldr pc, [sp, #24]\n"
 #else
-#define ORCH_STEPS "8"
-#define ORCH_SKIPPED_BYTES "448"
+#define ORCH_STEPS "16"
+#define ORCH_SKIPPED_BYTES "960"
 #define ORCH_STEPS_BEFORE "1"
 #define ORCH_START                    \
   "  ldrd r5, r6, [r1], #8\n"         \
@@ -44,17 +47,16 @@ struct PairLoop {
   "  orch_pair_of_taps r6\n"          \
   "  cmp r1, lr\n"                    \
   "  it ne\n"                         \
-  "  ldrne pc, [sp, #20]\n"           \
+  "  ldrne pc, [sp, #24]\n"           \
   "  b 5f\n"
 #endif
 
 // All output channels of three pixels. r0: `x`, inputs as pairs; r1: `w`, pairs
-// of channels; r2: `y`; r3: `loop`. What belongs to the last pixel is stored
-// first: with a step of 0 the first one stays.
+// of channels; r2: `loop`. What belongs to the first pixel is stored last.
 //
 // A step takes four taps and is of 64 bytes.
 extern "C" void orch_packed_pixels(const int32_t* x, const uint8_t* w,
-                                   int8_t* y, const PairLoop* loop);
+                                   const PairLoop* loop);
 asm(R"(
   .section .text.orch_packed_pixels, "ax", %progbits
   .syntax unified
@@ -88,26 +90,28 @@ asm(R"(
   sublt \sum, \sum, \ties
   .endm
   .macro orch_store_three first, second, third
-  add lr, r0, r4, lsr #8
-  strb \third, [lr, r6, lsl #1]
-  strb \second, [lr, r6]
-  strb \first, [lr]
+  lsr r2, r4, #8
+  strb \third, [lr, r2]
+  strb \second, [r5, r2]
+  strb \first, [r0, r2]
   .endm
 orch_packed_pixels:
   push {r4-r11, lr}
-  sub sp, #28
-  ldm r3, {r4, r5, r6, r7}
+  @ 0: x, bytes of weights; 8: two of y, ties, the last of y; 24: entry, end of
+  @ weights.
+  sub sp, #36
+  ldm r2, {r4, r5, r6, r7, r8, r9}
   add r5, r1
   strd r0, r4, [sp]
-  strd r2, r6, [sp, #8]
-  str r7, [sp, #16]
+  strd r7, r8, [sp, #8]
+  strd r6, r9, [sp, #16]
   rsb r4, #8 * )" ORCH_STEPS_BEFORE R"(
   lsl r4, #3
   and r4, #)" ORCH_SKIPPED_BYTES R"(
   adr.w r6, 2f
   add r4, r6
   add r4, #1
-  strd r4, r5, [sp, #20]
+  strd r4, r5, [sp, #24]
 1:
   ldrd r9, r12, [r1], #8
   ldrd r0, lr, [sp]
@@ -124,7 +128,7 @@ orch_packed_pixels:
   bne 2b
 5:
   add r0, sp, #8
-  ldm r0, {r0, r5, r6}
+  ldm r0, {r0, r5, r6, lr}
   ldm r1!, {r2, r3, r4}
   sub r7, r10
   sub r8, r11
@@ -135,11 +139,11 @@ orch_packed_pixels:
   smmla r10, r10, r2, r3
   smmla r11, r11, r2, r3
   smmla r12, r12, r2, r3
-  cbz r5, 3f
-  lsl lr, r5, r4
-  orch_ties_down r10, "lr, lsr #1"
-  orch_ties_down r11, "lr, lsr #1"
-  orch_ties_down r12, "lr, lsr #1"
+  cbz r6, 3f
+  lsl r2, r6, r4
+  orch_ties_down r10, "r2, lsr #1"
+  orch_ties_down r11, "r2, lsr #1"
+  orch_ties_down r12, "r2, lsr #1"
 3:
   ssat r10, #8, r10, asr #13
   ssat r11, #8, r11, asr #13
@@ -149,7 +153,7 @@ orch_packed_pixels:
   smmla r7, r7, r2, r3
   smmla r8, r8, r2, r3
   smmla r9, r9, r2, r3
-  cbz r5, 4f
+  cbz r6, 4f
   orch_ties_down r7, #128
   orch_ties_down r8, #128
   orch_ties_down r9, #128
@@ -161,10 +165,10 @@ orch_packed_pixels:
   ssat r8, #8, r8
   ssat r9, #8, r9
   orch_store_three r7, r8, r9
-  ldr r2, [sp, #24]
+  ldr r2, [sp, #28]
   cmp r1, r2
   bne 1b
-  add sp, #28
+  add sp, #36
   pop {r4-r11, pc}
   .size orch_packed_pixels, . - orch_packed_pixels
   .purgem orch_products
@@ -173,9 +177,6 @@ orch_packed_pixels:
   .purgem orch_store_three
   .text
 )");
-
-/// Pixels that are computed at once.
-constexpr int32_t kPixels = 3;
 
 /// Pairs of the inputs of a pixel. They lie in `rows` pieces; if the items of
 /// a piece are no whole words, the last word begins earlier.
@@ -250,13 +251,15 @@ orch_widen_pixels:
   .text
 )");
 
+#ifdef __OPTIMIZE_SIZE__
+/// Three pixels after the other, from line to line.
 ORCH_HOT void run(const PackedCall& prepared) {
   const int8_t* image = static_cast<const int8_t*>(prepared.input);
   uint8_t* scratch = static_cast<uint8_t*>(prepared.scratch);
   int8_t* y = static_cast<int8_t*>(prepared.out);
   const PackedPairs& call = *static_cast<const PackedPairs*>(prepared.header);
   const PackedConvolution& conv = call.conv;
-  PairLoop loop = {call.weight_bytes, call.all_bytes, call.ties, 0};
+  PairLoop loop = {call.weight_bytes, call.all_bytes, call.ties, {}};
   Pair* const pairs = reinterpret_cast<Pair*>(scratch);
   int8_t* const patch = reinterpret_cast<int8_t*>(
       scratch + 2 * static_cast<uint32_t>(kPixels * conv.depth));
@@ -273,31 +276,19 @@ ORCH_HOT void run(const PackedCall& prepared) {
       const bool in_rows = rows.count == conv.rows.kernel;
       int32_t column = -conv.columns.padding;
       for (int32_t v = 0; v < conv.columns.out; ++v) {
-        const int32_t stride = conv.columns.stride;
-        if (kFavourSpeed && filled == 0 && count == kPixels && in_rows &&
-            v + 2 < conv.columns.out &&
-            static_cast<uint32_t>(column) < call.inner_columns &&
-            static_cast<uint32_t>(column + 2 * stride) < call.inner_columns) {
-          inside[0] = image + rows.in * line + column * conv.in_channels;
-          inside[1] = inside[0] + stride * conv.in_channels;
-          inside[2] = inside[1] + stride * conv.in_channels;
-          v += 2;
-          column += 3 * stride;
+        // Of two pixels at the end the last one is first, so that the third
+        // one is the one before them, whose inputs are still there.
+        const int32_t slot = count == 2 ? 1 - filled : filled;
+        if (in_rows && static_cast<uint32_t>(column) < call.inner_columns) {
+          inside[slot] = image + rows.in * line + column * conv.in_channels;
         } else {
-          // Of two pixels at the end the last one is first, so that the third
-          // one is the one before them, whose inputs are still there.
-          const int32_t slot = count == 2 ? 1 - filled : filled;
-          if (in_rows && static_cast<uint32_t>(column) < call.inner_columns) {
-            inside[slot] = image + rows.in * line + column * conv.in_channels;
-          } else {
-            gather(conv, image, rows, taps_at(conv.columns, v), patch);
-            widen_pixel(patch, call.patch_items, call.patch_rows,
-                        call.patch_items, pairs + slot);
-          }
-          column += stride;
-          if (++filled != count) continue;
-          filled = 0;
+          gather(conv, image, rows, taps_at(conv.columns, v), patch);
+          widen_pixel(patch, call.patch_items, call.patch_rows,
+                      call.patch_items, pairs + slot);
         }
+        column += conv.columns.stride;
+        if (++filled != count) continue;
+        filled = 0;
         if (inside[0] != nullptr && inside[1] != nullptr &&
             inside[2] != nullptr && in_words(inside[0], words) &&
             in_words(inside[1], 0) && in_words(inside[2], 0)) {
@@ -311,16 +302,14 @@ ORCH_HOT void run(const PackedCall& prepared) {
           }
         }
         for (const int8_t*& pixel : inside) pixel = nullptr;
-        int8_t* first = y;
-        loop.y_step = conv.out_channels;
-        if (count == 2) {
-          first += conv.out_channels;
-          loop.y_step = -conv.out_channels;
-        } else if (count == 1) {
-          loop.y_step = 0;
-        }
+        int32_t next = conv.out_channels;
+        if (count == 2) next = -next;
+        if (count == 1) next = 0;
+        loop.y[0] = count == 2 ? y + conv.out_channels : y;
+        loop.y[1] = loop.y[0] + next;
+        loop.y[2] = loop.y[1] + next;
         orch_packed_pixels(pairs, static_cast<const uint8_t*>(prepared.weights),
-                           first, &loop);
+                           &loop);
         y += count * conv.out_channels;
         left -= count;
         if (left < count) count = count == kPixels ? left : 1;
@@ -329,6 +318,249 @@ ORCH_HOT void run(const PackedCall& prepared) {
     image += conv.rows.in * line;
   }
 }
+#else
+// Moves `from` and what follows, up to `end`, to `to`, which lies before it: a
+// multiple of six pairs.
+extern "C" void orch_move_pairs(const Pair* from, Pair* to, const Pair* end);
+asm(R"(
+  .section .text.orch_move_pairs, "ax", %progbits
+  .syntax unified
+  .thumb
+  .balign 4
+  .globl orch_move_pairs
+  .hidden orch_move_pairs
+  .type orch_move_pairs, %function
+  .thumb_func
+orch_move_pairs:
+  push {r4-r7, lr}
+1:
+  ldm r0!, {r3-r7, r12}
+  stm r1!, {r3-r7, r12}
+  cmp r0, r2
+  bne 1b
+  pop {r4-r7, pc}
+  .size orch_move_pairs, . - orch_move_pairs
+  .text
+)");
+
+/// A call and where it is.
+struct Pixels {
+  const PackedPairs& call;
+  const uint8_t* weights;
+  Pair* pairs;          // of the inputs of three pixels
+  int8_t* patch;        // inputs that do not lie side by side
+  int32_t patch_step;   // from those of a pixel to the next one's, or 0
+  int32_t piece_pairs;  // of a piece of three pixels
+  bool by_rows;         // a piece is a row of a window
+  const int8_t* image;
+  int8_t* y;
+  PairLoop loop;
+};
+
+/// Where the window of a pixel begins, which may be outside of the image.
+struct Window {
+  int32_t row;
+  Taps columns;
+  bool inside;  // all columns are in the image, side by side
+};
+
+Window window_at(const Pixels& at, int32_t row, int32_t column) {
+  return {row, taps_from(at.call.conv.columns, column),
+          static_cast<uint32_t>(column) < at.call.inner_columns};
+}
+
+/// Copies a piece of inputs that do not lie side by side.
+ORCH_HOT void gather_piece(const Pixels& at, const Window& window, int32_t row,
+                           int8_t* to) {
+  const PackedConvolution& conv = at.call.conv;
+  if (!at.by_rows) {
+    gather(conv, at.image, taps_from(conv.rows, row), window.columns, to);
+    return;
+  }
+  const int32_t items = at.call.patch_items;
+  if (static_cast<uint32_t>(row) >= static_cast<uint32_t>(conv.rows.in)) {
+    fill_words(to, conv.padding, items);
+    return;
+  }
+  const Taps& columns = window.columns;
+  const int32_t channels = conv.in_channels;
+  const int32_t first = columns.first * channels;
+  const int32_t count = columns.count * channels;
+  // Words, of which the copy replaces what is not padding.
+  const int32_t rest = (first + count) & ~3;
+  fill_words(to, conv.padding, first);
+  fill_words(to + rest, conv.padding, items - rest);
+  const int32_t pixel = row * conv.columns.in + columns.in;
+  copy_rows(at.image + pixel * channels, 0, count, 1, to + first, 0);
+}
+
+/// Widens a piece of the inputs of three pixels.
+ORCH_ALWAYS_INLINE void widen(const int8_t* const (&from)[kPixels],
+                              int32_t items, Pair* to) {
+  if (in_words(from[0], 0) && in_words(from[1], 0) && in_words(from[2], 0)) {
+    orch_widen_pixels(from, items, 1, 0, to);
+    return;
+  }
+  for (int32_t i = 0; i < kPixels; ++i)
+    widen_pixel(from[i], items, 1, 0, to + i);
+}
+
+/// The same of any windows, `piece` rows further down.
+ORCH_HOT void widen_any(const Pixels& at, const Window (&windows)[kPixels],
+                        int32_t piece, Pair* to) {
+  const PackedConvolution& conv = at.call.conv;
+  const int32_t items = at.call.patch_items;
+  int8_t* patch = at.patch;
+  const int8_t* from[kPixels];
+  for (int32_t i = 0; i < kPixels; ++i) {
+    const Window& window = windows[i];
+    const int32_t row = window.row + piece * conv.rows.dilation;
+    if (window.inside &&
+        static_cast<uint32_t>(row) < static_cast<uint32_t>(conv.rows.in)) {
+      const int32_t pixel = row * conv.columns.in + window.columns.in;
+      from[i] = at.image + pixel * conv.in_channels;
+    } else {
+      gather_piece(at, window, row, patch);
+      from[i] = patch;
+      patch += at.patch_step;
+    }
+    if (at.patch_step == 0) widen_pixel(from[i], items, 1, 0, to + i);
+  }
+  if (at.patch_step != 0) widen(from, items, to);
+}
+
+/// Three columns of outputs, from the top to the bottom. Windows below each
+/// other share rows of inputs.
+ORCH_HOT void compute_strip(Pixels& at, int32_t v) {
+  const PackedPairs& call = at.call;
+  const PackedConvolution& conv = call.conv;
+  const Axis& rows = conv.rows;
+  const int32_t line = conv.columns.in * conv.in_channels;
+  const int32_t stride = conv.columns.stride;
+  const int32_t column = v * stride - conv.columns.padding;
+  const int32_t line_out = conv.columns.out * conv.out_channels;
+  Window windows[kPixels];
+  for (int32_t i = 0; i < kPixels; ++i) {
+    windows[i] = window_at(at, -rows.padding, column + i * stride);
+  }
+  const bool inside = windows[0].inside && windows[2].inside;
+  const int8_t* const x = at.image + column * conv.in_channels;
+  int8_t* y = at.y + v * conv.out_channels;
+  int32_t kept = 0;
+  int32_t row = -rows.padding;
+  for (int32_t h = rows.out;;) {
+    Pair* to = at.pairs + kept * at.piece_pairs;
+    for (int32_t piece = kept; piece < call.patch_rows; ++piece) {
+      const int32_t in = row + piece * rows.dilation;
+      if (inside &&
+          static_cast<uint32_t>(in) < static_cast<uint32_t>(rows.in)) {
+        const int8_t* from[kPixels];
+        from[0] = x + in * line;
+        from[1] = from[0] + stride * conv.in_channels;
+        from[2] = from[1] + stride * conv.in_channels;
+        widen(from, call.patch_items, to);
+      } else {
+        for (Window& window : windows) window.row = row;
+        widen_any(at, windows, piece, to);
+      }
+      to += at.piece_pairs;
+    }
+    at.loop.y[0] = y;
+    at.loop.y[1] = y + conv.out_channels;
+    at.loop.y[2] = y + 2 * conv.out_channels;
+    orch_packed_pixels(at.pairs, at.weights, &at.loop);
+    if (--h == 0) return;
+    y += line_out;
+    row += rows.stride;
+    if (at.by_rows && rows.dilation == 1 && rows.stride < rows.kernel) {
+      kept = rows.kernel - rows.stride;
+      orch_move_pairs(at.pairs + rows.stride * at.piece_pairs, at.pairs, to);
+    }
+  }
+}
+
+/// Columns of outputs from `v` on, three pixels below each other at a time.
+ORCH_HOT void compute_columns(Pixels& at, int32_t v) {
+  const PackedPairs& call = at.call;
+  const PackedConvolution& conv = call.conv;
+  const Axis& rows = conv.rows;
+  const Axis& columns = conv.columns;
+  int32_t left = (columns.out - v) * rows.out;
+  int32_t h = 0;
+  while (left > 0) {
+    Window windows[kPixels];
+    for (int32_t i = 0; i < kPixels; ++i) {
+      // Those beyond the last one are that once more.
+      windows[i] = window_at(at, h * rows.stride - rows.padding,
+                             v * columns.stride - columns.padding);
+      at.loop.y[i] = at.y + (h * columns.out + v) * conv.out_channels;
+      if (--left > 0 && ++h == rows.out) {
+        h = 0;
+        ++v;
+      }
+    }
+    Pair* to = at.pairs;
+    for (int32_t piece = 0; piece < call.patch_rows; ++piece) {
+      widen_any(at, windows, piece, to);
+      to += at.piece_pairs;
+    }
+    orch_packed_pixels(at.pairs, at.weights, &at.loop);
+  }
+}
+
+/// Pixels whose windows are themselves, in a line; how many are computed.
+ORCH_HOT int32_t compute_line(Pixels& at) {
+  const PackedConvolution& conv = at.call.conv;
+  const int32_t channels = conv.in_channels;
+  const int32_t outputs = conv.out_channels;
+  const int8_t* x = at.image;
+  int8_t* y = at.y;
+  int32_t v = 0;
+  for (; v + kPixels <= conv.columns.out; v += kPixels) {
+    const int8_t* from[kPixels];
+    for (int32_t i = 0; i < kPixels; ++i) {
+      from[i] = x;
+      at.loop.y[i] = y;
+      x += channels;
+      y += outputs;
+    }
+    widen(from, channels, at.pairs);
+    orch_packed_pixels(at.pairs, at.weights, &at.loop);
+  }
+  return v;
+}
+
+ORCH_HOT void run(const PackedCall& prepared) {
+  const PackedPairs& call = *static_cast<const PackedPairs*>(prepared.header);
+  const PackedConvolution& conv = call.conv;
+  Pair* const pairs = static_cast<Pair*>(prepared.scratch);
+  // The copy of all inputs of a pixel may have room for a piece of three.
+  const int32_t patch_step = (call.patch_items + 3) & ~3;
+  const bool has_three = kPixels * patch_step <= conv.depth;
+  Pixels at = {call,
+               static_cast<const uint8_t*>(prepared.weights),
+               pairs,
+               reinterpret_cast<int8_t*>(pairs) + 2 * kPixels * conv.depth,
+               has_three ? patch_step : 0,
+               conv.depth / call.patch_rows / 2 * kPixels,
+               call.patch_rows == conv.rows.kernel,
+               static_cast<const int8_t*>(prepared.input),
+               static_cast<int8_t*>(prepared.out),
+               {call.weight_bytes, call.all_bytes, call.ties, {}}};
+  const bool is_line =
+      conv.rows.out == 1 && conv.rows.in == 1 &&
+      call.patch_items == conv.in_channels &&
+      static_cast<uint32_t>(conv.columns.out) == call.inner_columns &&
+      conv.columns.stride == 1;
+  for (int32_t n = conv.batch; n > 0; --n) {
+    int32_t v = is_line ? compute_line(at) : 0;
+    for (; v + kPixels <= conv.columns.out; v += kPixels) compute_strip(at, v);
+    compute_columns(at, v);
+    at.image += conv.rows.in * conv.columns.in * conv.in_channels;
+    at.y += conv.rows.out * conv.columns.out * conv.out_channels;
+  }
+}
+#endif
 
 }  // namespace
 

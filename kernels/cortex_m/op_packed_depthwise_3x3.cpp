@@ -6,6 +6,7 @@
 #include "packed_dsp.h"
 #include "packed_limits.h"
 #include "tile_dsp.h"
+#include "unroll.h"
 
 namespace orch::cortex_m {
 namespace {
@@ -24,6 +25,19 @@ struct RowLoop {
   int32_t channels;
 };
 
+// Where speed counts, two columns of outputs at a time: they share two of their
+// columns of inputs. An odd last one is left.
+#ifdef __OPTIMIZE_SIZE__
+#define ORCH_FIND_PAIRS ""
+#define ORCH_TWO_COLUMNS ""
+#else
+#define ORCH_FIND_PAIRS \
+  "  and r7, r4, #32\n" \
+  "  bic r4, r4, #32\n" \
+  "  str r7, [sp, #44]\n"
+#define ORCH_TWO_COLUMNS "  orch_two_columns \\upper, \\lower\n"
+#endif
+
 // Four channels of two output rows. r0: `x`, columns; r1: `w`, what `expand`
 // makes of four channels; r2: `y`; r3: `loop`. The first pair of rows of a
 // column are the two upper ones; for the other function the second one is. The
@@ -39,14 +53,18 @@ asm(R"(
   .syntax unified
   @ Adds products of a column: of two rows with the first two weights, of the
   @ last one with the third weight; for the lower output one row further down.
-  .macro orch_column upper, lower, w01, w12
-  smlad r7, \upper, \w01, r7
-  smlatb r8, \upper, \w01, r8
-  smlabt r7, \lower, \w12, r7
-  smlad r8, \lower, \w12, r8
+  .macro orch_column upper, lower, w01, w12, sum0=r7, sum1=r8
+  smlad \sum0, \upper, \w01, \sum0
+  smlatb \sum1, \upper, \w01, \sum1
+  smlabt \sum0, \lower, \w12, \sum0
+  smlad \sum1, \lower, \w12, \sum1
   .endm
+  @ 0: multiplier, what is added; 8: line, channels; 16: x, y; 24: bytes of
+  @ columns, end of x; 32: w; 36: end of pairs of columns, start, and
+  @ the bytes of an odd column of outputs.
+  @
   @ Four channels; leaves weights in r5, r6, r9 to r12, and the start in lr.
-  .macro orch_begin_rows name
+  .macro orch_begin_rows name, two_columns
   .section .text.\name, "ax", %progbits
   .thumb
   .balign 4
@@ -56,8 +74,11 @@ asm(R"(
   .thumb_func
 \name:
   push {r4-r11, lr}
-  sub sp, #36
+  sub sp, #52
   ldm r3, {r4, r5, r6}
+  .ifnb \two_columns
+)" ORCH_FIND_PAIRS R"(
+  .endif
   add r7, r0, #32
   strd r5, r6, [sp, #8]
   strd r0, r2, [sp, #16]
@@ -71,8 +92,6 @@ asm(R"(
   add r1, r0
   .endm
   .macro orch_end_rows name
-  cmp r0, r1
-  bne 2b
   ldrd r0, r2, [sp, #16]
   adds r0, #8
   adds r2, #1
@@ -80,12 +99,60 @@ asm(R"(
   ldrd r3, r1, [sp, #28]
   cmp r0, r3
   bne 1b
-  add sp, #36
+  add sp, #52
   pop {r4-r11, pc}
   .size \name, . - \name
   .endm
+  .macro orch_two_columns upper, lower
+  strd r1, lr, [sp, #36]
+  cmp r0, r1
+  beq 5f
+4:
+  ldr r1, [sp, #40]
+  ldrd r3, r4, [r0], #64
+  smlad r7, \upper, r5, r1
+  smlatb r8, \upper, r5, r1
+  smlabt r7, \lower, r6, r7
+  smlad r8, \lower, r6, r8
+  ldrd r3, r4, [r0, #-32]
+  orch_column \upper, \lower, r9, r10
+  smlad lr, \upper, r5, r1
+  smlatb r1, \upper, r5, r1
+  smlabt lr, \lower, r6, lr
+  smlad r1, \lower, r6, r1
+  ldrd r3, r4, [r0]
+  orch_column \upper, \lower, r11, r12
+  orch_column \upper, \lower, r9, r10, lr, r1
+  ldrd r3, r4, [r0, #32]
+  orch_column \upper, \lower, r11, r12, lr, r1
+  ldrd r3, r4, [sp]
+  smmla r7, r7, r3, r4
+  smmla r8, r8, r3, r4
+  smmla lr, lr, r3, r4
+  smmla r1, r1, r3, r4
+  ssat r7, #8, r7, asr #11
+  ssat r8, #8, r8, asr #11
+  ssat lr, #8, lr, asr #11
+  ssat r1, #8, r1, asr #11
+  ldrd r3, r4, [sp, #8]
+  strb r8, [r2, r3]
+  strb r7, [r2]
+  add r2, r4
+  strb r1, [r2, r3]
+  strb lr, [r2]
+  add r2, r4
+  ldr r3, [sp, #36]
+  cmp r0, r3
+  bne 4b
+5:
+  ldr r1, [sp, #44]
+  cbz r1, 3f
+  ldr lr, [sp, #40]
+  add r1, r0
+  .endm
   .macro orch_two_rows name, upper, lower
-  orch_begin_rows \name
+  orch_begin_rows \name, two_columns
+)" ORCH_TWO_COLUMNS R"(
 2:
   ldrd r3, r4, [r0], #32
   smlad r7, \upper, r5, lr
@@ -105,6 +172,9 @@ asm(R"(
   strb r8, [r2, r3]
   strb r7, [r2]
   add r2, r4
+  cmp r0, r1
+  bne 2b
+3:
   orch_end_rows \name
   .endm
   .macro orch_row name, upper, lower
@@ -125,6 +195,8 @@ asm(R"(
   ssat r7, #8, r7, asr #11
   strb r7, [r2]
   add r2, r8
+  cmp r0, r1
+  bne 2b
   orch_end_rows \name
   .endm
   orch_two_rows orch_packed_two_rows, r3, r4
@@ -134,59 +206,84 @@ asm(R"(
   .purgem orch_column
   .purgem orch_begin_rows
   .purgem orch_end_rows
+  .purgem orch_two_columns
   .purgem orch_two_rows
   .purgem orch_row
   .text
 )");
 
-/// Two numbers as a pair.
+/// The lower halves of two numbers as a pair.
 ORCH_ALWAYS_INLINE Pair pair_of(int32_t low, int32_t high) {
-  return static_cast<Pair>((static_cast<uint32_t>(low) & 0xFFFFU) |
-                           static_cast<uint32_t>(high) << 16);
+  Pair pair;
+  asm("pkhbt %0, %1, %2, lsl #16" : "=r"(pair) : "r"(low), "r"(high));
+  return pair;
 }
 
 /// Four channels as the assembly reads them.
-void expand(const PackedChannel* channel, int32_t* to) {
+ORCH_HOT void expand(const PackedChannel* channel, int32_t* to) {
   constexpr int32_t kOffset = INT8_MIN * (1 << 11);
-  for (int32_t c = 0; c < kChannels; ++c) {
-    *to++ = channel->multiplier;
-    *to++ = channel->added + kOffset;
+  for (const PackedChannel* const end = channel + kChannels; channel != end;
+       ++channel) {
+    to[0] = channel->multiplier;
+    to[1] = channel->added + kOffset;
+    to += 2;
     const int8_t* w = channel->weights;
     const int32_t factor = 1 << channel->left;
-    for (int32_t column = 0; column < 3; ++column) {
-      *to++ = pair_of(w[0] * factor, w[1] * factor);
-      *to++ = pair_of(w[1] * factor, w[2] * factor);
-      w += 3;
-    }
-    *to++ = channel->start;
-    ++channel;
+    unrolled<3>([&](auto column) {
+      const int8_t* of = w + 3 * column;
+      const int32_t top = of[0] * factor;
+      const int32_t middle = of[1] * factor;
+      to[2 * column] = pair_of(top, middle);
+      to[2 * column + 1] = pair_of(middle, of[2] * factor);
+    });
+    to[6] = channel->start;
+    to += 7;
   }
 }
 
-/// Where a row of the image begins, or a word of padding.
+/// Where a row of the image begins, or a word of padding. Known to the
+/// assembly.
 struct Row {
   const int8_t* from;
   int32_t step;
 };
 
-/// Four channels of two rows as pairs.
-ORCH_HOT void pair_rows(Row a, Row b, int32_t columns, Pair* to) {
-  for (const Pair* const end = to + columns * kColumnWords; to != end;) {
-    const uint32_t first = load4(a.from);
-    const uint32_t second = load4(b.from);
-    a.from += a.step;
-    b.from += b.step;
-    // Channels 0 and 1 of both rows, then 2 and 3.
-    uint32_t half;
-    asm("pkhbt %0, %1, %2, lsl #16" : "=r"(half) : "r"(first), "r"(second));
-    to[0] = even(half);
-    to[2] = odd(half);
-    asm("pkhtb %0, %1, %2, asr #16" : "=r"(half) : "r"(second), "r"(first));
-    to[4] = even(half);
-    to[6] = odd(half);
-    to += kColumnWords;
-  }
-}
+// Four channels of two rows as pairs. r0: `rows`; r1: `to`; r2: `end`.
+extern "C" void orch_pair_rows(const Row* rows, Pair* to, const Pair* end);
+asm(R"(
+  .section .text.orch_pair_rows, "ax", %progbits
+  .syntax unified
+  .thumb
+  .balign 4
+  .globl orch_pair_rows
+  .hidden orch_pair_rows
+  .type orch_pair_rows, %function
+  .thumb_func
+orch_pair_rows:
+  push {r4-r8, lr}
+  ldm r0, {r0, r3, r4, r5}
+1:
+  ldr r6, [r0]
+  ldr r7, [r4]
+  add r0, r3
+  add r4, r5
+  @ Channels 0 and 1 of both rows, then 2 and 3.
+  pkhbt r8, r6, r7, lsl #16
+  pkhtb r12, r7, r6, asr #16
+  sxtb16 r6, r8
+  sxtb16 r7, r8, ror #8
+  sxtb16 r8, r12
+  sxtb16 r12, r12, ror #8
+  str r6, [r1], #32
+  str r7, [r1, #-24]
+  str r8, [r1, #-16]
+  str r12, [r1, #-8]
+  cmp r1, r2
+  bne 1b
+  pop {r4-r8, pc}
+  .size orch_pair_rows, . - orch_pair_rows
+  .text
+)");
 
 void run(const PackedCall& prepared) {
   const int8_t* image = static_cast<const int8_t*>(prepared.input);
@@ -233,8 +330,8 @@ void run(const PackedCall& prepared) {
           }
           ++row;
         }
-        pair_rows(two_rows[0], two_rows[1], conv.columns.in,
-                  pairs + margin + slot);
+        Pair* const first = pairs + margin + slot;
+        orch_pair_rows(two_rows, first, first + conv.columns.in * kColumnWords);
         slot ^= 1;
         if (h < 0) continue;
         loop.line = h + 1 < conv.rows.out ? out_line : 0;

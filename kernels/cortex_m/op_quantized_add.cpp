@@ -133,6 +133,30 @@ struct PlainAddition {
   int32_t shift;  // to the right
 };
 
+// Where speed counts, and no ties do, four items at a time; those that are left
+// one by one.
+#ifdef __OPTIMIZE_SIZE__
+#define ORCH_ADD_FOURS ""
+#else
+#define ORCH_ADD_FOURS \
+  "  cmp r5, #0\n"     \
+  "  bne 1f\n"         \
+  "  subs r3, #3\n"    \
+  "  cmp r2, r3\n"     \
+  "  bhs 3f\n"         \
+  "2:\n"               \
+  "  .rept 4\n"        \
+  "  orch_add_item\n"  \
+  "  .endr\n"          \
+  "  cmp r2, r3\n"     \
+  "  blo 2b\n"         \
+  "3:\n"               \
+  "  adds r3, #3\n"    \
+  "  cmp r2, r3\n"     \
+  "  it eq\n"          \
+  "  popeq {r4-r11, pc}\n"
+#endif
+
 // Computes items side by side. r0: `a`; r1: `b`; r2: `to`; r3: `add`.
 //
 // Half of what belongs to `a` is exact. That of `b` is rounded twice: what a
@@ -150,10 +174,7 @@ asm(R"(
   .hidden orch_add_plain
   .type orch_add_plain, %function
   .thumb_func
-orch_add_plain:
-  push {r4-r11, lr}
-  ldm r3, {r3-r5, r8-r12, lr}
-1:
+  .macro orch_add_item ties
   ldrsb r7, [r1], #1
   ldrsb r6, [r0], #1
   add r7, r8, r7, lsl #21
@@ -164,18 +185,28 @@ orch_add_plain:
   adc r7, r7, r6
   lsl r7, #2
   smmla r7, r7, r11, r12
-  cbz r5, 2f
+  .ifnb \ties
+  cbz r5, 9f
   cmp r7, r12
   it lt
   sublt r7, r5
-2:
+9:
+  .endif
   asr r7, lr
   ssat r7, #8, r7
   strb r7, [r2], #1
+  .endm
+orch_add_plain:
+  push {r4-r11, lr}
+  ldm r3, {r3-r5, r8-r12, lr}
+)" ORCH_ADD_FOURS R"(
+1:
+  orch_add_item ties
   cmp r2, r3
   bne 1b
   pop {r4-r11, pc}
   .size orch_add_plain, . - orch_add_plain
+  .purgem orch_add_item
   .text
 )");
 

@@ -30,6 +30,13 @@ ORCH_ALWAYS_INLINE void copy_rows(const int8_t* from, int32_t from_step,
   } while (--rows != 0);
 }
 
+/// Fills whole words. memset of some toolchains goes byte by byte.
+ORCH_ALWAYS_INLINE void fill_words(int8_t* to, int32_t item, int32_t bytes) {
+  const uint32_t word = static_cast<uint8_t>(item) * 0x01010101U;
+  ORCH_FEW_ROUNDS
+  for (int32_t i = 0; i < bytes; i += 4) memcpy(to + i, &word, sizeof word);
+}
+
 /// Copies the inputs of a pixel, row by row, to `to`; taps outside of the image
 /// are padding. Those beyond the last one have no weights: they may be
 /// anything.

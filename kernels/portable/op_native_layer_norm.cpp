@@ -80,7 +80,8 @@ ORCH_HOT void normalize(const LayerNorm& norm, StridedLoop& loop, const T* from,
           },
           normalize_lanes, static_cast<float>(found.mean),
           static_cast<float>(scale));
-      if constexpr (kInLanes<decltype(normalized)>) {
+      // Of halves, the sum would be rounded twice.
+      if constexpr (kIsSame<T, float> && kInLanes<decltype(normalized)>) {
         if (source_step == 1 && target_step == 1) {
           normalized.row(source, target, size, factors);
           in_lanes(

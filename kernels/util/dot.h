@@ -405,3 +405,5 @@ struct KnownDots {
 };
 
 }  // namespace orch
+
+#include "util/dot_half_mve.h"

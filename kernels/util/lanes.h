@@ -19,6 +19,11 @@ using LaneFn = void (*)();
 template <typename Fn>
 inline constexpr bool kInLanes = false;
 
+/// Whether the target converts halves side by side.
+template <typename T>
+inline constexpr bool kHalvesInLanes =
+    ORCH_VECTORS_FLUSH != 0 && kIsSame<T, Half>;
+
 #if ORCH_FLOAT_VECTORS
 
 /// Defines the LaneFn `name` from what it does with one vector, a macro of the
@@ -32,11 +37,12 @@ inline constexpr bool kInLanes = false;
 
 /// Computes as many groups of sixteen items as it can; the number of items. It
 /// stops before a group in which vectors would take a subnormal number for 0:
-/// nothing of it is written, so `to` may be `a` or `b`. To: float, or bool for
-/// functions that give integers 0 and 1.
-template <typename To>
-__attribute__((noinline)) int32_t lane_rows(LaneFn fn, const float* a,
-                                            const float* b, To* to,
+/// nothing of it is written, so `to` may be `a` or `b`. From: float, or Half,
+/// whose items become floats. To: the same, or bool for functions that give
+/// integers 0 and 1.
+template <typename From, typename To>
+__attribute__((noinline)) int32_t lane_rows(LaneFn fn, const From* a,
+                                            const From* b, To* to,
                                             int32_t count,
                                             const float (&p)[3]) {
   const FlushFlags flags;
@@ -47,35 +53,43 @@ __attribute__((noinline)) int32_t lane_rows(LaneFn fn, const float* a,
   register uint32_t first asm("r2") = bits[0];
   register uint32_t second asm("r3") = bits[1];
   register uint32_t third asm("r12") = bits[2];
-#define ORCH_LANE_ROWS(store, size)                                       \
-  asm volatile(                                                           \
-      "1:\n"                                                              \
-      "vldrw.32 q0, [%[a]], #16\n"                                        \
-      "vldrw.32 q1, [%[a]], #16\n"                                        \
-      "vldrw.32 q2, [%[a]], #16\n"                                        \
-      "vldrw.32 q3, [%[a]], #16\n"                                        \
-      "vldrw.32 q4, [%[b]], #16\n"                                        \
-      "vldrw.32 q5, [%[b]], #16\n"                                        \
-      "vldrw.32 q6, [%[b]], #16\n"                                        \
-      "vldrw.32 q7, [%[b]], #16\n"                                        \
-      "blx %[fn]\n"                                                       \
-      "vmrs lr, fpscr\n"                                                  \
-      "tst lr, #0x88\n"                                                   \
-      "bne 2f\n" store " q0, [%[to]], #" size "\n" store                  \
-      " q1, [%[to]], #" size "\n" store " q2, [%[to]], #" size "\n" store \
-      " q3, [%[to]], #" size                                              \
-      "\n"                                                                \
-      "subs %[left], %[left], #1\n"                                       \
-      "bne 1b\n"                                                          \
-      "2:\n"                                                              \
-      : [a] "+r"(a), [b] "+r"(b), [to] "+l"(to), [left] "+r"(left)        \
-      : [fn] "r"(fn), "r"(first), "r"(second), "r"(third)                 \
+#define ORCH_LANE_ROWS(load, store) \
+  asm volatile(                                                               \
+      "1:\n" load("0", "a") load("1", "a") load("2", "a") load("3", "a")      \
+          load("4", "b") load("5", "b") load("6", "b") load("7", "b")         \
+      "blx %[fn]\n"                                                           \
+      "vmrs lr, fpscr\n"                                                      \
+      "tst lr, #0x88\n"                                                       \
+      "bne 2f\n"                                                              \
+      store("0") store("1") store("2") store("3")                             \
+      "subs %[left], %[left], #1\n"                                           \
+      "bne 1b\n"                                                              \
+      "2:\n"                                                                  \
+      : [a] "+l"(a), [b] "+l"(b), [to] "+l"(to), [left] "+r"(left)            \
+      : [fn] "r"(fn), "r"(first), "r"(second), "r"(third)                     \
       : "lr", "q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "cc", "memory")
-  if constexpr (kIsSame<To, float>) {
-    ORCH_LANE_ROWS("vstrw.32", "16");
+#define ORCH_LOAD_FLOATS(q, from) "vldrw.32 q" q ", [%[" from "]], #16\n"
+#define ORCH_LOAD_HALVES(q, from) \
+  "vldrh.u32 q" q ", [%[" from "]], #8\n" ORCH_WIDEN_HALVES(q)
+#define ORCH_STORE_FLOATS(q) "vstrw.32 q" q ", [%[to]], #16\n"
+#define ORCH_STORE_HALVES(q) \
+  ORCH_NARROW_HALVES(q) "vstrh.32 q" q ", [%[to]], #8\n"
+#define ORCH_STORE_BOOLS(q) "vstrb.32 q" q ", [%[to]], #4\n"
+  constexpr bool kHalves = kIsSame<From, Half>;
+  if constexpr (kHalves && kIsSame<To, Half>) {
+    ORCH_LANE_ROWS(ORCH_LOAD_HALVES, ORCH_STORE_HALVES);
+  } else if constexpr (kHalves) {
+    ORCH_LANE_ROWS(ORCH_LOAD_HALVES, ORCH_STORE_BOOLS);
+  } else if constexpr (kIsSame<To, float>) {
+    ORCH_LANE_ROWS(ORCH_LOAD_FLOATS, ORCH_STORE_FLOATS);
   } else {
-    ORCH_LANE_ROWS("vstrb.32", "4");
+    ORCH_LANE_ROWS(ORCH_LOAD_FLOATS, ORCH_STORE_BOOLS);
   }
+#undef ORCH_LOAD_FLOATS
+#undef ORCH_LOAD_HALVES
+#undef ORCH_STORE_FLOATS
+#undef ORCH_STORE_HALVES
+#undef ORCH_STORE_BOOLS
 #undef ORCH_LANE_ROWS
   FlushFlags::clear();
   return (count / 16 - left) * 16;
@@ -95,12 +109,12 @@ struct InLanes {
 
   /// to[i] = fn(a[i], ...b[i]) for items that lie side by side; b is another
   /// input, or `a` and nothing else.
-  template <typename To, typename... B>
-  ORCH_ALWAYS_INLINE void row(const float* a, To* to, int32_t count,
+  template <typename From, typename To, typename... B>
+  ORCH_ALWAYS_INLINE void row(const From* a, To* to, int32_t count,
                               const B*... b) const {
     const Fn one = fn;  // out of memory, where `p` has to be
     for (;;) {
-      const float* const others[] = {b..., a};
+      const From* const others[] = {b..., a};
       const int32_t done =
           lanes == nullptr ? 0 : lane_rows(lanes, a, others[0], to, count, p);
       // What is left, or a group that vectors cannot compute.
@@ -120,9 +134,15 @@ inline constexpr bool kInLanes<InLanes<Fn>> = true;
 template <typename Fn>
 inline constexpr bool kInLanes<const InLanes<Fn>> = true;
 
-/// `fn`, which vectors of floats compute as `lanes` does with these numbers.
+/// `fn`, which vectors of floats compute as `lanes` does with these numbers. Of
+/// halves, it computes in float and rounds once.
 template <typename Fn>
 InLanes<Fn> in_lanes(Type<float>, Fn fn, LaneFn lanes, float p0 = 0,
+                     float p1 = 0, float p2 = 0) {
+  return {fn, lanes, {p0, p1, p2}};
+}
+template <typename Fn>
+InLanes<Fn> in_lanes(Type<Half>, Fn fn, LaneFn lanes, float p0 = 0,
                      float p1 = 0, float p2 = 0) {
   return {fn, lanes, {p0, p1, p2}};
 }
@@ -169,19 +189,25 @@ ORCH_ALWAYS_INLINE bool is_rare(Lanes& y) {
 #endif
 }
 
-/// A function of items that also takes four of each.
+/// A function of items that also takes four of each; of halves as well, which
+/// it computes in float.
 template <typename Fn>
 struct OfLanes {
   Fn fn;
 
-  template <typename... Items>
-  auto operator()(Items... items) const {
-    return fn(items...);
+  template <typename T, typename... B>
+  auto operator()(T a, B... b) const {
+    if constexpr (kIsHalf<T>) {
+      return static_cast<T>(
+          fn(static_cast<float>(a), static_cast<float>(b)...));
+    } else {
+      return fn(a, b...);
+    }
   }
 
   /// to[i] = fn(a[i], ...b[i]) for items that lie side by side.
-  template <typename... B>
-  __attribute__((noinline)) void row(const float* a, float* to, int32_t count,
+  template <typename T, typename... B>
+  __attribute__((noinline)) void row(const T* a, T* to, int32_t count,
                                      const B*... b) const {
     const FlushFlags flags;
     for (;;) {
@@ -196,7 +222,7 @@ struct OfLanes {
       // What is left, or items that vectors cannot compute.
       int32_t plain = count < 4 ? count : 4;
       count -= plain;
-      for (; plain > 0; --plain) *to++ = fn(*a++, *b++...);
+      for (; plain > 0; --plain) *to++ = (*this)(*a++, *b++...);
       if (count == 0) return;
       FlushFlags::clear();
     }

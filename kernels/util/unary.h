@@ -149,7 +149,7 @@ Error unary_floating(const Tensor& self, Tensor& out, Fn fn) {
   if (self.dtype == out.dtype) {
     return switch_dtype<kOut.bits>(out.dtype, [&](auto type) {
       using T = typename decltype(type)::type;
-      if constexpr (kInLanes<Fn> && kIsSame<T, float>) {
+      if constexpr (kInLanes<Fn> && (kIsSame<T, float> || kHalvesInLanes<T>)) {
         map_unary<T>(self, out, fn);
       } else {
         map_unary<T>(self, out, [fn](T x) {

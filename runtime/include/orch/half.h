@@ -27,6 +27,12 @@ inline float float_from_bits(uint32_t bits) {
 #define ORCH_HALF_INSTRUCTIONS 0
 #endif
 
+// Assembly that makes the halves in the lower parts of register q`number` four
+// floats, and back. Written as numbers: GNU as up to 2.40 encodes other
+// registers than those it is given, for all but q0.
+#define ORCH_WIDEN_HALVES(number) ".inst.w 0xFE3F0E01 + " number " * 0x2002\n"
+#define ORCH_NARROW_HALVES(number) ".inst.w 0xEE3F0E01 + " number " * 0x2002\n"
+
 /// bfloat16: the upper half of a float, rounded to nearest even.
 struct BFloat16 {
   uint16_t bits;

@@ -8,6 +8,8 @@
 
 #include <stdint.h>
 
+#include "orch/half.h"
+
 #if defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 2) != 0
 #define ORCH_VECTORS 1
 #define ORCH_VECTORS_FLUSH 1
@@ -293,6 +295,21 @@ inline void store_lanes(float* to, Lanes x) {
   asm("vstrw.32 %q1, [%2]"
       : "=m"(*reinterpret_cast<float(*)[4]>(to))
       : "w"(x.v), "r"(to));
+}
+/// Four halves, as floats.
+inline Lanes load_lanes(const Half* from) {
+  register FloatVector x asm("q0");
+  asm volatile("vldrh.u32 q0, [%1]\n" ORCH_WIDEN_HALVES("0")
+               : "=w"(x)
+               : "l"(from), "m"(*reinterpret_cast<const Half(*)[4]>(from)));
+  const FloatVector items = x;
+  return items;
+}
+inline void store_lanes(Half* to, Lanes items) {
+  register FloatVector x asm("q0") = items.v;
+  asm(ORCH_NARROW_HALVES("0") "vstrh.32 q0, [%2]"
+      : "=m"(*reinterpret_cast<Half(*)[4]>(to)), "+w"(x)
+      : "l"(to));
 }
 
 #else
