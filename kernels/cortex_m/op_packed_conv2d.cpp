@@ -439,11 +439,11 @@ ORCH_HOT void compute_strip(Pixels& at, int32_t v) {
   const int32_t stride = conv.columns.stride;
   const int32_t column = v * stride - conv.columns.padding;
   const int32_t line_out = conv.columns.out * conv.out_channels;
+  const bool inside =
+      static_cast<uint32_t>(column) < call.inner_columns &&
+      static_cast<uint32_t>(column + 2 * stride) < call.inner_columns;
   Window windows[kPixels];
-  for (int32_t i = 0; i < kPixels; ++i) {
-    windows[i] = window_at(at, -rows.padding, column + i * stride);
-  }
-  const bool inside = windows[0].inside && windows[2].inside;
+  bool has_windows = false;
   const int8_t* const x = at.image + column * conv.in_channels;
   int8_t* y = at.y + v * conv.out_channels;
   int32_t kept = 0;
@@ -460,6 +460,10 @@ ORCH_HOT void compute_strip(Pixels& at, int32_t v) {
         from[2] = from[1] + stride * conv.in_channels;
         widen(from, call.patch_items, to);
       } else {
+        for (int32_t i = 0; !has_windows && i < kPixels; ++i) {
+          windows[i] = window_at(at, row, column + i * stride);
+        }
+        has_windows = true;
         for (Window& window : windows) window.row = row;
         widen_any(at, windows, piece, to);
       }

@@ -19,6 +19,7 @@ from orchestrator.method.passes import (
 )
 from orchestrator.method.replan import adapt_linked, adapt_program
 from orchestrator.method.rows.adapt import with_rows
+from orchestrator.method.rows.costs import Core
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -41,6 +42,7 @@ class Adapter:
         schemas: Schemas of the operators that have a kernel.
         planner: Lays arenas out; None keeps the offsets.
         isa: Instruction set of the core.
+        fast: Whether the product favours speed.
         fusing: How far calls of prelinked models run by rows; None if they do not.
     """
 
@@ -48,6 +50,7 @@ class Adapter:
     schemas: Mapping[OperatorName, OpSchema]
     planner: Callable[[Sequence[Block]], BlockPlan] | None
     isa: str
+    fast: bool = False
     fusing: Fusing | None = None
 
     def prelinked(
@@ -80,7 +83,9 @@ class Adapter:
         if not isa or not (fuses or is_given):
             return adapted
         slowdown = self.fusing.max_slowdown if self.fusing else None
-        return with_rows(adapted, isa, fuses=fuses, max_slowdown=slowdown)
+        return with_rows(
+            adapted, Core(isa, self.fast), fuses=fuses, max_slowdown=slowdown
+        )
 
     def loaded(
         self,

@@ -289,6 +289,7 @@ def replan_models(
     planner: Planner,
     fusing: Fusing | None,
     isa: str,
+    fast: bool,
     io: Mapping[str, ModelIo],
     span: Callable[..., SourceSpan],
     op_infos: Mapping[str, OpInfo],
@@ -320,6 +321,7 @@ def replan_models(
         schemas=_schemas(resolution),
         planner=_block_planner(planner),
         isa=isa,
+        fast=fast,
         fusing=fusing,
     )
     models: dict[str, Adapted] = {}

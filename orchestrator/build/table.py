@@ -148,6 +148,7 @@ REPLAN = Stage(
         inputs.PLANNER,
         inputs.FUSING,
         inputs.ISA,
+        inputs.FAST,
         inputs.IO,
         inputs.SPAN,
         EXTRACT,

@@ -38,10 +38,10 @@ def run(args: Namespace, console: Console) -> ExitCode:
         build = open_build(project, console.shell(reporter))
         plan = build[table.MEMORY]
         if args.pareto:
-            for method, isa in _methods(build):
+            for method in _methods(build):
                 title = f"{method.model} {method.name}"
                 reporter.working(f"plans of {title}")
-                choices, reason = _choices(method, isa)
+                choices, reason = _choices(method, build)
                 found[title] = choices
                 lines += _shown(title, choices, reason)
     if args.svg is not None:
@@ -55,27 +55,28 @@ def run(args: Namespace, console: Console) -> ExitCode:
     return ExitCode.OK
 
 
-def _methods(build: Build) -> Iterator[tuple[LinkedMethod, str]]:
-    """Methods of prelinked models with whole tensors, and the ISA."""
+def _methods(build: Build) -> Iterator[LinkedMethod]:
+    """Methods of prelinked models with whole tensors."""
     io = build[inputs.IO]
     whole = {
         name: replace(of, ports=tuple(replace(port, rows=0) for port in of.ports))
         for name, of in io.items()
     }
     other = build.replace({inputs.FUSING: None, inputs.IO: whole})
-    isa = build[inputs.TARGET].isa.name
     for name, methods in other[table.REPLAN].linked.items():
         for method in methods:
-            yield replace(method, io=io[name]), isa
+            yield replace(method, io=io[name])
 
 
-def _choices(method: LinkedMethod, isa: str) -> tuple[tuple[Choice, ...], str]:
+def _choices(method: LinkedMethod, build: Build) -> tuple[tuple[Choice, ...], str]:
     """Plans of a method; or none, and why."""
     from orchestrator.method.rows.choices import choices_of  # noqa: PLC0415  # numpy
+    from orchestrator.method.rows.costs import Core  # noqa: PLC0415
     from orchestrator.method.rows.found import UnknownNetworkError  # noqa: PLC0415
 
+    core = Core(build[inputs.TARGET].isa.name, build[inputs.FAST])
     try:
-        return choices_of(method, isa), ""
+        return choices_of(method, core), ""
     except UnknownNetworkError as error:
         return (), str(error)
 

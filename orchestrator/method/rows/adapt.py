@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from orchestrator.core.border import IoPort
     from orchestrator.method.linked import LinkedMethod
     from orchestrator.method.replan import Adapted
+    from orchestrator.method.rows.costs import Core
 
 
 _HINT: Final = "leave rows out, so that the input is whole"
@@ -24,7 +25,7 @@ _HINT: Final = "leave rows out, so that the input is whole"
 
 def with_rows(
     adapted: Adapted,
-    isa: str,
+    core: Core,
     *,
     fuses: bool = True,
     max_slowdown: float | None = None,
@@ -35,7 +36,7 @@ def with_rows(
 
     Args:
         adapted: Linked methods with planned memory, and prepared calls.
-        isa: Instruction set of the core.
+        core: What it runs on.
         fuses: Whether other methods may be.
         max_slowdown: By which part a run may become slower, about; None: any.
 
@@ -54,7 +55,7 @@ def with_rows(
                 found = by_rows(
                     method,
                     arena_bytes=facts[0].size_bytes,
-                    isa=isa,
+                    core=core,
                     max_slowdown=max_slowdown,
                 )
             except UnknownNetworkError as error:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from orchestrator.method.linked import LinkedMethod
+    from orchestrator.method.rows.costs import Core
     from orchestrator.method.rows.network import Network
 
 _MOST: Final = 24
@@ -36,18 +37,18 @@ class Choice:
     calls: int
 
 
-def choices_of(method: LinkedMethod, isa: str) -> tuple[Choice, ...]:
+def choices_of(method: LinkedMethod, core: Core) -> tuple[Choice, ...]:
     """Plans of a method, the smallest arena last; each is faster than all smaller ones.
 
     Args:
         method: With planned memory, and prepared calls.
-        isa: Instruction set of the core.
+        core: What it runs on.
 
     Raises:
         UnknownNetworkError: It cannot run by rows.
     """
     method = with_phases_apart(method)
-    found = network_of(method, isa)
+    found = network_of(method, core)
     choices = choices_in(found.network)
     if not choices:
         raise UnknownNetworkError(needs_all(method, found))

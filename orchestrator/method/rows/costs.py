@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from math import prod
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from orchestrator.method.access import Access
 from orchestrator.method.passes.packing.strips import strips_of
@@ -49,33 +49,47 @@ _SUMMED: Final = (9.0, 6.4, 2.3)
 _LINE: Final = (1, 1, 1, 1, 0, 1)
 """Rows of an image whose pixels lie in a line."""
 _ROWS_OUT, _COLUMNS_IN, _COLUMNS_OUT = 1, 6, 7
+_ROWS = (2, 3, 5)
+"""Kernel, stride and dilation of rows."""
 _CHANNELS, _OUT_CHANNELS, _DEPTH, _PAIRS = 13, 14, 15, 15
 _STRIDE, _IN_PLACE, _BLOCKS = 9, 19, 19
 _WINDOW = (2, 8, 13)
 """Words of headers."""
 
 
-def whole_cost(method: LinkedMethod, call: LinkedCall, isa: str, rows: int) -> int:
+class Core(NamedTuple):
+    """What kernels run on.
+
+    Args:
+        isa: Instruction set of the core.
+        fast: Whether the product favours speed.
+    """
+
+    isa: str
+    fast: bool = False
+
+
+def whole_cost(method: LinkedMethod, call: LinkedCall, core: Core, rows: int) -> int:
     """Instructions of a prepared call as it is; arguments as for `costs_of`."""
     if (pixels := pixels_of(call)) is not None:
-        each = _AVERAGED[_ISAS.index(isa)]
+        each = _AVERAGED[_ISAS.index(core.isa)]
         return round(each * pixels * _items(method, call))
-    return sum(cost.of(rows) for cost in costs_of(method, call, isa, rows))
+    return sum(cost.of(rows) for cost in costs_of(method, call, core, rows))
 
 
 def costs_of(
-    method: LinkedMethod, call: LinkedCall, isa: str, rows: int
+    method: LinkedMethod, call: LinkedCall, core: Core, rows: int
 ) -> tuple[Cost, ...]:
     """What bands of a call cost; all of these are added up.
 
     Args:
         method: Its method.
         call: A prepared call.
-        isa: Instruction set of the core.
+        core: What it runs on.
         rows: Of its output.
     """
     assert call.prepared is not None  # noqa: S101  # as its argument says
-    header, at = header_of(method, call), _ISAS.index(isa)
+    header, at = header_of(method, call), _ISAS.index(core.isa)
     if header is None:
         return (_plain(method, call, at, rows),)
     if is_strips(call.function):
@@ -88,14 +102,14 @@ def costs_of(
         return _depthwise_3x3(header)
     if name.endswith("packed_depthwise"):
         taps = 2 * header[_PAIRS] * header[_CHANNELS]
-        line = header[_COLUMNS_OUT] * taps * (3.4 if isa == "dsp" else 1.0)
+        line = header[_COLUMNS_OUT] * taps * (3.4 if core.isa == "dsp" else 1.0)
         return (Cost(setup=_SETUP[at] + 2 * header[_CHANNELS], tile=round(line)),)
-    return (_pixels(name, header, isa, rows),)
+    return (_pixels(name, header, core, rows),)
 
 
-def sums_cost(items: int, rows: int, isa: str) -> Cost:
+def sums_cost(items: int, rows: int, core: Core) -> Cost:
     """What it costs to add up some rows of so many items."""
-    at = _ISAS.index(isa)
+    at = _ISAS.index(core.isa)
     return Cost(setup=_PLAIN_SETUP[at], tile=round(_SUMMED[at] * items / rows))
 
 
@@ -132,14 +146,16 @@ def _depthwise_3x3(header: tuple[int, ...]) -> tuple[Cost, ...]:
     )
 
 
-def _pixels(name: str, header: tuple[int, ...], isa: str, rows: int) -> Cost:
+def _pixels(name: str, header: tuple[int, ...], core: Core, rows: int) -> Cost:
     """Of convolutions that take some pixels at once, whose inputs they gather."""
     depth, outputs = header[_DEPTH], header[_OUT_CHANNELS]
     columns, lines = header[_COLUMNS_OUT], header[_ROWS_OUT]
-    setup, pixels = _SETUP[_ISAS.index(isa)], lines * columns // rows
-    if isa == "scalar":
+    setup, pixels = _SETUP[_ISAS.index(core.isa)], lines * columns // rows
+    if core.isa == "scalar":
         return Cost(setup=setup, tile=round(8 * depth * outputs), pixels=pixels)
-    if isa == "dsp":  # three of all pixels
+    if core == Core("dsp", fast=True) and header[: len(_LINE)] != _LINE:
+        return _strips_of_three(header, setup, pixels)
+    if core.isa == "dsp":  # three of all pixels
         tile = outputs * (9 * depth // 4 + 25) + 5 * depth + 140
         gathered = 0 if header[: len(_LINE)] == _LINE else 300
         return Cost(setup=setup, tile=tile + gathered, together=3, pixels=pixels)
@@ -162,6 +178,22 @@ def _pixels(name: str, header: tuple[int, ...], isa: str, rows: int) -> Cost:
     if lines < rows:  # of several phases, each of which has some of the rows
         return Cost(setup=setup, tile=tile, together=together * rows // lines)
     return Cost(setup=setup, tile=tile, together=together, pixels=lines // rows)
+
+
+def _strips_of_three(header: tuple[int, ...], setup: int, pixels: int) -> Cost:
+    """Of the same that go down strips: the first row of a call shares no inputs."""
+    depth, outputs = header[_DEPTH], header[_OUT_CHANNELS]
+    kernel, stride, dilation = (header[at] for at in _ROWS)
+    kept = max(kernel - stride, 0) if dilation == 1 else 0
+    items = depth // kernel
+    widened, moved = 13 * items // 4 + 40, items
+    strips = -(-header[_COLUMNS_OUT] // 3)
+    fresh = kernel - kept
+    tile = outputs * (17 * depth // 8 + 25) + 60 + fresh * widened + kept * moved
+    # Both strips at the borders copy inputs first.
+    tile += fresh * (100 + items // 2) * min(2, strips) // strips
+    more = strips * (100 + kept * (widened - moved))
+    return Cost(setup=setup + more, tile=tile, together=3, pixels=pixels)
 
 
 def _plain(method: LinkedMethod, call: LinkedCall, at: int, rows: int) -> Cost:

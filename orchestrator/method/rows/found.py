@@ -16,7 +16,7 @@ from orchestrator.method.rows.bands import (
     planned_reads,
     windows_of,
 )
-from orchestrator.method.rows.costs import costs_of, sums_cost, whole_cost
+from orchestrator.method.rows.costs import Core, costs_of, sums_cost, whole_cost
 from orchestrator.method.rows.network import Image, Layer, Network
 from orchestrator.method.rows.strips import with_strips_along_rows
 from orchestrator.program.shared import SHARED_ID
@@ -66,12 +66,12 @@ class UnknownNetworkError(Exception):
     """Something of the method cannot be planned by rows; says what."""
 
 
-def network_of(method: LinkedMethod, isa: str) -> Found:
+def network_of(method: LinkedMethod, core: Core) -> Found:
     """The network of a method.
 
     Args:
         method: With planned memory, and prepared calls.
-        isa: Instruction set of the core.
+        core: What it runs on.
 
     Raises:
         UnknownNetworkError: Something of it cannot be planned by rows.
@@ -83,16 +83,16 @@ def network_of(method: LinkedMethod, isa: str) -> Found:
         isinstance(v, TensorValue) and v.is_mutable_state for v in method.values
     ):
         raise UnknownNetworkError("it has state")
-    return _Builder(method, isa).found(arenas.pop())
+    return _Builder(method, core).found(arenas.pop())
 
 
 class _Builder:
     """Follows values through a method: each time one is filled it is a new image."""
 
-    def __init__(self, method: LinkedMethod, isa: str) -> None:
+    def __init__(self, method: LinkedMethod, core: Core) -> None:
         self._method = method
         self._banded = with_strips_along_rows(method)
-        self._isa = isa
+        self._core = core
         self._values: dict[int, TensorValue] = {}
         self._now: dict[tuple[int, int], int] = {}  # by place: the image that is there
         self._layers: list[Layer] = []
@@ -191,7 +191,7 @@ class _Builder:
 
     def _layer(self, calls: list[tuple[int, LinkedCall]]) -> None:
         """Add the layers of some calls that fill a tensor."""
-        method, isa = self._method, self._isa
+        method, core = self._method, self._core
         reads: list[tuple[int, int]] = []
         images: list[int] = []
         windows: list[Window] = []
@@ -229,11 +229,11 @@ class _Builder:
                 costs=tuple(
                     cost
                     for call in banded
-                    for cost in costs_of(self._banded, call, isa, count)
+                    for cost in costs_of(self._banded, call, core, count)
                 ),
                 whole=0  # sums and averages are one call
                 if is_average
-                else sum(whole_cost(method, call, isa, count) for _, call in calls),
+                else sum(whole_cost(method, call, core, count) for _, call in calls),
             ),
         )
 
@@ -271,8 +271,10 @@ class _Builder:
                 reads=((image, Axis(size=rows, out=1, kernel=rows)),),
                 out=sums,
                 accumulates=True,
-                costs=(sums_cost(value.numel, rows, self._isa),),
-                whole=whole_cost(self._method, self._call_at(numbers[0]), self._isa, 1),
+                costs=(sums_cost(value.numel, rows, self._core),),
+                whole=whole_cost(
+                    self._method, self._call_at(numbers[0]), self._core, 1
+                ),
             ),
         )
         return sums

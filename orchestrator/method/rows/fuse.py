@@ -15,6 +15,7 @@ from orchestrator.method.rows.write import method_by_rows
 
 if TYPE_CHECKING:
     from orchestrator.method.linked import LinkedMethod
+    from orchestrator.method.rows.costs import Core
     from orchestrator.method.rows.found import Found
 
 
@@ -43,7 +44,7 @@ def by_rows(
     method: LinkedMethod,
     *,
     arena_bytes: int,
-    isa: str,
+    core: Core,
     max_slowdown: float | None = None,
 ) -> ByRows | None:
     """The method in the smallest arena that rows allow; None if that is none smaller.
@@ -51,7 +52,7 @@ def by_rows(
     Args:
         method: With planned memory, and prepared calls.
         arena_bytes: Of the arena that it needs.
-        isa: Instruction set of the core.
+        core: What it runs on.
         max_slowdown: By which part a run may become slower, about; None: any.
 
     Raises:
@@ -61,7 +62,7 @@ def by_rows(
     is_given = any(port.rows for port in method.io.ports)
     method = with_phases_apart(method)
     try:
-        found = network_of(method, isa)
+        found = network_of(method, core)
     except UnknownNetworkError:
         if is_given:
             raise
