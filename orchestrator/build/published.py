@@ -73,9 +73,13 @@ class PublishedFiles:
     lists: KnownLists
     note: Callable[[str], None]
 
+    def listed(self) -> Mapping[str, Mapping[str, str]]:
+        """What steps give, by key: SHA-256 by suffix."""
+        return self._list().objects
+
     def fetch(self, keys: Iterable[str]) -> Mapping[str, dict[str, bytes]]:
         """What steps gave, by key: bytes by suffix; only what fits its digest."""
-        listed = self._list().objects
+        listed = self.listed()
         wanted = {key: listed[key] for key in keys if key in listed}
         bytes_of = self.read(d for files in wanted.values() for d in files.values())
         return {
@@ -149,6 +153,7 @@ def publish(
     pem: bytes,
     *,
     file: str,
+    list_only: bool = False,
 ) -> tuple[Counts, Counts]:
     """Publish all objects of a store, and exports, besides what is published already.
 
@@ -158,6 +163,7 @@ def publish(
         url: The place.
         pem: The private key to sign the list with.
         file: Of the key, for messages.
+        list_only: Leave out the bytes of objects, which others have from elsewhere.
 
     Returns:
         Of objects, and of exports.
@@ -175,18 +181,19 @@ def publish(
         signed = open_envelope(data, key.public_key(), file=f"{url}/{LIST}")
         before = read_object_list(signed.payload)
 
-    def written(files: Mapping[str, bytes]) -> dict[str, str]:
+    def written(files: Mapping[str, bytes], *, named: bool = False) -> dict[str, str]:
         digests = {
             name: hashlib.sha256(data).hexdigest() for name, data in files.items()
         }
         for name, digest in digests.items():
-            _write(place, _path(root, digest), files[name])
+            if not named:
+                _write(place, _path(root, digest), files[name])
         return digests
 
     objects = dict(before.objects)
     for name in store.keys():  # noqa: SIM118  # not a mapping
         if name not in objects and (outputs := store.get(name)):
-            objects[name] = written(outputs)
+            objects[name] = written(outputs, named=list_only)
     listed = {name: [*found] for name, found in before.exports.items()}
     new = 0
     for name, files in exports:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import shutil
 import threading
 from contextlib import contextmanager
 from functools import partial
@@ -94,6 +96,24 @@ def test_what_is_published_is_what_is_fetched(
     assert _publish(place, tmp_path / "ci.key") == 0
     assert capsys.readouterr().out == f"{place}: 5 objects, 1 of them new\n"
     assert _fetched() == OBJECTS
+
+
+def test_a_list_alone_says_what_objects_are(
+    place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.rmtree(place)
+    capsys.readouterr()
+    key = str(tmp_path / "ci.key")
+    assert run(["cache", "publish", str(place), "--key", key, "--list-only"]) == 0
+    assert capsys.readouterr().out == f"{place}: 4 objects, 4 of them new\n"
+    assert [path.name for path in place.iterdir()] == [LIST]
+    assert _fetched() == {}
+    published = published_at(KnownLists(), print)
+    assert published is not None
+    listed = published.listed()
+    assert listed.keys() == OBJECTS.keys()
+    digest = hashlib.sha256(b"object 3").hexdigest()
+    assert listed["3" * 64][".o"] == digest
 
 
 def test_over_http(
@@ -190,6 +210,8 @@ def test_another_key_neither_reads_nor_replaces_the_list(
         ["publish", "place", "--key", "missing.key"],
         ["size", "place"],
         ["verify", "--key", "ci.key"],
+        ["size", "--list-only"],
+        ["prune", "--exports"],
     ],
 )
 def test_usage(

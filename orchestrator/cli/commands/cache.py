@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
 def run(args: Namespace, console: Console) -> ExitCode:
     """Show, shrink, check or publish them."""
-    if args.action != "publish" and (args.url or args.key or args.exports):
-        raise _usage(f"cache {args.action} takes no URL, no --key and no --exports")
+    of_publish = (args.url, args.key, args.list_only, args.exports)
+    if args.action != "publish" and any(of_publish):
+        raise _usage("URL, --key, --list-only and --exports are for cache publish")
     store = object_store()
     if store is None:
         console.document({"folder": None})
@@ -66,6 +67,7 @@ def _publish(store: ObjectStore, args: Namespace, console: Console) -> ExitCode:
             args.url,
             pem,
             file=str(args.key),
+            list_only=args.list_only,
         )
     console.document(
         {
