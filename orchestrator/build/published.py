@@ -181,26 +181,23 @@ def publish(
         signed = open_envelope(data, key.public_key(), file=f"{url}/{LIST}")
         before = read_object_list(signed.payload)
 
-    def written(files: Mapping[str, bytes], *, named: bool = False) -> dict[str, str]:
-        digests = {
-            name: hashlib.sha256(data).hexdigest() for name, data in files.items()
-        }
-        for name, digest in digests.items():
-            if not named:
-                _write(place, _path(root, digest), files[name])
-        return digests
+    def write(files: Mapping[str, bytes]) -> None:
+        for data in files.values():
+            _write(place, _path(root, hashlib.sha256(data).hexdigest()), data)
 
     objects = dict(before.objects)
     for name in store.keys():  # noqa: SIM118  # not a mapping
         if name not in objects and (outputs := store.get(name)):
-            objects[name] = written(outputs, named=list_only)
+            objects[name] = _digests(outputs)
+            if not list_only:
+                write(outputs)
     listed = {name: [*found] for name, found in before.exports.items()}
     new = 0
     for name, files in exports:
-        known = listed.setdefault(name, [])
-        digests = {n: hashlib.sha256(data).hexdigest() for n, data in files.items()}
+        known, digests = listed.get(name, []), _digests(files)
         if digests not in known:
-            listed[name] = [written(files), *known][:_MOST_EXPORTS]
+            write(files)
+            listed[name] = [digests, *known][:_MOST_EXPORTS]
             new += 1
     found = PublishedList(
         objects=dict(sorted(objects.items())), exports=dict(sorted(listed.items()))
@@ -210,6 +207,10 @@ def publish(
         Counts(len(objects), len(objects) - len(before.objects)),
         Counts(sum(map(len, listed.values())), new),
     )
+
+
+def _digests(files: Mapping[str, bytes]) -> dict[str, str]:
+    return {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
 
 
 def _list_at(url: str, key: Path) -> PublishedList:
