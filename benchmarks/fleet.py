@@ -70,7 +70,7 @@ def _cold(findings: Findings, folder: Path, repetitions: int) -> None:
         write_fleet(place, varied=kind == "varied")
         listing = read_listing(place / "orchestrator.toml", Looked())
         names = [p.name for p in listing.products if fnmatchcase(p.name, pattern)]
-        some = names[:: len(names) // _ALONE]
+        some = names[:: -(-len(names) // _ALONE)]
         store = place / "cache" / "objects"
         own = [str(which("env")), f"ORCHESTRATOR_CACHE={store.parent}"]
         alone = _all(
@@ -138,7 +138,7 @@ def _cold(findings: Findings, folder: Path, repetitions: int) -> None:
             ),
             rows=tuple(rows),
             notes=(
-                f"per product; alone: {_ALONE} of them",
+                f"per product; alone: at most {_ALONE} of them",
                 "published: with an empty store, and all objects at a URL",
                 "objects that products can share; the memory is that of the largest"
                 " process",
