@@ -53,12 +53,13 @@ def write_fleet(folder: Path, *, varied: bool) -> int:
             _write(folder, f"p{index:02}", names, _target(index))
             continue
         for place, core in enumerate(CORES):
-            number = index * len(CORES) + place
-            text = f'cpu = "{core}"\n{_target(number)}'
-            text += f'toolchain = "{"gnu" if number % 10 in {1, 4, 7} else "zig"}"\n'
-            text += "[trace]\nenable = true\n" if number % 7 == 0 else ""
-            load = "prelinked" if number % 2 else "pte"
-            _write(folder, f"v{number:03}", names, text, load=load)
+            # Products of one core are as varied as those of all.
+            mixed = index + index * len(CORES) + place
+            text = f'cpu = "{core}"\n{_target(mixed)}'
+            text += f'toolchain = "{"gnu" if mixed % 10 in {1, 4, 7} else "zig"}"\n'
+            text += "[trace]\nenable = true\n" if mixed % 7 == 0 else ""
+            load = "prelinked" if mixed % 2 else "pte"
+            _write(folder, f"v{index:02}{place}", names, text, load=load)
     return SETS * len(CORES)
 
 

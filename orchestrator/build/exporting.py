@@ -36,6 +36,9 @@ from orchestrator.shell.exported import (
     ExportFacts,
     ExportFailure,
     ExportResult,
+    Installed,
+    PublishedExports,
+    read_installed,
     read_result,
     started,
 )
@@ -43,7 +46,7 @@ from orchestrator.shell.process import NOT_STARTED
 from orchestrator.shell.publish import publish_exported
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.errors import SourceSpan
@@ -99,12 +102,14 @@ class ExportChoice:
         accelerate: Lower faster.
         verify: Lower both ways, and compare.
         again: Export even if the cache has the program.
+        fetched: Use programs that another machine exported.
         cache: Folder of the cache; None for the machine's.
     """
 
     accelerate: bool = True
     verify: bool = False
     again: bool = False
+    fetched: bool = True
     cache: Path | None = None
 
 
@@ -117,12 +122,14 @@ class ExportRequest:
         files: Reads their inputs.
         choice: How to export.
         offered: Gives the operators that have kernels.
+        published: Gives exports of other machines; None if there are none.
     """
 
     profile: Profile
     files: InputFiles
     choice: ExportChoice
     offered: Callable[[], frozenset[str]]
+    published: Callable[[], PublishedExports | None] = lambda: None
 
 
 def export_models(
@@ -131,6 +138,7 @@ def export_models(
     files: InputFiles,
     export_choice: ExportChoice,
     offered: Callable[[], frozenset[str]],
+    published: Callable[[], PublishedExports | None],
     folder: Path,
     processes: Processes,
     reporter: Reporter,
@@ -142,6 +150,7 @@ def export_models(
         files: Reads their inputs.
         export_choice: How to export.
         offered: Gives the operators that have kernels.
+        published: Gives exports of other machines; None if there are none.
         folder: The build folder; logs go into its work folder.
         processes: Runs the Python that exports.
         reporter: Gets the progress.
@@ -153,7 +162,11 @@ def export_models(
         ReproducibilityError: Accelerated lowering gave a different result.
     """
     what = ExportRequest(
-        profile=profile, files=files, choice=export_choice, offered=offered
+        profile=profile,
+        files=files,
+        choice=export_choice,
+        offered=offered,
+        published=published,
     )
     found: dict[str, Exported] = {}
     problems: list[Diagnostic] = []
@@ -193,7 +206,11 @@ def _export(
     request = _request(what, model, source)
     cache = _cache(what, model, request)
     label = f"export {model.name}"
-    entry, reason = (None, "requested") if what.choice.again else _find(what, cache)
+    entry, reason = None, "requested"
+    if not what.choice.again:
+        entry, reason = _find(what, cache)
+        entry = entry or _fetch(what, cache, request, processes=processes)
+        reason = "" if entry else reason
     if entry is None:
         reporter.stage(label, reason)
         reporter.note(f"exporting {model.name}, {reason} ...")
@@ -238,9 +255,40 @@ def _find(what: ExportRequest, cache: ExportCache) -> tuple[Entry | None, str]:
     """The valid entry of the cache, or the reason why there is none."""
 
     def changed(facts: ExportFacts) -> str:
-        return changed_answer(facts.asked, what.offered()) if facts.asked else ""
+        if facts.fetched and not what.choice.fetched:
+            return "another machine exported it"
+        return _changed(what, facts)
 
     return cache.find(changed)
+
+
+def _changed(what: ExportRequest, facts: ExportFacts) -> str:
+    return changed_answer(facts.asked, what.offered()) if facts.asked else ""
+
+
+def _fetch(
+    what: ExportRequest, cache: ExportCache, request: Request, *, processes: Processes
+) -> Entry | None:
+    """The entry of another machine, if what it depends on is the same here."""
+    published = what.published() if what.choice.fetched else None
+    if published is None:
+        return None
+
+    def installed(names: Iterable[str]) -> Installed | None:
+        done = processes.run(
+            [
+                *(interpreter(), "-B", "-m", "orchestrator.export.installed"),
+                *(request.lowering, *names),
+            ],
+            cwd=Path(request.folder),
+            env=_environment(),
+            timeout_s=_TIMEOUT_S,
+        )
+        return read_installed(done.stdout)
+
+    return cache.fetch(
+        published, changed=lambda facts: _changed(what, facts), installed=installed
+    )
 
 
 def pending_exports(
@@ -280,6 +328,7 @@ def _cache(what: ExportRequest, model: ModelTable, request: Request) -> ExportCa
     return ExportCache(
         _key(what, request, _read_files(what, model)),
         base=Path(request.file).parent,
+        interpreter=interpreter(),
         folder=what.choice.cache,
     )
 
@@ -315,7 +364,7 @@ def interpreter() -> str:
 
 
 def _key(what: ExportRequest, request: Request, read: list[Path]) -> str:
-    """Digest of everything about an export that is known before the code runs."""
+    """Digest of what is known about an export before the code runs, on any machine."""
     base = Path(request.file).parent
     # Only lowering for Cortex-M depends on the core.
     core = (request.cpu, request.isa) if request.lowering == CORTEX_M else ()
@@ -326,7 +375,6 @@ def _key(what: ExportRequest, request: Request, read: list[Path]) -> str:
             own.update(what.files.read(path))
     facts = [
         own.hexdigest(),
-        interpreter(),
         Path(request.file).name,
         request.function,
         os.path.relpath(request.folder, base),
@@ -388,7 +436,6 @@ def _run(
     request_file = made.with_name("request.json")
     request_file.write_text(request.text(), encoding="utf-8")
     python = interpreter()
-    paths = [str(PACKAGE_FOLDER.parent), os.environ.get("PYTHONPATH", "")]
     with _followed(made / STEP_FILE, f"exporting {name}", reporter):
         done = processes.run(
             [
@@ -400,11 +447,7 @@ def _run(
                 str(made),
             ],
             cwd=Path(request.folder),
-            env={
-                **os.environ,
-                **_SAME_EVERYWHERE,
-                "PYTHONPATH": os.pathsep.join(p for p in paths if p),
-            },
+            env=_environment(),
             timeout_s=_TIMEOUT_S,
         )
     if done.status == NOT_STARTED:
@@ -438,6 +481,16 @@ def _run(
     found = read_result(result)
     result.unlink()
     return found
+
+
+def _environment() -> dict[str, str]:
+    """Of the Python that exports: it finds this package."""
+    paths = [str(PACKAGE_FOLDER.parent), os.environ.get("PYTHONPATH", "")]
+    return {
+        **os.environ,
+        **_SAME_EVERYWHERE,
+        "PYTHONPATH": os.pathsep.join(p for p in paths if p),
+    }
 
 
 @contextmanager

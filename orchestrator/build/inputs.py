@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from orchestrator.profile import Load, OperatorsTable, Profile
     from orchestrator.program.program import Program
     from orchestrator.shell.compile_folder import CompileFolder
+    from orchestrator.shell.exported import PublishedExports
     from orchestrator.shell.input_files import InputFiles
     from orchestrator.shell.process import Processes
     from orchestrator.shell.reporter import Reporter
@@ -77,6 +78,7 @@ TOOLCHAINS: Given[Toolchains] = Given(gives="toolchains")
 PROCESSES: Given[Processes] = Given(gives="processes")
 TRUST_CACHE: Given[bool] = Given(gives="trust_cache")
 EXPORT_CHOICE: Given[ExportChoice] = Given(gives="export_choice")
+PUBLISHED: Given[Callable[[], PublishedExports | None]] = Given(gives="published")
 REPORTER: Effect[Reporter] = Effect(gives="reporter")
 COMPILE_FOLDER: Effect[CompileFolder] = Effect(gives="compile_folder")
 BUILTINS: Effect[Callable[[Toolchain, Target], bytes]] = Effect(gives="builtins")
@@ -232,7 +234,10 @@ OFFERED: Input[Callable[[], frozenset[str]]] = Input(
 
 EXPORTED: Input[dict[str, Exported]] = Input(
     gives="exported",
-    reads=(PROFILE, FILES, EXPORT_CHOICE, OFFERED, FOLDER, PROCESSES, REPORTER),
+    reads=(
+        *(PROFILE, FILES, EXPORT_CHOICE, OFFERED, PUBLISHED),
+        *(FOLDER, PROCESSES, REPORTER),
+    ),
     run=export_models,
 )
 """Stage export: it remembers by itself, and later stages depend on the programs."""

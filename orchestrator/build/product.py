@@ -94,8 +94,8 @@ def build_product(project: Project, shell: Shell) -> BuildReport:
             jobs=project.options.jobs,
             reporter=shell.reporter,
             folder_lock=folder_lock,
-            launcher=compiler_launcher() if _shares(project.options) else None,
-            store=_store(shell) if _shares(project.options) else None,
+            launcher=compiler_launcher() if project.options.shares else None,
+            store=_store(shell) if project.options.shares else None,
             at_once=None if shell.results is None else _AT_ONCE,
         )
         given: dict[Value[Any], object] = {
@@ -106,19 +106,8 @@ def build_product(project: Project, shell: Shell) -> BuildReport:
 
 
 def _store(shell: Shell) -> ObjectStore | None:
-    from orchestrator.build.published import published_objects  # noqa: PLC0415
-
     store = object_store()
-    published = published_objects(shell.reporter.note)
-    return store and replace(store, published=published)
-
-
-def _shares(options: BuildOptions) -> bool:
-    """Whether objects may be those of other builds.
-
-    Not where each has to come from the compiler itself.
-    """
-    return options.trust_cache and not options.frozen
+    return store and replace(store, published=shell.published())
 
 
 def _build(project: Project, shell: Shell, build: Build) -> BuildReport:

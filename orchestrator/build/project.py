@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from orchestrator.build import inputs, table
 from orchestrator.build.engine import Build
 from orchestrator.build.exporting import ExportChoice
+from orchestrator.build.published import KnownLists, published_at
 from orchestrator.errors import ProfileError
 from orchestrator.shell import files, sources
 from orchestrator.shell.build_folder import WORK
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from orchestrator.build.engine import Results, Value
+    from orchestrator.build.published import PublishedFiles
     from orchestrator.profile import Profile
     from orchestrator.profile.load import Member
     from orchestrator.shell.compile_folder import CompileFolder
@@ -59,6 +61,14 @@ class BuildOptions:
     trust_cache: bool = True
     export: ExportChoice = field(default_factory=ExportChoice)
 
+    @property
+    def shares(self) -> bool:
+        """Whether objects and exports may be those of other builds.
+
+        Not where each has to come from the compiler itself.
+        """
+        return self.trust_cache and not self.frozen
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shell:
@@ -71,6 +81,7 @@ class Shell:
         compile_folder: Compiles; None for ninja in the work folder.
         common: Files that all builds of a command read; None to read them each time.
         results: Of stages, from other products of the command; None for none.
+        lists: Of what is published.
     """
 
     reporter: Reporter = field(default_factory=Silent)
@@ -79,6 +90,15 @@ class Shell:
     compile_folder: CompileFolder | None = None
     common: CommonFiles | None = None
     results: Results | None = None
+    lists: KnownLists = field(default_factory=KnownLists)
+
+    def published(self) -> PublishedFiles | None:
+        """What other machines published; None if the environment names no place.
+
+        Raises:
+            ToolchainError: There is no key to check it with.
+        """
+        return published_at(self.lists, self.reporter.note)
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +238,8 @@ def open_build(
             inputs.PROCESSES: shell.processes,
             # Digests to compare with a lock are computed from the files themselves.
             inputs.TRUST_CACHE: options.trust_cache and not options.locked,
-            inputs.EXPORT_CHOICE: options.export,
+            inputs.EXPORT_CHOICE: replace(options.export, fetched=options.shares),
+            inputs.PUBLISHED: shell.published,
             inputs.REPORTER: shell.reporter,
             inputs.BUILTINS: shell.toolchains.builtins,
             **given,

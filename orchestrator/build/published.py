@@ -1,9 +1,9 @@
-"""Objects that another machine published: `cas/` as in a store, and a signed list.
+"""What another machine published: `cas/` as in a store, and a signed list.
 
-Who can write to the place can take objects away, and nothing else: the list says which
+Who can write to the place can take files away, and nothing else: the list says which
 bytes a key gave, and the build has the public key of who signed it. Whatever does not
-fit, or cannot be reached, is compiled. The package `fsspec` reads and writes folders,
-HTTP, S3 and others by their URL; the extra `fleet` installs it.
+fit, or cannot be reached, is compiled or exported. The package `fsspec` reads and
+writes folders, HTTP, S3 and others by their URL; the extra `fleet` installs it.
 """
 
 from __future__ import annotations
@@ -11,70 +11,118 @@ from __future__ import annotations
 import hashlib
 import os
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from orchestrator.errors import Diagnostic, OrchestratorError, ToolchainError
 from orchestrator.provenance.envelope import open_envelope, sign
 from orchestrator.provenance.keys import read_private_key, read_public_key
-from orchestrator.provenance.objects import object_list, read_object_list
+from orchestrator.provenance.objects import (
+    PublishedList,
+    object_list,
+    read_object_list,
+)
 from orchestrator.shell.distribution import pip_install
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from orchestrator.shell.object_store import ObjectStore
 
 URL: Final = "ORCHESTRATOR_PUBLISHED"
-"""Where objects are published."""
+"""Where objects and exports are published."""
 KEY: Final = "ORCHESTRATOR_PUBLISHED_KEY"
 """File with the public key of who signed the list."""
 LIST: Final = "objects.dsse.json"
 _CONNECT_S: Final = 10
+_MOST_EXPORTS: Final = 8
+"""Of one request."""
 
 
-@dataclass(slots=True)
-class PublishedObjects:
-    """What is published at a URL. The list is read once.
+class KnownLists:
+    """Lists of places, each read once."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, Path], PublishedList] = {}
+
+    def at(self, url: str, key: Path) -> PublishedList:
+        """The list of a place, if the key signed it. Raises what reading it raises."""
+        if (url, key) not in self._known:
+            self._known[url, key] = _list_at(url, key)
+        return self._known[url, key]
+
+    def forget(self, url: str, key: Path) -> None:
+        """Treat a place as empty."""
+        self._known[url, key] = PublishedList()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishedFiles:
+    """What is published at a URL.
 
     Args:
         url: The place.
-        key: The public key, in PEM.
+        key: File with the public key, in PEM.
+        lists: Known ones.
         note: Gets a message if the place cannot be used.
     """
 
     url: str
     key: Path
+    lists: KnownLists
     note: Callable[[str], None]
-    _listed: dict[str, dict[str, str]] | None = field(default=None, init=False)
+
+    def listed(self) -> Mapping[str, Mapping[str, str]]:
+        """What steps give, by key: SHA-256 by suffix."""
+        return self._list().objects
 
     def fetch(self, keys: Iterable[str]) -> Mapping[str, dict[str, bytes]]:
         """What steps gave, by key: bytes by suffix; only what fits its digest."""
-        found = {}
+        listed = self.listed()
+        wanted = {key: listed[key] for key in keys if key in listed}
+        bytes_of = self.read(d for files in wanted.values() for d in files.values())
+        return {
+            key: {suffix: bytes_of[d] for suffix, d in files.items()}
+            for key, files in wanted.items()
+            if bytes_of.keys() >= {*files.values()}
+        }
+
+    def exports(self, key: str) -> Sequence[Mapping[str, str]]:
+        """Of each export of a request: SHA-256 by name of its files; newest first."""
+        return self._list().exports.get(key, ())
+
+    def read(self, digests: Iterable[str]) -> Mapping[str, bytes]:
+        """Bytes by digest, of those that are there and fit."""
         try:
-            if self._listed is None:
-                self._listed = _list_at(self.url, self.key)
-            wanted = {key: self._listed[key] for key in keys if key in self._listed}
-            digests = sorted({d for files in wanted.values() for d in files.values()})
-            bytes_of = _files(self.url, digests)
-            for key, files in wanted.items():
-                with suppress(KeyError):
-                    found[key] = {suffix: bytes_of[d] for suffix, d in files.items()}
+            return _files(self.url, sorted(set(digests)))
         except ToolchainError:
             raise
         except Exception as error:  # noqa: BLE001  # a store never fails a build
-            self._listed = {}
-            text = _reason(error)
-            self.note(f"warning: published objects are not used: {text}")
-        return found
+            self._give_up(error)
+        return {}
+
+    def _list(self) -> PublishedList:
+        try:
+            return self.lists.at(self.url, self.key)
+        except ToolchainError:
+            raise
+        except Exception as error:  # noqa: BLE001
+            self._give_up(error)
+        return PublishedList()
+
+    def _give_up(self, error: Exception) -> None:
+        self.lists.forget(self.url, self.key)
+        self.note(f"warning: published objects are not used: {_reason(error)}")
 
 
-def published_objects(note: Callable[[str], None]) -> PublishedObjects | None:
-    """Those that the environment names; None if it names none.
+def published_at(
+    lists: KnownLists, note: Callable[[str], None]
+) -> PublishedFiles | None:
+    """What is published where the environment says; None if it names no place.
 
     Raises:
-        ToolchainError: There is no key to check them with.
+        ToolchainError: There is no key to check it with.
     """
     url, key = os.environ.get(URL), os.environ.get(KEY)
     if not url:
@@ -88,20 +136,37 @@ def published_objects(note: Callable[[str], None]) -> PublishedObjects | None:
                 hint=f"set {KEY}, or `published_key` of [cache] in orchestrator.toml",
             )
         )
-    return PublishedObjects(url, Path(key), note)
+    return PublishedFiles(url=url, key=Path(key), lists=lists, note=note)
 
 
-def publish(store: ObjectStore, url: str, pem: bytes, *, file: str) -> tuple[int, int]:
-    """Publish all objects of a store, besides those that are published already.
+class Counts(NamedTuple):
+    """How many of something are published."""
+
+    listed: int
+    new: int
+
+
+def publish(
+    store: ObjectStore,
+    exports: Iterable[tuple[str, Mapping[str, bytes]]],
+    url: str,
+    pem: bytes,
+    *,
+    file: str,
+    list_only: bool = False,
+) -> tuple[Counts, Counts]:
+    """Publish all objects of a store, and exports, besides what is published already.
 
     Args:
-        store: Has them.
+        store: Has the objects.
+        exports: (key, bytes by name) of each, the oldest first.
         url: The place.
         pem: The private key to sign the list with.
         file: Of the key, for messages.
+        list_only: Leave out the bytes of objects, which others have from elsewhere.
 
     Returns:
-        How many objects are new, and how many are in the list.
+        Of objects, and of exports.
 
     Raises:
         LockError: The list that is there was signed with another key.
@@ -110,29 +175,45 @@ def publish(store: ObjectStore, url: str, pem: bytes, *, file: str) -> tuple[int
     """
     key = read_private_key(pem, file=file)
     place, root = _place(url)
-    listed: dict[str, dict[str, str]] = {}
+    before = PublishedList()
     with suppress(FileNotFoundError):
         data = place.cat_file(f"{root}/{LIST}")
         signed = open_envelope(data, key.public_key(), file=f"{url}/{LIST}")
-        listed = read_object_list(signed.payload)
-    new = 0
+        before = read_object_list(signed.payload)
+
+    def write(files: Mapping[str, bytes]) -> None:
+        for data in files.values():
+            _write(place, _path(root, hashlib.sha256(data).hexdigest()), data)
+
+    objects = dict(before.objects)
     for name in store.keys():  # noqa: SIM118  # not a mapping
-        outputs = store.get(name)
-        if outputs is None or name in listed:
-            continue
-        digests = {}
-        for suffix, data in outputs.items():
-            digest = hashlib.sha256(data).hexdigest()
-            digests[suffix] = digest
-            _write(place, _path(root, digest), data)
-        listed[name] = digests
-        new += 1
-    envelope = sign(object_list(dict(sorted(listed.items()))), key, file=file)
-    _write(place, f"{root}/{LIST}", envelope)
-    return new, len(listed)
+        if name not in objects and (outputs := store.get(name)):
+            objects[name] = _digests(outputs)
+            if not list_only:
+                write(outputs)
+    listed = {name: [*found] for name, found in before.exports.items()}
+    new = 0
+    for name, files in exports:
+        known, digests = listed.get(name, []), _digests(files)
+        if digests not in known:
+            write(files)
+            listed[name] = [digests, *known][:_MOST_EXPORTS]
+            new += 1
+    found = PublishedList(
+        objects=dict(sorted(objects.items())), exports=dict(sorted(listed.items()))
+    )
+    _write(place, f"{root}/{LIST}", sign(object_list(found), key, file=file))
+    return (
+        Counts(len(objects), len(objects) - len(before.objects)),
+        Counts(sum(map(len, listed.values())), new),
+    )
 
 
-def _list_at(url: str, key: Path) -> dict[str, dict[str, str]]:
+def _digests(files: Mapping[str, bytes]) -> dict[str, str]:
+    return {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
+
+
+def _list_at(url: str, key: Path) -> PublishedList:
     place, root = _place(url)
     public = read_public_key(key.read_bytes(), file=str(key))
     data = place.cat_file(f"{root}/{LIST}")

@@ -286,6 +286,18 @@ def _add_cleaning(command: Callable[..., CommandParser]) -> None:
         " publish: give all of them to other machines, with a signed list",
     )
     cache.add_argument(
+        "--list-only",
+        action="store_true",
+        help="with publish: only the list of objects, where others have the objects"
+        " from ccache's remote storage",
+    )
+    cache.add_argument(
+        "--exports",
+        action="store_true",
+        help="with publish: programs made from Python code as well, with their inputs"
+        " and outputs",
+    )
+    cache.add_argument(
         "url",
         nargs="?",
         metavar="URL",

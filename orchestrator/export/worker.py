@@ -6,9 +6,7 @@ Writes into the folder `model.pte`, inputs and outputs of PyTorch as `.npy`, and
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
 import platform
 import random
 import sys
@@ -22,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from orchestrator.export.failure import ExportError
+from orchestrator.export.installed import facts_of, missing_packages
 from orchestrator.export.observe import Observer
 from orchestrator.export.readers import Readers
 from orchestrator.export.request import STEP_FILE, Request, parse_request
@@ -56,7 +55,7 @@ def main(request_file: str, folder: str) -> None:
 
 
 def _export(request: Request, folder: Path) -> dict[str, Any]:
-    missing = _missing(request)
+    missing = missing_packages(request.lowering)
     if missing:
         raise ExportError(
             "missing-extra",
@@ -89,20 +88,6 @@ def _export(request: Request, folder: Path) -> dict[str, Any]:
         "distributions": _distributions(without=readers.unused),
         "python": platform.python_version(),
     }
-
-
-def _missing(request: Request) -> list[str]:
-    """Missing distributions of the extra that the lowering needs."""
-    needed = ["torch", "executorch"]
-    if request.lowering.startswith("ethos-u"):
-        needed += ["tosa-tools", "ethos-u-vela"]
-    found = []
-    for name in needed:
-        try:
-            metadata.version(name)
-        except metadata.PackageNotFoundError:
-            found.append(name)
-    return found
 
 
 def _once(
@@ -219,21 +204,7 @@ def _distributions(*, without: set[str]) -> dict[str, dict[str, str]]:
     found = {}
     for name in sorted({d for m in modules for d in owners.get(m, ())}):
         distribution = metadata.distribution(name)
-        path = str(getattr(distribution, "_path", ""))
-        record = next(
-            (
-                file
-                for part in ("RECORD", "METADATA", "PKG-INFO")
-                if path and os.path.isfile(file := f"{path}/{part}")  # noqa: PTH113
-            ),
-            "",
-        )
-        digest = hashlib.sha256(Path(record).read_bytes()) if record else None
-        found[distribution.metadata["Name"]] = {
-            "version": distribution.version,
-            "record": record,
-            "sha256": digest.hexdigest() if digest else "",
-        }
+        found[distribution.metadata["Name"]] = facts_of(distribution)
     return found
 
 

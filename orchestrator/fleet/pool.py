@@ -132,12 +132,17 @@ def _worker() -> Worker:
 
 def _do(task: Task) -> Outcome:
     """Do a task in a worker process."""
-    unwind_on_signals()
     try:
-        return _worker().do(task)
+        unwind_on_signals()
+        try:
+            return _worker().do(task)
+        finally:
+            # While it waits, there is nothing to clean up.
+            for number in (signal.SIGTERM, signal.SIGHUP):
+                signal.signal(number, signal.SIG_DFL)
+            # What interrupts a destructor is lost, and no other signal would come.
+            parent = multiprocessing.parent_process()
+            if parent is not None and not parent.is_alive():
+                os._exit(1)
     except Ended as ended:
         os._exit(128 + ended.number)  # all is cleaned up
-    finally:
-        # While it waits, there is nothing to clean up.
-        for number in (signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, signal.SIG_DFL)

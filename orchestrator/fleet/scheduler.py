@@ -23,7 +23,7 @@ from orchestrator.build import Shell
 from orchestrator.errors import Diagnostic, ToolchainError
 from orchestrator.fleet.pool import died
 from orchestrator.fleet.task import Worker
-from orchestrator.shell.distribution import pip_install
+from orchestrator.shell.distribution import extra_needed
 from orchestrator.shell.files import write_atomic
 from orchestrator.shell.sources import native_files, native_root, package_files
 from orchestrator.workspace.load import read_workspace
@@ -51,17 +51,8 @@ def scheduled_outcomes(tasks: Sequence[Task], address: str) -> Iterator[Outcome]
     Raises:
         ToolchainError: The scheduler or its workers cannot be used.
     """
-    try:
+    with extra_needed("fleet", "for --scheduler"):
         import distributed  # noqa: PLC0415  # an extra
-    except ImportError as error:
-        raise ToolchainError(
-            Diagnostic(
-                code="missing-package",
-                message=f"the package {error.name} is not installed",
-                notes=(("needed", "for --scheduler"),),
-                hint=pip_install("fleet"),
-            )
-        ) from error
     lost = (OSError, distributed.client.FutureCancelledError)
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # we say it
     try:

@@ -1,43 +1,80 @@
-"""Lists of published objects: which files a compile step gave, by key."""
+"""Lists of what is published: files that a step gave, by what it was made from."""
 
 from __future__ import annotations
 
 import json
 import re
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.provenance.documents import document_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 OBJECTS_TYPE: Final = "https://orchestrator.dev/objects/v1"
 _DIGEST: Final = re.compile("[0-9a-f]{64}")
+_KEY: Final = re.compile("[0-9a-f]{32,64}")
+_NAME: Final = re.compile("[a-z][a-z0-9_]*[.][a-z]+")
 
 
-def object_list(objects: Mapping[str, Mapping[str, str]]) -> bytes:
-    """A list to sign.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishedList:
+    """What is published.
 
     Args:
-        objects: By key: SHA-256 of each file that the step gave, by suffix.
+        objects: By key of a compile step: SHA-256 of each file that it gave, by suffix.
+        exports: By key of a request: of each export, SHA-256 by name of its files; the
+            newest first.
     """
-    return document_bytes({"_type": OBJECTS_TYPE, "objects": objects})
+
+    objects: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    exports: Mapping[str, Sequence[Mapping[str, str]]] = field(default_factory=dict)
 
 
-def read_object_list(payload: bytes) -> dict[str, dict[str, str]]:
+def object_list(found: PublishedList) -> bytes:
+    """A list to sign."""
+    document = {"_type": OBJECTS_TYPE, "objects": found.objects}
+    if found.exports:
+        document["exports"] = found.exports
+    return document_bytes(document)
+
+
+def read_object_list(payload: bytes) -> PublishedList:
     """What a list says. Raises ValueError: it is not one."""
     match json.loads(payload):
-        case {"_type": t, "objects": dict(objects)} if t == OBJECTS_TYPE:
-            if all(_is_entry(key, files) for key, files in objects.items()):
-                return objects
+        case {"_type": t, "objects": dict(objects), **more} if t == OBJECTS_TYPE:
+            exports = more.get("exports", {})
+            if (
+                isinstance(exports, dict)
+                and all(_is_object(*entry) for entry in objects.items())
+                and all(_is_export(*entry) for entry in exports.items())
+            ):
+                return PublishedList(objects=objects, exports=exports)
     raise ValueError("not a list of objects")
 
 
-def _is_entry(key: object, files: object) -> bool:
+def _is_object(key: str, files: object) -> bool:
     return (
-        isinstance(key, str)
-        and bool(_DIGEST.fullmatch(key))
+        bool(_DIGEST.fullmatch(key))
         and isinstance(files, dict)
         and ".o" in files
-        and all(isinstance(d, str) and _DIGEST.fullmatch(d) for d in files.values())
+        and _are_digests(files)
     )
+
+
+def _is_export(key: str, found: object) -> bool:
+    return (
+        bool(_KEY.fullmatch(key))
+        and isinstance(found, list)
+        and all(
+            isinstance(files, dict)
+            and all(map(_NAME.fullmatch, files))
+            and _are_digests(files)
+            for files in found
+        )
+    )
+
+
+def _are_digests(files: Mapping[str, object]) -> bool:
+    return all(isinstance(d, str) and _DIGEST.fullmatch(d) for d in files.values())

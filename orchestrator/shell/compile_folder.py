@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from contextlib import suppress
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Protocol
 
 from orchestrator.shell.files import remove_others, write_if_changed
@@ -120,6 +122,9 @@ class NinjaFolder:
                 # Another process may have made it since we looked.
                 restored |= self._restored(mine, store)
                 made = mine.keys() - restored
+                taken = self._through_storage(run, made, keys, store, restored)
+                restored |= taken
+                made -= taken
                 is_last = len(mine) == len(left)
                 if made or is_last:
                     run(restored=restored, only=() if is_last else sorted(made))
@@ -130,6 +135,42 @@ class NinjaFolder:
                 if is_last:
                     return
                 left = {n: key for n, key in left.items() if n not in mine}
+
+    def _through_storage(
+        self,
+        run: _Ninja,
+        made: Collection[str],
+        keys: Mapping[str, str],
+        store: ObjectStore,
+        restored: Collection[str],
+    ) -> set[str]:
+        """Objects from ccache's remote storage, which gets those that are not listed.
+
+        Whoever can write there can swap its entries. So an object is taken only if it
+        is what the signed list says, and then it is like one of the store: what the
+        entry says about warnings and headers does not count.
+        """
+        launcher, published = self.launcher, store.published
+        if launcher is None or not launcher.storage or published is None:
+            return set()
+        listed = published.listed()
+        asked = {name: listed[keys[name]] for name in made if keys[name] in listed}
+        found = set[str]()
+        if asked:
+            log = run.log
+            run(restored=restored, unproven=sorted(asked), more=launcher.taking())
+            run.log = log
+            for name, digests in asked.items():
+                outputs = self._outputs(name)
+                own = {s: hashlib.sha256(d).hexdigest() for s, d in outputs.items()}
+                if own == digests:
+                    store.put(keys[name], outputs)
+                    found.add(name)
+        others = sorted(set(made) - found)
+        giving = launcher.giving()
+        if others and giving:
+            run(restored={*restored, *found}, only=others, more=giving)
+        return found
 
     def _restored(self, keys: Mapping[str, str], store: ObjectStore) -> frozenset[str]:
         """Objects that now are what the store has."""
@@ -143,7 +184,7 @@ class NinjaFolder:
         return frozenset(found)
 
     def forget_others(self, restored: Collection[str]) -> None:
-        """Remove objects that an earlier run took from the store, and this one did not.
+        """Remove objects that an earlier run took from elsewhere, and this one did not.
 
         ninja did not make them, so it does not know what they are made of.
         """
@@ -155,12 +196,17 @@ class NinjaFolder:
         write_if_changed(file, json.dumps(sorted(restored)).encode())
 
     def _keep(self, key: str, name: str, store: ObjectStore) -> None:
+        outputs = self._outputs(name)
+        if ".o" in outputs:
+            store.put(key, outputs)
+
+    def _outputs(self, name: str) -> dict[str, bytes]:
+        """What a step gave: bytes by suffix."""
         outputs = {}
         for suffix in (".o", ".su"):
             with suppress(OSError):
                 outputs[suffix] = self._output(name, suffix).read_bytes()
-        if ".o" in outputs:
-            store.put(key, outputs)
+        return outputs
 
     def _output(self, name: str, suffix: str) -> Path:
         return self.path / (name.removesuffix(".o") + suffix)
@@ -187,26 +233,36 @@ class _Ninja:
         self._text = text
         self._environment = environment
 
-    def __call__(self, *, restored: Collection[str], only: Iterable[str] = ()) -> None:
+    def __call__(
+        self,
+        *,
+        restored: Collection[str],
+        only: Iterable[str] = (),
+        unproven: Collection[str] = (),
+        more: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         """Make some objects, or everything.
 
         Args:
             restored: Objects that are not made: the store had them.
             only: Objects to make; nothing for everything.
+            unproven: Objects to make that are not used unless a later run has them as
+                restored, even if this process is killed in between.
+            more: Variables for the compilers.
         """
         from orchestrator.shell import ninja  # noqa: PLC0415  # only real builds
 
         folder = self._folder
         text = _without_steps(self._text, restored)
         write_if_changed(folder.path / "build.ninja", text.encode())
-        folder.forget_others(restored)
+        folder.forget_others({*restored, *unproven})
         self.log += ninja.run_ninja(
             folder.path,
             jobs=folder.jobs,
             reporter=folder.reporter,
             folder_lock=folder.folder_lock,
-            environment=self._environment,
-            targets=only,
+            environment={**self._environment, **more},
+            targets=(*only, *unproven),
         )
 
 

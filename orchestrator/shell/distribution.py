@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from orchestrator.errors import Diagnostic, ToolchainError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 DISTRIBUTION = "pte-orchestrator"
 """Its name on PyPI; `orchestrator` there is another project."""
@@ -30,3 +37,27 @@ def pip_install(extra: str) -> str:
         return f'pip install "{DISTRIBUTION}[{extra}]"'
     folder = "." if root == Path.cwd() else root
     return f'pip install -e "{folder}[{extra}]"'
+
+
+@contextmanager
+def extra_needed(extra: str, purpose: str) -> Iterator[None]:
+    """Imports of an extra's packages.
+
+    Args:
+        extra: Its name.
+        purpose: What they are for: "to sign".
+
+    Raises:
+        ToolchainError: A package is not installed (`missing-package`).
+    """
+    try:
+        yield
+    except ImportError as error:
+        raise ToolchainError(
+            Diagnostic(
+                code="missing-package",
+                message=f"the package {error.name} is not installed",
+                notes=(("needed", purpose),),
+                hint=pip_install(extra),
+            )
+        ) from error

@@ -3,7 +3,11 @@
 An entry is valid for a request if every file that was read has the same content now,
 the folders that were listed have the same names in them, and every distribution used
 is installed unchanged. Contents are read again only where size, times or inode
-changed. Paths in an entry are relative to the folder of the code.
+changed. Paths in an entry are relative to the folder of the code, unless they have
+nothing in common with it.
+
+Entries of other machines are found in the same way, but distributions are compared by
+version: their metadata names folders of the machine.
 """
 
 from __future__ import annotations
@@ -12,18 +16,19 @@ import hashlib
 import json
 import os
 import shutil
+import tempfile
 import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from orchestrator.shell.cache import cache_folder, file_digest
 from orchestrator.shell.files import lazy_file, write_atomic
 from orchestrator.shell.stamp import State, state_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from orchestrator.core.lazy_bytes import Bytes
 
@@ -33,6 +38,8 @@ _MOST_ENTRIES = 8
 """Entries of one request: a user may switch between several branches."""
 _MOST_REQUESTS = 64
 """Requests in the cache: programs may be large."""
+_CHANGED = "changed meanwhile"
+"""In the place of a digest: no file has it."""
 _CLOCK_NS = 5_000_000
 """How far times of files lag behind the clock."""
 
@@ -120,6 +127,8 @@ class ExportFacts(_Made):
         records: By absolute path: digest and state of the metadata of distributions.
         distributions: Versions by name.
         program: Digest of the program.
+        interpreter: Path of the Python that exported it, or would export it here.
+        fetched: Whether another machine exported it.
     """
 
     files: dict[str, tuple[str, State]]
@@ -127,6 +136,44 @@ class ExportFacts(_Made):
     records: dict[str, tuple[str, State]]
     distributions: dict[str, str]
     program: str
+    interpreter: str
+    fetched: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Installed:
+    """What the Python of this machine has.
+
+    Args:
+        python: Its version.
+        can_export: Whether it has what the lowering needs.
+        distributions: Those of the ones asked for that it has, by name.
+        folders: Where distributions are installed.
+    """
+
+    python: str
+    can_export: bool
+    distributions: dict[str, Distribution]
+    folders: tuple[str, ...]
+
+
+class PublishedExports(Protocol):
+    """Exports of other machines; bytes are verified."""
+
+    def exports(self, key: str) -> Sequence[Mapping[str, str]]:
+        """Of each export of a request: SHA-256 by name of its files; newest first."""
+
+    def read(self, digests: Iterable[str]) -> Mapping[str, bytes]:
+        """Bytes by digest, of those that are there."""
+
+
+def read_installed(text: str) -> Installed | None:
+    """Read what a Python says about itself; None if it is something else."""
+    from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415  # slow to import
+
+    with suppress(ValidationError):
+        return TypeAdapter(Installed).validate_json(text)
+    return None
 
 
 def read_result(path: Path) -> ExportResult | ExportFailure:
@@ -140,10 +187,16 @@ def read_result(path: Path) -> ExportResult | ExportFailure:
 
 def _read_facts(path: Path) -> ExportFacts | None:
     """Read the facts of an entry; None if they are damaged."""
+    with suppress(OSError):
+        return _parse_facts(path.read_bytes())
+    return None
+
+
+def _parse_facts(data: bytes) -> ExportFacts | None:
     from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415  # slow to import
 
-    with suppress(OSError, ValidationError):
-        return TypeAdapter(ExportFacts).validate_json(path.read_bytes())
+    with suppress(ValidationError):
+        return TypeAdapter(ExportFacts).validate_json(data)
     return None
 
 
@@ -171,13 +224,18 @@ class ExportCache:
     Args:
         key: Digest of the request.
         base: Folder of the code.
+        interpreter: The Python that exports.
         folder: Folder of all entries; None for the machine's cache.
     """
 
-    def __init__(self, key: str, *, base: Path, folder: Path | None = None) -> None:
-        self._all = folder or cache_folder() / "exports"
+    def __init__(
+        self, key: str, *, base: Path, interpreter: str, folder: Path | None = None
+    ) -> None:
+        self._key = key
+        self._all = folder or _folder()
         self._own = self._all / key
         self._base = base
+        self._interpreter = interpreter
 
     def find(self, changed: Callable[[ExportFacts], str]) -> tuple[Entry | None, str]:
         """The valid entry, or the reason why there is none.
@@ -192,6 +250,8 @@ class ExportCache:
                 reasons.append("the entry is damaged")
                 continue
             reason, facts_now = self._compare(facts)
+            if facts.interpreter != self._interpreter:
+                reason = "another Python exports"
             reason = reason or changed(facts)
             entry = Entry(folder, facts_now)
             if not reason and _is_whole(entry):
@@ -203,6 +263,72 @@ class ExportCache:
                 return entry, ""
             reasons.append(reason or "the program is damaged")
         return None, reasons[0] if reasons else "first export"
+
+    def fetch(
+        self,
+        published: PublishedExports,
+        *,
+        changed: Callable[[ExportFacts], str],
+        installed: Callable[[Iterable[str]], Installed | None],
+    ) -> Entry | None:
+        """The valid entry of another machine, which now is one of this machine as well.
+
+        Args:
+            published: Has them.
+            changed: See `find`.
+            installed: Looks for distributions, by name.
+        """
+        for files in published.exports(self._key):
+            own = files.get(_ENTRY, "")
+            facts = _parse_facts(published.read([own]).get(own, b""))
+            if facts is None or not {PROGRAM, *facts.arrays} <= files.keys():
+                continue
+            reason, facts = self._compare(facts)
+            if reason or changed(facts):
+                continue
+            here = installed(facts.distributions)
+            found = self._as_here(facts, here) if here else None
+            if found is None:
+                continue
+            data = published.read(files.values())
+            if all(digest in data for digest in files.values()):
+                texts = {n: data[d] for n, d in files.items() if n != _ENTRY}
+                if entry := self._take(found, texts):
+                    return entry
+        return None
+
+    def _as_here(self, facts: ExportFacts, here: Installed) -> ExportFacts | None:
+        """Facts of an entry on this machine; None if it would export something else.
+
+        A Python that cannot export has no say in that, as long as nothing is installed.
+        """
+        if not here.can_export:
+            folders = {self._label(f): folder_digest(Path(f)) for f in here.folders}
+            return replace(
+                facts, folders=facts.folders | folders, interpreter=self._interpreter
+            )
+        versions = {name: one.version for name, one in here.distributions.items()}
+        if (here.python, versions) != (facts.python, facts.distributions):
+            return None
+        return replace(
+            facts,
+            records=_records(here.distributions.values()),
+            interpreter=self._interpreter,
+        )
+
+    def _take(self, facts: ExportFacts, files: Mapping[str, bytes]) -> Entry | None:
+        """Keep the files of another machine; None if that cannot be done."""
+        with (
+            suppress(OSError),
+            tempfile.TemporaryDirectory(prefix="orchestrator-export-") as name,
+        ):
+            made = Path(name) / "made"
+            made.mkdir()
+            for file, data in files.items():
+                (made / file).write_bytes(data)
+            if _is_whole(Entry(made, facts)):
+                return self._keep(made, facts)
+        return None
 
     def _folders(self) -> list[Path]:
         """Folders of entries, the newest first."""
@@ -259,7 +385,7 @@ class ExportCache:
             changed = changed or max(times, default=since_ns) > since_ns - _CLOCK_NS
             files[self._label(path)] = (file_digest(Path(path)), state)
         if changed:
-            files[self._label(result.files[0])] = ("changed meanwhile", [])
+            files[self._label(result.files[0])] = (_CHANGED, [])
         facts = ExportFacts(
             arrays=result.arrays,
             warnings=result.warnings,
@@ -271,29 +397,80 @@ class ExportCache:
             asked=result.asked,
             files=files,
             folders={self._label(p): folder_digest(Path(p)) for p in result.folders},
-            records={
-                d.record: (d.sha256, state_of(d.record))
-                for d in result.distributions.values()
-                if d.record
-            },
+            records=_records(result.distributions.values()),
             distributions={n: d.version for n, d in result.distributions.items()},
             program=file_digest(made / PROGRAM),
+            interpreter=self._interpreter,
         )
+        return self._keep(made, facts)
+
+    def _keep(self, made: Path, facts: ExportFacts) -> Entry:
+        """Move a folder with the files of an export to its place."""
         self._write_facts(made, facts)
-        name = hashlib.sha256(json.dumps(files).encode()).hexdigest()[:16]
-        folder = self._own / name
+        identity = json.dumps([facts.files, facts.interpreter])
+        folder = self._own / hashlib.sha256(identity.encode()).hexdigest()[:16]
         _put(made, folder)
         _forget(self._own, _MOST_ENTRIES)
         _forget(self._all, _MOST_REQUESTS)
         return Entry(folder, facts)
 
     def _label(self, path: str) -> str:
+        if os.path.commonpath([path, self._base]) == os.sep:
+            return path
         return Path(os.path.relpath(path, self._base)).as_posix()
 
     def _write_facts(self, folder: Path, facts: ExportFacts) -> None:
-        text = json.dumps(asdict(facts), indent=1)
         with suppress(OSError):
-            write_atomic(folder / _ENTRY, text.encode())
+            write_atomic(folder / _ENTRY, _facts_bytes(facts))
+
+
+def _facts_bytes(facts: ExportFacts) -> bytes:
+    return json.dumps(asdict(facts), indent=1).encode()
+
+
+def _folder() -> Path:
+    """The machine's cache."""
+    return cache_folder() / "exports"
+
+
+def exports_to_publish() -> Iterator[tuple[str, dict[str, bytes]]]:
+    """(key, bytes of each file by name) of all exports of this machine, oldest first.
+
+    Equal exports have equal bytes: times and states of files are left out.
+    """
+    entries = [path.parent for path in _folder().glob(f"*/*/{_ENTRY}")]
+    for folder in sorted(entries, key=lambda p: (p.stat().st_mtime_ns, p)):
+        facts = _read_facts(folder / _ENTRY)
+        if (
+            facts is None
+            or facts.fetched
+            or _CHANGED in {d for d, _ in facts.files.values()}
+        ):
+            continue
+        if not _is_whole(Entry(folder, facts)):
+            continue
+        facts = replace(
+            facts,
+            files={label: (digest, []) for label, (digest, _) in facts.files.items()},
+            records={},
+            interpreter="",
+            fetched=True,
+            seconds=0.0,
+            ledger=None,
+            verified=None,
+        )
+        files = {name: folder / name for name in (PROGRAM, *facts.arrays)}
+        with suppress(OSError):
+            data = {name: path.read_bytes() for name, path in files.items()}
+            yield folder.parent.name, {_ENTRY: _facts_bytes(facts), **data}
+
+
+def _records(distributions: Iterable[Distribution]) -> dict[str, tuple[str, State]]:
+    return {
+        one.record: (one.sha256, state_of(one.record))
+        for one in distributions
+        if one.record
+    }
 
 
 def _is_whole(entry: Entry) -> bool:

@@ -13,6 +13,8 @@ from typing import Final
 from orchestrator.errors import Diagnostic, ToolchainError
 
 VARIABLE: Final = "ORCHESTRATOR_COMPILER_LAUNCHER"
+STORAGE: Final = "CCACHE_REMOTE_STORAGE"
+"""ccache's own variable: a Redis, an HTTP server or a folder that machines share."""
 _REASONS: Final = {
     "sccache": "sccache changes what some compilers write, so locks would not hold",
     **dict.fromkeys(
@@ -28,9 +30,11 @@ class Launcher:
 
     Args:
         program: Its absolute path.
+        storage: Its remote storage, as it writes it; "" for none.
     """
 
     program: str
+    storage: str = ""
 
     def ninja_text(self, text: str) -> str:
         """The text of a ninja file whose compile steps start with the launcher.
@@ -42,14 +46,28 @@ class Launcher:
         return text.replace("\ncxx = ", f"\ncxx = {quoted} ", 1)
 
     def environment(self, toolchain: bytes) -> dict[str, str]:
-        """Variables for it.
+        """Variables for it, with which it uses the cache of this machine only.
 
         Args:
             toolchain: Names the compiler exactly. ccache itself would look at the
                 program's time, which changes with each installation, or read it whole.
         """
         digest = hashlib.sha256(toolchain).hexdigest()
-        return {"CCACHE_COMPILERCHECK": f"string:{digest}"}
+        # The user's file of settings may name a storage as well.
+        return {"CCACHE_COMPILERCHECK": f"string:{digest}", STORAGE: ""}
+
+    def taking(self) -> dict[str, str]:
+        """More variables: take objects from the storage, which anyone may have made.
+
+        They do not get into the cache of this machine.
+        """
+        return {STORAGE: self.storage, "CCACHE_REMOTE_ONLY": "1"}
+
+    def giving(self) -> dict[str, str] | None:
+        """More variables: compile, and fill the storage; None if that is not wanted."""
+        if "|read-only" in self.storage:
+            return None
+        return {STORAGE: self.storage, "CCACHE_RECACHE": "1"}
 
 
 def compiler_launcher() -> Launcher | None:
@@ -69,7 +87,7 @@ def compiler_launcher() -> Launcher | None:
     program = which(name)
     if program is None:
         raise _unusable(name, "it is not installed")
-    return Launcher(str(Path(program).absolute()))
+    return Launcher(str(Path(program).absolute()), os.environ.get(STORAGE, ""))
 
 
 def _unusable(name: str, reason: str) -> ToolchainError:

@@ -48,6 +48,9 @@ class Contents(NamedTuple):
 class Published(Protocol):
     """Objects from another machine; `fetch` returns only verified bytes."""
 
+    def listed(self) -> Mapping[str, Mapping[str, str]]:
+        """What steps give, by key: SHA-256 by suffix."""
+
     def fetch(self, keys: Iterable[str]) -> Mapping[str, dict[str, bytes]]:
         """What steps gave, by key: bytes by suffix; nothing for keys it lacks."""
 

@@ -175,6 +175,20 @@ def test_a_distribution_that_is_gone_exports_it_again(w: Workspace) -> None:
     assert _exported(w) == "torch-1.0 is not installed any more"
 
 
+def test_another_python_exports_it_again(
+    w: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _exported(w)
+    other = w.folder / "other-python"
+    other.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    other.chmod(0o755)
+    monkeypatch.setenv("ORCHESTRATOR_EXPORT_PYTHON", str(other))
+    assert _exported(w) == "another Python exports"
+    assert _exported(w) == ""
+    monkeypatch.delenv("ORCHESTRATOR_EXPORT_PYTHON")
+    assert _exported(w) == ""
+
+
 def test_times_alone_do_not_matter(w: Workspace) -> None:
     _exported(w)
     _age(w)

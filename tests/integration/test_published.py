@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import shutil
 import threading
 from contextlib import contextmanager
 from functools import partial
@@ -17,7 +19,7 @@ from cryptography.hazmat.primitives.serialization import (
     PublicFormat,
 )
 
-from orchestrator.build.published import KEY, LIST, URL, published_objects
+from orchestrator.build.published import KEY, LIST, URL, KnownLists, published_at
 from orchestrator.cli.main import run
 from orchestrator.errors import ToolchainError
 from orchestrator.shell.launcher import VARIABLE as LAUNCHER
@@ -33,16 +35,21 @@ if TYPE_CHECKING:
 OBJECTS = {f"{n:x}" * 64: {".o": b"object %d" % n, ".su": b"same"} for n in range(4)}
 
 
-@pytest.fixture(autouse=True)
-def _keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def write_keys(folder: Path) -> None:
+    """Two pairs of keys: `ci.key`, `ci.pub`, and those of another."""
     for name in ("ci", "other"):
         key = Ed25519PrivateKey.generate()
         private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
         public = key.public_key().public_bytes(
             Encoding.PEM, PublicFormat.SubjectPublicKeyInfo
         )
-        (tmp_path / f"{name}.key").write_bytes(private)
-        (tmp_path / f"{name}.pub").write_bytes(public)
+        (folder / f"{name}.key").write_bytes(private)
+        (folder / f"{name}.pub").write_bytes(public)
+
+
+@pytest.fixture(autouse=True)
+def _keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_keys(tmp_path)
     monkeypatch.setenv(KEY, str(tmp_path / "ci.pub"))
     monkeypatch.setenv(URL, str(tmp_path / "place"))
     monkeypatch.delenv(VARIABLE, raising=False)
@@ -70,7 +77,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def _fetched(notes: list[str] | None = None) -> dict[str, dict[str, bytes]]:
-    published = published_objects((notes if notes is not None else []).append)
+    note = (notes if notes is not None else []).append
+    published = published_at(KnownLists(), note)
     assert published is not None
     found = dict(published.fetch([*OBJECTS, "f" * 64]))
     assert dict(published.fetch(OBJECTS)) == found  # says its problem once
@@ -88,6 +96,24 @@ def test_what_is_published_is_what_is_fetched(
     assert _publish(place, tmp_path / "ci.key") == 0
     assert capsys.readouterr().out == f"{place}: 5 objects, 1 of them new\n"
     assert _fetched() == OBJECTS
+
+
+def test_a_list_alone_says_what_objects_are(
+    place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.rmtree(place)
+    capsys.readouterr()
+    key = str(tmp_path / "ci.key")
+    assert run(["cache", "publish", str(place), "--key", key, "--list-only"]) == 0
+    assert capsys.readouterr().out == f"{place}: 4 objects, 4 of them new\n"
+    assert [path.name for path in place.iterdir()] == [LIST]
+    assert _fetched() == {}
+    published = published_at(KnownLists(), print)
+    assert published is not None
+    listed = published.listed()
+    assert listed.keys() == OBJECTS.keys()
+    digest = hashlib.sha256(b"object 3").hexdigest()
+    assert listed["3" * 64][".o"] == digest
 
 
 def test_over_http(
@@ -184,6 +210,8 @@ def test_another_key_neither_reads_nor_replaces_the_list(
         ["publish", "place", "--key", "missing.key"],
         ["size", "place"],
         ["verify", "--key", "ci.key"],
+        ["size", "--list-only"],
+        ["prune", "--exports"],
     ],
 )
 def test_usage(
@@ -202,9 +230,9 @@ def test_usage(
 def test_a_place_without_a_key_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(KEY)
     with pytest.raises(ToolchainError, match=f"{URL} is set, {KEY} is not"):
-        published_objects(print)
+        published_at(KnownLists(), print)
     monkeypatch.delenv(URL)
-    assert published_objects(print) is None
+    assert published_at(KnownLists(), print) is None
 
 
 def test_an_unknown_kind_of_place_is_an_error(

@@ -16,7 +16,7 @@ from orchestrator.fleet import scheduler
 from tests.conftest import CORPUS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 
@@ -38,24 +38,39 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[LocalCluster]:
-    """A scheduler with one worker, which is a thread of this process."""
-    with LocalCluster(  # type: ignore[no-untyped-call]
-        n_workers=1,
+def _cluster(workers: int) -> LocalCluster:
+    """A scheduler with some workers, which are threads of this process."""
+    return LocalCluster(  # type: ignore[no-untyped-call]
+        n_workers=workers,
         threads_per_worker=1,
         processes=False,
         protocol="tcp",
         dashboard_address=":0",
-    ) as found:
+    )
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[LocalCluster]:
+    """A scheduler with one worker."""
+    with _cluster(1) as found:
         yield found
 
 
-def _check(address: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
-    capsys.readouterr()
-    code = run(["check", "--scheduler", address])
-    said = capsys.readouterr()
-    return code, said.out + said.err
+@pytest.fixture
+def refused(
+    workspace: Path, capsys: pytest.CaptureFixture[str]
+) -> Callable[[str], str]:
+    """Checks the workspace with a scheduler that cannot be used; says what it says."""
+    assert workspace.is_dir()
+
+    def check(address: str) -> str:
+        capsys.readouterr()
+        assert run(["check", "--scheduler", address]) == ExitCode.TOOLCHAIN
+        said = capsys.readouterr()
+        assert "Traceback" not in said.err
+        return said.out + said.err
+
+    return check
 
 
 def test_outcomes_are_those_of_commands_without_one(
@@ -74,67 +89,45 @@ def test_outcomes_are_those_of_commands_without_one(
 
 
 def test_a_worker_with_another_program_is_not_used(
-    workspace: Path,
+    refused: Callable[[str], str],
     cluster: LocalCluster,
-    capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    del workspace
     own = scheduler.own_facts()
     facts = iter(({**own, "digest": "ours"}, {**own, "digest": "theirs"}))
     # The worker is asked first.
     monkeypatch.setattr(scheduler, "own_facts", lambda: next(facts))
-    code, said = _check(cluster.scheduler_address, capsys)
-    assert code == ExitCode.TOOLCHAIN
+    said = refused(cluster.scheduler_address)
     assert "error[no-scheduler]" in said
     assert "digest ours, here theirs" in said
 
 
 def test_a_worker_without_the_workspace_is_not_used(
-    workspace: Path,
+    refused: Callable[[str], str],
     cluster: LocalCluster,
-    capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    del workspace
     monkeypatch.setattr(scheduler, "write_atomic", lambda path, _: path.symlink_to("-"))
-    code, said = _check(cluster.scheduler_address, capsys)
-    assert code == ExitCode.TOOLCHAIN
+    said = refused(cluster.scheduler_address)
     assert "workspace not there, here there" in said
 
 
 def test_a_scheduler_that_is_not_there(
-    workspace: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    refused: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    del workspace
     monkeypatch.setattr(scheduler, "_CONNECT_S", 0.1)
-    code, said = _check("tcp://127.0.0.1:1", capsys)
-    assert code == ExitCode.TOOLCHAIN
+    said = refused("tcp://127.0.0.1:1")
     assert "the scheduler at tcp://127.0.0.1:1 cannot be used" in said
-    assert "Traceback" not in said
 
 
-def test_a_scheduler_without_workers(
-    workspace: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    del workspace
-    with LocalCluster(  # type: ignore[no-untyped-call]
-        n_workers=0, processes=False, protocol="tcp", dashboard_address=":0"
-    ) as empty:
-        code, said = _check(empty.scheduler_address, capsys)
-    assert code == ExitCode.TOOLCHAIN
-    assert "found: it has no worker" in said
+def test_a_scheduler_without_workers(refused: Callable[[str], str]) -> None:
+    with _cluster(0) as empty:
+        assert "found: it has no worker" in refused(empty.scheduler_address)
 
 
 def test_dask_is_an_extra(
-    workspace: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    refused: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    del workspace
     monkeypatch.setitem(sys.modules, "distributed", None)
-    code, said = _check("tcp://127.0.0.1:1", capsys)
-    assert code == ExitCode.TOOLCHAIN
-    assert "error[missing-package]" in said
+    said = refused("tcp://127.0.0.1:1")
+    assert "error[missing-package]: the package distributed is not installed" in said

@@ -272,3 +272,57 @@ def test_nothing_is_lost_whoever_ends(
     assert run(["lock", "--check", "--outputs", "-j1"]) == 0
     for worker in workers:
         assert not Path(f"/proc/{worker}").exists()
+
+
+DEAF = """\
+import multiprocessing
+import os
+import time
+
+from orchestrator.fleet import pool
+from orchestrator.shell.signals import Ended
+
+
+class Deaf:
+    def do(self, task):
+        try:
+            print("begun", flush=True)
+            time.sleep(60)
+        except Ended:
+            time.sleep(1)  # each thread of the parent that ends sends another one
+            print("asked", flush=True)
+
+
+def work(parent):
+    pool._begin(parent)
+    pool._worker = Deaf
+    pool._do(None)
+    print("waits", flush=True)
+    time.sleep(60)
+
+
+if __name__ == "__main__":
+    context = multiprocessing.get_context("spawn")
+    process = context.Process(target=work, args=(os.getpid(),))
+    process.start()
+    process.join()
+"""
+"""A worker whose task loses the signal, as one that hits a destructor is lost."""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs PR_SET_PDEATHSIG")
+def test_a_worker_that_loses_the_signal_ends_after_its_task(tmp_path: Path) -> None:
+    script = tmp_path / "deaf.py"
+    script.write_text(DEAF)
+    process = subprocess.Popen(
+        [sys.executable, str(script)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "begun\n"
+    process.kill()
+    # The worker has the other end of the pipe.
+    said, _ = process.communicate(timeout=20)
+    assert said == "asked\n"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator.cli.commands.documents import cryptography_needed, read_named
 from orchestrator.errors import Diagnostic, ExitCode, MismatchError, UsageError
+from orchestrator.shell.exported import exports_to_publish
 from orchestrator.shell.object_store import Contents, ObjectStore, object_store
 
 if TYPE_CHECKING:
@@ -16,8 +17,9 @@ if TYPE_CHECKING:
 
 def run(args: Namespace, console: Console) -> ExitCode:
     """Show, shrink, check or publish them."""
-    if args.action != "publish" and (args.url or args.key):
-        raise _usage(f"cache {args.action} takes no URL and no --key")
+    of_publish = (args.url, args.key, args.list_only, args.exports)
+    if args.action != "publish" and any(of_publish):
+        raise _usage("URL, --key, --list-only and --exports are for cache publish")
     store = object_store()
     if store is None:
         console.document({"folder": None})
@@ -59,9 +61,27 @@ def _publish(store: ObjectStore, args: Namespace, console: Console) -> ExitCode:
         raise _usage("cache publish needs a URL and --key")
     pem = read_named(args.key, wanted="a private key in PEM")
     with cryptography_needed():
-        new, listed = publish(store, args.url, pem, file=str(args.key))
-    console.document({"url": args.url, "new": new, "objects": listed})
-    console.data(f"{args.url}: {listed:,} objects, {new:,} of them new")
+        objects, exports = publish(
+            store,
+            exports_to_publish() if args.exports else (),
+            args.url,
+            pem,
+            file=str(args.key),
+            list_only=args.list_only,
+        )
+    console.document(
+        {
+            "url": args.url,
+            "new": objects.new,
+            "objects": objects.listed,
+            "new_exports": exports.new,
+            "exports": exports.listed,
+        }
+    )
+    text = f"{args.url}: {objects.listed:,} objects, {objects.new:,} of them new"
+    if exports.listed:
+        text += f"; {exports.listed:,} exports, {exports.new:,} of them new"
+    console.data(text)
     return ExitCode.OK
 
 

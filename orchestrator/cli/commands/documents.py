@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import json
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from orchestrator.build import Project, load
 from orchestrator.cli.commands.current import make_current
 from orchestrator.cli.commands.options import build_options, options_of
 from orchestrator.cli.commands.text_file import read_text
-from orchestrator.errors import Diagnostic, ToolchainError, UsageError
-from orchestrator.shell.distribution import pip_install
+from orchestrator.errors import Diagnostic, UsageError
+from orchestrator.shell.distribution import extra_needed
 from orchestrator.shell.files import read_file, write_if_changed
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Iterator
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from orchestrator.cli.console import Console
@@ -42,20 +41,9 @@ def show_document(args: Namespace, console: Console, name: str) -> None:
     console.data(str(args.output))
 
 
-@contextmanager
-def cryptography_needed() -> Iterator[None]:
+def cryptography_needed() -> AbstractContextManager[None]:
     """Says how to install what signs, if it is missing. Raises ToolchainError."""
-    try:
-        yield
-    except ImportError as error:
-        raise ToolchainError(
-            Diagnostic(
-                code="missing-package",
-                message=f"the package {error.name} is not installed",
-                notes=(("needed", "to sign, and to check signatures"),),
-                hint=pip_install("provenance"),
-            )
-        ) from error
+    return extra_needed("provenance", "to sign, and to check signatures")
 
 
 def read_named(path: Path, *, wanted: str) -> bytes:

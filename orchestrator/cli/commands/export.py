@@ -104,6 +104,8 @@ def _lines(
     for name, exported in found.items():
         facts = exported.facts
         how = f"exported ({exported.reason})" if exported.reason else "up to date"
+        if facts.fetched:
+            how = "exported by another machine"
         yield (
             f"{name}: {how}, {len(exported.program):,} bytes for"
             f" {lowerings[name]}; {paths[name]}"
@@ -126,7 +128,7 @@ def _ledger_lines(ledger: Mapping[str, Any] | None) -> Iterator[str]:
     """One line per pass with all its runs, in the order of first runs."""
     passes = ledger.get("passes") if ledger else None
     if not isinstance(passes, list):
-        yield "  lowered without acceleration: no information on passes"
+        yield "  no information on passes: lowered elsewhere, or without acceleration"
         return
     heads = ("copied", "known", "dispatched", "ms")
     yield f"  {'pass':44} {'runs':>5}" + "".join(f" {head:>10}" for head in heads)

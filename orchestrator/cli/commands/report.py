@@ -33,6 +33,7 @@ from orchestrator.report.history import History, Point
 from orchestrator.report.page import page
 from orchestrator.report.pictures import NoFontsError, pictures, png
 from orchestrator.report.svg import NOTHING
+from orchestrator.shell.distribution import extra_needed
 from orchestrator.shell.files import write_if_changed
 from orchestrator.shell.git import revisions
 from orchestrator.shell.page_server import PageServer
@@ -327,8 +328,9 @@ def _write_pictures(args: Namespace, project: Project, console: Console) -> None
     folder = args.output_dir or Path()
     suffix = "svg" if args.svg else "png"
     files = []
+    needed = extra_needed("pictures", "for PNG, and for pictures of the graph")
     try:
-        with console.progress() as reporter:
+        with needed, console.progress() as reporter:
             reporter.working("drawing")
             for picture in pictures(facts, args.svg or args.png):
                 reporter.working(f"drawing {picture.name}")
@@ -336,15 +338,6 @@ def _write_pictures(args: Namespace, project: Project, console: Console) -> None
                 file = folder / f"{project.profile.name}-{picture.name}.{suffix}"
                 write_if_changed(file, data)
                 files.append(str(file))
-    except ImportError as error:
-        raise ToolchainError(
-            Diagnostic(
-                code="missing-package",
-                message=f"the package {error.name} is not installed",
-                notes=(("needed", "for PNG, and for pictures of the graph"),),
-                hint='pip install "pte-orchestrator[pictures]"',
-            )
-        ) from error
     except NoFontsError as error:
         raise ToolchainError(
             Diagnostic(

@@ -14,6 +14,7 @@ import pytest
 
 from orchestrator.cli.main import run
 from orchestrator.report.svg import WIDTH
+from orchestrator.shell.distribution import pip_install
 from orchestrator.shell.page_server import PageServer
 from tests.tools import need_tool
 from tests.unit.build.fake_project import write_project
@@ -300,7 +301,7 @@ def test_pictures_without_their_extra(
     assert report(option, kind, code=7).splitlines() == [
         f"error[missing-package]: the package {package} is not installed",
         "   = needed: for PNG, and for pictures of the graph",
-        '   hint: pip install "pte-orchestrator[pictures]"',
+        f"   hint: {pip_install('pictures')}",
     ]
 
 
