@@ -81,7 +81,7 @@ ORCH_HOT void sum_tile(const Window& window, const int16_t* x, const int8_t* w,
       "bne 1b\n"
       "vstrw.32 q0, [%[sums]]\n"
       "vstrw.32 q1, [%[sums], #16]\n"
-      : [from] "=&r"(from), [weight] "=&r"(weight), [x] "+r"(x), [w] "+r"(w),
+      : [from] "=&r"(from), [weight] "=&l"(weight), [x] "+r"(x), [w] "+r"(w),
         [rows] "+r"(rows)
       : [window] "r"(&window), [count] "r"(count), [x_column] "r"(x_column),
         [x_row] "r"(x_row), [w_column] "r"(window.w_column), [sums] "r"(sums)

@@ -20,7 +20,10 @@ from executorch.backends.arm.quantizer.arm_quantizer_utils import (
     PatternQuantizer,
     SharedQspecQuantizer,
 )
-from executorch.backends.cortex_m.passes.passes_utils import quantize_multiplier_aot
+from executorch.backends.cortex_m.passes.passes_utils import (
+    get_activation_bounds,
+    quantize_multiplier_aot,
+)
 from executorch.backends.cortex_m.quantizer import (
     quantization_configs as configs,
 )
@@ -146,18 +149,24 @@ _LEFT_OUT: Final = {
     *(torch.ops.aten.hardswish.default, torch.ops.aten.hardswish_.default),
 }
 """Functions that become tables, never part of a layer."""
+_LAYERS: Final = (
+    support.BINARY_OP_PATTERNS | support.LINEAR_OP_PATTERNS | support.CONV_OP_PATTERNS
+)
 _SUPPORT: Final = {
     **{
         pattern: _accepting(check)
         for pattern, check in (
-            support.BINARY_OP_PATTERNS
-            | support.LINEAR_OP_PATTERNS
-            | support.CONV_OP_PATTERNS
+            _LAYERS
             | support.SOFTMAX_OP_PATTERNS
             | support.POOL_OP_PATTERNS
             | support.ACTIVATION_OP_PATTERNS
         ).items()
         if _LEFT_OUT.isdisjoint(pattern)
+    },
+    **{
+        (layer, torch.ops.aten.relu6.default): _accepting(check)
+        for (layer, *limits), check in _LAYERS.items()
+        if limits == [torch.ops.aten.relu.default]
     },
     **{(target,): _accepting(CortexMActivationCheck) for target in _LEFT_OUT},
 }
@@ -168,7 +177,12 @@ class Int16Quantizer(CortexMQuantizer):  # type: ignore[misc]  # ExecuTorch's is
 
     def __init__(self) -> None:
         matcher = PatternMatcher(_SUPPORT, support_dict_name=f"{__name__}._SUPPORT")
-        layers = {target for pattern in support.CONV_OP_PATTERNS for target in pattern}
+        layers = {
+            target
+            for pattern in _SUPPORT
+            if pattern[0] is torch.ops.aten.conv2d.default
+            for target in pattern
+        }
         ComposableQuantizer.__init__(
             self,
             [
@@ -540,7 +554,24 @@ def _extreme(site: _Site) -> Any:
     return site.call(site.node.target, (first[0], second[0]))
 
 
+def _limit(site: _Site) -> Any:
+    """Limits of the items of one scale: the portable kernel takes any dtype, too."""
+    given = site.int16(0)
+    bounds = get_activation_bounds(site.node)
+    if given is None or given[1] != site.scale or bounds is None:
+        return None
+    low, high = (
+        limit if bound is None else round(bound / site.scale)
+        for bound, limit in zip(bounds, site.limits, strict=True)
+    )
+    low, high = max(low, site.limits[0]), min(high, site.limits[1])
+    return site.call(_aten.clamp.default, (given[0], low, high))
+
+
 _CALLS: Final = {
+    _aten.relu.default: _limit,
+    _aten.hardtanh.default: _limit,
+    _aten.clamp.default: _limit,
     _aten.convolution.default: _convolution,
     _aten.linear.default: _linear,
     _aten.add.Tensor: _sum,
