@@ -501,9 +501,7 @@ def _average(site: _Site) -> Any:
         image = _padded(site, image, [padding[1]] * 2 + [padding[0]] * 2)
         padding = [0, 0]
     args = (image, kernel, stride, padding, ceil_mode, 0, *_factor_of(given[1]))
-    return site.call(
-        _cortex_m.quantized_avg_pool2d.default, (*args, site.scratch())
-    )
+    return site.call(_cortex_m.quantized_avg_pool2d.default, (*args, site.scratch()))
 
 
 def _factor_of(scale: float) -> tuple[int, int]:
