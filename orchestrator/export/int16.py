@@ -13,8 +13,8 @@ import operator
 from typing import Any, Final
 
 import executorch.backends.cortex_m.ops.operators as cortex_m_operators
-import executorch.exir as exir
 import torch
+from executorch import exir
 from executorch.backends.arm.common.annotation_meta import ArmAnnotationInfo
 from executorch.backends.arm.quantizer.arm_quantizer_utils import (
     PatternQuantizer,
@@ -71,7 +71,7 @@ _MOST_BIAS: Final = 2.0**47
 _MOST_WINDOW: Final = 65535
 
 
-# What ExecuTorch says its operators give is int8. --------------------------------------
+# ExecuTorch says that its operators give int8. ---------------------------------------
 
 
 def _like_its_input(name: str, function: Any, *, at: int = 0) -> None:
@@ -106,7 +106,7 @@ torch.library.register_fake(
 )
 
 
-# Where scales are. ---------------------------------------------------------------------
+# Where scales are. --------------------------------------------------------------------
 
 
 class _Config(configs.CortexMQuantizationConfig):  # type: ignore[misc]  # ExecuTorch's is Any
@@ -205,7 +205,7 @@ class Int16Quantizer(CortexMQuantizer):  # type: ignore[misc]  # ExecuTorch's is
         return super().transform_for_annotation(quantizable(model))
 
 
-# Calls. --------------------------------------------------------------------------------
+# Calls. -------------------------------------------------------------------------------
 
 
 def called(program: Any) -> Any:

@@ -9,8 +9,9 @@ and `quantize`. Where int8 calls give the same items, they take its place:
 - limits after a layer become limits of what the layer stores, a `hardsigmoid` also
   its scale and bias.
 
-Every change keeps all bits of the outputs. The same is done between int16 tensors, whose
-tables have some of the items only, as many as it takes for others to be within a step.
+Every change keeps all bits of the outputs. The same is done between int16 tensors,
+whose tables have some of the items only, as many as it takes for the others to be
+within a step.
 """
 
 from __future__ import annotations
@@ -147,7 +148,7 @@ def finished(program: Any) -> Any:
 
 
 def _is(node: Any, target: Any) -> bool:
-    """Whether a node quantizes to, or dequantizes from, whole numbers with one scale."""
+    """Whether a node quantizes, or dequantizes, int8 or int16 with one scale."""
     return bool(
         isinstance(node, torch.fx.Node)
         and node.target is target

@@ -58,7 +58,7 @@ class Int16Calls:
         return int(self.rng.integers(low, high + 1))
 
     def items(self, *sizes: int, dtype: str = "i2") -> Any:
-        """Anything, often limits; in some calls nothing else, so that sums are large."""
+        """Anything, often limits; in some calls one of them, so that sums are large."""
         limits = np.iinfo(dtype)
         anything = self.rng.integers(limits.min, limits.max + 1, sizes)
         edges = self.rng.choice([limits.min, limits.max, 0, 1, -1], sizes)
@@ -235,8 +235,9 @@ class Int16Calls:
         if largest:
             args = (image(x), kernel, stride, padding, (1, 1), ceil, 0, 0, low, high)
             return Call("cortex_m::quantized_max_pool2d.out", (*args, out))
-        args = (image(x), kernel, stride, padding, ceil, 0, 1 << 30, -3, _SCRATCH, out)
-        return Call("cortex_m::quantized_avg_pool2d.out", args)
+        scale = (0, 1 << 30, -3)
+        given = (image(x), kernel, stride, padding, ceil, *scale, _SCRATCH, out)
+        return Call("cortex_m::quantized_avg_pool2d.out", given)
 
     def softmax(self) -> Call:
         """Rows along any dimension."""
@@ -254,9 +255,9 @@ class Int16Calls:
         shift = 16 - bits
         entries = self.items((1 << bits) + 1)
         x = self.items(self.one(1, 60))
-        at = np.int64(x) + 32768
+        at = x.astype("i8") + 32768
         first, rest = at >> shift, at & ((1 << shift) - 1)
-        wide = np.int64(entries)
+        wide = entries.astype("i8")
         step = wide[first + 1] - wide[first]
         stored = wide[first] + ((step * rest + (1 << shift >> 1)) >> shift)
         out = plain(stored.astype("i2"), is_out=True)
@@ -278,18 +279,18 @@ def _pooled(x: Any, given: Any, of_window: Any, *, ceil: bool) -> Any:
             [i for i in range(o * s - p, o * s - p + k) if 0 <= i < n]
             for o, (n, k, s, p) in zip(places, axes, strict=True)
         )
-        found[:, *places] = of_window(np.int64(x)[:, rows][:, :, columns])
+        found[:, *places] = of_window(x.astype("i8")[:, rows][:, :, columns])
     return found
 
 
 def _shares(row: Any, multiplier: int, shift: int, farthest: int) -> Any:
     """Shares in steps of 1/32768, of exponentials in 31 bits."""
-    distances = np.int64(row) - int(row.max())
+    distances = row.astype("i8") - int(row.max())
     inputs = semantics.high_multiply(distances << shift, multiplier)
     exponential = semantics._exp  # noqa: SLF001  # what these kernels have in common
-    near = distances >= farthest
     powers = [
-        exponential(int(v)) if n else 0 for v, n in zip(inputs, near, strict=True)
+        exponential(int(v)) if d >= farthest else 0
+        for v, d in zip(inputs, distances.tolist(), strict=True)
     ]
     total = 1 + sum(powers)
     bits = total.bit_length() - 32
