@@ -63,7 +63,14 @@ _SUM_BITS: Final = 15
 """That sums of two tensors have behind the point. Source: op_quantized_add.cpp."""
 _EXPONENT_BITS: Final = 26
 """Behind the point of what softmax takes powers of; it has 5 in front of it."""
-_SOFTMAX_SCALE: Final = 1.0 / 32768
+_SHARES: Final = {
+    *configs.SOFTMAX_TARGETS,
+    *(torch.ops.aten.sigmoid.default, torch.ops.aten.sigmoid_.default),
+    *(torch.ops.aten.tanh.default, torch.ops.aten.tanh_.default),
+    *(torch.ops.aten.hardsigmoid.default, torch.ops.aten.hardsigmoid_.default),
+}
+"""Functions from -1 to 1, whose results have one scale, also beyond what was seen."""
+_SHARE_SCALE: Final = 1.0 / 32768
 _MOST_SHIFT: Final = 31
 _MOST_LEFT: Final = 8
 """That sums with biases have room for."""
@@ -95,12 +102,24 @@ def _same_sizes(values: Any, *_: Any) -> Any:
     return torch.empty_like(values)
 
 
+def _broadcast(name: str, function: Any, *, other: int) -> None:
+    """Let an operator on two tensors take int16 of all sizes that broadcast."""
+
+    def fake(*args: Any, **kwargs: Any) -> Any:
+        if args[0].dtype is torch.int8:
+            return function(*args, **kwargs)
+        return torch.maximum(args[0], args[other])
+
+    torch.library.register_fake(f"cortex_m::{name}", fake, allow_override=True)
+
+
 for _name in (
-    *("quantized_add", "quantized_mul", "quantized_linear", "softmax"),
-    *("quantized_conv2d", "quantized_depthwise_conv2d"),
+    *("quantized_linear", "softmax", "quantized_conv2d", "quantized_depthwise_conv2d"),
     *("quantized_avg_pool2d", "quantized_max_pool2d"),
 ):
     _like_its_input(_name, getattr(cortex_m_operators, f"{_name}_meta"))
+_broadcast("quantized_add", cortex_m_operators.quantized_add_meta, other=4)
+_broadcast("quantized_mul", cortex_m_operators.quantized_mul_meta, other=2)
 torch.library.register_fake(
     "cortex_m::quantized_activation", _same_sizes, allow_override=True
 )
@@ -114,10 +133,10 @@ class _Config(configs.CortexMQuantizationConfig):  # type: ignore[misc]  # Execu
 
     def get_output_act_qspec(self, node: Any = None) -> Any:
         """How an output is quantized."""
-        if node is not None and node.target in configs.SOFTMAX_TARGETS:
+        if node is not None and node.target in _SHARES:
             return FixedQParamsQuantizationSpec(
                 dtype=torch.int16,
-                scale=_SOFTMAX_SCALE,
+                scale=_SHARE_SCALE,
                 zero_point=0,
                 quant_min=-32768,
                 quant_max=32767,
@@ -473,7 +492,7 @@ def _quotient(site: _Site) -> Any:
 def _softmax(site: _Site) -> Any:
     """Softmax, whose output has a scale of its own."""
     given = site.int16(0)
-    if given is None or site.argument(2, default=False) or site.scale != _SOFTMAX_SCALE:
+    if given is None or site.argument(2, default=False) or site.scale != _SHARE_SCALE:
         return None
     factor = _factor_of(given[1] * (1 << _EXPONENT_BITS))
     if not 0 <= factor[1] <= _MOST_SHIFT:

@@ -33,7 +33,7 @@ from executorch.backends.transforms.utils import (
 from executorch.exir.dialects._ops import ops as exir_ops
 from torch.export.graph_signature import InputKind
 
-from orchestrator.export.lines import lines_of
+from orchestrator.export.lines import ONE, factor_of, lines_of
 
 _aten: Final = exir_ops.edge.aten
 _dim_order: Final = exir_ops.edge.dim_order_ops
@@ -66,6 +66,7 @@ torch.library.register_fake("cortex_m::maximum", torch.maximum, allow_override=T
 torch.library.register_fake("cortex_m::minimum", torch.minimum, allow_override=True)
 
 _TABLE: Final = exir_ops.edge.cortex_m.quantized_activation.default
+_MULTIPLY: Final = exir_ops.edge.cortex_m.quantized_mul.default
 
 _LAYERS: Final = frozenset(
     {
@@ -124,6 +125,7 @@ def fused(program: Any) -> Any:
     _scale_hardsigmoids(program)
     _limit_what_layers_store(graph)
     _unmark(graph)
+    _unmark_int16_moves(graph)
     _move_items(graph)
     _tabulate(program)
     _keep_int8(graph)
@@ -318,6 +320,17 @@ def _move_items(graph: Any) -> None:
             _dequantize_after(node)
 
 
+def _unmark_int16_moves(graph: Any) -> None:
+    """Let items of int16 be moved here: ExecuTorch's passes know int8."""
+    for node in graph.nodes:
+        beside = [*node.all_input_nodes, *node.users]
+        if (node.target in _MOVES or node.target is operator.getitem) and any(
+            (_is(n, _QUANTIZE) or _is(n, _DEQUANTIZE)) and n.args[5] is torch.int16
+            for n in beside
+        ):
+            node.meta.get("custom", {}).pop(ArmAnnotationInfo.CUSTOM_META_KEY, None)
+
+
 def _may_move(node: Any) -> bool:
     return bool(
         node.op == "call_function"
@@ -429,24 +442,54 @@ def _tabulate(program: Any) -> None:
             or node.meta["val"].shape != origin.meta["val"].shape
         ):
             continue
-        if torch.equal(table, every):
+        if _is_same(table, every):
             replacement = origin
         else:
-            entries = table if len(table) == _ITEMS else lines_of(table)
-            if entries is None:
-                continue
-            digest = sha256(entries.numpy().tobytes()).hexdigest()
-            with graph.inserting_before(first):
-                constant = create_constant_placeholder(
-                    program, graph, f"table_{digest[:16]}", InputKind.PARAMETER, entries
-                )
-            replacement = _call(node, _TABLE, (origin, constant), node)
+            replacement = _table_call(node, origin, table, (program, first))
+        if replacement is None:
+            continue
         node.replace_all_uses_with(replacement)
         # What reads it reads the table, so that functions of it begin at the origin.
         if replacement is not origin:
             origins[replacement] = origin
             items[replacement] = table
         graph.erase_node(node)
+
+
+def _is_same(table: Any, every: Any) -> bool:
+    """Whether a function gives its argument. Int16 is quantized from -32767 on."""
+    if table.dtype is torch.int16:
+        table, every = table[1:], every[1:]
+    return bool(torch.equal(table, every))
+
+
+def _table_call(node: Any, origin: Any, table: Any, constants: Any) -> Any:
+    """A call that gives the items of a table; None if no call does.
+
+    Args:
+        node: What the call stands for.
+        origin: Whose items the function is of.
+        table: Its results.
+        constants: The program, and the node in front of which its constants go.
+    """
+    target, entries = _TABLE, table
+    args: tuple[int, ...] = ()
+    if len(table) != _ITEMS:
+        factor = factor_of(table)
+        entries = lines_of(table) if factor is None else ONE
+        if factor is not None:
+            target, args = _MULTIPLY, (0, 0, *factor)
+    if entries is None:
+        return None
+    program, first = constants
+    graph = program.graph_module.graph
+    digest = sha256(entries.numpy().tobytes()).hexdigest()
+    with graph.inserting_before(first):
+        constant = create_constant_placeholder(
+            program, graph, f"table_{digest[:16]}", InputKind.PARAMETER, entries
+        )
+    before = (origin,) if target is _TABLE else (origin, 0)
+    return _call(node, target, (*before, constant, *args), node)
 
 
 def _fill_numbers(node: Any, program: Any) -> None:

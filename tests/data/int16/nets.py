@@ -6,7 +6,7 @@ writes their programs, inputs, and what quantized PyTorch gives.
 """
 
 # mypy: ignore-errors
-# ruff: noqa: ANN001, ANN201, ANN202, ANN204
+# ruff: noqa: ANN001, ANN002, ANN201, ANN202, ANN204
 # PyTorch is not there when the project is checked.
 
 import torch
@@ -60,7 +60,7 @@ class Steps(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.front = nn.Conv1d(1, 6, 5, stride=2)
+        self.front = nn.Conv1d(2, 6, 5, stride=2)
         self.steps = nn.GRU(6, 8, batch_first=True)
         self.last = nn.Linear(8, 3)
 
@@ -94,7 +94,4 @@ def moves():
 
 def steps():
     """A recurrent layer."""
-    return _made(Steps, 1, 1, 21)
-
-
-
+    return _made(Steps, 1, 2, 21)
