@@ -41,7 +41,9 @@ from executorch.backends.cortex_m.quantizer.pattern_matcher import PatternMatche
 from executorch.backends.cortex_m.quantizer.quantizer import CortexMQuantizer
 from executorch.backends.transforms.utils import (
     create_constant_placeholder,
+    delete_constant_placeholder,
     get_param_tensor,
+    is_param_node,
 )
 from executorch.exir.dialects._ops import ops as exir_ops
 from torch.export.graph_signature import InputKind
@@ -234,11 +236,15 @@ def called(program: Any) -> Any:
         program: An exported program of edge operators, after `islands.fused`.
     """
     graph = program.graph_module.graph
+    used = [n for n in graph.nodes if is_param_node(program, n) and n.users]
     for node in list(graph.nodes):
         if _is_int16(node, _QUANTIZE):
             _call_instead(node, program)
     _unmark(graph)
     graph.eliminate_dead_code()
+    for node in used:
+        if not node.users:
+            delete_constant_placeholder(program, node)
     graph.lint()
     program.graph_module.recompile()
     return program

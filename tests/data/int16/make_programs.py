@@ -43,11 +43,13 @@ def main() -> None:
         runs.append(
             {
                 "model": name,
+                "method": "forward",
                 "inputs": [{"kind": "tensor", "file": f"{name}.in0.npy"}],
-                "outputs": [{"file": f"{name}.out0.npy"}],
+                "outputs": [{"kind": "tensor", "file": f"{name}.out0.npy"}],
             }
         )
-    text = json.dumps({"runs": runs}, indent=1)
+    tolerance = {"atol": 0, "rtol": 0}
+    text = json.dumps({"tolerance": tolerance, "runs": runs}, indent=1)
     (HERE / "scenario.json").write_text(text + "\n")
 
 
