@@ -179,9 +179,21 @@ void sum_tile(const Window& window, const int16_t* x, const int8_t* w,
 }
 #endif
 
+/// Whether 32 bits certainly hold sums.
+bool fits(const Window& window) {
+  return window.rows * window.columns <= kMostProducts;
+}
+
 /// The sum of one channel, of any number of taps.
 __attribute__((noinline)) int64_t sum_one(const Window& window,
                                           const int16_t* x, const int8_t* w) {
+  if (fits(window)) {
+    int32_t sum = 0;
+    for_each_tap(window, x, w, [&](const int16_t* from, const int8_t* weight) {
+      sum += *from * *weight;
+    });
+    return sum;
+  }
   int64_t sum = 0;
   for_each_tap(window, x, w, [&](const int16_t* from, const int8_t* weight) {
     sum += *from * *weight;
@@ -193,8 +205,7 @@ __attribute__((noinline)) int64_t sum_one(const Window& window,
 ORCH_HOT void compute(const Convolution& conv, const Window& window,
                       int16_t* y) {
   const int32_t outputs = conv.out.channels;
-  const bool fits = window.rows * window.columns <= kMostProducts;
-  if (conv.multiplier != 1 || !fits) {
+  if (conv.multiplier != 1 || !fits(window)) {
     int32_t c = 0;
     for (int32_t in = 0; in < conv.in.channels; ++in) {
       for (int32_t k = 0; k < conv.multiplier; ++k, ++c) {

@@ -416,7 +416,7 @@ def _convolution(site: _Site) -> Any:
         )
     )
     bias = site.bias(2, steps)
-    depthwise = weights.shape[1] == 1 and groups == image.meta["val"].shape[1]
+    depthwise = groups > 1 and groups == image.meta["val"].shape[1]
     order = (1, 2, 3, 0) if depthwise else (0, 2, 3, 1)
     numbers = site.constant("weights", weights.permute(order))
     window = (list(stride), list(padding), list(dilation))

@@ -11,7 +11,6 @@ import random
 from pathlib import Path
 from typing import Final
 
-import numpy as np
 import pytest
 
 from orchestrator.catalog import read_library
@@ -19,6 +18,7 @@ from orchestrator.core.dtype import ScalarType
 from orchestrator.program.program import KernelCall
 from orchestrator.program.reader import read_program
 from orchestrator.program.values import TensorValue
+from tests.data.int16.make_programs import step_of
 from tests.integration.argument_facts import variants
 from tests.integration.test_conditions import size_of, verdict
 from tests.product import run_nets
@@ -153,8 +153,7 @@ def test_networks_give_what_quantized_pytorch_gives(
     }
     assert found.keys() == {*NAMES}
     for name, error in found.items():
-        largest = float(np.abs(np.load(DATA / f"{name}.out0.npy")).max())
-        assert error <= STEPS * largest / 32767, name
+        assert error <= STEPS * step_of(DATA / f"{name}.pte"), name
 
 
 STEPS: Final = 4

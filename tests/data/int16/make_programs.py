@@ -9,6 +9,9 @@ from pathlib import Path
 from typing import Final
 
 from orchestrator.cli.main import run
+from orchestrator.program.program import KernelCall
+from orchestrator.program.reader import read_program
+from orchestrator.program.values import DoubleValue
 
 HERE: Final = Path(__file__).parent
 NETS: Final = ("convnet", "moves", "steps")
@@ -25,6 +28,16 @@ def profile_of(folder: Path, name: str, activations: str = "int16") -> Path:
         f'[models.quantize]\nactivations = "{activations}"\n'
     )
     return profile
+
+
+def step_of(file: Path) -> float:
+    """The scale of the output of a program, which its last call dequantizes."""
+    (method,) = read_program(file.read_bytes(), file=file.name).methods
+    (call,) = method.instructions[-1:]
+    assert isinstance(call, KernelCall)
+    scale = method.values[call.args[1]]
+    assert isinstance(scale, DoubleValue)
+    return scale.value
 
 
 def main() -> None:
