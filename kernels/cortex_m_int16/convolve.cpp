@@ -57,56 +57,66 @@ orch_int16_products:
 namespace orch::cortex_m_int16 {
 namespace {
 
-/// Sums of four channels of a pixel. They have 64 bits, and are added up in 32
-/// bits as long as these certainly hold them.
+/// Sums of four channels of a pixel. They are added up in 32 bits as long as
+/// these certainly hold them, then in 64.
 class Sums {
  public:
-  Sums(const Convolution& conv, int32_t channel, int32_t count) {
-    cortex_m::unrolled<kChannels>([&](auto k) {
-      total_[k] = k < count ? conv.bias.of(channel + k) : 0;
-      part_[k] = 0;
-    });
+  Sums() {
+    cortex_m::unrolled<kChannels>([&](auto k) { part_[k] = 0; });
   }
 
   /// Adds the products of a piece. `w` has the weights of each channel.
-  void add(const int16_t* x, const int8_t* const* weights, int32_t offset,
-           int32_t items) {
+  ORCH_ALWAYS_INLINE void add(const int16_t* x, const int8_t** w,
+                              int32_t items) {
+    if (__builtin_expect(items <= left_, 1)) {
+      add_products(x, w, items, part_);
+      left_ -= items;
+      return;
+    }
+    add_long(x, w, items);
+  }
+
+  /// Writes what is stored for the first `count` of them.
+  ORCH_ALWAYS_INLINE void finish(const Convolution& conv, int32_t channel,
+                                 int32_t count, int16_t* y) {
+    if (__builtin_expect(is_long_, 0)) flush();
+    ORCH_FEW_ROUNDS
+    for (int32_t k = 0; k < count; ++k) {
+      y[k] = is_long_ ? conv.any_item(total_[k], channel + k)
+                      : conv.item(part_[k], channel + k);
+    }
+  }
+
+ private:
+  __attribute__((noinline)) void add_long(const int16_t* x,
+                                          const int8_t* const* weights,
+                                          int32_t items) {
     const int8_t* w[kChannels];
-    cortex_m::unrolled<kChannels>([&](auto k) { w[k] = weights[k] + offset; });
+    for (int k = 0; k < kChannels; ++k) w[k] = weights[k];
     while (items > 0) {
       if (left_ == 0) flush();
       const int32_t now = items < left_ ? items : left_;
       add_products(x, w, now, part_);
       left_ -= now;
       items -= now;
-      if (items == 0) return;
       x += now;
-      cortex_m::unrolled<kChannels>([&](auto k) { w[k] += now; });
+      for (int k = 0; k < kChannels; ++k) w[k] += now;
     }
   }
 
-  /// Writes what is stored for the first `count` of them.
-  void finish(const Convolution& conv, int32_t channel, int32_t count,
-              int16_t* y) {
-    flush();
-    ORCH_FEW_ROUNDS
-    for (int32_t k = 0; k < count; ++k) {
-      y[k] = conv.item(total_[k], channel + k);
-    }
-  }
-
- private:
-  void flush() {
-    cortex_m::unrolled<kChannels>([&](auto k) {
-      total_[k] += part_[k];
+  __attribute__((noinline)) void flush() {
+    for (int k = 0; k < kChannels; ++k) {
+      total_[k] = (is_long_ ? total_[k] : 0) + part_[k];
       part_[k] = 0;
-    });
+    }
+    is_long_ = true;
     left_ = kMostProducts;
   }
 
-  int64_t total_[kChannels];
+  int64_t total_[kChannels];  // if is_long_
   int32_t part_[kChannels];
-  int32_t left_ = kMostProducts;
+  int32_t left_ = kMostProducts;  // products that `part_` has room for
+  bool is_long_ = false;
 };
 
 /// The taps of a pixel that lie in the input, as pieces of `items` that lie one
@@ -130,28 +140,29 @@ ORCH_HOT void compute(const Convolution& conv, const Patch& patch,
   while (channel < end) {
     const int32_t left = end - channel;
     const int32_t count = left < kChannels ? left : kChannels;
-    const int8_t* weights[kChannels];
+    const int8_t* first[kChannels];
     ORCH_FEW_ROUNDS
     for (int32_t k = 0; k < kChannels; ++k) {
       // What is missing in the last tile repeats a channel.
-      weights[k] = w;
+      first[k] = w;
       if (k + 1 < count) w += patch.w_channel;
     }
     w += patch.w_channel;
-    Sums sums(conv, channel, count);
+    Sums sums;
     const int16_t* line = x;
-    int32_t offset = 0;
     for (int32_t i = patch.rows; i > 0; --i) {
+      const int8_t* weights[kChannels];
+      cortex_m::unrolled<kChannels>([&](auto k) { weights[k] = first[k]; });
       const int16_t* from = line;
-      int32_t at = offset;
-      ORCH_FEW_ROUNDS
-      for (int32_t j = patch.columns; j > 0; --j) {
-        sums.add(from, weights, at, patch.items);
+      for (int32_t j = patch.columns;;) {
+        sums.add(from, weights, patch.items);
+        if (--j == 0) break;
         from += patch.x_column;
-        at += patch.w_column;
+        cortex_m::unrolled<kChannels>(
+            [&](auto k) { weights[k] += patch.w_column; });
       }
       line += patch.x_row;
-      offset += patch.w_row;
+      cortex_m::unrolled<kChannels>([&](auto k) { first[k] += patch.w_row; });
     }
     sums.finish(conv, channel, count, y + channel);
     channel += count;
@@ -176,11 +187,11 @@ void convolve(const Convolution& conv) {
   for (int32_t n = 0; n < conv.out.batch; ++n) {
     for (int32_t h = 0; h < conv.out.height; ++h) {
       const Taps rows = cortex_m::taps_at(conv.rows, h);
-      patch.rows = rows.count;
       for (int32_t v = 0; v < conv.out.width; ++v) {
         const Taps columns = cortex_m::taps_at(conv.columns, v);
         patch.columns = joined ? 1 : columns.count;
         if (joined) patch.items = columns.count * depth;
+        patch.rows = columns.count == 0 ? 0 : rows.count;
         const int16_t* x = conv.x + ((n * conv.in.height + rows.in) * line +
                                      columns.in * conv.in.channels);
         const int8_t* w =

@@ -35,11 +35,31 @@ struct Convolution : cortex_m::ConvolutionSizes {
   Range range;
   int16_t* y;
 
-  /// What is stored for a sum.
-  int16_t item(int64_t sum, int32_t channel) const {
+  Scale scale_of(int32_t channel) const {
     const int32_t at = channel * scale_step;
+    return {multipliers[at], shifts[at]};
+  }
+
+  /// What is stored for a sum without its bias.
+  __attribute__((noinline)) int16_t any_item(int64_t sum,
+                                             int32_t channel) const {
     return static_cast<int16_t>(
-        scaled(sum, {multipliers[at], shifts[at]}, range));
+        scaled(sum + bias.of(channel), scale_of(channel), range));
+  }
+
+  /// The same, fast for sums that 32 bits hold with their bias.
+  ORCH_ALWAYS_INLINE int16_t item(int32_t sum, int32_t channel) const {
+    const Scale scale = scale_of(channel);
+    if (__builtin_expect(!bias.is_long && is_fast(scale.shift), 1)) {
+      const int32_t* const biases = static_cast<const int32_t*>(bias.items);
+      const int32_t more = biases == nullptr ? 0 : biases[channel];
+      int32_t total;
+      if (__builtin_expect(!__builtin_add_overflow(sum, more, &total), 1)) {
+        return static_cast<int16_t>(
+            cortex_m::clamp(scaled_fast(total, scale), range));
+      }
+    }
+    return any_item(sum, channel);
   }
 };
 

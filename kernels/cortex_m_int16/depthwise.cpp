@@ -209,8 +209,7 @@ ORCH_HOT void compute(const Convolution& conv, const Window& window,
     int32_t c = 0;
     for (int32_t in = 0; in < conv.in.channels; ++in) {
       for (int32_t k = 0; k < conv.multiplier; ++k, ++c) {
-        const int64_t sum = sum_one(window, window.x + in, window.w + c);
-        y[c] = conv.item(conv.bias.of(c) + sum, c);
+        y[c] = conv.any_item(sum_one(window, window.x + in, window.w + c), c);
       }
     }
     return;
@@ -221,7 +220,7 @@ ORCH_HOT void compute(const Convolution& conv, const Window& window,
     sum_tile(window, window.x + c, window.w + c, count, sums);
     ORCH_FEW_ROUNDS
     for (int32_t k = 0; k < count; ++k) {
-      y[c + k] = conv.item(conv.bias.of(c + k) + sums[place(k)], c + k);
+      y[c + k] = conv.item(sums[place(k)], c + k);
     }
   }
 }
