@@ -150,10 +150,12 @@ ORCH_HOT void compute(const Convolution& conv, const Patch& patch,
     w += patch.w_channel;
     Sums sums;
     const int16_t* line = x;
+    ORCH_FEW_ROUNDS
     for (int32_t i = patch.rows; i > 0; --i) {
       const int8_t* weights[kChannels];
       cortex_m::unrolled<kChannels>([&](auto k) { weights[k] = first[k]; });
       const int16_t* from = line;
+      ORCH_FEW_ROUNDS
       for (int32_t j = patch.columns;;) {
         sums.add(from, weights, patch.items);
         if (--j == 0) break;

@@ -23,6 +23,7 @@ struct Window {
 template <typename Fn>
 ORCH_ALWAYS_INLINE void for_each_tap(const Window& window, const int16_t* x,
                                      const int8_t* w, const Fn& fn) {
+  ORCH_FEW_ROUNDS
   for (int32_t i = window.rows; i > 0; --i) {
     const int16_t* from = x;
     const int8_t* weight = w;
