@@ -1,5 +1,7 @@
 #include "convolve.h"
 
+#include <string.h>
+
 #include "cortex_m/unroll.h"
 #include "dot.h"
 
@@ -132,6 +134,34 @@ struct Patch {
   int32_t w_channel;  // from one output channel to the next
 };
 
+/// Items of a small window that are put side by side on the stack, with zeros
+/// for padding: one piece costs less than many for every four channels.
+constexpr int32_t kMostGathered = 160;
+
+/// Puts the taps of a pixel where those of a whole window are.
+void gather(const Convolution& conv, const Patch& patch, const Taps& rows,
+            const Taps& columns, const int16_t* x, int16_t* to) {
+  const int32_t whole = patch.w_channel;
+  if (rows.count != conv.rows.kernel || columns.count != conv.columns.kernel) {
+    memset(to, 0, static_cast<size_t>(whole) * sizeof *to);
+  }
+  to += rows.first * patch.w_row + columns.first * patch.w_column;
+  ORCH_FEW_ROUNDS
+  for (int32_t i = patch.rows; i > 0; --i) {
+    const int16_t* from = x;
+    int16_t* item = to;
+    ORCH_FEW_ROUNDS
+    for (int32_t j = patch.columns; j > 0; --j) {
+      ORCH_FEW_ROUNDS
+      for (int32_t k = 0; k < patch.items; ++k) item[k] = from[k];
+      from += patch.x_column;
+      item += patch.w_column;
+    }
+    x += patch.x_row;
+    to += patch.w_row;
+  }
+}
+
 /// Output channels from `channel` to before `end` of a pixel, which have their
 /// inputs at `x`; `w` has the weights of the first one.
 ORCH_HOT void compute(const Convolution& conv, const Patch& patch,
@@ -186,6 +216,10 @@ void convolve(const Convolution& conv) {
   patch.w_column = depth;
   patch.w_channel = conv.rows.kernel * patch.w_row;
   int16_t* y = conv.y;
+  int16_t gathered[kMostGathered];
+  const bool gathers = depth == conv.in.channels &&
+                       conv.rows.kernel * conv.columns.kernel > 1 &&
+                       patch.w_channel <= kMostGathered;
   for (int32_t n = 0; n < conv.out.batch; ++n) {
     for (int32_t h = 0; h < conv.out.height; ++h) {
       const Taps rows = cortex_m::taps_at(conv.rows, h);
@@ -198,8 +232,16 @@ void convolve(const Convolution& conv) {
                                      columns.in * conv.in.channels);
         const int8_t* w =
             conv.w + (rows.first * patch.w_row + columns.first * depth);
+        Patch now = patch;
+        if (gathers) {
+          gather(conv, patch, rows, columns, x, gathered);
+          now.rows = now.columns = 1;
+          now.items = patch.w_channel;
+          x = gathered;
+          w = conv.w;
+        }
         for (int32_t c = 0; c < conv.out.channels; c += conv.group_outputs) {
-          compute(conv, patch, x, w, c, c + conv.group_outputs, y);
+          compute(conv, now, x, w, c, c + conv.group_outputs, y);
           x += depth;
           w += conv.group_outputs * patch.w_channel;
         }
