@@ -43,7 +43,9 @@ def _catalog(*libraries: str, deciding: str = "[input, out]") -> Catalog:
     return read_catalog(texts)
 
 
-def _bindings(catalog: Catalog, *dtypes: ScalarType) -> tuple[Binding, ...]:
+def _bindings(
+    catalog: Catalog, *dtypes: ScalarType, elsewhere: Catalog | None = None
+) -> tuple[Binding, ...]:
     operator = SelectedOperator(
         name=OperatorName.parse("q::convert.out"),
         dtypes=tuple(sorted(dtypes)),
@@ -54,6 +56,7 @@ def _bindings(catalog: Catalog, *dtypes: ScalarType) -> tuple[Binding, ...]:
         catalog,
         every_dtype=False,
         span_of=lambda _: None,
+        elsewhere=None if elsewhere is None else lambda: elsewhere,
     )
     (resolved,) = resolution.operators
     return resolved.bindings
@@ -89,6 +92,20 @@ def test_a_dtype_that_nothing_takes_is_a_gap() -> None:
         _bindings(_catalog("all=[Byte, Char]"), FLOAT, CHAR, LONG)
     (found,) = caught.value.diagnostics
     assert found.message == "no kernel for q::convert.out with dtype Long"
+
+
+def test_a_library_that_takes_the_dtype_is_named() -> None:
+    hints = []
+    for other in ("more=[Long]", "less=[Byte]"):
+        with pytest.raises(KernelError) as caught:
+            _bindings(
+                _catalog("all=[Char]"), FLOAT, CHAR, LONG, elsewhere=_catalog(other)
+            )
+        (found,) = caught.value.diagnostics
+        assert found.code == "no-kernel-for-dtype"
+        hints.append(found.hint)
+    assert hints[0] == 'add "more" to kernels.libraries, it has a kernel for it'
+    assert hints[1].startswith("export the model without Long there")
 
 
 def test_no_argument_decides() -> None:
