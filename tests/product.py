@@ -78,7 +78,13 @@ def build_product(
 
 
 def run_nets(
-    folder: Path, data: Path, *, cpu: str, toolchain: str, read: Callable[[], str]
+    folder: Path,
+    data: Path,
+    *,
+    cpu: str,
+    toolchain: str,
+    read: Callable[[], str],
+    load: str = "pte",
 ) -> list[dict[str, Any]]:
     """Build all programs of a folder as one product, and run its scenario there.
 
@@ -88,6 +94,7 @@ def run_nets(
         cpu: Of the target.
         toolchain: Of the target.
         read: Gives, and forgets, what was printed.
+        load: Of the models.
 
     Returns:
         The calls of the scenario, as `run --json` prints them.
@@ -96,11 +103,13 @@ def run_nets(
     for program in sorted(data.glob("*.pte")):
         shutil.copyfile(program, folder / program.name)
         models += f'[[models]]\nname = "{program.stem}"\npath = "{program.name}"\n'
+        models += f'load = "{load}"\n'
     profile = folder / "product.toml"
     profile.write_text(
         'schema = 1\nname = "product"\n'
         f'[target]\ncpu = "{cpu}"\ntoolchain = "{toolchain}"\n'
-        '[kernels]\nlibraries = ["cortex_m", "quantized", "portable"]\n'
+        "[kernels]\n"
+        'libraries = ["cortex_m_int16", "cortex_m", "quantized", "portable"]\n'
         f"{models}"
     )
     product = Product(profile=profile, out=folder / "out")

@@ -57,9 +57,9 @@ class OperatorRow:
 
 
 def operator_rows(kernels: Iterable[Kernel]) -> tuple[OperatorRow, ...]:
-    """A row for each operator, by name."""
+    """A row for each operator of a library, by name."""
     rows = {
-        str(kernel.operator): OperatorRow(
+        (str(kernel.operator), kernel.library): OperatorRow(
             operator=str(kernel.operator),
             library=kernel.library,
             dtypes=dtypes_of(kernel),
@@ -71,7 +71,7 @@ def operator_rows(kernels: Iterable[Kernel]) -> tuple[OperatorRow, ...]:
         )
         for kernel in kernels
     }
-    return tuple(rows[name] for name in sorted(rows))
+    return tuple(rows[key] for key in sorted(rows))
 
 
 def missing(rows: Sequence[OperatorRow]) -> dict[str, list[str]]:

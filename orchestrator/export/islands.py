@@ -9,7 +9,9 @@ and `quantize`. Where int8 calls give the same items, they take its place:
 - limits after a layer become limits of what the layer stores, a `hardsigmoid` also
   its scale and bias.
 
-Every change keeps all bits of the outputs.
+Every change keeps all bits of the outputs. The same is done between int16 tensors,
+whose tables have some of the items only, as many as it takes for the others to be
+within a step.
 """
 
 from __future__ import annotations
@@ -31,12 +33,15 @@ from executorch.backends.transforms.utils import (
 from executorch.exir.dialects._ops import ops as exir_ops
 from torch.export.graph_signature import InputKind
 
+from orchestrator.export.lines import ONE, factor_of, lines_of
+
 _aten: Final = exir_ops.edge.aten
 _dim_order: Final = exir_ops.edge.dim_order_ops
 _decomposed: Final = exir_ops.edge.quantized_decomposed
 _QUANTIZE: Final = _decomposed.quantize_per_tensor.default
 _DEQUANTIZE: Final = _decomposed.dequantize_per_tensor.default
 _DEQUANTIZERS: Final = (_DEQUANTIZE, _decomposed.dequantize_per_channel.default)
+_DTYPES: Final = (torch.int8, torch.int16)
 _ITEMS: Final = 256
 
 
@@ -61,6 +66,7 @@ torch.library.register_fake("cortex_m::maximum", torch.maximum, allow_override=T
 torch.library.register_fake("cortex_m::minimum", torch.minimum, allow_override=True)
 
 _TABLE: Final = exir_ops.edge.cortex_m.quantized_activation.default
+_MULTIPLY: Final = exir_ops.edge.cortex_m.quantized_mul.default
 
 _LAYERS: Final = frozenset(
     {
@@ -119,6 +125,7 @@ def fused(program: Any) -> Any:
     _scale_hardsigmoids(program)
     _limit_what_layers_store(graph)
     _unmark(graph)
+    _unmark_int16_moves(graph)
     _move_items(graph)
     _tabulate(program)
     _keep_int8(graph)
@@ -143,11 +150,11 @@ def finished(program: Any) -> Any:
 
 
 def _is(node: Any, target: Any) -> bool:
-    """Whether a node quantizes to, or dequantizes from, int8 with one scale."""
+    """Whether a node quantizes, or dequantizes, int8 or int16 with one scale."""
     return bool(
         isinstance(node, torch.fx.Node)
         and node.target is target
-        and node.args[5] is torch.int8
+        and node.args[5] in _DTYPES
         and not any(value is not None for value in node.kwargs.values())
     )
 
@@ -222,6 +229,9 @@ def _scale_hardsigmoids(program: Any) -> None:
             continue
         layer = node.args[0]
         users = list(node.users)
+        if users[0].args[5] is not torch.int8:
+            del node.meta["custom"][ArmAnnotationInfo.CUSTOM_META_KEY]
+            continue
         scale, zero_point = users[0].args[1:3]
         middle = max(
             -_ITEMS // 2, min(_ITEMS // 2 - 1, zero_point + round(0.5 / scale))
@@ -310,6 +320,17 @@ def _move_items(graph: Any) -> None:
             _dequantize_after(node)
 
 
+def _unmark_int16_moves(graph: Any) -> None:
+    """Let items of int16 be moved here: ExecuTorch's passes know int8."""
+    for node in graph.nodes:
+        beside = [*node.all_input_nodes, *node.users]
+        if (node.target in _MOVES or node.target is operator.getitem) and any(
+            (_is(n, _QUANTIZE) or _is(n, _DEQUANTIZE)) and n.args[5] is torch.int16
+            for n in beside
+        ):
+            node.meta.get("custom", {}).pop(ArmAnnotationInfo.CUSTOM_META_KEY, None)
+
+
 def _may_move(node: Any) -> bool:
     return bool(
         node.op == "call_function"
@@ -346,8 +367,8 @@ def _quantize_before(node: Any) -> None:
         for given in dict.fromkeys(inputs)
     }
     for given, quantize in new.items():
-        quantize.meta["val"] = given.meta["val"].to(torch.int8)
-    _move_int8(node, new)
+        quantize.meta["val"] = given.meta["val"].to(quantize.args[5])
+    _move_numbers(node, new)
     for reader in readers:
         reader.replace_all_uses_with(reader.args[0])
         node.graph.erase_node(reader)
@@ -361,7 +382,7 @@ def _dequantize_after(node: Any) -> None:
     scales = {tuple(given.args[1:]) for given in inputs}
     if len(scales) != 1:
         return
-    _move_int8(node, {given: given.args[0] for given in inputs})
+    _move_numbers(node, {given: given.args[0] for given in inputs})
     results = [node]
     if not isinstance(node.meta["val"], torch.Tensor):
         results = [user for user in node.users if user.target is operator.getitem]
@@ -374,9 +395,10 @@ def _dequantize_after(node: Any) -> None:
             user.replace_input_with(result, new)
 
 
-def _move_int8(node: Any, new: dict[Any, Any]) -> None:
-    """Let a node move int8 items: give it new inputs, and it and its results dtypes."""
+def _move_numbers(node: Any, new: dict[Any, Any]) -> None:
+    """Let a node move numbers: give it new inputs, and it and its results dtypes."""
     first = node.args[0]
+    dtype = next(iter(new.values())).meta["val"].dtype
     is_list = isinstance(first, list | tuple)
     node.args = (
         [new[given] for given in first] if is_list else new[first],
@@ -387,14 +409,14 @@ def _move_int8(node: Any, new: dict[Any, Any]) -> None:
             continue
         value = changed.meta["val"]
         changed.meta["val"] = (
-            value.to(torch.int8)
+            value.to(dtype)
             if isinstance(value, torch.Tensor)
-            else type(value)(item.to(torch.int8) for item in value)
+            else type(value)(item.to(dtype) for item in value)
         )
 
 
 def _tabulate(program: Any) -> None:
-    """Replace functions of the items of one int8 tensor by tables."""
+    """Replace functions of the items of one tensor by tables."""
     graph = program.graph_module.graph
     first = next(node for node in graph.nodes if node.op == "placeholder")
     origins: dict[Any, Any] = {}
@@ -403,7 +425,7 @@ def _tabulate(program: Any) -> None:
         if node.op != "call_function" or not node.users:
             continue
         if _is(node, _QUANTIZE) and node.args[0].target in _FILLED:
-            _fill_int8(node, program)
+            _fill_numbers(node, program)
             continue
         origin = _origin(node, origins, program)
         if origin is None:
@@ -411,19 +433,21 @@ def _tabulate(program: Any) -> None:
         origins[node] = origin
         if not _is(node, _QUANTIZE):
             continue
-        items = known.setdefault(origin, {origin: _all_items()})
+        every = _all_items(origin.meta["val"].dtype)
+        items = known.setdefault(origin, {origin: every})
         table = _items(node, items, program)
-        if table is None or node.meta["val"].shape != origin.meta["val"].shape:
+        if (
+            table is None
+            or table.dtype is not every.dtype
+            or node.meta["val"].shape != origin.meta["val"].shape
+        ):
             continue
-        if torch.equal(table, _all_items()):
+        if _is_same(table, every):
             replacement = origin
         else:
-            digest = sha256(table.numpy().tobytes()).hexdigest()
-            with graph.inserting_before(first):
-                constant = create_constant_placeholder(
-                    program, graph, f"table_{digest[:16]}", InputKind.PARAMETER, table
-                )
-            replacement = _call(node, _TABLE, (origin, constant), node)
+            replacement = _table_call(node, origin, table, (program, first))
+        if replacement is None:
+            continue
         node.replace_all_uses_with(replacement)
         # What reads it reads the table, so that functions of it begin at the origin.
         if replacement is not origin:
@@ -432,22 +456,59 @@ def _tabulate(program: Any) -> None:
         graph.erase_node(node)
 
 
-def _fill_int8(node: Any, program: Any) -> None:
+def _is_same(table: Any, every: Any) -> bool:
+    """Whether a function gives its argument. Int16 is quantized from -32767 on."""
+    if table.dtype is torch.int16:
+        table, every = table[1:], every[1:]
+    return bool(torch.equal(table, every))
+
+
+def _table_call(node: Any, origin: Any, table: Any, constants: Any) -> Any:
+    """A call that gives the items of a table; None if no call does.
+
+    Args:
+        node: What the call stands for.
+        origin: Whose items the function is of.
+        table: Its results.
+        constants: The program, and the node in front of which its constants go.
+    """
+    target, entries = _TABLE, table
+    args: tuple[int, ...] = ()
+    if len(table) != _ITEMS:
+        factor = factor_of(table)
+        entries = lines_of(table) if factor is None else ONE
+        if factor is not None:
+            target, args = _MULTIPLY, (0, 0, *factor)
+    if entries is None:
+        return None
+    program, first = constants
+    graph = program.graph_module.graph
+    digest = sha256(entries.numpy().tobytes()).hexdigest()
+    with graph.inserting_before(first):
+        constant = create_constant_placeholder(
+            program, graph, f"table_{digest[:16]}", InputKind.PARAMETER, entries
+        )
+    before = (origin,) if target is _TABLE else (origin, 0)
+    return _call(node, target, (*before, constant, *args), node)
+
+
+def _fill_numbers(node: Any, program: Any) -> None:
     """Quantize a constant: a pass drops the call, and the constant stays float."""
     number = int(_items(node, {}, program).item())
     value = node.meta["val"]
     args = (list(value.shape), number)
-    new = _call(node, _aten.full.default, args, node, {"dtype": torch.int8})
+    new = _call(node, _aten.full.default, args, node, {"dtype": node.args[5]})
     node.replace_all_uses_with(new)
     node.graph.erase_node(node)
 
 
-def _all_items() -> Any:
-    return torch.arange(-_ITEMS // 2, _ITEMS // 2, dtype=torch.int8)
+def _all_items(dtype: Any) -> Any:
+    limits = torch.iinfo(dtype)
+    return torch.arange(limits.min, limits.max + 1).to(dtype)
 
 
 def _origin(node: Any, origins: dict[Any, Any], program: Any) -> Any:
-    """The int8 tensor of whose items those of a node are a function; None if none."""
+    """The tensor of whose items those of a node are a function; None if none."""
     if _is(node, _DEQUANTIZE):
         given = node.args[0]
         if _is_number(given, program):
@@ -484,7 +545,7 @@ def _is_number(node: Any, program: Any) -> bool:
 
 
 def _items(node: Any, known: dict[Any, Any], program: Any) -> Any:
-    """What a node gives for each int8 item; None for what int8 cannot hold."""
+    """What a node gives for each item; None for what whole numbers cannot hold."""
     if node in known:
         return known[node]
     if node.op == "placeholder":
@@ -546,7 +607,8 @@ def _has_scales(node: Any) -> bool:
 def _keep_int8(graph: Any) -> None:
     """Keep the dtype of what marked operators give."""
     for node in list(graph.nodes):
-        if _is(node, _QUANTIZE) and _is_marked(node.args[0]):
+        is_int8 = _is(node, _QUANTIZE) and node.args[5] is torch.int8
+        if is_int8 and _is_marked(node.args[0]):
             users = list(node.users)
             new = _call(node.next, _INT8, (node,), node)
             for user in users:
@@ -573,8 +635,8 @@ def _round_once(node: Any, program: Any) -> None:
     2^(shift + 1) sums is then off by one.
     """
     places = _FACTORS.get(node.target)
-    if places is None:
-        return
+    if places is None or node.meta["val"].dtype is not torch.int8:
+        return  # kernels for int16 round once, and need all bits of multipliers
     multipliers, shifts = (node.args[i] for i in places)
     if isinstance(multipliers, torch.fx.Node):
         tensors = [get_param_tensor(program, i) for i in (multipliers, shifts)]
@@ -608,7 +670,7 @@ def _round_averages(node: Any) -> None:
 
     A scratch tensor of int8 asks this project's kernel for it. ExecuTorch's uses none.
     """
-    if node.target not in _POOLS:
+    if node.target not in _POOLS or node.meta["val"].dtype is not torch.int8:
         return
     _, kernel, _, padding, ceil_mode, *_, scratch = node.args
     if math.prod(kernel) % 2 == 0 or any(padding) or ceil_mode:

@@ -265,7 +265,8 @@ class KernelsTable(Table):
         description="Kernel libraries; the first that has a fitting kernel wins. "
         "Custom libraries that are not named here come before all that are; "
         "`prim_ops` comes last. Default: `portable`, before it `quantized` if a model "
-        "has `source`, and before both `cortex_m` if one is lowered for `cortex-m`.",
+        "has `source`, and before both `cortex_m` if one is lowered for `cortex-m`, "
+        "before that `cortex_m_int16` if it has int16 activations.",
         examples=[["portable"]],
         json_schema_extra={"minItems": 1, "uniqueItems": True},
     )
@@ -312,7 +313,7 @@ class KernelsTable(Table):
 
 def _default_libraries(models: Iterable[ModelTable]) -> tuple[str, ...]:
     """Libraries that the models call, in the order in which they are tried."""
-    chosen = [kernel_libraries(model.lowered_for) for model in models]
+    chosen = [kernel_libraries(m.lowered_for, m.quantize) for m in models]
     # Each list is a tail of the longest one.
     return max(chosen, key=len, default=kernel_libraries(None))
 
@@ -474,12 +475,13 @@ def _left_out_problems(
     listed = [name for _, name in sound(kernels.libraries)]
     for index, model in sound(models):
         lowering = model.lowered_for
-        if lowering is None or "quantize" not in model.written_keys:
+        if lowering is None or model.quantize is None:
             continue
-        library = needed_library(lowering)
+        library = needed_library(lowering, model.quantize)
         if not library or library in listed:
             continue
-        missing = [n for n in kernel_libraries(lowering) if n not in listed]
+        needed = kernel_libraries(lowering, model.quantize)
+        missing = [n for n in needed if n not in listed]
         every = ", ".join(map(shown, [*missing, *listed]))
         yield Diagnostic(
             code="missing-library",

@@ -22,18 +22,6 @@ ETHOS_U: Final = tuple(
 LOWERINGS: Final = (PORTABLE, CORTEX_M, XNNPACK, *ETHOS_U)
 
 
-def kernel_libraries(lowering: str | None) -> tuple[str, ...]:
-    """Kernel libraries that a lowered program calls, in the order they are tried.
-
-    Args:
-        lowering: None for programs that are given as they are.
-    """
-    if lowering is None:
-        return ("portable",)
-    own = ("cortex_m",) if lowering == CORTEX_M else ()
-    return (*own, "quantized", "portable")
-
-
 class Activations(StrEnum):
     """Dtypes of quantized activations."""
 
@@ -61,6 +49,23 @@ class Quantize:
     activations: Activations = Activations.INT8
     weights: Weights = Weights.PER_CHANNEL
     dynamic: bool = False
+
+
+def kernel_libraries(
+    lowering: str | None, quantize: Quantize | None = None
+) -> tuple[str, ...]:
+    """Kernel libraries that a lowered program calls, in the order they are tried.
+
+    Args:
+        lowering: None for programs that are given as they are.
+        quantize: How the model is quantized; None if it is not.
+    """
+    if lowering is None:
+        return ("portable",)
+    own = ("cortex_m",) if lowering == CORTEX_M else ()
+    if own and quantize and quantize.activations is Activations.INT16:
+        own = ("cortex_m_int16", *own)
+    return (*own, "quantized", "portable")
 
 
 VELA_SYSTEM_CONFIGS: Final = (
@@ -146,15 +151,15 @@ def vela_text(vela: Vela, config: str) -> str:
     )
 
 
-def needed_library(lowering: str) -> str:
+def needed_library(lowering: str, quantize: Quantize) -> str:
     """Library that programs quantized for a lowering always need; else ""."""
-    return "" if lowering == XNNPACK else kernel_libraries(lowering)[0]
+    return "" if lowering == XNNPACK else kernel_libraries(lowering, quantize)[0]
 
 
 def unsupported(lowering: str, quantize: Quantize) -> tuple[str, str] | None:
     """A key that a lowering does not support, and what it accepts instead."""
-    if quantize.activations is Activations.INT16 and lowering not in ETHOS_U:
-        return "activations", "int8; int16 is for Ethos-U"
+    if quantize.activations is Activations.INT16 and lowering in (PORTABLE, XNNPACK):
+        return "activations", f"int8; int16 is for {CORTEX_M} and Ethos-U"
     if quantize.dynamic and lowering not in (XNNPACK, PORTABLE):
         return "dynamic", f"false; true is for {XNNPACK} and {PORTABLE}"
     if quantize.weights is Weights.PER_TENSOR and lowering == CORTEX_M:

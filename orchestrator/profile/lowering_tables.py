@@ -50,7 +50,7 @@ class QuantizeTable(Table):
 
     activations: Annotated[Activations, *choice(Activations)] = Field(
         default=Activations.INT8,
-        description="Dtype of activations; `int16` is for Ethos-U.",
+        description="Dtype of activations; `int16` is for `cortex-m` and Ethos-U.",
         examples=["int8"],
     )
     weights: Annotated[Weights, *choice(Weights)] = Field(

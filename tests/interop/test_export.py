@@ -12,11 +12,15 @@ from typing import Any
 import pytest
 
 from orchestrator.cli.main import run
+from orchestrator.export.request import Request
+from orchestrator.profile.lowering import Activations, Quantize
+from tests.data.int16.make_programs import profile_of, step_of
 from tests.tools import need_emulator, need_toolchain
 
 PYTHON = os.environ.get("EXECUTORCH_PYTHON", "")
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "python_model"
+INT16 = ROOT / "tests" / "data" / "int16"
 
 pytestmark = [
     pytest.mark.executorch,
@@ -115,6 +119,7 @@ LOWERINGS = {
     "xnnpack, dynamic": "quantize = { dynamic = true }",
     "xnnpack, per tensor": 'quantize = { weights = "per-tensor" }',
     "cortex-m": "quantize = {}",
+    "cortex-m, int16": 'quantize = { activations = "int16" }',
     "ethos-u55-128": "quantize = {}",
     "ethos-u85-256": 'quantize = { activations = "int16" }',
 }
@@ -205,7 +210,6 @@ def test_control_flow_state_and_dynamic_shapes(
 READERS = """\
 from pathlib import Path
 
-import numpy as np
 import torch
 from safetensors.torch import load_file, save_file
 from torch import nn
@@ -344,3 +348,67 @@ def test_a_model_in_the_default_layout_becomes_the_same_program(
     # Its image has one channel, and nothing to copy.
     assert model["warnings"] == []
     assert model["sha256"] == saved["sha256"]
+
+
+ACCURACY = """
+import sys, copy, torch
+from orchestrator.export import lower
+from orchestrator.export.request import parse_request
+from orchestrator.export.source import load_source
+
+request = parse_request(open(sys.argv[1]).read())
+source = lower.arranged(load_source(request.file, request.function), request)
+module = copy.deepcopy(source.module)
+lower.lowering_module(request.lowering)
+quantized, _ = lower.quantized(source, request)
+squares = []
+for sample in source.calibration:
+    with torch.no_grad():
+        squares.append(((module(*sample) - quantized(*sample)) ** 2).mean())
+print(float(torch.stack(squares).mean().sqrt()))
+"""
+
+
+def test_int16_activations_are_nearer_to_floats(tmp_path: Path) -> None:
+    """Outputs of a network whose weights are int8 either way."""
+    (tmp_path / "accuracy.py").write_text(ACCURACY)
+    errors = {}
+    for activations in Activations:
+        request = Request(
+            file=str(INT16 / "nets.py"),
+            function="convnet",
+            folder=str(tmp_path),
+            lowering="cortex-m",
+            cpu="cortex-m4",
+            isa="dsp",
+            quantize=Quantize(activations=activations),
+        )
+        (tmp_path / "request.json").write_text(request.text())
+        words = [PYTHON, "-W", "ignore", "accuracy.py", "request.json"]
+        done = subprocess.run(
+            words,
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        errors[activations] = float(done.stdout.split()[-1])
+    assert errors[Activations.INT16] * 4 < errors[Activations.INT8], errors
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("name", ["convnet", "moves", "steps"])
+def test_int16_networks_give_what_quantized_pytorch_gives(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    need_toolchain("host", "gnu")
+    profile = profile_of(tmp_path, name)
+    text = profile.read_text().replace("cortex-m4", "host")
+    profile.write_text(text)
+    out = tmp_path / "out"
+    folder = Path(_export(profile, out, capsys)["program"]).parent
+    steps = 4 * step_of(folder / "model.pte")
+    words = ["--input", str(folder / "in0.npy"), "--expect", str(folder / "out0.npy")]
+    words += ["--out", str(out), "--rtol", "0", "--atol", str(steps)]
+    assert run(["run", str(profile), *words]) == 0

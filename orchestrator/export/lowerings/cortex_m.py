@@ -1,4 +1,4 @@
-"""Lowering for int8 kernels of Cortex-M."""
+"""Lowering for int8 and int16 kernels of Cortex-M."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from executorch.backends.cortex_m.quantizer.quantizer import CortexMQuantizer
 from executorch.backends.cortex_m.target_config import CortexM, CortexMTargetConfig
 from executorch.exir import to_edge
 
+from orchestrator.export.int16 import Int16Quantizer, called
 from orchestrator.export.islands import finished, fused
 from orchestrator.export.quantizable import quantizable
+from orchestrator.profile.lowering import Activations, Quantize
 
 if TYPE_CHECKING:
     from orchestrator.export.request import Request
@@ -22,7 +24,9 @@ if TYPE_CHECKING:
 
 def quantizer(request: Request) -> Any:
     """What decides where scales are."""
-    del request
+    choice = request.quantize or Quantize()
+    if choice.activations is Activations.INT16:
+        return Int16Quantizer()
     return _Quantizer()
 
 
@@ -38,7 +42,7 @@ def lowered(program: Any, request: Request) -> Any:
     """Lower an exported program for the core, or for plain C on other cores."""
     edge = to_edge(program, compile_config=cortex_m_edge_compile_config())
     passes = CortexMPassManager(
-        fused(edge.exported_program()),
+        called(fused(edge.exported_program())),
         target_config=_config(request.cpu, request.isa),
     )
     edge._edge_programs["forward"] = finished(passes.transform())  # noqa: SLF001

@@ -237,17 +237,30 @@ class Gaps:
         found = ", ".join(f"{argument} {dtype.name}" for argument, dtype in refused)
         arguments = list(dict.fromkeys(argument for argument, _ in refused))
         known = tuple(("known", _known_dtypes(k, arguments)) for k in fallbacks)
+        hint = (
+            f"export the model without {' and '.join(dtypes)} there, or add"
+            f" {'it' if len(dtypes) == 1 else 'them'} to {nearest.function},"
+            f" {nearest.entry}"
+        )
+        if library := self._library_with(name, request):
+            hint = f'add "{library}" to kernels.libraries, it has a kernel for it'
         self._add(
             name,
             "no-kernel-for-dtype",
             f"no kernel for {name} with dtype {' and '.join(dtypes)}",
             (("found", found), *known),
-            f"export the model without {' and '.join(dtypes)} there, or add"
-            f" {'it' if len(dtypes) == 1 else 'them'} to {nearest.function},"
-            f" {nearest.entry}",
+            hint,
             origins=request.origins,
             keys=request.keys,
         )
+
+    def _library_with(self, name: OperatorName, request: Request) -> str:
+        """A library that the profile does not use, with a kernel; "" if none has."""
+        others = self._elsewhere().libraries if self._elsewhere else ()
+        for library, kernels in others:
+            if any(k.operator == name and request.taken_by(k) for k in kernels):
+                return library
+        return ""
 
     def _no_dim_order(
         self,

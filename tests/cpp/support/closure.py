@@ -110,9 +110,15 @@ def library(folder: Path) -> Library:
 
 
 def libraries() -> tuple[Library, ...]:
-    """Every library of the project."""
+    """Every library of the project with kernels that differ by dtypes."""
     files = sorted((ROOT / "kernels").glob("*/functions.yaml"))
-    return tuple(library(file.parent) for file in files)
+    found = (library(file.parent) for file in files)
+    return tuple(one for one in found if _depends_on_dtypes(one))
+
+
+def _depends_on_dtypes(one: Library) -> bool:
+    """Whether a dtype decides about the code of some kernel."""
+    return any(k.dtype_arguments for _, own in one.catalog.libraries for k in own)
 
 
 def narrowest_call(kernel: Kernel, dtype: ScalarType) -> CallPattern:

@@ -49,7 +49,9 @@ def used(sources: tuple[str, ...], folder: Path) -> set[str]:
     return {isa for isa, code in CODE.items() if any(map(code.search, texts))}
 
 
-@pytest.mark.parametrize("library", ["cortex_m", "portable", "prim_ops", "quantized"])
+@pytest.mark.parametrize(
+    "library", ["cortex_m", "cortex_m_int16", "portable", "prim_ops", "quantized"]
+)
 def test_isas_are_those_of_the_sources(library: str) -> None:
     file = KERNELS / library / "functions.yaml"
     text = file.read_text(encoding="utf-8")

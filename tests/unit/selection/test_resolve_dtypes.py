@@ -8,6 +8,7 @@ import pytest
 
 from orchestrator.catalog import Catalog, LibraryText, read_catalog
 from orchestrator.core.dtype import ScalarType
+from orchestrator.core.kernel import KernelKey
 from orchestrator.core.operator import OperatorName
 from orchestrator.errors import KernelError
 from orchestrator.selection.op_info import Origin, SelectedOperator, Selection
@@ -89,6 +90,34 @@ def test_a_dtype_that_nothing_takes_is_a_gap() -> None:
         _bindings(_catalog("all=[Byte, Char]"), FLOAT, CHAR, LONG)
     (found,) = caught.value.diagnostics
     assert found.message == "no kernel for q::convert.out with dtype Long"
+
+
+@pytest.mark.parametrize(
+    ("other", "hint"),
+    [
+        ("more=[Long]", 'add "more" to kernels.libraries, it has a kernel for it'),
+        (
+            "less=[Byte]",
+            "export the model without Long there, or add it to k::all_out, all.yaml:2",
+        ),
+    ],
+)
+def test_a_library_that_takes_the_dtype_is_named(other: str, hint: str) -> None:
+    operator = SelectedOperator(
+        name=OperatorName.parse("q::convert.out"),
+        keys=(KernelKey.parse("v1/6;0|7;0|4;0|4;0"),),
+        origins=(Origin(source="operators.include"),),
+    )
+    with pytest.raises(KernelError) as caught:
+        resolve(
+            Selection(operators=(operator,)),
+            _catalog("all=[Char]"),
+            every_dtype=False,
+            span_of=lambda _: None,
+            elsewhere=lambda: _catalog(other),
+        )
+    (found,) = caught.value.diagnostics
+    assert (found.code, found.hint) == ("no-kernel-for-dtype", hint)
 
 
 def test_no_argument_decides() -> None:

@@ -1,0 +1,19 @@
+#include "convolve.h"
+#include "orch/kernel.h"
+
+namespace orch::cortex_m_int16 {
+
+// cortex_m::quantized_depthwise_conv2d.out(Tensor input, Tensor weight,
+//   Tensor? bias, int[] stride, int[] padding, int[] dilation,
+//   int depth_multiplier, int input_offset, int output_offset,
+//   Tensor requantize_multipliers, Tensor requantize_shifts,
+//   int activation_min, int activation_max, Tensor scratch, *, Tensor(a!) out)
+//   -> Tensor(a!)
+Error quantized_depthwise_conv2d_out(const Args& args) {
+  Convolution conv;
+  ORCH_TRY(prepare(args, Kind::kDepthwise, conv));
+  convolve_depthwise(conv);
+  return Error::Ok;
+}
+
+}  // namespace orch::cortex_m_int16
