@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Literal
 
 from orchestrator.planner.blocks import BlockPlan
 from orchestrator.planner.bounds import least_bytes, peak_live_bytes
+from orchestrator.planner.columns import search_columns
 from orchestrator.planner.greedy import Conflicts, greedy_plans
-from orchestrator.planner.joining import search_joined
 from orchestrator.planner.search import STRATEGIES, Outcome, search
 from orchestrator.planner.sections import components
 
@@ -31,8 +31,8 @@ ROUNDS = (2_000, 40_000)
 """Nodes that each strategy may visit, round by round, for a target."""
 _BISECTION = (1_000,)
 """Likewise for targets between the bound and the best plan."""
-_JOINED = 8
-"""Nodes of the search with joined blocks, for each node of a strategy."""
+_TREES = 15
+"""Trees of the search by columns, for each node of a strategy."""
 _PATIENCE = 6
 """At how many of these targets the search may give up."""
 
@@ -142,7 +142,7 @@ class _Part:
     def _meets(self, target: int, rounds: Sequence[int]) -> bool:
         """Whether some strategy finds a plan of a target; notes proof that none can."""
         for nodes in rounds:
-            if self._fits_joined(target, nodes):
+            if self._fits_columns(target, nodes):
                 return True
             for strategy in STRATEGIES:
                 found = search(
@@ -156,10 +156,10 @@ class _Part:
                     return False
         return False
 
-    def _fits_joined(self, target: int, nodes: int) -> bool:
-        offsets = search_joined(
-            self.blocks, capacity_bytes=target, nodes=_JOINED * nodes
+    def _fits_columns(self, target: int, nodes: int) -> bool:
+        offsets = search_columns(
+            self.blocks, capacity_bytes=target, trees=_TREES * nodes
         )
         if offsets:
-            self.offer("search (joined blocks)", offsets)
+            self.offer("search (by columns)", offsets)
         return bool(offsets)

@@ -114,7 +114,7 @@ def search(
     unit = max((b.alignment for b in blocks), default=1)
     run = _Search(blocks, capacity_bytes, unit, strategy, nodes)
     try:
-        with _deep(2 * len(blocks)):
+        with deep(2 * len(blocks)):
             found = run.everything()
     except _OutOfNodesError:
         return Found(Outcome.GAVE_UP, run.nodes)
@@ -128,7 +128,7 @@ def search(
 
 
 @contextmanager
-def _deep(frames: int) -> Iterator[None]:
+def deep(frames: int) -> Iterator[None]:
     """Let Python's functions call each other as deep as a search may need."""
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(before + frames + 100)
