@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from orchestrator.program import read_program
+from orchestrator.program.reader import read_program
 
 PYTHON = os.environ.get("EXECUTORCH_PYTHON", "")
 ROOT = Path(__file__).parents[2]
