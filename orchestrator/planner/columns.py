@@ -358,65 +358,66 @@ class _Ways:
     ends: int
     begins: int
     _by_size: dict[int, list[int]] = field(default_factory=dict)
-    _subsets: list[int] = field(default_factory=list)
+    _sizes: dict[int, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         seen = set()
-        for some in _some(self.begins, self.sweep.subsets):
+        blocks = [1 << i for i in indices(self.begins)]
+        for some in _unions(blocks, self.sweep.subsets):
             alike = self.sweep.alike(some)
             if alike not in seen:
                 seen.add(alike)
                 self._by_size.setdefault(self.sweep.size(some), []).append(some)
-        self._subsets = [
-            some
-            for some in _some(self.ends, self.sweep.subsets)
-            if self.sweep.size(some) in self._by_size
-        ]
 
     def of(self, tree: _Node) -> list[tuple[_Node, _Groups]]:
         """Trees that one becomes, and their groups."""
         found: dict[int, tuple[_Node, _Groups]] = {}
-        begin = self.sweep.trees
-        candidates = sorted(
-            {*self._subsets, *_natural(tree, self.ends)},
-            key=lambda s: (s.bit_count(), s),
-        )
-        todo: list[tuple[_Node, int, int, _Groups]] = [
-            (tree, self.ends, self.begins, ())
+        beside = dict.fromkeys((self.ends, *_natural(tree, self.ends)))
+        beside |= dict.fromkeys(_Beside(self.ends, self.sweep.subsets).inside(tree))
+        matches = {some: self._by_size.get(self._size(some)) for some in beside}
+        candidates = [some for some in beside if matches[some]]
+        most = self.sweep.trees + _TREES
+        todo: list[tuple[_Node, int, int, list[int], _Groups]] = [
+            (tree, self.ends, self.begins, candidates, ())
         ]
-        while todo and self.sweep.trees < begin + _TREES:
-            tree, ends, begins, groups = todo.pop()
-            whole = self.sweep.replaced(tree, ends, begins)
-            if whole:
-                found.setdefault(whole.key, (whole, (*groups, (ends, begins))))
-            lowest = ends & -ends
-            for some in candidates:
-                if not some & lowest or some & ~ends or some == ends:
-                    continue
-                for others in self._by_size.get(self.sweep.size(some), ()):
-                    if others & ~begins or others == begins:
+        while todo and self.sweep.trees < most:
+            tree, ends, begins, candidates, groups = todo.pop()
+            further = []
+            for some in _fewest(candidates, ends):
+                left = [other for other in candidates if not other & some]
+                for others in matches[some] or ():
+                    if self.sweep.trees >= most:
+                        break
+                    if others & ~begins or (others == begins) != (some == ends):
                         continue
                     rest = self.sweep.replaced(tree, some, others)
                     if rest is None:
                         break
-                    todo.append(
-                        (rest, ends ^ some, begins ^ others, (*groups, (some, others)))
+                    pair = (some, others)
+                    further.append(
+                        (rest, ends ^ some, begins ^ others, left, (*groups, pair))
                     )
+            for way in sorted(further, key=lambda way: way[0].orders):
+                if way[1]:
+                    todo.append(way)
+                else:
+                    found.setdefault(way[0].key, (way[0], way[4]))
         return list(found.values())
 
+    def _size(self, some: int) -> int:
+        if some not in self._sizes:
+            self._sizes[some] = self.sweep.size(some)
+        return self._sizes[some]
 
-def _some(mask: int, limit: int) -> Iterator[int]:
-    """Subsets that may be groups, without the empty one and the whole."""
-    items = [1 << i for i in indices(mask)]
-    count, left = len(items), limit
-    for length in range(1, count // 2 + 1):
-        left -= 2 * comb(count, length)
-        if left < 0:
-            return
-        for chosen in combinations(items, length):
-            yield sum(chosen)
-            if 2 * length < count:
-                yield mask - sum(chosen)
+
+def _fewest(candidates: Sequence[int], ends: int) -> list[int]:
+    """Groups of the block that is in the fewest of them."""
+    count = dict.fromkeys(indices(ends), 0)
+    for some in candidates:
+        for block in indices(some):
+            count[block] += 1
+    least = min(count, key=lambda block: (count[block], block))
+    return [some for some in candidates if some >> least & 1]
 
 
 def _natural(node: _Node, some: int) -> Iterator[int]:
@@ -436,3 +437,102 @@ def _natural(node: _Node, some: int) -> Iterator[int]:
                     break
     for child in node.children:
         yield from _natural(child, some)
+
+
+class _Beside:
+    """Which of some blocks can lie beside each other, with no others between.
+
+    Not all if there are more than a limit: few blocks and nearly all come first.
+    """
+
+    def __init__(self, some: int, limit: int) -> None:
+        self._some, self._limit = some, limit
+
+    def inside(self, node: _Node) -> list[int]:
+        """Those below a node, as masks."""
+        return self._both(node)[0]
+
+    def _both(self, node: _Node) -> tuple[list[int], list[int]]:
+        """Those below a node, and those that can be at its end."""
+        if not node.mask & self._some:
+            return [], []
+        if not node.children:
+            return [node.mask], [node.mask]
+        parts = [self._both(child) for child in node.children]
+        inside = dict.fromkeys(some for own, _ in parts for some in own)
+        ends = dict[int, None]()
+        rows = self._rows if node.turns else self._heaps
+        for some, is_end in rows(node, [end for _, end in parts]):
+            inside.setdefault(some)
+            if is_end:
+                ends.setdefault(some)
+            if len(inside) > self._limit:
+                break
+        return list(inside), list(ends)
+
+    def _rows(
+        self, node: _Node, ends: Sequence[Sequence[int]]
+    ) -> Iterator[tuple[int, bool]]:
+        """Of a Q-node."""
+        last = len(ends) - 1
+        for first in range(last + 1):
+            for begin in ends[first]:
+                is_whole = begin == node.children[first].mask
+                yield begin, first in {0, last} or (is_whole and last == 0)
+                yield from self._run(node, ends, first, begin)
+
+    def _run(
+        self, node: _Node, ends: Sequence[Sequence[int]], first: int, begin: int
+    ) -> Iterator[tuple[int, bool]]:
+        """From the end of a child on, through whole ones to the begin of another."""
+        last, run = len(ends) - 1, begin
+        for at in range(first + 1, last + 1):
+            whole = node.children[at].mask
+            from_begin = first == 0 and begin == node.children[0].mask
+            for end in ends[at]:
+                yield run | end, from_begin or (at == last and end == whole)
+            if whole & ~self._some:
+                return
+            run |= whole
+
+    def _heaps(
+        self, node: _Node, ends: Sequence[Sequence[int]]
+    ) -> Iterator[tuple[int, bool]]:
+        """Of a P-node."""
+        whole = [c.mask for c in node.children if not c.mask & ~self._some]
+        partly = [
+            (child.mask, end)
+            for child, some in zip(node.children, ends, strict=True)
+            for end in some
+            if end != child.mask
+        ]
+        for heap in _unions(whole, self._limit):
+            yield heap, True
+            for at, (child, end) in enumerate(partly):
+                if child & heap:
+                    continue
+                yield heap | end, True
+                for other, more in partly[at + 1 :]:
+                    if not other & (heap | child):
+                        yield heap | end | more, False
+        for at, (child, end) in enumerate(partly):
+            yield end, True
+            for other, more in partly[at + 1 :]:
+                if other != child:
+                    yield end | more, False
+
+
+def _unions(masks: Sequence[int], limit: int) -> Iterator[int]:
+    """Of one and more masks: few of them and nearly all first."""
+    everything = sum(masks)
+    left = limit
+    for length in range(1, len(masks) // 2 + 1):
+        left -= 2 * comb(len(masks), length)
+        if left < 0:
+            break
+        for chosen in combinations(masks, length):
+            yield sum(chosen)
+            if 2 * length < len(masks):
+                yield everything - sum(chosen)
+    if masks:
+        yield everything
