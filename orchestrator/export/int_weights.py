@@ -25,7 +25,9 @@ _aten: Final = torch.ops.aten
 _mixed: Final = torch.ops.quantized_decomposed.mixed_linear
 
 
-@torch.library.impl("quantized_decomposed::mixed_linear", "CompositeExplicitAutograd")
+@torch.library.impl(  # type: ignore[untyped-decorator]  # PyTorch is Any
+    "quantized_decomposed::mixed_linear", "CompositeExplicitAutograd"
+)
 def _mixed_linear(
     items: torch.Tensor,
     weight: torch.Tensor,

@@ -17,7 +17,7 @@ from orchestrator.planner.blocks import BlockPlan
 from orchestrator.planner.bounds import least_bytes, peak_live_bytes
 from orchestrator.planner.columns import search_columns
 from orchestrator.planner.greedy import Conflicts, greedy_plans
-from orchestrator.planner.search import STRATEGIES, Outcome, search
+from orchestrator.planner.search import RESTARTS, STRATEGIES, Outcome, search
 from orchestrator.planner.sections import components
 
 if TYPE_CHECKING:
@@ -27,11 +27,13 @@ if TYPE_CHECKING:
 
 __all__ = ["ROUNDS", "plan_blocks"]
 
-ROUNDS = (2_000, 40_000)
+ROUNDS = (2_000, 30_000)
 """Nodes that each strategy may visit, round by round, for a target."""
 _BISECTION = (1_000,)
 """Likewise for targets between the bound and the best plan."""
-_TREES = 15
+_RESTART = 1_500
+"""Nodes of each search by chance, between the rounds."""
+_TREES = 20
 """Trees of the search by columns, for each node of a strategy."""
 _PATIENCE = 6
 """At how many of these targets the search may give up."""
@@ -141,10 +143,11 @@ class _Part:
 
     def _meets(self, target: int, rounds: Sequence[int]) -> bool:
         """Whether some strategy finds a plan of a target; notes proof that none can."""
-        for nodes in rounds:
-            if self._fits_columns(target, nodes):
+        for number, most in enumerate(rounds):
+            if self._fits_columns(target, most):
                 return True
-            for strategy in STRATEGIES:
+            chances = [(strategy, _RESTART) for strategy in RESTARTS if number]
+            for strategy, nodes in (*chances, *((s, most) for s in STRATEGIES)):
                 found = search(
                     self.blocks, capacity_bytes=target, strategy=strategy, nodes=nodes
                 )
