@@ -19,11 +19,12 @@ from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
 from orchestrator.export.decompose import without_leftovers
 from orchestrator.export.failure import ExportError
+from orchestrator.export.int_weights import has_int_weights, with_int_weights
 from orchestrator.export.layout import channels_last, is_quantized, with_one_layout
 from orchestrator.export.offered import Offered
 from orchestrator.export.views import with_contiguous_views
 from orchestrator.export.weights import with_constant_weights
-from orchestrator.profile.lowering import CORTEX_M, ETHOS_U, PORTABLE
+from orchestrator.profile.lowering import CORTEX_M, ETHOS_U, PORTABLE, XNNPACK
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -59,6 +60,9 @@ def quantized(source: Source, request: Request) -> tuple[Any, list[str]]:
     if request.quantize is None:
         if request.lowering == CORTEX_M and is_quantized(source.module):
             return _captured(source, request)
+        if request.lowering != XNNPACK and has_int_weights(source.module):
+            graph, notes = _captured(source, request)
+            return with_int_weights(graph), notes
         return source.module, []
     quantizer = lowering_module(request.lowering).quantizer(request)
     graph, notes = _captured(source, request)

@@ -33,7 +33,7 @@ def with_constant_weights(graph: GraphModule) -> GraphModule:
     Args:
         graph: Changed in place; it computes the same.
     """
-    values = _values(graph)
+    values = constants_of(graph)
     for layer in list(graph.graph.nodes):
         if getattr(layer.target, "overloadpacket", None) not in _LAYERS:
             continue
@@ -50,7 +50,7 @@ def with_constant_weights(graph: GraphModule) -> GraphModule:
     return graph
 
 
-def _values(graph: GraphModule) -> dict[Node, Any]:
+def constants_of(graph: GraphModule) -> dict[Node, Any]:
     """What nodes give that depend on constants alone, by node."""
     changed = _changed(graph)
     values: dict[Node, Any] = {}

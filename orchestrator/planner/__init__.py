@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Literal
 
 from orchestrator.planner.blocks import BlockPlan
 from orchestrator.planner.bounds import least_bytes, peak_live_bytes
+from orchestrator.planner.columns import search_columns
 from orchestrator.planner.greedy import Conflicts, greedy_plans
-from orchestrator.planner.joining import search_joined
-from orchestrator.planner.search import STRATEGIES, Outcome, search
+from orchestrator.planner.search import RESTARTS, STRATEGIES, Outcome, search
 from orchestrator.planner.sections import components
 
 if TYPE_CHECKING:
@@ -27,12 +27,14 @@ if TYPE_CHECKING:
 
 __all__ = ["ROUNDS", "plan_blocks"]
 
-ROUNDS = (2_000, 40_000)
+ROUNDS = (2_000, 30_000)
 """Nodes that each strategy may visit, round by round, for a target."""
 _BISECTION = (1_000,)
 """Likewise for targets between the bound and the best plan."""
-_JOINED = 8
-"""Nodes of the search with joined blocks, for each node of a strategy."""
+_RESTART = 1_500
+"""Nodes of each search by chance, between the rounds."""
+_TREES = 20
+"""Trees of the search by columns, for each node of a strategy."""
 _PATIENCE = 6
 """At how many of these targets the search may give up."""
 
@@ -141,10 +143,11 @@ class _Part:
 
     def _meets(self, target: int, rounds: Sequence[int]) -> bool:
         """Whether some strategy finds a plan of a target; notes proof that none can."""
-        for nodes in rounds:
-            if self._fits_joined(target, nodes):
+        for number, most in enumerate(rounds):
+            if self._fits_columns(target, most):
                 return True
-            for strategy in STRATEGIES:
+            chances = [(strategy, _RESTART) for strategy in RESTARTS if number]
+            for strategy, nodes in (*chances, *((s, most) for s in STRATEGIES)):
                 found = search(
                     self.blocks, capacity_bytes=target, strategy=strategy, nodes=nodes
                 )
@@ -156,10 +159,10 @@ class _Part:
                     return False
         return False
 
-    def _fits_joined(self, target: int, nodes: int) -> bool:
-        offsets = search_joined(
-            self.blocks, capacity_bytes=target, nodes=_JOINED * nodes
+    def _fits_columns(self, target: int, nodes: int) -> bool:
+        offsets = search_columns(
+            self.blocks, capacity_bytes=target, trees=_TREES * nodes
         )
         if offsets:
-            self.offer("search (joined blocks)", offsets)
+            self.offer("search (by columns)", offsets)
         return bool(offsets)

@@ -22,7 +22,9 @@ import sys
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from itertools import product
+from random import Random
+from typing import TYPE_CHECKING, Final
 
 from orchestrator.planner.sections import Sections, indices
 
@@ -58,19 +60,28 @@ class First(StrEnum):
     LARGE = "large"
     LONG = "long-lived"
     SHORT = "short-lived"
+    AREA = "large and long-lived"
 
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """An order of looking; the plans that exist are the same for all."""
+    """An order of looking; the plans that exist are the same for all.
+
+    Args:
+        pick: Which section is next.
+        first: Which block is tried first.
+        seed: Of chance, by which blocks may come earlier or later; None: they do not.
+    """
 
     pick: Pick
     first: First
+    seed: int | None = None
 
     @property
     def name(self) -> str:
         """For people."""
-        return f"search ({self.pick}; {self.first} first)"
+        chance = "" if self.seed is None else f"; chance {self.seed}"
+        return f"search ({self.pick}; {self.first} first{chance})"
 
 
 STRATEGIES = (
@@ -81,6 +92,16 @@ STRATEGIES = (
     Strategy(Pick.FEWEST, First.LONG),
 )
 """Those that together solve the public hard instances soonest; see docs/planner.md."""
+RESTARTS: Final = tuple(
+    Strategy(pick, first, seed)
+    for seed, (_, first, pick) in enumerate(
+        product(range(4), (First.LARGE, First.AREA), Pick)
+    )
+)
+"""Others, for blocks that leave room: there are many plans then, and an order that does
+not soon lead to one mostly never does."""
+_SPREAD: Final = 4
+"""How much larger chance may make a block than it is, for its place in the order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +135,7 @@ def search(
     unit = max((b.alignment for b in blocks), default=1)
     run = _Search(blocks, capacity_bytes, unit, strategy, nodes)
     try:
-        with _deep(2 * len(blocks)):
+        with deep(2 * len(blocks)):
             found = run.everything()
     except _OutOfNodesError:
         return Found(Outcome.GAVE_UP, run.nodes)
@@ -128,7 +149,7 @@ def search(
 
 
 @contextmanager
-def _deep(frames: int) -> Iterator[None]:
+def deep(frames: int) -> Iterator[None]:
     """Let Python's functions call each other as deep as a search may need."""
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(before + frames + 100)
@@ -154,6 +175,9 @@ class _Search:
             _key(strategy.first, last - first, blocks[i].size_bytes)
             for i, (first, last) in enumerate(spans.spans)
         ]
+        if strategy.seed is not None:
+            chance = Random(strategy.seed)  # noqa: S311  # not for secrets
+            keys = [(k * (1 + _SPREAD * chance.random()), other) for k, other in keys]
         self.order = sorted(range(len(blocks)), key=lambda i: (keys[i], i))
         self.exact = [blocks[i].size_bytes for i in self.order]
         self.size = [-(-size // unit) * unit for size in self.exact]
@@ -365,8 +389,10 @@ def _plateaus(floor: Sequence[int]) -> Iterator[tuple[int, int, int]]:
         before, begin = height, end
 
 
-def _key(first: First, length: int, size: int) -> tuple[int, int]:
+def _key(first: First, length: int, size: int) -> tuple[float, int]:
     match first:
+        case First.AREA:
+            return -size * (length + 1), -size
         case First.LARGE:
             return -size, -length
         case First.LONG:

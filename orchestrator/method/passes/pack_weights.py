@@ -1,7 +1,7 @@
 """Weights of int8 convolutions and matrix products, packed for the loop over them.
 
-For cores with DSP or vector instructions. kernels/cortex_m/packed.h has the format, and
-`packing` writes it.
+For cores with DSP or vector instructions; weights of 4 bits on every core.
+kernels/cortex_m/packed.h has the format, and `packing` writes it.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from orchestrator.method.passes.packing.convolution import (
     convolutions,
     in_one_column,
 )
+from orchestrator.method.passes.packing.pairs import pack_pairs
 from orchestrator.method.passes.packing.phases import groups_of, transposed
 from orchestrator.method.passes.packing.strips import best_strips, strip_groups
 from orchestrator.method.passes.packing.words import TILE, WORD, up
@@ -119,6 +120,7 @@ class _Packed(NamedTuple):
 
 def pack_for_scalar(method: LinkedMethod) -> LinkedMethod:
     """Pack weights of 4 bits; others stay as they are."""
+    method = pack_pairs(method)
     for number, call, conv in convolutions(method, dsp.MOST):
         weights = int4.int4_of(conv)
         if weights is not None:
@@ -129,7 +131,7 @@ def pack_for_scalar(method: LinkedMethod) -> LinkedMethod:
 
 def pack_for_dsp(method: LinkedMethod) -> LinkedMethod:
     """Pack the weights of all calls that the kernels for DSP instructions can take."""
-    return _with_pads(method, _packed_dsp)
+    return _with_pads(pack_pairs(method), _packed_dsp)
 
 
 def pack_for_mve(method: LinkedMethod, *, fast: bool = False) -> LinkedMethod:
@@ -139,7 +141,7 @@ def pack_for_mve(method: LinkedMethod, *, fast: bool = False) -> LinkedMethod:
         method: The method.
         fast: Whether speed is worth the flash of more kernels.
     """
-    return _with_pads(method, partial(_packed_mve, fast=fast))
+    return _with_pads(pack_pairs(method), partial(_packed_mve, fast=fast))
 
 
 def _with_pads(

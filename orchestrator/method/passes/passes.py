@@ -41,6 +41,7 @@ from orchestrator.method.passes.pack_weights import (
     pack_for_scalar,
 )
 from orchestrator.method.passes.packing.convolution import FUNCTIONS
+from orchestrator.method.passes.packing.pairs import MIXED
 from orchestrator.method.passes.packing.phases import TRANSPOSED
 from orchestrator.method.passes.pads import fold_pads, is_pad
 from orchestrator.method.passes.prepare_calls import may_be_prepared, prepare_calls
@@ -215,7 +216,7 @@ PASSES: Final[Mapping[str, Pass]] = MappingProxyType(
             notes=rounding_notes,
         ),
         "pack_weights": Pass(
-            calls=lambda call: call.function in {*FUNCTIONS, *TRANSPOSED},
+            calls=lambda call: call.function in {*FUNCTIONS, *TRANSPOSED, MIXED},
             isas=MappingProxyType(
                 {
                     "scalar": pack_for_scalar,

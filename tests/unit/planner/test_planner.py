@@ -15,7 +15,7 @@ from orchestrator.planner.blocks import Block, BlockPlan
 from orchestrator.planner.bounds import least_bytes
 from orchestrator.planner.greedy import Conflicts, greedy_plans
 from orchestrator.planner.plan_csv import read_blocks
-from orchestrator.planner.search import STRATEGIES, Outcome, Strategy, search
+from orchestrator.planner.search import RESTARTS, STRATEGIES, Outcome, Strategy, search
 from orchestrator.planner.verify_plan import check_plan
 
 DATA = Path(__file__).resolve().parents[2] / "data" / "memory-plans"
@@ -145,7 +145,7 @@ def test_every_strategy_finds_n_bytes_and_refuses_one_less(
     if not solid:
         return
     size = smallest(solid)
-    for strategy in STRATEGIES:
+    for strategy in (*STRATEGIES, RESTARTS[0], RESTARTS[-1]):
         at = search(solid, capacity_bytes=size, strategy=strategy, nodes=10_000)
         assert at.outcome is Outcome.FOUND
         below = search(solid, capacity_bytes=size - 1, strategy=strategy, nodes=10_000)

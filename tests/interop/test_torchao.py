@@ -1,0 +1,51 @@
+"""Models that torchao has quantized to 4 bits, in the stage that exports."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from orchestrator.program.reader import read_program
+
+PYTHON = os.environ.get("EXECUTORCH_PYTHON", "")
+ROOT = Path(__file__).parents[2]
+STORED = ROOT / "tests" / "data" / "torchao"
+
+OPERATORS = {
+    "groups": "quantized_decomposed::mixed_linear.out",
+    "rows": "quantized_decomposed::mixed_linear.out",
+    "image": "cortex_m::quantized_conv2d.out",
+}
+"""By model: what takes its weights."""
+
+pytestmark = [
+    pytest.mark.executorch,
+    pytest.mark.skipif(
+        not PYTHON, reason="EXECUTORCH_PYTHON is not set; see `nox -s interop`"
+    ),
+]
+
+
+def test_torchao_gives_the_programs_that_tests_have(tmp_path: Path) -> None:
+    done = subprocess.run(
+        (PYTHON, "-m", "tests.data.torchao.make_programs", str(tmp_path)),
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    for name, operator in OPERATORS.items():
+        made, stored = (
+            np.load(folder / f"{name}.out0.npy") for folder in (tmp_path, STORED)
+        )
+        assert np.allclose(made, stored, rtol=0, atol=1e-5 if name != "image" else 0.1)
+        program = (tmp_path / f"{name}.model.pte").read_bytes()
+        (method,) = read_program(program, file=name).methods
+        names = [str(operator) for operator in method.operators]
+        assert operator in names
+        assert not any("dequantize_affine" in name for name in names)
