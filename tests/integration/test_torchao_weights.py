@@ -12,6 +12,7 @@ from typing import Any, Final
 import pytest
 
 from tests.product import Product
+from tests.targets import EVERY_PAIR
 from tests.tools import need_emulator, need_toolchain
 
 pytestmark = pytest.mark.toolchain
@@ -85,7 +86,10 @@ def _functions(product: Product) -> set[str]:
 
 
 @pytest.mark.qemu
-@pytest.mark.parametrize("cpu", ["cortex-m0plus", "cortex-m4", "cortex-m55"])
+@pytest.mark.parametrize(
+    "cpu",
+    ["cortex-m4", *(("cortex-m0plus", "cortex-m55") if EVERY_PAIR else ())],
+)
 def test_cores_give_the_same(cpu: str, tmp_path: Path) -> None:
     need_toolchain(cpu, "gnu")
     need_emulator(cpu)
