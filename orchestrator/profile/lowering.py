@@ -62,7 +62,7 @@ def kernel_libraries(
     """
     if lowering is None:
         return ("portable",)
-    own = ("cortex_m",) if lowering == CORTEX_M else ()
+    own: tuple[str, ...] = ("cortex_m",) if lowering == CORTEX_M else ()
     if own and quantize and quantize.activations is Activations.INT16:
         own = ("cortex_m_int16", *own)
     return (*own, "quantized", "portable")
