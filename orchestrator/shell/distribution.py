@@ -6,8 +6,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from orchestrator.errors import Diagnostic, ToolchainError
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -53,6 +51,8 @@ def extra_needed(extra: str, purpose: str) -> Iterator[None]:
     try:
         yield
     except ImportError as error:
+        from orchestrator.errors import Diagnostic, ToolchainError  # noqa: PLC0415
+
         raise ToolchainError(
             Diagnostic(
                 code="missing-package",

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
-
 from orchestrator.core.lazy_bytes import settled
 from orchestrator.method.linked import LinkedCall
 from orchestrator.method.passes.joining import with_call, with_slots
@@ -27,10 +25,17 @@ def pack_pairs(method: LinkedMethod) -> LinkedMethod:
 
     Source of the format: kernels/quantized/op_mixed_linear.cpp.
     """
+    calls = [
+        (number, call)
+        for number, call in enumerate(method.instructions)
+        if isinstance(call, LinkedCall) and call.function == MIXED
+    ]
+    if not calls:
+        return method
+    import numpy as np  # noqa: PLC0415
+
     data = dict(method.data)
-    for number, call in enumerate(method.instructions):
-        if not isinstance(call, LinkedCall) or call.function != MIXED:
-            continue
+    for number, call in calls:
         index = call.args[_WEIGHT]
         value, items = method.values[index], data.get(index)
         if (
