@@ -401,8 +401,9 @@ ORCH_ALWAYS_INLINE void widen(const int8_t* const (&from)[kPixels],
     orch_widen_pixels(from, items, 1, 0, to);
     return;
   }
-  for (int32_t i = 0; i < kPixels; ++i)
+  for (int32_t i = 0; i < kPixels; ++i) {
     widen_pixel(from[i], items, 1, 0, to + i);
+  }
 }
 
 /// The same of any windows, `piece` rows further down.
@@ -547,12 +548,12 @@ ORCH_HOT void run(const PackedCall& prepared) {
                reinterpret_cast<int8_t*>(pairs) + 2 * kPixels * conv.depth,
                has_three ? patch_step : 0,
                conv.depth / call.patch_rows / 2 * kPixels,
-               call.patch_rows == conv.rows.kernel,
+               call.patch_rows > 1,
                static_cast<const int8_t*>(prepared.input),
                static_cast<int8_t*>(prepared.out),
                {call.weight_bytes, call.all_bytes, call.ties, {}}};
   const bool is_line =
-      conv.rows.out == 1 && conv.rows.in == 1 &&
+      conv.rows.out == 1 && conv.rows.in == 1 && call.patch_rows == 1 &&
       call.patch_items == conv.in_channels &&
       static_cast<uint32_t>(conv.columns.out) == call.inner_columns &&
       conv.columns.stride == 1;

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.toolchain, pytest.mark.qemu]
 
 COUNT: Final = 150
+NARROW: Final = 40
+"""Further ones, of `narrow`."""
 NHWC: Final = (0, 2, 3, 1)
 _S: Final = ScalarType
 DSP_LOOPS: Final = {
@@ -77,8 +79,8 @@ class _Windows(NamedTuple):
 class _Random:
     """Random calls; every third has something that the packed kernel does not take."""
 
-    def __init__(self) -> None:
-        self.rng = np.random.default_rng(18)
+    def __init__(self, seed: int = 18) -> None:
+        self.rng = np.random.default_rng(seed)
 
     def one(self, low: int, high: int) -> int:
         return int(self.rng.integers(low, high + 1))
@@ -199,6 +201,27 @@ class _Random:
         return self.call(
             _Images(size, self.one(1, 5), 1, self.one(1, 33)),
             _Windows(kernel, stride, padding, (1, 1)),
+            self.limits(),
+            depthwise=False,
+        )
+
+    def narrow(self) -> Call:
+        """Windows along one axis, dilated as well, over images of few lines."""
+        along = self.one(0, 1)
+        k, d, p = self.one(1, 5), self.one(1, 3), self.one(0, 2)
+        # Across: a pixel, or three that reach into the padding.
+        across = (3, 1) if self.one(0, 1) else (1, 0)
+        length = max((k - 1) * d + 1 - 2 * p, 1) + self.one(0, 9)
+        axes = [
+            (length, k, self.one(1, 2), p, d),
+            (self.one(1, 2), across[0], 1, across[1], 1),
+        ]
+        size, kernel, stride, padding, dilation = zip(
+            axes[along], axes[1 - along], strict=True
+        )
+        return self.call(
+            _Images(size, self.one(1, 17), 1, self.one(1, 9)),
+            _Windows(kernel, stride, padding, dilation),
             self.limits(),
             depthwise=False,
         )
@@ -336,6 +359,9 @@ def _calls() -> Iterator[Call]:
         )
         rest = {6: random.lines, 4: random.transposed}
         yield rest.get(number % 8, kinds[number % len(kinds)])()
+    others = _Random(19)
+    for _ in range(NARROW):
+        yield others.narrow()
 
 
 @pytest.fixture(scope="module")
@@ -364,15 +390,15 @@ def test_packed_weights_change_no_bit(
     need_toolchain(cpu, toolchain)
     need_emulator(cpu)
     product, outputs = run_calls(folder, cpu, toolchain, optimize=optimize)
-    assert len(plain) == len(outputs) == COUNT
-    different = [n for n in range(COUNT) if outputs[n] != plain[n]]
+    assert len(plain) == len(outputs) == COUNT + NARROW
+    different = [n for n in range(COUNT + NARROW) if outputs[n] != plain[n]]
     assert different == []
     packed = sum("packed_" in call.function for call in linked_calls(product))
     record_property("packed", packed)
     if cpu == "cortex-m0plus":
         assert packed == 0
         return
-    assert COUNT / 4 < packed < COUNT
+    assert COUNT / 4 < packed < COUNT + NARROW
     symbols: Any = product.report()["symbols"]
     names = {symbol["name"] for symbol in symbols}
     is_mve = cpu == "cortex-m55"
