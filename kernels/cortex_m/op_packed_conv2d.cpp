@@ -406,14 +406,15 @@ ORCH_ALWAYS_INLINE void widen(const int8_t* const (&from)[kPixels],
   }
 }
 
-/// The same of any windows, `piece` rows further down.
+/// The same of `count` windows anywhere, `piece` rows further down.
 ORCH_HOT void widen_any(const Pixels& at, const Window (&windows)[kPixels],
-                        int32_t piece, Pair* to) {
+                        int32_t count, int32_t piece, Pair* to) {
   const PackedConvolution& conv = at.call.conv;
   const int32_t items = at.call.patch_items;
   int8_t* patch = at.patch;
   const int8_t* from[kPixels];
-  for (int32_t i = 0; i < kPixels; ++i) {
+  const bool at_once = count == kPixels && at.patch_step != 0;
+  for (int32_t i = 0; i < count; ++i) {
     const Window& window = windows[i];
     const int32_t row = window.row + piece * conv.rows.dilation;
     if (window.inside &&
@@ -425,9 +426,9 @@ ORCH_HOT void widen_any(const Pixels& at, const Window (&windows)[kPixels],
       from[i] = patch;
       patch += at.patch_step;
     }
-    if (at.patch_step == 0) widen_pixel(from[i], items, 1, 0, to + i);
+    if (!at_once) widen_pixel(from[i], items, 1, 0, to + i);
   }
-  if (at.patch_step != 0) widen(from, items, to);
+  if (at_once) widen(from, items, to);
 }
 
 /// Three columns of outputs, from the top to the bottom. Windows below each
@@ -466,7 +467,7 @@ ORCH_HOT void compute_strip(Pixels& at, int32_t v) {
         }
         has_windows = true;
         for (Window& window : windows) window.row = row;
-        widen_any(at, windows, piece, to);
+        widen_any(at, windows, kPixels, piece, to);
       }
       to += at.piece_pairs;
     }
@@ -494,19 +495,22 @@ ORCH_HOT void compute_columns(Pixels& at, int32_t v) {
   int32_t h = 0;
   while (left > 0) {
     Window windows[kPixels];
-    for (int32_t i = 0; i < kPixels; ++i) {
-      // Those beyond the last one are that once more.
+    const int32_t count = left < kPixels ? left : kPixels;
+    for (int32_t i = 0; i < count; ++i) {
       windows[i] = window_at(at, h * rows.stride - rows.padding,
                              v * columns.stride - columns.padding);
       at.loop.y[i] = at.y + (h * columns.out + v) * conv.out_channels;
-      if (--left > 0 && ++h == rows.out) {
+      if (++h == rows.out) {
         h = 0;
         ++v;
       }
     }
+    // Others are stored where the first one is, which is stored last.
+    for (int32_t i = count; i < kPixels; ++i) at.loop.y[i] = at.loop.y[0];
+    left -= count;
     Pair* to = at.pairs;
     for (int32_t piece = 0; piece < call.patch_rows; ++piece) {
-      widen_any(at, windows, piece, to);
+      widen_any(at, windows, count, piece, to);
       to += at.piece_pairs;
     }
     orch_packed_pixels(at.pairs, at.weights, &at.loop);

@@ -26,23 +26,6 @@ __attribute__((noinline)) inline void copy_lines(const int8_t* from,
   for (; items > 0; items -= 16) {
     const int8_t* x = from;
     int8_t* y = to;
-#ifndef __OPTIMIZE_SIZE__
-    if (items >= 16 && strip.line == 16) {
-      asm volatile(
-          "dls lr, %[lines]\n"
-          "1:\n"
-          "vldrb.8 q0, [%[x]]\n"
-          "add %[x], %[x], %[x_step]\n"
-          "vstrb.8 q0, [%[y]], #16\n"
-          "le lr, 1b\n"
-          : [x] "+l"(x), [y] "+l"(y)
-          : [lines] "r"(lines), [x_step] "r"(from_line)
-          : "lr", "q0", "cc", "memory");
-      from += 16;
-      to += strip.block;
-      continue;
-    }
-#endif
     asm volatile(
         "vctp.8 %[items]\n"
         "dls lr, %[lines]\n"

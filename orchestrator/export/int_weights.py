@@ -44,14 +44,6 @@ def _mixed_linear(
     return found.to(dtype or items.dtype)
 
 
-def has_int_weights(module: torch.nn.Module) -> bool:
-    """Whether torchao has quantized weights of a module."""
-    return any(
-        type(weight).__module__.startswith("torchao.")
-        for weight in (*module.parameters(), *module.buffers())
-    )
-
-
 def with_int_weights(graph: GraphModule) -> GraphModule:
     """Make calls of weights that torchao quantized ones that a program can have.
 

@@ -19,7 +19,6 @@ from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
 from orchestrator.export.decompose import without_leftovers
 from orchestrator.export.failure import ExportError
-from orchestrator.export.int_weights import has_int_weights, with_int_weights
 from orchestrator.export.layout import channels_last, is_quantized, with_one_layout
 from orchestrator.export.offered import Offered
 from orchestrator.export.views import with_contiguous_views
@@ -51,6 +50,14 @@ def arranged(source: Source, request: Request) -> Source:
     return with_one_layout(source)
 
 
+def _has_int_weights(module: Any) -> bool:
+    """Whether torchao has quantized weights of a module."""
+    return any(
+        type(weight).__module__.startswith("torchao.")
+        for weight in (*module.parameters(), *module.buffers())
+    )
+
+
 def quantized(source: Source, request: Request) -> tuple[Any, list[str]]:
     """The module that is lowered, quantized if the request says so; warnings.
 
@@ -60,7 +67,12 @@ def quantized(source: Source, request: Request) -> tuple[Any, list[str]]:
     if request.quantize is None:
         if request.lowering == CORTEX_M and is_quantized(source.module):
             return _captured(source, request)
-        if request.lowering != XNNPACK and has_int_weights(source.module):
+        if request.lowering != XNNPACK and _has_int_weights(source.module):
+            # It gives PyTorch an operator.
+            from orchestrator.export.int_weights import (  # noqa: PLC0415
+                with_int_weights,
+            )
+
             graph, notes = _captured(source, request)
             return with_int_weights(graph), notes
         return source.module, []
