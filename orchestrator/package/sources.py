@@ -31,7 +31,7 @@ _INCLUDE: Final = re.compile(
     r"""^([ \t]*\#[ \t]*include[ \t]*)(?:"([^"\n]+)"|<([^>\n]+)>)""",
     re.MULTILINE | re.VERBOSE,
 )
-_ASSEMBLY: Final = re.compile(r'\basm\(R"\((.*?)\)"', re.DOTALL)
+_ASSEMBLY: Final = re.compile(r"\basm\((.*?)\);$", re.DOTALL | re.MULTILINE)
 _SECTION: Final = re.compile(r'\bsection\("([^"]+)"\)')
 _SYMBOL: Final = re.compile(r"\borch_\w+")
 _MOVED: Final = (

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from orchestrator.catalog.read import read_library
 from orchestrator.cli.questions import ask
 from orchestrator.errors import (
     Diagnostic,
@@ -20,11 +21,16 @@ from orchestrator.errors import (
 )
 from orchestrator.profile.starter import NewModel, model_names
 from orchestrator.program.reader import read_program
+from orchestrator.program.values import TensorValue
 from orchestrator.shell.files import lazy_file, read_text_file
 from orchestrator.shell.sources import library_file, library_names
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
+
+    from orchestrator.core.dtype import ScalarType
+    from orchestrator.core.kernel import Kernel
+    from orchestrator.core.operator import OperatorName
 
 PROGRAM, EXPORTED, CODE = ".pte", ".pt2", ".py"
 _EXPECTED = "a program (.pte), an exported program (.pt2), or FILE.py:function"
@@ -168,24 +174,44 @@ def needed_libraries(given: Sequence[GivenModel]) -> tuple[str, ...]:
 
     A program that cannot be read needs none: `check` says what is wrong with it.
     """
-    namespaces: set[str] = set()
+    called: set[OperatorName] = set()
+    dtypes: set[ScalarType] = set()
     for one in given:
         if one.file.suffix != PROGRAM:
             continue
         with suppress(OSError, ModelError):
             program = read_program(lazy_file(one.file), file=str(one.file))
-            namespaces |= {
-                str(operator).partition("::")[0]
-                for method in program.methods
-                for operator in method.operators
-            }
-    found = []
-    for name in library_names():
-        text = read_text_file(library_file(name))
-        own = set(re.findall(r"^- (?:func|op): (\w+)::", text, re.MULTILINE))
-        if own & namespaces and name not in _ALWAYS:
-            found.append(name)
+            for method in program.methods:
+                called.update(method.operators)
+                dtypes.update(
+                    v.dtype for v in method.values if isinstance(v, TensorValue)
+                )
+    found = [
+        name
+        for name in library_names()
+        if name not in _ALWAYS
+        and any(
+            kernel.operator in called and _takes(kernel, dtypes)
+            for kernel in _kernels(name, {operator.namespace for operator in called})
+        )
+    ]
     return (*found, _PORTABLE) if found else ()
+
+
+def _takes(kernel: Kernel, dtypes: Collection[ScalarType]) -> bool:
+    """Whether its first tensor can have one of these; others may be left out."""
+    return not kernel.dtypes or not kernel.dtypes[0][1].isdisjoint(dtypes)
+
+
+def _kernels(library: str, namespaces: Collection[str]) -> tuple[Kernel, ...]:
+    """Kernels of a library; none are read if no operator is of these namespaces."""
+    file = library_file(library)
+    text = read_text_file(file)
+    if namespaces.isdisjoint(
+        re.findall(r"^- (?:func|op): (\w+)::", text, re.MULTILINE)
+    ):
+        return ()
+    return read_library(text, library=library, file=str(file))
 
 
 _PORTABLE = "portable"

@@ -132,6 +132,7 @@ asm(R"(
   .globl \\name
 \\name:
   .endm
+  push {)" SAVED R"(}
   orch_begin orch_loop
 )");
 void run() { orch_loop(orch_other()); }

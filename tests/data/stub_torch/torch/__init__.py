@@ -52,6 +52,10 @@ class _Module:
         """None."""
         return ()
 
+    def buffers(self):
+        """None."""
+        return ()
+
     def modules(self):
         """Itself alone."""
         return (self,)
