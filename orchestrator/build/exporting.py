@@ -364,7 +364,7 @@ def interpreter() -> str:
 
 
 def _key(what: ExportRequest, request: Request, read: list[Path]) -> str:
-    """Digest of what is known about an export before the code runs, on any machine."""
+    """Digest of all that decides about an export and is known before the code runs."""
     base = Path(request.file).parent
     # Only lowering for Cortex-M depends on the core.
     core = (request.cpu, request.isa) if request.lowering == CORTEX_M else ()

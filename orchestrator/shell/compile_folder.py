@@ -146,9 +146,9 @@ class NinjaFolder:
     ) -> set[str]:
         """Objects from ccache's remote storage, which gets those that are not listed.
 
-        Whoever can write there can swap its entries. So an object is taken only if it
-        is what the signed list says, and then it is like one of the store: what the
-        entry says about warnings and headers does not count.
+        Anyone with write access can swap its entries, so an object is taken only if
+        the signed list has its digest. It then counts as one of the store: the entry's
+        warnings and headers are ignored.
         """
         launcher, published = self.launcher, store.published
         if launcher is None or not launcher.storage or published is None:
