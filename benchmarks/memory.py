@@ -28,8 +28,7 @@ _CASES: Final = {
     "autoencoder": "ad_autoencoder_int8_m55",
 }
 _CORES: Final = ("cortex-m4", "cortex-m55")
-_ROWS: Final = 8
-_GIVEN: Final = f"{_ROWS} rows at a time"
+_GIVEN: Final = "row by row"
 _WAYS: Final = ("off", "auto", "smallest", _GIVEN)
 _GOALS: Final = {
     ("MobileNetV1 0.25, 96x96", "smallest"): 28_300,
@@ -178,7 +177,7 @@ def _write(place: Path, net: str, cpu: str, way: str) -> tuple[str, str]:
         _MADE[net]().write("model", place)
         options = ("--input", str(place / "model.in0.npy"))
     rows = way == _GIVEN
-    given = f'input0 = {{ dtype = "int8", rows = {_ROWS} }}\n' if rows else ""
+    given = 'input0 = { dtype = "int8", rows = 1 }\n' if rows else ""
     (place / "product.toml").write_text(
         'schema = 1\nname = "product"\n'
         f'[target]\ncpu = "{cpu}"\ntoolchain = "zig"\noptimize = "size"\n'

@@ -6,6 +6,7 @@ that are live at the same time lie apart, or at a distance that such a call allo
 
 from __future__ import annotations
 
+import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -16,6 +17,12 @@ if TYPE_CHECKING:
 
 _NODES: Final = 4_000
 """Places that the search may try for a size."""
+_RESTARTS: Final = 60
+"""Orders near those of the search that are tried for the least size."""
+_NODES_AGAIN: Final = 500
+"""Places that each of them may try."""
+_MOVED: Final = 0.05
+"""How far a block moves in such an order, as a part of all blocks."""
 
 
 def plan_overlapping(
@@ -26,8 +33,8 @@ def plan_overlapping(
 ) -> tuple[tuple[int, ...], int]:
     """An offset for each block, and the bytes of all.
 
-    Greedy plans first; then a search for a plan of the least size, and for sizes
-    between that and the best plan. It is decided by the blocks alone.
+    Greedy plans first; then a search for a plan of the least size, with restarts, and
+    for sizes between that and the best plan. It is decided by the blocks alone.
 
     Args:
         blocks: In any order.
@@ -44,9 +51,11 @@ def plan_overlapping(
     while (size := table.size(offsets)) > low:
         # The least size first, then halves of what is left.
         target = low if low == least_bytes else (low + size) // 2 // 16 * 16
-        found = next(
-            (f for order in _orders(blocks) if (f := table.search(order, target))), None
-        )
+        tries = [(order, _NODES) for order in _orders(blocks)]
+        if target == least_bytes:
+            tries += [(order, _NODES_AGAIN) for order in _orders_again(blocks)]
+        searches = (table.search(order, target, nodes) for order, nodes in tries)
+        found = next((offsets for offsets in searches if offsets), None)
         if found:
             offsets = found
         else:
@@ -61,6 +70,16 @@ def _orders(blocks: Sequence[Block]) -> tuple[list[int], ...]:
         sorted(every, key=lambda i: (blocks[i].first, -blocks[i].size_bytes)),
         sorted(every, key=lambda i: (-blocks[i].last, -blocks[i].size_bytes)),
     )
+
+
+def _orders_again(blocks: Sequence[Block]) -> Iterator[list[int]]:
+    """Orders in which blocks are near their places in those of `_orders`."""
+    chance = random.Random(len(blocks))  # noqa: S311  # the same in every run
+    orders = _orders(blocks)
+    for number in range(_RESTARTS):
+        places = enumerate(orders[number % len(orders)])
+        moved = {b: at + chance.gauss(0, _MOVED * len(blocks)) for at, b in places}
+        yield sorted(moved, key=moved.__getitem__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +133,18 @@ class _Table:
             offsets[index] = next(self._places(index, offsets, None))
         return tuple(offsets[i] for i in range(len(self._blocks)))
 
-    def search(self, order: Sequence[int], limit: int) -> tuple[int, ...] | None:
-        """Offsets of a plan of a size, if one is found; blocks go down in an order."""
+    def search(
+        self, order: Sequence[int], limit: int, nodes: int
+    ) -> tuple[int, ...] | None:
+        """Offsets of a plan of a size, if one is found; blocks go down in an order.
+
+        Args:
+            order: Of all blocks.
+            limit: Bytes of the plan.
+            nodes: Places that may be tried.
+        """
         offsets: dict[int, int] = {}
         ways = [self._places(order[0], offsets, limit)]
-        nodes = _NODES
         while ways and nodes:
             index = order[len(ways) - 1]
             offsets.pop(index, None)

@@ -93,3 +93,27 @@ def test_the_order_of_blocks_does_not_matter_for_the_size(seed: int) -> None:
     _, size = plan_overlapping(blocks, distances, least_bytes=0)
     _, again = plan_overlapping([blocks[i] for i in order], shuffled, least_bytes=0)
     assert again == size
+
+
+def tiling(seed: int, count: int, side: int = 40) -> list[Block]:
+    """Blocks that fill a square of `side` units: a plan without a gap is known."""
+    random = Random(seed)
+    parts = [(0, side, 0, side)]
+    while len(parts) < count:
+        areas = [(b - a) * (d - c) * random.random() for a, b, c, d in parts]
+        index = areas.index(max(areas))
+        a, b, c, d = parts[index]
+        if random.random() < 0.5 and b - a > 1:
+            cut = random.randint(a + 1, b - 1)
+            parts[index : index + 1] = [(a, cut, c, d), (cut, b, c, d)]
+        elif d - c > 1:
+            cut = random.randint(c + 1, d - 1)
+            parts[index : index + 1] = [(a, b, c, cut), (a, b, cut, d)]
+    return [block(f"{i}", a, b - 1, d - c) for i, (a, b, c, d) in enumerate(parts)]
+
+
+@pytest.mark.parametrize("seed", [3, 6, 25])
+def test_restarts_find_what_no_order_does(seed: int) -> None:
+    blocks = tiling(seed, 30)
+    _, size_bytes = plan_overlapping(blocks, {}, least_bytes=40 * 16)
+    assert size_bytes == 40 * 16
