@@ -3,14 +3,15 @@
 Who can write to the place can take files away, and nothing else: the list says which
 bytes a key gave, and the build has the public key of who signed it. Whatever does not
 fit, or cannot be reached, is compiled or exported. The package `fsspec` reads and
-writes folders, HTTP, S3 and others by their URL; the extra `fleet` installs it.
+writes folders, HTTP, S3 and others by their URL; the extra `fleet` installs it, and
+`s3` what it needs for S3.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -26,7 +27,9 @@ from orchestrator.provenance.objects import (
 from orchestrator.shell.distribution import pip_install
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 
     from orchestrator.shell.object_store import ObjectStore
 
@@ -171,9 +174,40 @@ def publish(
     Raises:
         LockError: The list that is there was signed with another key.
         UsageError: The key cannot sign.
-        OSError: The place cannot be written.
+        ToolchainError: The place is at a URL, and cannot be written.
+        OSError: The place is a folder, and cannot be written.
     """
     key = read_private_key(pem, file=file)
+    with _reached(url):
+        return _publish(store, exports, url, key, file=file, list_only=list_only)
+
+
+@contextmanager
+def _reached(url: str) -> Iterator[None]:
+    """Say what is wrong with a URL: each kind of place has errors of its own."""
+    try:
+        yield
+    except OrchestratorError:
+        raise
+    except Exception as error:
+        if "://" not in url:
+            raise
+        hint = "check the URL, the network, and that it may be written"
+        if _is_s3(url):
+            hint = "check that the bucket exists, AWS_ACCESS_KEY_ID and its secret, and"
+            hint += " AWS_ENDPOINT_URL where the server is not Amazon's"
+        raise _unusable(url, _reason(error), hint) from error
+
+
+def _publish(
+    store: ObjectStore,
+    exports: Iterable[tuple[str, Mapping[str, bytes]]],
+    url: str,
+    key: PrivateKeyTypes,
+    *,
+    file: str,
+    list_only: bool,
+) -> tuple[Counts, Counts]:
     place, root = _place(url)
     before = PublishedList()
     with suppress(FileNotFoundError):
@@ -226,8 +260,14 @@ def _files(url: str, digests: Iterable[str]) -> dict[str, bytes]:
     paths = {_path(root, digest): digest for digest in digests}
     if not paths:
         return {}
-    read = place.cat([*paths], on_error="omit")
-    found = {hashlib.sha256(data).hexdigest(): data for data in read.values()}
+    read = place.cat([*paths], on_error="return").values()
+    for problem in read:
+        # What is missing was pruned; otherwise all that is left would fail as well.
+        if isinstance(problem, Exception) and not isinstance(
+            problem, FileNotFoundError
+        ):
+            raise problem
+    found = {hashlib.sha256(b).hexdigest(): b for b in read if isinstance(b, bytes)}
     return {digest: found[digest] for digest in paths.values() if digest in found}
 
 
@@ -237,13 +277,20 @@ def _path(root: str, digest: str) -> str:
 
 def _write(place: Any, path: str, data: bytes) -> None:  # noqa: ANN401  # fsspec
     """Write a file; readers see all of it or nothing, where the place can do that."""
-    place.makedirs(path.rpartition("/")[0], exist_ok=True)
+    if "s3" not in place.protocol:  # it has no folders, and this would make a bucket
+        place.makedirs(path.rpartition("/")[0], exist_ok=True)
     with place.transaction:
         place.pipe_file(path, data)
 
 
 def _place(url: str) -> tuple[Any, str]:
     """The file system of a URL, and the path in it. Raises ToolchainError."""
+    if url.startswith(("redis://", "rediss://")):
+        found = "fsspec has no file system for Redis"
+        hint = (
+            "use a folder, HTTP or S3; objects alone can come from a Redis by ccache,"
+        )
+        raise _unusable(url, found, f"{hint} see docs/fleet.md")
     try:
         from fsspec.core import url_to_fs  # noqa: PLC0415
 
@@ -254,17 +301,30 @@ def _place(url: str) -> tuple[Any, str]:
             # A machine that is gone delays builds no longer than that.
             timeout = ClientTimeout(sock_connect=_CONNECT_S)
             options = {"client_kwargs": {"timeout": timeout}}
+        elif _is_s3(url):
+            # It tries again five times by itself, and so does s3fs around it.
+            once = {"connect_timeout": _CONNECT_S, "retries": {"max_attempts": 0}}
+            options = {"config_kwargs": once}
         place, root = url_to_fs(url, **options)
     except (ImportError, ValueError) as error:
-        raise ToolchainError(
-            Diagnostic(
-                code="published-unusable",
-                message=f"{url} cannot be used for published objects",
-                notes=(("found", str(error)),),
-                hint=pip_install("fleet"),
-            )
-        ) from error
+        extra = "s3" if _is_s3(url) else "fleet"
+        raise _unusable(url, str(error), pip_install(extra)) from error
     return place, str(root).rstrip("/")
+
+
+def _is_s3(url: str) -> bool:
+    return url.startswith(("s3://", "s3a://"))
+
+
+def _unusable(url: str, found: str, hint: str) -> ToolchainError:
+    return ToolchainError(
+        Diagnostic(
+            code="published-unusable",
+            message=f"{url} cannot be used for published objects",
+            notes=(("found", found),),
+            hint=hint,
+        )
+    )
 
 
 def _reason(error: Exception) -> str:
