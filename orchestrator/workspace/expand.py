@@ -41,6 +41,7 @@ class Expanded:
 def expand(workspace: Workspace, path: Path) -> Expanded:
     """The products of one profile; one that cannot be read gives one that fails."""
     where = SourceSpan(file=str(path))
+    base = None
     try:
         document = own = read_document(path, text_of=text_of)
         base = base_path_of(document)
@@ -48,7 +49,7 @@ def expand(workspace: Workspace, path: Path) -> Expanded:
             document = document.over(read_document(base, text_of=text_of))
     except ProfileError:
         alone = Product(name=path.stem, profile=path)
-        return Expanded(products=(alone,), base=None, where=where, has_name=True)
+        return Expanded(products=(alone,), base=base, where=where, has_name=True)
     name = own.data.get("name")
     where = own.span("name")
     if not isinstance(name, str) or not name:

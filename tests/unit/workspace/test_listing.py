@@ -87,6 +87,14 @@ def test_the_base_of_a_profile_is_one_of_its_files(file: Path) -> None:
     assert _names(file) == ["a"]
 
 
+def test_a_base_that_comes_later_is_seen(file: Path) -> None:
+    text = 'schema = 1\nname = "c"\nextends = "old/base.toml"\n'
+    (file.parent / "p" / "b.toml").write_text(text)
+    assert _names(file) == ["a-cortex-m4", "a-host", "b"]
+    (file.parent / "p" / "old" / "base.toml").write_text("schema = 1\n")
+    assert _names(file) == ["a-cortex-m4", "a-host", "c-cortex-m4", "c-host"]
+
+
 def test_a_pattern_of_any_folders_is_looked_at_each_time(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
