@@ -59,7 +59,11 @@ class Found:
 
     def is_split(self, layer: int) -> bool:
         """Whether a layer is one of two for a call."""
-        return self.calls.count(self.calls[layer]) > 1
+        layers, born = self.network.layers, self.network.born
+        makers = [born[image] for image, _ in layers[layer].reads]
+        return layers[layer].accumulates or any(
+            maker >= 0 and layers[maker].accumulates for maker in makers
+        )
 
 
 class UnknownNetworkError(Exception):
