@@ -78,14 +78,10 @@ class Adapter:
             for method in adapted.linked or ()
         )
         adapted = replace(adapted, linked=linked, ledger=ledger_of(linked))
-        fuses = self.fusing is not None
         is_given = any(p.rows for m in methods for p in m.io.ports)
-        if not isa or not (fuses or is_given):
+        if not isa or not (self.fusing or is_given):
             return adapted
-        slowdown = self.fusing.max_slowdown if self.fusing else None
-        return with_rows(
-            adapted, Core(isa, self.fast), fuses=fuses, max_slowdown=slowdown
-        )
+        return with_rows(adapted, Core(isa, self.fast), fusing=self.fusing)
 
     def loaded(
         self,

@@ -22,15 +22,24 @@ class Fuse(StrEnum):
     SMALLEST = "smallest"
 
 
+class Recompute(StrEnum):
+    """What may be computed a second time, where that takes less memory."""
+
+    OFF = "off"
+    SKIPS = "skips"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fusing:
     """How far operators may run by rows.
 
     Args:
         max_slowdown: By which part a run may become slower, about; None: any.
+        max_again: By which part as long skips are computed again; 0: none are.
     """
 
     max_slowdown: float | None = None
+    max_again: float = 0
 
 
 class ScratchPolicy(StrEnum):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 from pydantic import AfterValidator, Field, StrictInt, StrictStr
 
 from orchestrator.errors import Diagnostic, did_you_mean
-from orchestrator.planner.policy import Fuse, Fusing, Planner
+from orchestrator.planner.policy import Fuse, Fusing, Planner, Recompute
 from orchestrator.profile.choices import RegionKind
 from orchestrator.profile.fields import (
     ADDRESS_END,
@@ -142,9 +142,18 @@ class MemoryTable(Table):
         ),
     ] = Field(
         default="10 %",
-        description='How much slower a run may become with `fuse = "auto"`: an '
-        "estimate from the loops of kernels.",
+        description='How much slower a run may become with `fuse = "auto"`, and '
+        "how much of that through `recompute`, with `smallest` as well: an estimate "
+        "from the loops of kernels.",
         examples=["10 %"],
+    )
+    recompute: Annotated[Recompute, *choice(Recompute)] = Field(
+        default=Recompute.OFF,
+        description="What models by rows may compute a second time instead of keeping "
+        "it. `skips`: images that are read again much later, as in a U-Net, where "
+        "the arena gets smaller and `max_slowdown` allows it. Requires `fuse`. "
+        "`off`: nothing.",
+        examples=["skips"],
     )
     concurrency: Annotated[Concurrency, *choice(Concurrency)] = Field(
         default=Concurrency.PARALLEL,
@@ -187,8 +196,11 @@ class MemoryTable(Table):
         """How far operators run by rows; None if they do not."""
         if self.fuse is Fuse.OFF:
             return None
-        percent = int(self.max_slowdown.rstrip("% "))
-        return Fusing(max_slowdown=percent / 100 if self.fuse is Fuse.AUTO else None)
+        part = int(self.max_slowdown.rstrip("% ")) / 100
+        return Fusing(
+            max_slowdown=part if self.fuse is Fuse.AUTO else None,
+            max_again=part if self.recompute is Recompute.SKIPS else 0,
+        )
 
     @property
     def places(self) -> Places:
@@ -224,6 +236,7 @@ def memory_problems(
         facts: Further facts.
     """
     yield from _section_problems(memory, facts)
+    yield from _recompute_problems(memory, facts)
     board = target.described_board
     if board is None:
         yield from _no_board(memory, models, target.cpu, facts)
@@ -241,6 +254,22 @@ def memory_problems(
         yield from whole_map(memory.regions_, full, facts.span)
     yield from _pins(models(), full, facts)
     yield from _places(memory, full, facts)
+
+
+def _recompute_problems(memory: MemoryTable, facts: Facts) -> Iterator[Diagnostic]:
+    """Nothing is computed again in a plan of whole tensors."""
+    with suppress(BrokenValueError):
+        if memory.recompute is not Recompute.OFF and memory.fuse is Fuse.OFF:
+            yield Diagnostic(
+                code="bad-value",
+                message="memory.recompute requires memory.fuse",
+                where=facts.span("memory", "recompute"),
+                notes=(
+                    ("found", f'recompute = "{memory.recompute}", fuse = "off"'),
+                    ("expected", 'fuse = "auto" or "smallest"'),
+                ),
+                hint="set fuse, or remove recompute",
+            )
 
 
 def _section_problems(memory: MemoryTable, facts: Facts) -> Iterator[Diagnostic]:

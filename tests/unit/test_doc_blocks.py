@@ -47,7 +47,7 @@ BOARDS = {"my-board.toml": "docs/targets.md 3"}
 """Board files that are shown, and that a profile shown names."""
 
 BEFORE = {
-    **dict.fromkeys(("docs/memory.md 3", "docs/targets.md 5"), REGIONS),
+    **dict.fromkeys(("docs/memory.md 4", "docs/targets.md 5"), REGIONS),
     "examples/cmsis_nn/README.md 1": LIBRARIES,
 }
 AFTER = {"docs/workspaces.md 2": TARGET}

@@ -76,7 +76,8 @@ def _choices(method: LinkedMethod, build: Build) -> tuple[tuple[Choice, ...], st
 
     core = Core(build[inputs.TARGET].isa.name, build[inputs.FAST])
     try:
-        return choices_of(method, core), ""
+        fusing = build[inputs.FUSING]
+        return choices_of(method, core, fusing.max_again if fusing else 0), ""
     except UnknownNetworkError as error:
         return (), str(error)
 
@@ -87,10 +88,14 @@ def _shown(title: str, choices: tuple[Choice, ...], reason: str) -> Iterator[str
         return
     yield f"{title}: bytes of arena, instructions about, calls"
     rows = [
-        (f"  {c.arena_bytes:,}", f"+{100 * c.slowdown:.1f} %", f"{c.calls}")
+        (f"  {c.arena_bytes:,}", f"+{100 * c.slowdown:.1f} %", _calls(c))
         for c in choices
     ]
     yield from table_lines(rows, right=(0, 1, 2))
+
+
+def _calls(choice: Choice) -> str:
+    return f"{choice.calls}" + f", {choice.again} again" * bool(choice.again)
 
 
 def _draw(args: Namespace, found: dict[str, tuple[Choice, ...]]) -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from orchestrator.method.linked import LinkedMethod
     from orchestrator.method.replan import Adapted
     from orchestrator.method.rows.costs import Core
+    from orchestrator.planner.policy import Fusing
 
 
 _HINT: Final = "leave rows out, so that the input is whole"
@@ -27,8 +28,7 @@ def with_rows(
     adapted: Adapted,
     core: Core,
     *,
-    fuses: bool = True,
-    max_slowdown: float | None = None,
+    fusing: Fusing | None = None,
 ) -> Adapted:
     """The model with every method by rows that then needs a smaller arena.
 
@@ -37,8 +37,7 @@ def with_rows(
     Args:
         adapted: Linked methods with planned memory, and prepared calls.
         core: What it runs on.
-        fuses: Whether other methods may be.
-        max_slowdown: By which part a run may become slower, about; None: any.
+        fusing: How far other methods may be; None: not at all.
 
     Raises:
         BorderError: An input cannot come by rows, as the profile wants.
@@ -50,13 +49,14 @@ def with_rows(
         before = adapted.kept[number] if adapted.kept else kept_arenas(program)
         port = next((p for p in method.io.ports if p.rows), None)
         found = None
-        if len(facts) == 1 and (fuses or port is not None):
+        if len(facts) == 1 and (fusing or port is not None):
             try:
                 found = by_rows(
                     method,
                     arena_bytes=facts[0].size_bytes,
                     core=core,
-                    max_slowdown=max_slowdown,
+                    max_slowdown=fusing.max_slowdown if fusing else None,
+                    max_again=fusing.max_again if fusing else 0,
                 )
             except UnknownNetworkError as error:
                 assert port is not None  # noqa: S101  # else there is no error
@@ -82,7 +82,7 @@ def with_rows(
             facts[0],
             size_bytes=found.arena_bytes,
             lower_bound_bytes=found.least_bytes,
-            planner="rows",
+            planner=f"rows, {found.again} calls again" if found.again else "rows",
         )
         arenas.append((arena,))
     return replace(

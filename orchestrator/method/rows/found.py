@@ -59,7 +59,11 @@ class Found:
 
     def is_split(self, layer: int) -> bool:
         """Whether a layer is one of two for a call."""
-        return self.calls.count(self.calls[layer]) > 1
+        layers, born = self.network.layers, self.network.born
+        makers = [born[image] for image, _ in layers[layer].reads]
+        return layers[layer].accumulates or any(
+            maker >= 0 and layers[maker].accumulates for maker in makers
+        )
 
 
 class UnknownNetworkError(Exception):
@@ -110,13 +114,14 @@ class _Builder:
         for numbers in self._groups():
             self._layer(numbers)
         outputs = [self._image(i) if i in places else None for i in method.outputs]
+        kept = [inputs[border.index] for border in method.borders if border.is_kept]
         return Found(
             network=Network(
                 images=self._images,
                 layers=tuple(self._layers),
                 inputs=frozenset(i for i in inputs if i is not None)
                 - {layer.out for layer in self._layers},
-                outputs=frozenset(i for i in outputs if i is not None),
+                outputs=frozenset(i for i in (*outputs, *kept) if i is not None),
             ),
             banded=self._banded,
             calls=tuple(self._calls),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import TYPE_CHECKING
 
 from orchestrator.method.linked import LinkedCall
+from orchestrator.method.rows.again import Twice, with_skips_again
 from orchestrator.method.rows.cuts import Segments
 from orchestrator.method.rows.found import UnknownNetworkError, network_of
 from orchestrator.method.rows.phases import with_phases_apart
@@ -32,12 +33,14 @@ class ByRows:
         memory_id: Of the arena.
         arena_bytes: Its size.
         least_bytes: No arena with these segments can be smaller.
+        again: Calls of the method that it computes a second time.
     """
 
     method: LinkedMethod
     memory_id: int
     arena_bytes: int
     least_bytes: int
+    again: int = 0
 
 
 def by_rows(
@@ -46,6 +49,7 @@ def by_rows(
     arena_bytes: int,
     core: Core,
     max_slowdown: float | None = None,
+    max_again: float = 0,
 ) -> ByRows | None:
     """The method in the smallest arena that rows allow; None if that is none smaller.
 
@@ -54,6 +58,8 @@ def by_rows(
         arena_bytes: Of the arena that it needs.
         core: What it runs on.
         max_slowdown: By which part a run may become slower, about; None: any.
+        max_again: By which part of this, as it computes long skips again; 0: it
+            computes none.
 
     Raises:
         UnknownNetworkError: Its input cannot come by rows, as the profile wants.
@@ -68,14 +74,22 @@ def by_rows(
             raise
         return None
     segments = Segments(found.network)
-    whole = sum(layer.whole for layer in found.network.layers)
+    whole = found.network.whole_cost
     most_setup = inf if max_slowdown is None else max_slowdown * whole
     limit = segments.least_limit(most_setup)
     if limit == inf:
         raise UnknownNetworkError(needs_all(method, found))
-    if limit >= arena_bytes and not is_given:
+    if limit >= arena_bytes and not is_given and not max_again:
         return None
     plan = segments.smallest(limit, most_setup)
+    twice = Twice.of(found.network)
+    if max_again:
+        most_again = max_again * whole
+        for made in with_skips_again(
+            found.network, plan, most_setup=most_setup, most_again=most_again
+        ):
+            twice, plan = made
+        found = with_twins(found, twice)
     if plan.arena_bytes >= arena_bytes and not is_given:
         return None
     problems = problems_of_rows(found.network, plan)
@@ -86,6 +100,23 @@ def by_rows(
         memory_id=found.memory_id,
         arena_bytes=plan.arena_bytes,
         least_bytes=plan.least_bytes,
+        again=twice.calls,
+    )
+
+
+def with_twins(found: Found, twice: Twice) -> Found:
+    """What was found of a method, with layers twice: the same calls, on new images."""
+    network, twins = twice.network, twice.twins
+    values = {
+        layer.out: found.values[found.network.layers[twin].out]
+        for layer, twin in zip(network.layers, twins, strict=True)
+    }
+    return replace(
+        found,
+        network=network,
+        calls=tuple(found.calls[twin] for twin in twins),
+        reads=tuple(found.reads[twin] for twin in twins),
+        values={**found.values, **values},
     )
 
 

@@ -94,6 +94,7 @@ class Layer:
         whole: Instructions of the calls for all rows as they are without bands, about.
         given: Rows that the caller gives at a time: the layer is an input of which
             some rows are there, and reads nothing. 0 for operators.
+        again: Whether another layer has computed the same before.
     """
 
     reads: tuple[tuple[int, Window], ...]
@@ -105,6 +106,7 @@ class Layer:
     costs: tuple[Cost, ...] = ()
     whole: int = 0
     given: int = 0
+    again: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)  # without slots, for what is cached
@@ -138,6 +140,11 @@ class Network:
             for image, _ in layer.reads:
                 found[image] = number
         return found | dict.fromkeys(self.outputs, len(self.layers))
+
+    @cached_property
+    def whole_cost(self) -> int:
+        """Instructions of a run without bands, and with nothing computed again."""
+        return sum(layer.whole for layer in self.layers if not layer.again)
 
     def whole(self, first: int, last: int) -> frozenset[int]:
         """Images that are live while some layers run, and those that they fill."""

@@ -128,7 +128,7 @@ def segment(
         setup=sum(_cost(network, step) for step in ways[0].steps)
         + _STEP * (len(ways[0].steps) - len(layers))
         + _cost_of_slides(network, ways[0], rings)
-        - sum(layer.whole for layer in layers),
+        - sum(layer.whole for layer in layers if not layer.again),
     )
 
 

@@ -7,6 +7,7 @@ it writes. Nothing here is shared with what makes tables but the words for them.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -15,6 +16,8 @@ from orchestrator.method.rows.network import RowTable
 from orchestrator.method.rows.plan import Call
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from orchestrator.method.rows.network import Network, Window
@@ -34,6 +37,38 @@ def problems_of_rows(network: Network, plan: RowPlan) -> tuple[str, ...]:
     except _WrongError as wrong:
         return (str(wrong),)
     return ()
+
+
+def problems_of_twins(
+    before: Network, after: Network, twins: Sequence[int]
+) -> tuple[str, ...]:
+    """Where a network with layers twice computes something else than it did.
+
+    Args:
+        before: The network without.
+        after: The network with them.
+        twins: By layer of it: the layer before that it is.
+    """
+    if after.inputs != before.inputs or after.outputs != before.outputs:
+        return ("other inputs or outputs",)
+    if len(twins) != len(after.layers):
+        return ("layers that are nothing before",)
+    same = {image: image for image in before.inputs}  # what images are before
+    first: set[int] = set()
+    for number, (layer, twin) in enumerate(zip(after.layers, twins, strict=True)):
+        old = before.layers[twin]
+        if any(image not in same for image, _ in layer.reads) or layer.out in same:
+            return (f"layer {number}: an image is not there yet, or is filled twice",)
+        reads = tuple((same[image], window) for image, window in layer.reads)
+        if replace(layer, reads=reads, out=old.out, again=False) != old:
+            return (f"layer {number}: it is not layer {twin}",)
+        same_size = after.images[layer.out] == before.images[old.out]
+        if not same_size or layer.again != (twin in first):
+            return (f"layer {number}: its output has another size, or is there twice",)
+        same[layer.out] = old.out
+        first.add(twin)
+    wrong = [image for image in sorted(after.outputs) if same.get(image) != image]
+    return tuple(f"output {image} is another image" for image in wrong)
 
 
 class _WrongError(Exception):

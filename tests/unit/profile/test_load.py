@@ -311,6 +311,19 @@ def test_names_of_others(name: str, why: str) -> None:
     assert problem.notes == ()
 
 
+def test_nothing_is_computed_again_with_whole_tensors() -> None:
+    (problem,) = problems_of(f'{SMALL}\n[memory]\nrecompute = "skips"\n')
+    assert problem.code == "bad-value"
+    assert problem.message == "memory.recompute requires memory.fuse"
+    assert problem.where is not None
+    assert problem.where.text == 'recompute = "skips"'
+    assert problem.notes == (
+        ("found", 'recompute = "skips", fuse = "off"'),
+        ("expected", 'fuse = "auto" or "smallest"'),
+    )
+    assert problem.hint == "set fuse, or remove recompute"
+
+
 @pytest.mark.parametrize("path", ["", "/", "C:/m/a.pte", "m\\\\a.pte", "a\\u0000"])
 def test_bad_paths(path: str) -> None:
     (problem,) = problems_of(SMALL.replace("../m/add_mul.pte", path))

@@ -12,6 +12,7 @@ from orchestrator.method.rows.network import Cost, Image, Layer, Network, RowTab
 from orchestrator.method.rows.plan import Call
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from random import Random
 
     from numpy.typing import NDArray
@@ -176,10 +177,13 @@ def taps_of(window: Window, row: int) -> list[int]:
     return [tap for tap in rows if 0 <= tap < window.size]
 
 
-def whole(network: Network, given: Bytes) -> dict[int, Bytes]:
-    """All images, [rows, bytes], each layer at once."""
+def whole(
+    network: Network, given: Bytes, twins: Sequence[int] | None = None
+) -> dict[int, Bytes]:
+    """All images, [rows, bytes], each layer at once; with `twins`, as these do."""
     found = {0: given}
-    for number, layer in enumerate(network.layers):
+    for at, layer in enumerate(network.layers):
+        number = twins[at] if twins else at
         image = network.images[layer.out]
         if layer.given:
             continue
@@ -206,8 +210,15 @@ def whole(network: Network, given: Bytes) -> dict[int, Bytes]:
 class _Run:
     """A run by a plan, in one arena; scratch memory gets rubbish."""
 
-    def __init__(self, network: Network, plan: RowPlan, given: Bytes) -> None:
+    def __init__(
+        self,
+        network: Network,
+        plan: RowPlan,
+        given: Bytes,
+        twins: Sequence[int] | None,
+    ) -> None:
         self._network = network
+        self._twins = twins or range(len(network.layers))
         self._arena = np.full(plan.arena_bytes, 0xA5, np.uint8)
         self._begun: set[int] = set()
         self._coming = [*given]
@@ -236,7 +247,7 @@ class _Run:
                 out[:] = 0
             self._begun.add(step.layer)
             for row in self._read(call, 0):
-                out[0] += added(step.layer, row.copy(), size)
+                out[0] += added(self._twins[step.layer], row.copy(), size)
         else:
             if not layer.in_place:  # kernels may write before they read
                 out[:] = 0xA5
@@ -248,7 +259,7 @@ class _Run:
         for at, (_, window) in enumerate(self._network.layers[call.step.layer].reads):
             held, low = self._read(call, at), call.step.reads[at][0]
             taps += [held[t - low].copy() for t in taps_of(window, row)]
-        return row_of(call.step.layer, row, taps, size)
+        return row_of(self._twins[call.step.layer], row, taps, size)
 
     def _read(self, call: Call, at: int) -> Bytes:
         """Rows of an image that a call reads."""
@@ -258,9 +269,14 @@ class _Run:
         return self.view(call.reads[at], max(high - low + 1, 0), size)
 
 
-def by_plan(network: Network, plan: RowPlan, given: Bytes) -> dict[int, Bytes]:
-    """The outputs of a run by a plan."""
-    run, images = _Run(network, plan, given), network.images
+def by_plan(
+    network: Network,
+    plan: RowPlan,
+    given: Bytes,
+    twins: Sequence[int] | None = None,
+) -> dict[int, Bytes]:
+    """The outputs of a run by a plan; with `twins`, layers compute what these do."""
+    run, images = _Run(network, plan, given, twins), network.images
     return {
         i: run.view(plan.offsets[i], images[i].rows, images[i].row_bytes)
         for i in network.outputs
