@@ -35,7 +35,7 @@ def add_measuring(command: Callable[..., CommandParser]) -> None:
 
 def _add_run(command: Callable[..., CommandParser]) -> None:
     """The commands that run firmware and explain its statuses."""
-    run = command("run", "run the built firmware on .npy inputs")
+    run = command("run", "run the built firmware on .npy inputs", workspace=True)
     run.add_argument("--model", metavar="NAME", help="model, if there are several")
     run.add_argument(
         "--method", default="forward", metavar="NAME", help="default: forward"

@@ -10,5 +10,6 @@ class Kind(StrEnum):
     CHECK = "check"
     SIZE = "size"
     VERIFY = "verify"
+    RUN = "run"
     LOCK_CHECK = "lock --check"
     OUTPUTS_CHECK = "lock --check --outputs"

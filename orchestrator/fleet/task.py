@@ -21,6 +21,7 @@ from orchestrator.build.locking import lock_text_of
 from orchestrator.build.product import target_facts
 from orchestrator.build.project import load_product
 from orchestrator.build.report_file import read_report_file
+from orchestrator.build.scenario_run import found_scenario, run_scenario
 from orchestrator.build.verifying import build_twice
 from orchestrator.errors import Diagnostic, ExitCode, OrchestratorError
 from orchestrator.fleet.kind import Kind
@@ -133,28 +134,40 @@ class Worker:
 
 def _done(kind: Kind, project: Project, shell: Shell, begun: Outcome) -> Outcome:
     """The outcome, if nothing is wrong."""
-    locked = begun.before or Costs()
+    costs = begun.before or Costs()  # those of the lock
     match kind:
         case Kind.BUILD:
             report = build_product(project, shell)
             is_new = report.lock_changed or not report.plan.is_current
-            done = "built" if is_new else "up to date"
-            return replace(begun, done=done, costs=_costs(report.report))
+            done, costs = "built" if is_new else "up to date", _costs(report.report)
         case Kind.CHECK:
-            costs = _checked(project, shell)
-            return replace(begun, done="fits", costs=costs, before=None)
+            done, costs = "fits", _checked(project, shell)
+            begun = replace(begun, before=None)
         case Kind.SIZE:
-            return replace(begun, done="measured", costs=_measured(project))
+            done, costs = "measured", _measured(project)
         case Kind.VERIFY:
             twice, _ = build_twice(project.profile, project.options, shell)
-            return replace(begun, done="same twice", costs=_costs(twice.report))
+            done, costs = "same twice", _costs(twice.report)
+        case Kind.RUN:
+            done, costs = "outputs right", _run(project, shell, begun.product)
         case Kind.LOCK_CHECK:
             check_lock(project, shell)
-            return replace(begun, done="lock current", costs=locked)
+            done = "lock current"
         case Kind.OUTPUTS_CHECK:
-            count = check_outputs(project, shell)
-            return replace(begun, done=f"{count} outputs match", costs=locked)
-    assert_never(kind)
+            done = f"{check_outputs(project, shell)} outputs match"
+        case _:
+            assert_never(kind)
+    return replace(begun, done=done, costs=costs)
+
+
+def _run(project: Project, shell: Shell, product: Product) -> Costs:
+    """Build, and run the scenario of the product, or that of its profile."""
+    folder = product.profile.parent / "scenarios"
+    names = dict.fromkeys((product.name, product.profile.stem))
+    path = found_scenario(product.name, [folder / f"{name}.json" for name in names])
+    report = build_product(project, shell).report
+    run_scenario(project, path)
+    return _costs(report)
 
 
 def _costs(report: SizeReport) -> Costs:

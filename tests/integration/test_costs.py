@@ -15,7 +15,7 @@ import pytest
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
-from orchestrator.cli.commands.firmware import carry_out
+from orchestrator.build.firmware import carry_out
 from orchestrator.program.program import JumpFalseCall, KernelCall, MoveCall
 from orchestrator.program.reader import read_program
 from orchestrator.running.product import read_product

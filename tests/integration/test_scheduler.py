@@ -14,6 +14,7 @@ from orchestrator.cli.main import run
 from orchestrator.errors import ExitCode
 from orchestrator.fleet import scheduler
 from tests.conftest import CORPUS
+from tests.tools import need_emulator
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -86,6 +87,18 @@ def test_outcomes_are_those_of_commands_without_one(
     assert found[0] == found[1]
     assert found[0][0] == ExitCode.PROFILE
     assert [*workspace.glob("build/.probe-*")] == []
+
+
+def test_workers_run_firmware(
+    workspace: Path, cluster: LocalCluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    need_emulator("cortex-m4")
+    shutil.copytree(CORPUS / "add_mul", workspace / "scenarios")
+    (workspace / "scenarios" / "case.json").rename(workspace / "scenarios/right.json")
+    options = ["--scheduler", cluster.scheduler_address, "-p", "right"]
+    assert run(["run", "--json", *options]) == 0
+    (product,) = json.loads(capsys.readouterr().out)["products"]
+    assert product["result"] == "outputs right"
 
 
 def test_a_worker_with_another_program_is_not_used(

@@ -15,8 +15,9 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from orchestrator.cli.main import run
+from orchestrator.errors import ExitCode
 from orchestrator.shell.publish import published_files
-from tests.tools import need_toolchain
+from tests.tools import need_emulator, need_toolchain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -148,6 +149,37 @@ def test_other_commands(w: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert {r.split()[1] for r in _results(outputs).values()} == {"outputs"}
     twice = _reported(capsys, "verify", "-p", "one-cortex-m4")
     assert _results(twice) == {"one-cortex-m4": "same twice"}
+
+
+def test_firmware_runs_scenarios(
+    w: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """That of the profile for each core, but for a product with one of its own."""
+    need_emulator("cortex-m4")
+    shutil.copytree(w, tmp_path / "w", symlinks=True)
+    monkeypatch.chdir(tmp_path / "w")
+    assert run(["run", "-p", "one-*", "-j1"]) == ExitCode.USAGE
+    said = capsys.readouterr().err
+    assert "error[no-scenario]: one-host has no scenario to run" in said
+    assert f"expected: {Path('products/scenarios/one-host.json')}" in said
+    scenarios = Path("products", "scenarios")
+    shutil.copytree(MODEL.parent, scenarios)
+    case = (scenarios / "case.json").read_text()
+    (scenarios / "one.json").write_text(case)
+    found = _reported(capsys, "run", "-p", "one-*", "-j1")
+    assert _results(found) == dict.fromkeys(FITS[:2], "outputs right")
+    assert all(p["flash_bytes"] for p in found)
+    wrong = case.replace('"out0.npy"', '"in0.npy"')
+    (scenarios / "one-cortex-m4.json").write_text(wrong)
+    assert run(["run", "-p", "one-*", "-j1"]) == ExitCode.MISMATCH
+    said = capsys.readouterr()
+    assert said.out.endswith("\n2 products: 1 outputs right, 1 failed\n")
+    assert "one-cortex-m4:\nerror[run-mismatch]" in said.err
+    assert run(["run", "--input", "in0.npy"]) == ExitCode.USAGE
+    assert "--input requires PROFILE" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("w")

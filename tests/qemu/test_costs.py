@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from orchestrator.cli.commands.firmware import carry_out
+from orchestrator.build.firmware import carry_out
 from orchestrator.program.program import KernelCall
 from orchestrator.program.reader import read_program
 from orchestrator.running.counting import CountPlan, read_counts

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from orchestrator.cli.commands.firmware import carry_out
+from orchestrator.build.firmware import carry_out
 from orchestrator.running.product import read_product
 from tests.integration.workspace import Workspace, write_product
 from tests.qemu.other_application import with_application

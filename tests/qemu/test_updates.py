@@ -13,8 +13,8 @@ from typing import Final
 
 import pytest
 
+from orchestrator.build.firmware import carry_out
 from orchestrator.build.locking import needed_lock
-from orchestrator.cli.commands.firmware import carry_out
 from orchestrator.running.product import read_product
 from orchestrator.update.container import Update, read_fact, update_bytes
 from tests.integration.workspace import Workspace, write_product

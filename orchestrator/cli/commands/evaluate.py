@@ -7,6 +7,7 @@ from operator import ge, le
 from typing import TYPE_CHECKING, Any
 
 from orchestrator.build import Project, inputs, load, open_build
+from orchestrator.build.firmware import need_runnable
 from orchestrator.build.on_host import (
     HOST,
     MODEL,
@@ -23,7 +24,6 @@ from orchestrator.cli.commands.data_set import (
     is_function,
     users_code,
 )
-from orchestrator.cli.commands.firmware import need_runnable
 from orchestrator.cli.commands.options import build_options
 from orchestrator.cli.commands.sampling import Firmware, Session, no_samples
 from orchestrator.core.lazy_bytes import chunks_of

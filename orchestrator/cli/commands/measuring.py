@@ -9,22 +9,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from orchestrator.build.firmware import carry_out
 from orchestrator.build.instrument import instrument
-from orchestrator.cli.commands.firmware import carry_out
-from orchestrator.errors import Diagnostic, SourceSpan, UsageError
 from orchestrator.running.costs import RunCosts, cost_data, cost_table, timed
 from orchestrator.running.counting import counted, read_counts
-from orchestrator.running.product import Product, read_product
 from orchestrator.running.protocol import CallResult, DeviceError, decode_response
-from orchestrator.running.scenario import read_scenario
-from orchestrator.shell.files import read_file, read_text_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from orchestrator.build import Project
     from orchestrator.cli.console import Console
-    from orchestrator.running.scenario import Scenario
+    from orchestrator.running.product import Product
     from orchestrator.running.values import Call
 
 _PASSES = 11
@@ -117,51 +113,3 @@ def measure(
         table=cost_table(costs, ready.operators, ready.estimate),
         data=cost_data(costs, ready.operators, methods, ready.estimate),
     )
-
-
-def product_of(project: Project) -> Product:
-    """What a build says about its firmware.
-
-    Raises:
-        UsageError: There is no build (`not-built`).
-    """
-    path = project.folder / "product.json"
-    try:
-        text = read_text_file(path)
-    except (OSError, UnicodeDecodeError) as error:
-        profile = project.profile.file
-        raise UsageError(
-            Diagnostic(
-                code="not-built",
-                message=f"{profile} is not built",
-                notes=(("expected", str(path)),),
-                hint=f"run `orchestrator build {profile}` first",
-            )
-        ) from error
-    return read_product(text)
-
-
-def scenario_of(path: Path, product: Product) -> Scenario:
-    """The calls of a file.
-
-    Raises:
-        UsageError: It cannot be read, or is not for this product (`bad-scenario`).
-    """
-    try:
-        text = read_text_file(path)
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(
-            Diagnostic(
-                code="bad-scenario",
-                message="cannot read the scenario",
-                where=SourceSpan(file=str(path)),
-                notes=(("found", getattr(error, "strerror", None) or str(error)),),
-                hint="name a JSON file with runs and tolerance",
-            )
-        ) from error
-    return read_scenario(text, file=str(path), product=product, read_bytes=read_bytes)
-
-
-def read_bytes(path: str) -> bytes:
-    """A file of a scenario or of the command line."""
-    return read_file(Path(path))

@@ -203,7 +203,7 @@ def _takes(kernel: Kernel, dtypes: Collection[ScalarType]) -> bool:
     return not kernel.dtypes or not kernel.dtypes[0][1].isdisjoint(dtypes)
 
 
-def _kernels(library: str, namespaces: Collection[str]) -> tuple[Kernel, ...]:
+def _kernels(library: str, namespaces: set[str]) -> tuple[Kernel, ...]:
     """Kernels of a library; none are read if no operator is of these namespaces."""
     file = library_file(library)
     text = read_text_file(file)

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator.build import Project, inputs, load, open_build, table
+from orchestrator.build.firmware import carry_out, need_runnable
 from orchestrator.build.generating import GENERATOR
+from orchestrator.build.scenario_run import product_of, scenario_of
 from orchestrator.cli.commands.current import make_current
-from orchestrator.cli.commands.firmware import carry_out, need_runnable
-from orchestrator.cli.commands.measuring import product_of, running, scenario_of
+from orchestrator.cli.commands.measuring import running
 from orchestrator.cli.commands.options import build_options, options_of
 from orchestrator.cli.commands.text_file import read_text
 from orchestrator.emit.compile import SOURCES

@@ -5,18 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from orchestrator.build import Project, load
+from orchestrator.build.device_status import explain_failure
+from orchestrator.build.firmware import carry_out, need_runnable
+from orchestrator.build.scenario_run import product_of, read_bytes, scenario_of
 from orchestrator.cli.commands.current import make_current, need_current
-from orchestrator.cli.commands.device_status import explain_failure
-from orchestrator.cli.commands.firmware import carry_out, need_runnable
-from orchestrator.cli.commands.measuring import (
-    measure,
-    product_of,
-    read_bytes,
-    running,
-    scenario_of,
-)
+from orchestrator.cli.commands.measuring import measure, running
 from orchestrator.cli.commands.options import build_options, options_of
+from orchestrator.cli.workspace_command import needs_profile, run_workspace
 from orchestrator.errors import Diagnostic, ExitCode, MismatchError, UsageError
+from orchestrator.fleet.kind import Kind
 from orchestrator.running.compare import Tolerance, compare_calls
 from orchestrator.running.inputs import command_line_call
 from orchestrator.running.outputs import output_files
@@ -32,10 +29,18 @@ if TYPE_CHECKING:
     from orchestrator.running.values import Call
 
 _DEFAULT = Tolerance(atol=1e-5, rtol=1e-5)
+_OF_ONE = (
+    *("out", "model", "input", "expect", "atol", "rtol", "output_dir", "scenario"),
+    *("no_build", "passes"),
+)
+"""Options for the profile that is named."""
 
 
 def run(args: Namespace, console: Console) -> ExitCode:
     """Run calls in order, write their outputs, and compare them with expected ones."""
+    of_one = {key: getattr(args, key) for key in _OF_ONE}
+    if not needs_profile(args, args.profile, profile=args.costs, **of_one):
+        return run_workspace(args, console, Kind.RUN, lambda: build_options(args))
     if args.passes is not None and not args.costs:
         raise UsageError(
             Diagnostic(

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from orchestrator.cli.commands.device_status import explain_failure
-from orchestrator.cli.commands.firmware import results_as_they_come
+from orchestrator.build.device_status import explain_failure
+from orchestrator.build.firmware import results_as_they_come
 from orchestrator.errors import Diagnostic, MismatchError, UsageError
 from orchestrator.evaluation.fit import inputs_of
 from orchestrator.evaluation.records import (

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator.build import BuildOptions, Project, build_product, load
-from orchestrator.cli.commands.firmware import need_runnable
-from orchestrator.cli.commands.measuring import measure, product_of, scenario_of
+from orchestrator.build.firmware import need_runnable
+from orchestrator.build.scenario_run import product_of, scenario_of
+from orchestrator.cli.commands.measuring import measure
 from orchestrator.errors import ExitCode, OrchestratorError
 from orchestrator.running.costs import NANOSECONDS
 

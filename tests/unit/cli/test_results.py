@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from orchestrator.cli.commands.firmware import results_as_they_come
+from orchestrator.build.firmware import results_as_they_come
 from orchestrator.core.dtype import ScalarType
 from orchestrator.errors import MismatchError
 from orchestrator.program.values import ValueKind
