@@ -140,6 +140,7 @@ class PassesTable(Table):
         "`pack_weights`: int8 weights in the order in which the kernel reads them. "
         "`order_calls`: the order of calls that needs least memory. "
         "`prepare_calls`: no arguments to read and check at run time. "
+        "`fuse_float_activations`: relu in the float convolution before. "
         "`drop_values`, `share_values`: no slot unused or duplicated.",
         examples=[["fold_permutes"]],
     )
