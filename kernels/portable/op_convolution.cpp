@@ -29,6 +29,11 @@ void convolve(const Convolution& conv, const Tensor& input,
   }
 }
 
+/// What relu makes of sums; NaN stays.
+struct Relu {
+  float operator()(float sum) const { return is_negative(sum) ? 0 : sum; }
+};
+
 /// A prepared call, of images.
 template <typename Tapping, typename Dots, typename Finish = AsSummed>
 __attribute__((noinline)) void convolve(const PreparedCall& prepared,
@@ -49,11 +54,6 @@ __attribute__((noinline)) void convolve(const PreparedCall& prepared,
 }
 
 #if !ORCH_FLOAT_VECTORS
-/// What relu makes of sums; NaN stays.
-struct Relu {
-  float operator()(float sum) const { return is_negative(sum) ? 0 : sum; }
-};
-
 template <typename Finish = AsSummed>
 void convolve_known(const PreparedCall& call, KnownDots dots) {
   convolve(call, KnownTaps<false>{}, dots, Finish{});
@@ -93,6 +93,16 @@ Error convolution_out(const Args& args) {
     convolve<typename decltype(type)::type>(conv, input, weight, bias, out);
     return Error::Ok;
   });
+}
+
+// The same of floats, and relu of what it gives.
+Error convolution_relu_out(const Args& args) {
+  ORCH_TRY(convolution_out(args));
+  Tensor& out = args.tensor(9);
+  float* const items = out.mutable_data<float>();
+  const int32_t count = static_cast<int32_t>(out.numel());
+  for (int32_t i = 0; i < count; ++i) items[i] = Relu{}(items[i]);
+  return Error::Ok;
 }
 
 // Prepared: any convolution of images, and any transposed one.

@@ -162,9 +162,10 @@ def _convolution(arguments: Arguments, isa: str) -> Form:
     )
 
 
-def _convolution_relu(arguments: Arguments, isa: str) -> Form:
+def convolution_with_relu(arguments: Arguments, isa: str) -> Form:
+    """A convolution that is not transposed, on a core without vectors of floats."""
+    need(isa != "mve" and not arguments.truth(6))
     form = _convolution(arguments, isa)
-    need(not form.function.endswith(("convolution", "_transposed")))
     return replace(form, function=f"{form.function}_relu")
 
 
@@ -434,7 +435,7 @@ FLOATS: Final[Mapping[str, Preparer]] = MappingProxyType(
         f"{_SPACE}::{name}_out": prepare
         for name, prepare in {
             "convolution": _convolution,
-            "convolution_relu": _convolution_relu,
+            "convolution_relu": convolution_with_relu,
             "mm": _mm,
             "bmm": _bmm,
             "addmm": _addmm,
