@@ -59,7 +59,8 @@ def _fused(
     tensors = [arguments.tensor(place) for place in (0, 1, _OUT)]
     need(all(tensor.size_bytes > 0 for tensor in tensors))
     need(not method.given.intersection((*producer.args, out)))
-    need(method.values[source].dim_order == method.values[out].dim_order)
+    limited = Arguments(method, call, method.written).tensor(1)
+    need(limited.dim_order == arguments.tensor(_OUT).dim_order)
     new = replace(producer, function=_WITH_RELU)
     view = items_in_order(method, source, out)
     return writes_later(method, number, at, new, view, grows=True)
