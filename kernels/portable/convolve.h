@@ -197,10 +197,18 @@ __attribute__((noinline)) void add_images(const Dots& dots, Dot<T> dot,
   }
 }
 
-/// The outputs of all channels at one position: `x` and `w` are the first input
-/// and weight that meet there in an image.
-template <typename T, typename Dots>
-void convolve_at(const Filters& filters, const Dots& dots,
+/// Outputs are sums.
+struct AsSummed {
+  template <typename C>
+  C operator()(C sum) const {
+    return sum;
+  }
+};
+
+/// The outputs of all channels at one position, finish(sum): `x` and `w` are
+/// the first input and weight that meet there in an image.
+template <typename T, typename Dots, typename Finish>
+void convolve_at(const Filters& filters, const Dots& dots, Finish finish,
                  const Volumes& volumes, const Taps& images,
                  const DotLoops& nested, const T* x, const T* w, const T* bias,
                  T* to) {
@@ -226,7 +234,7 @@ void convolve_at(const Filters& filters, const Dots& dots,
                    sums);
       }
       for (int32_t i = 0; i < block; ++i) {
-        *to = static_cast<T>(sums[i]);
+        *to = static_cast<T>(finish(sums[i]));
         to += filters.y_channel;
       }
       dot.x += block * x_next;
@@ -241,11 +249,13 @@ void convolve_at(const Filters& filters, const Dots& dots,
 /// Every output is the bias, if there is one, plus products in order of input
 /// channel, kernel row, kernel column; weights over padding are left out. In a
 /// volume these are the sums of one image; those of the images that meet
-/// weights follow each other.
-template <typename T, typename Tapping, typename Dots>
+/// weights follow each other. `finish` makes outputs of whole sums.
+template <typename T, typename Tapping, typename Dots,
+          typename Finish = AsSummed>
 void convolve_plain(const Filters& filters, const Volumes& volumes,
                     const Tapping& tapping, const Dots& dots, const T* input,
-                    const T* weight, const T* bias, T* out) {
+                    const T* weight, const T* bias, T* out,
+                    Finish finish = {}) {
   DotLoops loops = loops_of(filters);
   for (int32_t n = 0; n < filters.batch; ++n) {
     for (int32_t d = 0; d < volumes.images(); ++d) {
@@ -256,7 +266,7 @@ void convolve_plain(const Filters& filters, const Volumes& volumes,
         for (int32_t v = 0; v < filters.columns.out; ++v) {
           const Taps columns = tapping.at(filters.columns, v);
           set_columns(filters, columns, loops);
-          convolve_at(filters, dots, volumes, images, loops,
+          convolve_at(filters, dots, finish, volumes, images, loops,
                       input + first_input(filters, n, rows, columns),
                       weight + first_weight(filters, rows, columns), bias,
                       out + n * filters.y_image + d * volumes.y +

@@ -29,11 +29,17 @@ void convolve(const Convolution& conv, const Tensor& input,
   }
 }
 
+/// What relu makes of sums; NaN stays.
+struct Relu {
+  float operator()(float sum) const { return is_negative(sum) ? 0 : sum; }
+};
+
 /// A prepared call, of images.
-template <typename Tapping, typename Dots>
+template <typename Tapping, typename Dots, typename Finish = AsSummed>
 __attribute__((noinline)) void convolve(const PreparedCall& prepared,
                                         Tapping tapping,
-                                        [[maybe_unused]] Dots dots) {
+                                        [[maybe_unused]] Dots dots,
+                                        [[maybe_unused]] Finish finish = {}) {
   const auto& call = static_cast<const ConvolutionCall&>(prepared);
   const float* const input = static_cast<const float*>(call.input);
   const float* const weight = static_cast<const float*>(call.weight);
@@ -43,19 +49,20 @@ __attribute__((noinline)) void convolve(const PreparedCall& prepared,
   convolve_vectors(*call.shape, kOneImage, tapping, input, weight, bias, out);
 #else
   convolve_plain(*call.shape, kOneImage, tapping, dots, input, weight, bias,
-                 out);
+                 out, finish);
 #endif
 }
 
 #if !ORCH_FLOAT_VECTORS
+template <typename Finish = AsSummed>
 void convolve_known(const PreparedCall& call, KnownDots dots) {
-  convolve(call, KnownTaps<false>{}, dots);
+  convolve(call, KnownTaps<false>{}, dots, Finish{});
 }
 
-template <DotFactors kFactors, bool kRest>
+template <DotFactors kFactors, bool kRest, typename Finish = AsSummed>
 void convolve_four(const PreparedCall& call) {
   constexpr KnownDots::Fn kOne = kRest ? dot1<float> : nullptr;
-  convolve_known(call, {KnownDots::four_of<kFactors>(), kOne});
+  convolve_known<Finish>(call, {KnownDots::four_of<kFactors>(), kOne});
 }
 #endif
 
@@ -86,6 +93,16 @@ Error convolution_out(const Args& args) {
     convolve<typename decltype(type)::type>(conv, input, weight, bias, out);
     return Error::Ok;
   });
+}
+
+// The same of floats, and relu of what it gives.
+Error convolution_relu_out(const Args& args) {
+  ORCH_TRY(convolution_out(args));
+  Tensor& out = args.tensor(9);
+  float* const items = out.mutable_data<float>();
+  const int32_t count = static_cast<int32_t>(out.numel());
+  for (int32_t i = 0; i < count; ++i) items[i] = Relu{}(items[i]);
+  return Error::Ok;
 }
 
 // Prepared: any convolution of images, and any transposed one.
@@ -135,6 +152,44 @@ void convolution_depthwise_rest(const PreparedCall& call) {
 
 void convolution_one(const PreparedCall& call) {
   convolve_known(call, {nullptr, dot1<float>});
+}
+
+// The same, and relu of what they give: another copy of the loops, which the
+// build takes only if no call takes those above.
+void convolution_threes_relu(const PreparedCall& call) {
+  convolve_four<DotFactors::kThrees, false, Relu>(call);
+}
+
+void convolution_threes_rest_relu(const PreparedCall& call) {
+  convolve_four<DotFactors::kThrees, true, Relu>(call);
+}
+
+void convolution_fours_relu(const PreparedCall& call) {
+  convolve_four<DotFactors::kFours, false, Relu>(call);
+}
+
+void convolution_fours_rest_relu(const PreparedCall& call) {
+  convolve_four<DotFactors::kFours, true, Relu>(call);
+}
+
+void convolution_apart_relu(const PreparedCall& call) {
+  convolve_four<DotFactors::kApart, false, Relu>(call);
+}
+
+void convolution_apart_rest_relu(const PreparedCall& call) {
+  convolve_four<DotFactors::kApart, true, Relu>(call);
+}
+
+void convolution_depthwise_relu(const PreparedCall& call) {
+  convolve_known<Relu>(call, {dot4<float, false>, nullptr});
+}
+
+void convolution_depthwise_rest_relu(const PreparedCall& call) {
+  convolve_known<Relu>(call, {dot4<float, false>, dot1<float>});
+}
+
+void convolution_one_relu(const PreparedCall& call) {
+  convolve_known<Relu>(call, {nullptr, dot1<float>});
 }
 #endif
 

@@ -60,7 +60,7 @@ PASSES: Final = (
     *("fold_permutes", "fold_constants", "evaluate_constants", "alias_copies"),
     *("fold_pads", "fold_transposes", "fold_batch_norm", "cancel_quantize"),
     *("drop_unused_calls", "keep_inputs", "quantized_io", "in_place"),
-    *("fuse_activations", "round_weights", "pack_weights"),
+    *("fuse_activations", "fuse_float_activations", "round_weights", "pack_weights"),
     *("order_calls", "drop_values", "prepare_calls", "share_values"),
 )
 """Names of the passes of stage `prelink`; a test compares them with the passes."""

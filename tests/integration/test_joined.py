@@ -13,6 +13,7 @@ from orchestrator.method.passes import OPTIONAL, PASSES
 from tests.integration.joined_functions import activation_nets, island_nets
 from tests.integration.joined_nets import write_nets
 from tests.integration.joined_pads import pad_nets
+from tests.integration.joined_relus import relu_nets
 from tests.integration.joined_transposes import norm_nets, transpose_nets
 from tests.product import Product
 from tests.tools import need_emulator, need_toolchain
@@ -28,6 +29,7 @@ NETS: Final = {
     "fold_transposes": transpose_nets,
     "cancel_quantize": island_nets,
     "fuse_activations": activation_nets,
+    "fuse_float_activations": relu_nets,
 }
 COUNT: Final = 60
 CORES: Final = ("host", "cortex-m4", "cortex-m55")
@@ -91,6 +93,9 @@ def test_the_pass_alone_changes_no_bit(
     skip = [p for p in PASSES if p != name]
     product, outputs = _outputs(path, "host", load, skip)
     assert [n for n in plain if outputs[n] != plain[n]] == []
+    if name == "fuse_float_activations" and load == "pte":
+        assert _changed(product)[name] == 0  # needs prepared calls
+        return
     # Near misses stay as they are.
     assert COUNT / 10 < _changed(product)[name] < COUNT
 
@@ -104,6 +109,9 @@ def test_all_passes_change_no_bit_on_a_core(
     need_emulator(cpu)
     product, outputs = _outputs(folder[1], cpu, "prelinked", ())
     assert [n for n in plain if outputs[n] != plain[n]] == []
+    if folder[0] == "fuse_float_activations" and cpu == "cortex-m55":
+        assert _changed(product)[folder[0]] == 0  # vectors do without it
+        return
     assert _changed(product)[folder[0]] > COUNT / 12
     if folder[0] == "fold_pads":
         # Pads that only packed kernels can take, of nets of two calls; with DSP

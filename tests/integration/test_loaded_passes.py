@@ -47,6 +47,7 @@ ELSEWHERE = {
     "order_calls",  # changes methods that are planned again: unit/method/test_order.py
     # Programs for them are made in test_joined.py.
     *("fold_pads", "fold_transposes", "cancel_quantize", "fuse_activations"),
+    "fuse_float_activations",
     *OPTIONAL,
 }
 CHOICES: dict[str, tuple[str, ...]] = {

@@ -174,6 +174,7 @@ no pads and activations for `fold_pads` and `fuse_activations`: test_joined.py."
 def test_every_pass_lowers_something() -> None:
     others = {"drop_unused_calls", "pack_weights", "prepare_calls"}
     others |= {"keep_inputs", "quantized_io", "fold_pads", "fuse_activations"}
+    others |= {"fuse_float_activations"}  # test_joined.py
     others |= {"round_weights"}  # tests/qemu/test_int4_weights.py
     assert LOWERS.keys() | others | OPTIONAL.keys() == set(PASSES)
 

@@ -24,6 +24,7 @@ from orchestrator.method.passes.constants import (
 )
 from orchestrator.method.passes.edit import renumbered
 from orchestrator.method.passes.evaluate import has_evaluator
+from orchestrator.method.passes.float_activations import fuse_float_activations, is_relu
 from orchestrator.method.passes.in_place import in_place, may_be_in_place
 from orchestrator.method.passes.islands import cancel_quantize, is_quantize
 from orchestrator.method.passes.ledger_lines import (
@@ -207,6 +208,13 @@ PASSES: Final[Mapping[str, Pass]] = MappingProxyType(
             change=fuse_activations,
             calls=may_be_activation,
             before_plan=partial(fuse_activations, grows=True),
+        ),
+        "fuse_float_activations": Pass(
+            calls=is_relu,
+            of_plan=True,
+            isas=MappingProxyType(
+                {"scalar": fuse_float_activations, "dsp": fuse_float_activations}
+            ),
         ),
         "round_weights": Pass(
             change=round_weights,

@@ -126,12 +126,17 @@ def table_at(method: LinkedMethod, flow: Dataflow, number: int) -> Table | None:
 
 def view_of(method: LinkedMethod, table: Table) -> View:
     """How items of the two tensors correspond."""
-    tensor = method.values[table.out]
+    return items_in_order(method, table.source, table.out)
+
+
+def items_in_order(method: LinkedMethod, source: int, out: int) -> View:
+    """Items of two tensors whose memory is in the same order, all of them."""
+    tensor = method.values[out]
     assert isinstance(tensor, TensorValue)  # noqa: S101  # it is written
     axes = () if tensor.numel == 1 else ((tensor.numel, 1),)
     return View(
-        source=table.source,
-        target=table.out,
+        source=source,
+        target=out,
         sizes=tuple(size for size, _ in axes),
         read=tuple(step for _, step in axes),
         written=tuple(step for _, step in axes),

@@ -317,7 +317,7 @@ contents = st.binary(min_size=12, max_size=12)
 JOINS: Final = {"fold_pads", "fold_transposes", "cancel_quantize", "fuse_activations"}
 OTHERS: Final = {
     *("in_place", "pack_weights", "prepare_calls", "share_values", "drop_values"),
-    *("keep_inputs", "quantized_io", "order_calls"),
+    *("keep_inputs", "quantized_io", "order_calls", "fuse_float_activations"),
 }
 """They change places, not calls, or do what the profile says: test_border.py."""
 CHANGES: Final = {"fold_batch_norm", "round_weights"}

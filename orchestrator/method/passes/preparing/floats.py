@@ -5,6 +5,7 @@ The structs are in kernels/portable/prepared.h and kernels/util/prepared.h.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import inf, prod
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
@@ -159,6 +160,13 @@ def _convolution(arguments: Arguments, isa: str) -> Form:
             ),
         ),
     )
+
+
+def convolution_with_relu(arguments: Arguments, isa: str) -> Form:
+    """A convolution that is not transposed, on a core without vectors of floats."""
+    need(isa != "mve" and not arguments.truth(6))
+    form = _convolution(arguments, isa)
+    return replace(form, function=f"{form.function}_relu")
 
 
 def _named(
@@ -427,6 +435,7 @@ FLOATS: Final[Mapping[str, Preparer]] = MappingProxyType(
         f"{_SPACE}::{name}_out": prepare
         for name, prepare in {
             "convolution": _convolution,
+            "convolution_relu": convolution_with_relu,
             "mm": _mm,
             "bmm": _bmm,
             "addmm": _addmm,
