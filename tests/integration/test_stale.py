@@ -203,6 +203,7 @@ ELSEWHERE = {
     ),
     "memory.fuse": "int8 images: tests/qemu/test_rows.py",
     "memory.max_slowdown": "int8 images: tests/qemu/test_rows.py",
+    "memory.recompute": "likewise, and needs fuse: tests/qemu/test_rows.py",
     # Of models given as Python, whose program counts: tests/integration/test_export.py.
     "models.source": "export",
     "models.lowering": "export",
