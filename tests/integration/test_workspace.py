@@ -162,9 +162,9 @@ def test_firmware_runs_scenarios(
     shutil.copytree(w, tmp_path / "w", symlinks=True)
     monkeypatch.chdir(tmp_path / "w")
     assert run(["run", "-p", "one-*", "-j1"]) == ExitCode.USAGE
-    said = capsys.readouterr().err
-    assert "error[no-scenario]: one-host has no scenario to run" in said
-    assert f"expected: {Path('products/scenarios/one-host.json')}" in said
+    missing = capsys.readouterr().err
+    assert "error[no-scenario]: one-host has no scenario to run" in missing
+    assert f"expected: {Path('products/scenarios/one-host.json')}" in missing
     scenarios = Path("products", "scenarios")
     shutil.copytree(MODEL.parent, scenarios)
     case = (scenarios / "case.json").read_text()
