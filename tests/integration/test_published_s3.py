@@ -38,7 +38,7 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         (URL, PLACE),
         ("ORCHESTRATOR_CACHE", str(tmp_path / "cache")),
         ("AWS_ENDPOINT_URL", f"http://{host}:{port}"),
-        ("AWS_ACCESS_KEY_ID", "somebody"),
+        ("AWS_ACCESS_KEY_ID", "user"),
         ("AWS_SECRET_ACCESS_KEY", "secret"),
         ("AWS_DEFAULT_REGION", "us-east-1"),
         ("AWS_CONFIG_FILE", "/dev/null"),
@@ -104,7 +104,7 @@ def test_a_bucket_that_is_not_there(
     said = capsys.readouterr().err
     assert "error[published-unusable]: s3://missing/objects cannot" in said
     assert "bucket" in said
-    assert s3fs.S3FileSystem().ls("") == ["builds"]  # nobody makes one
+    assert s3fs.S3FileSystem().ls("") == ["builds"]  # no bucket was created
     monkeypatch.setenv(URL, "s3://missing/objects")
     notes: list[str] = []
     assert _fetched(notes) == {}
