@@ -307,7 +307,7 @@ ORCH_HOT void int4_packed_pixel(const PreparedCall& prepared) {
   const Int4Weights& packed = *static_cast<const Int4Weights*>(call.weights);
   const PackedConvolution& conv = header.conv;
   if (conv.depth != conv.in_channels) {
-    copy_lines(x, 0, conv.in_channels, 1, patch, {0, 16, 0, 0});
+    copy_lines(x, 0, conv.in_channels, 1, patch, {0, 16, 0, {}});
     x = patch;
   }
   const Pixel pixel = {conv.out_channels, conv.depth,   conv.offset,

@@ -273,12 +273,13 @@ void packed_depthwise_strips(const PreparedCall& prepared) {
   fill(reinterpret_cast<int8_t*>(zeros), kZeroBytes, 0);
 
   Phase phases[kMostPhases];
-  Lines lines = {};
+  Lines lines;  // filled bit by bit: it is large for a call of one line
   for (int32_t i = 0; i < 3; ++i) {
     lines.at[i] = strip + conv.at[i];
     lines.turn[i] = kZeroBytes;
   }
   lines.at[3] = zeros;
+  lines.turn[3] = 0;
   lines.phases = phases;
   lines.end = phases + conv.phases;
   lines.weights = static_cast<const uint8_t*>(call.weights) + sizeof(int32_t);

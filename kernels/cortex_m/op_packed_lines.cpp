@@ -189,24 +189,26 @@ void packed_lines(const PreparedCall& prepared) {
   Axis axis = conv.rows;
   axis.kernel += packed->pixels - 1;
   const int32_t block = axis.kernel * 16;
-  const Strip to = {16, block, conv.in_channels / 16 * block, conv.in_channels};
-  const int32_t y_step = conv.columns.out * conv.out_channels;
-  Column column = {0,      block - 96, packed->blocks, conv.out_channels,
-                   y_step, conv.offset};
+  const PackedSteps& steps = packed->steps;
+  const Strip to = {16, block, conv.in_channels / 16 * block, steps};
+  Column column = {
+      0,          block - 96, packed->blocks, conv.out_channels, steps.y_line,
+      conv.offset};
   for (int32_t n = 0; n < conv.batch; ++n) {
     for (int32_t v = 0; v < conv.columns.out; ++v) {
       const Taps columns = taps_at(conv.columns, v);
       for (int32_t h = 0; h < axis.out; h += packed->pixels) {
-        gather_lines(conv, image + columns.in * conv.in_channels, columns, axis,
-                     h, strip, to, packed->blocks * block);
+        gather_lines(conv, image + columns.in * steps.x_pixel, columns, axis, h,
+                     strip, to, packed->blocks * block);
         column.count = axis.out - h;
         if (column.count > packed->pixels) column.count = packed->pixels;
-        orch_packed_lines(strip, tiles, y + h * y_step, &column);
+        orch_packed_lines(strip, tiles, y + h * steps.y_line, &column);
       }
-      y += conv.out_channels;
+      y += steps.y_pixel;
     }
-    y += (axis.out - 1) * y_step;
-    image += conv.rows.in * conv.columns.in * conv.in_channels;
+    // Calls of several images have rows as lines.
+    y += (axis.out - 1) * steps.y_line;
+    image += conv.rows.in * steps.x_line;
   }
 }
 

@@ -393,15 +393,15 @@ __attribute__((noinline)) void compute_columns(const PackedPixels& packed,
                                                int8_t* strip, int8_t* y) {
   const PackedConvolution& conv = packed.conv;
   const int32_t channels = conv.in_channels;
-  const int32_t line = conv.columns.in * packed.x_pixel;
+  const int32_t line = packed.steps.x_line;
   const int32_t width = conv.columns.kernel * channels;
-  const int8_t* const end = image + conv.batch * conv.rows.in * line;
+  const int8_t* const end = image + packed.in_bytes;
   Run run;
-  run.y_step = packed.y_line;
+  run.y_step = packed.steps.y_line;
   run.depth = conv.depth;
   run.channels = conv.out_channels;
   run.offset = conv.offset;
-  const Strip to = {width, 16, channels, packed.x_pixel};
+  const Strip to = {width, 16, channels, packed.steps};
   Axis axis = conv.rows;
   // Windows without lines between them are parts of one strip.
   const bool joined = axis.dilation == 1 && axis.stride <= axis.kernel;
@@ -411,12 +411,12 @@ __attribute__((noinline)) void compute_columns(const PackedPixels& packed,
     int8_t* to_column = y;
     for (int32_t v = 0; v < conv.columns.out; ++v) {
       const Taps columns = taps_at(conv.columns, v);
-      const int8_t* const top = image + columns.in * packed.x_pixel;
+      const int8_t* const top = image + columns.in * packed.steps.x_pixel;
       for (int32_t h = 0; h < axis.out;) {
         const int8_t* x = top + h * axis.stride * line;
         run.x_step = axis.stride * line;
         run.count = 0;
-        if (packed.in_place) {
+        if (packed.in_bytes != 0) {
           // Whole vectors are read, but none beyond the image.
           run.count = axis.out - h;
           while (run.count > 0 &&
@@ -444,7 +444,7 @@ __attribute__((noinline)) void compute_columns(const PackedPixels& packed,
         kLoop(x, tiles, to_column + h * run.y_step, &run);
         h += run.count;
       }
-      to_column += packed.y_pixel;
+      to_column += packed.steps.y_pixel;
     }
     y += packed.y_image;
     image += conv.rows.in * line;
@@ -557,7 +557,7 @@ ORCH_HOT void packed_pixel(const PreparedCall& prepared) {
   const PackedPixel& pixel = *static_cast<const PackedPixel*>(call.header);
   const int32_t channels = pixel.conv.in_channels;
   if (pixel.conv.depth != channels) {
-    copy_lines(x, 0, channels, 1, patch, {0, 16, 0, 0});
+    copy_lines(x, 0, channels, 1, patch, {0, 16, 0, {}});
     x = patch;
   }
   orch_packed_pixel(x, static_cast<const uint8_t*>(call.weights), y, &pixel);

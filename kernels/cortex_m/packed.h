@@ -22,20 +22,29 @@ struct PackedConvolution {
   int32_t offset;   // added to outputs
 };
 
+/// Bytes between inputs and outputs. Lines are rows of the image, and pixels
+/// lie in them; or they are its columns, and `rows` and `columns` have changed
+/// places.
+struct PackedSteps {
+  int32_t x_line;   // from a line of the image to the next one
+  int32_t x_pixel;  // from a pixel of a line to the next one
+  int32_t y_line;   // the same of outputs, less than 64 K
+  int32_t y_pixel;
+};
+
 /// What the build knows of a call for vector instructions. A transposed
 /// convolution has several of these, one for each phase, as has a convolution
 /// of groups of channels.
 struct PackedPixels {
   PackedConvolution conv;
   int32_t pixels;    // that `scratch` has room for
-  int32_t in_place;  // whether what a pixel sees lies side by side
-  int32_t x_first;   // bytes to the first input
-  int32_t x_pixel;   // from a pixel of the image to the next one
-  int32_t y_first;   // bytes to the first output
-  int32_t y_line;    // from a line of outputs to the next one, less than 64 K
-  int32_t y_pixel;   // from a pixel to the next one
-  int32_t y_image;   // from an image to the next one
-  int32_t next;      // from here to the next of these, or 0
+  int32_t in_bytes;  // of all images where what a pixel sees lies side by side;
+                     // else 0
+  PackedSteps steps;
+  int32_t x_first;  // bytes to the first input
+  int32_t y_first;  // bytes to the first output
+  int32_t y_image;  // from an image to the next one
+  int32_t next;     // from here to the next of these, or 0
 };
 
 /// What the build knows of a call for vector instructions whose windows have
@@ -50,6 +59,7 @@ struct PackedLines {
   PackedConvolution conv;
   int32_t pixels;  // of a strip, a multiple of four
   int32_t blocks;  // vectors of a line
+  PackedSteps steps;
 };
 
 /// What the build knows of a call for a single pixel, with vector instructions

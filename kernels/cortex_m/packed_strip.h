@@ -8,12 +8,12 @@
 
 namespace orch::cortex_m {
 
-/// Where a strip has things, in bytes.
+/// Where a strip has things, in bytes, and where the image has them.
 struct Strip {
   int32_t line;   // from a line of the image to the next one
   int32_t block;  // from 16 items of a line to the next ones
   int32_t tap;    // from a tap of a line to the next one
-  int32_t pixel;  // of the image, from a pixel to the next one
+  PackedSteps from;
 };
 
 /// Copies `items` bytes of each of some lines.
@@ -69,21 +69,21 @@ __attribute__((noinline)) inline void gather_lines(
     int32_t bytes) {
   const Taps lines = taps_at(axis, first);
   const int32_t channels = conv.in_channels;
-  const int32_t line = conv.columns.in * strip.pixel;
   if (lines.count < axis.kernel || columns.count < conv.columns.kernel) {
     fill(to, bytes, conv.padding);
   }
   to += lines.first * strip.line + columns.first * strip.tap;
-  image += lines.in * line;
+  image += lines.in * strip.from.x_line;
   int32_t items = columns.count * channels;
   int32_t pieces = 1;
-  if (conv.columns.dilation != 1 || strip.pixel != channels) {
+  if (conv.columns.dilation != 1 || strip.from.x_pixel != channels) {
     items = channels;
     pieces = columns.count;
   }
   for (; pieces > 0; --pieces) {
-    copy_lines(image, axis.dilation * line, items, lines.count, to, strip);
-    image += conv.columns.dilation * strip.pixel;
+    copy_lines(image, axis.dilation * strip.from.x_line, items, lines.count, to,
+               strip);
+    image += conv.columns.dilation * strip.from.x_pixel;
     to += strip.tap;
   }
 }

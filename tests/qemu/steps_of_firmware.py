@@ -147,7 +147,8 @@ def _is_call(step: FoundStep, call: Call, network: Network, *, begins: bool) -> 
         return step.words[0] == begins and prod(step.words[1:]) == items
     if "packed_" not in step.function:  # all but sums of a whole image have rows
         return len(step.addresses) == len(layer.reads) + 1
-    if others[:2] != (-1, -1) or (layer.scratch_bytes and others[2] != call.scratch):
+    scratch_bytes = network.scratch_of(call.step.layer, count)
+    if others[:2] != (-1, -1) or (scratch_bytes and others[2] != call.scratch):
         return False
     assert isinstance(window, Axis)
     band = Axis(

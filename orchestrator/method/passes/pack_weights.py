@@ -86,13 +86,13 @@ _HEADER_WORDS: Final = {
     DEPTHWISE: 18,
     DEPTHWISE_3X3: 18,
     STRIPS: 27,
-    **dict.fromkeys((PIXELS, *UNROLLED.values()), 27),
-    LINES: 20,
+    **dict.fromkeys((PIXELS, *UNROLLED.values()), 28),
+    LINES: 24,
     PIXEL: 20,
     INT4: 18,
     INT4_KERNELS[CONVOLUTION]: 24,
     INT4_KERNELS[MATRIX]: 7,
-    **{INT4_KERNELS[function]: 27 for function in (PIXELS, *UNROLLED.values())},
+    **{INT4_KERNELS[function]: 28 for function in (PIXELS, *UNROLLED.values())},
     INT4_KERNELS[PIXEL]: 20,
 }
 """Of the structs of kernels/cortex_m/packed.h, packed_dsp.h and int4.h."""

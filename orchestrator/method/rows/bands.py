@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.method.access import Access
+from orchestrator.method.passes.packing import strips, turned
 from orchestrator.method.passes.packing.convolution import Axis
-from orchestrator.method.passes.packing.strips import is_turned
 from orchestrator.method.passes.preparing.scaled import nearest_item, neighbours
 from orchestrator.method.rows.copies import COPY, copied_rows
 from orchestrator.method.rows.members import edited, number_at, real_at
@@ -50,7 +50,9 @@ _SCALED: Final = "orch::portable::ScaleCall"
 TRANSPOSED: Final = "orch::cortex_m::TransposedCall"
 _OUT_ALONG: Final = 18
 """Word of a PackedDepthwiseStrips."""
-_MOST_HEADER: Final = 28
+_IN_BYTES: Final = 19
+"""Word of a PackedPixels."""
+_MOST_HEADER: Final = 29
 """Words of a header; more are several, with their weights."""
 
 
@@ -253,10 +255,20 @@ def _header_rows(function: str, header: tuple[int, ...]) -> tuple[int, ...] | No
     if function.endswith("packed_matrix"):
         return _MATRIX_ROWS
     if function.endswith("packed_depthwise_strips"):
-        return columns if is_turned(header) else rows
+        return columns if strips.is_turned(header) else rows
     if _MATRIX_ROWS in (rows, columns) and _is_line(rows) and _is_line(columns):
         return _MATRIX_ROWS
-    return rows if len(header) < _MOST_HEADER else None
+    if len(header) >= _MOST_HEADER:
+        return None
+    at = _rows_at(function, header)
+    return header[at : at + end]
+
+
+def _rows_at(function: str, header: tuple[int, ...]) -> int:
+    """The first word of the `Axis` of rows."""
+    if function.endswith("packed_depthwise_strips"):
+        return len(_AXIS) if strips.is_turned(header) else 0
+    return turned.rows_at(header) if turned.has_steps(function) else 0
 
 
 def _is_line(axis: tuple[int, ...]) -> bool:
@@ -307,8 +319,7 @@ def band_header(
             return None
         header = moved_phase(header, begin * phase.step - rows.first, row_bytes)
         rows = replace(rows, first=begin, last=last)
-        return (*_band_words(header[: len(_AXIS)], rows), *header[len(_AXIS) :])
-    end = len(_AXIS)
+    end, at = len(_AXIS), _rows_at(function, header)
     words = [*header]
     if function.endswith("packed_matrix"):
         words[0] = rows.part(header[0])
@@ -316,13 +327,14 @@ def band_header(
         at = end if header[:end] == _MATRIX_ROWS else 0
         words[at] = words[at + 1] = rows.part(header[at])
     else:
-        is_strips = function.endswith("packed_depthwise_strips")
-        at = end if is_strips and is_turned(header) else 0
         words[at : at + end] = _band_words(header[at : at + end], rows)
-        if at and rows.first == rows.last:
+        is_strips = function.endswith("packed_depthwise_strips")
+        if is_strips and at and rows.first == rows.last:
             # The kernel computes two pixels of a strip at least: the first one lies
             # below the second one.
             words[_OUT_ALONG] = 0
+    if "packed_pixels" in function:
+        words[_IN_BYTES] = header[_IN_BYTES] // header[at] * words[at]
     return tuple(words)
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from orchestrator.method.access import Access
 from orchestrator.method.passes.packing.strips import strips_of
+from orchestrator.method.passes.packing.turned import is_turned, row_cost
 from orchestrator.method.passes.packing.words import TILE
 from orchestrator.method.rows.bands import CONVOLUTION, TRANSPOSED, pixels_of
 from orchestrator.method.rows.copies import COPY
@@ -49,6 +50,7 @@ _SUMMED: Final = (9.0, 6.4, 2.3)
 _LINE: Final = (1, 1, 1, 1, 0, 1)
 """Rows of an image whose pixels lie in a line."""
 _ROWS_OUT, _COLUMNS_IN, _COLUMNS_OUT = 1, 6, 7
+_ACROSS_OUT = 7
 _ROWS = (2, 3, 5)
 """Kernel, stride and dilation of rows."""
 _CHANNELS, _OUT_CHANNELS, _DEPTH, _PAIRS = 13, 14, 15, 15
@@ -161,8 +163,18 @@ def _pixels(name: str, header: tuple[int, ...], core: Core, rows: int) -> Cost:
         return Cost(setup=setup, tile=tile + gathered, together=3, pixels=pixels)
     if name.endswith("packed_pixel"):
         return Cost(setup=setup, tile=-(-outputs // 8) * (18 * depth // 16 + 35))
+    return _vectors(header, setup, rows, is_lines=name.endswith("packed_lines"))
+
+
+def _vectors(header: tuple[int, ...], setup: int, rows: int, *, is_lines: bool) -> Cost:
+    """Of those that take pixels of a strip at once, for vectors."""
+    if is_turned(header):
+        # As many strips for each row, however many rows there are.
+        row = row_cost(header, is_lines=is_lines)
+        return Cost(setup=setup, tile=row * header[_ACROSS_OUT] // rows)
     # Down a column.
-    is_lines = name.endswith("packed_lines")
+    depth, outputs = header[_DEPTH], header[_OUT_CHANNELS]
+    columns, lines = header[_COLUMNS_OUT], header[_ROWS_OUT]
     in_place = not is_lines and header[_IN_PLACE]
     gathered = 0 if in_place else 30
     if is_lines:

@@ -23,6 +23,8 @@ from orchestrator.program.shared import SHARED_ID
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from orchestrator.method.linked import LinkedMethod
     from orchestrator.method.rows.network import Window
 
@@ -64,6 +66,14 @@ class Found:
         return layers[layer].accumulates or any(
             maker >= 0 and layers[maker].accumulates for maker in makers
         )
+
+    def with_rooms(self, method: LinkedMethod, rooms: Mapping[int, int]) -> Found:
+        """The same with strips as long as there is room, by layer, of this method."""
+        of_calls: dict[int, int] = {}
+        for layer, room in rooms.items():
+            for number in self.calls[layer]:  # of several layers if computed twice
+                of_calls[number] = min(of_calls.get(number, room), room)
+        return replace(self, banded=with_strips_along_rows(method, of_calls))
 
 
 class UnknownNetworkError(Exception):
@@ -226,10 +236,8 @@ class _Builder:
             Layer(
                 reads=tuple(zip(images, windows, strict=True)),
                 out=out,
-                scratch_bytes=max(
-                    sum(map(self._scratch_bytes, some))
-                    for some in (banded, [call for _, call in calls])
-                ),
+                scratch_bytes=sum(map(self._scratch_bytes, banded)),
+                whole_scratch_bytes=sum(self._scratch_bytes(c) for _, c in calls),
                 by_rows=by_rows,
                 costs=tuple(
                     cost

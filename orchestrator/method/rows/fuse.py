@@ -95,6 +95,7 @@ def by_rows(
     problems = problems_of_rows(found.network, plan)
     if problems:
         raise RowsProofError("; ".join(problems))
+    found = found.with_rooms(method, plan.rooms)
     return ByRows(
         method=method_by_rows(method, found, plan),
         memory_id=found.memory_id,

@@ -85,7 +85,8 @@ class Layer:
     Args:
         reads: Images that it reads, each with the rows that it needs.
         out: The image that it fills.
-        scratch_bytes: Memory that every call of it needs.
+        scratch_bytes: Memory that a call for some rows needs.
+        whole_scratch_bytes: Memory that a call for all rows needs.
         by_rows: Whether calls can compute some rows; else one call computes all.
         accumulates: Whether its output has one row, which every call adds to: calls
             are for rows of the input.
@@ -100,6 +101,7 @@ class Layer:
     reads: tuple[tuple[int, Window], ...]
     out: int
     scratch_bytes: int = 0
+    whole_scratch_bytes: int = 0
     by_rows: bool = True
     accumulates: bool = False
     in_place: bool = False
@@ -145,6 +147,12 @@ class Network:
     def whole_cost(self) -> int:
         """Instructions of a run without bands, and with nothing computed again."""
         return sum(layer.whole for layer in self.layers if not layer.again)
+
+    def scratch_of(self, layer: int, rows: int) -> int:
+        """Scratch memory of a call of a layer for so many rows, in bytes."""
+        of = self.layers[layer]
+        is_whole = rows == self.images[of.out].rows
+        return of.whole_scratch_bytes if is_whole else of.scratch_bytes
 
     def whole(self, first: int, last: int) -> frozenset[int]:
         """Images that are live while some layers run, and those that they fill."""

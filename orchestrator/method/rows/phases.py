@@ -15,6 +15,7 @@ from orchestrator.method.access import Access
 from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.method.passes.joining import with_slots
 from orchestrator.method.passes.packing.convolution import Axis
+from orchestrator.method.passes.packing.turned import is_turned, rows_at
 from orchestrator.method.passes.packing.words import WORD
 from orchestrator.method.rows.network import RowTable
 from orchestrator.method.steps import header_of
@@ -27,10 +28,10 @@ if TYPE_CHECKING:
 
 _KERNELS: Final = ("packed_pixels", "limited_packed_pixels")
 """What names of functions begin with; int4 ones have another header."""
-_HEADER: Final = 27
+_HEADER: Final = 28
 """Words of a PackedPixels."""
-_AXIS: Final = slice(0, 6)
-_FIRST, _LINE, _NEXT = 22, 23, 26
+_AXIS = 6
+_LINE, _PIXEL, _FIRST, _NEXT = 22, 23, 25, 27
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,12 +76,14 @@ def is_phased(function: str, header: tuple[int, ...]) -> bool:
 
 def phase_of(header: tuple[int, ...], row_bytes: int) -> LinePhase | None:
     """The rows that a call fills, if each is a part of a row of the output."""
-    if header[_LINE] % row_bytes or not header[_LINE]:
+    at = rows_at(header)
+    step = header[_PIXEL if is_turned(header) else _LINE]
+    if step % row_bytes or not step:
         return None
     return LinePhase(
-        axis=Axis.of(header[_AXIS]),
+        axis=Axis.of(header[at : at + _AXIS]),
         first=header[_FIRST] // row_bytes,
-        step=header[_LINE] // row_bytes,
+        step=step // row_bytes,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from orchestrator.method.rows.segment import first_rows, kept_rows
@@ -62,6 +62,7 @@ class RowPlan:
         arena_bytes: Of everything.
         least_bytes: No arena with these segments can be smaller.
         setup: Instructions that computing by rows costs, about.
+        rooms: By layer: scratch memory that there is for it, in bytes.
     """
 
     moves: tuple[Call | Slide, ...]
@@ -69,6 +70,7 @@ class RowPlan:
     arena_bytes: int
     least_bytes: int
     setup: int
+    rooms: dict[int, int] = field(default_factory=dict)
 
 
 def plan_rows(network: Network, segments: Sequence[Segment]) -> RowPlan:
@@ -102,6 +104,11 @@ def plan_rows(network: Network, segments: Sequence[Segment]) -> RowPlan:
         arena_bytes=rooms.size_bytes,
         least_bytes=rooms.least_bytes,
         setup=sum(one.setup for one in segments),
+        rooms={
+            layer: one.scratch_bytes
+            for one in segments
+            for layer in range(one.first, one.last + 1)
+        },
     )
 
 

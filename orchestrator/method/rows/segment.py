@@ -114,7 +114,10 @@ def segment(
             ways += (way,) if larger == rings else ()
     else:
         ways = (_at_once(network, first),)
-    scratch = max(layer.scratch_bytes for layer in layers)
+    scratch = max(
+        network.scratch_of(step.layer, step.last - step.first + 1)
+        for step in ways[0].steps
+    )
     return Segment(
         first=first,
         last=last,

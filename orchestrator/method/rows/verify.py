@@ -114,9 +114,10 @@ class _Machine:
         out, images = layer.out, self._network.images
         rows = {*range(step.first, step.last + 1)}
         begin, end = call.out, call.out + len(rows) * images[out].row_bytes
-        scratch = call.scratch, call.scratch + layer.scratch_bytes
-        self._bytes(scratch[0], layer.scratch_bytes)[:] = _NOTHING
-        clear = not layer.scratch_bytes or scratch[1] <= begin or end <= scratch[0]
+        size = self._network.scratch_of(step.layer, len(rows))
+        scratch = call.scratch, call.scratch + size
+        self._bytes(scratch[0], size)[:] = _NOTHING
+        clear = not size or scratch[1] <= begin or end <= scratch[0]
         _need(clear, "scratch memory over the output")
         if layer.accumulates:
             self._add(call)

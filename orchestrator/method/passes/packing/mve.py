@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from orchestrator.method.passes.packing.convolution import Convolution
+    from orchestrator.method.passes.packing.convolution import Axis, Convolution
     from orchestrator.method.passes.packing.phases import Phase
 
     Ints = NDArray[np.int64]
@@ -30,9 +30,9 @@ MOST: Final = 1 << 31
 """Bound on sums, which have 32 bits."""
 LANES: Final = 16
 """Taps of a step of the loop."""
-_STRIP, _MOST_STRIP = 512, 2048
+_STRIP, MOST_STRIP = 512, 2048
 """Bytes of a strip if it adds to the arena, and the most; two pixels may need more."""
-_LINES: Final = 3
+LINES: Final = 3
 """Of a window, of which four pixels see six together."""
 _PIXELS: Final = 4
 _FOUR_COST: Final = 0.84
@@ -98,29 +98,46 @@ def is_short(conv: Convolution) -> bool:
     return four and lines >= 2 * rows.out
 
 
-def _strip_bytes(spare_bytes: int) -> int:
+def strip_bytes(spare_bytes: int) -> int:
     """How long a strip may be where the arena has so much for scratch memory."""
-    return min(max(spare_bytes, _STRIP), _MOST_STRIP)
+    return min(max(spare_bytes, _STRIP), MOST_STRIP)
 
 
 def strip_of(phase: Phase, spare_bytes: int) -> Strip:
     """The way that the kernel goes over a convolution."""
     conv = phase.conv
-    rows, columns, taps = conv.rows, conv.columns, conv.weights.shape[1]
+    is_apart = phase.x_pixel != conv.channels and conv.rows.kernel > 1
+    most = strip_bytes(spare_bytes)
+    return strip_along(conv.rows, conv.columns, conv.channels, most, is_apart=is_apart)
+
+
+def strip_along(
+    rows: Axis, columns: Axis, channels: int, most_bytes: int, *, is_apart: bool
+) -> Strip:
+    """The same, with strips along `rows`.
+
+    Args:
+        rows: Dimension of the image along a strip.
+        columns: The other dimension.
+        channels: That a pixel sees.
+        most_bytes: Of a strip, if two pixels do not need more.
+        is_apart: Whether taps along `rows` have other bytes between them.
+    """
+    taps = rows.kernel * columns.kernel * channels
     depth = up(taps, LANES)
     in_place = (
         (rows.kernel == columns.kernel == 1 or columns.size == rows.dilation == 1)
-        and (phase.x_pixel == conv.channels or rows.kernel == 1)
+        and not is_apart
         and rows.is_inside
         and columns.is_inside
     )
     if in_place and depth == taps:
         return Strip(depth=depth, pixels=0, in_place=True, scratch_bytes=0)
-    line = columns.kernel * conv.channels
+    line = columns.kernel * channels
     joined = rows.dilation == 1 and rows.stride <= rows.kernel
     step = line * (rows.stride if joined else rows.kernel)
     # More pixels share more, but scratch memory adds to the arena.
-    pixels = 2 if in_place else max(2, (_strip_bytes(spare_bytes) - depth) // step + 1)
+    pixels = 2 if in_place else max(2, (most_bytes - depth) // step + 1)
     parts = -(-rows.out // pixels)
     pixels = min(rows.out, up(-(-rows.out // parts), 2))
     return Strip(
@@ -144,11 +161,13 @@ def pixels(phases: Sequence[tuple[Phase, Strip]]) -> list[int]:
 
 def phase_header(phase: Phase, strip: Strip) -> tuple[int, ...]:
     """The words of `PackedPixels` but for the last one, bytes to the next phase."""
+    conv = phase.conv
+    line = conv.columns.size * phase.x_pixel
     return (
-        *convolution_header(phase.conv, strip.depth),
-        *(strip.pixels, int(strip.in_place)),
-        *(phase.x_first, phase.x_pixel),
-        *(phase.first, phase.line, phase.pixel, phase.image),
+        *convolution_header(conv, strip.depth),
+        *(strip.pixels, conv.batch * conv.rows.size * line * strip.in_place),
+        *(line, phase.x_pixel, phase.line, phase.pixel),
+        *(phase.x_first, phase.first, phase.image),
     )
 
 
@@ -178,14 +197,14 @@ class Lines:
     @property
     def scratch_bytes(self) -> int:
         """Memory for the strip."""
-        return (self.pixels + _LINES - 1) * self.blocks * LANES
+        return (self.pixels + LINES - 1) * self.blocks * LANES
 
 
 def lines_of(conv: Convolution, spare_bytes: int) -> Lines | None:
     """The way that the kernel goes over a call, if it can and pays."""
     rows, columns = conv.rows, conv.columns
     outputs = len(conv.weights)
-    wide = (rows.kernel, rows.stride, rows.dilation) == (_LINES, 1, 1)
+    wide = (rows.kernel, rows.stride, rows.dilation) == (LINES, 1, 1)
     if (
         not wide
         or conv.groups > 1
@@ -200,19 +219,31 @@ def lines_of(conv: Convolution, spare_bytes: int) -> Lines | None:
     if _FOUR_COST * four * up(outputs, 2) > rows.out * up(outputs, TILE):
         return None
     blocks = columns.kernel * conv.channels // LANES
-    most = _strip_bytes(spare_bytes) // LANES // blocks
-    pixels = (most - _LINES + 1) // _PIXELS * _PIXELS
+    return Lines(
+        pixels=lines_pixels(rows.out, blocks, strip_bytes(spare_bytes)), blocks=blocks
+    )
+
+
+def lines_pixels(count: int, blocks: int, most_bytes: int) -> int:
+    """Pixels of a strip for so many in a column, with vectors of a line."""
+    four = up(count, _PIXELS)
+    most = most_bytes // LANES // blocks
+    pixels = (most - LINES + 1) // _PIXELS * _PIXELS
     pixels = max(_PIXELS, min(four, pixels))
     parts = -(-four // pixels)
-    return Lines(pixels=up(-(-four // parts), _PIXELS), blocks=blocks)
+    return up(-(-four // parts), _PIXELS)
 
 
 def lines(conv: Convolution, way: Lines) -> list[int]:
     """The words of `PackedLines` and of tiles of two channels, for vectors."""
     import numpy as np  # noqa: PLC0415
 
-    words = [*convolution_header(conv, 0), way.pixels, way.blocks]
-    outputs = len(conv.weights)
+    outputs, columns = len(conv.weights), conv.columns
+    words = [
+        *(*convolution_header(conv, 0), way.pixels, way.blocks),
+        *(columns.size * conv.channels, conv.channels),
+        *(columns.out * outputs, outputs),
+    ]
     more = outputs % 2
     weights = np.pad(conv.weights, ((0, more), (0, 0))).astype(np.int8)
     scales = np.array(
@@ -220,7 +251,7 @@ def lines(conv: Convolution, way: Lines) -> list[int]:
     )
     for first in range(0, outputs, 2):
         pair = slice(first, first + 2)
-        tile = weights[pair].reshape(2, _LINES, way.blocks, LANES)
+        tile = weights[pair].reshape(2, LINES, way.blocks, LANES)
         items = tile.transpose(2, 0, 1, 3).tobytes()
         words += np.frombuffer(items, "<i4").tolist()
         words += scales[:, pair].T.reshape(-1).tolist()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.method.passes.packing.convolution import LOWEST, Axis, starts_of
 from orchestrator.method.passes.packing.mve import EIGHT, LANES
+from orchestrator.method.passes.packing.turned import Way, of_least_cost
 from orchestrator.method.passes.packing.words import TILE, WORD, int32, up
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from orchestrator.method.passes.packing.convolution import Convolution
+    from orchestrator.method.passes.packing.turned import Turned
 
 _ACROSS, _ALONG = 4, 3
 """Weights of a channel for a strip."""
@@ -155,35 +157,45 @@ def strips_of(header: tuple[int, ...]) -> Strips:
 
 
 def along_rows(
-    header: tuple[int, ...], weights: bytes, spare_bytes: int
-) -> tuple[tuple[int, ...], bytes, Strips] | None:
-    """A call with strips along columns as one with strips along rows.
-
-    Then fewer rows are as many pixels less.
+    header: tuple[int, ...], weights: bytes, room_bytes: int
+) -> Turned | None:
+    """A call with strips along rows, for bands: fewer rows are fewer lines.
 
     Args:
         header: The words of its `PackedDepthwiseStrips`.
         weights: What follows them.
-        spare_bytes: What the arena has for scratch memory anyway.
+        room_bytes: For its strip, as for `of_least_cost`.
 
     Returns:
-        None if its strips are along rows, or have to be along columns.
+        None if its strips have to be along columns.
     """
     import numpy as np  # noqa: PLC0415
 
-    turned = strips_of(header)
-    columns = min(max((spare_bytes - _BESIDE) // _COLUMN, _BAND), _MOST)
-    strips = _strips(turned.along, turned.across, columns, is_turned=False)
-    if not turned.is_turned or strips is None:
-        return None
+    given = strips_of(header)
     batch, channels, padding = header[2 * _AXIS : _IN_ACROSS]
     size, begin = header[-1], WORD
+    axes = (given.across, given.along)
+    if given.is_turned:
+        axes = axes[::-1]
+
+    def way(columns: int) -> Way | None:
+        strips = _strips(*axes, columns, is_turned=False)
+        if strips is None:
+            return None
+        words = _header(strips, batch, channels, padding, size)
+        return Way(words, strips.scratch_bytes, strips.strip_cost + strips.line_cost)
+
+    ways = [found for columns in range(_BAND, _MOST + 1) if (found := way(columns))]
+    if not ways:
+        return None
+    best = of_least_cost(ways, room_bytes)
+    if not given.is_turned:
+        return best.call(weights)
     items = np.frombuffer(weights[begin : begin + size], np.int8)
     windows = items.reshape(-1, _ALONG, _ACROSS)
-    windows = windows[:, : strips.across.kernel, : strips.along.kernel]
+    windows = windows[:, : given.along.kernel, : given.across.kernel]
     made = _windows(windows.swapaxes(1, 2)).tobytes()
-    words = _header(strips, batch, channels, padding, size)
-    return words, weights[:begin] + made + weights[begin + size :], strips
+    return best.call(weights[:begin] + made + weights[begin + size :])
 
 
 def _windows(windows: NDArray[np.int8]) -> NDArray[np.int8]:

@@ -73,6 +73,7 @@ def random_network(random: Random, *, is_given: bool = False) -> Network:
                 reads=reads,
                 out=out,
                 scratch_bytes=random.choice([0, 0, random.randint(1, 40)]),
+                whole_scratch_bytes=random.choice([0, 0, random.randint(1, 40)]),
                 by_rows=kind != "all",
                 accumulates=kind == "add up",
                 in_place=kind in ("sum", "rows")
@@ -236,9 +237,11 @@ class _Run:
 
     def _call(self, call: Call) -> None:
         step, layer = call.step, self._network.layers[call.step.layer]
-        self.view(call.scratch, 1, layer.scratch_bytes)[:] = 0x5A
+        rows = step.last - step.first + 1
+        scratch_bytes = self._network.scratch_of(step.layer, rows)
+        self.view(call.scratch, 1, scratch_bytes)[:] = 0x5A
         size = self._network.images[layer.out].row_bytes
-        out = self.view(call.out, step.last - step.first + 1, size)
+        out = self.view(call.out, rows, size)
         if layer.given:  # whichever rows these are
             out[:] = self._coming[: len(out)]
             del self._coming[: len(out)]

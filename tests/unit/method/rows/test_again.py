@@ -102,6 +102,7 @@ def random_u_net(random: Random) -> Network:
                 out=len(images) - 1,
                 by_rows=by_rows,
                 scratch_bytes=random.choice([0, 0, random.randint(1, 40)]),
+                whole_scratch_bytes=random.choice([0, 0, random.randint(1, 40)]),
                 costs=(cost,),
                 whole=cost.of(reads[0][1].out),
             )

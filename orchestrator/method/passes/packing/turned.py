@@ -1,0 +1,222 @@
+"""Packed convolutions with strips along the rows of an image, for vectors.
+
+The kernels, op_packed_pixels.cpp and op_packed_lines.cpp of kernels/cortex_m, go down
+columns, some pixels at once. A turned call has rows and columns exchanged, with the
+taps of its weights in the order that follows: it has as many pixels to compute at once
+where there are few rows.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from orchestrator.method.passes.packing.convolution import Axis
+from orchestrator.method.passes.packing.mve import (
+    LANES,
+    LINES,
+    MOST_STRIP,
+    lines_pixels,
+    strip_along,
+)
+from orchestrator.method.passes.packing.words import TILE, WORD
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+_AXIS: Final = 6
+"""Words of an `Axis`."""
+_BATCH, _CHANNELS = 12, 13
+_DEPTH, _PIXELS, _IN_BYTES, _BLOCKS = 15, 18, 19, 19
+_STEPS: Final = slice(20, 24)
+_X_LINE, _X_PIXEL = 20, 21
+"""Words of a PackedPixels, and of a PackedLines."""
+_STRIPS: Final = (256, 384, 512, 640, 768, 1024, 1536, MOST_STRIP)
+"""Bytes of strips that are tried."""
+_NEAR: Final = 1.08
+"""How many times the cost of the fastest strip the shortest one may have."""
+
+
+class Turned(NamedTuple):
+    """A turned call.
+
+    Args:
+        header: Its words.
+        weights: Its tiles.
+        scratch_bytes: Memory for its strip.
+    """
+
+    header: tuple[int, ...]
+    weights: bytes
+    scratch_bytes: int
+
+
+def has_steps(function: str) -> bool:
+    """Whether a kernel has such a header; weights of 4 bits have no turned calls."""
+    return "packed_pixels" in function or "packed_lines" in function
+
+
+def is_turned(header: Sequence[int]) -> bool:
+    """Whether a `PackedPixels`, or `PackedLines`, has strips along rows."""
+    return header[_X_LINE] < header[_X_PIXEL]
+
+
+def rows_at(header: Sequence[int]) -> int:
+    """The first word of the `Axis` that is over the rows of the image."""
+    return _AXIS if is_turned(header) else 0
+
+
+def turned_pixels(
+    header: tuple[int, ...], weights: bytes, room_bytes: int
+) -> Turned | None:
+    """A turned `packed_pixels`.
+
+    Args:
+        header: The words of its `PackedPixels`, of a single phase.
+        weights: Its tiles.
+        room_bytes: For its strip, as for `of_least_cost`.
+
+    Returns:
+        None if it cannot be turned, or is.
+    """
+    import numpy as np  # noqa: PLC0415
+
+    if not _can_be(header):
+        return None
+    rows, columns, channels = _axes(header)
+    is_apart = header[_X_PIXEL] != channels and columns.kernel > 1
+    in_bytes = header[_BATCH] * rows.size * header[_X_LINE]
+
+    def way(most_bytes: int) -> Way:
+        strip = strip_along(columns, rows, channels, most_bytes, is_apart=is_apart)
+        words = _turned(header, strip.pixels, in_bytes * strip.in_place)
+        return Way(words, strip.scratch_bytes, row_cost(words, is_lines=False))
+
+    best = of_least_cost(map(way, _STRIPS), room_bytes)
+    depth = header[_DEPTH]
+    # A tile: starts of four sums, four channels of each vector, four scales.
+    tiles = np.frombuffer(weights, "<i4").reshape(-1, TILE * (1 + depth // WORD + 2))
+    starts, scales = tiles[:, :TILE], tiles[:, -2 * TILE :]
+    items = np.ascontiguousarray(tiles[:, TILE : -2 * TILE]).view(np.int8)
+    vectors = items.reshape(len(tiles), -1, TILE, LANES).swapaxes(1, 2)
+    lines = vectors.reshape(len(tiles), TILE, depth)
+    taps = rows.kernel * columns.kernel * channels
+    made = _turned_taps(lines[..., :taps], rows, columns)
+    made = np.concatenate((made, lines[..., taps:]), axis=-1)
+    vectors = made.reshape(len(tiles), TILE, -1, LANES).swapaxes(1, 2)
+    items = np.ascontiguousarray(vectors.reshape(len(tiles), -1)).view("<i4")
+    return best.call(np.hstack((starts, items, scales)).tobytes())
+
+
+def turned_lines(
+    header: tuple[int, ...], weights: bytes, room_bytes: int
+) -> Turned | None:
+    """The same of `packed_lines`, with its `PackedLines`."""
+    import numpy as np  # noqa: PLC0415
+
+    rows, columns, _ = _axes(header)
+    window = columns.kernel, columns.stride, columns.dilation
+    if not _can_be(header) or window != (LINES, 1, 1):
+        return None
+    blocks = header[_BLOCKS]
+
+    def way(most_bytes: int) -> Way:
+        pixels = lines_pixels(columns.out, blocks, most_bytes)
+        words = _turned(header, pixels, blocks)
+        scratch_bytes = (pixels + LINES - 1) * blocks * LANES
+        return Way(words, scratch_bytes, row_cost(words, is_lines=True))
+
+    best = of_least_cost(map(way, _STRIPS), room_bytes)
+    # A tile: of each vector three lines of two channels, then sums and scales.
+    size = 2 * LINES * blocks * LANES
+    tiles = np.frombuffer(weights, np.int8).reshape(-1, size + 2 * 3 * WORD)
+    vectors = tiles[:, :size].reshape(-1, blocks, 2, LINES, LANES)
+    taps = vectors.transpose(0, 2, 3, 1, 4).reshape(len(tiles), 2, -1)
+    made = _turned_taps(taps, rows, columns).reshape(-1, 2, LINES, blocks, LANES)
+    items = made.transpose(0, 3, 1, 2, 4).reshape(len(tiles), size)
+    return best.call(np.hstack((items, tiles[:, size:])).tobytes())
+
+
+class Way(NamedTuple):
+    """A strip for a call.
+
+    Args:
+        header: The words of the call.
+        scratch_bytes: Memory for the strip.
+        cost: Instructions of a row, about.
+    """
+
+    header: tuple[int, ...]
+    scratch_bytes: int
+    cost: int
+
+    def call(self, weights: bytes) -> Turned:
+        """The call with this strip."""
+        header, scratch_bytes, _ = self
+        return Turned(header=header, weights=weights, scratch_bytes=scratch_bytes)
+
+
+def of_least_cost(ways: Iterable[Way], room_bytes: int) -> Way:
+    """The fastest strip that fits, if there is room.
+
+    Args:
+        ways: The shortest strip first.
+        room_bytes: Scratch memory that others need anyway; 0: the shortest strip that
+            is nearly as fast as any.
+    """
+    found = [*ways]
+    least = min(way.cost for way in found)
+    near = next(way for way in found if way.cost <= _NEAR * least)
+    fitting = [way for way in found if way.scratch_bytes <= room_bytes]
+    return min((near, *fitting), key=lambda way: way.cost)
+
+
+def row_cost(header: tuple[int, ...], *, is_lines: bool) -> int:
+    """Instructions of a turned call for a row of its output, about."""
+    along = Axis.of(header[:_AXIS])
+    channels, outputs, depth = header[_CHANNELS : _DEPTH + 1]
+    tile, together = -(-outputs // TILE) * (14 * depth // LANES + 32), 2
+    if is_lines:
+        tile, together = -(-outputs // 2) * (36 * header[_BLOCKS] + 40), 4
+    total = tile * -(-along.out // together)
+    if is_lines or not header[_IN_BYTES] or depth != channels:
+        # Lines of a strip are copied 16 items at a time.
+        strip = min(header[_PIXELS], along.out)
+        parts = -(-along.out // strip)
+        lines = parts * ((strip - 1) * along.stride + along.kernel)
+        kernel = header[_AXIS + 2]
+        total += 130 * parts + kernel * -(-channels // LANES) * (15 * parts + 6 * lines)
+    return total
+
+
+def _axes(header: tuple[int, ...]) -> tuple[Axis, Axis, int]:
+    """Rows, columns and channels of a call that is not turned."""
+    rows, columns = (Axis.of(header[at : at + _AXIS]) for at in (0, _AXIS))
+    return rows, columns, header[_CHANNELS]
+
+
+def _can_be(header: tuple[int, ...]) -> bool:
+    """Whether rows of the image have several pixels, of inputs and of outputs."""
+    _, columns, _ = _axes(header)
+    is_wide = min(columns.size, columns.out) > 1
+    return is_wide and header[_BATCH] == 1 and not is_turned(header)
+
+
+def _turned_taps(taps: NDArray[np.int8], rows: Axis, columns: Axis) -> NDArray[np.int8]:
+    """Taps of windows, the last dimension, column by column."""
+    shape = taps.shape
+    windows = taps.reshape(*shape[:-1], rows.kernel, columns.kernel, -1)
+    return windows.swapaxes(-3, -2).reshape(shape)
+
+
+def _turned(header: tuple[int, ...], *strip: int) -> tuple[int, ...]:
+    """The words with rows and columns exchanged, and those of another strip."""
+    x_line, x_pixel, y_line, y_pixel = header[_STEPS]
+    return (
+        *(*header[_AXIS : 2 * _AXIS], *header[:_AXIS]),
+        *(*header[2 * _AXIS : _PIXELS], *strip),
+        *(x_pixel, x_line, y_pixel, y_line),
+        *header[_STEPS.stop :],
+    )
