@@ -55,6 +55,7 @@ class Net:
         automatic: With `fuse = "auto"`; None where that is the same.
         given: With rows from the caller.
         limited: Whether convolutions store less than all of int8.
+        bits: Of weights.
     """
 
     case: str
@@ -64,6 +65,7 @@ class Net:
     automatic: int | None = None
     given: int | None = None
     limited: bool = False
+    bits: int = 8
 
 
 SMALLEST: Final = "smallest"
@@ -99,6 +101,8 @@ NETS: Final = (
         automatic=28_600,
         given=16_700,
     ),
+    Net("ic_resnet8_int8_m55", "cortex-m55", "zig", 17_700, bits=4),
+    Net("ic_resnet8_int8_m55", "cortex-m4", "gnu", 19_200, bits=4),
 )
 
 
@@ -129,7 +133,9 @@ def _run(
         f'[target]\ncpu = "{net.cpu}"\ntoolchain = "{net.toolchain}"\n'
         '[kernels]\nlibraries = ["cortex_m", "quantized", "portable"]\n'
         '[[models]]\nname = "net"\npath = "model.pte"\nload = "prelinked"\n'
-        f'io = {{ quantized = true{io} }}\n[memory]\nfuse = "{fuse}"\n'
+        f"io = {{ quantized = true{io} }}\n"
+        + "weights = { bits = 4 }\n" * (net.bits == 4)
+        + f'[memory]\nfuse = "{fuse}"\n'
     )
     product = Product(profile=profile, out=folder / name)
     outputs = folder / f"{name}.outputs"
@@ -177,7 +183,7 @@ def _problems(
     return problems_of_rows(network, plan)
 
 
-@pytest.mark.parametrize("net", NETS, ids=lambda n: f"{n.case}-{n.cpu}")
+@pytest.mark.parametrize("net", NETS, ids=lambda n: f"{n.case}-{n.cpu}-{n.bits}")
 def test_a_net_by_rows_has_the_same_bits(
     net: Net,
     tmp_path: Path,

@@ -6,14 +6,16 @@ for whole calls and large for bands: a run then becomes less slow than estimated
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from orchestrator.method.access import Access
+from orchestrator.method.passes.packing.int4 import Blocks
 from orchestrator.method.passes.packing.strips import strips_of
-from orchestrator.method.passes.packing.turned import is_turned, row_cost
-from orchestrator.method.passes.packing.words import TILE
+from orchestrator.method.passes.packing.turned import is_turned, row_cost, strips_cost
+from orchestrator.method.passes.packing.words import TILE, WORD
 from orchestrator.method.rows.bands import CONVOLUTION, TRANSPOSED, pixels_of
 from orchestrator.method.rows.copies import COPY
 from orchestrator.method.rows.members import number_at
@@ -23,6 +25,7 @@ from orchestrator.method.steps import header_of
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
+    from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.method.linked import LinkedCall, LinkedMethod
 
 _ISAS: Final = ("scalar", "dsp", "mve")
@@ -106,7 +109,31 @@ def costs_of(
         taps = 2 * header[_PAIRS] * header[_CHANNELS]
         line = header[_COLUMNS_OUT] * taps * (3.4 if core.isa == "dsp" else 1.0)
         return (Cost(setup=_SETUP[at] + 2 * header[_CHANNELS], tile=round(line)),)
-    return (_pixels(name, header, core, rows),)
+    cost = _pixels(name, header, core, rows)
+    return (cost, *_int4(method, call, header, core, cost))
+
+
+def _int4(
+    method: LinkedMethod,
+    call: LinkedCall,
+    header: tuple[int, ...],
+    core: Core,
+    cost: Cost,
+) -> tuple[Cost, ...]:
+    """What it costs more that weights of 4 bits become int8, some at a time."""
+    name = call.function.rpartition("::")[2].replace("limited_", "")
+    if not name.startswith(("int4_packed_conv2d", "int4_packed_pixels")):
+        return ()
+    of = Blocks.of_pairs if core.isa == "dsp" else Blocks.of_pixels
+    count = of(header).count_in(bytes(_weights(method, call)[:WORD]))
+    made = header[_DEPTH] * header[_OUT_CHANNELS]
+    # Inputs are brought together for each block anew.
+    if core.isa == "mve":
+        again = strips_cost(header) if is_turned(header) else 30 * cost.together
+        made = made * 9 // 8
+    else:
+        again, made = 5 * header[_DEPTH] + 440, 4 * made
+    return (Cost(setup=made), replace(cost, setup=0, tile=again * (count - 1)))
 
 
 def sums_cost(items: int, rows: int, core: Core) -> Cost:
@@ -240,7 +267,14 @@ def _items(method: LinkedMethod, call: LinkedCall) -> int:
 def _weight_bytes(method: LinkedMethod, call: LinkedCall) -> int:
     """Of a call that multiplies with constants; else 0."""
     assert call.prepared is not None  # noqa: S101  # callers know
-    position = dict(call.prepared.memory).get("weights")
-    if position is None:
+    if "weights" not in dict(call.prepared.memory):
         return 0
-    return len(dict(method.data).get(call.args[position], b""))
+    return len(_weights(method, call))
+
+
+def _weights(method: LinkedMethod, call: LinkedCall) -> Bytes:
+    """The constants of a call that has such."""
+    assert call.prepared is not None  # noqa: S101  # callers know
+    position = dict(call.prepared.memory)["weights"]
+    assert position is not None  # noqa: S101  # they have weights
+    return dict(method.data).get(call.args[position], b"")

@@ -18,7 +18,7 @@ from orchestrator.method.rows.bands import (
 )
 from orchestrator.method.rows.costs import Core, costs_of, sums_cost, whole_cost
 from orchestrator.method.rows.network import Image, Layer, Network
-from orchestrator.method.rows.strips import with_strips_along_rows
+from orchestrator.method.rows.strips import fitted_for_bands
 from orchestrator.program.shared import SHARED_ID
 from orchestrator.program.values import TensorValue
 
@@ -73,7 +73,7 @@ class Found:
         for layer, room in rooms.items():
             for number in self.calls[layer]:  # of several layers if computed twice
                 of_calls[number] = min(of_calls.get(number, room), room)
-        return replace(self, banded=with_strips_along_rows(method, of_calls))
+        return replace(self, banded=fitted_for_bands(method, of_calls))
 
 
 class UnknownNetworkError(Exception):
@@ -105,7 +105,7 @@ class _Builder:
 
     def __init__(self, method: LinkedMethod, core: Core) -> None:
         self._method = method
-        self._banded = with_strips_along_rows(method)
+        self._banded = fitted_for_bands(method)
         self._core = core
         self._values: dict[int, TensorValue] = {}
         self._now: dict[tuple[int, int], int] = {}  # by place: the image that is there

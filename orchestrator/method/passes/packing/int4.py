@@ -46,6 +46,10 @@ _DSP_GROUP: Final = 256
 _BLOCK, _PART = 1536, 8
 """Bytes of weights as int8 in scratch memory, where that adds to the arena, and which
 part of the arena these are at most."""
+_OUTPUTS, _DEPTH, _WEIGHT_BYTES, _ALL_BYTES = 14, 15, 18, 19
+"""Words of headers."""
+BLOCK_HEAD: Final = 2 * WORD
+"""Bytes in front of all tiles."""
 _TILE_WORDS: Final = 12
 """Of a tile for vectors besides its weights."""
 
@@ -169,6 +173,45 @@ def block_bytes(live_bytes: int, spare_bytes: int) -> int:
         spare_bytes: How much less that is at the call, with its other scratch memory.
     """
     return max(spare_bytes, min(_BLOCK, live_bytes // _PART))
+
+
+class Blocks(NamedTuple):
+    """Weights that may be int8 at a time.
+
+    Args:
+        tiles: Of the call.
+        tile_bytes: Of each as int8.
+    """
+
+    tiles: int
+    tile_bytes: int
+
+    @classmethod
+    def of_pixels(cls, header: tuple[int, ...]) -> Blocks:
+        """Those of a call with a `PackedPixels`."""
+        outputs, depth = header[_OUTPUTS], header[_DEPTH]
+        return cls(-(-outputs // TILE), WORD * _TILE_WORDS + TILE * depth)
+
+    @classmethod
+    def of_pairs(cls, header: tuple[int, ...]) -> Blocks:
+        """Those of a call with a `PackedPairs`."""
+        tile_bytes = WORD * dsp.PAIR_WORDS + header[_WEIGHT_BYTES]
+        return cls(header[_ALL_BYTES] // tile_bytes, tile_bytes)
+
+    def count_in(self, weights: bytes) -> int:
+        """How many blocks the weights of a call are."""
+        (block,) = struct.unpack("<i", weights[:WORD])
+        return -(-self.tiles // int(block))
+
+    def bytes_in(self, weights: bytes) -> int:
+        """Scratch memory for a block of the weights of a call."""
+        (block,) = struct.unpack("<i", weights[:WORD])
+        return int(block) * self.tile_bytes
+
+    def resized(self, weights: bytes, most_bytes: int) -> bytes:
+        """The weights with blocks of so many bytes, if a tile has no more."""
+        block = _block(self.tiles, self.tile_bytes, max(most_bytes, _BLOCK))
+        return struct.pack("<i", block) + weights[WORD:]
 
 
 def pairs(conv: Convolution, int4: Int4, most_bytes: int) -> Packed:

@@ -54,7 +54,7 @@ class Turned(NamedTuple):
 
 
 def has_steps(function: str) -> bool:
-    """Whether a kernel has such a header; weights of 4 bits have no turned calls."""
+    """Whether a kernel has such a header."""
     return "packed_pixels" in function or "packed_lines" in function
 
 
@@ -68,8 +68,28 @@ def rows_at(header: Sequence[int]) -> int:
     return _AXIS if is_turned(header) else 0
 
 
+class Tile(NamedTuple):
+    """What a tile is made of.
+
+    Args:
+        head: Bytes in front of the weights.
+        lines: Bytes for each tap: one for each channel, or for two.
+        tail: Bytes behind them.
+    """
+
+    head: int
+    lines: int
+    tail: int
+
+
+INT8_TILE: Final = Tile(head=TILE * WORD, lines=TILE, tail=2 * TILE * WORD)
+"""Starts of sums; multipliers and shifts."""
+INT4_TILE: Final = Tile(head=2 * TILE * WORD + TILE + TILE, lines=TILE // 2, tail=0)
+"""Starts and multipliers, shifts in bytes, and steps of windows of several taps."""
+
+
 def turned_pixels(
-    header: tuple[int, ...], weights: bytes, room_bytes: int
+    header: tuple[int, ...], weights: bytes, room_bytes: int, tile: Tile = INT8_TILE
 ) -> Turned | None:
     """A turned `packed_pixels`.
 
@@ -77,6 +97,7 @@ def turned_pixels(
         header: The words of its `PackedPixels`, of a single phase.
         weights: Its tiles.
         room_bytes: For its strip, as for `of_least_cost`.
+        tile: What tiles are made of.
 
     Returns:
         None if it cannot be turned, or is.
@@ -96,18 +117,17 @@ def turned_pixels(
 
     best = of_least_cost(map(way, _STRIPS), room_bytes)
     depth = header[_DEPTH]
-    # A tile: starts of four sums, four channels of each vector, four scales.
-    tiles = np.frombuffer(weights, "<i4").reshape(-1, TILE * (1 + depth // WORD + 2))
-    starts, scales = tiles[:, :TILE], tiles[:, -2 * TILE :]
-    items = np.ascontiguousarray(tiles[:, TILE : -2 * TILE]).view(np.int8)
-    vectors = items.reshape(len(tiles), -1, TILE, LANES).swapaxes(1, 2)
-    lines = vectors.reshape(len(tiles), TILE, depth)
+    size = tile.lines * depth
+    tiles = np.frombuffer(weights, np.int8).reshape(-1, tile.head + size + tile.tail)
+    head, items, tail = np.split(tiles, (tile.head, tile.head + size), axis=1)
+    vectors = items.reshape(len(tiles), -1, tile.lines, LANES).swapaxes(1, 2)
+    lines = vectors.reshape(len(tiles), tile.lines, depth)
     taps = rows.kernel * columns.kernel * channels
     made = _turned_taps(lines[..., :taps], rows, columns)
     made = np.concatenate((made, lines[..., taps:]), axis=-1)
-    vectors = made.reshape(len(tiles), TILE, -1, LANES).swapaxes(1, 2)
-    items = np.ascontiguousarray(vectors.reshape(len(tiles), -1)).view("<i4")
-    return best.call(np.hstack((starts, items, scales)).tobytes())
+    vectors = made.reshape(len(tiles), tile.lines, -1, LANES).swapaxes(1, 2)
+    items = vectors.reshape(len(tiles), size)
+    return best.call(np.hstack((head, items, tail)).tobytes())
 
 
 def turned_lines(
@@ -182,13 +202,19 @@ def row_cost(header: tuple[int, ...], *, is_lines: bool) -> int:
         tile, together = -(-outputs // 2) * (36 * header[_BLOCKS] + 40), 4
     total = tile * -(-along.out // together)
     if is_lines or not header[_IN_BYTES] or depth != channels:
-        # Lines of a strip are copied 16 items at a time.
-        strip = min(header[_PIXELS], along.out)
-        parts = -(-along.out // strip)
-        lines = parts * ((strip - 1) * along.stride + along.kernel)
-        kernel = header[_AXIS + 2]
-        total += 130 * parts + kernel * -(-channels // LANES) * (15 * parts + 6 * lines)
+        total += strips_cost(header)
     return total
+
+
+def strips_cost(header: tuple[int, ...]) -> int:
+    """What of it the strips are."""
+    along, kernel = Axis.of(header[:_AXIS]), header[_AXIS + 2]
+    strip = min(max(header[_PIXELS], 1), along.out)
+    parts = -(-along.out // strip)
+    # Lines of a strip are copied 16 items at a time.
+    lines = parts * ((strip - 1) * along.stride + along.kernel)
+    vectors = -(-header[_CHANNELS] // LANES)
+    return 130 * parts + kernel * vectors * (15 * parts + 6 * lines)
 
 
 def _axes(header: tuple[int, ...]) -> tuple[Axis, Axis, int]:
