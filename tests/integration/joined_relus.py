@@ -31,9 +31,17 @@ class ReluNets(Random):
         return net.returns(x)
 
     def limited(self, net: Net, y: T) -> T:
+        if self.maybe(9):
+            return y
         z = net.tensor(y.sizes, _FLOAT, y.order)
-        if self.maybe(12):
-            return net.call("aten::hardtanh.out", y, 0.0, 6.0, z)
+        if self.maybe(4):
+            low = self.rng.choice([0.0, -0.0, -1.0, -np.inf, -1e-42, 0.5])
+            high = self.rng.choice([6.0, 1.0, np.inf, 0.0, 1e-42, -0.5])
+            return net.call("aten::hardtanh.out", y, float(low), float(high), z)
+        if self.maybe(6):
+            low = None if self.maybe(3) else float(self.rng.choice([0.0, -2.0, 0.25]))
+            high = 2.0 if low is None or self.maybe(2) else None
+            return net.call("aten::clamp.out", y, low, high, z)
         return net.call("aten::relu.out", y, z)
 
     def convolution_of_floats(self, net: Net, x: T) -> T:
