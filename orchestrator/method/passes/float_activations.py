@@ -8,6 +8,7 @@ convolutions of a method, or all products, are of one kind, where that saves som
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -44,6 +45,8 @@ _SPACE: Final = "orch::portable"
 _RELU: Final = f"{_SPACE}::relu_out"
 _CLAMP: Final = f"{_SPACE}::clamp_out"
 _ACTIVATIONS: Final = frozenset({_RELU, _CLAMP, f"{_SPACE}::hardtanh_out"})
+_OUT: Final = 9
+"""Position of a convolution's output."""
 _WITH_RELU: Final = f"{_SPACE}::convolution_relu_out"
 _LIMITED: Final = "_limited_out"
 _CONVOLUTIONS: Final = frozenset({f"{_SPACE}::convolution_out"})
@@ -64,12 +67,11 @@ def fuse_float_activations(method: LinkedMethod, *, isa: str) -> LinkedMethod:
         method: The method, whose memory is planned afterwards.
         isa: Instruction set of the core.
     """
-    for sums in (_CONVOLUTIONS,):
-        fused = at_each_call(method, partial(_fused, sums=sums, isa=isa))
-        if isa != "mve" and fused is not method:
-            fused = _of_one_kind(method, fused, sums, isa)
-        method = fused
-    return method
+    sums = _CONVOLUTIONS | (_PRODUCTS if isa == "mve" else frozenset())
+    fused = at_each_call(method, partial(_fused, sums=sums, isa=isa))
+    if isa == "mve" or fused is method:
+        return fused
+    return _of_one_kind(fused, isa) or method
 
 
 def _fused(
@@ -119,7 +121,8 @@ def _with_limits(
     method: LinkedMethod, call: LinkedCall, limits: tuple[float, float]
 ) -> tuple[LinkedMethod, LinkedCall]:
     """The method with values for limits, and the call with them as arguments."""
-    method, slots = with_slots(method, *((DoubleValue(limit), None) for limit in limits))
+    values = (DoubleValue(limit) for limit in limits)
+    method, slots = with_slots(method, *((value, None) for value in values))
     return method, replace(
         call,
         function=f"{call.function.removesuffix('_out')}{_LIMITED}",
@@ -128,34 +131,42 @@ def _with_limits(
     )
 
 
-def _of_one_kind(
-    method: LinkedMethod, fused: LinkedMethod, sums: Collection[str], isa: str
-) -> LinkedMethod:
-    """The method after the change, with calls of one kind; before, if that is better."""
-    plain, limited = [], []
-    for number, call in enumerate(fused.instructions):
+def _of_one_kind(method: LinkedMethod, isa: str) -> LinkedMethod | None:
+    """A method whose convolutions are of one kind; None if that saves nothing.
+
+    Args:
+        method: The method, with limits wherever it can have them.
+        isa: Instruction set of the core.
+    """
+    items: Counter[tuple[float, float]] = Counter()
+    calls: list[tuple[int, LinkedCall]] = []
+    for number, call in enumerate(method.instructions):
         if not isinstance(call, LinkedCall):
             continue
-        if call.function in sums:
-            with suppress(UnknownCallError):
-                arguments = Arguments(fused, call, fused.written)
-                form_of_sums(call.function, arguments, isa)
-                plain.append((number, call))
-        elif f"{call.function.removesuffix(_LIMITED)}_out" in sums:
-            limited.append((number, call))
-    if not plain and sums == _CONVOLUTIONS:
-        if all(_limits_at(fused, call) == RELU for _, call in limited):
-            for number, call in limited:
-                relu = replace(call, function=_WITH_RELU)
-                fused = with_call(fused, number, relu)
-            return fused
-    for number, call in plain:
-        fused, new = _with_limits(fused, call, NO_LIMITS)
-        fused = with_call(fused, number, new)
-    return fused
+        plain = call.function.replace(_LIMITED, "_out")
+        if plain not in _CONVOLUTIONS:
+            continue
+        arguments = Arguments(method, call, method.written)
+        with suppress(UnknownCallError):
+            form_of_sums(plain, arguments, isa)
+            items[_limits_of_sums(arguments, call)] += arguments.tensor(_OUT).numel
+            calls.append((number, call))
+    if items.keys() == {RELU}:
+        for number, call in calls:
+            method = with_call(method, number, replace(call, function=_WITH_RELU))
+        return method
+    # Where calls differ, relu alone is as cheap.
+    others = items[RELU] + items[NO_LIMITS]
+    if items.total() - others <= others:
+        return None
+    for number, call in calls:
+        if not call.function.endswith(_LIMITED):
+            method, new = _with_limits(method, call, NO_LIMITS)
+            method = with_call(method, number, new)
+    return method
 
 
-def _limits_at(method: LinkedMethod, call: LinkedCall) -> tuple[float, float]:
-    arguments = Arguments(method, call, method.written)
-    count = arguments.count
-    return arguments.real(count - 2), arguments.real(count - 1)
+def _limits_of_sums(arguments: Arguments, call: LinkedCall) -> tuple[float, float]:
+    if not call.function.endswith(_LIMITED):
+        return NO_LIMITS
+    return arguments.real(arguments.count - 2), arguments.real(arguments.count - 1)

@@ -200,6 +200,8 @@ def _product(
         path = _sums(columns, (inner, row), batch * rows * inner * columns)
         # One load for the factors of four columns.
         function += path.replace("_apart", "_beside") if column == 1 else path
+    elif added[0] and memory[2] is not None:
+        function += "_rows"
     tensors = zip(("a", "b", "out"), steps, strict=True)
     parts = ("matrix", "row", "column")
     return Form(
@@ -453,7 +455,7 @@ def form_of_sums(function: str, arguments: Arguments, isa: str) -> Form:
     if prepare is None:
         raise UnknownCallError
     form = prepare(arguments, isa)
-    need(not form.function.endswith(("_transposed", "_scaled")))
+    need(not form.function.endswith(("_transposed", "_scaled", "_rows")))
     return form
 
 
