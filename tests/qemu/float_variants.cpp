@@ -10,6 +10,7 @@
 #include "portable/convolve.h"
 #include "portable/convolve_mve.h"
 #include "random_numbers.h"
+#include "util/limits.h"
 #include "util/matmul.h"
 
 namespace {
@@ -74,7 +75,37 @@ struct Problem {
   int32_t groups;
   int32_t transposed;
   int32_t has_bias;
+  int32_t limits;  // none, relu, others
+  int32_t low;     // an item of kLimits
+  int32_t high;
+  int32_t
+      added_step;  // of a product: one row, or with -1 what a function gives
 };
+
+constexpr float kLimits[] = {0.0F, 1e-42F, 0.25F, 6.0F, __builtin_inff()};
+
+/// What the kernels after a call make of its output.
+float limited(const Problem& p, float value) {
+  if (p.limits == 0) return value;
+  if (p.limits == 1) return is_negative(value) ? 0.0F : value;
+  return at_most(at_least(value, -kLimits[p.low]), kLimits[p.high]);
+}
+
+/// The same for vectors.
+Limits limits_of(const Problem& p) {
+  if (p.limits == 1) return kReluLimits;
+  const float low = -kLimits[p.low];
+  Limits limits;
+  memcpy(&limits.low, &low, sizeof low);
+  memcpy(&limits.high, &kLimits[p.high], sizeof low);
+  return limits;
+}
+
+void make_limits(Problem& p) {
+  p.limits = between(0, 2);
+  p.low = between(0, 4);
+  p.high = between(0, 4);
+}
 
 constexpr uint8_t kOrders[4][5] = {
     {0, 1, 2, 3, 4}, {0, 2, 3, 4, 1}, {0, 4, 1, 2, 3}, {1, 0, 3, 4, 2}};
@@ -130,6 +161,7 @@ bool make_convolution(Problem& p) {
   }
   for (int32_t& order : p.orders) order = one_in(2) ? 0 : between(0, 3);
   p.has_bias = one_in(4) ? 0 : 1;
+  if (!is_volume) make_limits(p);
   return numel(p.x_sizes) < kMostItems && numel(p.y_sizes) < kMostItems &&
          numel(p.w_sizes) < kMostItems && p.y_sizes[1] <= kMostChannels;
 }
@@ -149,11 +181,18 @@ void convolve(const Problem& p, float* out, bool vectors) {
   const TensorFilters filters(conv, input, weight, output);
   const AnyTaps taps = {conv.transposed};
   if (vectors) {
+    const Limits limits = limits_of(p);
+    const VectorFinish finish = {limits.low, limits.high,
+                                 p.limits == 1 ? relu_lanes : clamp_lanes,
+                                 limited_item};
     convolve_vectors(filters, filters.volumes, taps, floats(inputs),
-                     floats(weights), bias, out);
+                     floats(weights), bias, out,
+                     p.limits == 0 ? nullptr : &finish);
   } else {
     convolve_plain(filters, filters.volumes, taps, AnyDots{}, floats(inputs),
                    floats(weights), bias, out);
+    const int32_t count = numel(p.y_sizes);
+    for (int32_t i = 0; i < count; ++i) out[i] = limited(p, out[i]);
   }
 }
 
@@ -165,8 +204,21 @@ bool make_product(Problem& p) {
     p.orders[i] = between(0, 1);
   }
   p.has_bias = between(0, 1);
+  p.added_step = between(-1, 1);
+  if (p.added_step >= 0) make_limits(p);
   return true;
 }
+
+/// What is added to a product: one row, or nothing.
+struct Added {
+  const float* added;
+  int32_t step;
+
+  float operator()(float sum, int32_t, int32_t j) const {
+    return added == nullptr ? sum : added[j * step] + sum;
+  }
+  bool is_line() const { return added != nullptr && step == 1; }
+};
 
 template <typename T>
 Matrix<T> matrix(T* items, int32_t rows, int32_t columns, int32_t order) {
@@ -183,11 +235,22 @@ void multiply(const Problem& p, float* out, bool vectors) {
   const auto b = matrix(floats(static_cast<const uint32_t*>(weights)), inner,
                         columns, p.orders[1]);
   const auto y = matrix(out, rows, columns, p.orders[2]);
+  const Added added = {p.has_bias == 0 ? nullptr : floats(biases),
+                       p.added_step};
   const auto finish = [&](float sum, int32_t i, int32_t j) {
+    if (p.added_step >= 0) return limited(p, added(sum, i, j));
     if (p.has_bias == 0) return sum;
     return 0.5F * sum + floats(biases)[(i + j) % kMostChannels];
   };
-  if (vectors) {
+  if (vectors && p.added_step >= 0) {
+    const Limits limits = limits_of(p);
+    void (*const lanes[])() = {add_lanes, add_relu_lanes, add_clamp_lanes};
+    VectorAdded vector = {
+        {0, 0, lanes[p.limits],
+         p.limits == 0 ? VectorAdded::item : VectorAdded::limited_item}};
+    vector.set_limits(limits);
+    matmul_added(a, b, y, rows, inner, columns, added, vector);
+  } else if (vectors) {
     matmul_vectors(a, b, y, rows, inner, columns, finish);
   } else {
     matmul_plain(a, b, y, rows, inner, columns, finish);
