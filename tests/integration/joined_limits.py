@@ -78,17 +78,18 @@ class LimitedNets(Random):
         weights = self.rng.standard_normal((inner, columns))
         if self.maybe(3):
             weights = self._rare(weights, 0.05)
-        w = net.constant(weights, _FLOAT)
-        if self.maybe(3):
-            w = net.constant(weights.T, _FLOAT, (1, 0))
         y = net.tensor((rows, columns), _FLOAT)
         if self.maybe(4):
-            return net.call("aten::mm.out", x, w, y)
-        if self.maybe(3):
             bias = self._rare(self.rng.standard_normal(columns), 0.2)
             given = None if self.maybe(3) else net.constant(bias, _FLOAT)
             w = net.constant(weights.T, _FLOAT)
             return net.call("aten::linear.out", x, w, given, y)
+        by_columns = self.maybe(3)
+        w = net.constant(
+            weights.T if by_columns else weights, _FLOAT, (1, 0) if by_columns else ()
+        )
+        if self.maybe(4):
+            return net.call("aten::mm.out", x, w, y)
         sizes = [(columns,), (1, columns), (1,), (rows, 1), (rows, columns)]
         size = sizes[0 if self.maybe(2) else self.one(1, 4)]
         bias = net.constant(self._rare(self.rng.standard_normal(size), 0.2), _FLOAT)
