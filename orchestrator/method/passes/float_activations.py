@@ -138,7 +138,7 @@ def _of_one_kind(method: LinkedMethod, isa: str) -> LinkedMethod | None:
         method: The method, with limits wherever it can have them.
         isa: Instruction set of the core.
     """
-    items: Counter[tuple[float, float]] = Counter()
+    items: Counter[tuple[int, int]] = Counter()
     calls: list[tuple[int, LinkedCall]] = []
     for number, call in enumerate(method.instructions):
         if not isinstance(call, LinkedCall):
@@ -151,12 +151,13 @@ def _of_one_kind(method: LinkedMethod, isa: str) -> LinkedMethod | None:
             form_of_sums(plain, arguments, isa)
             items[_limits_of_sums(arguments, call)] += arguments.tensor(_OUT).numel
             calls.append((number, call))
-    if items.keys() == {RELU}:
+    relu, none = limits_of(*RELU), limits_of(*NO_LIMITS)
+    if items.keys() == {relu}:
         for number, call in calls:
             method = with_call(method, number, replace(call, function=_WITH_RELU))
         return method
     # Where calls differ, relu alone is as cheap.
-    others = items[RELU] + items[NO_LIMITS]
+    others = items[relu] + items[none]
     if items.total() - others <= others:
         return None
     for number, call in calls:
@@ -166,7 +167,8 @@ def _of_one_kind(method: LinkedMethod, isa: str) -> LinkedMethod | None:
     return method
 
 
-def _limits_of_sums(arguments: Arguments, call: LinkedCall) -> tuple[float, float]:
+def _limits_of_sums(arguments: Arguments, call: LinkedCall) -> tuple[int, int]:
+    """Limits of a convolution, by their bits: -0 is not 0."""
     if not call.function.endswith(_LIMITED):
-        return NO_LIMITS
-    return arguments.real(arguments.count - 2), arguments.real(arguments.count - 1)
+        return limits_of(*NO_LIMITS)
+    return limits_of(*(arguments.real(arguments.count + at) for at in (-2, -1)))

@@ -90,6 +90,24 @@ def test_limits(isa: str) -> None:
     ]
 
 
+def test_a_lower_limit_of_minus_0_is_no_relu() -> None:
+    for isa, one in (("dsp", "convolution_one"), ("mve", "convolution")):
+        net, x = _net()
+        (call,) = _calls(
+            net.returns(_hardtanh(net, _convolution(net, x), -0.0, INF)), isa
+        )
+        assert call.function == f"orch::portable::{one}_limited"
+        assert _limits(call) == (("low", _bits(-0.0)), ("high", _bits(INF)))
+
+
+def test_limits_that_limit_nothing() -> None:
+    net, x = _net()
+    y = net.tensor((1, 3, 4, 4), FLOAT)
+    net.returns(net.call("aten::clamp.out", _convolution(net, x), None, INF, y))
+    assert _functions(net, "mve") == ["convolution"]
+    assert _functions(net) == ["convolution_one", "clamp"]
+
+
 @pytest.mark.parametrize(
     ("low", "high"),
     [

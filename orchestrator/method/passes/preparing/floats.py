@@ -483,6 +483,8 @@ def _limited(name: str, *, relu: bool = False) -> Preparer:
     def prepare(arguments: Arguments, isa: str) -> Form:
         form = form_of_sums(name, arguments, isa)
         found = limits_of(*(_number(arguments, arguments.count + i) for i in (-2, -1)))
+        if isa == "mve" and found == limits_of(*NO_LIMITS):
+            return form
         if relu or (isa == "mve" and found == limits_of(*RELU)):
             return replace(form, function=f"{form.function}_relu")
         limits = tuple(zip(("low", "high"), found, strict=True))
