@@ -3,7 +3,6 @@
 #include "orch/kernel.h"
 #include "util/broadcast.h"
 #include "util/dtype.h"
-#include "util/limits.h"
 #include "util/matmul.h"
 #include "util/scalar.h"
 
@@ -57,11 +56,6 @@ Error addmm_out(const Args& args) {
                                          args.scalar(4), out);
     return Error::Ok;
   });
-}
-
-// The same of floats, within limits that follow.
-Error addmm_limited_out(const Args& args) {
-  return call_limited(addmm_out, args);
 }
 
 }  // namespace orch::portable

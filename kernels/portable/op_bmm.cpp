@@ -3,7 +3,6 @@
 #include "orch/kernel.h"
 #include "util/check.h"
 #include "util/dtype.h"
-#include "util/limits.h"
 #include "util/matmul.h"
 
 namespace orch::portable {
@@ -37,8 +36,5 @@ Error bmm_out(const Args& args) {
     return Error::Ok;
   });
 }
-
-// The same of floats, within limits that follow.
-Error bmm_limited_out(const Args& args) { return call_limited(bmm_out, args); }
 
 }  // namespace orch::portable

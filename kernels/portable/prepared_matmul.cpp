@@ -18,8 +18,6 @@ struct Sum {
   float operator()(float product, int32_t i, int32_t j) const {
     return added == nullptr ? product : added_at(shape, added, i, j) + product;
   }
-  /// Whether what is added lies side by side.
-  bool is_line() const { return added != nullptr && shape.added_column == 1; }
 };
 
 /// As in addmm.
@@ -35,8 +33,7 @@ struct ScaledSum {
   }
 };
 
-/// Calls multiply(a, b, out, rows, inner, columns, finish) for each product of
-/// a batch.
+/// Calls multiply(a, b, out, finish) for each product of a batch.
 template <typename Finish, typename Multiply>
 ORCH_ALWAYS_INLINE void each_product(const PreparedCall& prepared,
                                      Multiply multiply) {
@@ -62,13 +59,7 @@ void multiply_any(const PreparedCall& call) {
   each_product<Finish>(call, [](auto... what) { matmul<float>(what...); });
 }
 
-#if ORCH_FLOAT_VECTORS
-/// Products, to which one row is added, or nothing.
-__attribute__((noinline)) void multiply_added(const PreparedCall& call,
-                                              const VectorAdded& added) {
-  each_product<Sum>(call, [&](auto... what) { matmul_added(what..., added); });
-}
-#else
+#if !ORCH_FLOAT_VECTORS
 __attribute__((noinline)) void multiply_known(const PreparedCall& call,
                                               KnownDots dots) {
   each_product<Sum>(
@@ -86,35 +77,13 @@ void multiply_four(const PreparedCall& call) {
 
 // Calls of addmm, bmm, linear and mm with floats; scaled ones have other
 // factors than 1.
+void matrix_product(const PreparedCall& call) { multiply_any<Sum>(call); }
+
 void matrix_product_scaled(const PreparedCall& call) {
   multiply_any<ScaledSum>(call);
 }
 
-#if ORCH_FLOAT_VECTORS
-// Those to which many rows are added; one, or nothing; then relu, or limits.
-void matrix_product_rows(const PreparedCall& call) { multiply_any<Sum>(call); }
-
-void matrix_product(const PreparedCall& call) {
-  multiply_added(call, {{0, 0, add_lanes, VectorAdded::item}});
-}
-
-void matrix_product_relu(const PreparedCall& call) {
-  VectorAdded added = {{0, 0, add_relu_lanes, VectorAdded::limited_item}};
-  added.set_limits(kReluLimits);
-  multiply_added(call, added);
-}
-
-void matrix_product_limited(const PreparedCall& prepared) {
-  const auto& call = static_cast<const LimitedMatmulCall&>(prepared);
-  const MatmulCall plain = {{},         call.a,   call.b,
-                            call.added, call.out, call.shape};
-  VectorAdded added = {{0, 0, add_clamp_lanes, VectorAdded::limited_item}};
-  added.set_limits(call.limits);
-  multiply_added(plain, added);
-}
-#else
-void matrix_product(const PreparedCall& call) { multiply_any<Sum>(call); }
-
+#if !ORCH_FLOAT_VECTORS
 // Products with a multiple of four columns, or with `_rest` other numbers, by
 // how the factors of a column lie; all with fewer than four columns.
 void matrix_product_threes(const PreparedCall& call) {

@@ -39,16 +39,6 @@ ORCH_ALWAYS_INLINE void store_within(const Limits& limits, const float& sum,
   memcpy(to, &bits, sizeof bits);
 }
 
-/// The same of a sum that is not in memory.
-ORCH_ALWAYS_INLINE float within(const Limits& limits, float sum) {
-  uint32_t bits;
-  memcpy(&bits, &sum, sizeof bits);
-  if (bits > static_cast<uint32_t>(limits.high)) {
-    store_within(limits, sum, &sum);
-  }
-  return sum;
-}
-
 /// What relu makes of a sum.
 ORCH_ALWAYS_INLINE float relu_of(float sum) {
 #if ORCH_FLOAT_REGISTERS

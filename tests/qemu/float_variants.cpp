@@ -204,21 +204,8 @@ bool make_product(Problem& p) {
     p.orders[i] = between(0, 1);
   }
   p.has_bias = between(0, 1);
-  p.added_step = between(-1, 1);
-  if (p.added_step >= 0) make_limits(p);
   return true;
 }
-
-/// What is added to a product: one row, or nothing.
-struct Added {
-  const float* added;
-  int32_t step;
-
-  float operator()(float sum, int32_t, int32_t j) const {
-    return added == nullptr ? sum : added[j * step] + sum;
-  }
-  bool is_line() const { return added != nullptr && step == 1; }
-};
 
 template <typename T>
 Matrix<T> matrix(T* items, int32_t rows, int32_t columns, int32_t order) {
@@ -235,22 +222,11 @@ void multiply(const Problem& p, float* out, bool vectors) {
   const auto b = matrix(floats(static_cast<const uint32_t*>(weights)), inner,
                         columns, p.orders[1]);
   const auto y = matrix(out, rows, columns, p.orders[2]);
-  const Added added = {p.has_bias == 0 ? nullptr : floats(biases),
-                       p.added_step};
   const auto finish = [&](float sum, int32_t i, int32_t j) {
-    if (p.added_step >= 0) return limited(p, added(sum, i, j));
     if (p.has_bias == 0) return sum;
     return 0.5F * sum + floats(biases)[(i + j) % kMostChannels];
   };
-  if (vectors && p.added_step >= 0) {
-    const Limits limits = limits_of(p);
-    void (*const lanes[])() = {add_lanes, add_relu_lanes, add_clamp_lanes};
-    VectorAdded vector = {
-        {0, 0, lanes[p.limits],
-         p.limits == 0 ? VectorAdded::item : VectorAdded::limited_item}};
-    vector.set_limits(limits);
-    matmul_added(a, b, y, rows, inner, columns, added, vector);
-  } else if (vectors) {
+  if (vectors) {
     matmul_vectors(a, b, y, rows, inner, columns, finish);
   } else {
     matmul_plain(a, b, y, rows, inner, columns, finish);

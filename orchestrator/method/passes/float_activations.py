@@ -1,9 +1,9 @@
-"""Relu and other limits become part of the float call that computes their input.
+"""Relu and other limits become part of the float convolution before them.
 
-Of prelinked models, whose calls can be prepared: convolutions and matrix products
-finish their sums so where they store them. With vectors, each call has limits or none.
-Without, a product with calls of both kinds would have their loops twice; so all
-convolutions of a method, or all products, are of one kind, where that saves something.
+Of prelinked models, whose convolutions can be prepared: a kernel finishes its sums so
+where it stores them. With vectors, each call has limits or none. Without, a product
+with convolutions of both kinds would have their loops twice; so all of a method are of
+one kind, where that saves something.
 """
 
 from __future__ import annotations
@@ -36,8 +36,6 @@ from orchestrator.method.passes.tables import items_in_order
 from orchestrator.program.values import DoubleValue
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     from orchestrator.method.linked import LinkedMethod
     from orchestrator.method.passes.dataflow import Dataflow
 
@@ -49,10 +47,7 @@ _OUT: Final = 9
 """Position of a convolution's output."""
 _WITH_RELU: Final = f"{_SPACE}::convolution_relu_out"
 _LIMITED: Final = "_limited_out"
-_CONVOLUTIONS: Final = frozenset({f"{_SPACE}::convolution_out"})
-_PRODUCTS: Final = frozenset(
-    f"{_SPACE}::{name}_out" for name in ("mm", "bmm", "addmm", "linear")
-)
+_CONVOLUTION: Final = f"{_SPACE}::convolution_out"
 
 
 def is_activation(call: LinkedCall) -> bool:
@@ -61,14 +56,13 @@ def is_activation(call: LinkedCall) -> bool:
 
 
 def fuse_float_activations(method: LinkedMethod, *, isa: str) -> LinkedMethod:
-    """Let calls that compute sums of floats compute the limits after them.
+    """Let convolutions of floats compute the limits after them.
 
     Args:
         method: The method, whose memory is planned afterwards.
         isa: Instruction set of the core.
     """
-    sums = _CONVOLUTIONS | (_PRODUCTS if isa == "mve" else frozenset())
-    fused = at_each_call(method, partial(_fused, sums=sums, isa=isa))
+    fused = at_each_call(method, partial(_fused, isa=isa))
     if isa == "mve" or fused is method:
         return fused
     return _of_one_kind(fused, isa) or method
@@ -80,18 +74,17 @@ def _fused(
     at: int,
     call: LinkedCall,
     *,
-    sums: Collection[str],
     isa: str,
 ) -> LinkedMethod | None:
     if not is_activation(call):
         return None
     source, out = call.args[0], call.args[-1]
     found = producer_of(method, flow, at, source)
-    if found is None or found[1].function not in sums or found[0] > at:
+    if found is None or found[1].function != _CONVOLUTION or found[0] > at:
         return None
     number, producer = found
     arguments = Arguments(method, producer, method.written)
-    form = form_of_sums(producer.function, arguments, isa)
+    form = form_of_sums(arguments, isa)
     places = (place for _, place in form.memory if place is not None)
     tensors = [arguments.tensor(p) for p in places if not arguments.is_none(p)]
     need(all(tensor.size_bytes > 0 for tensor in tensors))
@@ -144,11 +137,11 @@ def _of_one_kind(method: LinkedMethod, isa: str) -> LinkedMethod | None:
         if not isinstance(call, LinkedCall):
             continue
         plain = call.function.replace(_LIMITED, "_out")
-        if plain not in _CONVOLUTIONS:
+        if plain != _CONVOLUTION:
             continue
         arguments = Arguments(method, call, method.written)
         with suppress(UnknownCallError):
-            form_of_sums(plain, arguments, isa)
+            form_of_sums(arguments, isa)
             items[_limits_of_sums(arguments, call)] += arguments.tensor(_OUT).numel
             calls.append((number, call))
     relu, none = limits_of(*RELU), limits_of(*NO_LIMITS)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.method.linked import Shape
-from orchestrator.method.passes.arguments import UnknownCallError, need, strides_of
+from orchestrator.method.passes.arguments import need, strides_of
 from orchestrator.method.passes.packing.convolution import Axis
 from orchestrator.method.passes.preparing.form import Form
 from orchestrator.method.passes.preparing.images import axis_members, one_or_two
@@ -200,8 +200,6 @@ def _product(
         path = _sums(columns, (inner, row), batch * rows * inner * columns)
         # One load for the factors of four columns.
         function += path.replace("_apart", "_beside") if column == 1 else path
-    elif added[0] and memory[2] is not None:
-        function += "_rows"
     tensors = zip(("a", "b", "out"), steps, strict=True)
     parts = ("matrix", "row", "column")
     return Form(
@@ -425,37 +423,23 @@ def _pairs(name: str, *, out: int, rows: bool = True) -> Preparer:
     return prepare
 
 
-_SUMS: Final[Mapping[str, Preparer]] = MappingProxyType(
-    {
-        "convolution": _convolution,
-        "mm": _mm,
-        "bmm": _bmm,
-        "addmm": _addmm,
-        "linear": _linear,
-    }
-)
-"""What computes sums."""
 RELU: Final = 0.0, inf
 """Limits that are relu."""
 NO_LIMITS: Final = -inf, inf
 
 
-def form_of_sums(function: str, arguments: Arguments, isa: str) -> Form:
-    """The form of a call that may have limits, without them.
+def form_of_sums(arguments: Arguments, isa: str) -> Form:
+    """The form of a convolution that may have limits, without them.
 
     Args:
-        function: Of the call.
         arguments: Of the call; limits may follow.
         isa: Instruction set of the core.
 
     Raises:
         UnknownCallError: Kernels have no limits for it.
     """
-    prepare = _SUMS.get(function.removeprefix(f"{_SPACE}::").removesuffix("_out"))
-    if prepare is None:
-        raise UnknownCallError
-    form = prepare(arguments, isa)
-    need(not form.function.endswith(("_transposed", "_scaled", "_rows")))
+    form = _convolution(arguments, isa)
+    need(not form.function.endswith("_transposed"))
     return form
 
 
@@ -472,16 +456,15 @@ def limits_of(low: float, high: float) -> tuple[int, int]:
     return float_bits(low), float_bits(high)
 
 
-def _limited(name: str, *, relu: bool = False) -> Preparer:
-    """Sums within limits, which are the last arguments.
+def _limited(*, relu: bool) -> Preparer:
+    """A convolution within limits, which are the last arguments.
 
     Args:
-        name: What computes them.
-        relu: Whether all calls of a method have those of relu.
+        relu: Whether all convolutions of a method have those of relu.
     """
 
     def prepare(arguments: Arguments, isa: str) -> Form:
-        form = form_of_sums(name, arguments, isa)
+        form = form_of_sums(arguments, isa)
         found = limits_of(*(_number(arguments, arguments.count + i) for i in (-2, -1)))
         if isa == "mve" and found == limits_of(*NO_LIMITS):
             return form
@@ -491,7 +474,7 @@ def _limited(name: str, *, relu: bool = False) -> Preparer:
         return replace(
             form,
             function=f"{form.function}_limited",
-            struct=form.struct.replace("::portable::", "::portable::Limited"),
+            struct=f"{_SPACE}::LimitedConvolutionCall",
             numbers=(("limits", limits),),
         )
 
@@ -502,9 +485,13 @@ FLOATS: Final[Mapping[str, Preparer]] = MappingProxyType(
     {
         f"{_SPACE}::{name}_out": prepare
         for name, prepare in {
-            **_SUMS,
-            **{f"{sums}_limited": _limited(sums) for sums in _SUMS},
-            "convolution_relu": _limited("convolution", relu=True),
+            "convolution": _convolution,
+            "convolution_limited": _limited(relu=False),
+            "convolution_relu": _limited(relu=True),
+            "mm": _mm,
+            "bmm": _bmm,
+            "addmm": _addmm,
+            "linear": _linear,
             "avg_pool2d": _average,
             "relu": _plain("relu"),
             "sigmoid": _plain("sigmoid"),
