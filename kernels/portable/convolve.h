@@ -169,14 +169,14 @@ inline void set_columns(const Filters& filters, const Taps& columns,
 }
 
 /// The first of the inputs of image n that meet weights.
-inline int32_t first_input(const Filters& filters, int32_t n, const Taps& rows,
-                           const Taps& columns) {
+ORCH_ALWAYS_INLINE int32_t first_input(const Filters& filters, int32_t n,
+                                       const Taps& rows, const Taps& columns) {
   return n * filters.x_image + rows.in * filters.x_row +
          columns.in * filters.x_column;
 }
 
-inline int32_t first_weight(const Filters& filters, const Taps& rows,
-                            const Taps& columns) {
+ORCH_ALWAYS_INLINE int32_t first_weight(const Filters& filters,
+                                        const Taps& rows, const Taps& columns) {
   return rows.kernel * filters.w_row + columns.kernel * filters.w_column;
 }
 
@@ -199,14 +199,14 @@ __attribute__((noinline)) void add_images(const Dots& dots, Dot<T> dot,
 
 /// Outputs are sums.
 struct AsSummed {
-  template <typename C>
-  C operator()(C sum) const {
-    return sum;
+  template <typename C, typename T>
+  void operator()(C sum, T* to) const {
+    *to = static_cast<T>(sum);
   }
 };
 
-/// The outputs of all channels at one position, finish(sum): `x` and `w` are
-/// the first input and weight that meet there in an image.
+/// The outputs of all channels at one position, as `finish` writes them: `x`
+/// and `w` are the first input and weight that meet there in an image.
 template <typename T, typename Dots, typename Finish>
 void convolve_at(const Filters& filters, const Dots& dots, Finish finish,
                  const Volumes& volumes, const Taps& images,
@@ -234,7 +234,7 @@ void convolve_at(const Filters& filters, const Dots& dots, Finish finish,
                    sums);
       }
       for (int32_t i = 0; i < block; ++i) {
-        *to = static_cast<T>(finish(sums[i]));
+        finish(sums[i], to);
         to += filters.y_channel;
       }
       dot.x += block * x_next;
@@ -249,7 +249,8 @@ void convolve_at(const Filters& filters, const Dots& dots, Finish finish,
 /// Every output is the bias, if there is one, plus products in order of input
 /// channel, kernel row, kernel column; weights over padding are left out. In a
 /// volume these are the sums of one image; those of the images that meet
-/// weights follow each other. `finish` makes outputs of whole sums.
+/// weights follow each other. finish(sum, to) makes
+/// outputs of whole sums.
 template <typename T, typename Tapping, typename Dots,
           typename Finish = AsSummed>
 void convolve_plain(const Filters& filters, const Volumes& volumes,

@@ -6,6 +6,7 @@
 #include "read_convolution.h"
 #include "util/check.h"
 #include "util/dtype.h"
+#include "util/limits.h"
 
 namespace orch::portable {
 namespace {
@@ -29,37 +30,64 @@ void convolve(const Convolution& conv, const Tensor& input,
   }
 }
 
-/// What relu makes of sums; NaN stays.
-struct Relu {
-  float operator()(float sum) const { return is_negative(sum) ? 0 : sum; }
-};
-
 /// A prepared call, of images.
-template <typename Tapping, typename Dots, typename Finish = AsSummed>
+#if ORCH_FLOAT_VECTORS
+template <typename Tapping>
 __attribute__((noinline)) void convolve(const PreparedCall& prepared,
                                         Tapping tapping,
-                                        [[maybe_unused]] Dots dots,
-                                        [[maybe_unused]] Finish finish = {}) {
+                                        const VectorFinish* finish = nullptr) {
   const auto& call = static_cast<const ConvolutionCall&>(prepared);
-  const float* const input = static_cast<const float*>(call.input);
-  const float* const weight = static_cast<const float*>(call.weight);
-  const float* const bias = static_cast<const float*>(call.bias);
-  float* const out = static_cast<float*>(call.out);
-#if ORCH_FLOAT_VECTORS
-  convolve_vectors(*call.shape, kOneImage, tapping, input, weight, bias, out);
+  convolve_vectors(*call.shape, kOneImage, tapping,
+                   static_cast<const float*>(call.input),
+                   static_cast<const float*>(call.weight),
+                   static_cast<const float*>(call.bias),
+                   static_cast<float*>(call.out), finish);
+}
 #else
-  convolve_plain(*call.shape, kOneImage, tapping, dots, input, weight, bias,
-                 out, finish);
-#endif
+template <typename Finish, typename Tapping, typename Dots>
+__attribute__((noinline)) void convolve(const PreparedCall& prepared,
+                                        Tapping tapping, Dots dots) {
+  const auto& call = static_cast<const typename Finish::Call&>(prepared);
+  convolve_plain(*call.shape, kOneImage, tapping, dots,
+                 static_cast<const float*>(call.input),
+                 static_cast<const float*>(call.weight),
+                 static_cast<const float*>(call.bias),
+                 static_cast<float*>(call.out), Finish{call});
 }
 
-#if !ORCH_FLOAT_VECTORS
-template <typename Finish = AsSummed>
+/// What becomes of sums.
+struct Summed : AsSummed {
+  using Call = ConvolutionCall;
+
+  explicit Summed(const Call& /*call*/) {}
+};
+
+struct Relu {
+  using Call = ConvolutionCall;
+
+  explicit Relu(const Call& /*call*/) {}
+  ORCH_ALWAYS_INLINE void operator()(float sum, float* to) const {
+    *to = relu_of(sum);
+  }
+};
+
+struct Limited {
+  using Call = LimitedConvolutionCall;
+
+  explicit Limited(const Call& call) : limits(call.limits) {}
+  ORCH_ALWAYS_INLINE void operator()(const float& sum, float* to) const {
+    store_within(limits, sum, to);
+  }
+
+  Limits limits;
+};
+
+template <typename Finish>
 void convolve_known(const PreparedCall& call, KnownDots dots) {
-  convolve(call, KnownTaps<false>{}, dots, Finish{});
+  convolve<Finish>(call, KnownTaps<false>{}, dots);
 }
 
-template <DotFactors kFactors, bool kRest, typename Finish = AsSummed>
+template <DotFactors kFactors, bool kRest, typename Finish>
 void convolve_four(const PreparedCall& call) {
   constexpr KnownDots::Fn kOne = kRest ? dot1<float> : nullptr;
   convolve_known<Finish>(call, {KnownDots::four_of<kFactors>(), kOne});
@@ -95,102 +123,95 @@ Error convolution_out(const Args& args) {
   });
 }
 
-// The same of floats, and relu of what it gives.
-Error convolution_relu_out(const Args& args) {
-  ORCH_TRY(convolution_out(args));
-  Tensor& out = args.tensor(9);
-  float* const items = out.mutable_data<float>();
-  const int32_t count = static_cast<int32_t>(out.numel());
-  for (int32_t i = 0; i < count; ++i) items[i] = Relu{}(items[i]);
-  return Error::Ok;
+// The same of floats, within limits that follow; and where these are those of
+// relu, in all convolutions of a method.
+Error convolution_limited_out(const Args& args) {
+  return call_limited(convolution_out, args);
 }
 
-// Prepared: any convolution of images, and any transposed one.
+Error convolution_relu_out(const Args& args) {
+  return convolution_limited_out(args);
+}
+
+#if ORCH_FLOAT_VECTORS
+// Prepared: convolutions of images; transposed ones; with relu; with limits.
 void convolution(const PreparedCall& call) {
-  convolve(call, KnownTaps<false>{}, AnyDots{});
+  convolve(call, KnownTaps<false>{});
 }
 
 void convolution_transposed(const PreparedCall& call) {
-  convolve(call, KnownTaps<true>{}, AnyDots{});
+  convolve(call, KnownTaps<true>{});
 }
 
-#if !ORCH_FLOAT_VECTORS
-// Those whose groups have a multiple of four output channels, or with `_rest`
-// other numbers, by what the weights of the innermost loop are; depthwise ones
-// with so many channels; all with fewer than four.
-void convolution_threes(const PreparedCall& call) {
-  convolve_four<DotFactors::kThrees, false>(call);
+void convolution_relu(const PreparedCall& call) {
+  convolve(call, KnownTaps<false>{}, &kVectorRelu);
 }
 
-void convolution_threes_rest(const PreparedCall& call) {
-  convolve_four<DotFactors::kThrees, true>(call);
+void convolution_limited(const PreparedCall& prepared) {
+  const auto& call = static_cast<const LimitedConvolutionCall&>(prepared);
+  const ConvolutionCall plain = {{},        call.input, call.weight,
+                                 call.bias, call.out,   call.shape};
+  const VectorFinish finish = {call.limits.low, call.limits.high, clamp_lanes,
+                               limited_item};
+  convolve(plain, KnownTaps<false>{}, &finish);
+}
+#else
+// Prepared: any convolution of images, and any transposed one.
+void convolution(const PreparedCall& call) {
+  convolve<Summed>(call, KnownTaps<false>{}, AnyDots{});
 }
 
-void convolution_fours(const PreparedCall& call) {
-  convolve_four<DotFactors::kFours, false>(call);
+void convolution_relu(const PreparedCall& call) {
+  convolve<Relu>(call, KnownTaps<false>{}, AnyDots{});
 }
 
-void convolution_fours_rest(const PreparedCall& call) {
-  convolve_four<DotFactors::kFours, true>(call);
+void convolution_limited(const PreparedCall& call) {
+  convolve<Limited>(call, KnownTaps<false>{}, AnyDots{});
 }
 
-void convolution_apart(const PreparedCall& call) {
-  convolve_four<DotFactors::kApart, false>(call);
+void convolution_transposed(const PreparedCall& call) {
+  convolve<Summed>(call, KnownTaps<true>{}, AnyDots{});
 }
 
-void convolution_apart_rest(const PreparedCall& call) {
-  convolve_four<DotFactors::kApart, true>(call);
-}
+// Others, of three kinds: each has its own copy of the loops, so the build
+// takes one kind for all calls of a method. Those whose groups have a multiple
+// of four output channels, or with `_rest` other numbers, by what the weights
+// of the innermost loop are; depthwise ones with so many channels; all with
+// fewer than four.
+#define ORCH_CONVOLUTIONS(kind, Finish)                              \
+  void convolution_threes##kind(const PreparedCall& call) {          \
+    convolve_four<DotFactors::kThrees, false, Finish>(call);         \
+  }                                                                  \
+  void convolution_threes_rest##kind(const PreparedCall& call) {     \
+    convolve_four<DotFactors::kThrees, true, Finish>(call);          \
+  }                                                                  \
+  void convolution_fours##kind(const PreparedCall& call) {           \
+    convolve_four<DotFactors::kFours, false, Finish>(call);          \
+  }                                                                  \
+  void convolution_fours_rest##kind(const PreparedCall& call) {      \
+    convolve_four<DotFactors::kFours, true, Finish>(call);           \
+  }                                                                  \
+  void convolution_apart##kind(const PreparedCall& call) {           \
+    convolve_four<DotFactors::kApart, false, Finish>(call);          \
+  }                                                                  \
+  void convolution_apart_rest##kind(const PreparedCall& call) {      \
+    convolve_four<DotFactors::kApart, true, Finish>(call);           \
+  }                                                                  \
+  void convolution_depthwise##kind(const PreparedCall& call) {       \
+    convolve_known<Finish>(call, {dot4<float, false>, nullptr});     \
+  }                                                                  \
+  void convolution_depthwise_rest##kind(const PreparedCall& call) {  \
+    convolve_known<Finish>(call, {dot4<float, false>, dot1<float>}); \
+  }                                                                  \
+  void convolution_one##kind(const PreparedCall& call) {             \
+    convolve_known<Finish>(call, {nullptr, dot1<float>});            \
+  }                                                                  \
+  static_assert(true)
 
-void convolution_depthwise(const PreparedCall& call) {
-  convolve_known(call, {dot4<float, false>, nullptr});
-}
-
-void convolution_depthwise_rest(const PreparedCall& call) {
-  convolve_known(call, {dot4<float, false>, dot1<float>});
-}
-
-void convolution_one(const PreparedCall& call) {
-  convolve_known(call, {nullptr, dot1<float>});
-}
-
-// The same, and relu of what they give: another copy of the loops, which the
-// build takes only if no call takes those above.
-void convolution_threes_relu(const PreparedCall& call) {
-  convolve_four<DotFactors::kThrees, false, Relu>(call);
-}
-
-void convolution_threes_rest_relu(const PreparedCall& call) {
-  convolve_four<DotFactors::kThrees, true, Relu>(call);
-}
-
-void convolution_fours_relu(const PreparedCall& call) {
-  convolve_four<DotFactors::kFours, false, Relu>(call);
-}
-
-void convolution_fours_rest_relu(const PreparedCall& call) {
-  convolve_four<DotFactors::kFours, true, Relu>(call);
-}
-
-void convolution_apart_relu(const PreparedCall& call) {
-  convolve_four<DotFactors::kApart, false, Relu>(call);
-}
-
-void convolution_apart_rest_relu(const PreparedCall& call) {
-  convolve_four<DotFactors::kApart, true, Relu>(call);
-}
-
-void convolution_depthwise_relu(const PreparedCall& call) {
-  convolve_known<Relu>(call, {dot4<float, false>, nullptr});
-}
-
-void convolution_depthwise_rest_relu(const PreparedCall& call) {
-  convolve_known<Relu>(call, {dot4<float, false>, dot1<float>});
-}
-
-void convolution_one_relu(const PreparedCall& call) {
-  convolve_known<Relu>(call, {nullptr, dot1<float>});
-}
+ORCH_CONVOLUTIONS(, Summed);
+ORCH_CONVOLUTIONS(_relu, Relu);
+ORCH_CONVOLUTIONS(_limited, Limited);
+#undef ORCH_CONVOLUTIONS
 #endif
 
 }  // namespace orch::portable

@@ -1,20 +1,12 @@
 #include "orch_selected/op_relu.h"
 
 #include "orch/kernel.h"
+#include "util/clamp.h"
 #include "util/dtype.h"
 #include "util/unary.h"
 
 namespace orch::portable {
 namespace {
-
-// "lt" is also true of NaN.
-// clang-format off
-#define ORCH_RELU(x, y) \
-  "vptt.f32 lt, " x ", zr\n" \
-  "vcmpt.f32 eq, " x ", " x "\n" \
-  "veort " x ", " x ", " x "\n"
-// clang-format on
-ORCH_LANES(relu_lanes, ORCH_RELU);
 
 /// Not greater than 0 would lose NaN.
 template <typename T>

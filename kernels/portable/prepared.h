@@ -52,6 +52,16 @@ struct ConvolutionCall : PreparedCall {
   const Filters* shape;
 };
 
+/// The same with limits.
+struct LimitedConvolutionCall : PreparedCall {
+  const void* input;
+  const void* weight;
+  const void* bias;  // or null
+  void* out;
+  const Filters* shape;
+  Limits limits;
+};
+
 /// Products of matrices a and b, and what is added to them.
 struct Matrices {
   int32_t batch;

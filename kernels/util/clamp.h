@@ -20,18 +20,21 @@ T at_most(T value, T high) {
   return x <= number_of(high) || is_nan(x) ? value : high;
 }
 
-// "lt" is also true of NaN.
+// "gt" is false of NaN, which stays.
 // clang-format off
+#define ORCH_RELU(x, y) \
+  "vpt.f32 gt, q4, " x "\n" \
+  "vmovt " x ", q4\n"
 #define ORCH_CLAMP(x, y) \
-  "vptt.f32 lt, " x ", r2\n" \
-  "vcmpt.f32 eq, " x ", " x "\n" \
-  "vdupt.32 " x ", r2\n" \
+  ORCH_RELU(x, y) \
   "vpt.f32 gt, " x ", r3\n" \
   "vdupt.32 " x ", r3\n"
 // clang-format on
-/// Both for vectors, with limits that are numbers.
-ORCH_LANES(clamp_lanes, ORCH_CLAMP);
-#undef ORCH_CLAMP
+/// Not less than 0.
+ORCH_LANES_AFTER(relu_lanes, "vmov.i32 q4, #0\n", ORCH_RELU);
+
+/// Within limits that are numbers.
+ORCH_LANES_AFTER(clamp_lanes, "vdup.32 q4, r2\n", ORCH_CLAMP);
 
 /// The form for vectors of a function that keeps items within p0 and p1.
 inline LaneFn lanes_within(float low, float high) {

@@ -49,22 +49,34 @@ class FlushFlags {
 inline constexpr int kVectorLanes = 8;
 inline constexpr int kVectorRows = 2;
 
+/// What becomes of sums before they are stored. Known to the assembly below.
+struct VectorFinish {
+  int32_t p0;  // in r2 for `lanes`
+  int32_t p1;  // in r3
+  /// A LaneFn of lanes.h: sums of the first row are in q0 and q1, of the second
+  /// in q2 and q3. It may also change r2 and r3.
+  void (*lanes)();
+  /// The same for one sum.
+  float (*item)(const VectorFinish& finish, int32_t lane, float sum);
+};
+
 /// Sums of rows and of eight lanes: lanes have factors x at places of their
 /// own, rows factors w and starts. Rows are even steps apart. Known to the
 /// assembly below.
 struct VectorDot {
   DotLoops loops;                // relative
   int32_t lanes;                 // that are stored, at least one
+  const VectorFinish* finish;    // or null
   int32_t x_lane[kVectorLanes];  // in items; those not stored are read, too
   int32_t y_lane[kVectorLanes];
   const float* x;  // of the first row
   const float* w;
   const float* start;
+  int32_t start_next;  // to the next row
   float* y;
-  int32_t x_next;  // to the next row; 0 means that all share x
-  int32_t w_next;
-  int32_t start_next;
   int32_t y_next;
+  int32_t x_next;  // 0 means that all share x
+  int32_t w_next;
 
   /// Lanes whose places are even steps apart; those beyond `count` are the
   /// last.
@@ -85,13 +97,15 @@ struct VectorDot {
 static_assert(
     offsetof(VectorDot, loops) == 0 && offsetof(DotLoops, x_step) == 12 &&
         offsetof(DotLoops, w_step) == 24 && offsetof(VectorDot, lanes) == 36 &&
-        offsetof(VectorDot, x_lane) == 40 &&
-        offsetof(VectorDot, y_lane) == 72 && offsetof(VectorDot, x) == 104 &&
-        offsetof(VectorDot, w) == 108 && offsetof(VectorDot, start) == 112 &&
-        offsetof(VectorDot, y) == 116 && offsetof(VectorDot, x_next) == 120 &&
-        offsetof(VectorDot, w_next) == 124 &&
-        offsetof(VectorDot, start_next) == 128 &&
-        offsetof(VectorDot, y_next) == 132,
+        offsetof(VectorDot, finish) == 40 &&
+        offsetof(VectorDot, x_lane) == 44 &&
+        offsetof(VectorDot, y_lane) == 76 && offsetof(VectorDot, x) == 108 &&
+        offsetof(VectorDot, w) == 112 && offsetof(VectorDot, start) == 116 &&
+        offsetof(VectorDot, start_next) == 120 &&
+        offsetof(VectorDot, y) == 124 && offsetof(VectorDot, y_next) == 128 &&
+        offsetof(VectorDot, x_next) == 132 &&
+        offsetof(VectorDot, w_next) == 136 && offsetof(VectorFinish, p0) == 0 &&
+        offsetof(VectorFinish, p1) == 4 && offsetof(VectorFinish, lanes) == 8,
     "the assembly knows where things are");
 
 /// Which rows of a VectorDot are computed.
@@ -104,25 +118,27 @@ enum class VectorRows : int32_t {
 
 /// Computes their sums. What vectors flush to 0 is.
 ORCH_ALWAYS_INLINE void dot_vectors(const VectorDot& dot, VectorRows rows) {
-  int32_t i, j, x, w0, w1, at, x_step, w_step, value0, value1;
+  int32_t i, j, x, w0, w1, at, x_step, w_step;
+  register int32_t value0 asm("r2");  // where a LaneFn has its numbers
+  register int32_t value1 asm("r3");
   asm volatile(
-      "ldr %[value0], [%[dot], #112]\n"
-      "ldr %[j], [%[dot], #128]\n"
+      "ldrd %[value0], %[j], [%[dot], #116]\n"
       "cmp %[rows], #1\n"
-      "it ne\n"
+      "ite ne\n"
       "ldrne %[value1], [%[value0], %[j], lsl #2]\n"
+      "moveq %[value1], #0\n"  // what finishes sums sees no subnormal number
       "ldr %[value0], [%[value0]]\n"
       "vdup.32 q0, %[value0]\n"
       "vdup.32 q1, %[value0]\n"
       "vdup.32 q2, %[value1]\n"
       "vdup.32 q3, %[value1]\n"
-      "vldrw.32 q6, [%[dot], #40]\n"
-      "vldrw.32 q7, [%[dot], #56]\n"
+      "vldrw.32 q6, [%[dot], #44]\n"
+      "vldrw.32 q7, [%[dot], #60]\n"
       "ldr %[i], [%[dot]]\n"
       "cmp %[i], #0\n"
       "beq 6f\n"
-      "ldrd %[x], %[w0], [%[dot], #104]\n"
-      "ldr %[w1], [%[dot], #124]\n"
+      "ldrd %[x], %[w0], [%[dot], #108]\n"
+      "ldr %[w1], [%[dot], #136]\n"
       "add %[w1], %[w0], %[w1], lsl #2\n"
       "ldr %[x_step], [%[dot], #20]\n"
       "lsl %[x_step], %[x_step], #2\n"
@@ -169,7 +185,7 @@ ORCH_ALWAYS_INLINE void dot_vectors(const VectorDot& dot, VectorRows rows) {
       "le lr, 8b\n"
       "b 7f\n"
       "5:\n"  // of both rows, each of its own x
-      "ldr %[value1], [%[dot], #120]\n"
+      "ldr %[value1], [%[dot], #132]\n"
       "add %[value1], %[x], %[value1], lsl #2\n"
       "dls lr, lr\n"
       "12:\n"
@@ -238,22 +254,25 @@ ORCH_ALWAYS_INLINE void dot_vectors(const VectorDot& dot, VectorRows rows) {
       "subs %[i], %[i], #1\n"
       "bne 1b\n"
       "6:\n"
-      "vldrw.32 q6, [%[dot], #72]\n"
-      "vldrw.32 q7, [%[dot], #88]\n"
-      "ldr %[at], [%[dot], #36]\n"
-      "ldr %[w0], [%[dot], #116]\n"
+      "ldrd %[at], %[x], [%[dot], #36]\n"
+      "cbz %[x], 13f\n"
+      "ldrd %[value0], %[value1], [%[x]]\n"
+      "ldr %[x], [%[x], #8]\n"
+      "blx %[x]\n"
+      "13:\n"
+      "vldrw.32 q6, [%[dot], #76]\n"
+      "vldrw.32 q7, [%[dot], #92]\n"
+      "ldrd %[w0], %[w1], [%[dot], #124]\n"
       "vctp.32 %[at]\n"
       "vpst\n"
       "vstrwt.32 q0, [%[w0], q6, uxtw #2]\n"
-      "subs %[j], %[at], #4\n"
-      "it mi\n"
-      "movmi %[j], #0\n"
+      "sub %[j], %[at], #4\n"
+      "usat %[j], #3, %[j]\n"
       "vctp.32 %[j]\n"
       "vpst\n"
       "vstrwt.32 q1, [%[w0], q7, uxtw #2]\n"
       "cmp %[rows], #1\n"
       "beq 9f\n"
-      "ldr %[w1], [%[dot], #132]\n"
       "add %[w1], %[w0], %[w1], lsl #2\n"
       "vpst\n"
       "vstrwt.32 q3, [%[w1], q7, uxtw #2]\n"
@@ -261,7 +280,7 @@ ORCH_ALWAYS_INLINE void dot_vectors(const VectorDot& dot, VectorRows rows) {
       "vpst\n"
       "vstrwt.32 q2, [%[w1], q6, uxtw #2]\n"
       "9:\n"
-      : [i] "=&r"(i), [j] "=&r"(j), [x] "=&r"(x), [w0] "=&r"(w0),
+      : [i] "=&r"(i), [j] "=&r"(j), [x] "=&l"(x), [w0] "=&r"(w0),
         [w1] "=&r"(w1), [at] "=&r"(at), [x_step] "=&r"(x_step),
         [w_step] "=&r"(w_step), [value0] "=&r"(value0), [value1] "=&r"(value1)
       : [dot] "r"(&dot), [rows] "l"(rows)
@@ -275,7 +294,9 @@ __attribute__((noinline)) inline void dot_items(const VectorDot& dot,
     const Dot<float> one = {dot.x + row * dot.x_next + dot.x_lane[lane],
                             dot.w + row * dot.w_next,
                             dot.start + row * dot.start_next, 0, 0};
-    dot1(one, &dot.loops, dot.y + row * dot.y_next + dot.y_lane[lane]);
+    float* const y = dot.y + row * dot.y_next + dot.y_lane[lane];
+    dot1(one, &dot.loops, y);
+    if (dot.finish != nullptr) *y = dot.finish->item(*dot.finish, lane, *y);
   }
 }
 

@@ -12,7 +12,7 @@
 namespace orch {
 
 /// Computes q0..q3 = f(q0..q3, q4..q7, p0, p1, p2), the numbers in r2, r3, r12.
-/// Changes nothing else but vpr, fpscr and flags, and needs no stack.
+/// Changes nothing else but q4..q7, vpr, fpscr and flags, and needs no stack.
 using LaneFn = void (*)();
 
 /// Whether a function of items has a form for vectors.
@@ -27,13 +27,14 @@ inline constexpr bool kHalvesInLanes =
 #if ORCH_FLOAT_VECTORS
 
 /// Defines the LaneFn `name` from what it does with one vector, a macro of the
-/// registers of x and y.
-#define ORCH_LANES(name, one)                                   \
+/// registers of x and y, after something that it does once.
+#define ORCH_LANES_AFTER(name, once, one)                       \
   __attribute__((naked, noinline, unused)) inline void name() { \
-    asm(one("q0", "q4") one("q1", "q5") one("q2", "q6")         \
+    asm(once one("q0", "q4") one("q1", "q5") one("q2", "q6")    \
             one("q3", "q7") "bx lr\n");                         \
   }                                                             \
   static_assert(true)
+#define ORCH_LANES(name, one) ORCH_LANES_AFTER(name, "", one)
 
 /// Computes as many groups of sixteen items as it can; the number of items. It
 /// stops before a group in which vectors would take a subnormal number for 0:
@@ -154,6 +155,7 @@ Fn in_lanes(Type<T>, Fn fn, Rest...) {
 #else
 
 #define ORCH_LANES(name, one) inline constexpr LaneFn name = nullptr
+#define ORCH_LANES_AFTER(name, once, one) ORCH_LANES(name, one)
 
 struct FlushFlags {
   FlushFlags() {}

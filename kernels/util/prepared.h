@@ -93,6 +93,13 @@ struct LimitsCall : PreparedCall {
   float high;
 };
 
+/// What sums are kept within: -x and y for x and y that are no less than 0, as
+/// bits.
+struct Limits {
+  int32_t low;
+  int32_t high;  // -1: nothing is above
+};
+
 /// Items of two tensors.
 struct PairsCall : PreparedCall {
   const void* a;

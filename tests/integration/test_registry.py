@@ -36,7 +36,9 @@ EXTRAS = {
     "all": "[operators]\nall = true\n",
 }
 MODEL = {"orch::portable::add_out", "orch::portable::mm_out"}
-OF_PASSES = {"orch::portable::convolution_relu_out"}
+OF_PASSES = {
+    f"orch::portable::convolution_{limits}_out" for limits in ("limited", "relu")
+}
 """Kernels beside an operator's own: calls of them are what a pass makes."""
 HEADER = "gen/include/selected_max_kernel_num.h"
 # A kernel in Itanium's mangling: two namespaces, a name, `(orch::Args const&)`.

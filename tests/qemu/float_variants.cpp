@@ -10,6 +10,7 @@
 #include "portable/convolve.h"
 #include "portable/convolve_mve.h"
 #include "random_numbers.h"
+#include "util/limits.h"
 #include "util/matmul.h"
 
 namespace {
@@ -74,7 +75,37 @@ struct Problem {
   int32_t groups;
   int32_t transposed;
   int32_t has_bias;
+  int32_t limits;  // none, relu, others
+  int32_t low;     // an item of kLimits
+  int32_t high;
+  int32_t
+      added_step;  // of a product: one row, or with -1 what a function gives
 };
+
+constexpr float kLimits[] = {0.0F, 1e-42F, 0.25F, 6.0F, __builtin_inff()};
+
+/// What the kernels after a call make of its output.
+float limited(const Problem& p, float value) {
+  if (p.limits == 0) return value;
+  if (p.limits == 1) return is_negative(value) ? 0.0F : value;
+  return at_most(at_least(value, -kLimits[p.low]), kLimits[p.high]);
+}
+
+/// The same for vectors.
+Limits limits_of(const Problem& p) {
+  if (p.limits == 1) return kReluLimits;
+  const float low = -kLimits[p.low];
+  Limits limits;
+  memcpy(&limits.low, &low, sizeof low);
+  memcpy(&limits.high, &kLimits[p.high], sizeof low);
+  return limits;
+}
+
+void make_limits(Problem& p) {
+  p.limits = between(0, 2);
+  p.low = between(0, 4);
+  p.high = between(0, 4);
+}
 
 constexpr uint8_t kOrders[4][5] = {
     {0, 1, 2, 3, 4}, {0, 2, 3, 4, 1}, {0, 4, 1, 2, 3}, {1, 0, 3, 4, 2}};
@@ -130,6 +161,7 @@ bool make_convolution(Problem& p) {
   }
   for (int32_t& order : p.orders) order = one_in(2) ? 0 : between(0, 3);
   p.has_bias = one_in(4) ? 0 : 1;
+  if (!is_volume) make_limits(p);
   return numel(p.x_sizes) < kMostItems && numel(p.y_sizes) < kMostItems &&
          numel(p.w_sizes) < kMostItems && p.y_sizes[1] <= kMostChannels;
 }
@@ -149,11 +181,18 @@ void convolve(const Problem& p, float* out, bool vectors) {
   const TensorFilters filters(conv, input, weight, output);
   const AnyTaps taps = {conv.transposed};
   if (vectors) {
+    const Limits limits = limits_of(p);
+    const VectorFinish finish = {limits.low, limits.high,
+                                 p.limits == 1 ? relu_lanes : clamp_lanes,
+                                 limited_item};
     convolve_vectors(filters, filters.volumes, taps, floats(inputs),
-                     floats(weights), bias, out);
+                     floats(weights), bias, out,
+                     p.limits == 0 ? nullptr : &finish);
   } else {
     convolve_plain(filters, filters.volumes, taps, AnyDots{}, floats(inputs),
                    floats(weights), bias, out);
+    const int32_t count = numel(p.y_sizes);
+    for (int32_t i = 0; i < count; ++i) out[i] = limited(p, out[i]);
   }
 }
 

@@ -24,7 +24,7 @@ FIELDS: Final = (
     *(f"{tensor}{d}" for tensor in "xyw" for d in range(5)),
     *("x_order", "w_order", "y_order"),
     *(f"{name}_{d}" for name in ("stride", "padding", "dilation") for d in "dhw"),
-    *("groups", "transposed", "has_bias"),
+    *("groups", "transposed", "has_bias", "limits", "low", "high"),
 )
 """Numbers of float_variants.cpp's `Problem`."""
 

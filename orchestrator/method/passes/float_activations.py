@@ -1,20 +1,39 @@
-"""Relu becomes part of the float convolution that computes its input.
+"""Relu and other limits become part of the float convolution before them.
 
 Of prelinked models, whose convolutions can be prepared: a kernel finishes its sums so
-where it stores them. A product with convolutions of both kinds would have their loops
-twice. So all of a method get it, or none.
+where it stores them. With vectors, each call has limits or none. Without, a product
+with convolutions of both kinds would have their loops twice; so all of a method are of
+one kind, where that saves something.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
+from math import inf
 from typing import TYPE_CHECKING, Final
 
+from orchestrator.core.dtype import ScalarType
+from orchestrator.method.access import Access
 from orchestrator.method.linked import LinkedCall
-from orchestrator.method.passes.arguments import Arguments, need
-from orchestrator.method.passes.joining import at_each_call, producer_of, writes_later
-from orchestrator.method.passes.preparing.floats import convolution_with_relu
+from orchestrator.method.passes.arguments import Arguments, UnknownCallError, need
+from orchestrator.method.passes.joining import (
+    at_each_call,
+    producer_of,
+    with_call,
+    with_slots,
+    writes_later,
+)
+from orchestrator.method.passes.preparing.floats import (
+    NO_LIMITS,
+    RELU,
+    form_of_sums,
+    limits_of,
+)
 from orchestrator.method.passes.tables import items_in_order
+from orchestrator.program.values import DoubleValue
 
 if TYPE_CHECKING:
     from orchestrator.method.linked import LinkedMethod
@@ -22,45 +41,127 @@ if TYPE_CHECKING:
 
 _SPACE: Final = "orch::portable"
 _RELU: Final = f"{_SPACE}::relu_out"
-_CONVOLUTION: Final = f"{_SPACE}::convolution_out"
-_WITH_RELU: Final = f"{_SPACE}::convolution_relu_out"
+_CLAMP: Final = f"{_SPACE}::clamp_out"
+_ACTIVATIONS: Final = frozenset({_RELU, _CLAMP, f"{_SPACE}::hardtanh_out"})
 _OUT: Final = 9
 """Position of a convolution's output."""
+_WITH_RELU: Final = f"{_SPACE}::convolution_relu_out"
+_LIMITED: Final = "_limited_out"
+_CONVOLUTION: Final = f"{_SPACE}::convolution_out"
 
 
-def is_relu(call: LinkedCall) -> bool:
-    """Whether a call is a relu of any dtype."""
-    return call.function == _RELU
+def is_activation(call: LinkedCall) -> bool:
+    """Whether a call is relu, clamp or hardtanh of any dtype."""
+    return call.function in _ACTIVATIONS
 
 
-def fuse_float_activations(method: LinkedMethod) -> LinkedMethod:
-    """Let all convolutions compute the relu after them, if each has one.
+def fuse_float_activations(method: LinkedMethod, *, isa: str) -> LinkedMethod:
+    """Let convolutions of floats compute the limits after them.
 
     Args:
         method: The method, whose memory is planned afterwards.
+        isa: Instruction set of the core.
     """
-    fused = at_each_call(method, _fused)
-    calls = (i for i in fused.instructions if isinstance(i, LinkedCall))
-    return method if any(c.function == _CONVOLUTION for c in calls) else fused
+    fused = at_each_call(method, partial(_fused, isa=isa))
+    if isa == "mve" or fused is method:
+        return fused
+    return _of_one_kind(fused, isa) or method
 
 
 def _fused(
-    method: LinkedMethod, flow: Dataflow, at: int, call: LinkedCall
+    method: LinkedMethod,
+    flow: Dataflow,
+    at: int,
+    call: LinkedCall,
+    *,
+    isa: str,
 ) -> LinkedMethod | None:
-    if not is_relu(call):
+    if not is_activation(call):
         return None
-    source, out = call.args
+    source, out = call.args[0], call.args[-1]
     found = producer_of(method, flow, at, source)
     if found is None or found[1].function != _CONVOLUTION or found[0] > at:
         return None
     number, producer = found
     arguments = Arguments(method, producer, method.written)
-    convolution_with_relu(arguments, "")
-    tensors = [arguments.tensor(place) for place in (0, 1, _OUT)]
+    form = form_of_sums(arguments, isa)
+    places = (place for _, place in form.memory if place is not None)
+    tensors = [arguments.tensor(p) for p in places if not arguments.is_none(p)]
     need(all(tensor.size_bytes > 0 for tensor in tensors))
     need(not method.given.intersection((*producer.args, out)))
-    limited = Arguments(method, call, method.written).tensor(1)
-    need(limited.dim_order == arguments.tensor(_OUT).dim_order)
-    new = replace(producer, function=_WITH_RELU)
+    activation = Arguments(method, call, method.written)
+    before, after = activation.tensor(0), activation.tensor(len(call.args) - 1)
+    need(before.dtype is after.dtype is ScalarType.Float)
+    need((before.sizes, before.dim_order) == (after.sizes, after.dim_order))
+    limits = _limits(activation, call)
+    limits_of(*limits)
+    method, new = _with_limits(method, producer, limits)
     view = items_in_order(method, source, out)
     return writes_later(method, number, at, new, view, grows=True)
+
+
+def _limits(activation: Arguments, call: LinkedCall) -> tuple[float, float]:
+    if call.function == _RELU:
+        return RELU
+    low, high = (
+        limit if activation.is_none(place) else activation.scalar(place)
+        for place, limit in ((1, -inf), (2, inf))
+    )
+    return float(low), float(high)
+
+
+def _with_limits(
+    method: LinkedMethod, call: LinkedCall, limits: tuple[float, float]
+) -> tuple[LinkedMethod, LinkedCall]:
+    """The method with values for limits, and the call with them as arguments."""
+    values = (DoubleValue(limit) for limit in limits)
+    method, slots = with_slots(method, *((value, None) for value in values))
+    return method, replace(
+        call,
+        function=f"{call.function.removesuffix('_out')}{_LIMITED}",
+        args=(*call.args, *slots),
+        accesses=(*call.accesses, Access.READS, Access.READS),
+    )
+
+
+def _of_one_kind(method: LinkedMethod, isa: str) -> LinkedMethod | None:
+    """A method whose convolutions are of one kind; None if that saves nothing.
+
+    Args:
+        method: The method, with limits wherever it can have them.
+        isa: Instruction set of the core.
+    """
+    items: Counter[tuple[int, int]] = Counter()
+    calls: list[tuple[int, LinkedCall]] = []
+    for number, call in enumerate(method.instructions):
+        if not isinstance(call, LinkedCall):
+            continue
+        plain = call.function.replace(_LIMITED, "_out")
+        if plain != _CONVOLUTION:
+            continue
+        arguments = Arguments(method, call, method.written)
+        with suppress(UnknownCallError):
+            form_of_sums(arguments, isa)
+            items[_limits_of_sums(arguments, call)] += arguments.tensor(_OUT).numel
+            calls.append((number, call))
+    relu, none = limits_of(*RELU), limits_of(*NO_LIMITS)
+    if items.keys() == {relu}:
+        for number, call in calls:
+            method = with_call(method, number, replace(call, function=_WITH_RELU))
+        return method
+    # Where calls differ, relu alone is as cheap.
+    others = items[relu] + items[none]
+    if items.total() - others <= others:
+        return None
+    for number, call in calls:
+        if not call.function.endswith(_LIMITED):
+            method, new = _with_limits(method, call, NO_LIMITS)
+            method = with_call(method, number, new)
+    return method
+
+
+def _limits_of_sums(arguments: Arguments, call: LinkedCall) -> tuple[int, int]:
+    """Limits of a convolution, by their bits: -0 is not 0."""
+    if not call.function.endswith(_LIMITED):
+        return limits_of(*NO_LIMITS)
+    return limits_of(*(arguments.real(arguments.count + at) for at in (-2, -1)))

@@ -24,7 +24,10 @@ from orchestrator.method.passes.constants import (
 )
 from orchestrator.method.passes.edit import renumbered
 from orchestrator.method.passes.evaluate import has_evaluator
-from orchestrator.method.passes.float_activations import fuse_float_activations, is_relu
+from orchestrator.method.passes.float_activations import (
+    fuse_float_activations,
+    is_activation,
+)
 from orchestrator.method.passes.in_place import in_place, may_be_in_place
 from orchestrator.method.passes.islands import cancel_quantize, is_quantize
 from orchestrator.method.passes.ledger_lines import (
@@ -210,10 +213,13 @@ PASSES: Final[Mapping[str, Pass]] = MappingProxyType(
             before_plan=partial(fuse_activations, grows=True),
         ),
         "fuse_float_activations": Pass(
-            calls=is_relu,
+            calls=is_activation,
             of_plan=True,
             isas=MappingProxyType(
-                {"scalar": fuse_float_activations, "dsp": fuse_float_activations}
+                {
+                    isa: partial(fuse_float_activations, isa=isa)
+                    for isa in ("scalar", "dsp", "mve")
+                }
             ),
         ),
         "round_weights": Pass(

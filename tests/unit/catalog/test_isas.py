@@ -18,7 +18,7 @@ CODE: Final = {
     "dsp": re.compile(r"\bORCH_ISA_DSP\b"),
     "mve": re.compile(
         r"\bORCH_ISA_MVE\b|\bORCH_FLOAT_VECTORS\b|\bORCH_VECTORS\b"
-        r"|\bORCH_LANES\(|\bof_lanes\("
+        r"|\bORCH_LANES(_AFTER)?\(|\bof_lanes\("
     ),
 }
 """What guards code for instructions."""

@@ -6,7 +6,7 @@ The structs are in kernels/portable/prepared.h and kernels/util/prepared.h.
 from __future__ import annotations
 
 from dataclasses import replace
-from math import inf, prod
+from math import copysign, inf, prod
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -17,7 +17,7 @@ from orchestrator.method.passes.packing.convolution import Axis
 from orchestrator.method.passes.preparing.form import Form
 from orchestrator.method.passes.preparing.images import axis_members, one_or_two
 from orchestrator.method.passes.preparing.items import lie_alike, pair_rows
-from orchestrator.method.passes.preparing.numbers import float32
+from orchestrator.method.passes.preparing.numbers import float32, float_bits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -160,13 +160,6 @@ def _convolution(arguments: Arguments, isa: str) -> Form:
             ),
         ),
     )
-
-
-def convolution_with_relu(arguments: Arguments, isa: str) -> Form:
-    """A convolution that is not transposed, on a core without vectors of floats."""
-    need(isa != "mve" and not arguments.truth(6))
-    form = _convolution(arguments, isa)
-    return replace(form, function=f"{form.function}_relu")
 
 
 def _named(
@@ -430,12 +423,71 @@ def _pairs(name: str, *, out: int, rows: bool = True) -> Preparer:
     return prepare
 
 
+RELU: Final = 0.0, inf
+"""Limits that are relu."""
+NO_LIMITS: Final = -inf, inf
+
+
+def form_of_sums(arguments: Arguments, isa: str) -> Form:
+    """The form of a convolution that may have limits, without them.
+
+    Args:
+        arguments: Of the call; limits may follow.
+        isa: Instruction set of the core.
+
+    Raises:
+        UnknownCallError: Kernels have no limits for it.
+    """
+    form = _convolution(arguments, isa)
+    need(not form.function.endswith("_transposed"))
+    return form
+
+
+def limits_of(low: float, high: float) -> tuple[int, int]:
+    """Limits as kernels have them: bits, whose order is that of the numbers.
+
+    Raises:
+        UnknownCallError: 0 is not within them.
+    """
+    low, high = float32(low), float32(high)
+    need(low <= 0 <= high and copysign(1, high) > 0)
+    if (low, high) == NO_LIMITS:
+        return 0, -1
+    return float_bits(low), float_bits(high)
+
+
+def _limited(*, relu: bool) -> Preparer:
+    """A convolution within limits, which are the last arguments.
+
+    Args:
+        relu: Whether all convolutions of a method have those of relu.
+    """
+
+    def prepare(arguments: Arguments, isa: str) -> Form:
+        form = form_of_sums(arguments, isa)
+        found = limits_of(*(_number(arguments, arguments.count + i) for i in (-2, -1)))
+        if isa == "mve" and found == limits_of(*NO_LIMITS):
+            return form
+        if relu or (isa == "mve" and found == limits_of(*RELU)):
+            return replace(form, function=f"{form.function}_relu")
+        limits = tuple(zip(("low", "high"), found, strict=True))
+        return replace(
+            form,
+            function=f"{form.function}_limited",
+            struct=f"{_SPACE}::LimitedConvolutionCall",
+            numbers=(("limits", limits),),
+        )
+
+    return prepare
+
+
 FLOATS: Final[Mapping[str, Preparer]] = MappingProxyType(
     {
         f"{_SPACE}::{name}_out": prepare
         for name, prepare in {
             "convolution": _convolution,
-            "convolution_relu": convolution_with_relu,
+            "convolution_limited": _limited(relu=False),
+            "convolution_relu": _limited(relu=True),
             "mm": _mm,
             "bmm": _bmm,
             "addmm": _addmm,

@@ -21,3 +21,9 @@ def float32(number: float) -> float:
     except OverflowError:
         raise UnknownCallError from None
     return float(rounded)
+
+
+def float_bits(number: float) -> int:
+    """The bits of a float of 32 bits, as a signed integer."""
+    (bits,) = struct.unpack("<i", struct.pack("<f", number))
+    return int(bits)
