@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.method.access import Access
 from orchestrator.method.linked import LinkedCall, Prepared
-from orchestrator.method.rows.bands import Rows, band_header, band_of, pixels_of
+from orchestrator.method.rows.bands import (
+    Rows,
+    band_function,
+    band_header,
+    band_of,
+    pixels_of,
+)
 from orchestrator.method.rows.copies import COPY, copied_rows
 from orchestrator.method.rows.plan import Call
 from orchestrator.method.steps import GIVEN_ROWS, header_of
@@ -146,6 +152,8 @@ class _Writer:
             if found is None:
                 return []
             prepared = found
+            if header := header_of(self._method, old):
+                old = replace(old, function=band_function(old.function, header, band))
         new = replace(old, accesses=tuple(accesses))
         return [_with(new, tuple(args), prepared)]
 
