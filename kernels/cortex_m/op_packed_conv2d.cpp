@@ -178,8 +178,114 @@ orch_packed_pixels:
   .text
 )");
 
-/// Pairs of the inputs of a pixel. They lie in `rows` pieces; if the items of
-/// a piece are no whole words, the last word begins earlier.
+// What orch_packed_pixels does, for two pixels: they take less than three.
+extern "C" void orch_packed_two_pixels(const int32_t* x, const uint8_t* w,
+                                       const PairLoop* loop);
+asm(R"(
+  .section .text.orch_packed_two_pixels, "ax", %progbits
+  .syntax unified
+  .thumb
+  .balign 4
+  .globl orch_packed_two_pixels
+  .hidden orch_packed_two_pixels
+  .type orch_packed_two_pixels, %function
+  .thumb_func
+  .macro orch_four_taps
+  ldrd r6, r9, [r1], #8
+  ldm r0!, {r2, r3, r4, r5}
+  smlad r7, r2, r6, r7
+  smlad r8, r3, r6, r8
+  sxtb16 r6, r6
+  smlad r10, r2, r6, r10
+  smlad r11, r3, r6, r11
+  smlad r7, r4, r9, r7
+  smlad r8, r5, r9, r8
+  sxtb16 r9, r9
+  smlad r10, r4, r9, r10
+  smlad r11, r5, r9, r11
+  .endm
+  .macro orch_ties_down sum, ties
+  cmp \sum, r3
+  it lt
+  sublt \sum, \sum, \ties
+  .endm
+orch_packed_two_pixels:
+  push {r4-r11, lr}
+  @ 0: x, bytes of weights; 8: y, ties; 20: entry, end of weights.
+  sub sp, #28
+  ldm r2, {r4, r5, r6, r7, r8}
+  add r5, r1
+  strd r0, r4, [sp]
+  strd r7, r8, [sp, #8]
+  adr.w r2, 2f
+  adr.w r3, 3f
+  tst r4, #8
+  it ne
+  movne r2, r3
+  add r2, #1
+  str r6, [sp, #16]
+  strd r2, r5, [sp, #20]
+1:
+  ldrd r7, r10, [r1], #8
+  ldrd r0, lr, [sp]
+  add lr, r1
+  mov r8, r7
+  mov r11, r10
+  ldr pc, [sp, #20]
+  .balign 4
+2:
+  orch_four_taps
+3:
+  orch_four_taps
+  cmp r1, lr
+  bne 2b
+  add r0, sp, #8
+  ldm r0, {r0, r5, r6}
+  ldm r1!, {r2, r3, r4}
+  sub r7, r10
+  sub r8, r11
+  lsl r10, r4
+  lsl r11, r4
+  smmla r10, r10, r2, r3
+  smmla r11, r11, r2, r3
+  cbz r6, 4f
+  lsl r2, r6, r4
+  orch_ties_down r10, "r2, lsr #1"
+  orch_ties_down r11, "r2, lsr #1"
+4:
+  ssat r10, #8, r10, asr #13
+  ssat r11, #8, r11, asr #13
+  lsrs r4, #8
+  strb r11, [r5, r4]
+  strb r10, [r0, r4]
+  ldm r1!, {r2, r3, r4}
+  smmla r7, r7, r2, r3
+  smmla r8, r8, r2, r3
+  cbz r6, 5f
+  orch_ties_down r7, #128
+  orch_ties_down r8, #128
+5:
+  asr r7, r4
+  asr r8, r4
+  ssat r7, #8, r7
+  ssat r8, #8, r8
+  lsrs r4, #8
+  strb r8, [r5, r4]
+  strb r7, [r0, r4]
+  ldr r2, [sp, #24]
+  cmp r1, r2
+  bne 1b
+  add sp, #28
+  pop {r4-r11, pc}
+  .size orch_packed_two_pixels, . - orch_packed_two_pixels
+  .purgem orch_four_taps
+  .purgem orch_ties_down
+  .text
+)");
+
+/// Pairs of the inputs of one of kOf pixels. They lie in `rows` pieces; if the
+/// items of a piece are no whole words, the last word begins earlier.
+template <int32_t kOf = kPixels>
 ORCH_HOT void widen_pixel(const int8_t* from, int32_t items, int32_t rows,
                           int32_t step, Pair* to) {
   const int32_t skip = step - items;
@@ -189,8 +295,8 @@ ORCH_HOT void widen_pixel(const int8_t* from, int32_t items, int32_t rows,
       const uint32_t word = load4(from);
       from += 4;
       to[0] = even(word);
-      to[kPixels] = odd(word);
-      to += 2 * kPixels;
+      to[kOf] = odd(word);
+      to += 2 * kOf;
       const int32_t over = from - last;
       if (over <= 0) continue;
       if (over == 4) break;
@@ -251,8 +357,61 @@ orch_widen_pixels:
   .text
 )");
 
+/// Pixels that are computed next, of those that are left, where there may be
+/// two.
+int32_t next_pixels(int32_t left) {
+  if (left == kPixels || left > 2 * 2) return kPixels;
+  return left == 1 ? 1 : 2;
+}
+
 #ifdef __OPTIMIZE_SIZE__
+// Pairs of two pixels whose items are whole words that lie side by side.
+extern "C" void orch_widen_two_pixels(const int8_t* first, const int8_t* second,
+                                      const int8_t* end, Pair* to);
+asm(R"(
+  .section .text.orch_widen_two_pixels, "ax", %progbits
+  .syntax unified
+  .thumb
+  .balign 4
+  .globl orch_widen_two_pixels
+  .hidden orch_widen_two_pixels
+  .type orch_widen_two_pixels, %function
+  .thumb_func
+orch_widen_two_pixels:
+  push {r4-r7, lr}
+1:
+  ldr r6, [r0], #4
+  ldr r7, [r1], #4
+  sxtb16 r4, r6
+  sxtb16 r5, r7
+  sxtb16 r6, r6, ror #8
+  sxtb16 r7, r7, ror #8
+  stm r3!, {r4, r5, r6, r7}
+  cmp r0, r2
+  bne 1b
+  pop {r4-r7, pc}
+  .size orch_widen_two_pixels, . - orch_widen_two_pixels
+  .text
+)");
+
+/// Pairs of one or two pixels, of those that have pointers.
+ORCH_HOT void widen_two(const int8_t* const* pixels, const PackedPairs& call,
+                        int32_t step, Pair* to) {
+  const int32_t items = call.patch_items;
+  if (call.patch_rows == 1 && pixels[0] != nullptr && pixels[1] != nullptr &&
+      in_words(pixels[0], items) && in_words(pixels[1], 0) && items % 4 == 0) {
+    orch_widen_two_pixels(pixels[0], pixels[1], pixels[0] + items, to);
+    return;
+  }
+  ORCH_FEW_ROUNDS
+  for (int32_t i = 0; i < 2; ++i) {
+    if (pixels[i] == nullptr) continue;
+    widen_pixel<2>(pixels[i], items, call.patch_rows, step, to + i);
+  }
+}
+
 /// Three pixels after the other, from line to line.
+template <bool kTwo>
 ORCH_HOT void run(const PackedCall& prepared) {
   const int8_t* image = static_cast<const int8_t*>(prepared.input);
   uint8_t* scratch = static_cast<uint8_t*>(prepared.scratch);
@@ -265,7 +424,7 @@ ORCH_HOT void run(const PackedCall& prepared) {
       scratch + 2 * static_cast<uint32_t>(kPixels * conv.depth));
   const int32_t line = conv.columns.in * conv.in_channels;
   int32_t left = conv.batch * conv.rows.out * conv.columns.out;
-  int32_t count = left < kPixels ? 1 : kPixels;
+  int32_t count = kTwo ? next_pixels(left) : left < kPixels ? 1 : kPixels;
   int32_t filled = 0;
   const int8_t* inside[kPixels] = {};  // those not yet widened
   const int32_t step = conv.rows.dilation * line;
@@ -278,17 +437,33 @@ ORCH_HOT void run(const PackedCall& prepared) {
       for (int32_t v = 0; v < conv.columns.out; ++v) {
         // Of two pixels at the end the last one is first, so that the third
         // one is the one before them, whose inputs are still there.
-        const int32_t slot = count == 2 ? 1 - filled : filled;
+        const int32_t slot = count == 2 && !kTwo ? 1 - filled : filled;
         if (in_rows && static_cast<uint32_t>(column) < call.inner_columns) {
           inside[slot] = image + rows.in * line + column * conv.in_channels;
         } else {
           gather(conv, image, rows, taps_at(conv.columns, v), patch);
-          widen_pixel(patch, call.patch_items, call.patch_rows,
-                      call.patch_items, pairs + slot);
+          auto* const widen =
+              kTwo && count != kPixels ? widen_pixel<2> : widen_pixel<>;
+          widen(patch, call.patch_items, call.patch_rows, call.patch_items,
+                pairs + slot);
         }
         column += conv.columns.stride;
         if (++filled != count) continue;
         filled = 0;
+        if constexpr (kTwo) {
+          if (count != kPixels) {
+            widen_two(inside, call, step, pairs);
+            for (const int8_t*& pixel : inside) pixel = nullptr;
+            loop.y[0] = y;
+            loop.y[1] = count == 1 ? y : y + conv.out_channels;
+            orch_packed_two_pixels(
+                pairs, static_cast<const uint8_t*>(prepared.weights), &loop);
+            y += count * conv.out_channels;
+            left -= count;
+            count = next_pixels(left);
+            continue;
+          }
+        }
         if (inside[0] != nullptr && inside[1] != nullptr &&
             inside[2] != nullptr && in_words(inside[0], words) &&
             in_words(inside[1], 0) && in_words(inside[2], 0)) {
@@ -312,7 +487,11 @@ ORCH_HOT void run(const PackedCall& prepared) {
                            &loop);
         y += count * conv.out_channels;
         left -= count;
-        if (left < count) count = count == kPixels ? left : 1;
+        if constexpr (kTwo) {
+          count = next_pixels(left);
+        } else if (left < count) {
+          count = count == kPixels ? left : 1;
+        }
       }
     }
     image += conv.rows.in * line;
@@ -407,6 +586,7 @@ ORCH_ALWAYS_INLINE void widen(const int8_t* const (&from)[kPixels],
 }
 
 /// The same of `count` windows anywhere, `piece` rows further down.
+template <int32_t kOf = kPixels>
 ORCH_HOT void widen_any(const Pixels& at, const Window (&windows)[kPixels],
                         int32_t count, int32_t piece, Pair* to) {
   const PackedConvolution& conv = at.call.conv;
@@ -426,7 +606,7 @@ ORCH_HOT void widen_any(const Pixels& at, const Window (&windows)[kPixels],
       from[i] = patch;
       patch += at.patch_step;
     }
-    if (!at_once) widen_pixel(from[i], items, 1, 0, to + i);
+    if (!at_once) widen_pixel<kOf>(from[i], items, 1, 0, to + i);
   }
   if (at_once) widen(from, items, to);
 }
@@ -486,6 +666,7 @@ ORCH_HOT void compute_strip(Pixels& at, int32_t v) {
 }
 
 /// Columns of outputs from `v` on, three pixels below each other at a time.
+template <bool kTwo>
 ORCH_HOT void compute_columns(Pixels& at, int32_t v) {
   const PackedPairs& call = at.call;
   const PackedConvolution& conv = call.conv;
@@ -495,7 +676,9 @@ ORCH_HOT void compute_columns(Pixels& at, int32_t v) {
   int32_t h = 0;
   while (left > 0) {
     Window windows[kPixels];
-    const int32_t count = left < kPixels ? left : kPixels;
+    const int32_t count = kTwo             ? next_pixels(left)
+                          : left < kPixels ? left
+                                           : kPixels;
     for (int32_t i = 0; i < count; ++i) {
       windows[i] = window_at(at, h * rows.stride - rows.padding,
                              v * columns.stride - columns.padding);
@@ -509,6 +692,14 @@ ORCH_HOT void compute_columns(Pixels& at, int32_t v) {
     for (int32_t i = count; i < kPixels; ++i) at.loop.y[i] = at.loop.y[0];
     left -= count;
     Pair* to = at.pairs;
+    if (kTwo && count != kPixels) {
+      for (int32_t piece = 0; piece < call.patch_rows; ++piece) {
+        widen_any<2>(at, windows, count, piece, to);
+        to += at.piece_pairs / kPixels * 2;
+      }
+      orch_packed_two_pixels(at.pairs, at.weights, &at.loop);
+      continue;
+    }
     for (int32_t piece = 0; piece < call.patch_rows; ++piece) {
       widen_any(at, windows, count, piece, to);
       to += at.piece_pairs;
@@ -518,6 +709,7 @@ ORCH_HOT void compute_columns(Pixels& at, int32_t v) {
 }
 
 /// Pixels whose windows are themselves, in a line; how many are computed.
+template <bool kTwo>
 ORCH_HOT int32_t compute_line(Pixels& at) {
   const PackedConvolution& conv = at.call.conv;
   const int32_t channels = conv.in_channels;
@@ -526,6 +718,7 @@ ORCH_HOT int32_t compute_line(Pixels& at) {
   int8_t* y = at.y;
   int32_t v = 0;
   for (; v + kPixels <= conv.columns.out; v += kPixels) {
+    if (kTwo && next_pixels(conv.columns.out - v) != kPixels) break;
     const int8_t* from[kPixels];
     for (int32_t i = 0; i < kPixels; ++i) {
       from[i] = x;
@@ -539,6 +732,7 @@ ORCH_HOT int32_t compute_line(Pixels& at) {
   return v;
 }
 
+template <bool kTwo>
 ORCH_HOT void run(const PackedCall& prepared) {
   const PackedPairs& call = *static_cast<const PackedPairs*>(prepared.header);
   const PackedConvolution& conv = call.conv;
@@ -562,9 +756,13 @@ ORCH_HOT void run(const PackedCall& prepared) {
       static_cast<uint32_t>(conv.columns.out) == call.inner_columns &&
       conv.columns.stride == 1;
   for (int32_t n = conv.batch; n > 0; --n) {
-    int32_t v = is_line ? compute_line(at) : 0;
-    for (; v + kPixels <= conv.columns.out; v += kPixels) compute_strip(at, v);
-    compute_columns(at, v);
+    int32_t v = is_line ? compute_line<kTwo>(at) : 0;
+    if (!kTwo || !is_line) {
+      for (; v + kPixels <= conv.columns.out; v += kPixels) {
+        compute_strip(at, v);
+      }
+    }
+    compute_columns<kTwo>(at, v);
     at.image += conv.rows.in * conv.columns.in * conv.in_channels;
     at.y += conv.rows.out * conv.columns.out * conv.out_channels;
   }
@@ -581,7 +779,7 @@ ORCH_HOT void run(const PackedCall& prepared) {
 // the inputs of one if they do not lie side by side. The build has checked
 // everything.
 void packed_conv2d(const PreparedCall& call) {
-  run(static_cast<const PackedCall&>(call));
+  run<false>(static_cast<const PackedCall&>(call));
 }
 
 Error packed_conv2d_out(const Args& args) {
@@ -595,6 +793,16 @@ void limited_packed_conv2d(const PreparedCall& call) {
 
 Error limited_packed_conv2d_out(const Args& args) {
   return run_limited<PackedPairs>(packed_conv2d, args);
+}
+
+// Prepared: the same for bands of few pixels, of which the last ones are two at
+// once.
+void packed_conv2d_two(const PreparedCall& call) {
+  run<true>(static_cast<const PackedCall&>(call));
+}
+
+void limited_packed_conv2d_two(const PreparedCall& call) {
+  run_limited<PackedPairs>(packed_conv2d_two, call);
 }
 
 }  // namespace orch::cortex_m

@@ -326,19 +326,6 @@ def band_header(
     return tuple(words)
 
 
-def band_function(function: str, header: tuple[int, ...], rows: Rows) -> str:
-    """The kernel for a band: one of its own for a single row of 3 by 3 windows."""
-    if rows.first == rows.last and has_row_kernel(function, header):
-        return function.replace("depthwise_3x3", "depthwise_row")
-    return function
-
-
-def has_row_kernel(function: str, header: tuple[int, ...]) -> bool:
-    """Whether there is another kernel for single rows, of windows that move by one."""
-    stride = header[_AXIS.index("stride")]
-    return function.endswith("packed_depthwise_3x3") and stride == 1
-
-
 def pixels_of(call: LinkedCall) -> int | None:
     """Pixels of the image that a call averages as a whole; None for other calls."""
     if call.function != "orch::cortex_m::quantized_avg_image" or call.prepared is None:

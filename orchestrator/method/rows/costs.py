@@ -6,6 +6,7 @@ for whole calls and large for bands: a run then becomes less slow than estimated
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -45,13 +46,13 @@ _ITEM: Final = MappingProxyType(
 _ANY_ITEM: Final = (10.0, 5.0, 2.0)
 _AVERAGED: Final = (8.0, 1.9, 1.3)
 """Of an item of an image that is averaged as a whole, and of one by rows."""
-_SUMMED: Final = (9.0, 6.4, 2.3)
+_SUMMED: Final = (9.0, 2.6, 2.3)
 _LINE: Final = (1, 1, 1, 1, 0, 1)
 """Rows of an image whose pixels lie in a line."""
 _ROWS_OUT, _COLUMNS_IN, _COLUMNS_OUT = 1, 6, 7
 _ROWS = (2, 3, 5)
 """Kernel, stride and dilation of rows."""
-_CHANNELS, _OUT_CHANNELS, _DEPTH, _PAIRS = 13, 14, 15, 15
+_BATCH, _CHANNELS, _OUT_CHANNELS, _DEPTH, _PAIRS = 12, 13, 14, 15, 15
 _STRIDE, _IN_PLACE, _BLOCKS = 9, 19, 19
 _WINDOW = (2, 8, 13)
 """Words of headers."""
@@ -107,6 +108,21 @@ def costs_of(
     return (_pixels(name, header, core, rows),)
 
 
+def narrow_costs(name: str, header: tuple[int, ...]) -> tuple[int, int] | None:
+    """What a call of a kernel for DSP instructions costs, and with one for few pixels.
+
+    None if there is no such kernel.
+    """
+    rows = header[_ROWS_OUT]
+    if name == "packed_depthwise_3x3":
+        (cost,) = _depthwise_3x3(header)
+        if rows > 1 or header[_BATCH] > 1 or not cost.one:
+            return None
+        return replace(cost, one=0).of(1), cost.one
+    cost = _pixels(name, header, Core("dsp"), rows)
+    return replace(cost, two=0).of(rows), cost.of(rows)
+
+
 def sums_cost(items: int, rows: int, core: Core) -> Cost:
     """What it costs to add up some rows of so many items."""
     at = _ISAS.index(core.isa)
@@ -136,12 +152,16 @@ def _depthwise_3x3(header: tuple[int, ...]) -> tuple[Cost, ...]:
     pairs = 22 * header[_COLUMNS_IN]
     is_two = header[_STRIDE] == 1
     channel = (25 if is_two else 14) * header[_COLUMNS_OUT] + 40
+    setup = _SETUP[_ISAS.index("dsp")]
+    # The kernel for one row.
+    row = 20 * header[_COLUMNS_IN] + TILE * 14 * header[_COLUMNS_OUT] + 125
     return (
         Cost(
             # Weights of four channels, and the pair of rows that windows begin with.
-            setup=_SETUP[_ISAS.index("dsp")] + fours * (330 + pairs),
+            setup=setup + fours * (330 + pairs),
             tile=fours * (pairs + TILE * channel),
             together=2 if is_two else 1,
+            one=setup + fours * row if is_two else 0,
         ),
     )
 
@@ -157,8 +177,9 @@ def _pixels(name: str, header: tuple[int, ...], core: Core, rows: int) -> Cost:
         return _strips_of_three(header, setup, pixels)
     if core.isa == "dsp":  # three of all pixels
         tile = outputs * (9 * depth // 4 + 25) + 5 * depth + 140
-        gathered = 0 if header[: len(_LINE)] == _LINE else 300
-        return Cost(setup=setup, tile=tile + gathered, together=3, pixels=pixels)
+        tile += 0 if header[: len(_LINE)] == _LINE else 300
+        two = 0 if name.startswith("int4") else tile * 3 // 4
+        return Cost(setup=setup, tile=tile, together=3, pixels=pixels, two=two)
     if name.endswith("packed_pixel"):
         return Cost(setup=setup, tile=-(-outputs // 8) * (18 * depth // 16 + 35))
     # Down a column.
