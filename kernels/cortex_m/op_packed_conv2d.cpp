@@ -29,6 +29,7 @@ struct PairLoop {
 // first round of the loop begins where as many steps are left as it has to do.
 #ifdef __OPTIMIZE_SIZE__
 #define ORCH_STEPS "2"
+#define ORCH_TWO_STEPS "2"
 #define ORCH_SKIPPED_BYTES "64"
 #define ORCH_STEPS_BEFORE "0"
 #define ORCH_START   \
@@ -39,6 +40,7 @@ struct PairLoop {
   "  ldr pc, [sp, #24]\n"
 #else
 #define ORCH_STEPS "16"
+#define ORCH_TWO_STEPS "16"
 #define ORCH_SKIPPED_BYTES "960"
 #define ORCH_STEPS_BEFORE "1"
 #define ORCH_START                    \
@@ -178,7 +180,9 @@ orch_packed_pixels:
   .text
 )");
 
-// What orch_packed_pixels does, for two pixels: they take less than three.
+// What orch_packed_pixels does, for two pixels: they take less than three. A
+// step takes four taps and is of 48 bytes; the loop begins where as many are
+// left as its first round has to do.
 extern "C" void orch_packed_two_pixels(const int32_t* x, const uint8_t* w,
                                        const PairLoop* loop);
 asm(R"(
@@ -192,7 +196,7 @@ asm(R"(
   .thumb_func
   .macro orch_four_taps
   ldrd r6, r9, [r1], #8
-  ldm r0!, {r2, r3, r4, r5}
+  ldm.w r0!, {r2, r3, r4, r5}
   smlad r7, r2, r6, r7
   smlad r8, r3, r6, r8
   sxtb16 r6, r6
@@ -217,13 +221,13 @@ orch_packed_two_pixels:
   add r5, r1
   strd r0, r4, [sp]
   strd r7, r8, [sp, #8]
-  adr.w r2, 2f
-  adr.w r3, 3f
-  tst r4, #8
-  it ne
-  movne r2, r3
-  add r2, #1
   str r6, [sp, #16]
+  rsbs r4, #0
+  and r4, #8 * ()" ORCH_TWO_STEPS R"( - 1)
+  add r4, r4, r4, lsl #1
+  adr.w r2, 2f
+  add r2, r2, r4, lsl #1
+  adds r2, #1
   strd r2, r5, [sp, #20]
 1:
   ldrd r7, r10, [r1], #8
@@ -234,9 +238,9 @@ orch_packed_two_pixels:
   ldr pc, [sp, #20]
   .balign 4
 2:
+  .rept )" ORCH_TWO_STEPS R"(
   orch_four_taps
-3:
-  orch_four_taps
+  .endr
   cmp r1, lr
   bne 2b
   add r0, sp, #8

@@ -100,7 +100,7 @@ def costs_of(
         pixel = round(0.9 * _weight_bytes(method, call))
         return (Cost(setup=_SETUP[at], tile=pixel, pixels=header[0] // rows),)
     if name.endswith("packed_depthwise_3x3"):
-        return _depthwise_3x3(header)
+        return _depthwise_3x3(header, core)
     if name.endswith("packed_depthwise"):
         taps = 2 * header[_PAIRS] * header[_CHANNELS]
         line = header[_COLUMNS_OUT] * taps * (3.4 if core.isa == "dsp" else 1.0)
@@ -115,7 +115,7 @@ def narrow_costs(name: str, header: tuple[int, ...]) -> tuple[int, int] | None:
     """
     rows = header[_ROWS_OUT]
     if name == "packed_depthwise_3x3":
-        (cost,) = _depthwise_3x3(header)
+        (cost,) = _depthwise_3x3(header, Core("dsp"))
         if rows > 1 or header[_BATCH] > 1 or not cost.one:
             return None
         return replace(cost, one=0).of(1), cost.one
@@ -146,20 +146,20 @@ def _strips(header: tuple[int, ...]) -> tuple[Cost, ...]:
     return (Cost(setup=setup, tile=tile, together=2),)
 
 
-def _depthwise_3x3(header: tuple[int, ...]) -> tuple[Cost, ...]:
+def _depthwise_3x3(header: tuple[int, ...], core: Core) -> tuple[Cost, ...]:
     """Of `packed_depthwise_3x3`, which pairs rows, for DSP instructions."""
-    fours = -(-header[_CHANNELS] // TILE)
-    pairs = 22 * header[_COLUMNS_IN]
+    fours, columns = -(-header[_CHANNELS] // TILE), header[_COLUMNS_OUT]
+    pairs = 16 * header[_COLUMNS_IN] + 70
     is_two = header[_STRIDE] == 1
-    channel = (25 if is_two else 14) * header[_COLUMNS_OUT] + 40
+    each = 16 if not is_two else 24 if core.fast else 26
     setup = _SETUP[_ISAS.index("dsp")]
     # The kernel for one row.
-    row = 20 * header[_COLUMNS_IN] + TILE * 14 * header[_COLUMNS_OUT] + 125
+    row = 20 * header[_COLUMNS_IN] + TILE * 14 * columns + 130
     return (
         Cost(
             # Weights of four channels, and the pair of rows that windows begin with.
-            setup=setup + fours * (330 + pairs),
-            tile=fours * (pairs + TILE * channel),
+            setup=setup + fours * (200 + pairs),
+            tile=fours * (pairs + TILE * (each * columns + 15)),
             together=2 if is_two else 1,
             one=setup + fours * row if is_two else 0,
         ),
@@ -176,7 +176,8 @@ def _pixels(name: str, header: tuple[int, ...], core: Core, rows: int) -> Cost:
     if core == Core("dsp", fast=True) and header[: len(_LINE)] != _LINE:
         return _strips_of_three(header, setup, pixels)
     if core.isa == "dsp":  # three of all pixels
-        tile = outputs * (9 * depth // 4 + 25) + 5 * depth + 140
+        loop = 17 * depth // 8 if core.fast else 9 * depth // 4
+        tile = outputs * (loop + 25) + 5 * depth + 140
         tile += 0 if header[: len(_LINE)] == _LINE else 300
         two = 0 if name.startswith("int4") else tile * 3 // 4
         return Cost(setup=setup, tile=tile, together=3, pixels=pixels, two=two)
