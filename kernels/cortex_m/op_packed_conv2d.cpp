@@ -754,10 +754,12 @@ ORCH_HOT void run(const PackedCall& prepared) {
                static_cast<const int8_t*>(prepared.input),
                static_cast<int8_t*>(prepared.out),
                {call.weight_bytes, call.all_bytes, call.ties, {}}};
+  // A band is a part of a line.
   const bool is_line =
       conv.rows.out == 1 && conv.rows.in == 1 && call.patch_rows == 1 &&
       call.patch_items == conv.in_channels &&
-      static_cast<uint32_t>(conv.columns.out) == call.inner_columns &&
+      (kTwo ? static_cast<uint32_t>(conv.columns.out) <= call.inner_columns
+            : static_cast<uint32_t>(conv.columns.out) == call.inner_columns) &&
       conv.columns.stride == 1;
   for (int32_t n = conv.batch; n > 0; --n) {
     int32_t v = is_line ? compute_line<kTwo>(at) : 0;
