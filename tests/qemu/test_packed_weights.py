@@ -404,8 +404,8 @@ def test_two_pixels_at_once_change_no_bit(
     need_emulator(cpu)
     for function in (CONVOLUTION, LIMITED_CONVOLUTION):
         known = prepare_calls.PREPARERS[function]
-        two = {function: partial(_with_two, prepare=known)}
-        changed = prepare_calls.PREPARERS | two
+        two = partial(_with_two, prepare=known)
+        changed = {**prepare_calls.PREPARERS, function: two}
         monkeypatch.setattr(prepare_calls, "PREPARERS", changed)
     monkeypatch.setenv("ORCHESTRATOR_CACHE", str(tmp_path))
     product, outputs = run_calls(folder, cpu, toolchain, optimize=optimize, name="two-")

@@ -35,7 +35,8 @@ def matrix(pixels: int, outputs: int = 64) -> tuple[int, ...]:
 
 def method_of(*calls: tuple[str, tuple[int, ...]]) -> LinkedMethod:
     """A method by rows with bands of calls that have other headers as a whole."""
-    values, data, instructions = [], [], []
+    values: list[TensorValue] = []
+    data, instructions = [], []
     for name, header in calls:
         args = []
         for place in (Allocation(memory_id=1, offset_bytes=0), None):
