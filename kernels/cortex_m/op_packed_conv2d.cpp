@@ -7,23 +7,13 @@
 #include "packed_dsp.h"
 #include "packed_gather.h"
 #include "packed_limits.h"
+#include "packed_two_pixels.h"
 #include "tile_dsp.h"
 #include "unroll.h"
 #include "util/check.h"
 
 namespace orch::cortex_m {
 namespace {
-
-/// Pixels that are computed at once.
-constexpr int32_t kPixels = 3;
-
-/// What `orch_packed_pixels` takes besides pointers. Known to the assembly.
-struct PairLoop {
-  int32_t weight_bytes;  // of a pair of channels
-  int32_t all_bytes;     // of all pairs
-  int32_t ties;          // as in PackedPairs
-  int8_t* y[kPixels];
-};
 
 // Sums start with the first step where speed counts, else before it. Then the
 // first round of the loop begins where as many steps are left as it has to do.
@@ -178,8 +168,9 @@ orch_packed_pixels:
   .text
 )");
 
-/// Pairs of the inputs of a pixel. They lie in `rows` pieces; if the items of
-/// a piece are no whole words, the last word begins earlier.
+/// Pairs of the inputs of one of kOf pixels. They lie in `rows` pieces; if the
+/// items of a piece are no whole words, the last word begins earlier.
+template <int32_t kOf = kPixels>
 ORCH_HOT void widen_pixel(const int8_t* from, int32_t items, int32_t rows,
                           int32_t step, Pair* to) {
   const int32_t skip = step - items;
@@ -189,8 +180,8 @@ ORCH_HOT void widen_pixel(const int8_t* from, int32_t items, int32_t rows,
       const uint32_t word = load4(from);
       from += 4;
       to[0] = even(word);
-      to[kPixels] = odd(word);
-      to += 2 * kPixels;
+      to[kOf] = odd(word);
+      to += 2 * kOf;
       const int32_t over = from - last;
       if (over <= 0) continue;
       if (over == 4) break;
@@ -251,8 +242,32 @@ orch_widen_pixels:
   .text
 )");
 
+/// Pixels that are computed next, of those that are left, where there may be
+/// two.
+int32_t next_pixels(int32_t left) {
+  if (left == kPixels || left > 2 * 2) return kPixels;
+  return left == 1 ? 1 : 2;
+}
+
 #ifdef __OPTIMIZE_SIZE__
+/// Pairs of one or two pixels, of those that have pointers.
+ORCH_HOT void widen_two(const int8_t* const* pixels, const PackedPairs& call,
+                        int32_t step, Pair* to) {
+  const int32_t items = call.patch_items;
+  if (call.patch_rows == 1 && pixels[0] != nullptr && pixels[1] != nullptr &&
+      in_words(pixels[0], items) && in_words(pixels[1], 0) && items % 4 == 0) {
+    orch_widen_two_pixels(pixels[0], pixels[1], pixels[0] + items, to);
+    return;
+  }
+  ORCH_FEW_ROUNDS
+  for (int32_t i = 0; i < 2; ++i) {
+    if (pixels[i] == nullptr) continue;
+    widen_pixel<2>(pixels[i], items, call.patch_rows, step, to + i);
+  }
+}
+
 /// Three pixels after the other, from line to line.
+template <bool kTwo>
 ORCH_HOT void run(const PackedCall& prepared) {
   const int8_t* image = static_cast<const int8_t*>(prepared.input);
   uint8_t* scratch = static_cast<uint8_t*>(prepared.scratch);
@@ -265,7 +280,7 @@ ORCH_HOT void run(const PackedCall& prepared) {
       scratch + 2 * static_cast<uint32_t>(kPixels * conv.depth));
   const int32_t line = conv.columns.in * conv.in_channels;
   int32_t left = conv.batch * conv.rows.out * conv.columns.out;
-  int32_t count = left < kPixels ? 1 : kPixels;
+  int32_t count = kTwo ? next_pixels(left) : left < kPixels ? 1 : kPixels;
   int32_t filled = 0;
   const int8_t* inside[kPixels] = {};  // those not yet widened
   const int32_t step = conv.rows.dilation * line;
@@ -278,17 +293,33 @@ ORCH_HOT void run(const PackedCall& prepared) {
       for (int32_t v = 0; v < conv.columns.out; ++v) {
         // Of two pixels at the end the last one is first, so that the third
         // one is the one before them, whose inputs are still there.
-        const int32_t slot = count == 2 ? 1 - filled : filled;
+        const int32_t slot = count == 2 && !kTwo ? 1 - filled : filled;
         if (in_rows && static_cast<uint32_t>(column) < call.inner_columns) {
           inside[slot] = image + rows.in * line + column * conv.in_channels;
         } else {
           gather(conv, image, rows, taps_at(conv.columns, v), patch);
-          widen_pixel(patch, call.patch_items, call.patch_rows,
-                      call.patch_items, pairs + slot);
+          auto* const widen =
+              kTwo && count != kPixels ? widen_pixel<2> : widen_pixel<>;
+          widen(patch, call.patch_items, call.patch_rows, call.patch_items,
+                pairs + slot);
         }
         column += conv.columns.stride;
         if (++filled != count) continue;
         filled = 0;
+        if constexpr (kTwo) {
+          if (count != kPixels) {
+            widen_two(inside, call, step, pairs);
+            for (const int8_t*& pixel : inside) pixel = nullptr;
+            loop.y[0] = y;
+            loop.y[1] = count == 1 ? y : y + conv.out_channels;
+            orch_packed_two_pixels(
+                pairs, static_cast<const uint8_t*>(prepared.weights), &loop);
+            y += count * conv.out_channels;
+            left -= count;
+            count = next_pixels(left);
+            continue;
+          }
+        }
         if (inside[0] != nullptr && inside[1] != nullptr &&
             inside[2] != nullptr && in_words(inside[0], words) &&
             in_words(inside[1], 0) && in_words(inside[2], 0)) {
@@ -312,7 +343,11 @@ ORCH_HOT void run(const PackedCall& prepared) {
                            &loop);
         y += count * conv.out_channels;
         left -= count;
-        if (left < count) count = count == kPixels ? left : 1;
+        if constexpr (kTwo) {
+          count = next_pixels(left);
+        } else if (left < count) {
+          count = count == kPixels ? left : 1;
+        }
       }
     }
     image += conv.rows.in * line;
@@ -407,6 +442,7 @@ ORCH_ALWAYS_INLINE void widen(const int8_t* const (&from)[kPixels],
 }
 
 /// The same of `count` windows anywhere, `piece` rows further down.
+template <int32_t kOf = kPixels>
 ORCH_HOT void widen_any(const Pixels& at, const Window (&windows)[kPixels],
                         int32_t count, int32_t piece, Pair* to) {
   const PackedConvolution& conv = at.call.conv;
@@ -426,7 +462,7 @@ ORCH_HOT void widen_any(const Pixels& at, const Window (&windows)[kPixels],
       from[i] = patch;
       patch += at.patch_step;
     }
-    if (!at_once) widen_pixel(from[i], items, 1, 0, to + i);
+    if (!at_once) widen_pixel<kOf>(from[i], items, 1, 0, to + i);
   }
   if (at_once) widen(from, items, to);
 }
@@ -486,6 +522,7 @@ ORCH_HOT void compute_strip(Pixels& at, int32_t v) {
 }
 
 /// Columns of outputs from `v` on, three pixels below each other at a time.
+template <bool kTwo>
 ORCH_HOT void compute_columns(Pixels& at, int32_t v) {
   const PackedPairs& call = at.call;
   const PackedConvolution& conv = call.conv;
@@ -495,7 +532,9 @@ ORCH_HOT void compute_columns(Pixels& at, int32_t v) {
   int32_t h = 0;
   while (left > 0) {
     Window windows[kPixels];
-    const int32_t count = left < kPixels ? left : kPixels;
+    const int32_t count = kTwo             ? next_pixels(left)
+                          : left < kPixels ? left
+                                           : kPixels;
     for (int32_t i = 0; i < count; ++i) {
       windows[i] = window_at(at, h * rows.stride - rows.padding,
                              v * columns.stride - columns.padding);
@@ -509,6 +548,14 @@ ORCH_HOT void compute_columns(Pixels& at, int32_t v) {
     for (int32_t i = count; i < kPixels; ++i) at.loop.y[i] = at.loop.y[0];
     left -= count;
     Pair* to = at.pairs;
+    if (kTwo && count != kPixels) {
+      for (int32_t piece = 0; piece < call.patch_rows; ++piece) {
+        widen_any<2>(at, windows, count, piece, to);
+        to += at.piece_pairs / kPixels * 2;
+      }
+      orch_packed_two_pixels(at.pairs, at.weights, &at.loop);
+      continue;
+    }
     for (int32_t piece = 0; piece < call.patch_rows; ++piece) {
       widen_any(at, windows, count, piece, to);
       to += at.piece_pairs;
@@ -518,6 +565,7 @@ ORCH_HOT void compute_columns(Pixels& at, int32_t v) {
 }
 
 /// Pixels whose windows are themselves, in a line; how many are computed.
+template <bool kTwo>
 ORCH_HOT int32_t compute_line(Pixels& at) {
   const PackedConvolution& conv = at.call.conv;
   const int32_t channels = conv.in_channels;
@@ -526,6 +574,7 @@ ORCH_HOT int32_t compute_line(Pixels& at) {
   int8_t* y = at.y;
   int32_t v = 0;
   for (; v + kPixels <= conv.columns.out; v += kPixels) {
+    if (kTwo && next_pixels(conv.columns.out - v) != kPixels) break;
     const int8_t* from[kPixels];
     for (int32_t i = 0; i < kPixels; ++i) {
       from[i] = x;
@@ -539,6 +588,7 @@ ORCH_HOT int32_t compute_line(Pixels& at) {
   return v;
 }
 
+template <bool kTwo>
 ORCH_HOT void run(const PackedCall& prepared) {
   const PackedPairs& call = *static_cast<const PackedPairs*>(prepared.header);
   const PackedConvolution& conv = call.conv;
@@ -556,15 +606,21 @@ ORCH_HOT void run(const PackedCall& prepared) {
                static_cast<const int8_t*>(prepared.input),
                static_cast<int8_t*>(prepared.out),
                {call.weight_bytes, call.all_bytes, call.ties, {}}};
+  // A band is a part of a line.
   const bool is_line =
       conv.rows.out == 1 && conv.rows.in == 1 && call.patch_rows == 1 &&
       call.patch_items == conv.in_channels &&
-      static_cast<uint32_t>(conv.columns.out) == call.inner_columns &&
+      (kTwo ? static_cast<uint32_t>(conv.columns.out) <= call.inner_columns
+            : static_cast<uint32_t>(conv.columns.out) == call.inner_columns) &&
       conv.columns.stride == 1;
   for (int32_t n = conv.batch; n > 0; --n) {
-    int32_t v = is_line ? compute_line(at) : 0;
-    for (; v + kPixels <= conv.columns.out; v += kPixels) compute_strip(at, v);
-    compute_columns(at, v);
+    int32_t v = is_line ? compute_line<kTwo>(at) : 0;
+    if (!kTwo || !is_line) {
+      for (; v + kPixels <= conv.columns.out; v += kPixels) {
+        compute_strip(at, v);
+      }
+    }
+    compute_columns<kTwo>(at, v);
     at.image += conv.rows.in * conv.columns.in * conv.in_channels;
     at.y += conv.rows.out * conv.columns.out * conv.out_channels;
   }
@@ -581,7 +637,7 @@ ORCH_HOT void run(const PackedCall& prepared) {
 // the inputs of one if they do not lie side by side. The build has checked
 // everything.
 void packed_conv2d(const PreparedCall& call) {
-  run(static_cast<const PackedCall&>(call));
+  run<false>(static_cast<const PackedCall&>(call));
 }
 
 Error packed_conv2d_out(const Args& args) {
@@ -595,6 +651,16 @@ void limited_packed_conv2d(const PreparedCall& call) {
 
 Error limited_packed_conv2d_out(const Args& args) {
   return run_limited<PackedPairs>(packed_conv2d, args);
+}
+
+// Prepared: the same for bands of few pixels, of which the last ones are two at
+// once.
+void packed_conv2d_two(const PreparedCall& call) {
+  run<true>(static_cast<const PackedCall&>(call));
+}
+
+void limited_packed_conv2d_two(const PreparedCall& call) {
+  run_limited<PackedPairs>(packed_conv2d_two, call);
 }
 
 }  // namespace orch::cortex_m

@@ -5,9 +5,32 @@
 #include "prepared.h"
 #if ORCH_ISA == ORCH_ISA_MVE
 #include "mve.h"
+#elif ORCH_ISA == ORCH_ISA_DSP
+#include "tile_dsp.h"
 #endif
 
 namespace orch::cortex_m {
+
+#if ORCH_ISA == ORCH_ISA_DSP
+/// Adds whole words of items to their sums.
+ORCH_ALWAYS_INLINE void add_words(const int8_t* x, int32_t words,
+                                  int32_t* sums) {
+  asm volatile(
+      "1:\n"
+      "ldr r2, [%[x]], #4\n"
+      "ldm %[sums], {r3, r4, r5, r6}\n"
+      "sxtab r3, r3, r2\n"
+      "sxtab r4, r4, r2, ror #8\n"
+      "sxtab r5, r5, r2, ror #16\n"
+      "sxtab r6, r6, r2, ror #24\n"
+      "stm %[sums]!, {r3, r4, r5, r6}\n"
+      "subs %[words], #1\n"
+      "bne 1b\n"
+      : [x] "+r"(x), [words] "+r"(words), [sums] "+r"(sums)
+      :
+      : "r2", "r3", "r4", "r5", "r6", "cc", "memory");
+}
+#endif
 
 // Prepared: adds pixels to the sums of their channels.
 ORCH_HOT void sum_rows(const PreparedCall& prepared) {
@@ -24,6 +47,12 @@ ORCH_HOT void sum_rows(const PreparedCall& prepared) {
     for (; c + 4 <= channels; c += 4) {
       vstrwq_s32(sums + c, vaddq_s32(vldrwq_s32(sums + c), vldrbq_s32(x)));
       x += 4;
+    }
+#elif ORCH_ISA == ORCH_ISA_DSP
+    if (channels >= 4 && in_words(x, 0)) {
+      c = channels & ~3;
+      add_words(x, c / 4, sums);
+      x += c;
     }
 #endif
     for (; c < channels; ++c) sums[c] += *x++;

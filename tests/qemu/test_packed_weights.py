@@ -8,12 +8,15 @@ kernels can take, and leaves the rest.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import pytest
 
 from orchestrator.core.dtype import ScalarType
+from orchestrator.method.passes import pack_weights, prepare_calls
+from orchestrator.method.passes.pack_weights import CONVOLUTION
 from tests.qemu.call_products import Guarded, linked_calls, run_calls, write_calls
 from tests.tools import need_emulator, need_toolchain
 from tests.unit.method.recorded_calls import Call, Tensor
@@ -21,6 +24,9 @@ from tests.unit.method.recorded_calls import Call, Tensor
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
+
+    from orchestrator.method.passes.arguments import Arguments
+    from orchestrator.method.passes.preparing.form import Form, Preparer
 
 pytestmark = [pytest.mark.toolchain, pytest.mark.qemu]
 
@@ -48,6 +54,11 @@ CORES: Final = (
     # Plain kernels, in another instruction set.
     ("cortex-m0plus", "gnu", "size"),
 )
+TWO_CORES: Final = (
+    *(("cortex-m4", "zig", "size"), ("cortex-m4", "gnu", "speed")),
+    *(("cortex-m33", "gnu", "size"), ("cortex-m7", "zig", "speed")),
+)
+LIMITED_CONVOLUTION: Final = pack_weights.LIMITED[CONVOLUTION]
 
 
 def tensor(data: Any, dtype: ScalarType, order: tuple[int, ...] = ()) -> Tensor:
@@ -377,6 +388,37 @@ def plain(folder: Path) -> list[Guarded]:
     """Outputs of plain C++ on the host."""
     need_toolchain("host", "zig")
     return run_calls(folder, "host", "zig")[1]
+
+
+@pytest.mark.parametrize("core", TWO_CORES, ids="-".join)
+def test_two_pixels_at_once_change_no_bit(
+    core: tuple[str, str, str],
+    folder: Path,
+    plain: list[Guarded],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Calls get the kernel for bands of few pixels, which takes all of them."""
+    cpu, toolchain, optimize = core
+    need_toolchain(cpu, toolchain)
+    need_emulator(cpu)
+    for function in (CONVOLUTION, LIMITED_CONVOLUTION):
+        known = prepare_calls.PREPARERS[function]
+        two = partial(_with_two, prepare=known)
+        changed = {**prepare_calls.PREPARERS, function: two}
+        monkeypatch.setattr(prepare_calls, "PREPARERS", changed)
+    monkeypatch.setenv("ORCHESTRATOR_CACHE", str(tmp_path))
+    product, outputs = run_calls(folder, cpu, toolchain, optimize=optimize, name="two-")
+    different = [n for n in range(COUNT + NARROW) if outputs[n] != plain[n]]
+    assert different == []
+    functions = {call.function.rpartition("::")[2] for call in linked_calls(product)}
+    assert functions >= {"packed_conv2d_two", "limited_packed_conv2d_two"}
+    assert not functions & {"packed_conv2d", "limited_packed_conv2d"}
+
+
+def _with_two(arguments: Arguments, isa: str, prepare: Preparer) -> Form:
+    form = prepare(arguments, isa)
+    return replace(form, function=f"{form.function}_two")
 
 
 @pytest.mark.parametrize("core", CORES, ids="-".join)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, replace
 from functools import partial
+from math import inf
 from random import Random
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pytest
@@ -25,6 +26,7 @@ from tests.qemu.steps_of_firmware import differences
 from tests.tools import need_emulator, need_toolchain
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from orchestrator.method.rows.network import Network
@@ -56,6 +58,7 @@ class Net:
         given: With rows from the caller.
         limited: Whether convolutions store less than all of int8.
         bits: Of weights.
+        slower: Times as many instructions as with whole tensors, with the smallest.
     """
 
     case: str
@@ -66,6 +69,7 @@ class Net:
     given: int | None = None
     limited: bool = False
     bits: int = 8
+    slower: float = inf
 
 
 SMALLEST: Final = "smallest"
@@ -82,6 +86,16 @@ TARGETS: Final = (
 ISAS: Final = {"cortex-m0plus": "scalar", "cortex-m4": "dsp", "cortex-m55": "mve"}
 RANDOM: Final = 16
 """Nets."""
+NARROW_CORES: Final = (
+    *(("cortex-m4", "zig", "size"), ("cortex-m4", "gnu", "size")),
+    *(("cortex-m33", "gnu", "speed"), ("cortex-m7", "zig", "speed")),
+)
+NARROW_KERNELS: Final = {
+    f"orch::cortex_m::{limited}packed_{name}"
+    for limited in ("", "limited_")
+    for name in ("depthwise_row", "conv2d_two")
+} | {"orch_packed_one_row", "orch_packed_two_pixels"}
+"""All of them, with their loops."""
 LOWEST: Final = {
     "cortex_m::quantized_conv2d.out": 10,
     "cortex_m::quantized_depthwise_conv2d.out": 11,
@@ -93,9 +107,11 @@ NETS: Final = (
         automatic=11_300,
         given=6_300,
         limited=True,
+        slower=1.14,
     ),
+    Net("ic_resnet8_int8_m55", "cortex-m4", "zig", 17_900, slower=1.02),
     Net("kws_dscnn_int8_m55", "cortex-m55", "zig", 6_800, automatic=9_900),
-    Net("ic_resnet8_int8_m55", "cortex-m55", "gnu", 16_300, automatic=16_300),
+    Net("ic_resnet8_int8_m55", "cortex-m55", "gnu", 16_300, slower=1.1),
     Net(
         *("vww_mobilenetv1_int8_m55", "cortex-m55", "zig", 28_600),
         automatic=28_600,
@@ -200,6 +216,7 @@ def test_a_net_by_rows_has_the_same_bits(
     smallest = _run(tmp_path, net, "smallest", capsys)
     assert smallest.output == whole.output
     assert smallest.arena <= net.smallest
+    assert smallest.instructions <= net.slower * whole.instructions
     ((network, plan),) = plans
     firmware = (tmp_path / f"net-{SMALLEST}" / "firmware.elf").read_bytes()
     assert differences(firmware, network, plan) == []
@@ -312,6 +329,29 @@ class Drawn:
         self._images.append(pair(x, random.choice(same)))
 
 
+class Narrow:
+    """A random net on a narrow image, for kernels for bands of few pixels."""
+
+    heads = ()
+
+    def __init__(self, seed: int) -> None:
+        random = Random(seed)  # noqa: S311  # the same each time
+        size = random.randint(24, 30), 1 + seed % 9
+        self.net = net = make_nets.Net((1, 4, *size), seed)
+        x = net.conv(net.x, 4 * random.randint(4, 9), (1, 1))
+        for _ in range(3):
+            # Some limits are not those of int8.
+            limits = random.choice([(-128, -128, 127), (-128, -100, 90)])
+            y = net.conv(
+                *(x, x.sizes[1]),
+                padding=(random.randint(0, 2), random.randint(1, 2)),
+                depthwise=True,
+                limits=limits,
+            )
+            kernel = random.choice([(1, 1), (1, 1), (3, 1), (2, 3)])
+            x = net.conv(y, random.randint(12, 40) & ~3, kernel, limits=limits)
+
+
 class SmallUNet:
     """A net with a skip that takes more memory than its input."""
 
@@ -330,9 +370,9 @@ MOST_SIZE: Final = 24
 
 
 def _random_product(
-    folder: Path, cpu: str, toolchain: str, fuse: str
+    folder: Path, cpu: str, toolchain: str, fuse: str, optimize: str = "size"
 ) -> tuple[Product, dict[str, bytes]]:
-    """All random nets on a target; every second one gets its input by rows.
+    """All nets of a folder on a target; every second one gets its input by rows.
 
     A percentage is that of `fuse = "auto"`, of products for speed; with `fuse = "off"`,
     kernels read arguments as well. By rows, skips may be computed again.
@@ -369,9 +409,21 @@ def _random_product(
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with random nets, and a scenario that runs them."""
-    folder, runs = tmp_path_factory.mktemp("drawn"), []
-    for number in range(RANDOM):
-        made = Drawn(number) if number else SmallUNet(number)
+    nets = [Drawn(number) if number else SmallUNet(number) for number in range(RANDOM)]
+    return _written(tmp_path_factory.mktemp("drawn"), nets)
+
+
+@pytest.fixture(scope="module")
+def narrow(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same of nets on narrow images."""
+    nets = [Narrow(number) for number in range(RANDOM)]
+    return _written(tmp_path_factory.mktemp("narrow"), nets)
+
+
+def _written(folder: Path, nets: Sequence[Drawn | Narrow | SmallUNet]) -> Path:
+    """The folder, with nets and a scenario."""
+    runs = []
+    for number, made in enumerate(nets):
         made.net.write(f"n{number}", folder, made.heads)
         value = {"kind": "tensor", "file": f"n{number}.in0.npy"}
         runs.append({"model": f"n{number}", "method": "forward", "inputs": [value]})
@@ -413,3 +465,21 @@ def test_random_nets_by_rows_have_the_same_bits(
     if fuse == SMALLEST and cpu in ISAS:
         core = (cpu, ISAS[cpu], toolchain)
         assert changed_bytes(tmp_path, product, core) == 0
+
+
+@pytest.mark.parametrize("core", NARROW_CORES, ids="-".join)
+def test_narrow_nets_by_rows_have_the_same_bits(
+    core: tuple[str, str, str], narrow: Path, tmp_path: Path
+) -> None:
+    """With kernels for bands of one row, and for two pixels at once."""
+    cpu, toolchain, optimize = core
+    need_toolchain("host", "zig")
+    need_toolchain(cpu, toolchain)
+    need_emulator(cpu)
+    _, whole = _random_product(narrow, "host", "zig", "off")
+    product, outputs = _random_product(narrow, cpu, toolchain, SMALLEST, optimize)
+    different = [name for name in whole if outputs[name] != whole[name]]
+    assert different == []
+    symbols: Any = product.report()["symbols"]
+    assert {symbol["name"] for symbol in symbols} >= NARROW_KERNELS
+    assert changed_bytes(tmp_path, product, (cpu, "dsp", toolchain)) == 0

@@ -49,14 +49,14 @@ _ITEM: Final = MappingProxyType(
 _ANY_ITEM: Final = (10.0, 5.0, 2.0)
 _AVERAGED: Final = (8.0, 1.9, 1.3)
 """Of an item of an image that is averaged as a whole, and of one by rows."""
-_SUMMED: Final = (9.0, 6.4, 2.3)
+_SUMMED: Final = (9.0, 2.6, 2.3)
 _LINE: Final = (1, 1, 1, 1, 0, 1)
 """Rows of an image whose pixels lie in a line."""
 _ROWS_OUT, _COLUMNS_IN, _COLUMNS_OUT = 1, 6, 7
 _ACROSS_OUT = 7
 _ROWS = (2, 3, 5)
 """Kernel, stride and dilation of rows."""
-_CHANNELS, _OUT_CHANNELS, _DEPTH, _PAIRS = 13, 14, 15, 15
+_BATCH, _CHANNELS, _OUT_CHANNELS, _DEPTH, _PAIRS = 12, 13, 14, 15, 15
 _STRIDE, _IN_PLACE, _BLOCKS = 9, 19, 19
 _WINDOW = (2, 8, 13)
 """Words of headers."""
@@ -104,7 +104,7 @@ def costs_of(
         pixel = round(0.9 * _weight_bytes(method, call))
         return (Cost(setup=_SETUP[at], tile=pixel, pixels=header[0] // rows),)
     if name.endswith("packed_depthwise_3x3"):
-        return _depthwise_3x3(header)
+        return _depthwise_3x3(header, core)
     if name.endswith("packed_depthwise"):
         taps = 2 * header[_PAIRS] * header[_CHANNELS]
         line = header[_COLUMNS_OUT] * taps * (3.4 if core.isa == "dsp" else 1.0)
@@ -136,6 +136,21 @@ def _int4(
     return (Cost(setup=made), replace(cost, setup=0, tile=again * (count - 1)))
 
 
+def narrow_costs(name: str, header: tuple[int, ...]) -> tuple[int, int] | None:
+    """What a call of a kernel for DSP instructions costs, and with one for few pixels.
+
+    None if there is no such kernel.
+    """
+    rows = header[_ROWS_OUT]
+    if name == "packed_depthwise_3x3":
+        (cost,) = _depthwise_3x3(header, Core("dsp"))
+        if rows > 1 or header[_BATCH] > 1 or not cost.one:
+            return None
+        return replace(cost, one=0).of(1), cost.one
+    cost = _pixels(name, header, Core("dsp"), rows)
+    return replace(cost, two=0).of(rows), cost.of(rows)
+
+
 def sums_cost(items: int, rows: int, core: Core) -> Cost:
     """What it costs to add up some rows of so many items."""
     at = _ISAS.index(core.isa)
@@ -159,18 +174,22 @@ def _strips(header: tuple[int, ...]) -> tuple[Cost, ...]:
     return (Cost(setup=setup, tile=tile, together=2),)
 
 
-def _depthwise_3x3(header: tuple[int, ...]) -> tuple[Cost, ...]:
+def _depthwise_3x3(header: tuple[int, ...], core: Core) -> tuple[Cost, ...]:
     """Of `packed_depthwise_3x3`, which pairs rows, for DSP instructions."""
-    fours = -(-header[_CHANNELS] // TILE)
-    pairs = 22 * header[_COLUMNS_IN]
+    fours, columns = -(-header[_CHANNELS] // TILE), header[_COLUMNS_OUT]
+    pairs = 16 * header[_COLUMNS_IN] + 70
     is_two = header[_STRIDE] == 1
-    channel = (25 if is_two else 14) * header[_COLUMNS_OUT] + 40
+    each = 16 if not is_two else 24 if core.fast else 26
+    setup = _SETUP[_ISAS.index("dsp")]
+    # The kernel for one row.
+    row = 20 * header[_COLUMNS_IN] + TILE * 14 * columns + 130
     return (
         Cost(
             # Weights of four channels, and the pair of rows that windows begin with.
-            setup=_SETUP[_ISAS.index("dsp")] + fours * (330 + pairs),
-            tile=fours * (pairs + TILE * channel),
+            setup=setup + fours * (200 + pairs),
+            tile=fours * (pairs + TILE * (each * columns + 15)),
             together=2 if is_two else 1,
+            one=setup + fours * row if is_two else 0,
         ),
     )
 
@@ -185,9 +204,11 @@ def _pixels(name: str, header: tuple[int, ...], core: Core, rows: int) -> Cost:
     if core == Core("dsp", fast=True) and header[: len(_LINE)] != _LINE:
         return _strips_of_three(header, setup, pixels)
     if core.isa == "dsp":  # three of all pixels
-        tile = outputs * (9 * depth // 4 + 25) + 5 * depth + 140
-        gathered = 0 if header[: len(_LINE)] == _LINE else 300
-        return Cost(setup=setup, tile=tile + gathered, together=3, pixels=pixels)
+        loop = 17 * depth // 8 if core.fast else 9 * depth // 4
+        tile = outputs * (loop + 25) + 5 * depth + 140
+        tile += 0 if header[: len(_LINE)] == _LINE else 300
+        two = 0 if name.startswith("int4") else tile * 3 // 4
+        return Cost(setup=setup, tile=tile, together=3, pixels=pixels, two=two)
     if name.endswith("packed_pixel"):
         return Cost(setup=setup, tile=-(-outputs // 8) * (18 * depth // 16 + 35))
     return _vectors(header, setup, rows, is_lines=name.endswith("packed_lines"))

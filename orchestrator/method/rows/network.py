@@ -66,16 +66,26 @@ class Cost:
         tile: Of pixels that are computed at once.
         together: How many these are; fewer cost as much.
         pixels: Of a row, as tiles have them.
+        two: Of two pixels, where a kernel takes them apart from others; 0: it does not.
+        one: Of a call for one row, where there is a kernel for that; 0: there is none.
     """
 
     setup: int = 0
     tile: int = 0
     together: int = 1
     pixels: int = 1
+    two: int = 0
+    one: int = 0
 
     def of(self, rows: int) -> int:
         """Of a call for so many rows."""
-        return self.setup + self.tile * -(-rows * self.pixels // self.together)
+        if rows == 1 and self.one:
+            return self.one
+        tiles, rest = divmod(rows * self.pixels, self.together)
+        if rest and self.two:
+            twos = 2 if tiles and rest == 1 else 1
+            return self.setup + self.tile * (tiles + 1 - twos) + self.two * twos
+        return self.setup + self.tile * (tiles + (rest > 0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

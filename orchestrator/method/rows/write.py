@@ -9,6 +9,7 @@ from orchestrator.method.access import Access
 from orchestrator.method.linked import LinkedCall, Prepared
 from orchestrator.method.rows.bands import Rows, band_header, band_of, pixels_of
 from orchestrator.method.rows.copies import COPY, copied_rows
+from orchestrator.method.rows.narrow import with_narrow_kernels
 from orchestrator.method.rows.plan import Call
 from orchestrator.method.steps import GIVEN_ROWS, header_of
 from orchestrator.program.values import Allocation, TensorValue
@@ -32,7 +33,8 @@ def method_by_rows(method: LinkedMethod, found: Found, plan: RowPlan) -> LinkedM
         found: Its network.
         plan: A plan of it.
     """
-    return _Writer(method, found, plan).method()
+    made = _Writer(method, found, plan).method()
+    return with_narrow_kernels(made, found.network.whole_cost)
 
 
 class _Writer:

@@ -96,12 +96,15 @@ def random_network(random: Random, *, is_given: bool = False) -> Network:
 
 
 def random_cost(random: Random) -> Cost:
-    return Cost(
+    cost = Cost(
         setup=random.randint(0, 300),
         tile=random.randint(0, 1000),
         together=random.choice([1, 1, 2, 3]),
         pixels=random.choice([1, 5]),
     )
+    if cost.together == 3:  # as kernels have it
+        return replace(cost, two=cost.tile * 3 // 4)
+    return replace(cost, one=cost.of(1) * 3 // 4) if cost.together > 1 else cost
 
 
 def random_window(random: Random, rows: int) -> Axis | None:

@@ -1,0 +1,229 @@
+// Depthwise windows of 3 x 3 that move by one, for a band of one row.
+#include "isa.h"
+
+#if ORCH_ISA == ORCH_ISA_DSP
+
+#include "packed_dsp.h"
+#include "packed_limits.h"
+#include "tile_dsp.h"
+
+namespace orch::cortex_m {
+namespace {
+
+constexpr int32_t kWindow = 3;
+/// Channels that are computed together.
+constexpr int32_t kChannels = 4;
+/// Words of a column: for each channel a pair of the two upper rows, and an
+/// input of the last one in the lower half.
+constexpr int32_t kColumnWords = 2 * kChannels;
+
+/// What `orch_packed_one_row` takes. Known to the assembly.
+struct RowCall {
+  const int8_t* rows[kWindow];  // of the first column, or a word of padding
+  int32_t step[kWindow];        // from a column to the next one, or 0
+  int32_t next[kWindow];        // from four channels to the next ones, or 0
+  Pair* image;                  // columns of the image
+  Pair* image_end;
+  const PackedChannel* w;
+  int8_t* y;
+  const Pair* x;  // columns that windows begin with
+  const Pair* x_end;
+  int32_t count;  // of outputs in a channel, times 256
+  int32_t channels;
+  const PackedChannel* w_end;
+};
+
+// A row of outputs, four channels after the other. Its argument lies on the
+// stack, and is changed. The inputs of four channels are paired first; weights
+// of a channel stay in registers. Sums are shifted where those of the other
+// function have shifted weights: most rows have fewer outputs than a channel
+// has weights. Two columns of outputs share two of their columns of inputs.
+extern "C" void orch_packed_one_row(RowCall call);
+asm(R"(
+  .section .text.orch_packed_one_row, "ax", %progbits
+  .syntax unified
+  .thumb
+  @ Adds the products of a column: t and m are weights of the upper rows, b is
+  @ one half of a register.
+  .macro orch_add_column sum, tm, half, b, start
+  smlad \sum, r0, \tm, \start
+  smlab\half \sum, lr, \b, \sum
+  .endm
+  .balign 4
+  .globl orch_packed_one_row
+  .hidden orch_packed_one_row
+  .type orch_packed_one_row, %function
+  .thumb_func
+orch_packed_one_row:
+  push {r0-r3}
+  push {r4-r11, lr}
+  @ 0: multiplier, what is added; 44: the argument.
+  sub sp, #8
+1:
+  add r0, sp, #44
+  ldm r0, {r1-r11}
+  add r7, r1
+  add r8, r2
+  add r9, r3
+  stm r0, {r7, r8, r9}
+2:
+  ldr r7, [r1]
+  ldr r8, [r2]
+  ldr r0, [r3]
+  add r1, r4
+  add r2, r5
+  add r3, r6
+  @ Channels 0 and 1 of the upper rows, then 2 and 3.
+  pkhbt r9, r7, r8, lsl #16
+  pkhtb lr, r8, r7, asr #16
+  sxtb16 r7, r9
+  sxtb r8, r0
+  sxtb16 r9, r9, ror #8
+  sxtb r12, r0, ror #8
+  stm r10!, {r7, r8, r9, r12}
+  sxtb16 r7, lr
+  sxtb r8, r0, ror #16
+  sxtb16 r9, lr, ror #8
+  asr r12, r0, #24
+  stm r10!, {r7, r8, r9, r12}
+  cmp r10, r11
+  bne 2b
+3:
+  add lr, sp, #88
+  ldm lr, {r0, r1, r2}
+  ldm r0!, {r4-r8}
+  add r9, r1, #1
+  add r10, r2, #32 / 4
+  stm lr, {r0, r9, r10}
+  sxth r9, r6
+  sub r9, #128 << 11
+  strd r5, r9, [sp]
+  @ Outputs that are left, and bits to shift.
+  ldrd r3, r12, [sp, #104]
+  uxtab r3, r3, r6, ror #16
+  asr r4, r3
+  @ Weights, by column and row: r6: 00 and 10; r9: 01 and 11; r10: 02 and 12;
+  @ r7: 20 and 21; r8: 22 in the upper half.
+  sxtb16 r9, r7
+  sxtb16 r7, r7, ror #8
+  sxtb16 r10, r8
+  sxtb16 r8, r8, ror #8
+  asr r6, #24
+  pkhbt r6, r6, r9, lsl #16
+  pkhtb r9, r7, r9, asr #16
+  pkhbt r7, r7, r10, lsl #16
+  pkhbt r10, r8, r10
+  subs r3, #2 << 8
+  blo 5f
+4:
+  ldrd r0, lr, [r2], #64
+  orch_add_column r5, r6, b, r7, r4
+  ldrd r0, lr, [r2, #-32]
+  orch_add_column r5, r9, t, r7, r5
+  orch_add_column r11, r6, b, r7, r4
+  ldrd r0, lr, [r2]
+  orch_add_column r5, r10, t, r8, r5
+  orch_add_column r11, r9, t, r7, r11
+  ldrd r0, lr, [r2, #32]
+  orch_add_column r11, r10, t, r8, r11
+  ldrd r0, lr, [sp]
+  lsl r5, r3
+  lsl r11, r3
+  smmla r5, r5, r0, lr
+  smmla r11, r11, r0, lr
+  ssat r5, #8, r5, asr #11
+  ssat r11, #8, r11, asr #11
+  strb r5, [r1]
+  strb r11, [r1, r12]
+  add r1, r1, r12, lsl #1
+  subs r3, #2 << 8
+  bhs 4b
+5:
+  @ An odd last one.
+  lsls r0, r3, #31 - 8
+  bpl 6f
+  ldrd r0, lr, [r2], #64
+  orch_add_column r5, r6, b, r7, r4
+  ldrd r0, lr, [r2, #-32]
+  orch_add_column r5, r9, t, r7, r5
+  ldrd r0, lr, [r2]
+  orch_add_column r5, r10, t, r8, r5
+  ldrd r0, lr, [sp]
+  lsl r5, r3
+  smmla r5, r5, r0, lr
+  ssat r5, #8, r5, asr #11
+  strb r5, [r1]
+6:
+  ldrd r0, r1, [sp, #96]
+  cmp r0, r1
+  bne 3b
+  subs r0, #32
+  str r0, [sp, #96]
+  ldr r0, [sp, #88]
+  ldr r1, [sp, #112]
+  cmp r0, r1
+  bne 1b
+  add sp, #8
+  pop {r4-r11, lr}
+  add sp, #16
+  bx lr
+  .size orch_packed_one_row, . - orch_packed_one_row
+  .purgem orch_add_column
+  .text
+)");
+
+}  // namespace
+
+// Prepared: what packed_depthwise_3x3 does, for a band of one row whose windows
+// move by one. It has the same tensors.
+ORCH_HOT void packed_depthwise_row(const PreparedCall& prepared) {
+  const PackedCall& call = static_cast<const PackedCall&>(prepared);
+  const PackedDepthwise& conv =
+      *static_cast<const PackedDepthwise*>(call.header);
+  const int32_t channels = conv.channels;
+  Pair* const pairs = static_cast<Pair*>(call.scratch);
+  Pair* const image = pairs + conv.columns.padding * kColumnWords;
+  Pair* const image_end = image + conv.columns.in * kColumnWords;
+  // Windows may end before the image does.
+  Pair* const end = pairs + (conv.columns.out + kWindow - 1) * kColumnWords;
+  const uint32_t padding = static_cast<uint8_t>(conv.padding) * 0x01010101U;
+  const Pair two = even(padding);
+  ORCH_FEW_ROUNDS
+  for (Pair* to = pairs; to != image; ++to) *to = two;
+  ORCH_FEW_ROUNDS
+  for (Pair* to = image_end; to < end; ++to) *to = two;
+  const PackedChannel* const w =
+      static_cast<const PackedChannel*>(call.weights);
+  RowCall row;
+  row.image = image;
+  row.image_end = image_end;
+  row.w = w;
+  row.y = static_cast<int8_t*>(call.out);
+  row.x = pairs;
+  row.x_end = pairs + kColumnWords;
+  row.count = conv.columns.out << 8;
+  row.channels = channels;
+  row.w_end = w + channels;
+  const int32_t line = conv.columns.in * channels;
+  const int8_t* from =
+      static_cast<const int8_t*>(call.input) - conv.rows.padding * line;
+  ORCH_FEW_ROUNDS
+  for (int32_t i = 0; i < kWindow; ++i) {
+    const bool inside = static_cast<uint32_t>(i - conv.rows.padding) <
+                        static_cast<uint32_t>(conv.rows.in);
+    row.rows[i] = inside ? from : reinterpret_cast<const int8_t*>(&padding);
+    row.step[i] = inside ? channels : 0;
+    row.next[i] = inside ? kChannels : 0;
+    from += line;
+  }
+  orch_packed_one_row(row);
+}
+
+// The same with limits.
+void limited_packed_depthwise_row(const PreparedCall& call) {
+  run_limited<PackedDepthwise>(packed_depthwise_row, call);
+}
+
+}  // namespace orch::cortex_m
+
+#endif

@@ -1,0 +1,59 @@
+"""Kernels for bands of few pixels, with DSP instructions, where they save enough.
+
+They have the tensors and the header of the kernels that they replace. Both may be
+linked then, so that a few calls alone do not pay for one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from orchestrator.method.linked import LinkedCall
+from orchestrator.method.rows.costs import narrow_costs
+from orchestrator.method.steps import header_of
+
+if TYPE_CHECKING:
+    from orchestrator.method.linked import LinkedInstruction, LinkedMethod
+
+_ENOUGH: Final = 200
+"""A kernel has to save one part in so many of a run."""
+_KERNELS: Final = {
+    "packed_depthwise_3x3": "packed_depthwise_row",
+    "packed_conv2d": "packed_conv2d_two",
+}
+"""By kernel: the one for bands."""
+
+
+def with_narrow_kernels(method: LinkedMethod, whole_cost: int) -> LinkedMethod:
+    """The method with kernels for narrow bands.
+
+    Args:
+        method: By rows.
+        whole_cost: Instructions of a run, about.
+    """
+    calls = method.instructions
+    for wide, narrow in _KERNELS.items():
+        saved = [_saved(method, call, wide) for call in calls]
+        if _ENOUGH * sum(s for s in saved if s) >= whole_cost:
+            calls = tuple(
+                call if s is None else _with_kernel(call, wide, narrow)
+                for call, s in zip(calls, saved, strict=True)
+            )
+    return replace(method, instructions=calls)
+
+
+def _saved(method: LinkedMethod, call: LinkedInstruction, wide: str) -> int | None:
+    """Instructions that another kernel saves; None if it cannot take a call."""
+    assert isinstance(call, LinkedCall)  # noqa: S101  # methods by rows have no others
+    name = call.function.rpartition("::")[2].removeprefix("limited_")
+    header = header_of(method, call)
+    if name != wide or header is None or call.prepared is None:
+        return None
+    costs = narrow_costs(name, call.prepared.header or header)
+    return None if costs is None else costs[0] - costs[1]
+
+
+def _with_kernel(call: LinkedInstruction, wide: str, narrow: str) -> LinkedInstruction:
+    assert isinstance(call, LinkedCall)  # noqa: S101  # the same
+    return replace(call, function=call.function.replace(wide, narrow))

@@ -1,0 +1,158 @@
+"""Kernels for bands of few pixels: where they are taken, and what is reckoned then."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import replace
+from typing import Final
+
+import pytest
+
+from orchestrator.core.dtype import ScalarType
+from orchestrator.core.operator import OperatorName
+from orchestrator.method.access import Access
+from orchestrator.method.linked import LinkedCall, LinkedMethod, Prepared
+from orchestrator.method.rows.narrow import with_narrow_kernels
+from orchestrator.method.rows.network import Cost
+from orchestrator.program.values import Allocation, Dynamism, TensorValue
+
+OPERATOR: Final = OperatorName("test", "rows", "out")
+_S: Final = ScalarType
+
+
+def depthwise(rows: int, stride: int = 1, batch: int = 1) -> tuple[int, ...]:
+    """A PackedDepthwise of 5 columns and 64 channels."""
+    axis = (3, rows, 3, stride, 0, 1)
+    return (*axis, 5, 5, 3, stride, 1, 1, batch, 64, -128, 5, 1280, 0)
+
+
+def matrix(pixels: int, outputs: int = 64) -> tuple[int, ...]:
+    """A PackedPairs whose pixels lie in a line."""
+    line = (pixels, pixels, 1, 1, 0, 1)
+    whole = (1, 64, outputs, 64, 0, 0, 128, 9, 1, 64, 125, 0)
+    return (1, 1, 1, 1, 0, 1, *line, *whole)
+
+
+def method_of(*calls: tuple[str, tuple[int, ...]]) -> LinkedMethod:
+    """A method by rows with bands of calls that have other headers as a whole."""
+    values: list[TensorValue] = []
+    data, instructions = [], []
+    for name, header in calls:
+        args = []
+        for place in (Allocation(memory_id=1, offset_bytes=0), None):
+            args.append(len(values))
+            values.append(
+                TensorValue(
+                    dtype=_S.Char,
+                    sizes=(4,),
+                    dim_order=(0,),
+                    dynamism=Dynamism.STATIC,
+                    data_buffer_index=0,
+                    allocation=place,
+                    extra=None,
+                    requires_grad=False,
+                )
+            )
+        other = [9, 9, *header[2:]]
+        data.append((args[1], struct.pack(f"<{len(other)}i", *other)))
+        instructions.append(
+            LinkedCall(
+                operator=OPERATOR,
+                function=f"orch::cortex_m::{name}",
+                args=tuple(args),
+                outs=(args[0],),
+                accesses=(Access.FILLS, Access.READS),
+                prepared=Prepared(
+                    struct="orch::cortex_m::PackedCall",
+                    memory=(("out", 0), ("header", 1)),
+                    numbers=(),
+                    header=header,
+                ),
+            )
+        )
+    return LinkedMethod(
+        model="m",
+        name="forward",
+        values=tuple(values),
+        instructions=tuple(instructions),
+        inputs=(),
+        outputs=(),
+        data=tuple(data),
+        origins=tuple(range(len(instructions))),
+        by_rows=True,
+    )
+
+
+def functions(method: LinkedMethod, whole_cost: int = 10_000) -> list[str]:
+    """What its calls become."""
+    made = with_narrow_kernels(method, whole_cost)
+    assert made.data == method.data
+    pairs = zip(made.instructions, method.instructions, strict=True)
+    assert all(
+        isinstance(a, LinkedCall)
+        and isinstance(b, LinkedCall)
+        and replace(a, function=b.function) == b
+        for a, b in pairs
+    )
+    calls = [call for call in made.instructions if isinstance(call, LinkedCall)]
+    return [call.function.rpartition("::")[2] for call in calls]
+
+
+@pytest.mark.parametrize("limited", ["", "limited_"])
+def test_bands_of_one_row_have_a_kernel(limited: str) -> None:
+    name = f"{limited}packed_depthwise_3x3"
+    row = f"{limited}packed_depthwise_row"
+    headers = [depthwise(1), depthwise(2), depthwise(1, 2), depthwise(1, batch=2)]
+    method = method_of(*((name, header) for header in headers))
+    assert functions(method) == [row, name, name, name]
+
+
+def test_all_convolutions_have_the_kernel_for_two_pixels() -> None:
+    """So that the other one is not linked as well."""
+    names = ("packed_conv2d", "limited_packed_conv2d", "packed_conv2d")
+    method = method_of(*zip(names, map(matrix, (5, 7, 6)), strict=True))
+    assert functions(method) == [f"{name}_two" for name in names]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        ("packed_conv2d", matrix(6)),
+        ("int4_packed_conv2d", matrix(5)),
+        ("packed_matrix", matrix(5)),
+        ("packed_depthwise", depthwise(1)),
+        ("packed_depthwise_strips", depthwise(1)),
+        ("packed_depthwise_3x3", depthwise(2)),
+    ],
+)
+def test_others_keep_their_kernels(call: tuple[str, tuple[int, ...]]) -> None:
+    assert functions(method_of(call), 1) == [call[0]]
+
+
+@pytest.mark.parametrize(
+    "call", [("packed_conv2d", matrix(5)), ("packed_depthwise_3x3", depthwise(1))]
+)
+def test_a_kernel_has_to_pay(call: tuple[str, tuple[int, ...]]) -> None:
+    """More calls make it pay."""
+    method = method_of(call)
+    assert functions(method, 10**7) == [call[0]]
+    assert functions(method_of(*[call] * 100), 10**7) != [call[0]] * 100
+
+
+@pytest.mark.parametrize("two", [66, 75, 100])
+def test_two_pixels_cost_what_the_best_mix_does(two: int) -> None:
+    cost = Cost(setup=7, tile=100, together=3, pixels=1, two=two)
+    for pixels in range(1, 30):
+        best = min(
+            100 * threes + two * twos
+            for threes in range(11)
+            for twos in range(3)
+            if 3 * threes + 2 * twos >= pixels
+        )
+        assert cost.of(pixels) == 7 + best
+
+
+def test_one_row_costs_what_its_kernel_does() -> None:
+    cost = Cost(setup=7, tile=100, together=2, one=60)
+    assert [cost.of(rows) for rows in (1, 2, 3)] == [60, 107, 207]
+    assert replace(cost, one=0).of(1) == 107
