@@ -78,8 +78,6 @@ struct Problem {
   int32_t limits;  // none, relu, others
   int32_t low;     // an item of kLimits
   int32_t high;
-  int32_t
-      added_step;  // of a product: one row, or with -1 what a function gives
 };
 
 constexpr float kLimits[] = {0.0F, 1e-42F, 0.25F, 6.0F, __builtin_inff()};
