@@ -58,6 +58,7 @@ class Net:
         given: With rows from the caller.
         limited: Whether convolutions store less than all of int8.
         slower: Times as many instructions as with whole tensors, with the smallest.
+        flash: Bytes of flash more than with whole tensors.
     """
 
     case: str
@@ -68,6 +69,7 @@ class Net:
     given: int | None = None
     limited: bool = False
     slower: float = inf
+    flash: int = MOST_FLASH
 
 
 SMALLEST: Final = "smallest"
@@ -107,7 +109,8 @@ NETS: Final = (
         limited=True,
         slower=1.14,
     ),
-    Net("ic_resnet8_int8_m55", "cortex-m4", "zig", 17_900, slower=1.02),
+    # With a kernel for two pixels at once, too.
+    Net("ic_resnet8_int8_m55", "cortex-m4", "zig", 17_900, slower=1.02, flash=2_400),
     Net("kws_dscnn_int8_m55", "cortex-m55", "zig", 6_800, automatic=9_900),
     Net("ic_resnet8_int8_m55", "cortex-m55", "gnu", 17_500, automatic=33_000),
     Net("vww_mobilenetv1_int8_m55", "cortex-m55", "zig", 29_600, given=16_700),
@@ -210,7 +213,7 @@ def test_a_net_by_rows_has_the_same_bits(
     ((network, plan),) = plans
     firmware = (tmp_path / f"net-{SMALLEST}" / "firmware.elf").read_bytes()
     assert differences(firmware, network, plan) == []
-    assert smallest.flash <= whole.flash + MOST_FLASH
+    assert smallest.flash <= whole.flash + net.flash
     if net.automatic is not None:
         automatic = _run(tmp_path, net, "auto", capsys)
         assert automatic.output == whole.output
