@@ -59,6 +59,7 @@ class Net:
         limited: Whether convolutions store less than all of int8.
         bits: Of weights.
         slower: Times as many instructions as with whole tensors, with the smallest.
+        flash: Bytes of flash more than with whole tensors.
     """
 
     case: str
@@ -70,6 +71,7 @@ class Net:
     limited: bool = False
     bits: int = 8
     slower: float = inf
+    flash: int = MOST_FLASH
 
 
 SMALLEST: Final = "smallest"
@@ -109,7 +111,8 @@ NETS: Final = (
         limited=True,
         slower=1.14,
     ),
-    Net("ic_resnet8_int8_m55", "cortex-m4", "zig", 17_900, slower=1.02),
+    # With a kernel for two pixels at once, too.
+    Net("ic_resnet8_int8_m55", "cortex-m4", "zig", 17_900, slower=1.02, flash=2_400),
     Net("kws_dscnn_int8_m55", "cortex-m55", "zig", 6_800, automatic=9_900),
     Net("ic_resnet8_int8_m55", "cortex-m55", "gnu", 16_300, slower=1.1),
     Net(
@@ -220,7 +223,7 @@ def test_a_net_by_rows_has_the_same_bits(
     ((network, plan),) = plans
     firmware = (tmp_path / f"net-{SMALLEST}" / "firmware.elf").read_bytes()
     assert differences(firmware, network, plan) == []
-    assert smallest.flash <= whole.flash + MOST_FLASH
+    assert smallest.flash <= whole.flash + net.flash
     if net.automatic is not None:
         automatic = _run(tmp_path, net, "auto", capsys)
         assert automatic.output == whole.output
