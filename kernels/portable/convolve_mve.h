@@ -115,13 +115,13 @@ inline void convolve_pixels(const Filters& filters, const Volumes& volumes,
   }
 }
 
-/// convolve_plain() of convolve.h; `finish` is for images, whose sums are whole
-/// where they are stored.
+/// convolve_plain() of convolve.h; `limits` are for images, whose sums are
+/// whole where they are stored.
 template <typename Tapping>
 void convolve_vectors(const Filters& filters, const Volumes& volumes,
                       const Tapping& tapping, const float* input,
                       const float* weight, const float* bias, float* out,
-                      const VectorFinish* finish = nullptr) {
+                      const Limits* limits = nullptr) {
   const FlushFlags flags;
   DotLoops loops = loops_of(filters);
   Area area;
@@ -143,7 +143,7 @@ void convolve_vectors(const Filters& filters, const Volumes& volumes,
           area.w = w + first_weight(filters, rows, columns);
           area.y = to + h * filters.y_row + v * filters.y_column;
           VectorDot dot;
-          dot.finish = finish;
+          dot.limits = limits;
           dot.loops = loops;
           dot.loops.make_relative();
           if (area.images.count == 0) dot.loops.count[0] = 0;

@@ -35,13 +35,13 @@ void convolve(const Convolution& conv, const Tensor& input,
 template <typename Tapping>
 __attribute__((noinline)) void convolve(const PreparedCall& prepared,
                                         Tapping tapping,
-                                        const VectorFinish* finish = nullptr) {
+                                        const Limits* limits = nullptr) {
   const auto& call = static_cast<const ConvolutionCall&>(prepared);
   convolve_vectors(*call.shape, kOneImage, tapping,
                    static_cast<const float*>(call.input),
                    static_cast<const float*>(call.weight),
                    static_cast<const float*>(call.bias),
-                   static_cast<float*>(call.out), finish);
+                   static_cast<float*>(call.out), limits);
 }
 #else
 template <typename Finish, typename Tapping, typename Dots>
@@ -144,16 +144,14 @@ void convolution_transposed(const PreparedCall& call) {
 }
 
 void convolution_relu(const PreparedCall& call) {
-  convolve(call, KnownTaps<false>{}, &kVectorRelu);
+  convolve(call, KnownTaps<false>{}, &kReluLimits);
 }
 
 void convolution_limited(const PreparedCall& prepared) {
   const auto& call = static_cast<const LimitedConvolutionCall&>(prepared);
   const ConvolutionCall plain = {{},        call.input, call.weight,
                                  call.bias, call.out,   call.shape};
-  const VectorFinish finish = {call.limits.low, call.limits.high, clamp_lanes,
-                               limited_item};
-  convolve(plain, KnownTaps<false>{}, &finish);
+  convolve(plain, KnownTaps<false>{}, &call.limits);
 }
 #else
 // Prepared: any convolution of images, and any transposed one.

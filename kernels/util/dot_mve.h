@@ -8,6 +8,7 @@
 
 #include "util/dot.h"
 #include "util/isa.h"
+#include "util/within.h"
 
 #if ORCH_FLOAT_VECTORS
 
@@ -49,24 +50,13 @@ class FlushFlags {
 inline constexpr int kVectorLanes = 8;
 inline constexpr int kVectorRows = 2;
 
-/// What becomes of sums before they are stored. Known to the assembly below.
-struct VectorFinish {
-  int32_t p0;  // in r2 for `lanes`
-  int32_t p1;  // in r3
-  /// A LaneFn of lanes.h: sums of the first row are in q0 and q1, of the second
-  /// in q2 and q3. It may also change r2 and r3.
-  void (*lanes)();
-  /// The same for one sum.
-  float (*item)(const VectorFinish& finish, int32_t lane, float sum);
-};
-
 /// Sums of rows and of eight lanes: lanes have factors x at places of their
 /// own, rows factors w and starts. Rows are even steps apart. Known to the
 /// assembly below.
 struct VectorDot {
   DotLoops loops;                // relative
   int32_t lanes;                 // that are stored, at least one
-  const VectorFinish* finish;    // or null
+  const Limits* limits;          // of sums before they are stored, or null
   int32_t x_lane[kVectorLanes];  // in items; those not stored are read, too
   int32_t y_lane[kVectorLanes];
   const float* x;  // of the first row
@@ -97,15 +87,15 @@ struct VectorDot {
 static_assert(
     offsetof(VectorDot, loops) == 0 && offsetof(DotLoops, x_step) == 12 &&
         offsetof(DotLoops, w_step) == 24 && offsetof(VectorDot, lanes) == 36 &&
-        offsetof(VectorDot, finish) == 40 &&
+        offsetof(VectorDot, limits) == 40 &&
         offsetof(VectorDot, x_lane) == 44 &&
         offsetof(VectorDot, y_lane) == 76 && offsetof(VectorDot, x) == 108 &&
         offsetof(VectorDot, w) == 112 && offsetof(VectorDot, start) == 116 &&
         offsetof(VectorDot, start_next) == 120 &&
         offsetof(VectorDot, y) == 124 && offsetof(VectorDot, y_next) == 128 &&
         offsetof(VectorDot, x_next) == 132 &&
-        offsetof(VectorDot, w_next) == 136 && offsetof(VectorFinish, p0) == 0 &&
-        offsetof(VectorFinish, p1) == 4 && offsetof(VectorFinish, lanes) == 8,
+        offsetof(VectorDot, w_next) == 136 && offsetof(Limits, low) == 0 &&
+        offsetof(Limits, high) == 4,
     "the assembly knows where things are");
 
 /// Which rows of a VectorDot are computed.
@@ -118,15 +108,13 @@ enum class VectorRows : int32_t {
 
 /// Computes their sums. What vectors flush to 0 is.
 ORCH_ALWAYS_INLINE void dot_vectors(const VectorDot& dot, VectorRows rows) {
-  int32_t i, j, x, w0, w1, at, x_step, w_step;
-  register int32_t value0 asm("r2");  // where a LaneFn has its numbers
-  register int32_t value1 asm("r3");
+  int32_t i, j, x, w0, w1, at, x_step, w_step, value0, value1;
   asm volatile(
       "ldrd %[value0], %[j], [%[dot], #116]\n"
       "cmp %[rows], #1\n"
       "ite ne\n"
       "ldrne %[value1], [%[value0], %[j], lsl #2]\n"
-      "moveq %[value1], #0\n"  // what finishes sums sees no subnormal number
+      "moveq %[value1], #0\n"  // limits see no subnormal number
       "ldr %[value0], [%[value0]]\n"
       "vdup.32 q0, %[value0]\n"
       "vdup.32 q1, %[value0]\n"
@@ -257,8 +245,25 @@ ORCH_ALWAYS_INLINE void dot_vectors(const VectorDot& dot, VectorRows rows) {
       "ldrd %[at], %[x], [%[dot], #36]\n"
       "cbz %[x], 13f\n"
       "ldrd %[value0], %[value1], [%[x]]\n"
-      "ldr %[x], [%[x], #8]\n"
-      "blx %[x]\n"
+      "vdup.32 q4, %[value0]\n"
+      "vpt.f32 gt, q4, q0\n"  // false of NaN, which stays
+      "vmovt q0, q4\n"
+      "vpt.f32 gt, q4, q1\n"
+      "vmovt q1, q4\n"
+      "vpt.f32 gt, q4, q2\n"
+      "vmovt q2, q4\n"
+      "vpt.f32 gt, q4, q3\n"
+      "vmovt q3, q4\n"
+      "cmp %[value1], #0x7F800000\n"  // of relu
+      "beq 13f\n"
+      "vpt.f32 gt, q0, %[value1]\n"
+      "vdupt.32 q0, %[value1]\n"
+      "vpt.f32 gt, q1, %[value1]\n"
+      "vdupt.32 q1, %[value1]\n"
+      "vpt.f32 gt, q2, %[value1]\n"
+      "vdupt.32 q2, %[value1]\n"
+      "vpt.f32 gt, q3, %[value1]\n"
+      "vdupt.32 q3, %[value1]\n"
       "13:\n"
       "vldrw.32 q6, [%[dot], #76]\n"
       "vldrw.32 q7, [%[dot], #92]\n"
@@ -296,7 +301,7 @@ __attribute__((noinline)) inline void dot_items(const VectorDot& dot,
                             dot.start + row * dot.start_next, 0, 0};
     float* const y = dot.y + row * dot.y_next + dot.y_lane[lane];
     dot1(one, &dot.loops, y);
-    if (dot.finish != nullptr) *y = dot.finish->item(*dot.finish, lane, *y);
+    if (dot.limits != nullptr) store_within(*dot.limits, *y, y);
   }
 }
 

@@ -10,34 +10,12 @@
 #include "util/isa.h"
 #include "util/prepared.h"
 #include "util/types.h"
+#include "util/within.h"
 
 namespace orch {
 
-inline constexpr uint32_t kInfinityBits = 0x7F800000;
-inline constexpr uint32_t kSignBit = 0x80000000;
-
 /// Those of relu.
 inline constexpr Limits kReluLimits = {0, int32_t{kInfinityBits}};
-
-/// Stores `sum` as clamp and hardtanh keep it within limits: NaN stays, and so
-/// does -0. Bits of positive numbers are in order; those of negative ones are
-/// in order behind them, the larger the further below 0. So most values need
-/// one comparison, and none needs an FPU or a call.
-ORCH_ALWAYS_INLINE void store_within(const Limits& limits, const float& sum,
-                                     float* to) {
-  const auto low = static_cast<uint32_t>(limits.low);
-  const auto high = static_cast<uint32_t>(limits.high);
-  uint32_t bits;
-  memcpy(&bits, &sum, sizeof bits);
-  if (bits > high) {
-    if (bits <= kInfinityBits) {
-      bits = high;
-    } else if (bits > (low | kSignBit) && bits <= (kInfinityBits | kSignBit)) {
-      bits = low;
-    }
-  }
-  memcpy(to, &bits, sizeof bits);
-}
 
 /// What relu makes of a sum.
 ORCH_ALWAYS_INLINE float relu_of(float sum) {
@@ -68,16 +46,5 @@ inline Error call_limited(KernelFn kernel, const Args& args) {
   }
   return Error::Ok;
 }
-
-#if ORCH_FLOAT_VECTORS
-/// Sums within limits, for vectors.
-inline float limited_item(const VectorFinish& finish, int32_t, float sum) {
-  store_within({finish.p0, finish.p1}, sum, &sum);
-  return sum;
-}
-
-inline constexpr VectorFinish kVectorRelu = {kReluLimits.low, kReluLimits.high,
-                                             relu_lanes, limited_item};
-#endif
 
 }  // namespace orch

@@ -17,7 +17,7 @@ void matmul_vectors(const Matrix<const float>& a, const Matrix<const float>& b,
   const FlushFlags flags;
   const float zero = 0;
   VectorDot dot;
-  dot.finish = nullptr;
+  dot.limits = nullptr;
   dot.loops = {{1, 1, inner}, {0, 0, b.row_step}, {0, 0, a.column_step}};
   dot.loops.make_relative();
   dot.x_next = 0;

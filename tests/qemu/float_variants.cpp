@@ -180,12 +180,9 @@ void convolve(const Problem& p, float* out, bool vectors) {
   const AnyTaps taps = {conv.transposed};
   if (vectors) {
     const Limits limits = limits_of(p);
-    const VectorFinish finish = {limits.low, limits.high,
-                                 p.limits == 1 ? relu_lanes : clamp_lanes,
-                                 limited_item};
     convolve_vectors(filters, filters.volumes, taps, floats(inputs),
                      floats(weights), bias, out,
-                     p.limits == 0 ? nullptr : &finish);
+                     p.limits == 0 ? nullptr : &limits);
   } else {
     convolve_plain(filters, filters.volumes, taps, AnyDots{}, floats(inputs),
                    floats(weights), bias, out);
