@@ -19,6 +19,7 @@ from orchestrator.package.sources import (
     MODELS,
     RUNNER,
     Places,
+    assembly_functions,
     common_defines,
     library_units,
     packaged_sources,
@@ -266,11 +267,14 @@ def _sources(built: Built, places: Places, base: str) -> dict[str, bytes]:
     def named(text: str) -> str:
         return own_names(with_sections(text, sections))
 
+    code = {p for p in built.files if p in compiled or p.endswith(".h")}
+    functions = assembly_functions(built.files[path].decode() for path in sorted(code))
+
     def own_text(path: str, data: bytes) -> bytes:
         if path.startswith(_MADE):
             return named(data.decode()).encode()
-        if path in compiled:
-            return with_own_symbols(data.decode(), base).encode()
+        if path in code:
+            return with_own_symbols(data.decode(), base, functions).encode()
         return data
 
     files = packaged_sources(

@@ -17,7 +17,7 @@ from orchestrator.emit.compile import SOURCES
 from orchestrator.emit.compile.sections import named_section
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from orchestrator.emit.compile import CompileUnit
     from orchestrator.targets.regions import SectionNames
@@ -118,19 +118,24 @@ def common_defines(units: Iterable[Unit]) -> tuple[tuple[str, str], ...]:
     return tuple(d for d in first.defines if all(d in unit.defines for unit in others))
 
 
-def with_own_symbols(text: str, base: str) -> str:
+def assembly_functions(texts: Iterable[str]) -> frozenset[str]:
+    """Functions in assembly of sources and headers in C++: names that both share."""
+    parts = [(_ASSEMBLY.findall(text), _ASSEMBLY.sub("", text)) for text in texts]
+    inside = _SYMBOL.findall("".join(part for found, _ in parts for part in found))
+    return frozenset(inside) & {*_SYMBOL.findall("".join(rest for _, rest in parts))}
+
+
+def with_own_symbols(text: str, base: str, functions: Collection[str]) -> str:
     """A source in C++ whose functions in assembly begin with the product's name.
 
-    They are in no namespace, and macros do not reach them: names that its C++ and its
-    assembly share are these functions.
+    They are in no namespace, and macros do not reach them.
 
     Args:
         text: The source.
         base: Name of the product in C.
+        functions: All functions in assembly, of this source or of others.
     """
-    inside = _SYMBOL.findall("".join(_ASSEMBLY.findall(text)))
-    shared = {*inside} & {*_SYMBOL.findall(_ASSEMBLY.sub("", text))}
-    return _SYMBOL.sub(lambda m: f"{base}_{m[0]}" if m[0] in shared else m[0], text)
+    return _SYMBOL.sub(lambda m: f"{base}_{m[0]}" if m[0] in functions else m[0], text)
 
 
 def with_sections(text: str, names: SectionNames) -> str:

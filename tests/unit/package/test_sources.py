@@ -15,6 +15,7 @@ from orchestrator.package.constants import constants_source, symbols_of
 from orchestrator.package.sources import (
     Places,
     Unit,
+    assembly_functions,
     common_defines,
     library_units,
     packaged_sources,
@@ -138,7 +139,13 @@ asm(R"(
 void run() { orch_loop(orch_other()); }
 """
     renamed = text.replace("orch_loop", "p_orch_loop")
-    assert with_own_symbols(text, "p") == renamed
+    other = "void any() { orch_loop(orch_more()); }"
+    functions = assembly_functions([text, other])
+    assert functions == {"orch_loop"}
+    assert with_own_symbols(text, "p", functions) == renamed
+    # Another source calls it.
+    renamed = other.replace("orch_loop", "p_orch_loop")
+    assert with_own_symbols(other, "p", functions) == renamed
 
 
 def test_tables_name_known_cores() -> None:
