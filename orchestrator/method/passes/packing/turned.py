@@ -116,6 +116,8 @@ def turned_pixels(
         return Way(words, strip.scratch_bytes, row_cost(words, is_lines=False))
 
     best = of_least_cost(map(way, _STRIPS), room_bytes)
+    if 1 in (rows.kernel, columns.kernel):
+        return best.call(weights)  # in the same order, with any groups of steps
     depth = header[_DEPTH]
     size = tile.lines * depth
     tiles = np.frombuffer(weights, np.int8).reshape(-1, tile.head + size + tile.tail)
