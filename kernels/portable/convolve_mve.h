@@ -121,7 +121,7 @@ template <typename Tapping>
 void convolve_vectors(const Filters& filters, const Volumes& volumes,
                       const Tapping& tapping, const float* input,
                       const float* weight, const float* bias, float* out,
-                      const Limits* limits = nullptr) {
+                      [[maybe_unused]] const Limits* limits = nullptr) {
   const FlushFlags flags;
   DotLoops loops = loops_of(filters);
   Area area;
@@ -143,7 +143,12 @@ void convolve_vectors(const Filters& filters, const Volumes& volumes,
           area.w = w + first_weight(filters, rows, columns);
           area.y = to + h * filters.y_row + v * filters.y_column;
           VectorDot dot;
+#if ORCH_SUMS_ADDED
+          dot.added = nullptr;
+#endif
+#if ORCH_SUMS_LIMITED
           dot.limits = limits;
+#endif
           dot.loops = loops;
           dot.loops.make_relative();
           if (area.images.count == 0) dot.loops.count[0] = 0;

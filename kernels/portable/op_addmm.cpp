@@ -3,6 +3,7 @@
 #include "orch/kernel.h"
 #include "util/broadcast.h"
 #include "util/dtype.h"
+#include "util/limits.h"
 #include "util/matmul.h"
 #include "util/scalar.h"
 
@@ -56,6 +57,11 @@ Error addmm_out(const Args& args) {
                                          args.scalar(4), out);
     return Error::Ok;
   });
+}
+
+// The same of floats, within limits that follow.
+Error addmm_limited_out(const Args& args) {
+  return call_limited(addmm_out, args);
 }
 
 }  // namespace orch::portable

@@ -3,6 +3,7 @@
 #include "orch/kernel.h"
 #include "util/check.h"
 #include "util/dtype.h"
+#include "util/limits.h"
 #include "util/matmul.h"
 
 namespace orch::portable {
@@ -36,5 +37,8 @@ Error bmm_out(const Args& args) {
     return Error::Ok;
   });
 }
+
+// The same of floats, within limits that follow.
+Error bmm_limited_out(const Args& args) { return call_limited(bmm_out, args); }
 
 }  // namespace orch::portable

@@ -143,6 +143,7 @@ void convolution_transposed(const PreparedCall& call) {
   convolve(call, KnownTaps<true>{});
 }
 
+#if ORCH_SUMS_LIMITED
 void convolution_relu(const PreparedCall& call) {
   convolve(call, KnownTaps<false>{}, &kReluLimits);
 }
@@ -153,6 +154,7 @@ void convolution_limited(const PreparedCall& prepared) {
                                  call.bias, call.out,   call.shape};
   convolve(plain, KnownTaps<false>{}, &call.limits);
 }
+#endif
 #else
 // Prepared: any convolution of images, and any transposed one.
 void convolution(const PreparedCall& call) {

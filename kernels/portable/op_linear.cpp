@@ -3,6 +3,7 @@
 #include "orch/kernel.h"
 #include "util/check.h"
 #include "util/dtype.h"
+#include "util/limits.h"
 #include "util/lines.h"
 #include "util/matmul.h"
 
@@ -62,6 +63,11 @@ Error linear_out(const Args& args) {
     linear<typename decltype(type)::type>(input, weight, bias, out);
     return Error::Ok;
   });
+}
+
+// The same of floats, within limits that follow.
+Error linear_limited_out(const Args& args) {
+  return call_limited(linear_out, args);
 }
 
 }  // namespace orch::portable

@@ -3,6 +3,7 @@
 #include "orch/kernel.h"
 #include "util/check.h"
 #include "util/dtype.h"
+#include "util/limits.h"
 #include "util/matmul.h"
 
 namespace orch::portable {
@@ -22,5 +23,8 @@ Error mm_out(const Args& args) {
     return Error::Ok;
   });
 }
+
+// The same of floats, within limits that follow.
+Error mm_limited_out(const Args& args) { return call_limited(mm_out, args); }
 
 }  // namespace orch::portable

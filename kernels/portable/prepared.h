@@ -91,6 +91,16 @@ struct MatmulCall : PreparedCall {
   const Matrices* shape;
 };
 
+/// The same with limits.
+struct LimitedMatmulCall : PreparedCall {
+  const void* a;
+  const void* b;
+  const void* added;  // or null
+  void* out;
+  const Matrices* shape;
+  Limits limits;
+};
+
 /// Averages of whole images.
 struct AverageImages {
   int32_t batch;

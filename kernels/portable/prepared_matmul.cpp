@@ -59,7 +59,21 @@ void multiply_any(const PreparedCall& call) {
   each_product<Finish>(call, [](auto... what) { matmul<float>(what...); });
 }
 
-#if !ORCH_FLOAT_VECTORS
+#if ORCH_FLOAT_VECTORS
+#if ORCH_SUMS_ADDED
+/// Products, with a row that is added to each, or nothing.
+__attribute__((noinline)) void multiply_added(const PreparedCall& prepared,
+                                              const Limits* limits) {
+  const auto& call = static_cast<const MatmulCall&>(prepared);
+  const VectorSums sums = {static_cast<const float*>(call.added), limits};
+  each_product<Sum>(
+      call, [&](const auto& a, const auto& b, const auto& out, int32_t rows,
+                int32_t inner, int32_t columns, const Sum&) {
+        multiply_vectors(a, b, out, rows, inner, columns, sums);
+      });
+}
+#endif
+#else
 __attribute__((noinline)) void multiply_known(const PreparedCall& call,
                                               KnownDots dots) {
   each_product<Sum>(
@@ -77,13 +91,33 @@ void multiply_four(const PreparedCall& call) {
 
 // Calls of addmm, bmm, linear and mm with floats; scaled ones have other
 // factors than 1.
-void matrix_product(const PreparedCall& call) { multiply_any<Sum>(call); }
-
 void matrix_product_scaled(const PreparedCall& call) {
   multiply_any<ScaledSum>(call);
 }
 
-#if !ORCH_FLOAT_VECTORS
+#if ORCH_FLOAT_VECTORS
+// Those to which a matrix is added; one row, or nothing; then relu, or limits.
+void matrix_product_rows(const PreparedCall& call) { multiply_any<Sum>(call); }
+
+#if ORCH_SUMS_ADDED
+void matrix_product(const PreparedCall& call) { multiply_added(call, nullptr); }
+
+#if ORCH_SUMS_LIMITED
+void matrix_product_relu(const PreparedCall& call) {
+  multiply_added(call, &kReluLimits);
+}
+
+void matrix_product_limited(const PreparedCall& prepared) {
+  const auto& call = static_cast<const LimitedMatmulCall&>(prepared);
+  const MatmulCall plain = {{},         call.a,   call.b,
+                            call.added, call.out, call.shape};
+  multiply_added(plain, &call.limits);
+}
+#endif
+#endif
+#else
+void matrix_product(const PreparedCall& call) { multiply_any<Sum>(call); }
+
 // Products with a multiple of four columns, or with `_rest` other numbers, by
 // how the factors of a column lie; all with fewer than four columns.
 void matrix_product_threes(const PreparedCall& call) {

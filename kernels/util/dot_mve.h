@@ -10,6 +10,14 @@
 #include "util/isa.h"
 #include "util/within.h"
 
+// Whether some call of the product has numbers added to whole sums, or limits.
+#ifndef ORCH_SUMS_ADDED
+#define ORCH_SUMS_ADDED 0
+#endif
+#ifndef ORCH_SUMS_LIMITED
+#define ORCH_SUMS_LIMITED 0
+#endif
+
 #if ORCH_FLOAT_VECTORS
 
 namespace orch {
@@ -56,7 +64,6 @@ inline constexpr int kVectorRows = 2;
 struct VectorDot {
   DotLoops loops;                // relative
   int32_t lanes;                 // that are stored, at least one
-  const Limits* limits;          // of sums before they are stored, or null
   int32_t x_lane[kVectorLanes];  // in items; those not stored are read, too
   int32_t y_lane[kVectorLanes];
   const float* x;  // of the first row
@@ -67,6 +74,13 @@ struct VectorDot {
   int32_t y_next;
   int32_t x_next;  // 0 means that all share x
   int32_t w_next;
+#if ORCH_SUMS_ADDED
+  const float*
+      added;  // to the sums of each lane before they are stored, or null
+#endif
+#if ORCH_SUMS_LIMITED
+  const Limits* limits;  // of what is stored, or null
+#endif
 
   /// Lanes whose places are even steps apart; those beyond `count` are the
   /// last.
@@ -87,14 +101,13 @@ struct VectorDot {
 static_assert(
     offsetof(VectorDot, loops) == 0 && offsetof(DotLoops, x_step) == 12 &&
         offsetof(DotLoops, w_step) == 24 && offsetof(VectorDot, lanes) == 36 &&
-        offsetof(VectorDot, limits) == 40 &&
-        offsetof(VectorDot, x_lane) == 44 &&
-        offsetof(VectorDot, y_lane) == 76 && offsetof(VectorDot, x) == 108 &&
-        offsetof(VectorDot, w) == 112 && offsetof(VectorDot, start) == 116 &&
-        offsetof(VectorDot, start_next) == 120 &&
-        offsetof(VectorDot, y) == 124 && offsetof(VectorDot, y_next) == 128 &&
-        offsetof(VectorDot, x_next) == 132 &&
-        offsetof(VectorDot, w_next) == 136 && offsetof(Limits, low) == 0 &&
+        offsetof(VectorDot, x_lane) == 40 &&
+        offsetof(VectorDot, y_lane) == 72 && offsetof(VectorDot, x) == 104 &&
+        offsetof(VectorDot, w) == 108 && offsetof(VectorDot, start) == 112 &&
+        offsetof(VectorDot, start_next) == 116 &&
+        offsetof(VectorDot, y) == 120 && offsetof(VectorDot, y_next) == 124 &&
+        offsetof(VectorDot, x_next) == 128 &&
+        offsetof(VectorDot, w_next) == 132 && offsetof(Limits, low) == 0 &&
         offsetof(Limits, high) == 4,
     "the assembly knows where things are");
 
@@ -106,27 +119,87 @@ enum class VectorRows : int32_t {
   kPairs,   // as kShared: innermost an even number of neighbours in w
 };
 
+// What becomes of the sums in q0 to q3 before they are stored. Products have
+// only what some call of theirs needs.
+// clang-format off
+#if ORCH_SUMS_ADDED
+static_assert(offsetof(VectorDot, added) == 136,
+              "the assembly knows where things are");
+#define ORCH_ADD_TO_SUMS \
+  "ldr %[x], [%[dot], #136]\n" \
+  "cbz %[x], 14f\n" \
+  "vctp.32 %[at]\n" \
+  "vpst\n" \
+  "vldrwt.u32 q4, [%[x]]\n" \
+  "vctp.32 %[j]\n" \
+  "vpst\n" \
+  "vldrwt.u32 q5, [%[x], #16]\n" \
+  "vadd.f32 q0, q4, q0\n" \
+  "vadd.f32 q1, q5, q1\n" \
+  "vadd.f32 q2, q4, q2\n" \
+  "vadd.f32 q3, q5, q3\n" \
+  "14:\n"
+#else
+#define ORCH_ADD_TO_SUMS
+#endif
+#if ORCH_SUMS_LIMITED
+#if ORCH_SUMS_ADDED
+#define ORCH_LIMITS_AT "#140"
+#else
+#define ORCH_LIMITS_AT "#136"
+#endif
+static_assert(offsetof(VectorDot, limits) == (ORCH_SUMS_ADDED ? 140 : 136),
+              "the assembly knows where things are");
+#define ORCH_LIMIT_SUMS \
+  "ldr %[x], [%[dot], " ORCH_LIMITS_AT "]\n" \
+  "cbz %[x], 13f\n" \
+  "ldrd %[value0], %[value1], [%[x]]\n" \
+  "vdup.32 q4, %[value0]\n" \
+  "vpt.f32 gt, q4, q0\n" /* false of NaN, which stays */ \
+  "vmovt q0, q4\n" \
+  "vpt.f32 gt, q4, q1\n" \
+  "vmovt q1, q4\n" \
+  "vpt.f32 gt, q4, q2\n" \
+  "vmovt q2, q4\n" \
+  "vpt.f32 gt, q4, q3\n" \
+  "vmovt q3, q4\n" \
+  "cmp %[value1], #0x7F800000\n" /* of relu */ \
+  "beq 13f\n" \
+  "vpt.f32 gt, q0, %[value1]\n" \
+  "vdupt.32 q0, %[value1]\n" \
+  "vpt.f32 gt, q1, %[value1]\n" \
+  "vdupt.32 q1, %[value1]\n" \
+  "vpt.f32 gt, q2, %[value1]\n" \
+  "vdupt.32 q2, %[value1]\n" \
+  "vpt.f32 gt, q3, %[value1]\n" \
+  "vdupt.32 q3, %[value1]\n" \
+  "13:\n"
+#else
+#define ORCH_LIMIT_SUMS
+#endif
+// clang-format on
+
 /// Computes their sums. What vectors flush to 0 is.
 ORCH_ALWAYS_INLINE void dot_vectors(const VectorDot& dot, VectorRows rows) {
   int32_t i, j, x, w0, w1, at, x_step, w_step, value0, value1;
   asm volatile(
-      "ldrd %[value0], %[j], [%[dot], #116]\n"
+      "ldrd %[value0], %[j], [%[dot], #112]\n"
       "cmp %[rows], #1\n"
       "ite ne\n"
       "ldrne %[value1], [%[value0], %[j], lsl #2]\n"
-      "moveq %[value1], #0\n"  // limits see no subnormal number
+      "moveq %[value1], #0\n"  // no subnormal number is seen below
       "ldr %[value0], [%[value0]]\n"
       "vdup.32 q0, %[value0]\n"
       "vdup.32 q1, %[value0]\n"
       "vdup.32 q2, %[value1]\n"
       "vdup.32 q3, %[value1]\n"
-      "vldrw.32 q6, [%[dot], #44]\n"
-      "vldrw.32 q7, [%[dot], #60]\n"
+      "vldrw.32 q6, [%[dot], #40]\n"
+      "vldrw.32 q7, [%[dot], #56]\n"
       "ldr %[i], [%[dot]]\n"
       "cmp %[i], #0\n"
       "beq 6f\n"
-      "ldrd %[x], %[w0], [%[dot], #108]\n"
-      "ldr %[w1], [%[dot], #136]\n"
+      "ldrd %[x], %[w0], [%[dot], #104]\n"
+      "ldr %[w1], [%[dot], #132]\n"
       "add %[w1], %[w0], %[w1], lsl #2\n"
       "ldr %[x_step], [%[dot], #20]\n"
       "lsl %[x_step], %[x_step], #2\n"
@@ -173,7 +246,7 @@ ORCH_ALWAYS_INLINE void dot_vectors(const VectorDot& dot, VectorRows rows) {
       "le lr, 8b\n"
       "b 7f\n"
       "5:\n"  // of both rows, each of its own x
-      "ldr %[value1], [%[dot], #132]\n"
+      "ldr %[value1], [%[dot], #128]\n"
       "add %[value1], %[x], %[value1], lsl #2\n"
       "dls lr, lr\n"
       "12:\n"
@@ -242,37 +315,15 @@ ORCH_ALWAYS_INLINE void dot_vectors(const VectorDot& dot, VectorRows rows) {
       "subs %[i], %[i], #1\n"
       "bne 1b\n"
       "6:\n"
-      "ldrd %[at], %[x], [%[dot], #36]\n"
-      "cbz %[x], 13f\n"
-      "ldrd %[value0], %[value1], [%[x]]\n"
-      "vdup.32 q4, %[value0]\n"
-      "vpt.f32 gt, q4, q0\n"  // false of NaN, which stays
-      "vmovt q0, q4\n"
-      "vpt.f32 gt, q4, q1\n"
-      "vmovt q1, q4\n"
-      "vpt.f32 gt, q4, q2\n"
-      "vmovt q2, q4\n"
-      "vpt.f32 gt, q4, q3\n"
-      "vmovt q3, q4\n"
-      "cmp %[value1], #0x7F800000\n"  // of relu
-      "beq 13f\n"
-      "vpt.f32 gt, q0, %[value1]\n"
-      "vdupt.32 q0, %[value1]\n"
-      "vpt.f32 gt, q1, %[value1]\n"
-      "vdupt.32 q1, %[value1]\n"
-      "vpt.f32 gt, q2, %[value1]\n"
-      "vdupt.32 q2, %[value1]\n"
-      "vpt.f32 gt, q3, %[value1]\n"
-      "vdupt.32 q3, %[value1]\n"
-      "13:\n"
-      "vldrw.32 q6, [%[dot], #76]\n"
-      "vldrw.32 q7, [%[dot], #92]\n"
-      "ldrd %[w0], %[w1], [%[dot], #124]\n"
+      "ldr %[at], [%[dot], #36]\n"
+      "sub %[j], %[at], #4\n"
+      "usat %[j], #3, %[j]\n" ORCH_ADD_TO_SUMS ORCH_LIMIT_SUMS
+      "vldrw.32 q6, [%[dot], #72]\n"
+      "vldrw.32 q7, [%[dot], #88]\n"
+      "ldrd %[w0], %[w1], [%[dot], #120]\n"
       "vctp.32 %[at]\n"
       "vpst\n"
       "vstrwt.32 q0, [%[w0], q6, uxtw #2]\n"
-      "sub %[j], %[at], #4\n"
-      "usat %[j], #3, %[j]\n"
       "vctp.32 %[j]\n"
       "vpst\n"
       "vstrwt.32 q1, [%[w0], q7, uxtw #2]\n"
@@ -292,6 +343,9 @@ ORCH_ALWAYS_INLINE void dot_vectors(const VectorDot& dot, VectorRows rows) {
       : "lr", "q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "cc", "memory");
 }
 
+#undef ORCH_ADD_TO_SUMS
+#undef ORCH_LIMIT_SUMS
+
 /// One row, item by item.
 __attribute__((noinline)) inline void dot_items(const VectorDot& dot,
                                                 int32_t row) {
@@ -301,7 +355,12 @@ __attribute__((noinline)) inline void dot_items(const VectorDot& dot,
                             dot.start + row * dot.start_next, 0, 0};
     float* const y = dot.y + row * dot.y_next + dot.y_lane[lane];
     dot1(one, &dot.loops, y);
+#if ORCH_SUMS_ADDED
+    if (dot.added != nullptr) *y = dot.added[lane] + *y;
+#endif
+#if ORCH_SUMS_LIMITED
     if (dot.limits != nullptr) store_within(*dot.limits, *y, y);
+#endif
   }
 }
 

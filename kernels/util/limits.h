@@ -14,9 +14,6 @@
 
 namespace orch {
 
-/// Those of relu.
-inline constexpr Limits kReluLimits = {0, int32_t{kInfinityBits}};
-
 /// What relu makes of a sum.
 ORCH_ALWAYS_INLINE float relu_of(float sum) {
 #if ORCH_FLOAT_REGISTERS

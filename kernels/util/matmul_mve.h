@@ -8,16 +8,27 @@
 
 namespace orch {
 
-/// matmul() of util/matmul.h. Rows of b are read once for two rows of a. Sums
-/// wait in out until they are finished.
-template <typename Finish>
-void matmul_vectors(const Matrix<const float>& a, const Matrix<const float>& b,
-                    const Matrix<float>& out, int32_t rows, int32_t inner,
-                    int32_t columns, Finish finish) {
+/// What a product becomes where vectors store it.
+struct VectorSums {
+  const float* added;    // to each row, or null: only with ORCH_SUMS_ADDED
+  const Limits* limits;  // or null: only with ORCH_SUMS_LIMITED
+};
+
+/// The products of matmul() of util/matmul.h. Rows of b are read once for two
+/// rows of a.
+ORCH_ALWAYS_INLINE void multiply_vectors(
+    const Matrix<const float>& a, const Matrix<const float>& b,
+    const Matrix<float>& out, int32_t rows, int32_t inner, int32_t columns,
+    [[maybe_unused]] const VectorSums& sums) {
   const FlushFlags flags;
   const float zero = 0;
   VectorDot dot;
-  dot.limits = nullptr;
+#if ORCH_SUMS_ADDED
+  dot.added = sums.added;
+#endif
+#if ORCH_SUMS_LIMITED
+  dot.limits = sums.limits;
+#endif
   dot.loops = {{1, 1, inner}, {0, 0, b.row_step}, {0, 0, a.column_step}};
   dot.loops.make_relative();
   dot.x_next = 0;
@@ -33,7 +44,18 @@ void matmul_vectors(const Matrix<const float>& a, const Matrix<const float>& b,
     dot.start = &zero;
     dot.y = out.items + j * out.column_step;
     dot_rows(dot, rows);
+#if ORCH_SUMS_ADDED
+    if (dot.added != nullptr) dot.added += kVectorLanes;
+#endif
   }
+}
+
+/// matmul() of util/matmul.h. Sums wait in out until they are finished.
+template <typename Finish>
+void matmul_vectors(const Matrix<const float>& a, const Matrix<const float>& b,
+                    const Matrix<float>& out, int32_t rows, int32_t inner,
+                    int32_t columns, Finish finish) {
+  multiply_vectors(a, b, out, rows, inner, columns, {nullptr, nullptr});
   for (int32_t i = 0; i < rows; ++i) {
     float* to = out.items + i * out.row_step;
     for (int32_t j = 0; j < columns; ++j) {

@@ -12,6 +12,9 @@ namespace orch {
 inline constexpr uint32_t kInfinityBits = 0x7F800000;
 inline constexpr uint32_t kSignBit = 0x80000000;
 
+/// The limits of relu.
+inline constexpr Limits kReluLimits = {0, int32_t{kInfinityBits}};
+
 /// Stores `sum` as clamp and hardtanh keep it within limits: NaN stays, and so
 /// does -0. Bits of positive numbers are in order; those of negative ones are
 /// in order behind them, the larger the further below 0. So most values need

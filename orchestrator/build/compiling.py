@@ -61,7 +61,11 @@ def plan_commands(
     sections: SectionNames,
 ) -> CompilePlan:
     """Every compile and link step."""
-    from orchestrator.emit.compile import is_empty, plan_compile  # noqa: PLC0415
+    from orchestrator.emit.compile import (  # noqa: PLC0415
+        is_empty,
+        plan_compile,
+        sums_flags,
+    )
 
     freestanding = ("freestanding/",) if target.freestanding else ()
     platforms = tuple(f"platform/{name}/" for name in target.platforms)
@@ -100,6 +104,10 @@ def plan_commands(
         tables=tables,
         updates=bool(updates),
         sections=sections,
+        sums=sums_flags(
+            (m for methods in adapted.linked.values() for m in methods),
+            target.isa.name,
+        ),
         proved_calls=tables.compact and _are_proved(adapted, library_options),
         is_empty=lambda source: is_empty(native[source], target.isa.level),
     )

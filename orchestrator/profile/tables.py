@@ -136,7 +136,7 @@ class PassesTable(Table):
         "`keep_inputs`, `quantized_io`: what `models.io` says. `in_place`: outputs "
         "over inputs that are no longer needed. "
         "`fuse_activations`: activations as limits of the call before. "
-        "`fuse_float_activations`: activations in the float convolution before. "
+        "`fuse_float_activations`: activations of floats in the call before. "
         "`round_weights`: what `models.weights` says. "
         "`pack_weights`: int8 weights in the order in which the kernel reads them. "
         "`order_calls`: the order of calls that needs least memory. "

@@ -1,4 +1,4 @@
-"""Nets of float convolutions with limits after them."""
+"""Nets of float calls that compute sums, with limits after them, and with others."""
 
 from __future__ import annotations
 
@@ -42,6 +42,20 @@ class LimitedNets(Random):
             x = self._convolution(net, x)
         return net.returns(x)
 
+    def products(self, name: str) -> Net:
+        """Products of matrices with limits of all kinds, and without."""
+        net = Net(name=name)
+        x = net.given([self.one(1, 5), self.one(1, 40)], _FLOAT)
+        for _ in range(self.one(1, 3)):
+            y = self._product(net, x)
+            if self.maybe(6):
+                x = y
+                continue
+            x = self._limited(net, y, relu=self.maybe(2))
+            if self.maybe(12):
+                net.returns(y)
+        return net.returns(x)
+
     def _limited(self, net: Net, y: T, *, relu: bool) -> T:
         z = net.tensor(y.sizes, _FLOAT, y.order)
         if relu:
@@ -57,6 +71,30 @@ class LimitedNets(Random):
         rare = self.rng.random(items.shape) < share
         items[rare] = self.rng.choice(_RARE, int(rare.sum()))
         return items
+
+    def _product(self, net: Net, x: T) -> T:
+        rows, inner = x.sizes
+        columns = self.one(1, 20)
+        weights = self.rng.standard_normal((inner, columns))
+        if self.maybe(3):
+            weights = self._rare(weights, 0.05)
+        y = net.tensor((rows, columns), _FLOAT)
+        if self.maybe(4):
+            bias = self._rare(self.rng.standard_normal(columns), 0.2)
+            given = None if self.maybe(3) else net.constant(bias, _FLOAT)
+            w = net.constant(weights.T, _FLOAT)
+            return net.call("aten::linear.out", x, w, given, y)
+        by_columns = self.maybe(3)
+        w = net.constant(
+            weights.T if by_columns else weights, _FLOAT, (1, 0) if by_columns else ()
+        )
+        if self.maybe(4):
+            return net.call("aten::mm.out", x, w, y)
+        sizes = [(columns,), (1, columns), (1,), (rows, 1), (rows, columns)]
+        size = sizes[0 if self.maybe(2) else self.one(1, 4)]
+        bias = net.constant(self._rare(self.rng.standard_normal(size), 0.2), _FLOAT)
+        scale = 2.0 if self.maybe(8) else 1
+        return net.call("aten::addmm.out", bias, x, w, 1, scale, y)
 
     def _convolution(self, net: Net, x: T) -> T:
         batch, inputs, *image = x.sizes
@@ -86,7 +124,7 @@ class LimitedNets(Random):
 
 
 def limited_nets(count: int) -> list[Net]:
-    """Nets of two kinds, as many of each."""
+    """Nets of three kinds, as many of each."""
     random = LimitedNets(17)
-    kinds = (random.relus, random.clamps)
-    return [kinds[n % 2](f"limits{n}") for n in range(count)]
+    kinds = (random.relus, random.clamps, random.products)
+    return [kinds[n % 3](f"limits{n}") for n in range(count)]

@@ -37,7 +37,11 @@ EXTRAS = {
 }
 MODEL = {"orch::portable::add_out", "orch::portable::mm_out"}
 OF_PASSES = {
-    f"orch::portable::convolution_{limits}_out" for limits in ("limited", "relu")
+    "orch::portable::convolution_relu_out",
+    *(
+        f"orch::portable::{name}_limited_out"
+        for name in ("convolution", "addmm", "bmm", "linear", "mm")
+    ),
 }
 """Kernels beside an operator's own: calls of them are what a pass makes."""
 HEADER = "gen/include/selected_max_kernel_num.h"

@@ -78,6 +78,7 @@ struct Problem {
   int32_t limits;  // none, relu, others
   int32_t low;     // an item of kLimits
   int32_t high;
+  int32_t added_row;  // to a product, with has_bias; or what a function gives
 };
 
 constexpr float kLimits[] = {0.0F, 1e-42F, 0.25F, 6.0F, __builtin_inff()};
@@ -199,6 +200,8 @@ bool make_product(Problem& p) {
     p.orders[i] = between(0, 1);
   }
   p.has_bias = between(0, 1);
+  p.added_row = between(0, 1);
+  if (p.added_row != 0) make_limits(p);
   return true;
 }
 
@@ -217,11 +220,18 @@ void multiply(const Problem& p, float* out, bool vectors) {
   const auto b = matrix(floats(static_cast<const uint32_t*>(weights)), inner,
                         columns, p.orders[1]);
   const auto y = matrix(out, rows, columns, p.orders[2]);
+  const float* const row = p.has_bias != 0 ? floats(biases) : nullptr;
   const auto finish = [&](float sum, int32_t i, int32_t j) {
+    if (p.added_row != 0)
+      return limited(p, row != nullptr ? row[j] + sum : sum);
     if (p.has_bias == 0) return sum;
     return 0.5F * sum + floats(biases)[(i + j) % kMostChannels];
   };
-  if (vectors) {
+  if (vectors && p.added_row != 0) {
+    const Limits limits = limits_of(p);
+    multiply_vectors(a, b, y, rows, inner, columns,
+                     {row, p.limits == 0 ? nullptr : &limits});
+  } else if (vectors) {
     matmul_vectors(a, b, y, rows, inner, columns, finish);
   } else {
     matmul_plain(a, b, y, rows, inner, columns, finish);

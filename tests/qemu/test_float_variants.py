@@ -24,13 +24,14 @@ FIELDS: Final = (
     *(f"{tensor}{d}" for tensor in "xyw" for d in range(5)),
     *("x_order", "w_order", "y_order"),
     *(f"{name}_{d}" for name in ("stride", "padding", "dilation") for d in "dhw"),
-    *("groups", "transposed", "has_bias", "limits", "low", "high"),
+    *("groups", "transposed", "has_bias", "limits", "low", "high", "added_row"),
 )
 """Numbers of float_variants.cpp's `Problem`."""
 
 
 def _units(flags: Flags) -> list[CompileUnit]:
-    return [CompileUnit(str(MAIN), "obj/main.o", flags)]
+    sums = ("-DORCH_SUMS_ADDED=1", "-DORCH_SUMS_LIMITED=1")
+    return [CompileUnit(str(MAIN), "obj/main.o", (*flags, *sums))]
 
 
 @pytest.mark.parametrize("toolchain", ["gnu", "zig"])

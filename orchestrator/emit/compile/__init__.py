@@ -9,6 +9,7 @@ from orchestrator.emit.compile.guards import is_empty
 from orchestrator.emit.compile.ninja import toolchain_text
 from orchestrator.emit.compile.object_keys import object_keys
 from orchestrator.emit.compile.plan import plan_compile
+from orchestrator.emit.compile.switches import sums_flags
 from orchestrator.emit.compile.units import (
     API_OBJECT,
     BUILTINS,
@@ -29,5 +30,6 @@ __all__ = [
     "is_empty",
     "object_keys",
     "plan_compile",
+    "sums_flags",
     "toolchain_text",
 ]

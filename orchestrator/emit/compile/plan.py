@@ -117,6 +117,7 @@ def plan_compile(
     common_arenas: bool = False,
     tables: TableLayout = WIDE_TABLES,
     proved_calls: bool = False,
+    sums: tuple[str, ...] = (),
     is_empty: Callable[[str], bool] = lambda _: False,
     updates: bool = False,
     sections: SectionNames = NO_SECTION_NAMES,
@@ -144,6 +145,7 @@ def plan_compile(
         common_arenas: Arenas of methods overlap.
         tables: The layout of the tables of methods.
         proved_calls: No check of an argument in a kernel can fail.
+        sums: Macros of kernels for sums of floats.
         is_empty: Whether a source of our kernels has no code for the target.
         updates: The product takes signed updates.
         sections: Names of sections in the library.
@@ -193,6 +195,7 @@ def plan_compile(
         *common,
         *(("-DORCH_PROVED_CALLS=1",) * proved_calls),
         *(() if tables.volumes else ("-DORCH_VOLUMES=0",)),
+        *sums,
     )
     checking = _with_scratch(resolution) if scratch_checks else frozenset[str]()
     kernel_units = [

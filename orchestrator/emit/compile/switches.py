@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from orchestrator.method.linked import LinkedCall
 from orchestrator.program.interface import has_lists, has_tensors_only
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from orchestrator.method.compact import TableLayout
+    from orchestrator.method.linked import LinkedMethod
     from orchestrator.program.program import Program
 
 ONLY_FOR_DELEGATES = "src/load_delegates.cpp"
@@ -24,6 +26,11 @@ _LOADER = frozenset(
     }
 )
 """Sources that only products with a program to load need."""
+
+_PRODUCT = "orch::portable::matrix_product"
+_OF_SUMS = (_PRODUCT, "orch::portable::convolution")
+_IN_PLACE = frozenset(f"{_PRODUCT}{how}" for how in ("_rows", "_scaled"))
+"""Prepared calls that finish sums where they lie."""
 
 BESIDE_MODELS = ("runtime/app/", "runtime/platform/")
 """Folders of sources that do not affect the time of an inference."""
@@ -75,6 +82,28 @@ def value_flags(tables: TableLayout) -> tuple[str, ...]:
     index = (f"-DORCH_INDEX_BYTES={tables.index_bytes}",) if tables.compact else ()
     sizes = () if tables.dynamic_sizes else ("-DORCH_DYNAMIC_SIZES=0",)
     return (*index, *sizes)
+
+
+def sums_flags(linked: Iterable[LinkedMethod], isa: str) -> tuple[str, ...]:
+    """Macros for what vectors do with sums of floats before they store them.
+
+    Args:
+        linked: All methods of prelinked models.
+        isa: Instruction set of the core.
+    """
+    if isa != "mve":
+        return ()
+    functions = {
+        call.function
+        for method in linked
+        for call in method.instructions
+        if isinstance(call, LinkedCall)
+        and call.prepared is not None
+        and call.function.startswith(_OF_SUMS)
+    }
+    added = any(f.startswith(_PRODUCT) and f not in _IN_PLACE for f in functions)
+    limited = any(f.endswith(("_limited", "_relu")) for f in functions)
+    return (*("-DORCH_SUMS_ADDED=1",) * added, *("-DORCH_SUMS_LIMITED=1",) * limited)
 
 
 def method_flags(tables: TableLayout) -> tuple[str, ...]:

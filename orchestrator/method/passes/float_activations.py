@@ -1,9 +1,9 @@
-"""Relu and other limits become part of the float convolution before them.
+"""Relu and other limits become part of the float call that computes their input.
 
-Of prelinked models, whose convolutions can be prepared: a kernel finishes its sums so
-where it stores them. With vectors, each call has limits or none. Without, a product
-with convolutions of both kinds would have their loops twice; so all of a method are of
-one kind, where that saves something.
+Of prelinked models, whose calls can be prepared. With vectors, convolutions and matrix
+products finish their sums so before they store them, each with limits or without.
+Without vectors only convolutions do: one with limits and one without would have their
+loops twice, so all of a method are of one kind, where that saves something.
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ from orchestrator.method.passes.tables import items_in_order
 from orchestrator.program.values import DoubleValue
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from orchestrator.method.linked import LinkedMethod
     from orchestrator.method.passes.dataflow import Dataflow
 
@@ -48,6 +50,9 @@ _OUT: Final = 9
 _WITH_RELU: Final = f"{_SPACE}::convolution_relu_out"
 _LIMITED: Final = "_limited_out"
 _CONVOLUTION: Final = f"{_SPACE}::convolution_out"
+_PRODUCTS: Final = frozenset(
+    f"{_SPACE}::{name}_out" for name in ("mm", "bmm", "addmm", "linear")
+)
 
 
 def is_activation(call: LinkedCall) -> bool:
@@ -56,13 +61,14 @@ def is_activation(call: LinkedCall) -> bool:
 
 
 def fuse_float_activations(method: LinkedMethod, *, isa: str) -> LinkedMethod:
-    """Let convolutions of floats compute the limits after them.
+    """Let calls that compute sums of floats compute the limits after them.
 
     Args:
         method: The method, whose memory is planned afterwards.
         isa: Instruction set of the core.
     """
-    fused = at_each_call(method, partial(_fused, isa=isa))
+    sums = {_CONVOLUTION, *(_PRODUCTS if isa == "mve" else ())}
+    fused = at_each_call(method, partial(_fused, sums=sums, isa=isa))
     if isa == "mve" or fused is method:
         return fused
     return _of_one_kind(fused, isa) or method
@@ -74,17 +80,18 @@ def _fused(
     at: int,
     call: LinkedCall,
     *,
+    sums: Collection[str],
     isa: str,
 ) -> LinkedMethod | None:
     if not is_activation(call):
         return None
     source, out = call.args[0], call.args[-1]
     found = producer_of(method, flow, at, source)
-    if found is None or found[1].function != _CONVOLUTION or found[0] > at:
+    if found is None or found[1].function not in sums or found[0] > at:
         return None
     number, producer = found
     arguments = Arguments(method, producer, method.written)
-    form = form_of_sums(arguments, isa)
+    form = form_of_sums(producer.function, arguments, isa)
     places = (place for _, place in form.memory if place is not None)
     tensors = [arguments.tensor(p) for p in places if not arguments.is_none(p)]
     need(all(tensor.size_bytes > 0 for tensor in tensors))
@@ -141,7 +148,7 @@ def _of_one_kind(method: LinkedMethod, isa: str) -> LinkedMethod | None:
             continue
         arguments = Arguments(method, call, method.written)
         with suppress(UnknownCallError):
-            form_of_sums(arguments, isa)
+            form_of_sums(plain, arguments, isa)
             items[_limits_of_sums(arguments, call)] += arguments.tensor(_OUT).numel
             calls.append((number, call))
     relu, none = limits_of(*RELU), limits_of(*NO_LIMITS)

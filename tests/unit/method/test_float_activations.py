@@ -1,19 +1,25 @@
-"""Float convolutions compute the limits after them, where that pays."""
+"""Float calls that compute sums also compute limits after them, where that pays."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 from orchestrator.core.dtype import ScalarType
+from orchestrator.emit.compile import sums_flags
 from orchestrator.method.linked import LinkedCall
 from orchestrator.method.passes import run_passes, try_link
 from orchestrator.program.reader import read_program
 from orchestrator.selection.extract import extract
 from tests.integration.joined_nets import NHWC, Net, T, program_bytes
 from tests.unit.method.test_prelink_unlink import resolution_of_all
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from orchestrator.method.linked import LinkedMethod
 
 FLOAT = ScalarType.Float
 INF = float("inf")
@@ -36,13 +42,17 @@ def _hardtanh(net: Net, x: T, low: float = 0.0, high: float = 6.0) -> T:
     return net.call("aten::hardtanh.out", x, low, high, y)
 
 
-def _calls(net: Net, isa: str = "dsp") -> list[LinkedCall]:
+def _method(net: Net, isa: str = "dsp") -> LinkedMethod:
     program = read_program(program_bytes([net]), file="")
     info, resolution = extract(program, model="m"), resolution_of_all(program)
     (linked,) = try_link(program, info, resolution).methods
     names = ["fuse_float_activations", "prepare_calls"]
-    after = run_passes(linked, names, isa=isa, plans=True, replans=True)
-    return [i for i in after.instructions if isinstance(i, LinkedCall)]
+    return run_passes(linked, names, isa=isa, plans=True, replans=True)
+
+
+def _calls(net: Net, isa: str = "dsp") -> list[LinkedCall]:
+    method = _method(net, isa)
+    return [i for i in method.instructions if isinstance(i, LinkedCall)]
 
 
 def _functions(net: Net, isa: str = "dsp") -> list[str]:
@@ -197,16 +207,12 @@ def test_another_dim_order_stays() -> None:
     assert _functions(net, "mve") == ["convolution", "relu_out"]
 
 
-@pytest.mark.parametrize("dtype", [ScalarType.Double, ScalarType.Half])
+@pytest.mark.parametrize("dtype", [ScalarType.Double, ScalarType.Int, ScalarType.Half])
 def test_other_dtypes_stay(dtype: ScalarType) -> None:
-    for isa in ("dsp", "mve"):
-        net = Net(name="forward")
-        x, w = net.given((1, 2, 4, 4), dtype), net.given((3, 2, 1, 1), dtype)
-        rest = (None, [1, 1], [0, 0], [1, 1], False, [0, 0], 1)
-        y = net.tensor((1, 3, 4, 4), dtype)
-        y = net.call("aten::convolution.out", x, w, *rest, y)
-        found = _functions(net.returns(_relu(net, y)), isa)
-        assert found == ["convolution_out", "relu_out"]
+    net = Net(name="forward")
+    a, b = net.given((2, 3), dtype), net.given((3, 4), dtype)
+    y = net.call("aten::mm.out", a, b, net.tensor((2, 4), dtype))
+    assert _functions(net.returns(_relu(net, y)), "mve") == ["mm_out", "relu_out"]
 
 
 def test_a_part_of_the_sums_stays() -> None:
@@ -218,10 +224,75 @@ def test_a_part_of_the_sums_stays() -> None:
     assert (found[0], found[-1]) == ("convolution", "relu")
 
 
-def test_products_stay() -> None:
-    for isa in ("dsp", "mve"):
+def _added(net: Net, sizes: Sequence[int]) -> T:
+    return net.constant(np.ones(sizes), FLOAT)
+
+
+@pytest.mark.parametrize(
+    ("operator", "sizes", "scale", "function"),
+    [
+        ("mm", None, 1, "matrix_product"),
+        ("linear", (4,), 1, "matrix_product"),
+        ("addmm", (4,), 1, "matrix_product"),
+        ("addmm", (1, 4), 1.0, "matrix_product"),
+        ("addmm", (1,), 1, "matrix_product_rows"),
+        ("addmm", (2, 1), 1, "matrix_product_rows"),
+        ("addmm", (2, 4), 1, "matrix_product_rows"),
+        ("addmm", (4,), 2, "matrix_product_scaled"),
+    ],
+)
+def test_products(
+    operator: str, sizes: Sequence[int] | None, scale: float, function: str
+) -> None:
+    for isa, limit in (("mve", "relu"), ("mve", "limited"), ("dsp", "relu")):
         net = Net(name="forward")
         x, y = net.given((2, 3), FLOAT), net.tensor((2, 4), FLOAT)
-        w = net.constant(np.ones((3, 4)), FLOAT)
-        z = _relu(net, net.call("aten::mm.out", x, w, y))
-        assert _functions(net.returns(z), isa)[-1] == "relu"
+        w = net.constant(np.ones((4, 3) if operator == "linear" else (3, 4)), FLOAT)
+        added = () if sizes is None else (_added(net, sizes),)
+        arguments = {
+            "mm": (x, w),
+            "linear": (x, w, *added),
+            "addmm": (*added, x, w, 1, scale),
+        }
+        z = net.call(f"aten::{operator}.out", *arguments[operator], y)
+        z = _relu(net, z) if limit == "relu" else _hardtanh(net, z)
+        found = _functions(net.returns(z), isa)
+        if isa == "dsp":
+            assert found[1:] == ["relu"]
+        elif function == "matrix_product":
+            assert found == [f"matrix_product_{limit}"]
+        else:
+            assert found == [function, "relu" if limit == "relu" else "hardtanh"]
+
+
+def test_batches_of_products() -> None:
+    net = Net(name="forward")
+    a, b = net.given((2, 2, 3), FLOAT), net.given((2, 3, 4), FLOAT)
+    y = net.call("aten::bmm.out", a, b, net.tensor((2, 2, 4), FLOAT))
+    assert _functions(net.returns(_relu(net, y)), "mve") == ["matrix_product_relu"]
+
+
+def _product(*, relu: bool) -> Net:
+    net = Net(name="forward")
+    a, b = net.given((2, 3), FLOAT), net.given((3, 4), FLOAT)
+    y = net.call("aten::mm.out", a, b, net.tensor((2, 4), FLOAT))
+    return net.returns(_relu(net, y) if relu else y)
+
+
+def test_vectors_have_what_some_call_needs() -> None:
+    image, x = _net()
+    image.returns(_convolution(image, x))
+    limited, x = _net()
+    limited.returns(_hardtanh(limited, _convolution(limited, x)))
+    added, limits = "-DORCH_SUMS_ADDED=1", "-DORCH_SUMS_LIMITED=1"
+    expected = [
+        (image, ()),
+        (limited, (limits,)),
+        (_product(relu=False), (added,)),
+        (_product(relu=True), (added, limits)),
+    ]
+    for net, flags in expected:
+        assert sums_flags([_method(net, "mve")], "mve") == flags
+        assert sums_flags([_method(net, "dsp")], "dsp") == ()
+    methods = [_method(limited, "mve"), _method(_product(relu=False), "mve")]
+    assert sums_flags(methods, "mve") == (added, limits)

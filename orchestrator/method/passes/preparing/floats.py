@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.method.linked import Shape
-from orchestrator.method.passes.arguments import need, strides_of
+from orchestrator.method.passes.arguments import UnknownCallError, need, strides_of
 from orchestrator.method.passes.packing.convolution import Axis
 from orchestrator.method.passes.preparing.form import Form
 from orchestrator.method.passes.preparing.images import axis_members, one_or_two
@@ -200,6 +200,8 @@ def _product(
         path = _sums(columns, (inner, row), batch * rows * inner * columns)
         # One load for the factors of four columns.
         function += path.replace("_apart", "_beside") if column == 1 else path
+    elif memory[2] is not None and (added[0] or (added[1] != 1 and columns > 1)):
+        function += "_rows"
     tensors = zip(("a", "b", "out"), steps, strict=True)
     parts = ("matrix", "row", "column")
     return Form(
@@ -273,7 +275,7 @@ def _linear(arguments: Arguments, isa: str) -> Form:
         memory=(0, 1, 2, 3),
         size=(x.numel // inner, inner, outputs),
         steps=((0, inner, 1), (0, across, outer), (0, outputs, 1)),
-        added=(0, 0 if bias is None or bias.numel == 1 else 1),
+        added=(0, 0 if bias is not None and bias.numel == 1 else 1),
     )
 
 
@@ -423,23 +425,37 @@ def _pairs(name: str, *, out: int, rows: bool = True) -> Preparer:
     return prepare
 
 
+_SUMS: Final[Mapping[str, Preparer]] = MappingProxyType(
+    {
+        "convolution": _convolution,
+        "mm": _mm,
+        "bmm": _bmm,
+        "addmm": _addmm,
+        "linear": _linear,
+    }
+)
+"""What computes sums."""
 RELU: Final = 0.0, inf
 """Limits that are relu."""
 NO_LIMITS: Final = -inf, inf
 
 
-def form_of_sums(arguments: Arguments, isa: str) -> Form:
-    """The form of a convolution that may have limits, without them.
+def form_of_sums(function: str, arguments: Arguments, isa: str) -> Form:
+    """The form of a call that may have limits, without them.
 
     Args:
+        function: Of the call.
         arguments: Of the call; limits may follow.
         isa: Instruction set of the core.
 
     Raises:
         UnknownCallError: Kernels have no limits for it.
     """
-    form = _convolution(arguments, isa)
-    need(not form.function.endswith("_transposed"))
+    prepare = _SUMS.get(function.removeprefix(f"{_SPACE}::").removesuffix("_out"))
+    if prepare is None:
+        raise UnknownCallError
+    form = prepare(arguments, isa)
+    need(not form.function.endswith(("_transposed", "_scaled", "_rows")))
     return form
 
 
@@ -456,15 +472,16 @@ def limits_of(low: float, high: float) -> tuple[int, int]:
     return float_bits(low), float_bits(high)
 
 
-def _limited(*, relu: bool) -> Preparer:
-    """A convolution within limits, which are the last arguments.
+def _limited(name: str, *, relu: bool = False) -> Preparer:
+    """Sums within limits, which are the last arguments.
 
     Args:
-        relu: Whether all convolutions of a method have those of relu.
+        name: What computes them.
+        relu: Whether all calls of a method have those of relu.
     """
 
     def prepare(arguments: Arguments, isa: str) -> Form:
-        form = form_of_sums(arguments, isa)
+        form = form_of_sums(name, arguments, isa)
         found = limits_of(*(_number(arguments, arguments.count + i) for i in (-2, -1)))
         if isa == "mve" and found == limits_of(*NO_LIMITS):
             return form
@@ -474,7 +491,7 @@ def _limited(*, relu: bool) -> Preparer:
         return replace(
             form,
             function=f"{form.function}_limited",
-            struct=f"{_SPACE}::LimitedConvolutionCall",
+            struct=form.struct.replace("::portable::", "::portable::Limited"),
             numbers=(("limits", limits),),
         )
 
@@ -485,13 +502,9 @@ FLOATS: Final[Mapping[str, Preparer]] = MappingProxyType(
     {
         f"{_SPACE}::{name}_out": prepare
         for name, prepare in {
-            "convolution": _convolution,
-            "convolution_limited": _limited(relu=False),
-            "convolution_relu": _limited(relu=True),
-            "mm": _mm,
-            "bmm": _bmm,
-            "addmm": _addmm,
-            "linear": _linear,
+            **_SUMS,
+            **{f"{sums}_limited": _limited(sums) for sums in _SUMS},
+            "convolution_relu": _limited("convolution", relu=True),
             "avg_pool2d": _average,
             "relu": _plain("relu"),
             "sigmoid": _plain("sigmoid"),
