@@ -85,6 +85,52 @@ asm(R"(
   vmladava.s8 lr, q1, q3
   .endm
 
+  @ Four channels of two pixels. `ties`: whether outputs have them; 2 if only the
+  @ call knows; 0 for a multiple of four channels, too.
+  .macro orch_tile steps, ties
+  ldm r1, {r0, r2, r4, r6}
+  ldm r1!, {r8, r10, r12, lr}
+  ldrd r3, r5, [sp, #56]
+4:
+  .rept \steps
+  orch_sixteen_taps
+  .endr
+  cmp r3, r7
+  bne 4b
+
+  stm sp, {r0, r2, r4, r6, r8, r10, r12, lr}
+  vldrw.32 q2, [r1], #16
+  vldrw.32 q0, [sp]
+  vqrdmulh.s32 q0, q0, q2
+  vldrw.32 q1, [sp, #16]
+  vqrdmulh.s32 q1, q1, q2
+  vldrw.32 q3, [r1], #16
+  ldr r0, [sp, #64]
+  .if \ties == 2
+  cmn r0, #128
+  beq 6f
+  .endif
+  .if \ties
+  @ Ties of negative numbers go down, for which they are made smaller by one.
+  @ Without a shift there are none; outputs below the lowest item saturate.
+  vshr.s32 q2, q3, #31
+  vpt.s32 lt, q0, zr
+  vaddt.i32 q0, q0, q2
+  vpt.s32 lt, q1, zr
+  vaddt.i32 q1, q1, q2
+  .endif
+6:
+  vrshl.s32 q0, q0, q3
+  vrshl.s32 q1, q1, q3
+  orch_narrow
+  subs r9, #8
+  .if \ties
+  bmi 8f
+  .endif
+  vstrb.16 q0, [r11, q4]
+  add r11, #4
+  .endm
+
   @ Pixels whose taps are `steps` times 16, or a multiple of that.
   .macro orch_pixels name, steps
   orch_begin \name
@@ -125,43 +171,24 @@ asm(R"(
   str r3, [sp, #32]
   str r2, [sp, #40]
   strd r0, r4, [sp, #56]
+  .if \steps == 1
 3:
-  ldm r1, {r0, r2, r4, r6}
-  ldm r1!, {r8, r10, r12, lr}
-  ldrd r3, r5, [sp, #56]
-4:
-  .rept \steps
-  orch_sixteen_taps
-  .endr
-  cmp r3, r7
-  bne 4b
-
-  stm sp, {r0, r2, r4, r6, r8, r10, r12, lr}
-  vldrw.32 q2, [r1], #16
-  vldrw.32 q0, [sp]
-  vqrdmulh.s32 q0, q0, q2
-  vldrw.32 q1, [sp, #16]
-  vqrdmulh.s32 q1, q1, q2
-  vldrw.32 q3, [r1], #16
+  orch_tile 1, 2
+  bne 3b
+  .else
   ldr r0, [sp, #64]
   cmn r0, #128
-  beq 6f
-  @ Ties of negative numbers go down, for which they are made smaller by one.
-  @ Without a shift there are none; outputs below the lowest item saturate.
-  vshr.s32 q2, q3, #31
-  vpt.s32 lt, q0, zr
-  vaddt.i32 q0, q0, q2
-  vpt.s32 lt, q1, zr
-  vaddt.i32 q1, q1, q2
-6:
-  vrshl.s32 q0, q0, q3
-  vrshl.s32 q1, q1, q3
-  orch_narrow
-  subs r9, #8
-  bmi 8f
-  vstrb.16 q0, [r11, q4]
-  add r11, #4
+  it eq
+  tsteq r9, #7
+  beq 9f
+3:
+  orch_tile \steps, 1
   bne 3b
+  b 7f
+9:
+  orch_tile \steps, 0
+  bne 9b
+  .endif
 7:
   ldr r2, [sp, #68]
   ldr r4, [sp, #40]
@@ -222,9 +249,13 @@ asm(R"(
   vrshl.s32 q1, q1, q3
   orch_narrow
   vldrw.32 q1, [sp, #64]
+  .ifnb \ties
   vctp.16 r2
   vpst
   vstrbt.16 q0, [r11, q1]
+  .else
+  vstrb.16 q0, [r11, q1]
+  .endif
   add r11, r1
   subs r9, #2
   bpl 7b
@@ -276,9 +307,12 @@ asm(R"(
   str r1, [sp, #100]
   ldrd r3, r11, [sp, #88]
   ldr r9, [sp, #96]
-  ldr r0, [sp, #80]
+  ldrd r0, r2, [sp, #80]
   ldr r1, [sp, #104]
-  cmn r0, #128
+  @ Fewer than four channels are stored as those with ties are.
+  cmp r2, #8
+  it hs
+  cmnhs r0, #128
   bne 3f
   orch_stay
 3:

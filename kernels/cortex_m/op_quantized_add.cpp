@@ -71,43 +71,102 @@ bool is_plain(const Addition& add) {
 static_assert(sizeof(Addend) == 12 && offsetof(Addition, range) == 36,
               "the assembly knows where things are");
 
-/// Computes a row of items side by side for a plain addition. Sums have a bit
-/// to spare. Ties of negative numbers go down, for which they are made smaller
-/// by one before they are shifted, if they are: with the number 0 the product
-/// is 0, and one less does not count.
-ORCH_HOT void add_plain(const Addition& add, const PairRow<int8_t>& row) {
+/// Loads what a plain addition is computed with, from r3.
+#define ORCH_LOAD_ADDITION                           \
+  "mov r4, #0x100000\n"                              \
+  "vdup.32 q6, r4\n"                                 \
+  "ldm r3, {r3, r4, r5, r6, r8, r9, r10, r11, lr}\n" \
+  "vdup.32 q5, r10\n"                                \
+  "rsbs r3, r3, #0\n"                                \
+  "lsls r3, r3, #20\n"                               \
+  "rsbs r6, r6, #0\n"                                \
+  "lsls r6, r6, #20\n"                               \
+  "lsr r5, r9, #31\n" /* whether b is shifted */     \
+  "mov r10, lr\n"
+/// Sums of four items, less their zero point, in `sum`. Sums have a bit to
+/// spare. Ties of negative numbers go down, for which they are made smaller by
+/// one before they are shifted, if they are: with the number 0 the product is
+/// 0, and one less does not count.
+#define ORCH_ADD_FOUR(sum)                              \
+  "vldrb.s32 q0, [r1], #4\n"                            \
+  "vmlas.s32 q0, q6, r6\n"                              \
+  "vldrb.s32 q2, [r0], #4\n"                            \
+  "vqdmulh.s32 q1, q0, r5\n" /* -1 for negative ones */ \
+  "vmlas.s32 q2, q6, r3\n"                              \
+  "vqrdmlah.s32 q1, q0, r8\n"                           \
+  "vrshl.s32 q1, r9\n"                                  \
+  "vqrdmlah.s32 q1, q2, r4\n"                           \
+  "vshr.s32 " sum                                       \
+  ", q1, #31\n"                                         \
+  "vqrdmlah.s32 " sum                                   \
+  ", q1, r11\n"                                         \
+  "vrshl.s32 " sum ", r10\n"
+
+#ifndef __OPTIMIZE_SIZE__
+/// Computes eight items at a time, whose limits are those of int8, and leaves
+/// the row behind them.
+ORCH_HOT void add_eights(const Addition& add, PairRow<int8_t>& row) {
+  register const int8_t* a asm("r0") = row.a;
+  register const int8_t* b asm("r1") = row.b;
+  register int8_t* to asm("r2") = row.to;
+  register const Addition* from asm("r3") = &add;
+  register int32_t count asm("r12") = row.count / 8;
+  // clang-format off
+  asm volatile(
+      "movs r4, #0\n"
+      "vidup.u16 q4, r4, #1\n"  // where sums go: those of both fours in turn
+      "vmov.i16 q3, #1\n"
+      "vand q3, q3, q4\n"
+      "vshl.i16 q3, q3, #2\n"
+      "vshr.u16 q4, q4, #1\n"
+      "vadd.i16 q4, q4, q3\n"
+      ORCH_LOAD_ADDITION
+      "dls lr, r12\n"
+      "vmov.32 r12, d10[0]\n"
+      "1:\n"
+      ORCH_ADD_FOUR("q3")
+      ORCH_ADD_FOUR("q0")
+      "vqmovnb.s32 q3, q3\n"
+      "vqmovnt.s32 q3, q0\n"
+      "vqadd.s16 q3, q3, r12\n"
+      "vqmovnb.s16 q3, q3\n"
+      "vstrb.16 q3, [r2, q4]\n"
+      "adds r2, #8\n"
+      "le lr, 1b\n"
+      : "+r"(a), "+r"(b), "+r"(to), "+r"(from), "+r"(count)
+      :
+      : "r4", "r5", "r6", "r8", "r9", "r10", "r11", "lr", "q0", "q1", "q2",
+        "q3", "q4", "q5", "q6", "cc", "memory");
+  // clang-format on
+  row.a = a;
+  row.b = b;
+  row.to = to;
+  row.count %= 8;
+}
+#endif
+
+/// Computes a row of items side by side for a plain addition.
+ORCH_HOT void add_plain(const Addition& add, PairRow<int8_t> row) {
+#ifndef __OPTIMIZE_SIZE__
+  if (row.count >= 8 && add.range.low == INT8_MIN &&
+      add.range.high == INT8_MAX) {
+    add_eights(add, row);
+  }
+#endif
   register const int8_t* a asm("r0") = row.a;
   register const int8_t* b asm("r1") = row.b;
   register int8_t* to asm("r2") = row.to;
   register const Addition* from asm("r3") = &add;
   register int32_t count asm("r12") = row.count;
+  // clang-format off
   asm volatile(
       "ldrd r4, r5, [r3, #36]\n"
       "vdup.32 q3, r4\n"
       "vdup.32 q4, r5\n"
-      "mov r4, #0x100000\n"
-      "vdup.32 q6, r4\n"
-      "ldm r3, {r3, r4, r5, r6, r8, r9, r10, r11, lr}\n"
-      "vdup.32 q5, r10\n"
-      "rsbs r3, r3, #0\n"
-      "lsls r3, r3, #20\n"
-      "rsbs r6, r6, #0\n"
-      "lsls r6, r6, #20\n"
-      "lsr r5, r9, #31\n"  // whether b is shifted
-      "mov r10, lr\n"
+      ORCH_LOAD_ADDITION
       "wlstp.32 lr, r12, 2f\n"
       "1:\n"
-      "vldrb.s32 q0, [r1], #4\n"
-      "vmlas.s32 q0, q6, r6\n"
-      "vldrb.s32 q2, [r0], #4\n"
-      "vqdmulh.s32 q1, q0, r5\n"  // -1 for negative numbers
-      "vmlas.s32 q2, q6, r3\n"
-      "vqrdmlah.s32 q1, q0, r8\n"
-      "vrshl.s32 q1, r9\n"
-      "vqrdmlah.s32 q1, q2, r4\n"
-      "vshr.s32 q0, q1, #31\n"
-      "vqrdmlah.s32 q0, q1, r11\n"
-      "vrshl.s32 q0, r10\n"
+      ORCH_ADD_FOUR("q0")
       "vadd.i32 q0, q0, q5\n"
       "vmax.s32 q0, q0, q3\n"
       "vmin.s32 q0, q0, q4\n"
@@ -118,7 +177,10 @@ ORCH_HOT void add_plain(const Addition& add, const PairRow<int8_t>& row) {
       : "r"(count)
       : "r4", "r5", "r6", "r8", "r9", "r10", "r11", "lr", "q0", "q1", "q2",
         "q3", "q4", "q5", "q6", "cc", "memory");
+  // clang-format on
 }
+#undef ORCH_LOAD_ADDITION
+#undef ORCH_ADD_FOUR
 #elif ORCH_ISA == ORCH_ISA_DSP
 /// What `orch_add_plain` takes besides pointers. Known to the assembly.
 struct PlainAddition {
