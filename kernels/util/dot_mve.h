@@ -120,8 +120,19 @@ enum class VectorRows : int32_t {
 };
 
 // What becomes of the sums in q0 to q3 before they are stored. Products have
-// only what some call of theirs needs.
+// only what some call of theirs needs. Where it looks at them, a second row
+// that is not computed is 0, so that it sees no subnormal number.
 // clang-format off
+#if ORCH_SUMS_ADDED || ORCH_SUMS_LIMITED
+#define ORCH_SECOND_START \
+  "ite ne\n" \
+  "ldrne %[value1], [%[value0], %[j], lsl #2]\n" \
+  "moveq %[value1], #0\n"
+#else
+#define ORCH_SECOND_START \
+  "it ne\n" \
+  "ldrne %[value1], [%[value0], %[j], lsl #2]\n"
+#endif
 #if ORCH_SUMS_ADDED
 static_assert(offsetof(VectorDot, added) == 136,
               "the assembly knows where things are");
@@ -184,10 +195,7 @@ ORCH_ALWAYS_INLINE void dot_vectors(const VectorDot& dot, VectorRows rows) {
   int32_t i, j, x, w0, w1, at, x_step, w_step, value0, value1;
   asm volatile(
       "ldrd %[value0], %[j], [%[dot], #112]\n"
-      "cmp %[rows], #1\n"
-      "ite ne\n"
-      "ldrne %[value1], [%[value0], %[j], lsl #2]\n"
-      "moveq %[value1], #0\n"  // no subnormal number is seen below
+      "cmp %[rows], #1\n" ORCH_SECOND_START
       "ldr %[value0], [%[value0]]\n"
       "vdup.32 q0, %[value0]\n"
       "vdup.32 q1, %[value0]\n"
@@ -343,6 +351,7 @@ ORCH_ALWAYS_INLINE void dot_vectors(const VectorDot& dot, VectorRows rows) {
       : "lr", "q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "cc", "memory");
 }
 
+#undef ORCH_SECOND_START
 #undef ORCH_ADD_TO_SUMS
 #undef ORCH_LIMIT_SUMS
 
