@@ -85,8 +85,8 @@ asm(R"(
   vmladava.s8 lr, q1, q3
   .endm
 
-  @ Four channels of two pixels. `ties`: whether outputs have them; 2 if only the
-  @ call knows; 0 for a multiple of four channels, too.
+  @ Four channels of two pixels. `ties`: whether outputs may have them, and there
+  @ may be fewer channels.
   .macro orch_tile steps, ties
   ldm r1, {r0, r2, r4, r6}
   ldm r1!, {r8, r10, r12, lr}
@@ -106,11 +106,9 @@ asm(R"(
   vqrdmulh.s32 q1, q1, q2
   vldrw.32 q3, [r1], #16
   ldr r0, [sp, #64]
-  .if \ties == 2
+  .if \ties
   cmn r0, #128
   beq 6f
-  .endif
-  .if \ties
   @ Ties of negative numbers go down, for which they are made smaller by one.
   @ Without a shift there are none; outputs below the lowest item saturate.
   vshr.s32 q2, q3, #31
@@ -137,7 +135,8 @@ asm(R"(
   push {r4-r11, lr}
   vpush {d8-d9}
   @ 0: sums; 32: x, tiles, pixels left, step of x, depth, twice the channels;
-  @ 56: x of both pixels; 64: offset; 68: from the end of y to the next pixels.
+  @ 56: x of both pixels; 64: offset; 68: from the end of y to the next pixels;
+  @ 72: the loop over tiles.
   sub sp, #76
   ldm r3, {r3, r4, r5, r6, r7, r8}
   add r9, sp, #32
@@ -150,6 +149,16 @@ asm(R"(
   rsb r2, r2, r5, lsl #2
   asr r2, #1
   strd r8, r2, [sp, #64]
+  .if \steps > 1
+  adr.w r4, 3f
+  cmn r8, #128
+  it eq
+  tsteq r7, #7
+  it eq
+  adreq.w r4, 9f
+  adds r4, #1
+  str r4, [sp, #72]
+  .endif
   @ Where the items of q0 go: first and second pixel in turn.
   movs r4, #0
   vidup.u16 q4, r4, #1
@@ -173,14 +182,10 @@ asm(R"(
   strd r0, r4, [sp, #56]
   .if \steps == 1
 3:
-  orch_tile 1, 2
+  orch_tile 1, 1
   bne 3b
   .else
-  ldr r0, [sp, #64]
-  cmn r0, #128
-  it eq
-  tsteq r9, #7
-  beq 9f
+  ldr pc, [sp, #72]
 3:
   orch_tile \steps, 1
   bne 3b
