@@ -27,6 +27,9 @@ struct Run {
   int32_t depth;
   int32_t channels;
   int32_t offset;  // added to outputs
+#ifndef __OPTIMIZE_SIZE__
+  int32_t special;  // 0: no ties, and a multiple of four channels
+#endif
 };
 
 // All output channels of some pixels. Two pixels and four channels at a time:
@@ -136,9 +139,13 @@ asm(R"(
   vpush {d8-d9}
   @ 0: sums; 32: x, tiles, pixels left, step of x, depth, twice the channels;
   @ 56: x of both pixels; 64: offset; 68: from the end of y to the next pixels;
-  @ 72: the loop over tiles.
+  @ 72: special.
   sub sp, #76
+  .if \steps > 1
+  ldm r3, {r3, r4, r5, r6, r7, r8, r10}
+  .else
   ldm r3, {r3, r4, r5, r6, r7, r8}
+  .endif
   add r9, sp, #32
   lsl r7, #1
   stm r9, {r0, r1, r3, r4, r6, r7}
@@ -150,14 +157,7 @@ asm(R"(
   asr r2, #1
   strd r8, r2, [sp, #64]
   .if \steps > 1
-  adr.w r4, 3f
-  cmn r8, #128
-  it eq
-  tsteq r7, #7
-  it eq
-  adreq.w r4, 9f
-  adds r4, #1
-  str r4, [sp, #72]
+  str r10, [sp, #72]
   .endif
   @ Where the items of q0 go: first and second pixel in turn.
   movs r4, #0
@@ -185,7 +185,9 @@ asm(R"(
   orch_tile 1, 1
   bne 3b
   .else
-  ldr pc, [sp, #72]
+  ldr r0, [sp, #72]
+  cmp r0, #0
+  beq 9f
 3:
   orch_tile \steps, 1
   bne 3b
@@ -440,6 +442,9 @@ __attribute__((noinline)) void compute_columns(const PackedPixels& packed,
   run.depth = conv.depth;
   run.channels = conv.out_channels;
   run.offset = conv.offset;
+#ifndef __OPTIMIZE_SIZE__
+  run.special = (conv.offset - INT8_MIN) | (conv.out_channels & 3);
+#endif
   const Strip to = {width, 16, channels, packed.steps};
   Axis axis = conv.rows;
   // Windows without lines between them are parts of one strip.

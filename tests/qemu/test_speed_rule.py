@@ -148,16 +148,6 @@ EXCEPTIONS: Final[tuple[Allowed, ...]] = (
     ),
     Allowed(
         rule="speed <= size",
-        calls="^aten::(addmm|b?mm)|^net (embedding_argmax|transformer_block)",
-        most=1.1,
-        reason=(
-            "clang keeps what counts pairs of rows on the stack: 6 instructions of 80"
-        ),
-        toolchains=("zig",),
-        where="mve",
-    ),
-    Allowed(
-        rule="speed <= size",
         calls="^net embedding_argmax",
         most=1.05,
         reason="addmm: clang has steps and counts on the stack, up to an eighth",
