@@ -19,7 +19,6 @@ namespace {
 // first round of the loop begins where as many steps are left as it has to do.
 #ifdef __OPTIMIZE_SIZE__
 #define ORCH_STEPS "2"
-#define ORCH_SKIPPED_BYTES "64"
 #define ORCH_STEPS_BEFORE "0"
 #define ORCH_START   \
   "  mov r7, r9\n"   \
@@ -29,7 +28,6 @@ namespace {
   "  ldr pc, [sp, #24]\n"
 #else
 #define ORCH_STEPS "16"
-#define ORCH_SKIPPED_BYTES "960"
 #define ORCH_STEPS_BEFORE "1"
 #define ORCH_START                    \
   "  ldrd r5, r6, [r1], #8\n"         \
@@ -40,22 +38,23 @@ namespace {
   "  ldrne pc, [sp, #24]\n"           \
   "  b 5f\n"
 #endif
-
 // All output channels of three pixels. r0: `x`, inputs as pairs; r1: `w`, pairs
 // of channels; r2: `loop`. What belongs to the first pixel is stored last.
 //
 // A step takes four taps and is of 64 bytes.
-extern "C" void orch_packed_pixels(const int32_t* x, const uint8_t* w,
-                                   const PairLoop* loop);
+using PixelsFn = void(const int32_t* x, const uint8_t* w, const PairLoop* loop);
+extern "C" PixelsFn orch_packed_pixels;
+#ifdef __OPTIMIZE_SIZE__
+/// The same for bands: their few pixels make up for more bytes with more steps
+/// in a round.
+extern "C" PixelsFn orch_packed_band_pixels;
+#define ORCH_BAND_PIXELS "  orch_pixels orch_packed_band_pixels, 4\n"
+#else
+#define orch_packed_band_pixels orch_packed_pixels
+#define ORCH_BAND_PIXELS ""
+#endif
 asm(R"(
-  .section .text.orch_packed_pixels, "ax", %progbits
   .syntax unified
-  .thumb
-  .balign 4
-  .globl orch_packed_pixels
-  .hidden orch_packed_pixels
-  .type orch_packed_pixels, %function
-  .thumb_func
   .macro orch_products sum0, sum1, sum2, w, start
   .ifb \start
   smlad \sum0, r2, \w, \sum0
@@ -85,7 +84,15 @@ asm(R"(
   strb \second, [r5, r2]
   strb \first, [r0, r2]
   .endm
-orch_packed_pixels:
+  .macro orch_pixels name, steps
+  .section .text.\name, "ax", %progbits
+  .thumb
+  .balign 4
+  .globl \name
+  .hidden \name
+  .type \name, %function
+  .thumb_func
+\name:
   push {r4-r11, lr}
   @ 0: x, bytes of weights; 8: two of y, ties, the last of y; 24: entry, end of
   @ weights.
@@ -97,7 +104,7 @@ orch_packed_pixels:
   strd r6, r9, [sp, #16]
   rsb r4, #8 * )" ORCH_STEPS_BEFORE R"(
   lsl r4, #3
-  and r4, #)" ORCH_SKIPPED_BYTES R"(
+  and r4, #64 * (\steps - 1)
   adr.w r6, 2f
   add r4, r6
   add r4, #1
@@ -109,7 +116,7 @@ orch_packed_pixels:
 )" ORCH_START R"(
   .balign 4
 2:
-  .rept )" ORCH_STEPS R"(
+  .rept \steps
   ldrd r5, r6, [r1], #8
   orch_pair_of_taps r5
   orch_pair_of_taps r6
@@ -160,7 +167,11 @@ orch_packed_pixels:
   bne 1b
   add sp, #36
   pop {r4-r11, pc}
-  .size orch_packed_pixels, . - orch_packed_pixels
+  .size \name, . - \name
+  .endm
+  orch_pixels orch_packed_pixels, )" ORCH_STEPS R"(
+)" ORCH_BAND_PIXELS R"(
+  .purgem orch_pixels
   .purgem orch_products
   .purgem orch_pair_of_taps
   .purgem orch_ties_down
@@ -266,6 +277,48 @@ ORCH_HOT void widen_two(const int8_t* const* pixels, const PackedPairs& call,
   }
 }
 
+/// Whether pixels are their own windows, and side by side in whole words.
+bool is_line(const PackedPairs& call, const int8_t* image) {
+  const PackedConvolution& conv = call.conv;
+  return conv.batch == 1 && conv.rows.out == 1 && conv.rows.in == 1 &&
+         call.patch_rows == 1 && call.patch_items == conv.in_channels &&
+         conv.columns.stride == 1 &&
+         static_cast<uint32_t>(conv.columns.out) <= call.inner_columns &&
+         conv.in_channels % 4 == 0 && in_words(image, 0);
+}
+
+/// A band of such pixels.
+ORCH_HOT void compute_line(const PackedCall& prepared,
+                           const PackedPairs& call) {
+  const int32_t channels = call.conv.in_channels;
+  const int32_t outputs = call.conv.out_channels;
+  const int8_t* x = static_cast<const int8_t*>(prepared.input);
+  int8_t* y = static_cast<int8_t*>(prepared.out);
+  const uint8_t* const w = static_cast<const uint8_t*>(prepared.weights);
+  Pair* const pairs = static_cast<Pair*>(prepared.scratch);
+  PairLoop loop = {call.weight_bytes, call.all_bytes, call.ties, {}};
+  int32_t left = call.conv.columns.out;
+  do {
+    const int32_t count = next_pixels(left);
+    left -= count;
+    // Where there is one, it is the second one, too.
+    const int8_t* const next = count == 1 ? x : x + channels;
+    loop.y[0] = y;
+    loop.y[1] = count == 1 ? y : y + outputs;
+    if (count != kPixels) {
+      orch_widen_two_pixels(x, next, x + channels, pairs);
+      orch_packed_two_pixels(pairs, w, &loop);
+    } else {
+      loop.y[2] = y + 2 * outputs;
+      const int8_t* const pixels[kPixels] = {x, next, next + channels};
+      orch_widen_pixels(pixels, channels, 1, 0, pairs);
+      orch_packed_band_pixels(pairs, w, &loop);
+    }
+    x += count * channels;
+    y += count * outputs;
+  } while (left != 0);
+}
+
 /// Three pixels after the other, from line to line.
 template <bool kTwo>
 ORCH_HOT void run(const PackedCall& prepared) {
@@ -273,6 +326,10 @@ ORCH_HOT void run(const PackedCall& prepared) {
   uint8_t* scratch = static_cast<uint8_t*>(prepared.scratch);
   int8_t* y = static_cast<int8_t*>(prepared.out);
   const PackedPairs& call = *static_cast<const PackedPairs*>(prepared.header);
+  if (kTwo && is_line(call, image)) {
+    compute_line(prepared, call);
+    return;
+  }
   const PackedConvolution& conv = call.conv;
   PairLoop loop = {call.weight_bytes, call.all_bytes, call.ties, {}};
   Pair* const pairs = reinterpret_cast<Pair*>(scratch);
@@ -339,8 +396,9 @@ ORCH_HOT void run(const PackedCall& prepared) {
         loop.y[0] = count == 2 ? y + conv.out_channels : y;
         loop.y[1] = loop.y[0] + next;
         loop.y[2] = loop.y[1] + next;
-        orch_packed_pixels(pairs, static_cast<const uint8_t*>(prepared.weights),
-                           &loop);
+        auto* const multiply =
+            kTwo ? orch_packed_band_pixels : orch_packed_pixels;
+        multiply(pairs, static_cast<const uint8_t*>(prepared.weights), &loop);
         y += count * conv.out_channels;
         left -= count;
         if constexpr (kTwo) {

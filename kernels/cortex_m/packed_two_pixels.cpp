@@ -6,7 +6,7 @@
 // A step takes four taps and is of 48 bytes. The loop begins where as many are
 // left as its first round has to do.
 #ifdef __OPTIMIZE_SIZE__
-#define ORCH_TWO_STEPS "2"
+#define ORCH_TWO_STEPS "4"
 #else
 #define ORCH_TWO_STEPS "16"
 #endif
