@@ -42,6 +42,11 @@ _PAIRS: Final = frozenset(
     f"orch::cortex_m::{name}Call" for name in ("Add", "Multiply", "Extreme", "Divide")
 )
 """The same of two tensors, with rows of items."""
+_OVER_INPUT: Final = frozenset(
+    f"orch::cortex_m::{name}Call"
+    for name in ("Activation", "Add", "Multiply", "Extreme")
+)
+"""Structs of kernels that may write over an input, as their catalog says."""
 _POOLS: Final = frozenset(
     f"orch::cortex_m::{name}PoolCall" for name in ("Average", "Max")
 )
@@ -173,6 +178,11 @@ def _transposed_window(axis: tuple[int, ...]) -> RowTable:
             for low, high in ends
         ),
     )
+
+
+def may_write_over_input(call: LinkedCall) -> bool:
+    """Whether the output of a call may be the memory of an input of its size."""
+    return call.prepared is not None and call.prepared.struct in _OVER_INPUT
 
 
 def has_independent_pixels(method: LinkedMethod, call: LinkedCall) -> bool:

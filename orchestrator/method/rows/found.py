@@ -12,6 +12,7 @@ from orchestrator.method.linked import LinkedCall
 from orchestrator.method.passes.packing.convolution import Axis
 from orchestrator.method.rows.bands import (
     image_of,
+    may_write_over_input,
     pixels_of,
     planned_reads,
     windows_of,
@@ -239,6 +240,7 @@ class _Builder:
                 scratch_bytes=sum(map(self._scratch_bytes, banded)),
                 whole_scratch_bytes=sum(self._scratch_bytes(c) for _, c in calls),
                 by_rows=by_rows,
+                in_place=by_rows and len(calls) == 1 and may_write_over_input(first),
                 costs=tuple(
                     cost
                     for call in banded

@@ -100,7 +100,8 @@ class Layer:
         by_rows: Whether calls can compute some rows; else one call computes all.
         accumulates: Whether its output has one row, which every call adds to: calls
             are for rows of the input.
-        in_place: Whether one call may write over its first input, of the same size.
+        in_place: Whether a call may write over one of its inputs, of the same size, at
+            the same place.
         costs: Of each of its calls for a band, all of which are added up.
         whole: Instructions of the calls for all rows as they are without bands, about.
         given: Rows that the caller gives at a time: the layer is an input of which

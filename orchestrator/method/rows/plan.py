@@ -122,6 +122,7 @@ class _Rooms:
             for n in range(one.first, one.last + 1)
         }
         self.rings = {i: rows for one in segments for i, rows in one.rings.items()}
+        merged = {image for one in segments for image in one.merged}
         self.least_bytes = max((s.peak_bytes for s in segments), default=0)
         self.where: dict[int, int] = {}
         self.size_bytes = 0
@@ -130,6 +131,8 @@ class _Rooms:
         self._blocks: list[Block] = []
         self._offsets: tuple[int, ...] = ()
         for image, born in sorted(network.born.items()):
+            if image in merged:
+                continue
             size, first = network.images[image], at.get(born, -1)
             rows = self.rings.get(image, size.rows)
             last = at.get(network.dies[image], len(segments))
@@ -196,10 +199,12 @@ def _moves(
     network: Network, one: Segment, way: Way, where: Mapping[int, int], scratch: int
 ) -> Iterator[Call | Slide]:
     """Calls of a segment, and slides where a ring is full."""
-    base = first_rows(network, one.rings, way)
-    for step, moved in zip(way.steps, kept_rows(network, one.rings, way), strict=True):
+    base, merged = first_rows(network, one.rings, way), one.merged
+    found = kept_rows(network, one.rings, merged, way)
+    for step, moved in zip(way.steps, found, strict=True):
         layer = network.layers[step.layer]
         out, size = layer.out, network.images[layer.out].row_bytes
+        out = merged.get(out, out)
         if moved is not None:
             if moved.rows:
                 yield Slide(
@@ -214,8 +219,8 @@ def _moves(
             step=step,
             reads=tuple(
                 # Of no rows any place will do.
-                where[image]
-                + (low - base.get(image, 0) if low <= high else 0)
+                where[merged.get(image, image)]
+                + (low - base.get(merged.get(image, image), 0) if low <= high else 0)
                 * network.images[image].row_bytes
                 for (image, _), (low, high) in zip(layer.reads, step.reads, strict=True)
             ),

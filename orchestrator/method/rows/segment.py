@@ -7,9 +7,11 @@ rings as long as the deeper path lags behind.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from orchestrator.method.passes.packing.convolution import Axis
 from orchestrator.planner.blocks import aligned
 
 if TYPE_CHECKING:
@@ -66,6 +68,8 @@ class Segment:
         last: Last layer.
         ways: To compute it.
         rings: By image between layers: rows that are kept at most, in any way.
+        merged: By image whose rows lie where those of another one come: that image,
+            a ring or a whole one. It has no memory of its own.
         whole: Images that exist as a whole while the segment runs.
         scratch_bytes: Of the call that needs most.
         peak_bytes: A lower bound on the arena while the segment runs.
@@ -76,6 +80,7 @@ class Segment:
     last: int
     ways: tuple[Way, ...]
     rings: Mapping[int, int]
+    merged: Mapping[int, int]
     whole: frozenset[int]
     scratch_bytes: int
     peak_bytes: int
@@ -105,12 +110,15 @@ def segment(
     if not (by_rows and inner.issuperset(given)) and given:
         return None  # it would be whole
     whole = network.whole(first, last) - inner
-    rings = dict.fromkeys(inner, 1)
+    merged = _merged(network, first, last, inner) if by_rows else {}
+    rings = dict.fromkeys(inner - merged.keys(), 1)
     if by_rows:
-        ways: tuple[Way, ...] = (_way(network, first, last, band, rings),)
+        ways: tuple[Way, ...] = (
+            _way(network, first, last, band, rings, merged=merged),
+        )
         if descends and not given:
             larger = {**rings}
-            way = _way(network, first, last, band, larger, descends=True)
+            way = _way(network, first, last, band, larger, merged=merged, descends=True)
             ways += (way,) if larger == rings else ()
     else:
         ways = (_at_once(network, first),)
@@ -123,6 +131,7 @@ def segment(
         last=last,
         ways=ways,
         rings=rings,
+        merged=merged,
         whole=whole,
         scratch_bytes=scratch,
         peak_bytes=_peak(network, whole, ways)
@@ -130,9 +139,33 @@ def segment(
         + aligned(scratch),
         setup=sum(_cost(network, step) for step in ways[0].steps)
         + _STEP * (len(ways[0].steps) - len(layers))
-        + _cost_of_slides(network, ways[0], rings)
+        + _cost_of_slides(network, ways[0], rings, merged)
         - sum(layer.whole for layer in layers if not layer.again),
     )
+
+
+def _merged(network: Network, first: int, last: int, inner: set[int]) -> dict[int, int]:
+    """Images that only a layer reads which may write over them: where they lie.
+
+    Such a layer asks for its rows one band at a time, so that nothing reads its output
+    between the calls for a band of both.
+    """
+    readers = Counter(image for layer in network.layers for image, _ in layer.reads)
+    found: dict[int, int] = {}
+    for layer in reversed(network.layers[first : last + 1]):
+        out = network.images[layer.out]
+        for image, window in layer.reads if layer.in_place else ():
+            if (
+                image in inner
+                and readers[image] == 1
+                and network.images[image] == out
+                and window == Axis(size=out.rows, out=out.rows)
+                and not network.layers[network.born[image]].accumulates
+                and not network.layers[network.born[image]].given
+            ):
+                found[image] = found.get(layer.out, layer.out)
+                break
+    return found
 
 
 def _cost(network: Network, step: Step) -> int:
@@ -170,12 +203,16 @@ def first_rows(network: Network, rings: Mapping[int, int], way: Way) -> dict[int
 
 
 def kept_rows(
-    network: Network, rings: Mapping[int, int], way: Way
+    network: Network,
+    rings: Mapping[int, int],
+    merged: Mapping[int, int],
+    way: Way,
 ) -> Iterator[KeptRows | None]:
-    """By step: what it needs of its ring; None if its output is no ring."""
+    """By step: what it needs of its ring; None if its output lies in none."""
     base = first_rows(network, rings, way)
     for step, wanted in zip(way.steps, _reads_after(network, rings, way), strict=True):
         out = network.layers[step.layer].out
+        out = merged.get(out, out)
         if out not in base:
             yield None
             continue
@@ -207,10 +244,13 @@ def _reads_after(
     return found[::-1]
 
 
-def _cost_of_slides(network: Network, way: Way, rings: Mapping[int, int]) -> int:
+def _cost_of_slides(
+    network: Network, way: Way, rings: Mapping[int, int], merged: Mapping[int, int]
+) -> int:
     """Instructions of moves within rings."""
     total = 0
-    for step, kept in zip(way.steps, kept_rows(network, rings, way), strict=True):
+    found = kept_rows(network, rings, merged, way)
+    for step, kept in zip(way.steps, found, strict=True):
         if kept is not None and kept.rows:
             size = network.images[network.layers[step.layer].out].row_bytes
             total += _STEP + kept.rows * size // _MOVED
@@ -294,13 +334,13 @@ def _way(
     band: int,
     rings: dict[int, int],
     *,
+    merged: Mapping[int, int],
     descends: bool = False,
 ) -> Way:
     """The steps, and distances of inputs that die from outputs; rings grow."""
     steps = _Schedule(network, first, last, band, descends=descends).steps
-    dying = {
-        i for i in network.whole(first, last) - rings.keys() if network.dies[i] <= last
-    }
+    inner = rings.keys() | merged.keys()
+    dying = {i for i in network.whole(first, last) - inner if network.dies[i] <= last}
     wanted: dict[int, int] = {}  # by image: the outermost row that is read from here on
     distances: dict[tuple[int, int], int] = {}
     outermost = max if descends else min
@@ -311,7 +351,7 @@ def _way(
                 row = high if descends else low
                 known = wanted.get(image)
                 wanted[image] = row if known is None else outermost(known, row)
-        out = layer.out
+        out = merged.get(layer.out, layer.out)
         if out in rings:
             kept = _kept(step, wanted.get(out), descends=descends)
             rings[out] = max(rings[out], kept[1] - kept[0] + 1)

@@ -291,3 +291,64 @@ def test_rows_take_less_than_whole_images() -> None:
     # The input, a ring of three rows; the output lies over what was read.
     assert plan.arena_bytes == 48 * 384 + 3 * 768
     assert problems_of_rows(network, plan) == ()
+
+
+def test_an_input_of_a_sum_has_no_memory_of_its_own() -> None:
+    """Its rows come where those of the sum are; a skip has a ring as before."""
+    rows, three = Axis(size=16, out=16), Axis(size=16, out=16, kernel=3, padding=1)
+    network = Network(
+        images={i: Image(rows=16, row_bytes=32) for i in range(5)},
+        layers=(
+            Layer(reads=((0, rows),), out=1),
+            Layer(reads=((1, three),), out=2),
+            Layer(reads=((2, rows), (1, rows)), out=3, in_place=True),
+            Layer(reads=((3, three),), out=4),
+        ),
+        inputs=frozenset({0}),
+        outputs=frozenset({4}),
+    )
+    for in_place in (True, False):
+        layers = [*network.layers]
+        layers[2] = replace(layers[2], in_place=in_place)
+        made = replace(network, layers=tuple(layers))
+        one = segment(made, 0, 3)
+        assert one is not None
+        assert one.merged == ({2: 3} if in_place else {})
+        assert one.rings == {1: 3, 3: 3} | ({} if in_place else {2: 1})
+        plan = plan_rows(made, [one])
+        assert problems_of_rows(made, plan) == ()
+        assert is_right(made, plan, 1)
+        kept = replace(plan, moves=tuple(m for m in plan.moves if isinstance(m, Call)))
+        assert problems_of_rows(made, kept)
+
+
+def test_what_others_read_is_not_written_over() -> None:
+    """Neither is a band of other rows, or an input of another size."""
+    rows, two = Axis(size=8, out=8), Axis(size=9, out=8, kernel=2)
+    images = {i: Image(rows=8, row_bytes=32) for i in range(5)}
+    add = Layer(reads=((1, rows), (2, rows)), out=3, in_place=True)
+    first = Layer(reads=((0, rows),), out=1)
+    second = Layer(reads=((1, rows),), out=2)
+    third = Layer(reads=((3, rows), (2, rows)), out=4)
+    last = Layer(reads=((3, rows),), out=4)
+    taller = replace(first, reads=((0, Axis(size=8, out=9, kernel=2, padding=1)),))
+    for layers, sizes in (
+        ((first, second, add, third), images),
+        (
+            (taller, replace(add, reads=((1, two),)), last),
+            images | {1: Image(rows=9, row_bytes=32)},
+        ),
+        (
+            (first, replace(add, reads=((1, rows),)), last),
+            images | {1: Image(rows=8, row_bytes=16)},
+        ),
+    ):
+        network = Network(
+            images=sizes,
+            layers=layers,
+            inputs=frozenset({0}),
+            outputs=frozenset({4}),
+        )
+        one = segment(network, 0, len(layers) - 1)
+        assert one is not None
+        assert one.merged == {}
