@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import inf
 from typing import TYPE_CHECKING, TypeAlias
 
 from orchestrator.method.passes.packing.convolution import Axis
@@ -89,6 +90,19 @@ class Cost:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Few:
+    """Another way to compute some rows of a layer: fewer of its pixels at once.
+
+    Args:
+        scratch_bytes: Memory that a call needs, less than else.
+        costs: Of each of its calls, all of which are added up.
+    """
+
+    scratch_bytes: int
+    costs: tuple[Cost, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Layer:
     """An operator.
 
@@ -103,6 +117,7 @@ class Layer:
         in_place: Whether a call may write over one of its inputs, of the same size, at
             the same place.
         costs: Of each of its calls for a band, all of which are added up.
+        few: How calls for some rows are where memory is scarce, if that differs.
         whole: Instructions of the calls for all rows as they are without bands, about.
         given: Rows that the caller gives at a time: the layer is an input of which
             some rows are there, and reads nothing. 0 for operators.
@@ -117,6 +132,7 @@ class Layer:
     accumulates: bool = False
     in_place: bool = False
     costs: tuple[Cost, ...] = ()
+    few: Few | None = None
     whole: int = 0
     given: int = 0
     again: bool = False
@@ -159,9 +175,26 @@ class Network:
         """Instructions of a run without bands, and with nothing computed again."""
         return sum(layer.whole for layer in self.layers if not layer.again)
 
-    def scratch_of(self, layer: int, rows: int) -> int:
-        """Scratch memory of a call of a layer for so many rows, in bytes."""
+    def few_of(self, layer: int, rows: int, room_bytes: float = inf) -> Few | None:
+        """How so many rows of a layer fit into a room for scratch memory.
+
+        None if they do as they are, or nothing else is known.
+        """
         of = self.layers[layer]
+        is_whole = rows == self.images[of.out].rows
+        return of.few if not is_whole and of.scratch_bytes > room_bytes else None
+
+    def scratch_of(self, layer: int, rows: int, room_bytes: float = inf) -> int:
+        """Scratch memory of a call of a layer for so many rows, in bytes.
+
+        Args:
+            layer: Its number.
+            rows: Of its output.
+            room_bytes: That there are for it.
+        """
+        of, few = self.layers[layer], self.few_of(layer, rows, room_bytes)
+        if few is not None:
+            return few.scratch_bytes
         is_whole = rows == self.images[of.out].rows
         return of.whole_scratch_bytes if is_whole else of.scratch_bytes
 

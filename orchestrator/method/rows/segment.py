@@ -8,7 +8,8 @@ rings as long as the deeper path lags behind.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import inf
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from orchestrator.method.passes.packing.convolution import Axis
@@ -74,6 +75,8 @@ class Segment:
         scratch_bytes: Of the call that needs most.
         peak_bytes: A lower bound on the arena while the segment runs.
         setup: Instructions that computing by rows costs, about.
+        narrow: Whether calls that would need more scratch memory than others must
+            compute few pixels at once.
     """
 
     first: int
@@ -85,6 +88,7 @@ class Segment:
     scratch_bytes: int
     peak_bytes: int
     setup: int
+    narrow: bool = False
 
 
 def segment(
@@ -122,10 +126,7 @@ def segment(
             ways += (way,) if larger == rings else ()
     else:
         ways = (_at_once(network, first),)
-    scratch = max(
-        network.scratch_of(step.layer, step.last - step.first + 1)
-        for step in ways[0].steps
-    )
+    scratch = _scratch(network, ways[0])
     return Segment(
         first=first,
         last=last,
@@ -137,10 +138,41 @@ def segment(
         peak_bytes=_peak(network, whole, ways)
         + sum(aligned(n * network.images[i].row_bytes) for i, n in rings.items())
         + aligned(scratch),
-        setup=sum(_cost(network, step) for step in ways[0].steps)
+        setup=sum(_cost(network, step, scratch) for step in ways[0].steps)
         + _STEP * (len(ways[0].steps) - len(layers))
         + _cost_of_slides(network, ways[0], rings, merged)
         - sum(layer.whole for layer in layers if not layer.again),
+    )
+
+
+def narrowed(network: Network, one: Segment) -> Segment | None:
+    """The segment in the least scratch memory, if that is worth its price.
+
+    It has to save no less of the memory than it takes more of the instructions.
+    """
+    least = _scratch(network, one.ways[0], 0)
+    saved = aligned(one.scratch_bytes) - aligned(least)
+    steps = one.ways[0].steps
+    more = sum(
+        _cost(network, step, least) - _cost(network, step, one.scratch_bytes)
+        for step in steps
+    )
+    if saved * network.whole_cost <= more * one.peak_bytes or not saved:
+        return None
+    return replace(
+        one,
+        scratch_bytes=least,
+        peak_bytes=one.peak_bytes - saved,
+        setup=one.setup + more,
+        narrow=True,
+    )
+
+
+def _scratch(network: Network, way: Way, room_bytes: float = inf) -> int:
+    """Scratch memory of the steps, in a room as far as that is possible."""
+    return max(
+        network.scratch_of(step.layer, step.last - step.first + 1, room_bytes)
+        for step in way.steps
     )
 
 
@@ -168,8 +200,8 @@ def _merged(network: Network, first: int, last: int, inner: set[int]) -> dict[in
     return found
 
 
-def _cost(network: Network, step: Step) -> int:
-    """Instructions of a step."""
+def _cost(network: Network, step: Step, room_bytes: int) -> int:
+    """Instructions of a step, with a room for scratch memory."""
     layer = network.layers[step.layer]
     rows, count = step.last - step.first + 1, network.images[layer.out].rows
     if layer.accumulates:
@@ -177,7 +209,8 @@ def _cost(network: Network, step: Step) -> int:
         rows = high - low + 1
     elif rows == count:
         return layer.whole
-    return sum(cost.of(rows) for cost in layer.costs)
+    few = network.few_of(step.layer, rows, room_bytes)
+    return sum(cost.of(rows) for cost in (few.costs if few else layer.costs))
 
 
 class KeptRows(NamedTuple):

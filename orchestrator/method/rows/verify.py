@@ -8,6 +8,7 @@ it writes. Nothing here is shared with what makes tables but the words for them.
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -114,7 +115,8 @@ class _Machine:
         out, images = layer.out, self._network.images
         rows = {*range(step.first, step.last + 1)}
         begin, end = call.out, call.out + len(rows) * images[out].row_bytes
-        size = self._network.scratch_of(step.layer, len(rows))
+        room = self._plan.rooms.get(step.layer, inf)
+        size = self._network.scratch_of(step.layer, len(rows), room)
         scratch = call.scratch, call.scratch + size
         self._bytes(scratch[0], size)[:] = _NOTHING
         clear = not size or scratch[1] <= begin or end <= scratch[0]

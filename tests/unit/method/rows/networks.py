@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from orchestrator.method.passes.packing.convolution import Axis
-from orchestrator.method.rows.network import Cost, Image, Layer, Network, RowTable
+from orchestrator.method.rows.network import Cost, Few, Image, Layer, Network, RowTable
 from orchestrator.method.rows.plan import Call
 
 if TYPE_CHECKING:
@@ -72,7 +73,8 @@ def random_network(random: Random, *, is_given: bool = False) -> Network:
             Layer(
                 reads=reads,
                 out=out,
-                scratch_bytes=random.choice([0, 0, random.randint(1, 40)]),
+                scratch_bytes=(scratch := random.choice([0, 0, random.randint(1, 99)])),
+                few=random_few(random, scratch),
                 whole_scratch_bytes=random.choice([0, 0, random.randint(1, 40)]),
                 by_rows=kind != "all",
                 accumulates=kind == "add up",
@@ -105,6 +107,13 @@ def random_cost(random: Random) -> Cost:
     if cost.together == 3:  # as kernels have it
         return replace(cost, two=cost.tile * 3 // 4)
     return replace(cost, one=cost.of(1) * 3 // 4) if cost.together > 1 else cost
+
+
+def random_few(random: Random, scratch_bytes: int) -> Few | None:
+    if not scratch_bytes or random.random() < 0.5:
+        return None
+    less = random.randint(0, scratch_bytes - 1)
+    return Few(scratch_bytes=less, costs=(random_cost(random),))
 
 
 def random_window(random: Random, rows: int) -> Axis | None:
@@ -222,6 +231,7 @@ class _Run:
         twins: Sequence[int] | None,
     ) -> None:
         self._network = network
+        self._rooms = plan.rooms
         self._twins = twins or range(len(network.layers))
         self._arena = np.full(plan.arena_bytes, 0xA5, np.uint8)
         self._begun: set[int] = set()
@@ -241,7 +251,8 @@ class _Run:
     def _call(self, call: Call) -> None:
         step, layer = call.step, self._network.layers[call.step.layer]
         rows = step.last - step.first + 1
-        scratch_bytes = self._network.scratch_of(step.layer, rows)
+        room = self._rooms.get(step.layer, inf)
+        scratch_bytes = self._network.scratch_of(step.layer, rows, room)
         self.view(call.scratch, 1, scratch_bytes)[:] = 0x5A
         size = self._network.images[layer.out].row_bytes
         out = self.view(call.out, rows, size)
