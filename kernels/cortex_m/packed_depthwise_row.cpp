@@ -32,6 +32,7 @@ struct RowCall {
   int32_t channels;
   const Pair* x_end;
   const PackedChannel* w_end;
+  int32_t line;  // from a row to the next one; 0: some are padding
 };
 
 // A row of outputs, four channels after the other. Its argument lies on the
@@ -67,6 +68,29 @@ orch_packed_one_row:
   add r8, r2
   add r9, r3
   stm r0, {r7, r8, r9}
+  ldr r0, [sp, #120]
+  cbz r0, 2f
+  mov r2, r0
+  lsls r3, r0, #1
+7:
+  ldr r7, [r1]
+  ldr r9, [r1, r2]
+  ldr lr, [r1, r3]
+  add r1, r4
+  pkhbt r6, r7, r9, lsl #16
+  pkhtb r8, r9, r7, asr #16
+  sxtb16 r0, r6
+  sxtb16 r6, r6, ror #8
+  sxtb16 r12, r8, ror #8
+  sxtb16 r8, r8
+  sxtb r5, lr
+  sxtb r7, lr, ror #8
+  sxtb r9, lr, ror #16
+  asr lr, lr, #24
+  stm r10!, {r0, r5-r9, r12, lr}
+  cmp r10, r11
+  bne 7b
+  b 3f
 2:
   ldr r7, [r1]
   ldr r8, [r2]
@@ -202,6 +226,7 @@ ORCH_HOT void packed_depthwise_row(const PreparedCall& prepared) {
   row.x_end = pairs + kColumnWords;
   row.w_end = w + channels;
   const int32_t line = conv.columns.in * channels;
+  row.line = line;
   const int8_t* from =
       static_cast<const int8_t*>(call.input) - conv.rows.padding * line;
   ORCH_FEW_ROUNDS
@@ -211,6 +236,7 @@ ORCH_HOT void packed_depthwise_row(const PreparedCall& prepared) {
     row.rows[i] = inside ? from : reinterpret_cast<const int8_t*>(&padding);
     row.step[i] = inside ? channels : 0;
     row.next[i] = inside ? kChannels : 0;
+    if (!inside) row.line = 0;
     from += line;
   }
   orch_packed_one_row(row);
