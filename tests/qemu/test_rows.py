@@ -353,7 +353,8 @@ class Narrow:
                 limits=limits,
             )
             kernel = random.choice([(1, 1), (1, 1), (3, 1), (2, 3)])
-            x = net.conv(y, random.randint(12, 40) & ~3, kernel, limits=limits)
+            channels = random.choice([y.sizes[1], random.randint(12, 40) & ~3])
+            x = net.conv(y, channels, kernel, limits=limits)
 
 
 class Scarce:
@@ -376,6 +377,8 @@ class Scarce:
                 dilation=random.choice([(1, 1), (1, 1), (2, 1), (1, 2)]),
                 limits=limits,
             )
+            if random.random() < 0.5:
+                x = net.conv(x, x.sizes[1], (1, 1), limits=limits)
             if random.random() < 0.5:
                 x = net.add(x, net.conv(x, x.sizes[1], (1, 1), limits=limits))
 

@@ -189,7 +189,10 @@ class Segments:
             at = chosen.first
 
     def _widest(self, one: Segment, limit: float) -> Segment:
-        """The segment in the widest bands that have room, in both directions."""
+        """The segment in bands that have room, in both directions.
+
+        The widest, but for kernels for single rows, which may take less.
+        """
         if len(one.ways[0].steps) == 1:
             return one
         found = one
@@ -197,7 +200,8 @@ class Segments:
             wider = self._in_bands(one, band, descends=True)
             if wider is None or wider.peak_bytes > limit:
                 break
-            found = wider
+            if band == 1 or wider.setup < found.setup:
+                found = wider
         return found
 
     def _in_bands(

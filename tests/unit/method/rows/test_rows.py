@@ -12,9 +12,9 @@ import pytest
 
 from orchestrator.method.passes.packing.convolution import Axis
 from orchestrator.method.rows.cuts import Segments
-from orchestrator.method.rows.network import Image, Layer, Network
+from orchestrator.method.rows.network import Cost, Few, Image, Layer, Network
 from orchestrator.method.rows.plan import Call, RowPlan, Slide, plan_rows
-from orchestrator.method.rows.segment import segment
+from orchestrator.method.rows.segment import narrowed, segment
 from orchestrator.method.rows.verify import problems_of_rows
 from tests.unit.method.rows.networks import (
     by_plan,
@@ -352,3 +352,75 @@ def test_what_others_read_is_not_written_over() -> None:
         one = segment(network, 0, len(layers) - 1)
         assert one is not None
         assert one.merged == {}
+
+
+def scarce(few_cost: int) -> Network:
+    """Three layers of which one needs much scratch memory, or less for more."""
+    rows, three = Axis(size=64, out=64), Axis(size=64, out=64, kernel=3, padding=1)
+    cost = Cost(tile=1000)
+    few = Few(scratch_bytes=320, costs=(Cost(tile=few_cost),))
+    other = Few(scratch_bytes=128, costs=(Cost(tile=9000),))
+    layers = (
+        Layer(reads=((0, rows),), out=1, scratch_bytes=256, few=other),
+        Layer(reads=((1, three),), out=2, scratch_bytes=640, few=few),
+        Layer(reads=((2, rows),), out=3, scratch_bytes=16),
+    )
+    return Network(
+        images={i: Image(rows=64, row_bytes=64) for i in range(4)},
+        layers=tuple(replace(a, costs=(cost,), whole=cost.of(64)) for a in layers),
+        inputs=frozenset({0}),
+        outputs=frozenset({3}),
+    )
+
+
+def test_fewer_pixels_at_once_where_scratch_memory_is_scarce() -> None:
+    """Only where a call needs more than the others do in the least memory."""
+    network = scarce(1010)
+    one = segment(network, 0, 2)
+    assert one is not None
+    less = narrowed(network, one)
+    assert less is not None
+    assert (one.scratch_bytes, less.scratch_bytes) == (640, 320)
+    assert one.peak_bytes - less.peak_bytes == 320
+    assert less.setup - one.setup == 64 * 10
+    assert [network.few_of(n, 1, 320) is None for n in range(3)] == [True, False, True]
+    assert network.few_of(1, 64, 0) is None  # whole calls have no other way
+    plan = plan_rows(network, [less])
+    assert plan.rooms == {0: 320, 1: 320, 2: 320}
+    assert problems_of_rows(network, plan) == ()
+    assert is_right(network, plan, 1)
+    wide = replace(plan, rooms=dict.fromkeys(range(3), 640))
+    assert problems_of_rows(network, wide)
+
+
+@pytest.mark.parametrize(
+    ("few_cost", "pays"), [(1000, True), (1100, True), (1500, False)]
+)
+def test_memory_that_costs_too_much_is_not_saved(few_cost: int, pays: bool) -> None:  # noqa: FBT001  # a parameter
+    """A greater part of the run than of the memory."""
+    network = scarce(few_cost)
+    one = segment(network, 0, 2)
+    assert one is not None
+    assert (narrowed(network, one) is not None) == pays
+    assert planned(network).rooms[1] == (320 if pays else 640)
+
+
+@pytest.mark.parametrize(("one_row", "steps"), [(600, 64), (0, 4)])
+def test_single_rows_stay_where_kernels_for_them_take_less(
+    one_row: int, steps: int
+) -> None:
+    rows = Axis(size=32, out=32)
+    cost = Cost(setup=500, tile=1000, together=2, one=one_row)
+    network = Network(
+        images={i: Image(rows=32, row_bytes=256 if i == 1 else 64) for i in range(3)},
+        layers=tuple(
+            Layer(reads=((i, rows),), out=i + 1, costs=(cost,), whole=cost.of(32))
+            for i in range(2)
+        ),
+        inputs=frozenset({0}),
+        outputs=frozenset({2}),
+    )
+    segments = Segments(network)
+    # Room for bands of up to 16 rows.
+    (found,) = segments.cuts(segments.least_peak() + 16 * 256)
+    assert len(found.ways[0].steps) == steps
