@@ -405,7 +405,7 @@ def test_memory_that_costs_too_much_is_not_saved(few_cost: int, pays: bool) -> N
     assert planned(network).rooms[1] == (320 if pays else 640)
 
 
-@pytest.mark.parametrize(("one_row", "steps"), [(600, 64), (0, 4)])
+@pytest.mark.parametrize(("one_row", "steps"), [(300, 64), (0, 4)])
 def test_single_rows_stay_where_kernels_for_them_take_less(
     one_row: int, steps: int
 ) -> None:
