@@ -17,6 +17,7 @@ from orchestrator.method.rows.bands import (
     planned_reads,
     windows_of,
 )
+from orchestrator.method.rows.copies import is_spread
 from orchestrator.method.rows.costs import Core, costs_of, sums_cost, whole_cost
 from orchestrator.method.rows.narrow import few_of
 from orchestrator.method.rows.network import Image, Layer, Network
@@ -250,6 +251,9 @@ class _Builder:
                     for call in banded
                     for cost in costs_of(self._banded, call, core, count)
                 ),
+                at_end=by_rows
+                and reads[0][0] == numbers[0]
+                and is_spread(first, (self._images[images[0]], self._images[out])),
                 few=few_of(self._banded, banded[0], core, count)
                 if by_rows and len(banded) == 1
                 else None,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from orchestrator.method.passes.packing.convolution import Axis
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,6 +117,8 @@ class Layer:
         in_place: Whether a call may write over one of its inputs, of the same size, at
             the same place.
         costs: Of each of its calls for a band, all of which are added up.
+        at_end: Whether its first input may be the end of its output: it moves blocks in
+            order, and none to where a later one comes from.
         few: How calls for some rows are where memory is scarce, if that differs.
         whole: Instructions of the calls for all rows as they are without bands, about.
         given: Rows that the caller gives at a time: the layer is an input of which
@@ -131,6 +133,7 @@ class Layer:
     by_rows: bool = True
     accumulates: bool = False
     in_place: bool = False
+    at_end: bool = False
     costs: tuple[Cost, ...] = ()
     few: Few | None = None
     whole: int = 0
@@ -197,6 +200,19 @@ class Network:
             return few.scratch_bytes
         is_whole = rows == self.images[of.out].rows
         return of.whole_scratch_bytes if is_whole else of.scratch_bytes
+
+    def may_hold(self, layer: int) -> Iterator[int]:
+        """Images that may lie in the output of a layer, row by row."""
+        of = self.layers[layer]
+        out = self.images[of.out]
+        rows = Axis(size=out.rows, out=out.rows)
+        table = RowTable(size=out.rows, rows=tuple((r, r) for r in range(out.rows)))
+        for number, (image, window) in enumerate(of.reads):
+            size = self.images[image].row_bytes
+            is_part = of.at_end and number == 0 and out.row_bytes % size == 0
+            is_whole = of.in_place and size == out.row_bytes
+            if window in (rows, table) and (is_part or is_whole):
+                yield image
 
     def whole(self, first: int, last: int) -> frozenset[int]:
         """Images that are live while some layers run, and those that they fill."""

@@ -200,30 +200,37 @@ def _moves(
 ) -> Iterator[Call | Slide]:
     """Calls of a segment, and slides where a ring is full."""
     base, merged = first_rows(network, one.rings, way), one.merged
+
+    def place(image: int, first: int, rows: int) -> int:
+        """Where some rows begin, at the end of those that they lie in."""
+        root = merged.get(image, image)
+        size, here = (network.images[i].row_bytes for i in (root, image))
+        return where[root] + (first - base.get(root, 0)) * size + rows * (size - here)
+
     found = kept_rows(network, one.rings, merged, way)
     for step, moved in zip(way.steps, found, strict=True):
         layer = network.layers[step.layer]
-        out, size = layer.out, network.images[layer.out].row_bytes
-        out = merged.get(out, out)
+        root = merged.get(layer.out, layer.out)
+        size = network.images[root].row_bytes
         if moved is not None:
             if moved.rows:
                 yield Slide(
-                    image=out,
+                    image=root,
                     first=moved.first,
-                    source=where[out] + (moved.first - base[out]) * size,
-                    target=where[out] + (moved.first - moved.base) * size,
+                    source=where[root] + (moved.first - base[root]) * size,
+                    target=where[root] + (moved.first - moved.base) * size,
                     size_bytes=moved.rows * size,
                 )
-            base[out] = moved.base
+            base[root] = moved.base
         yield Call(
             step=step,
             reads=tuple(
                 # Of no rows any place will do.
-                where[merged.get(image, image)]
-                + (low - base.get(merged.get(image, image), 0) if low <= high else 0)
-                * network.images[image].row_bytes
+                place(image, low, high - low + 1)
+                if low <= high
+                else where[merged.get(image, image)]
                 for (image, _), (low, high) in zip(layer.reads, step.reads, strict=True)
             ),
-            out=where[out] + (step.first - base.get(out, 0)) * size,
+            out=place(layer.out, step.first, step.last - step.first + 1),
             scratch=scratch,
         )

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from orchestrator.method.passes.packing.convolution import Axis
 from orchestrator.planner.blocks import aligned
 
 if TYPE_CHECKING:
@@ -180,22 +179,20 @@ def _merged(network: Network, first: int, last: int, inner: set[int]) -> dict[in
     """Images that only a layer reads which may write over them: where they lie.
 
     Such a layer asks for its rows one band at a time, so that nothing reads its output
-    between the calls for a band of both.
+    between the calls for a band of both. Smaller ones are at the end of such a band.
     """
     readers = Counter(image for layer in network.layers for image, _ in layer.reads)
     found: dict[int, int] = {}
-    for layer in reversed(network.layers[first : last + 1]):
-        out = network.images[layer.out]
-        for image, window in layer.reads if layer.in_place else ():
+    for number in range(last, first - 1, -1):
+        out = network.layers[number].out
+        for image in network.may_hold(number):
             if (
                 image in inner
                 and readers[image] == 1
-                and network.images[image] == out
-                and window == Axis(size=out.rows, out=out.rows)
                 and not network.layers[network.born[image]].accumulates
                 and not network.layers[network.born[image]].given
             ):
-                found[image] = found.get(layer.out, layer.out)
+                found[image] = found.get(out, out)
                 break
     return found
 
@@ -285,7 +282,8 @@ def _cost_of_slides(
     found = kept_rows(network, rings, merged, way)
     for step, kept in zip(way.steps, found, strict=True):
         if kept is not None and kept.rows:
-            size = network.images[network.layers[step.layer].out].row_bytes
+            out = network.layers[step.layer].out
+            size = network.images[merged.get(out, out)].row_bytes
             total += _STEP + kept.rows * size // _MOVED
     return total
 

@@ -130,8 +130,8 @@ class _Machine:
             _need(step.first == first, f"the caller gives row {first} first")
             _need(len(rows) <= layer.given, "more rows than the caller gives")
         self._made[step.layer] |= rows
-        for (image, window), (low, high), at in zip(
-            layer.reads, step.reads, call.reads, strict=True
+        for number, ((image, window), (low, high), at) in enumerate(
+            zip(layer.reads, step.reads, call.reads, strict=True)
         ):
             _need(
                 all(low <= row <= high for row in _rows_of(window, rows)),
@@ -143,6 +143,8 @@ class _Machine:
             until = at + (high - low + 1) * images[image].row_bytes
             apart = end <= at or until <= begin
             same = layer.in_place and (at, until) == (begin, end)
+            is_end = layer.at_end and number == 0 and until == end
+            same |= is_end and (end - begin) % (until - at) == 0
             _need(apart or same, f"output over rows of image {image} that it reads")
         self._write(out, begin, step.first, len(rows))
 

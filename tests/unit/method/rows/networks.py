@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     Bytes = NDArray[np.uint8]
 
 
-_KINDS: Final = ("sum", "all", "rows", "add up", "grow", "grow", "join", "join")
+_KINDS: Final = (
+    *("sum", "all", "rows", "rows", "add up", "grow", "grow"),
+    *("join", "join"),
+)
 
 
 def random_network(random: Random, *, is_given: bool = False) -> Network:
@@ -60,6 +63,8 @@ def random_network(random: Random, *, is_given: bool = False) -> Network:
             more = tuple((i, some_rows(random, rows)) for i in others)
             reads = ((source, Axis(size=rows, out=rows)), *more)
             size = sum(images[i].row_bytes for i, _ in reads)
+            if random.random() < 0.5:
+                size = images[source].row_bytes * random.randint(1, 3)
             images[out] = Image(rows=rows, row_bytes=size)
         elif kind in ("all", "add up"):
             reads = ((source, Axis(size=rows, out=1, kernel=rows)),)
@@ -68,7 +73,10 @@ def random_network(random: Random, *, is_given: bool = False) -> Network:
             window = random_window(random, rows) if kind == "window" else None
             window = window or Axis(size=rows, out=rows)
             reads = ((source, window),)
-            images[out] = Image(rows=window.out, row_bytes=random.randint(1, 60))
+            size = random.randint(1, 60)
+            if kind == "rows" and random.random() < 0.7:
+                size = images[source].row_bytes
+            images[out] = Image(rows=window.out, row_bytes=size)
         layers.append(
             Layer(
                 reads=reads,
@@ -81,6 +89,7 @@ def random_network(random: Random, *, is_given: bool = False) -> Network:
                 in_place=kind in ("sum", "rows")
                 and images[reads[0][0]] == images[out]
                 and random.random() < 0.5,
+                at_end=kind == "join" and random.random() < 0.7,
                 costs=(cost := random_cost(random),),
                 whole=cost.of(rows if kind == "add up" else images[out].rows),
             )
@@ -266,7 +275,8 @@ class _Run:
             for row in self._read(call, 0):
                 out[0] += added(self._twins[step.layer], row.copy(), size)
         else:
-            if not layer.in_place:  # kernels may write before they read
+            if not layer.in_place and not layer.at_end:
+                # Kernels may write before they read.
                 out[:] = 0xA5
             for row in range(step.first, step.last + 1):
                 out[row - step.first] = self._row(call, row, size)

@@ -322,6 +322,35 @@ def test_an_input_of_a_sum_has_no_memory_of_its_own() -> None:
         assert problems_of_rows(made, kept)
 
 
+def test_the_first_part_of_a_concatenation_is_the_end_of_it() -> None:
+    """Its rows come at the end of a band, also where the last one is shorter."""
+    rows, three = Axis(size=15, out=15), Axis(size=15, out=15, kernel=3, padding=1)
+    sizes = (32, 16, 48, 32)
+    network = Network(
+        images={i: Image(rows=15, row_bytes=size) for i, size in enumerate(sizes)},
+        layers=(
+            Layer(reads=((0, rows),), out=1),
+            Layer(reads=((1, rows), (0, rows)), out=2, at_end=True),
+            Layer(reads=((2, three),), out=3),
+        ),
+        inputs=frozenset({0}),
+        outputs=frozenset({3}),
+    )
+    for band in (1, 2, 4):
+        one = segment(network, 0, 2, band=band, descends=True)
+        assert one is not None
+        assert one.merged == {1: 2}
+        for way in one.ways:
+            plan = plan_rows(network, [replace(one, ways=(way,))])
+            assert problems_of_rows(network, plan) == ()
+            assert is_right(network, plan, band)
+    less = replace(network.images[1], row_bytes=20)
+    other = replace(network, images={**network.images, 1: less})
+    uneven = segment(other, 0, 2)
+    assert uneven is not None
+    assert uneven.merged == {}
+
+
 def test_what_others_read_is_not_written_over() -> None:
     """Neither is a band of other rows, or an input of another size."""
     rows, two = Axis(size=8, out=8), Axis(size=9, out=8, kernel=2)
