@@ -478,8 +478,9 @@ ORCH_HOT void run(const PackedCall& prepared) {
 //   Tensor(a!)
 //
 // `header` is a PackedPairs; `scratch` holds the pairs of three pixels, then
-// the inputs of one if they do not lie side by side. The build has checked
-// everything.
+// the inputs of one if they do not lie side by side. Where pixels are their own
+// windows, the output may be the input: nothing is stored before what it
+// replaces is in pairs. The build has checked everything.
 void packed_conv2d(const PreparedCall& call) {
   run<false>(static_cast<const PackedCall&>(call));
 }
