@@ -7,6 +7,7 @@
 #include "packed_dsp.h"
 #include "packed_gather.h"
 #include "packed_limits.h"
+#include "packed_three_pixels.h"
 #include "packed_two_pixels.h"
 #include "tile_dsp.h"
 #include "unroll.h"
@@ -14,159 +15,6 @@
 
 namespace orch::cortex_m {
 namespace {
-
-// Sums start with the first step where speed counts, else before it. Then the
-// first round of the loop begins where as many steps are left as it has to do.
-#ifdef __OPTIMIZE_SIZE__
-#define ORCH_STEPS "2"
-#define ORCH_SKIPPED_BYTES "64"
-#define ORCH_STEPS_BEFORE "0"
-#define ORCH_START   \
-  "  mov r7, r9\n"   \
-  "  mov r8, r9\n"   \
-  "  mov r10, r12\n" \
-  "  mov r11, r12\n" \
-  "  ldr pc, [sp, #24]\n"
-#else
-#define ORCH_STEPS "16"
-#define ORCH_SKIPPED_BYTES "960"
-#define ORCH_STEPS_BEFORE "1"
-#define ORCH_START                    \
-  "  ldrd r5, r6, [r1], #8\n"         \
-  "  orch_pair_of_taps r5, r9, r12\n" \
-  "  orch_pair_of_taps r6\n"          \
-  "  cmp r1, lr\n"                    \
-  "  it ne\n"                         \
-  "  ldrne pc, [sp, #24]\n"           \
-  "  b 5f\n"
-#endif
-
-// All output channels of three pixels. r0: `x`, inputs as pairs; r1: `w`, pairs
-// of channels; r2: `loop`. What belongs to the first pixel is stored last.
-//
-// A step takes four taps and is of 64 bytes.
-extern "C" void orch_packed_pixels(const int32_t* x, const uint8_t* w,
-                                   const PairLoop* loop);
-asm(R"(
-  .section .text.orch_packed_pixels, "ax", %progbits
-  .syntax unified
-  .thumb
-  .balign 4
-  .globl orch_packed_pixels
-  .hidden orch_packed_pixels
-  .type orch_packed_pixels, %function
-  .thumb_func
-  .macro orch_products sum0, sum1, sum2, w, start
-  .ifb \start
-  smlad \sum0, r2, \w, \sum0
-  smlad \sum1, r3, \w, \sum1
-  smlad \sum2, r4, \w, \sum2
-  .else
-  smlad \sum0, r2, \w, \start
-  smlad \sum1, r3, \w, \start
-  smlad \sum2, r4, \w, \start
-  .endif
-  .endm
-  .macro orch_pair_of_taps w, start, start_a
-  ldm r0!, {r2, r3, r4}
-  orch_products r7, r8, r9, \w, \start
-  sxtb16 \w, \w
-  orch_products r10, r11, r12, \w, \start_a
-  .endm
-  @ A number is less than what was added to its product if it was negative.
-  .macro orch_ties_down sum, ties
-  cmp \sum, r3
-  it lt
-  sublt \sum, \sum, \ties
-  .endm
-  .macro orch_store_three first, second, third
-  lsr r2, r4, #8
-  strb \third, [lr, r2]
-  strb \second, [r5, r2]
-  strb \first, [r0, r2]
-  .endm
-orch_packed_pixels:
-  push {r4-r11, lr}
-  @ 0: x, bytes of weights; 8: two of y, ties, the last of y; 24: entry, end of
-  @ weights.
-  sub sp, #36
-  ldm r2, {r4, r5, r6, r7, r8, r9}
-  add r5, r1
-  strd r0, r4, [sp]
-  strd r7, r8, [sp, #8]
-  strd r6, r9, [sp, #16]
-  rsb r4, #8 * )" ORCH_STEPS_BEFORE R"(
-  lsl r4, #3
-  and r4, #)" ORCH_SKIPPED_BYTES R"(
-  adr.w r6, 2f
-  add r4, r6
-  add r4, #1
-  strd r4, r5, [sp, #24]
-1:
-  ldrd r9, r12, [r1], #8
-  ldrd r0, lr, [sp]
-  add lr, r1
-)" ORCH_START R"(
-  .balign 4
-2:
-  .rept )" ORCH_STEPS R"(
-  ldrd r5, r6, [r1], #8
-  orch_pair_of_taps r5
-  orch_pair_of_taps r6
-  .endr
-  cmp r1, lr
-  bne 2b
-5:
-  add r0, sp, #8
-  ldm r0, {r0, r5, r6, lr}
-  ldm r1!, {r2, r3, r4}
-  sub r7, r10
-  sub r8, r11
-  sub r9, r12
-  lsl r10, r4
-  lsl r11, r4
-  lsl r12, r4
-  smmla r10, r10, r2, r3
-  smmla r11, r11, r2, r3
-  smmla r12, r12, r2, r3
-  cbz r6, 3f
-  lsl r2, r6, r4
-  orch_ties_down r10, "r2, lsr #1"
-  orch_ties_down r11, "r2, lsr #1"
-  orch_ties_down r12, "r2, lsr #1"
-3:
-  ssat r10, #8, r10, asr #13
-  ssat r11, #8, r11, asr #13
-  ssat r12, #8, r12, asr #13
-  orch_store_three r10, r11, r12
-  ldm r1!, {r2, r3, r4}
-  smmla r7, r7, r2, r3
-  smmla r8, r8, r2, r3
-  smmla r9, r9, r2, r3
-  cbz r6, 4f
-  orch_ties_down r7, #128
-  orch_ties_down r8, #128
-  orch_ties_down r9, #128
-4:
-  asr r7, r4
-  asr r8, r4
-  asr r9, r4
-  ssat r7, #8, r7
-  ssat r8, #8, r8
-  ssat r9, #8, r9
-  orch_store_three r7, r8, r9
-  ldr r2, [sp, #28]
-  cmp r1, r2
-  bne 1b
-  add sp, #36
-  pop {r4-r11, pc}
-  .size orch_packed_pixels, . - orch_packed_pixels
-  .purgem orch_products
-  .purgem orch_pair_of_taps
-  .purgem orch_ties_down
-  .purgem orch_store_three
-  .text
-)");
 
 /// Pairs of the inputs of one of kOf pixels. They lie in `rows` pieces; if the
 /// items of a piece are no whole words, the last word begins earlier.
@@ -190,57 +38,6 @@ ORCH_HOT void widen_pixel(const int8_t* from, int32_t items, int32_t rows,
     from += skip;
   }
 }
-
-// The same for three pixels, one of each pointer.
-extern "C" void orch_widen_pixels(const int8_t* const* pixels, int32_t items,
-                                  int32_t rows, int32_t step, Pair* to);
-asm(R"(
-  .section .text.orch_widen_pixels, "ax", %progbits
-  .syntax unified
-  .thumb
-  .balign 4
-  .globl orch_widen_pixels
-  .hidden orch_widen_pixels
-  .type orch_widen_pixels, %function
-  .thumb_func
-orch_widen_pixels:
-  push {r4-r11, lr}
-  ldm r0, {r10, r11, r12}
-  ldr lr, [sp, #36]
-  sub r3, r1
-1:
-  add r0, r10, r1
-  subs r0, #4
-2:
-  ldr r4, [r10], #4
-  ldr r5, [r11], #4
-  ldr r6, [r12], #4
-  sxtb16 r7, r4, ror #8
-  sxtb16 r8, r5, ror #8
-  sxtb16 r9, r6, ror #8
-  sxtb16 r4, r4
-  sxtb16 r5, r5
-  sxtb16 r6, r6
-  stm lr!, {r4-r9}
-  cmp r10, r0
-  bls 2b
-  sub r4, r10, r0
-  cmp r4, #4
-  beq 3f
-  sub r10, r4
-  sub r11, r4
-  sub r12, r4
-  b 2b
-3:
-  add r10, r3
-  add r11, r3
-  add r12, r3
-  subs r2, #1
-  bne 1b
-  pop {r4-r11, pc}
-  .size orch_widen_pixels, . - orch_widen_pixels
-  .text
-)");
 
 /// Pixels that are computed next, of those that are left, where there may be
 /// two.
@@ -266,6 +63,48 @@ ORCH_HOT void widen_two(const int8_t* const* pixels, const PackedPairs& call,
   }
 }
 
+/// Whether pixels are their own windows, and side by side in whole words.
+bool is_line(const PackedPairs& call, const int8_t* image) {
+  const PackedConvolution& conv = call.conv;
+  return conv.batch == 1 && conv.rows.out == 1 && conv.rows.in == 1 &&
+         call.patch_rows == 1 && call.patch_items == conv.in_channels &&
+         conv.columns.stride == 1 &&
+         static_cast<uint32_t>(conv.columns.out) <= call.inner_columns &&
+         conv.in_channels % 4 == 0 && in_words(image, 0);
+}
+
+/// A band of such pixels.
+ORCH_HOT void compute_line(const PackedCall& prepared,
+                           const PackedPairs& call) {
+  const int32_t channels = call.conv.in_channels;
+  const int32_t outputs = call.conv.out_channels;
+  const int8_t* x = static_cast<const int8_t*>(prepared.input);
+  int8_t* y = static_cast<int8_t*>(prepared.out);
+  const uint8_t* const w = static_cast<const uint8_t*>(prepared.weights);
+  Pair* const pairs = static_cast<Pair*>(prepared.scratch);
+  PairLoop loop = {call.weight_bytes, call.all_bytes, call.ties, {}};
+  int32_t left = call.conv.columns.out;
+  do {
+    const int32_t count = next_pixels(left);
+    left -= count;
+    // Where there is one, it is the second one, too.
+    const int8_t* const next = count == 1 ? x : x + channels;
+    loop.y[0] = y;
+    loop.y[1] = count == 1 ? y : y + outputs;
+    if (count != kPixels) {
+      orch_widen_two_pixels(x, next, x + channels, pairs);
+      orch_packed_two_pixels(pairs, w, &loop);
+    } else {
+      loop.y[2] = y + 2 * outputs;
+      const int8_t* const pixels[kPixels] = {x, next, next + channels};
+      orch_widen_pixels(pixels, channels, 1, 0, pairs);
+      orch_packed_band_pixels(pairs, w, &loop);
+    }
+    x += count * channels;
+    y += count * outputs;
+  } while (left != 0);
+}
+
 /// Three pixels after the other, from line to line.
 template <bool kTwo>
 ORCH_HOT void run(const PackedCall& prepared) {
@@ -273,6 +112,10 @@ ORCH_HOT void run(const PackedCall& prepared) {
   uint8_t* scratch = static_cast<uint8_t*>(prepared.scratch);
   int8_t* y = static_cast<int8_t*>(prepared.out);
   const PackedPairs& call = *static_cast<const PackedPairs*>(prepared.header);
+  if (kTwo && is_line(call, image)) {
+    compute_line(prepared, call);
+    return;
+  }
   const PackedConvolution& conv = call.conv;
   PairLoop loop = {call.weight_bytes, call.all_bytes, call.ties, {}};
   Pair* const pairs = reinterpret_cast<Pair*>(scratch);
@@ -339,8 +182,9 @@ ORCH_HOT void run(const PackedCall& prepared) {
         loop.y[0] = count == 2 ? y + conv.out_channels : y;
         loop.y[1] = loop.y[0] + next;
         loop.y[2] = loop.y[1] + next;
-        orch_packed_pixels(pairs, static_cast<const uint8_t*>(prepared.weights),
-                           &loop);
+        auto* const multiply =
+            kTwo ? orch_packed_band_pixels : orch_packed_pixels;
+        multiply(pairs, static_cast<const uint8_t*>(prepared.weights), &loop);
         y += count * conv.out_channels;
         left -= count;
         if constexpr (kTwo) {
@@ -634,8 +478,9 @@ ORCH_HOT void run(const PackedCall& prepared) {
 //   Tensor(a!)
 //
 // `header` is a PackedPairs; `scratch` holds the pairs of three pixels, then
-// the inputs of one if they do not lie side by side. The build has checked
-// everything.
+// the inputs of one if they do not lie side by side. Where pixels are their own
+// windows, the output may be the input: nothing is stored before what it
+// replaces is in pairs. The build has checked everything.
 void packed_conv2d(const PreparedCall& call) {
   run<false>(static_cast<const PackedCall&>(call));
 }

@@ -230,11 +230,12 @@ ORCH_HOT void expand(const PackedChannel* channel, int32_t* to) {
     const int8_t* w = channel->weights;
     const int32_t factor = 1 << channel->left;
     unrolled<3>([&](auto column) {
-      const int8_t* of = w + 3 * column;
-      const int32_t top = of[0] * factor;
-      const int32_t middle = of[1] * factor;
+      // Where its three weights are.
+      constexpr int32_t kAt[3][3] = {{1, 3, 6}, {2, 4, 8}, {5, 7, 0}};
+      const int32_t top = w[kAt[column][0]] * factor;
+      const int32_t middle = w[kAt[column][1]] * factor;
       to[2 * column] = pair_of(top, middle);
-      to[2 * column + 1] = pair_of(middle, of[2] * factor);
+      to[2 * column + 1] = pair_of(middle, w[kAt[column][2]] * factor);
     });
     to[6] = channel->start;
     to += 7;

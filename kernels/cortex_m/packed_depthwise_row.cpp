@@ -26,11 +26,13 @@ struct RowCall {
   Pair* image_end;
   const PackedChannel* w;
   int8_t* y;
-  const Pair* x;  // columns that windows begin with
-  const Pair* x_end;
-  int32_t count;  // of outputs in a channel, times 256
+  const Pair* x;   // columns that windows begin with
+  int32_t count;   // of outputs in a channel, times 256
+  int32_t offset;  // added to outputs, as PackedChannel has what is added
   int32_t channels;
+  const Pair* x_end;
   const PackedChannel* w_end;
+  int32_t line;  // from a row to the next one; 0: some are padding
 };
 
 // A row of outputs, four channels after the other. Its argument lies on the
@@ -66,6 +68,29 @@ orch_packed_one_row:
   add r8, r2
   add r9, r3
   stm r0, {r7, r8, r9}
+  ldr r0, [sp, #120]
+  cbz r0, 2f
+  mov r2, r0
+  lsls r3, r0, #1
+7:
+  ldr r7, [r1]
+  ldr r9, [r1, r2]
+  ldr lr, [r1, r3]
+  add r1, r4
+  pkhbt r6, r7, r9, lsl #16
+  pkhtb r8, r9, r7, asr #16
+  sxtb16 r0, r6
+  sxtb16 r6, r6, ror #8
+  sxtb16 r12, r8, ror #8
+  sxtb16 r8, r8
+  sxtb r5, lr
+  sxtb r7, lr, ror #8
+  sxtb r9, lr, ror #16
+  asr lr, lr, #24
+  stm r10!, {r0, r5-r9, r12, lr}
+  cmp r10, r11
+  bne 7b
+  b 3f
 2:
   ldr r7, [r1]
   ldr r8, [r2]
@@ -90,42 +115,36 @@ orch_packed_one_row:
   bne 2b
 3:
   add lr, sp, #88
-  ldm lr, {r0, r1, r2}
+  ldm lr, {r0, r1, r2, r3, r9, r12}
   ldm r0!, {r4-r8}
-  add r9, r1, #1
-  add r10, r2, #32 / 4
-  stm lr, {r0, r9, r10}
-  sxth r9, r6
-  sub r9, #128 << 11
+  add r10, r1, #1
+  add r11, r2, #32 / 4
+  stm lr, {r0, r10, r11}
+  sxtah r9, r9, r6
   strd r5, r9, [sp]
   @ Outputs that are left, and bits to shift.
-  ldrd r3, r12, [sp, #104]
   uxtab r3, r3, r6, ror #16
   asr r4, r3
-  @ Weights, by column and row: r6: 00 and 10; r9: 01 and 11; r10: 02 and 12;
-  @ r7: 20 and 21; r8: 22 in the upper half.
-  sxtb16 r9, r7
-  sxtb16 r7, r7, ror #8
+  @ Weights, by row and column: r7: 00 and 10; r9: 01 and 11; r10: 02 and 12;
+  @ r8: 20 and 21; r6: 22.
+  sxtb16 r9, r7, ror #8
+  sxtb16 r7, r7
   sxtb16 r10, r8
   sxtb16 r8, r8, ror #8
   asr r6, #24
-  pkhbt r6, r6, r9, lsl #16
-  pkhtb r9, r7, r9, asr #16
-  pkhbt r7, r7, r10, lsl #16
-  pkhbt r10, r8, r10
   subs r3, #2 << 8
   blo 5f
 4:
   ldrd r0, lr, [r2], #64
-  orch_add_column r5, r6, b, r7, r4
+  orch_add_column r5, r7, b, r8, r4
   ldrd r0, lr, [r2, #-32]
-  orch_add_column r5, r9, t, r7, r5
-  orch_add_column r11, r6, b, r7, r4
+  orch_add_column r5, r9, t, r8, r5
+  orch_add_column r11, r7, b, r8, r4
   ldrd r0, lr, [r2]
-  orch_add_column r5, r10, t, r8, r5
-  orch_add_column r11, r9, t, r7, r11
+  orch_add_column r5, r10, b, r6, r5
+  orch_add_column r11, r9, t, r8, r11
   ldrd r0, lr, [r2, #32]
-  orch_add_column r11, r10, t, r8, r11
+  orch_add_column r11, r10, b, r6, r11
   ldrd r0, lr, [sp]
   lsl r5, r3
   lsl r11, r3
@@ -143,24 +162,25 @@ orch_packed_one_row:
   lsls r0, r3, #31 - 8
   bpl 6f
   ldrd r0, lr, [r2], #64
-  orch_add_column r5, r6, b, r7, r4
+  orch_add_column r5, r7, b, r8, r4
   ldrd r0, lr, [r2, #-32]
-  orch_add_column r5, r9, t, r7, r5
+  orch_add_column r5, r9, t, r8, r5
   ldrd r0, lr, [r2]
-  orch_add_column r5, r10, t, r8, r5
+  orch_add_column r5, r10, b, r6, r5
   ldrd r0, lr, [sp]
   lsl r5, r3
   smmla r5, r5, r0, lr
   ssat r5, #8, r5, asr #11
   strb r5, [r1]
 6:
-  ldrd r0, r1, [sp, #96]
+  ldr r0, [sp, #96]
+  ldr r1, [sp, #112]
   cmp r0, r1
   bne 3b
   subs r0, #32
   str r0, [sp, #96]
   ldr r0, [sp, #88]
-  ldr r1, [sp, #112]
+  ldr r1, [sp, #116]
   cmp r0, r1
   bne 1b
   add sp, #8
@@ -200,11 +220,13 @@ ORCH_HOT void packed_depthwise_row(const PreparedCall& prepared) {
   row.w = w;
   row.y = static_cast<int8_t*>(call.out);
   row.x = pairs;
-  row.x_end = pairs + kColumnWords;
   row.count = conv.columns.out << 8;
+  row.offset = INT8_MIN * (1 << 11);
   row.channels = channels;
+  row.x_end = pairs + kColumnWords;
   row.w_end = w + channels;
   const int32_t line = conv.columns.in * channels;
+  row.line = line;
   const int8_t* from =
       static_cast<const int8_t*>(call.input) - conv.rows.padding * line;
   ORCH_FEW_ROUNDS
@@ -214,6 +236,7 @@ ORCH_HOT void packed_depthwise_row(const PreparedCall& prepared) {
     row.rows[i] = inside ? from : reinterpret_cast<const int8_t*>(&padding);
     row.step[i] = inside ? channels : 0;
     row.next[i] = inside ? kChannels : 0;
+    if (!inside) row.line = 0;
     from += line;
   }
   orch_packed_one_row(row);

@@ -89,7 +89,7 @@ struct PackedChannel {
   int32_t multiplier;
   int16_t added;  // without the offset
   int8_t left;
-  int8_t weights[9];  // column by column
+  int8_t weights[9];  // by row and column: 22; 00 01 10 11; 02 20 12 21
 };
 
 }  // namespace orch::cortex_m

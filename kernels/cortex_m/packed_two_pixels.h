@@ -19,7 +19,7 @@ struct PairLoop {
   int8_t* y[kPixels];
 };
 
-// What orch_packed_pixels of op_packed_conv2d.cpp does, for two pixels, which
+// What orch_packed_pixels of packed_three_pixels.h does, for two pixels, which
 // take less than three.
 extern "C" void orch_packed_two_pixels(const int32_t* x, const uint8_t* w,
                                        const PairLoop* loop);

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from math import prod
+from math import inf, prod
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.measure.elf import FUNCTION, ElfFile
@@ -123,7 +123,8 @@ def differences(data: bytes, network: Network, plan: RowPlan) -> list[str]:
             same = _is_slide(step, move)
         else:
             begins = move.step.layer not in begun
-            same = _is_call(step, move, network, begins=begins)
+            room = plan.rooms.get(move.step.layer, inf)
+            same = _is_call(step, move, network, room, begins=begins)
             begun.add(move.step.layer)
         if not same:
             wrong.append(f"step {number}: {step} for {move}")
@@ -135,7 +136,9 @@ def _is_slide(step: FoundStep, slide: Slide) -> bool:
     return moved and step.addresses == (slide.source, slide.target)
 
 
-def _is_call(step: FoundStep, call: Call, network: Network, *, begins: bool) -> bool:
+def _is_call(
+    step: FoundStep, call: Call, network: Network, room_bytes: float, *, begins: bool
+) -> bool:
     layer = network.layers[call.step.layer]
     sources, others = step.addresses[: len(layer.reads)], step.addresses[1:]
     if sources != call.reads or step.addresses[-1] != call.out:
@@ -147,8 +150,11 @@ def _is_call(step: FoundStep, call: Call, network: Network, *, begins: bool) -> 
         return step.words[0] == begins and prod(step.words[1:]) == items
     if "packed_" not in step.function:  # all but sums of a whole image have rows
         return len(step.addresses) == len(layer.reads) + 1
-    scratch_bytes = network.scratch_of(call.step.layer, count)
-    if others[:2] != (-1, -1) or (scratch_bytes and others[2] != call.scratch):
+    scratch_bytes = network.scratch_of(call.step.layer, count, room_bytes)
+    few = network.few_of(call.step.layer, count, room_bytes)
+    is_few = step.function.rpartition("packed_conv2d")[2].startswith("_few")
+    is_there = others[2] == call.scratch or not scratch_bytes
+    if others[:2] != (-1, -1) or not is_there or is_few != bool(few):
         return False
     assert isinstance(window, Axis)
     band = Axis(

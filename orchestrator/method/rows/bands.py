@@ -42,6 +42,13 @@ _PAIRS: Final = frozenset(
     f"orch::cortex_m::{name}Call" for name in ("Add", "Multiply", "Extreme", "Divide")
 )
 """The same of two tensors, with rows of items."""
+_OVER_INPUT: Final = frozenset(
+    f"orch::cortex_m::{name}Call"
+    for name in ("Activation", "Add", "Multiply", "Extreme")
+)
+"""Structs of kernels that may write over an input, as their catalog says."""
+_WIDENED: Final = frozenset({"packed_conv2d", "limited_packed_conv2d"})
+"""Kernels that may where pixels are their own windows."""
 _POOLS: Final = frozenset(
     f"orch::cortex_m::{name}PoolCall" for name in ("Average", "Max")
 )
@@ -173,6 +180,21 @@ def _transposed_window(axis: tuple[int, ...]) -> RowTable:
             for low, high in ends
         ),
     )
+
+
+def may_write_over_input(method: LinkedMethod, call: LinkedCall) -> bool:
+    """Whether the output of a call may be the memory of an input of its size.
+
+    With DSP instructions convolutions widen all inputs of some pixels before they write
+    these: where pixels are their own windows, nothing reads them any more.
+    """
+    assert call.prepared is not None  # noqa: S101  # callers know
+    if call.function.rpartition("::")[2] not in _WIDENED:
+        return call.prepared.struct in _OVER_INPUT
+    header = header_of(method, call)
+    assert header is not None  # noqa: S101  # packed calls have one
+    axes = (Axis.of(header[at : at + len(_AXIS)]) for at in (0, len(_AXIS)))
+    return all(axis == Axis(size=axis.size, out=axis.size) for axis in axes)
 
 
 def has_independent_pixels(method: LinkedMethod, call: LinkedCall) -> bool:

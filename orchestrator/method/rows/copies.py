@@ -14,7 +14,7 @@ from orchestrator.method.rows.network import RowTable
 if TYPE_CHECKING:
     from typing import TypeAlias
 
-    from orchestrator.method.linked import Prepared
+    from orchestrator.method.linked import LinkedCall, Prepared
     from orchestrator.method.rows.members import Members
     from orchestrator.method.rows.network import Image
 
@@ -36,6 +36,8 @@ class CopiedRows:
         source: The first of them, and how far each is from the one before.
         target: The same of the output.
         offsets: Bytes from the beginning of a row, of the input and of the output.
+        is_spread: Whether each row of the input goes to one of the output in blocks
+            of one size, equally far apart, the first one at the beginning.
     """
 
     path: str
@@ -44,6 +46,7 @@ class CopiedRows:
     source: tuple[int, int]
     target: tuple[int, int]
     offsets: tuple[int, int]
+    is_spread: bool = False
 
     def window(self, size: int, out: int) -> RowTable:
         """The rows that each row of the output needs."""
@@ -88,6 +91,21 @@ class CopiedRows:
         )
 
 
+def is_spread(call: LinkedCall, images: Images) -> bool:
+    """Whether a call moves items in order, none to where a later one comes from.
+
+    Provided that its input is the end of its output, a part of it.
+
+    Args:
+        call: A prepared call.
+        images: Its input and its output.
+    """
+    if call.prepared is None or call.prepared.struct != COPY:
+        return False
+    found = copied_rows(call.prepared, images)
+    return found is not None and found.is_spread
+
+
 def copied_rows(prepared: Prepared, images: Images) -> CopiedRows | None:
     """The rows that a call moves; None if it takes rows apart.
 
@@ -125,13 +143,21 @@ def copied_rows(prepared: Prepared, images: Images) -> CopiedRows | None:
     out_reach = out_offset + block + sum((n - 1) * step for n, _, step in inner)
     if reach > row or out_reach > out_row:
         return None
+    source, target = (first, read // row), (to, written // out_row)
+    is_spread = (
+        source == target == (0, 1)
+        and (input_offset, out_offset) == (0, 0)
+        and inner == [(each, block, out_row // each)]
+        and (each * block, out_row % each) == (row, 0)
+    )
     return CopiedRows(
         path=path,
         each=each,
         count=count,
-        source=(first, read // row),
-        target=(to, written // out_row),
+        source=source,
+        target=target,
         offsets=(input_offset, out_offset),
+        is_spread=is_spread,
     )
 
 

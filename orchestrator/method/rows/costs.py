@@ -151,6 +151,17 @@ def narrow_costs(name: str, header: tuple[int, ...]) -> tuple[int, int] | None:
     return replace(cost, two=0).of(rows), cost.of(rows)
 
 
+def few_cost(header: tuple[int, ...], core: Core, rows: int) -> Cost:
+    """What a call costs that takes two pixels at once, with DSP instructions."""
+    depth, outputs = header[_DEPTH], header[_OUT_CHANNELS]
+    return Cost(
+        setup=_SETUP[_ISAS.index(core.isa)],
+        tile=outputs * (25 * depth // 16 + 14) + 4 * depth + 240,
+        together=2,
+        pixels=header[_ROWS_OUT] * header[_COLUMNS_OUT] // rows,
+    )
+
+
 def sums_cost(items: int, rows: int, core: Core) -> Cost:
     """What it costs to add up some rows of so many items."""
     at = _ISAS.index(core.isa)
@@ -182,7 +193,7 @@ def _depthwise_3x3(header: tuple[int, ...], core: Core) -> tuple[Cost, ...]:
     each = 16 if not is_two else 24 if core.fast else 26
     setup = _SETUP[_ISAS.index("dsp")]
     # The kernel for one row.
-    row = 20 * header[_COLUMNS_IN] + TILE * 14 * columns + 130
+    row = 17 * header[_COLUMNS_IN] + TILE * (14 * columns + 20) + 40
     return (
         Cost(
             # Weights of four channels, and the pair of rows that windows begin with.
@@ -207,7 +218,7 @@ def _pixels(name: str, header: tuple[int, ...], core: Core, rows: int) -> Cost:
         loop = 17 * depth // 8 if core.fast else 9 * depth // 4
         tile = outputs * (loop + 25) + 5 * depth + 140
         tile += 0 if header[: len(_LINE)] == _LINE else 300
-        two = 0 if name.startswith("int4") else tile * 3 // 4
+        two = 0 if name.startswith("int4") else tile * 17 // 25
         return Cost(setup=setup, tile=tile, together=3, pixels=pixels, two=two)
     if name.endswith("packed_pixel"):
         return Cost(setup=setup, tile=-(-outputs // 8) * (18 * depth // 16 + 35))

@@ -10,7 +10,7 @@ from math import inf
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.method.rows.plan import plan_rows
-from orchestrator.method.rows.segment import segment
+from orchestrator.method.rows.segment import narrowed, segment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -53,8 +53,9 @@ class Segments:
             one = segment(self._network, first, last)
             if one is None:
                 return
-            if one.peak_bytes <= limit:
-                yield one
+            for way in (one, narrowed(self._network, one)):
+                if way is not None and way.peak_bytes <= limit:
+                    yield way
             # Segments that begin earlier have these rings as well.
             images = self._network.images
             if sum(n * images[i].row_bytes for i, n in one.rings.items()) > limit:
@@ -98,7 +99,7 @@ class Segments:
             for one in self.cuts(low)
             if len(one.ways[0].steps) > 1
             for band in _BANDS
-            if (wider := segment(self._network, one.first, one.last, band=band))
+            if (wider := self._in_bands(one, band))
         }
         return sorted(peak for peak in peaks if low < peak < high)
 
@@ -188,15 +189,28 @@ class Segments:
             at = chosen.first
 
     def _widest(self, one: Segment, limit: float) -> Segment:
-        """The segment in the widest bands that have room, in both directions."""
+        """The segment in bands that have room, in both directions.
+
+        The widest, but for kernels for single rows, which may take less.
+        """
         if len(one.ways[0].steps) == 1:
             return one
         found = one
         for band in (1, *_BANDS):
-            wider = segment(
-                self._network, one.first, one.last, band=band, descends=True
-            )
+            wider = self._in_bands(one, band, descends=True)
             if wider is None or wider.peak_bytes > limit:
                 break
-            found = wider
+            if band == 1 or wider.setup < found.setup:
+                found = wider
         return found
+
+    def _in_bands(
+        self, one: Segment, band: int, *, descends: bool = False
+    ) -> Segment | None:
+        """The segment in bands of other rows, in as much scratch memory."""
+        found = segment(
+            self._network, one.first, one.last, band=band, descends=descends
+        )
+        if found is None or not one.narrow:
+            return found
+        return narrowed(self._network, found) or found

@@ -12,11 +12,14 @@ from orchestrator.method.linked import LinkedCall
 from orchestrator.method.passes.packing.convolution import Axis
 from orchestrator.method.rows.bands import (
     image_of,
+    may_write_over_input,
     pixels_of,
     planned_reads,
     windows_of,
 )
+from orchestrator.method.rows.copies import is_spread
 from orchestrator.method.rows.costs import Core, costs_of, sums_cost, whole_cost
+from orchestrator.method.rows.narrow import few_of
 from orchestrator.method.rows.network import Image, Layer, Network
 from orchestrator.method.rows.strips import fitted_for_bands
 from orchestrator.program.shared import SHARED_ID
@@ -239,11 +242,21 @@ class _Builder:
                 scratch_bytes=sum(map(self._scratch_bytes, banded)),
                 whole_scratch_bytes=sum(self._scratch_bytes(c) for _, c in calls),
                 by_rows=by_rows,
+                in_place=by_rows
+                and len(calls) == 1
+                and all(self._images[i] == self._images[out] for i in images)
+                and may_write_over_input(method, first),
                 costs=tuple(
                     cost
                     for call in banded
                     for cost in costs_of(self._banded, call, core, count)
                 ),
+                at_end=by_rows
+                and reads[0][0] == numbers[0]
+                and is_spread(first, (self._images[images[0]], self._images[out])),
+                few=few_of(self._banded, banded[0], core, count)
+                if by_rows and len(banded) == 1
+                else None,
                 whole=0  # sums and averages are one call
                 if is_average
                 else sum(whole_cost(method, call, core, count) for _, call in calls),

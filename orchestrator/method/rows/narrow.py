@@ -1,7 +1,8 @@
 """Kernels for bands of few pixels, with DSP instructions, where they save enough.
 
 They have the tensors and the header of the kernels that they replace. Both may be
-linked then, so that a few calls alone do not pay for one.
+linked then, so that a few calls alone do not pay for one. Another kernel takes no more
+than two pixels at once where memory is scarce.
 """
 
 from __future__ import annotations
@@ -10,19 +11,49 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.method.linked import LinkedCall
-from orchestrator.method.rows.costs import narrow_costs
+from orchestrator.method.passes.packing.words import TILE
+from orchestrator.method.rows.costs import few_cost, narrow_costs
+from orchestrator.method.rows.network import Few
 from orchestrator.method.steps import header_of
 
 if TYPE_CHECKING:
     from orchestrator.method.linked import LinkedInstruction, LinkedMethod
+    from orchestrator.method.rows.costs import Core
 
 _ENOUGH: Final = 200
 """A kernel has to save one part in so many of a run."""
+_FEW: Final = "packed_conv2d"
+"""The kernel that has another one, for few pixels in little scratch memory."""
+_CHANNELS, _DEPTH = 13, 15
+_BYTES: Final = 4
+"""Of scratch memory for each tap of its two pixels."""
 _KERNELS: Final = {
     "packed_depthwise_3x3": "packed_depthwise_row",
     "packed_conv2d": "packed_conv2d_two",
 }
 """By kernel: the one for bands."""
+
+
+def few_of(method: LinkedMethod, call: LinkedCall, core: Core, rows: int) -> Few | None:
+    """How bands of a call are in little scratch memory, if there is a kernel for that.
+
+    Args:
+        method: Its method.
+        call: A prepared call.
+        core: What it runs on.
+        rows: Of its output.
+    """
+    header = header_of(method, call)
+    name = call.function.rpartition("::")[2].removeprefix("limited_")
+    if name != _FEW or header is None or header[_CHANNELS] % TILE:
+        return None
+    cost = few_cost(header, core, rows)
+    return Few(scratch_bytes=_BYTES * header[_DEPTH], costs=(cost,))
+
+
+def with_few_pixels(call: LinkedCall) -> LinkedCall:
+    """The call with that kernel."""
+    return replace(call, function=f"{call.function}_few")
 
 
 def with_narrow_kernels(method: LinkedMethod, whole_cost: int) -> LinkedMethod:

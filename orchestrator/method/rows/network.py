@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import inf
 from typing import TYPE_CHECKING, TypeAlias
 
 from orchestrator.method.passes.packing.convolution import Axis
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +90,19 @@ class Cost:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Few:
+    """Another way to compute some rows of a layer: fewer of its pixels at once.
+
+    Args:
+        scratch_bytes: Memory that a call needs, less than else.
+        costs: Of each of its calls, all of which are added up.
+    """
+
+    scratch_bytes: int
+    costs: tuple[Cost, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Layer:
     """An operator.
 
@@ -100,8 +114,12 @@ class Layer:
         by_rows: Whether calls can compute some rows; else one call computes all.
         accumulates: Whether its output has one row, which every call adds to: calls
             are for rows of the input.
-        in_place: Whether one call may write over its first input, of the same size.
+        in_place: Whether a call may write over one of its inputs, of the same size, at
+            the same place.
         costs: Of each of its calls for a band, all of which are added up.
+        at_end: Whether its first input may be the end of its output: it moves blocks in
+            order, and none to where a later one comes from.
+        few: How calls for some rows are where memory is scarce, if that differs.
         whole: Instructions of the calls for all rows as they are without bands, about.
         given: Rows that the caller gives at a time: the layer is an input of which
             some rows are there, and reads nothing. 0 for operators.
@@ -115,7 +133,9 @@ class Layer:
     by_rows: bool = True
     accumulates: bool = False
     in_place: bool = False
+    at_end: bool = False
     costs: tuple[Cost, ...] = ()
+    few: Few | None = None
     whole: int = 0
     given: int = 0
     again: bool = False
@@ -158,11 +178,41 @@ class Network:
         """Instructions of a run without bands, and with nothing computed again."""
         return sum(layer.whole for layer in self.layers if not layer.again)
 
-    def scratch_of(self, layer: int, rows: int) -> int:
-        """Scratch memory of a call of a layer for so many rows, in bytes."""
+    def few_of(self, layer: int, rows: int, room_bytes: float = inf) -> Few | None:
+        """How so many rows of a layer fit into a room for scratch memory.
+
+        None if they do as they are, or nothing else is known.
+        """
         of = self.layers[layer]
         is_whole = rows == self.images[of.out].rows
+        return of.few if not is_whole and of.scratch_bytes > room_bytes else None
+
+    def scratch_of(self, layer: int, rows: int, room_bytes: float = inf) -> int:
+        """Scratch memory of a call of a layer for so many rows, in bytes.
+
+        Args:
+            layer: Its number.
+            rows: Of its output.
+            room_bytes: That there are for it.
+        """
+        of, few = self.layers[layer], self.few_of(layer, rows, room_bytes)
+        if few is not None:
+            return few.scratch_bytes
+        is_whole = rows == self.images[of.out].rows
         return of.whole_scratch_bytes if is_whole else of.scratch_bytes
+
+    def may_hold(self, layer: int) -> Iterator[int]:
+        """Images that may lie in the output of a layer, row by row."""
+        of = self.layers[layer]
+        out = self.images[of.out]
+        rows = Axis(size=out.rows, out=out.rows)
+        table = RowTable(size=out.rows, rows=tuple((r, r) for r in range(out.rows)))
+        for number, (image, window) in enumerate(of.reads):
+            size = self.images[image].row_bytes
+            is_part = of.at_end and number == 0 and out.row_bytes % size == 0
+            is_whole = of.in_place and size == out.row_bytes
+            if window in (rows, table) and (is_part or is_whole):
+                yield image
 
     def whole(self, first: int, last: int) -> frozenset[int]:
         """Images that are live while some layers run, and those that they fill."""

@@ -122,6 +122,7 @@ class _Rooms:
             for n in range(one.first, one.last + 1)
         }
         self.rings = {i: rows for one in segments for i, rows in one.rings.items()}
+        merged = {image for one in segments for image in one.merged}
         self.least_bytes = max((s.peak_bytes for s in segments), default=0)
         self.where: dict[int, int] = {}
         self.size_bytes = 0
@@ -130,6 +131,8 @@ class _Rooms:
         self._blocks: list[Block] = []
         self._offsets: tuple[int, ...] = ()
         for image, born in sorted(network.born.items()):
+            if image in merged:
+                continue
             size, first = network.images[image], at.get(born, -1)
             rows = self.rings.get(image, size.rows)
             last = at.get(network.dies[image], len(segments))
@@ -196,29 +199,38 @@ def _moves(
     network: Network, one: Segment, way: Way, where: Mapping[int, int], scratch: int
 ) -> Iterator[Call | Slide]:
     """Calls of a segment, and slides where a ring is full."""
-    base = first_rows(network, one.rings, way)
-    for step, moved in zip(way.steps, kept_rows(network, one.rings, way), strict=True):
+    base, merged = first_rows(network, one.rings, way), one.merged
+
+    def place(image: int, first: int, rows: int) -> int:
+        """Where some rows begin, at the end of those that they lie in."""
+        root = merged.get(image, image)
+        size, here = (network.images[i].row_bytes for i in (root, image))
+        return where[root] + (first - base.get(root, 0)) * size + rows * (size - here)
+
+    found = kept_rows(network, one.rings, merged, way)
+    for step, moved in zip(way.steps, found, strict=True):
         layer = network.layers[step.layer]
-        out, size = layer.out, network.images[layer.out].row_bytes
+        root = merged.get(layer.out, layer.out)
+        size = network.images[root].row_bytes
         if moved is not None:
             if moved.rows:
                 yield Slide(
-                    image=out,
+                    image=root,
                     first=moved.first,
-                    source=where[out] + (moved.first - base[out]) * size,
-                    target=where[out] + (moved.first - moved.base) * size,
+                    source=where[root] + (moved.first - base[root]) * size,
+                    target=where[root] + (moved.first - moved.base) * size,
                     size_bytes=moved.rows * size,
                 )
-            base[out] = moved.base
+            base[root] = moved.base
         yield Call(
             step=step,
             reads=tuple(
                 # Of no rows any place will do.
-                where[image]
-                + (low - base.get(image, 0) if low <= high else 0)
-                * network.images[image].row_bytes
+                place(image, low, high - low + 1)
+                if low <= high
+                else where[merged.get(image, image)]
                 for (image, _), (low, high) in zip(layer.reads, step.reads, strict=True)
             ),
-            out=where[out] + (step.first - base.get(out, 0)) * size,
+            out=place(layer.out, step.first, step.last - step.first + 1),
             scratch=scratch,
         )

@@ -7,7 +7,9 @@ rings as long as the deeper path lags behind.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
+from math import inf
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from orchestrator.planner.blocks import aligned
@@ -66,20 +68,26 @@ class Segment:
         last: Last layer.
         ways: To compute it.
         rings: By image between layers: rows that are kept at most, in any way.
+        merged: By image whose rows lie where those of another one come: that image,
+            a ring or a whole one. It has no memory of its own.
         whole: Images that exist as a whole while the segment runs.
         scratch_bytes: Of the call that needs most.
         peak_bytes: A lower bound on the arena while the segment runs.
         setup: Instructions that computing by rows costs, about.
+        narrow: Whether calls that would need more scratch memory than others must
+            compute few pixels at once.
     """
 
     first: int
     last: int
     ways: tuple[Way, ...]
     rings: Mapping[int, int]
+    merged: Mapping[int, int]
     whole: frozenset[int]
     scratch_bytes: int
     peak_bytes: int
     setup: int
+    narrow: bool = False
 
 
 def segment(
@@ -105,38 +113,92 @@ def segment(
     if not (by_rows and inner.issuperset(given)) and given:
         return None  # it would be whole
     whole = network.whole(first, last) - inner
-    rings = dict.fromkeys(inner, 1)
+    merged = _merged(network, first, last, inner) if by_rows else {}
+    rings = dict.fromkeys(inner - merged.keys(), 1)
     if by_rows:
-        ways: tuple[Way, ...] = (_way(network, first, last, band, rings),)
+        ways: tuple[Way, ...] = (
+            _way(network, first, last, band, rings, merged=merged),
+        )
         if descends and not given:
             larger = {**rings}
-            way = _way(network, first, last, band, larger, descends=True)
+            way = _way(network, first, last, band, larger, merged=merged, descends=True)
             ways += (way,) if larger == rings else ()
     else:
         ways = (_at_once(network, first),)
-    scratch = max(
-        network.scratch_of(step.layer, step.last - step.first + 1)
-        for step in ways[0].steps
-    )
+    scratch = _scratch(network, ways[0])
     return Segment(
         first=first,
         last=last,
         ways=ways,
         rings=rings,
+        merged=merged,
         whole=whole,
         scratch_bytes=scratch,
         peak_bytes=_peak(network, whole, ways)
         + sum(aligned(n * network.images[i].row_bytes) for i, n in rings.items())
         + aligned(scratch),
-        setup=sum(_cost(network, step) for step in ways[0].steps)
+        setup=sum(_cost(network, step, scratch) for step in ways[0].steps)
         + _STEP * (len(ways[0].steps) - len(layers))
-        + _cost_of_slides(network, ways[0], rings)
+        + _cost_of_slides(network, ways[0], rings, merged)
         - sum(layer.whole for layer in layers if not layer.again),
     )
 
 
-def _cost(network: Network, step: Step) -> int:
-    """Instructions of a step."""
+def narrowed(network: Network, one: Segment) -> Segment | None:
+    """The segment in the least scratch memory, if that is worth its price.
+
+    It has to save no less of the memory than it takes more of the instructions.
+    """
+    least = _scratch(network, one.ways[0], 0)
+    saved = aligned(one.scratch_bytes) - aligned(least)
+    steps = one.ways[0].steps
+    more = sum(
+        _cost(network, step, least) - _cost(network, step, one.scratch_bytes)
+        for step in steps
+    )
+    if saved * network.whole_cost <= more * one.peak_bytes or not saved:
+        return None
+    return replace(
+        one,
+        scratch_bytes=least,
+        peak_bytes=one.peak_bytes - saved,
+        setup=one.setup + more,
+        narrow=True,
+    )
+
+
+def _scratch(network: Network, way: Way, room_bytes: float = inf) -> int:
+    """Scratch memory of the steps, in a room as far as that is possible."""
+    return max(
+        network.scratch_of(step.layer, step.last - step.first + 1, room_bytes)
+        for step in way.steps
+    )
+
+
+def _merged(network: Network, first: int, last: int, inner: set[int]) -> dict[int, int]:
+    """Images that only a layer reads which may write over them: where they lie.
+
+    Such a layer asks for its rows one band at a time, so that nothing reads its output
+    between the calls for a band of both. Smaller ones are at the end of such a band.
+    """
+    readers = Counter(image for layer in network.layers for image, _ in layer.reads)
+    found: dict[int, int] = {}
+    for number in range(last, first - 1, -1):
+        out = network.layers[number].out
+        for image in network.may_hold(number):
+            if (
+                image in inner
+                and readers[image] == 1
+                and not network.layers[network.born[image]].accumulates
+                and not network.layers[network.born[image]].given
+            ):
+                found[image] = found.get(out, out)
+                break
+    return found
+
+
+def _cost(network: Network, step: Step, room_bytes: int) -> int:
+    """Instructions of a step, with a room for scratch memory."""
     layer = network.layers[step.layer]
     rows, count = step.last - step.first + 1, network.images[layer.out].rows
     if layer.accumulates:
@@ -144,7 +206,8 @@ def _cost(network: Network, step: Step) -> int:
         rows = high - low + 1
     elif rows == count:
         return layer.whole
-    return sum(cost.of(rows) for cost in layer.costs)
+    few = network.few_of(step.layer, rows, room_bytes)
+    return sum(cost.of(rows) for cost in (few.costs if few else layer.costs))
 
 
 class KeptRows(NamedTuple):
@@ -170,12 +233,16 @@ def first_rows(network: Network, rings: Mapping[int, int], way: Way) -> dict[int
 
 
 def kept_rows(
-    network: Network, rings: Mapping[int, int], way: Way
+    network: Network,
+    rings: Mapping[int, int],
+    merged: Mapping[int, int],
+    way: Way,
 ) -> Iterator[KeptRows | None]:
-    """By step: what it needs of its ring; None if its output is no ring."""
+    """By step: what it needs of its ring; None if its output lies in none."""
     base = first_rows(network, rings, way)
     for step, wanted in zip(way.steps, _reads_after(network, rings, way), strict=True):
         out = network.layers[step.layer].out
+        out = merged.get(out, out)
         if out not in base:
             yield None
             continue
@@ -207,12 +274,16 @@ def _reads_after(
     return found[::-1]
 
 
-def _cost_of_slides(network: Network, way: Way, rings: Mapping[int, int]) -> int:
+def _cost_of_slides(
+    network: Network, way: Way, rings: Mapping[int, int], merged: Mapping[int, int]
+) -> int:
     """Instructions of moves within rings."""
     total = 0
-    for step, kept in zip(way.steps, kept_rows(network, rings, way), strict=True):
+    found = kept_rows(network, rings, merged, way)
+    for step, kept in zip(way.steps, found, strict=True):
         if kept is not None and kept.rows:
-            size = network.images[network.layers[step.layer].out].row_bytes
+            out = network.layers[step.layer].out
+            size = network.images[merged.get(out, out)].row_bytes
             total += _STEP + kept.rows * size // _MOVED
     return total
 
@@ -294,13 +365,13 @@ def _way(
     band: int,
     rings: dict[int, int],
     *,
+    merged: Mapping[int, int],
     descends: bool = False,
 ) -> Way:
     """The steps, and distances of inputs that die from outputs; rings grow."""
     steps = _Schedule(network, first, last, band, descends=descends).steps
-    dying = {
-        i for i in network.whole(first, last) - rings.keys() if network.dies[i] <= last
-    }
+    inner = rings.keys() | merged.keys()
+    dying = {i for i in network.whole(first, last) - inner if network.dies[i] <= last}
     wanted: dict[int, int] = {}  # by image: the outermost row that is read from here on
     distances: dict[tuple[int, int], int] = {}
     outermost = max if descends else min
@@ -311,7 +382,7 @@ def _way(
                 row = high if descends else low
                 known = wanted.get(image)
                 wanted[image] = row if known is None else outermost(known, row)
-        out = layer.out
+        out = merged.get(layer.out, layer.out)
         if out in rings:
             kept = _kept(step, wanted.get(out), descends=descends)
             rings[out] = max(rings[out], kept[1] - kept[0] + 1)

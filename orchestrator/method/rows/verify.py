@@ -8,6 +8,7 @@ it writes. Nothing here is shared with what makes tables but the words for them.
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -114,7 +115,8 @@ class _Machine:
         out, images = layer.out, self._network.images
         rows = {*range(step.first, step.last + 1)}
         begin, end = call.out, call.out + len(rows) * images[out].row_bytes
-        size = self._network.scratch_of(step.layer, len(rows))
+        room = self._plan.rooms.get(step.layer, inf)
+        size = self._network.scratch_of(step.layer, len(rows), room)
         scratch = call.scratch, call.scratch + size
         self._bytes(scratch[0], size)[:] = _NOTHING
         clear = not size or scratch[1] <= begin or end <= scratch[0]
@@ -128,8 +130,8 @@ class _Machine:
             _need(step.first == first, f"the caller gives row {first} first")
             _need(len(rows) <= layer.given, "more rows than the caller gives")
         self._made[step.layer] |= rows
-        for (image, window), (low, high), at in zip(
-            layer.reads, step.reads, call.reads, strict=True
+        for number, ((image, window), (low, high), at) in enumerate(
+            zip(layer.reads, step.reads, call.reads, strict=True)
         ):
             _need(
                 all(low <= row <= high for row in _rows_of(window, rows)),
@@ -141,6 +143,8 @@ class _Machine:
             until = at + (high - low + 1) * images[image].row_bytes
             apart = end <= at or until <= begin
             same = layer.in_place and (at, until) == (begin, end)
+            is_end = layer.at_end and number == 0 and until == end
+            same |= is_end and (end - begin) % (until - at) == 0
             _need(apart or same, f"output over rows of image {image} that it reads")
         self._write(out, begin, step.first, len(rows))
 

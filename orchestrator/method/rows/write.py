@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.method.access import Access
 from orchestrator.method.linked import LinkedCall, Prepared
 from orchestrator.method.rows.bands import Rows, band_header, band_of, pixels_of
 from orchestrator.method.rows.copies import COPY, copied_rows
-from orchestrator.method.rows.narrow import with_narrow_kernels
+from orchestrator.method.rows.narrow import with_few_pixels, with_narrow_kernels
 from orchestrator.method.rows.plan import Call
 from orchestrator.method.steps import GIVEN_ROWS, header_of
 from orchestrator.program.values import Allocation, TensorValue
@@ -135,12 +136,17 @@ class _Writer:
                 args[position] = self._at(image, at, begin, end)
                 source, low, high = network.images[image], begin, end
         accesses = list(old.accesses)
+        room = self._plan.rooms.get(step.layer, inf)
+        few = network.few_of(step.layer, rows[1] - rows[0] + 1, room)
         for position, access in enumerate(accesses):
             if access in (Access.FILLS, Access.UPDATES):
                 args[position] = self._at(layer.out, call.out, *rows)
                 accesses[position] = Access.FILLS if begins else Access.UPDATES
             elif access is Access.SCRATCH:
                 value = self._method.values[args[position]]
+                if few is not None:
+                    assert isinstance(value, TensorValue)  # noqa: S101  # as all of it
+                    value = replace(value, sizes=(few.scratch_bytes,))
                 args[position] = self._add(value, call.scratch)
         if not is_whole:
             band = Rows(low=low, high=high, first=rows[0], last=rows[1], count=out.rows)
@@ -149,6 +155,8 @@ class _Writer:
                 return []
             prepared = found
         new = replace(old, accesses=tuple(accesses))
+        if few is not None:
+            new = with_few_pixels(new)
         return [_with(new, tuple(args), prepared)]
 
     def _band(

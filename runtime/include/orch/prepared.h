@@ -37,7 +37,9 @@ struct BlockShape {
   BlockAxis inner;
 };
 
-/// Blocks of bytes that lie elsewhere in the output.
+/// Blocks of bytes that lie elsewhere in the output. They go in order: the
+/// input may be the end of the output where no block goes to one that is still
+/// to come.
 struct CopyCall : PreparedCall {
   const void* input;
   void* out;

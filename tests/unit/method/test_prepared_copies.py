@@ -6,6 +6,7 @@ from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING, Any, Final
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,11 +15,13 @@ from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.method.passes import run_passes
 from orchestrator.method.passes.views import views_of
 from orchestrator.method.rows.bands import image_of
-from orchestrator.method.rows.copies import copied_rows
+from orchestrator.method.rows.copies import CopiedRows, copied_rows, is_spread
 from orchestrator.program.values import TensorValue
 from tests.unit.method.recorded_calls import Call, Tensor, method_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from orchestrator.method.linked import Numbers
 
 _KINDS: Final = ("slice", "permute", "cat", "split", "expand")
@@ -103,7 +106,7 @@ def _number(numbers: tuple[tuple[str, Numbers], ...], path: str) -> int:
     return found
 
 
-def _execute(call: LinkedCall, memory: dict[int, bytearray]) -> None:
+def _execute(call: LinkedCall, memory: Mapping[int, bytearray | memoryview]) -> None:
     """What `orch::copy_blocks` and `orch::copy_items` do."""
     assert call.prepared is not None
     assert call.prepared.shape is not None
@@ -156,6 +159,45 @@ def test_a_copy_moves_what_its_call_moves(call: Call) -> None:
         assert memory[made.args[1]] == targets[str(after.values[made.args[1]])]
 
 
+def _at_end(
+    call: LinkedCall, held: dict[int, bytearray], copied: CopiedRows
+) -> bytearray | None:
+    """What a call makes of an output whose end its input is; None if that may not be.
+
+    Bytes that it does not write are as before.
+    """
+    source, target = (held[index] for index in call.args)
+    if not copied.is_spread or len(target) % len(source):
+        return None
+    shared, whole = bytearray(target), memoryview(bytearray(target))
+    whole[-len(source) :] = source
+    _execute(call, {call.args[0]: whole[-len(source) :], call.args[1]: whole})
+    ones = {call.args[0]: bytearray(b"\1") * len(source)}
+    ones[call.args[1]] = bytearray(len(target))
+    _execute(call, ones)
+    for at, is_written in enumerate(ones[call.args[1]]):
+        if is_written:
+            shared[at] = whole[at]
+    return shared
+
+
+@pytest.mark.parametrize("counts", [(4, 4), (4, 8, 3), (8, 4)])
+@pytest.mark.parametrize("part", [0, 1])
+def test_the_first_part_of_a_concatenation_is_spread(
+    counts: tuple[int, ...], part: int
+) -> None:
+    """Others begin within the output."""
+    parts = tuple(_tensor((1, count, 3, 5), 1) for count in counts)
+    out = _tensor((1, sum(counts), 3, 5), 1, is_out=True)
+    call = Call("aten::cat.out", (parts, 1, out))
+    method = run_passes(method_of([call]), ["prepare_calls"], isa="scalar")
+    made = method.instructions[part]
+    assert isinstance(made, LinkedCall)
+    source, target = (image_of(method.values[index]) for index in made.args)
+    assert is_spread(made, (source, target)) == (part == 0)
+    assert not is_spread(replace(made, prepared=None), (source, target))
+
+
 @given(_calls(images=True), st.integers(1, 4))
 def test_a_copy_by_rows_moves_the_same(call: Call, band: int) -> None:
     """What rows of an output need, and nothing else, is at the addresses of a band."""
@@ -187,7 +229,9 @@ def test_a_copy_by_rows_moves_the_same(call: Call, band: int) -> None:
                         made.args, images, places, strict=True
                     )
                 }
+                ended = _at_end(replace(made, prepared=of), held, copied)
                 _execute(replace(made, prepared=of), held)
+                assert ended in (None, held[made.args[1]])
                 at, size = made.args[1], images[1].row_bytes
                 parts[at][first * size : (last + 1) * size] = held[at]
         assert parts == whole

@@ -48,6 +48,8 @@ _3X3_RIGHT: Final = 11
 """Bits that the assembly for windows of 3 x 3 shifts to the right."""
 _3X3_MOST_LEFT: Final = 8
 """Bits that weights can be shifted to the left, to have 16 at most."""
+_3X3_ORDER: Final = (8, 0, 1, 3, 4, 2, 6, 5, 7)
+"""Of weights: the last one is no neighbour of those that a kernel reads in pairs."""
 _COPY, _COPY_ITEM = 128, 4
 """Instructions that the copy of a window takes, and for each item: measured. One more
 tap takes about one for each output."""
@@ -91,7 +93,7 @@ def channels_3x3(conv: Convolution) -> list[int]:
     for channel, scale in enumerate(scales(conv, right=_3X3_RIGHT)):
         if scale is None or scale.left > _3X3_MOST_LEFT:
             raise UnknownCallError
-        weights = conv.weights[channel].reshape(3, 3).T.astype(np.int8)
+        weights = conv.weights[channel][[*_3X3_ORDER]].astype(np.int8)
         data += struct.pack(
             "<iihb9s",
             int(starts[channel]) << scale.left,

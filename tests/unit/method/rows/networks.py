@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from orchestrator.method.passes.packing.convolution import Axis
-from orchestrator.method.rows.network import Cost, Image, Layer, Network, RowTable
+from orchestrator.method.rows.network import Cost, Few, Image, Layer, Network, RowTable
 from orchestrator.method.rows.plan import Call
 
 if TYPE_CHECKING:
@@ -23,7 +24,10 @@ if TYPE_CHECKING:
     Bytes = NDArray[np.uint8]
 
 
-_KINDS: Final = ("sum", "all", "rows", "add up", "grow", "grow", "join", "join")
+_KINDS: Final = (
+    *("sum", "all", "rows", "rows", "add up", "grow", "grow"),
+    *("join", "join"),
+)
 
 
 def random_network(random: Random, *, is_given: bool = False) -> Network:
@@ -59,6 +63,8 @@ def random_network(random: Random, *, is_given: bool = False) -> Network:
             more = tuple((i, some_rows(random, rows)) for i in others)
             reads = ((source, Axis(size=rows, out=rows)), *more)
             size = sum(images[i].row_bytes for i, _ in reads)
+            if random.random() < 0.5:
+                size = images[source].row_bytes * random.randint(1, 3)
             images[out] = Image(rows=rows, row_bytes=size)
         elif kind in ("all", "add up"):
             reads = ((source, Axis(size=rows, out=1, kernel=rows)),)
@@ -67,18 +73,23 @@ def random_network(random: Random, *, is_given: bool = False) -> Network:
             window = random_window(random, rows) if kind == "window" else None
             window = window or Axis(size=rows, out=rows)
             reads = ((source, window),)
-            images[out] = Image(rows=window.out, row_bytes=random.randint(1, 60))
+            size = random.randint(1, 60)
+            if kind == "rows" and random.random() < 0.7:
+                size = images[source].row_bytes
+            images[out] = Image(rows=window.out, row_bytes=size)
         layers.append(
             Layer(
                 reads=reads,
                 out=out,
-                scratch_bytes=random.choice([0, 0, random.randint(1, 40)]),
+                scratch_bytes=(scratch := random.choice([0, 0, random.randint(1, 99)])),
+                few=random_few(random, scratch),
                 whole_scratch_bytes=random.choice([0, 0, random.randint(1, 40)]),
                 by_rows=kind != "all",
                 accumulates=kind == "add up",
                 in_place=kind in ("sum", "rows")
                 and images[reads[0][0]] == images[out]
                 and random.random() < 0.5,
+                at_end=kind == "join" and random.random() < 0.7,
                 costs=(cost := random_cost(random),),
                 whole=cost.of(rows if kind == "add up" else images[out].rows),
             )
@@ -105,6 +116,13 @@ def random_cost(random: Random) -> Cost:
     if cost.together == 3:  # as kernels have it
         return replace(cost, two=cost.tile * 3 // 4)
     return replace(cost, one=cost.of(1) * 3 // 4) if cost.together > 1 else cost
+
+
+def random_few(random: Random, scratch_bytes: int) -> Few | None:
+    if not scratch_bytes or random.random() < 0.5:
+        return None
+    less = random.randint(0, scratch_bytes - 1)
+    return Few(scratch_bytes=less, costs=(random_cost(random),))
 
 
 def random_window(random: Random, rows: int) -> Axis | None:
@@ -222,6 +240,7 @@ class _Run:
         twins: Sequence[int] | None,
     ) -> None:
         self._network = network
+        self._rooms = plan.rooms
         self._twins = twins or range(len(network.layers))
         self._arena = np.full(plan.arena_bytes, 0xA5, np.uint8)
         self._begun: set[int] = set()
@@ -241,7 +260,8 @@ class _Run:
     def _call(self, call: Call) -> None:
         step, layer = call.step, self._network.layers[call.step.layer]
         rows = step.last - step.first + 1
-        scratch_bytes = self._network.scratch_of(step.layer, rows)
+        room = self._rooms.get(step.layer, inf)
+        scratch_bytes = self._network.scratch_of(step.layer, rows, room)
         self.view(call.scratch, 1, scratch_bytes)[:] = 0x5A
         size = self._network.images[layer.out].row_bytes
         out = self.view(call.out, rows, size)
@@ -255,7 +275,8 @@ class _Run:
             for row in self._read(call, 0):
                 out[0] += added(self._twins[step.layer], row.copy(), size)
         else:
-            if not layer.in_place:  # kernels may write before they read
+            if not layer.in_place and not layer.at_end:
+                # Kernels may write before they read.
                 out[:] = 0xA5
             for row in range(step.first, step.last + 1):
                 out[row - step.first] = self._row(call, row, size)

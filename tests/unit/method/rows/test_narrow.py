@@ -12,7 +12,13 @@ from orchestrator.core.dtype import ScalarType
 from orchestrator.core.operator import OperatorName
 from orchestrator.method.access import Access
 from orchestrator.method.linked import LinkedCall, LinkedMethod, Prepared
-from orchestrator.method.rows.narrow import with_narrow_kernels
+from orchestrator.method.rows.bands import may_write_over_input
+from orchestrator.method.rows.costs import Core
+from orchestrator.method.rows.narrow import (
+    few_of,
+    with_few_pixels,
+    with_narrow_kernels,
+)
 from orchestrator.method.rows.network import Cost
 from orchestrator.program.values import Allocation, Dynamism, TensorValue
 
@@ -156,3 +162,81 @@ def test_one_row_costs_what_its_kernel_does() -> None:
     cost = Cost(setup=7, tile=100, together=2, one=60)
     assert [cost.of(rows) for rows in (1, 2, 3)] == [60, 107, 207]
     assert replace(cost, one=0).of(1) == 107
+
+
+@pytest.mark.parametrize("limited", ["", "limited_"])
+def test_convolutions_of_whole_words_take_fewer_pixels_at_once(limited: str) -> None:
+    method = method_of((f"{limited}packed_conv2d", matrix(5)))
+    (call,) = method.instructions
+    assert isinstance(call, LinkedCall)
+    few = few_of(method, call, Core("dsp"), 1)
+    assert few is not None
+    assert few.scratch_bytes == 4 * 64  # pairs of two pixels
+    assert [cost.together for cost in few.costs] == [2]
+    changed = with_few_pixels(call)
+    assert changed == replace(
+        call, function=f"orch::cortex_m::{limited}packed_conv2d_few"
+    )
+    assert functions(replace(method, instructions=(changed,)), 1) == [
+        f"{limited}packed_conv2d_few"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "channels"),
+    [
+        *(("packed_conv2d", 63), ("int4_packed_conv2d", 64), ("packed_matrix", 64)),
+        *(("packed_depthwise", 64), ("packed_depthwise_3x3", 64)),
+    ],
+)
+def test_others_take_as_many_as_before(name: str, channels: int) -> None:
+    header = [*matrix(5)]
+    header[13] = channels
+    method = method_of((name, tuple(header)))
+    (call,) = method.instructions
+    assert isinstance(call, LinkedCall)
+    assert few_of(method, call, Core("dsp"), 1) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "header", "may"),
+    [
+        ("packed_conv2d", {}, True),
+        ("limited_packed_conv2d", {}, True),
+        ("packed_conv2d", {2: 3}, False),  # rows of a window
+        ("packed_conv2d", {9: 2}, False),  # stride of columns
+        ("packed_conv2d", {10: 1}, False),  # padding
+        ("int4_packed_conv2d", {}, False),  # it reads inputs for each block
+        ("packed_matrix", {}, False),
+        ("packed_pixels", {}, False),
+    ],
+)
+def test_pixels_that_are_widened_may_be_written_over(
+    name: str,
+    header: dict[int, int],
+    may: bool,  # noqa: FBT001  # a parameter
+) -> None:
+    words = [header.get(at, word) for at, word in enumerate((1, 1, *matrix(5)[2:]))]
+    method = method_of((name, tuple(words)))
+    # The header of the whole call, which begins with other rows.
+    data = tuple((i, struct.pack(f"<{len(words)}i", *words)) for i, _ in method.data)
+    (call,) = method.instructions
+    assert isinstance(call, LinkedCall)
+    assert may_write_over_input(replace(method, data=data), call) == may
+
+
+@pytest.mark.parametrize(
+    ("struct_name", "may"),
+    [("Add", True), ("Multiply", True), ("Extreme", True), ("Divide", False)],
+)
+def test_kernels_of_items_may_write_over_them(
+    struct_name: str,
+    may: bool,  # noqa: FBT001  # a parameter
+) -> None:
+    method = method_of(("quantized", matrix(5)))
+    (call,) = method.instructions
+    assert isinstance(call, LinkedCall)
+    assert call.prepared is not None
+    name = f"orch::cortex_m::{struct_name}Call"
+    prepared = replace(call.prepared, struct=name)
+    assert may_write_over_input(method, replace(call, prepared=prepared)) == may

@@ -12,9 +12,9 @@ import pytest
 
 from orchestrator.method.passes.packing.convolution import Axis
 from orchestrator.method.rows.cuts import Segments
-from orchestrator.method.rows.network import Image, Layer, Network
+from orchestrator.method.rows.network import Cost, Few, Image, Layer, Network
 from orchestrator.method.rows.plan import Call, RowPlan, Slide, plan_rows
-from orchestrator.method.rows.segment import segment
+from orchestrator.method.rows.segment import narrowed, segment
 from orchestrator.method.rows.verify import problems_of_rows
 from tests.unit.method.rows.networks import (
     by_plan,
@@ -291,3 +291,165 @@ def test_rows_take_less_than_whole_images() -> None:
     # The input, a ring of three rows; the output lies over what was read.
     assert plan.arena_bytes == 48 * 384 + 3 * 768
     assert problems_of_rows(network, plan) == ()
+
+
+def test_an_input_of_a_sum_has_no_memory_of_its_own() -> None:
+    """Its rows come where those of the sum are; a skip has a ring as before."""
+    rows, three = Axis(size=16, out=16), Axis(size=16, out=16, kernel=3, padding=1)
+    network = Network(
+        images={i: Image(rows=16, row_bytes=32) for i in range(5)},
+        layers=(
+            Layer(reads=((0, rows),), out=1),
+            Layer(reads=((1, three),), out=2),
+            Layer(reads=((2, rows), (1, rows)), out=3, in_place=True),
+            Layer(reads=((3, three),), out=4),
+        ),
+        inputs=frozenset({0}),
+        outputs=frozenset({4}),
+    )
+    for in_place in (True, False):
+        layers = [*network.layers]
+        layers[2] = replace(layers[2], in_place=in_place)
+        made = replace(network, layers=tuple(layers))
+        one = segment(made, 0, 3)
+        assert one is not None
+        assert one.merged == ({2: 3} if in_place else {})
+        assert one.rings == {1: 3, 3: 3} | ({} if in_place else {2: 1})
+        plan = plan_rows(made, [one])
+        assert problems_of_rows(made, plan) == ()
+        assert is_right(made, plan, 1)
+        kept = replace(plan, moves=tuple(m for m in plan.moves if isinstance(m, Call)))
+        assert problems_of_rows(made, kept)
+
+
+def test_the_first_part_of_a_concatenation_is_the_end_of_it() -> None:
+    """Its rows come at the end of a band, also where the last one is shorter."""
+    rows, three = Axis(size=15, out=15), Axis(size=15, out=15, kernel=3, padding=1)
+    sizes = (32, 16, 48, 32)
+    network = Network(
+        images={i: Image(rows=15, row_bytes=size) for i, size in enumerate(sizes)},
+        layers=(
+            Layer(reads=((0, rows),), out=1),
+            Layer(reads=((1, rows), (0, rows)), out=2, at_end=True),
+            Layer(reads=((2, three),), out=3),
+        ),
+        inputs=frozenset({0}),
+        outputs=frozenset({3}),
+    )
+    for band in (1, 2, 4):
+        one = segment(network, 0, 2, band=band, descends=True)
+        assert one is not None
+        assert one.merged == {1: 2}
+        for way in one.ways:
+            plan = plan_rows(network, [replace(one, ways=(way,))])
+            assert problems_of_rows(network, plan) == ()
+            assert is_right(network, plan, band)
+    less = replace(network.images[1], row_bytes=20)
+    other = replace(network, images={**network.images, 1: less})
+    uneven = segment(other, 0, 2)
+    assert uneven is not None
+    assert uneven.merged == {}
+
+
+def test_what_others_read_is_not_written_over() -> None:
+    """Neither is a band of other rows, or an input of another size."""
+    rows, two = Axis(size=8, out=8), Axis(size=9, out=8, kernel=2)
+    images = {i: Image(rows=8, row_bytes=32) for i in range(5)}
+    add = Layer(reads=((1, rows), (2, rows)), out=3, in_place=True)
+    first = Layer(reads=((0, rows),), out=1)
+    second = Layer(reads=((1, rows),), out=2)
+    third = Layer(reads=((3, rows), (2, rows)), out=4)
+    last = Layer(reads=((3, rows),), out=4)
+    taller = replace(first, reads=((0, Axis(size=8, out=9, kernel=2, padding=1)),))
+    for layers, sizes in (
+        ((first, second, add, third), images),
+        (
+            (taller, replace(add, reads=((1, two),)), last),
+            images | {1: Image(rows=9, row_bytes=32)},
+        ),
+        (
+            (first, replace(add, reads=((1, rows),)), last),
+            images | {1: Image(rows=8, row_bytes=16)},
+        ),
+    ):
+        network = Network(
+            images=sizes,
+            layers=layers,
+            inputs=frozenset({0}),
+            outputs=frozenset({4}),
+        )
+        one = segment(network, 0, len(layers) - 1)
+        assert one is not None
+        assert one.merged == {}
+
+
+def scarce(few_cost: int) -> Network:
+    """Three layers of which one needs much scratch memory, or less for more."""
+    rows, three = Axis(size=64, out=64), Axis(size=64, out=64, kernel=3, padding=1)
+    cost = Cost(tile=1000)
+    few = Few(scratch_bytes=320, costs=(Cost(tile=few_cost),))
+    other = Few(scratch_bytes=128, costs=(Cost(tile=9000),))
+    layers = (
+        Layer(reads=((0, rows),), out=1, scratch_bytes=256, few=other),
+        Layer(reads=((1, three),), out=2, scratch_bytes=640, few=few),
+        Layer(reads=((2, rows),), out=3, scratch_bytes=16),
+    )
+    return Network(
+        images={i: Image(rows=64, row_bytes=64) for i in range(4)},
+        layers=tuple(replace(a, costs=(cost,), whole=cost.of(64)) for a in layers),
+        inputs=frozenset({0}),
+        outputs=frozenset({3}),
+    )
+
+
+def test_fewer_pixels_at_once_where_scratch_memory_is_scarce() -> None:
+    """Only where a call needs more than the others do in the least memory."""
+    network = scarce(1010)
+    one = segment(network, 0, 2)
+    assert one is not None
+    less = narrowed(network, one)
+    assert less is not None
+    assert (one.scratch_bytes, less.scratch_bytes) == (640, 320)
+    assert one.peak_bytes - less.peak_bytes == 320
+    assert less.setup - one.setup == 64 * 10
+    assert [network.few_of(n, 1, 320) is None for n in range(3)] == [True, False, True]
+    assert network.few_of(1, 64, 0) is None  # whole calls have no other way
+    plan = plan_rows(network, [less])
+    assert plan.rooms == {0: 320, 1: 320, 2: 320}
+    assert problems_of_rows(network, plan) == ()
+    assert is_right(network, plan, 1)
+    wide = replace(plan, rooms=dict.fromkeys(range(3), 640))
+    assert problems_of_rows(network, wide)
+
+
+@pytest.mark.parametrize(
+    ("few_cost", "pays"), [(1000, True), (1100, True), (1500, False)]
+)
+def test_memory_that_costs_too_much_is_not_saved(few_cost: int, pays: bool) -> None:  # noqa: FBT001  # a parameter
+    """A greater part of the run than of the memory."""
+    network = scarce(few_cost)
+    one = segment(network, 0, 2)
+    assert one is not None
+    assert (narrowed(network, one) is not None) == pays
+    assert planned(network).rooms[1] == (320 if pays else 640)
+
+
+@pytest.mark.parametrize(("one_row", "steps"), [(300, 64), (0, 4)])
+def test_single_rows_stay_where_kernels_for_them_take_less(
+    one_row: int, steps: int
+) -> None:
+    rows = Axis(size=32, out=32)
+    cost = Cost(setup=500, tile=1000, together=2, one=one_row)
+    network = Network(
+        images={i: Image(rows=32, row_bytes=256 if i == 1 else 64) for i in range(3)},
+        layers=tuple(
+            Layer(reads=((i, rows),), out=i + 1, costs=(cost,), whole=cost.of(32))
+            for i in range(2)
+        ),
+        inputs=frozenset({0}),
+        outputs=frozenset({2}),
+    )
+    segments = Segments(network)
+    # Room for bands of up to 16 rows.
+    (found,) = segments.cuts(segments.least_peak() + 16 * 256)
+    assert len(found.ways[0].steps) == steps
