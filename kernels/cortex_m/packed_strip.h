@@ -45,6 +45,30 @@ __attribute__((noinline)) inline void copy_lines(const int8_t* from,
   }
 }
 
+/// Copies up to 16 taps, `tap` bytes from each other, of each of some lines.
+ORCH_ALWAYS_INLINE void copy_taps(const int8_t* from, int32_t from_line,
+                                  int32_t taps, int32_t tap, int32_t lines,
+                                  int8_t* to, int32_t to_line) {
+  int32_t first = 0;
+  asm volatile(
+      "vidup.u8 q1, %[first], #1\n"
+      "vmul.i8 q1, q1, %[tap]\n"
+      "vctp.8 %[taps]\n"
+      "wls lr, %[lines], 2f\n"
+      "1:\n"
+      "vpstt\n"
+      "vldrbt.u8 q0, [%[x], q1]\n"
+      "vstrbt.8 q0, [%[y]]\n"
+      "add %[x], %[x], %[x_step]\n"
+      "add %[y], %[y], %[y_step]\n"
+      "le lr, 1b\n"
+      "2:\n"
+      : [x] "+l"(from), [y] "+l"(to), [first] "+Te"(first)
+      : [taps] "r"(taps), [tap] "r"(tap), [lines] "r"(lines),
+        [x_step] "r"(from_line), [y_step] "r"(to_line)
+      : "lr", "q0", "q1", "cc", "memory");
+}
+
 /// Writes `items` bytes.
 ORCH_ALWAYS_INLINE void fill(int8_t* to, int32_t items, int32_t value) {
   asm volatile(
@@ -62,7 +86,9 @@ ORCH_ALWAYS_INLINE void fill(int8_t* to, int32_t items, int32_t value) {
 /// Brings together what output `first` along `axis` sees, which are the rows,
 /// or as many of them as a strip has.
 ///
-/// image: the first one of `columns`, in the first line; bytes: of the strip.
+/// image: the first one of `columns`, in the first line; bytes: of the strip;
+/// kTaps: whether lines of one channel whose taps lie apart are many.
+template <bool kTaps = false>
 __attribute__((noinline)) inline void gather_lines(
     const PackedConvolution& conv, const int8_t* image, const Taps& columns,
     const Axis& axis, int32_t first, int8_t* to, const Strip& strip,
@@ -79,6 +105,14 @@ __attribute__((noinline)) inline void gather_lines(
   if (conv.columns.dilation != 1 || strip.from.x_pixel != channels) {
     items = channels;
     pieces = columns.count;
+    if constexpr (kTaps) {
+      const int32_t tap = conv.columns.dilation * strip.from.x_pixel;
+      if (channels == 1 && pieces <= 16 && tap * (pieces - 1) < 256) {
+        copy_taps(image, axis.dilation * strip.from.x_line, pieces, tap,
+                  lines.count, to, strip.line);
+        return;
+      }
+    }
   }
   for (; pieces > 0; --pieces) {
     copy_lines(image, axis.dilation * strip.from.x_line, items, lines.count, to,

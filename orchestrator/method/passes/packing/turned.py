@@ -203,9 +203,25 @@ def row_cost(header: tuple[int, ...], *, is_lines: bool) -> int:
     if is_lines:
         tile, together = -(-outputs // 2) * (36 * header[_BLOCKS] + 40), 4
     total = tile * -(-along.out // together)
+    total -= 0 if is_lines else odd_saves(header) // header[_AXIS + 1]
     if is_lines or not header[_IN_BYTES] or depth != channels:
         total += strips_cost(header)
     return total
+
+
+def odd_saves(header: tuple[int, ...]) -> int:
+    """Instructions that a call of some rows takes less by the kernel for bands.
+
+    It computes an odd last pixel of a strip by itself, not with the one before.
+    """
+    along = Axis.of(header[:_AXIS])
+    outputs, depth = header[_DEPTH - 1 : _DEPTH + 1]
+    strip = along.out if header[_IN_BYTES] else min(header[_PIXELS], along.out)
+    parts, rest = divmod(along.out, max(strip, 1))
+    count = parts * (strip % 2) + rest % 2
+    pair = -(-outputs // TILE) * (14 * depth // LANES + 32)
+    one = -(-outputs // (2 * TILE)) * (17 * depth // LANES + 36)
+    return header[_AXIS + 1] * count * (pair - one)
 
 
 def strips_cost(header: tuple[int, ...]) -> int:
