@@ -296,9 +296,9 @@ asm(R"(
 
 /// Finds what is in the image of each `axis.stride`-th column from that of
 /// output `first` on, for as many columns as a strip needs.
-ORCH_ALWAYS_INLINE void find_phases(const PackedDepthwiseStrips& conv,
-                                    int32_t first, int32_t columns,
-                                    uint8_t* strip, Phase* phases) {
+template <bool kBand>
+void find_phases(const PackedDepthwiseStrips& conv, int32_t first,
+                 int32_t columns, uint8_t* strip, Phase* phases) {
   const Axis& axis = conv.along;
   int32_t column = first * axis.stride - axis.padding;
   for (int32_t i = 0; i < conv.phases; ++i) {
@@ -354,7 +354,7 @@ void run(const PackedCall& call) {
                               ? (kBand ? pixels - 1 : 2) * conv.out_along
                               : lines.all_bytes;
       const int32_t columns = pixels + conv.columns - conv.pixels;
-      find_phases(conv, v, columns, strip, phases);
+      find_phases<kBand>(conv, v, columns, strip, phases);
       // Columns outside of the image stay as they are now.
       fill(reinterpret_cast<int8_t*>(padding),
            kPaddingBytes + conv.phases * conv.columns * kColumnBytes,
