@@ -87,7 +87,8 @@ def test_kernels_call_nothing_that_gives_memory(product: Product) -> None:
     called = set(re.findall(r"^ +U (.*)$", listed, re.MULTILINE))
     assert "memcpy" in called
     defined = _told(product, need_tool("arm-none-eabi-nm"), "-C", "--defined-only")
-    own = set(re.findall(r"^[0-9a-f]+ T (orch::\w+::.*|orch_\w+)$", defined, re.MULTILINE))
+    pattern = r"^[0-9a-f]+ T (orch::\w+::.*|orch_\w+)$"
+    own = set(re.findall(pattern, defined, re.MULTILINE))
     strange = {
         name
         for name in called - HARMLESS - own

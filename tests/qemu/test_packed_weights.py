@@ -391,59 +391,54 @@ def plain(folder: Path) -> list[Guarded]:
     return run_calls(folder, "host", "zig")[1]
 
 
+@pytest.fixture
+def change_no_bit(
+    folder: Path, plain: list[Guarded], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., None]:
+    """Lets all calls of some kernels have others, with a suffix, and compares bits."""
+
+    def check(
+        core: tuple[str, str, str], kernels: tuple[str, ...], suffix: str
+    ) -> None:
+        cpu, toolchain, optimize = core
+        need_toolchain(cpu, toolchain)
+        need_emulator(cpu)
+        names = (*kernels, *(f"limited_{name}" for name in kernels))
+        changed = dict(prepare_calls.PREPARERS)
+        for name in names:
+            function = f"orch::cortex_m::{name}_out"
+            other = partial(_with_suffix, prepare=changed[function], suffix=suffix)
+            changed[function] = other
+        monkeypatch.setattr(prepare_calls, "PREPARERS", changed)
+        monkeypatch.setenv("ORCHESTRATOR_CACHE", str(tmp_path))
+        product, outputs = run_calls(
+            folder, cpu, toolchain, optimize=optimize, name=f"{suffix}-"
+        )
+        different = [n for n in range(COUNT + NARROW) if outputs[n] != plain[n]]
+        assert different == []
+        calls = linked_calls(product)
+        functions = {call.function.rpartition("::")[2] for call in calls}
+        assert functions >= {f"{name}_{suffix}" for name in names}
+        assert not functions.intersection(names)
+
+    return check
+
+
 @pytest.mark.parametrize("core", TWO_CORES, ids="-".join)
 def test_two_pixels_at_once_change_no_bit(
-    core: tuple[str, str, str],
-    folder: Path,
-    plain: list[Guarded],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    core: tuple[str, str, str], change_no_bit: Callable[..., None]
 ) -> None:
     """Calls get the kernel for bands of few pixels, which takes all of them."""
-    _with_others(core, folder, plain, tmp_path, monkeypatch, ("packed_conv2d",), "two")
+    change_no_bit(core, ("packed_conv2d",), "two")
 
 
 @pytest.mark.parametrize("core", BAND_CORES, ids="-".join)
 def test_odd_pixels_by_themselves_change_no_bit(
-    core: tuple[str, str, str],
-    folder: Path,
-    plain: list[Guarded],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    core: tuple[str, str, str], change_no_bit: Callable[..., None]
 ) -> None:
     """The same of kernels for bands with vectors."""
-    names = (*_BAND_NAMES, *(_FAST_NAMES if core[2] == "speed" else ()))
-    _with_others(core, folder, plain, tmp_path, monkeypatch, names, "band")
-
-
-def _with_others(
-    core: tuple[str, str, str],
-    folder: Path,
-    plain: list[Guarded],
-    cache: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    names: Sequence[str],
-    suffix: str,
-) -> None:
-    cpu, toolchain, optimize = core
-    need_toolchain(cpu, toolchain)
-    need_emulator(cpu)
-    names = (*names, *(f"limited_{name}" for name in names))
-    changed = dict(prepare_calls.PREPARERS)
-    for name in names:
-        function = f"orch::cortex_m::{name}_out"
-        other = partial(_with_suffix, prepare=changed[function], suffix=suffix)
-        changed[function] = other
-    monkeypatch.setattr(prepare_calls, "PREPARERS", changed)
-    monkeypatch.setenv("ORCHESTRATOR_CACHE", str(cache))
-    product, outputs = run_calls(
-        folder, cpu, toolchain, optimize=optimize, name=f"{suffix}-"
-    )
-    different = [n for n in range(COUNT + NARROW) if outputs[n] != plain[n]]
-    assert different == []
-    functions = {call.function.rpartition("::")[2] for call in linked_calls(product)}
-    assert functions >= {f"{name}_{suffix}" for name in names}
-    assert not functions.intersection(names)
+    fast = _FAST_NAMES if core[2] == "speed" else ()
+    change_no_bit(core, (*_BAND_NAMES, *fast), "band")
 
 
 def _with_suffix(

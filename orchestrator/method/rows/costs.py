@@ -15,8 +15,8 @@ from orchestrator.method.access import Access
 from orchestrator.method.passes.packing.int4 import Blocks
 from orchestrator.method.passes.packing.strips import strips_of
 from orchestrator.method.passes.packing.turned import (
+    band_row_saves,
     is_turned,
-    odd_saves,
     row_cost,
     strips_cost,
 )
@@ -147,7 +147,7 @@ def narrow_saves(name: str, header: tuple[int, ...]) -> int | None:
     None if there is no such kernel.
     """
     if name.startswith("packed_pixels"):
-        return odd_saves(header)
+        return band_row_saves(header) * header[_ACROSS_OUT]
     if is_strips(name):
         strips = strips_of(header)
         lines = -(-header[_CHANNELS] // 8) * strips.across.out
@@ -223,14 +223,17 @@ def _pixels(name: str, header: tuple[int, ...], core: Core, rows: int) -> Cost:
         return Cost(setup=setup, tile=tile, together=3, pixels=pixels, two=two)
     if name.endswith("packed_pixel"):
         return Cost(setup=setup, tile=-(-outputs // 8) * (18 * depth // 16 + 35))
-    return _vectors(header, setup, rows, is_lines=name.endswith("packed_lines"))
+    return _vectors(name, header, setup, rows)
 
 
-def _vectors(header: tuple[int, ...], setup: int, rows: int, *, is_lines: bool) -> Cost:
+def _vectors(name: str, header: tuple[int, ...], setup: int, rows: int) -> Cost:
     """Of those that take pixels of a strip at once, for vectors."""
+    is_lines = name.endswith("packed_lines")
     if is_turned(header):
         # As many strips for each row, however many rows there are.
         row = row_cost(header, is_lines=is_lines)
+        if name.removeprefix("limited_").startswith("packed_pixels"):
+            row -= band_row_saves(header)
         return Cost(setup=setup, tile=row * header[_ACROSS_OUT] // rows)
     # Down a column.
     depth, outputs = header[_DEPTH], header[_OUT_CHANNELS]
