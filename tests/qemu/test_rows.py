@@ -404,6 +404,23 @@ class Odd:
             net.conv(x, 2, (1, 1), limits=(0, -128, 127))
 
 
+class Strided:
+    """A random net with pixels of one tap that move by two, of many channels."""
+
+    heads = ()
+
+    def __init__(self, seed: int) -> None:
+        random = Random(seed)  # noqa: S311  # the same each time
+        size = random.randint(20, 40), random.randint(8, 24)
+        self.net = net = make_nets.Net((1, 3, *size), seed)
+        x = net.conv(net.x, random.randint(33, 48))
+        for _ in range(2):
+            stride = random.choice([(2, 2), (1, 2), (2, 1)])
+            x = net.conv(x, random.randint(33, 48), (1, 1), stride=stride)
+            x = net.conv(x, x.sizes[1], depthwise=True)
+        net.conv(x, 2, (1, 1), limits=(0, -128, 127))
+
+
 class SmallUNet:
     """A net with a skip that takes more memory than its input."""
 
@@ -422,9 +439,17 @@ MOST_SIZE: Final = 24
 
 
 def _random_product(
-    folder: Path, cpu: str, toolchain: str, fuse: str, optimize: str = "size"
+    folder: Path,
+    cpu: str,
+    toolchain: str,
+    fuse: str,
+    optimize: str = "size",
+    *,
+    more: str = "",
 ) -> tuple[Product, dict[str, bytes]]:
     """All nets of a folder on a target; every second one gets its input by rows.
+
+    `more` are keys of all models.
 
     A percentage is that of `fuse = "auto"`, of products for speed; with `fuse = "off"`,
     kernels read arguments as well. By rows, skips may be computed again.
@@ -447,7 +472,7 @@ def _random_product(
         io = f"io = {{ input0 = {{ rows = {1 + number % 5} }} }}\n"
         parts.append(
             f'[[models]]\nname = "n{number}"\npath = "n{number}.pte"\n'
-            'load = "prelinked"\n' + io * (number % 2 and not plain)
+            f'load = "prelinked"\n{more}' + io * (number % 2 and not plain)
         )
     profile = folder / f"{name}.toml"
     profile.write_text("\n".join(parts))
@@ -479,7 +504,9 @@ def odd(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return _written(tmp_path_factory.mktemp("odd"), nets)
 
 
-def _written(folder: Path, nets: Sequence[Drawn | Narrow | Odd | SmallUNet]) -> Path:
+def _written(
+    folder: Path, nets: Sequence[Drawn | Narrow | Odd | Strided | SmallUNet]
+) -> Path:
     """The folder, with nets and a scenario."""
     runs = []
     for number, made in enumerate(nets):
@@ -540,6 +567,28 @@ def test_odd_nets_by_rows_have_the_same_bits(
 ) -> None:
     """With kernels that take an odd last pixel by itself."""
     assert _kernels_of_bands(core, odd, tmp_path) >= BAND_KERNELS
+
+
+@pytest.mark.parametrize("cpu", ["cortex-m4", "cortex-m55"])
+def test_groups_of_4_bit_weights_by_rows_have_the_same_bits(
+    cpu: str, tmp_path: Path
+) -> None:
+    """Of windows of one tap, which strips bring together where they move by two."""
+    need_toolchain("host", "zig")
+    need_toolchain(cpu, "zig")
+    need_emulator(cpu)
+    folder = _written(tmp_path, [Strided(number) for number in range(RANDOM)])
+    keys = {"more": "weights = { bits = 4, group = 32 }\n"}
+    _, whole = _random_product(folder, "host", "zig", "off", **keys)
+    product, outputs = _random_product(folder, cpu, "zig", SMALLEST, **keys)
+    different = [name for name in whole if outputs[name] != whole[name]]
+    assert different == []
+    symbols: Any = product.report()["symbols"]
+    kernel = "int4_packed_pixels" if cpu == "cortex-m55" else "int4_packed_conv2d"
+    assert f"orch::cortex_m::{kernel}" in {symbol["name"] for symbol in symbols}
+    plan = json.loads((product.out / "memory_plan.json").read_text())
+    planners = [x["methods"][0]["arenas"][0]["planner"] for x in plan["models"]]
+    assert all(planner.startswith("rows") for planner in planners)
 
 
 def _kernels_of_bands(
