@@ -308,6 +308,15 @@ void find_phases(const PackedDepthwiseStrips& conv, int32_t first,
     if (end > columns) end = columns;
     phases[i] = {strip + before * kColumnBytes, end > before ? end - before : 0,
                  (column + before * axis.stride) * conv.in_along};
+    if constexpr (kBand) {
+      // Columns outside of the image stay as they are now.
+      int8_t* const first = reinterpret_cast<int8_t*>(strip);
+      const int32_t begin = before < columns ? before : columns;
+      if (end < begin) end = begin;
+      fill(first, begin * kColumnBytes, conv.padding);
+      fill(first + end * kColumnBytes, (columns - end) * kColumnBytes,
+           conv.padding);
+    }
     strip += conv.columns * kColumnBytes;
     ++column;
   }
@@ -325,6 +334,9 @@ void run(const PackedCall& call) {
   uint8_t* const padding = zeros + kZeroBytes;
   uint8_t* const strip = padding + kPaddingBytes;
   fill(reinterpret_cast<int8_t*>(zeros), kZeroBytes, 0);
+  if constexpr (kBand) {
+    fill(reinterpret_cast<int8_t*>(padding), kPaddingBytes, conv.padding);
+  }
 
   Phase phases[kMostPhases];
   Lines lines;  // filled bit by bit: it is large for a call of one line
@@ -355,10 +367,12 @@ void run(const PackedCall& call) {
                               : lines.all_bytes;
       const int32_t columns = pixels + conv.columns - conv.pixels;
       find_phases<kBand>(conv, v, columns, strip, phases);
-      // Columns outside of the image stay as they are now.
-      fill(reinterpret_cast<int8_t*>(padding),
-           kPaddingBytes + conv.phases * conv.columns * kColumnBytes,
-           conv.padding);
+      if constexpr (!kBand) {
+        // Columns outside of the image stay as they are now.
+        fill(reinterpret_cast<int8_t*>(padding),
+             kPaddingBytes + conv.phases * conv.columns * kColumnBytes,
+             conv.padding);
+      }
       int32_t first = -conv.across.padding;
       for (int32_t h = 0; h < conv.across.out; h += conv.lines) {
         for (int32_t i = 0; i < 4; ++i) {

@@ -45,28 +45,38 @@ __attribute__((noinline)) inline void copy_lines(const int8_t* from,
   }
 }
 
-/// Copies up to 16 taps, `tap` bytes from each other, of each of some lines.
-ORCH_ALWAYS_INLINE void copy_taps(const int8_t* from, int32_t from_line,
-                                  int32_t taps, int32_t tap, int32_t lines,
-                                  int8_t* to, int32_t to_line) {
+/// Copies up to 16 bytes of several lines that lie side by side, of up to eight
+/// items each, for some taps.
+///
+/// from, to: the first tap, from_tap and to_tap bytes from the next one; line:
+/// items of a line in the strip, times 1 to 16.
+ORCH_ALWAYS_INLINE void copy_side_by_side(const int8_t* from, int32_t from_tap,
+                                          int32_t bytes, int32_t items,
+                                          int32_t line, int32_t taps,
+                                          int8_t* to, int32_t to_tap) {
   int32_t first = 0;
+  int32_t other = 0;
   asm volatile(
-      "vidup.u8 q1, %[first], #1\n"
-      "vmul.i8 q1, q1, %[tap]\n"
-      "vctp.8 %[taps]\n"
-      "wls lr, %[lines], 2f\n"
+      // Where bytes go: items of a line are next to each other.
+      "viwdup.u8 q1, %[first], %[items], #1\n"
+      "vidup.u8 q2, %[other], #1\n"
+      "vsub.i8 q2, q2, q1\n"
+      "vmul.i8 q2, q2, %[line]\n"
+      "vadd.i8 q1, q1, q2\n"
+      "vctp.8 %[bytes]\n"
+      "wls lr, %[taps], 2f\n"
       "1:\n"
       "vpstt\n"
-      "vldrbt.u8 q0, [%[x], q1]\n"
-      "vstrbt.8 q0, [%[y]]\n"
+      "vldrbt.8 q0, [%[x]]\n"
+      "vstrbt.8 q0, [%[y], q1]\n"
       "add %[x], %[x], %[x_step]\n"
       "add %[y], %[y], %[y_step]\n"
       "le lr, 1b\n"
       "2:\n"
-      : [x] "+l"(from), [y] "+l"(to), [first] "+Te"(first)
-      : [taps] "r"(taps), [tap] "r"(tap), [lines] "r"(lines),
-        [x_step] "r"(from_line), [y_step] "r"(to_line)
-      : "lr", "q0", "q1", "cc", "memory");
+      : [x] "+l"(from), [y] "+l"(to), [first] "+Te"(first), [other] "+Te"(other)
+      : [items] "To"(items), [line] "r"(line), [bytes] "r"(bytes),
+        [taps] "r"(taps), [x_step] "r"(from_tap), [y_step] "r"(to_tap)
+      : "lr", "q0", "q1", "q2", "cc", "memory");
 }
 
 /// Writes `items` bytes.
@@ -87,8 +97,8 @@ ORCH_ALWAYS_INLINE void fill(int8_t* to, int32_t items, int32_t value) {
 /// or as many of them as a strip has.
 ///
 /// image: the first one of `columns`, in the first line; bytes: of the strip;
-/// kTaps: whether lines of one channel whose taps lie apart are many.
-template <bool kTaps = false>
+/// kBand: whether there may be many lines of few items side by side.
+template <bool kBand = false>
 __attribute__((noinline)) inline void gather_lines(
     const PackedConvolution& conv, const int8_t* image, const Taps& columns,
     const Axis& axis, int32_t first, int8_t* to, const Strip& strip,
@@ -105,11 +115,18 @@ __attribute__((noinline)) inline void gather_lines(
   if (conv.columns.dilation != 1 || strip.from.x_pixel != channels) {
     items = channels;
     pieces = columns.count;
-    if constexpr (kTaps) {
-      const int32_t tap = conv.columns.dilation * strip.from.x_pixel;
-      if (channels == 1 && pieces <= 16 && tap * (pieces - 1) < 256) {
-        copy_taps(image, axis.dilation * strip.from.x_line, pieces, tap,
-                  lines.count, to, strip.line);
+    if constexpr (kBand) {
+      if (channels <= 8 && conv.columns.kernel <= 16 &&
+          axis.dilation * strip.from.x_line == channels) {
+        const int32_t count = 16 / channels;
+        const int32_t step = count * channels;
+        for (int32_t left = lines.count * channels; left > 0; left -= step) {
+          copy_side_by_side(image, conv.columns.dilation * strip.from.x_pixel,
+                            left, channels, conv.columns.kernel, pieces, to,
+                            strip.tap);
+          image += step;
+          to += count * strip.line;
+        }
         return;
       }
     }

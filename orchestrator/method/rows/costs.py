@@ -151,7 +151,7 @@ def narrow_saves(name: str, header: tuple[int, ...]) -> int | None:
     if is_strips(name):
         strips = strips_of(header)
         lines = -(-header[_CHANNELS] // 8) * strips.across.out
-        return lines * strips.odd_saves // 2
+        return lines * strips.odd_saves // 2 + strips.filling_saves
     rows = header[_ROWS_OUT]
     if name == "packed_depthwise_3x3":
         (cost,) = _depthwise_3x3(header, Core("dsp"))
@@ -172,6 +172,7 @@ def _strips(header: tuple[int, ...]) -> tuple[Cost, ...]:
     """Of depthwise calls in strips, for vectors."""
     strips = strips_of(header)
     setup = 2 * _SETUP[_ISAS.index("mve")] + 150 * strips.parts
+    setup -= 0 if strips.is_turned else strips.filling_saves
     # 16 channels have a strip, of which 8 are computed at once.
     strip = -(-header[_CHANNELS] // 16) * strips.strip_cost
     eights = -(-header[_CHANNELS] // 8)

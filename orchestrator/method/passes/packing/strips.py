@@ -99,6 +99,12 @@ class Strips:
         is_odd = self.along.out % 2 and self.along.out % self.pixels != 1
         return 54 if is_odd else 0
 
+    @property
+    def filling_saves(self) -> int:
+        """What that kernel takes less as it fills columns beside the image alone."""
+        beside = 4 * self.along.padding
+        return max(self.parts * self.phases * (8 * self.columns - 20) - beside, 0)
+
 
 def best_strips(conv: Convolution, spare_bytes: int) -> Strips | None:
     """The way that costs least, or None if there is none.

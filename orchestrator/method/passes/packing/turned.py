@@ -35,9 +35,8 @@ _X_LINE, _X_PIXEL = 20, 21
 """Words of a PackedPixels, and of a PackedLines."""
 _STRIPS: Final = (256, 384, 512, 640, 768, 1024, 1536, MOST_STRIP)
 """Bytes of strips that are tried."""
-_APART: Final = 256
-"""Bound on bytes from the first to the last of taps that are brought together at once.
-"""
+_FEW: Final = 8
+"""Channels of lines that are brought together several at once."""
 _NEAR: Final = 1.08
 """How many times the cost of the fastest strip the shortest one may have."""
 
@@ -228,11 +227,14 @@ def band_row_saves(header: tuple[int, ...]) -> int:
         count = along.out // header[_PIXELS] + along.out % header[_PIXELS] % 2
     one = -(-outputs // (2 * TILE)) * (17 * depth // LANES + 36)
     saved = count * (_pair_cost(outputs, depth) - one)
-    tap, taps = header[_X_PIXEL] * across.dilation, across.kernel
     # The kernel has the same conditions.
-    is_apart = channels == 1 < tap and taps <= LANES and tap * (taps - 1) < _APART
-    if is_apart and not (in_place and depth == channels):
-        saved += _filling(header) - 20 * parts - 7 * lines
+    is_apart = across.dilation > 1 or header[_X_PIXEL] != channels
+    is_close = header[_X_LINE] * along.dilation == channels <= _FEW
+    if is_apart and is_close and across.kernel <= LANES:
+        at_once = LANES // channels
+        each = 20 + 6 * across.kernel
+        if not (in_place and depth == channels):
+            saved += _filling(header) - each * -(-lines // at_once)
     return saved
 
 
