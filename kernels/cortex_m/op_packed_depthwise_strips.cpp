@@ -310,11 +310,11 @@ void find_phases(const PackedDepthwiseStrips& conv, int32_t first,
                  (column + before * axis.stride) * conv.in_along};
     if constexpr (kBand) {
       // Columns outside of the image stay as they are now.
-      int8_t* const first = reinterpret_cast<int8_t*>(strip);
+      int8_t* const to = reinterpret_cast<int8_t*>(strip);
       const int32_t begin = before < columns ? before : columns;
       if (end < begin) end = begin;
-      fill(first, begin * kColumnBytes, conv.padding);
-      fill(first + end * kColumnBytes, (columns - end) * kColumnBytes,
+      fill(to, begin * kColumnBytes, conv.padding);
+      fill(to + end * kColumnBytes, (columns - end) * kColumnBytes,
            conv.padding);
     }
     strip += conv.columns * kColumnBytes;

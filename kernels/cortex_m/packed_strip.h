@@ -45,38 +45,55 @@ __attribute__((noinline)) inline void copy_lines(const int8_t* from,
   }
 }
 
-/// Copies up to 16 bytes of several lines that lie side by side, of up to eight
-/// items each, for some taps.
+/// Copies lines of up to eight items that lie side by side, for some taps, up
+/// to 16 bytes at a time.
 ///
-/// from, to: the first tap, from_tap and to_tap bytes from the next one; line:
-/// items of a line in the strip, times 1 to 16.
-ORCH_ALWAYS_INLINE void copy_side_by_side(const int8_t* from, int32_t from_tap,
-                                          int32_t bytes, int32_t items,
-                                          int32_t line, int32_t taps,
-                                          int8_t* to, int32_t to_tap) {
-  int32_t first = 0;
-  int32_t other = 0;
+/// to: a strip whose lines have 1 to 16 times as many items; steps: to the next
+/// tap.
+ORCH_ALWAYS_INLINE void copy_side_by_side(const int8_t* from, int32_t from_step,
+                                          int32_t items, int32_t lines,
+                                          int32_t taps, int8_t* to,
+                                          int32_t to_step, int32_t to_line) {
+  if (lines <= 0 || taps <= 0) return;
+  // Where bytes go: those of a line are next to each other.
+  int8_t where[16];
   asm volatile(
-      // Where bytes go: items of a line are next to each other.
-      "viwdup.u8 q1, %[first], %[items], #1\n"
-      "vidup.u8 q2, %[other], #1\n"
+      "movs r2, #0\n"
+      "mov r3, %[items]\n"
+      "viwdup.u8 q1, r2, r3, #1\n"
+      "movs r2, #0\n"
+      "vidup.u8 q2, r2, #1\n"
       "vsub.i8 q2, q2, q1\n"
-      "vmul.i8 q2, q2, %[line]\n"
+      "vmul.i8 q2, q2, %[times]\n"
       "vadd.i8 q1, q1, q2\n"
-      "vctp.8 %[bytes]\n"
-      "wls lr, %[taps], 2f\n"
+      "vstrb.8 q1, [%[where]]\n"
+      :
+      : [items] "r"(items), [times] "r"(to_line / items), [where] "r"(where)
+      : "r2", "r3", "q1", "q2", "cc", "memory");
+  const int32_t count = 16 / items;
+  int32_t left = lines * items;
+  asm volatile(
+      "vldrb.8 q1, [%[where]]\n"
       "1:\n"
+      "vctp.8 %[left]\n"
+      "dls lr, %[taps]\n"
+      "2:\n"
       "vpstt\n"
       "vldrbt.8 q0, [%[x]]\n"
       "vstrbt.8 q0, [%[y], q1]\n"
       "add %[x], %[x], %[x_step]\n"
       "add %[y], %[y], %[y_step]\n"
-      "le lr, 1b\n"
-      "2:\n"
-      : [x] "+l"(from), [y] "+l"(to), [first] "+Te"(first), [other] "+Te"(other)
-      : [items] "To"(items), [line] "r"(line), [bytes] "r"(bytes),
-        [taps] "r"(taps), [x_step] "r"(from_tap), [y_step] "r"(to_tap)
-      : "lr", "q0", "q1", "q2", "cc", "memory");
+      "le lr, 2b\n"
+      "add %[x], %[x], %[x_back]\n"
+      "add %[y], %[y], %[y_back]\n"
+      "subs %[left], %[left], %[step]\n"
+      "bgt 1b\n"
+      : [x] "+&r"(from), [y] "+&r"(to), [left] "+&r"(left)
+      : [where] "r"(where), [taps] "r"(taps), [x_step] "r"(from_step),
+        [y_step] "r"(to_step), [step] "r"(count * items),
+        [x_back] "r"(count * items - taps * from_step),
+        [y_back] "r"(count * to_line - taps * to_step)
+      : "lr", "q0", "q1", "cc", "memory");
 }
 
 /// Writes `items` bytes.
@@ -118,15 +135,9 @@ __attribute__((noinline)) inline void gather_lines(
     if constexpr (kBand) {
       if (channels <= 8 && conv.columns.kernel <= 16 &&
           axis.dilation * strip.from.x_line == channels) {
-        const int32_t count = 16 / channels;
-        const int32_t step = count * channels;
-        for (int32_t left = lines.count * channels; left > 0; left -= step) {
-          copy_side_by_side(image, conv.columns.dilation * strip.from.x_pixel,
-                            left, channels, conv.columns.kernel, pieces, to,
-                            strip.tap);
-          image += step;
-          to += count * strip.line;
-        }
+        copy_side_by_side(image, conv.columns.dilation * strip.from.x_pixel,
+                          channels, lines.count, pieces, to, strip.tap,
+                          strip.line);
         return;
       }
     }

@@ -366,7 +366,7 @@ class Narrow:
 
 
 class Odd:
-    """A random net on a narrow image, mostly of an odd width, after one channel."""
+    """A random net on a narrow image, mostly of an odd width, with few channels."""
 
     heads = ()
 
@@ -374,15 +374,17 @@ class Odd:
         random = Random(seed)  # noqa: S311  # the same each time
         size = random.randint(24, 40), 2 * random.randint(2, 9) + seed % 4 // 3
         kernel = random.choice([1, 2, 3, 5, 10, 15]), random.randint(2, 4)
-        # Taps of a column that are too many to bring together, or too far apart.
-        size, kernel = {1: ((60, 19), (15, 3)), 2: ((60, 12), (18, 2))}.get(
-            seed, (size, kernel)
-        )
-        self.net = net = make_nets.Net((1, 1, *size), seed)
+        channels = random.choice([1, 2, 3, 5, 8, 9])
+        # As many taps below each other as are brought together, and more.
+        size, kernel, channels = {
+            1: ((60, 25), (16, 3), 1),
+            2: ((60, 31), (20, 3), 1),
+        }.get(seed, (size, kernel, channels))
+        self.net = net = make_nets.Net((1, channels, *size), seed)
         x = net.conv(
             *(net.x, random.randint(5, 36)),
             kernel,
-            stride=(1, 1) if seed in (1, 2) else (random.randint(1, 2),) * 2,
+            stride=(1, 2) if seed in (1, 2) else (random.randint(1, 2),) * 2,
             padding=(random.randint(0, 2), random.randint(0, 2) & ~(seed in (1, 2))),
             limits=random.choice([(-128, -128, 127), (3, -100, 90)]),
         )
