@@ -130,12 +130,19 @@ class _Rooms:
         self._blocks: list[Block] = []
         self._offsets: tuple[int, ...] = ()
         for image, born in sorted(network.born.items()):
-            size, first = network.images[image], at.get(born, -1)
-            rows = self.rings.get(image, size.rows)
-            last = at.get(network.dies[image], len(segments))
-            self._names[image] = self._add(
-                f"image {image}", first, last, rows * size.row_bytes
-            )
+            if image not in self.rings:
+                size, first = network.images[image], at.get(born, -1)
+                last = at.get(network.dies[image], len(segments))
+                self._names[image] = self._add(
+                    f"image {image}", first, last, size.size_bytes
+                )
+        for number, one in enumerate(segments):
+            for place in one.places:
+                size_bytes = max(
+                    one.rings[i] * network.images[i].row_bytes for i in place
+                )
+                name = self._add(f"image {place[0]}", number, number, size_bytes)
+                self._names |= dict.fromkeys(place, name)
         for number, one in enumerate(segments):
             if one.scratch_bytes:
                 name = f"scratch {number}"
