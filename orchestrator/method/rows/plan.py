@@ -141,8 +141,8 @@ class _Rooms:
                 size_bytes = max(
                     one.rings[i] * network.images[i].row_bytes for i in place
                 )
-                name = self._add(f"image {place[0]}", number, number, size_bytes)
-                self._names |= dict.fromkeys(place, name)
+                block = self._add(f"image {place[0]}", number, number, size_bytes)
+                self._names |= dict.fromkeys(place, block)
         for number, one in enumerate(segments):
             if one.scratch_bytes:
                 name = f"scratch {number}"

@@ -220,7 +220,7 @@ def band_row_saves(header: tuple[int, ...]) -> int:
     """
     along, across = (Axis.of(header[at : at + _AXIS]) for at in (0, _AXIS))
     channels, outputs, depth = header[_CHANNELS : _DEPTH + 1]
-    parts, lines = _parts(header)
+    lines = _parts(header)[1]
     in_place = bool(header[_IN_BYTES])
     count = along.out % 2
     if not in_place and header[_PIXELS] % 2:
