@@ -43,7 +43,8 @@ struct Lines {
   int32_t count;        // of output lines
   int32_t pixel_bytes;  // from an output pixel to the next one
   int32_t line_bytes;   // from an output line to the next one
-  int32_t first_bytes;  // of pixels, if odd, of two of them
+  int32_t first_bytes;  // of pixels, if odd, of two of them; of all but one in
+                        // a band
   int32_t all_bytes;
 };
 
@@ -54,17 +55,14 @@ struct Lines {
 // three columns, and the loop takes two pixels and four channels at once, 0, 2,
 // 4 and 6 before 1, 3, 5 and 7. Weights that are read from a byte before are
 // those of the next line. If the pixels are odd in number, the second one is
-// computed twice.
-extern "C" void orch_packed_depthwise_strips(const Lines* lines);
+// computed twice; in a band, where it counts, the last one is by itself.
+extern "C" {
+using Strip = void(const Lines* lines);
+Strip orch_packed_depthwise_strips;
+Strip orch_packed_depthwise_strips_band;
+}
 asm(R"(
-  .section .text.orch_packed_depthwise_strips, "ax", %progbits
   .syntax unified
-  .thumb
-  .balign 4
-  .globl orch_packed_depthwise_strips
-  .hidden orch_packed_depthwise_strips
-  .type orch_packed_depthwise_strips, %function
-  .thumb_func
   .macro orch_four_channels word, narrow, to_weights, to_scales
   ldm r1, {r0, r2, r4, r6}
   ldm r1!, {r8, r10, r12, lr}
@@ -100,7 +98,15 @@ asm(R"(
   \narrow q4, q0
   \narrow q5, q1
   .endm
-orch_packed_depthwise_strips:
+  .macro orch_strips name, band
+  .section .text.\name, "ax", %progbits
+  .thumb
+  .balign 4
+  .globl \name
+  .hidden \name
+  .type \name, %function
+  .thumb_func
+\name:
   push {r4-r11, lr}
   vpush {d8-d15}
   @ 0: sums; 32: lines; 36: first channel; 40: channels left; 44: y of a line;
@@ -191,12 +197,61 @@ orch_packed_depthwise_strips:
   ldr r0, [sp, #52]
   cmp r3, r0
   beq 8f
+  .ifnb \band
+  @ Eight channels of the last pixel, 0, 2, 4 and 6 first.
+  ldm r1!, {r0, r2, r4, r6}
+  adds r1, #32
+  ldm r1!, {r8, r10, r12, lr}
+  vldrb.8 q3, [r7], #12
+  vldrw.u32 q0, [q7]
+  vmladava.s8 r0, q0, q3
+  vldrb.8 q2, [r7], #12
+  vldrw.u32 q1, [q7, #8]
+  vmladava.s8 r2, q1, q2
+  vldrb.8 q3, [r7], #12
+  vldrw.u32 q0, [q7, #16]
+  vmladava.s8 r4, q0, q3
+  vldrb.8 q2, [r7], #12
+  vldrw.u32 q1, [q7, #24]
+  vmladava.s8 r6, q1, q2
+  vldrb.8 q3, [r7], #12
+  vldrw.u32 q0, [q7, #4]
+  vmladava.s8 r8, q0, q3
+  vldrb.8 q2, [r7], #12
+  vldrw.u32 q1, [q7, #12]
+  vmladava.s8 r10, q1, q2
+  vldrb.8 q3, [r7], #12
+  vldrw.u32 q0, [q7, #20]
+  vmladava.s8 r12, q0, q3
+  vldrb.8 q2, [r7], #-84
+  vldrw.u32 q1, [q7, #28]
+  vmladava.s8 lr, q1, q2
+  stm sp, {r0, r2, r4, r6, r8, r10, r12, lr}
+  vldrw.32 q2, [r1, #-48]
+  vldrw.32 q0, [sp]
+  vqrdmulh.s32 q0, q0, q2
+  vldrw.32 q3, [r1]
+  vldrw.32 q1, [sp, #16]
+  vqrdmulh.s32 q1, q1, q3
+  vldrw.32 q2, [r1, #-32]
+  vrshl.s32 q0, q0, q2
+  vldrw.32 q3, [r1, #16]
+  vrshl.s32 q1, q1, q3
+  vqmovnb.s32 q0, q0
+  vqmovnt.s32 q0, q1
+  subs r1, #64
+  vqadd.s16 q0, q0, r5
+  vqmovnb.s16 q0, q0
+  vpst
+  vstrbt.16 q0, [r3]
+  .else
   @ A pixel back.
   mov r11, r0
   sub r3, r9
   vshr.u32 q0, q6, #1
   vsub.i32 q7, q7, q0
   b 7b
+  .endif
 8:
   ldr r12, [sp, #32]
   ldrd r3, r0, [sp, #44]
@@ -230,13 +285,18 @@ orch_packed_depthwise_strips:
   add sp, #76
   vpop {d8-d15}
   pop {r4-r11, pc}
-  .size orch_packed_depthwise_strips, . - orch_packed_depthwise_strips
+  .size \name, . - \name
+  .endm
+  orch_strips orch_packed_depthwise_strips
+  orch_strips orch_packed_depthwise_strips_band, band
   .purgem orch_four_channels
+  .purgem orch_strips
   .text
 )");
 
 /// Finds what is in the image of each `axis.stride`-th column from that of
 /// output `first` on, for as many columns as a strip needs.
+template <bool kBand>
 void find_phases(const PackedDepthwiseStrips& conv, int32_t first,
                  int32_t columns, uint8_t* strip, Phase* phases) {
   const Axis& axis = conv.along;
@@ -248,21 +308,24 @@ void find_phases(const PackedDepthwiseStrips& conv, int32_t first,
     if (end > columns) end = columns;
     phases[i] = {strip + before * kColumnBytes, end > before ? end - before : 0,
                  (column + before * axis.stride) * conv.in_along};
+    if constexpr (kBand) {
+      // Columns outside of the image stay as they are now.
+      int8_t* const to = reinterpret_cast<int8_t*>(strip);
+      const int32_t begin = before < columns ? before : columns;
+      if (end < begin) end = begin;
+      fill(to, begin * kColumnBytes, conv.padding);
+      fill(to + end * kColumnBytes, (columns - end) * kColumnBytes,
+           conv.padding);
+    }
     strip += conv.columns * kColumnBytes;
     ++column;
   }
 }
 
-}  // namespace
-
-// What the build makes of cortex_m::quantized_depthwise_conv2d.out: (Tensor
-//   input, Tensor header, Tensor weights, Tensor scratch, *, Tensor(a!) out) ->
-//   Tensor(a!)
-//
-// `header` is a PackedDepthwiseStrips; `scratch` holds zeros, padding and a
-// strip of 16 channels. The build has checked everything.
-void packed_depthwise_strips(const PreparedCall& prepared) {
-  const PackedCall& call = static_cast<const PackedCall&>(prepared);
+/// Goes over all lines. Which loop is no argument: whatever has a pointer could
+/// then be called, as far as bounds on the stack know.
+template <bool kBand>
+void run(const PackedCall& call) {
   const int8_t* image = static_cast<const int8_t*>(call.input);
   uint8_t* const zeros = static_cast<uint8_t*>(call.scratch);
   int8_t* y = static_cast<int8_t*>(call.out);
@@ -271,6 +334,9 @@ void packed_depthwise_strips(const PreparedCall& prepared) {
   uint8_t* const padding = zeros + kZeroBytes;
   uint8_t* const strip = padding + kPaddingBytes;
   fill(reinterpret_cast<int8_t*>(zeros), kZeroBytes, 0);
+  if constexpr (kBand) {
+    fill(reinterpret_cast<int8_t*>(padding), kPaddingBytes, conv.padding);
+  }
 
   Phase phases[kMostPhases];
   Lines lines;  // filled bit by bit: it is large for a call of one line
@@ -296,13 +362,17 @@ void packed_depthwise_strips(const PreparedCall& prepared) {
         pixels = 2;
       }
       lines.all_bytes = pixels * conv.out_along;
-      lines.first_bytes = (pixels & 1) ? 2 * conv.out_along : lines.all_bytes;
+      lines.first_bytes = (pixels & 1)
+                              ? (kBand ? pixels - 1 : 2) * conv.out_along
+                              : lines.all_bytes;
       const int32_t columns = pixels + conv.columns - conv.pixels;
-      find_phases(conv, v, columns, strip, phases);
-      // Columns outside of the image stay as they are now.
-      fill(reinterpret_cast<int8_t*>(padding),
-           kPaddingBytes + conv.phases * conv.columns * kColumnBytes,
-           conv.padding);
+      find_phases<kBand>(conv, v, columns, strip, phases);
+      if constexpr (!kBand) {
+        // Columns outside of the image stay as they are now.
+        fill(reinterpret_cast<int8_t*>(padding),
+             kPaddingBytes + conv.phases * conv.columns * kColumnBytes,
+             conv.padding);
+      }
       int32_t first = -conv.across.padding;
       for (int32_t h = 0; h < conv.across.out; h += conv.lines) {
         for (int32_t i = 0; i < 4; ++i) {
@@ -316,7 +386,11 @@ void packed_depthwise_strips(const PreparedCall& prepared) {
         lines.y = y + h * conv.out_across + v * conv.out_along;
         lines.count = conv.across.out - h;
         if (lines.count > conv.lines) lines.count = conv.lines;
-        orch_packed_depthwise_strips(&lines);
+        if constexpr (kBand) {
+          orch_packed_depthwise_strips_band(&lines);
+        } else {
+          orch_packed_depthwise_strips(&lines);
+        }
         first += conv.lines * conv.across.stride;
       }
       v += pixels;
@@ -324,6 +398,18 @@ void packed_depthwise_strips(const PreparedCall& prepared) {
     image += conv.across.in * conv.along.in * conv.channels;
     y += conv.across.out * conv.along.out * conv.channels;
   }
+}
+
+}  // namespace
+
+// What the build makes of cortex_m::quantized_depthwise_conv2d.out: (Tensor
+//   input, Tensor header, Tensor weights, Tensor scratch, *, Tensor(a!) out) ->
+//   Tensor(a!)
+//
+// `header` is a PackedDepthwiseStrips; `scratch` holds zeros, padding and a
+// strip of 16 channels. The build has checked everything.
+void packed_depthwise_strips(const PreparedCall& prepared) {
+  run<false>(static_cast<const PackedCall&>(prepared));
 }
 
 Error packed_depthwise_strips_out(const Args& args) {
@@ -337,6 +423,15 @@ void limited_packed_depthwise_strips(const PreparedCall& call) {
 
 Error limited_packed_depthwise_strips_out(const Args& args) {
   return run_limited<PackedDepthwiseStrips>(packed_depthwise_strips, args);
+}
+
+// Prepared: the same for bands with an odd number of pixels.
+void packed_depthwise_strips_band(const PreparedCall& prepared) {
+  run<true>(static_cast<const PackedCall&>(prepared));
+}
+
+void limited_packed_depthwise_strips_band(const PreparedCall& call) {
+  run_limited<PackedDepthwiseStrips>(packed_depthwise_strips_band, call);
 }
 
 }  // namespace orch::cortex_m

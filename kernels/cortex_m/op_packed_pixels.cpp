@@ -48,6 +48,9 @@ Loop orch_packed_pixels_3;
 Loop orch_packed_pixels_4;
 #endif
 }
+// All output channels of the first pixel of a run, eight at a time.
+extern "C" void orch_packed_one_pixel(const int8_t* x, const uint8_t* tiles,
+                                      int8_t* y, const Run* run);
 // All output channels of a single pixel, eight at a time, all with one scale.
 extern "C" void orch_packed_pixel(const int8_t* x, const uint8_t* tiles,
                                   int8_t* y, const PackedPixel* pixel);
@@ -344,6 +347,89 @@ asm(R"(
 #endif
     R"(
 
+  orch_begin orch_packed_one_pixel
+  push {r4-r11, lr}
+  vpush {d8-d11}
+  @ 0: sums; 32: x, offset.
+  sub sp, #44
+  ldrd r7, r9, [r3, #12]
+  ldr r3, [r3, #20]
+  strd r0, r3, [sp, #32]
+  add r5, r1, r7, lsl #2
+  add r5, #48
+  add r7, r0
+  mov r11, r2
+  @ Where the items of q0 go: first and second tile in turn.
+  adr r2, 4f
+  vldrb.u16 q4, [r2]
+1:
+  @ Without a second tile the first one is computed twice.
+  cmp r9, #4
+  it le
+  movle r5, r1
+  ldm r1!, {r0, r2, r4, r6}
+  ldm r5!, {r8, r10, r12, lr}
+  ldr r3, [sp, #32]
+2:
+  vldrb.8 q0, [r3], #16
+  vldrw.32 q1, [r1], #16
+  vldrw.32 q2, [r5], #16
+  vmladava.s8 r0, q0, q1
+  vldrw.32 q3, [r1], #16
+  vmladava.s8 r8, q0, q2
+  vldrw.32 q2, [r5], #16
+  vmladava.s8 r2, q0, q3
+  vldrw.32 q1, [r1], #16
+  vmladava.s8 r10, q0, q2
+  vldrw.32 q2, [r5], #16
+  vmladava.s8 r4, q0, q1
+  vldrw.32 q3, [r1], #16
+  vmladava.s8 r12, q0, q2
+  vldrw.32 q2, [r5], #16
+  vmladava.s8 r6, q0, q3
+  vmladava.s8 lr, q0, q2
+  cmp r3, r7
+  bne 2b
+
+  stm sp, {r0, r2, r4, r6, r8, r10, r12, lr}
+  vldrw.32 q2, [r1], #16
+  vldrw.32 q0, [sp]
+  vqrdmulh.s32 q0, q0, q2
+  vldrw.32 q3, [r5], #16
+  vldrw.32 q1, [sp, #16]
+  vqrdmulh.s32 q1, q1, q3
+  vldrw.32 q2, [r1], #16
+  vldrw.32 q3, [r5], #16
+  ldr r0, [sp, #36]
+  cmn r0, #128
+  beq 3f
+  @ Ties as above.
+  vshr.s32 q5, q2, #31
+  vpt.s32 lt, q0, zr
+  vaddt.i32 q0, q0, q5
+  vshr.s32 q5, q3, #31
+  vpt.s32 lt, q1, zr
+  vaddt.i32 q1, q1, q5
+3:
+  vrshl.s32 q0, q0, q2
+  vrshl.s32 q1, q1, q3
+  orch_narrow
+  vpt.s16 lt, q4, r9
+  vstrbt.16 q0, [r11, q4]
+  add r11, #8
+  sub r0, r5, r1
+  mov r1, r5
+  add r5, r0
+  subs r9, #8
+  bgt 1b
+  add sp, #44
+  vpop {d8-d11}
+  pop {r4-r11, pc}
+  .balign 4
+4:
+  .byte 0, 4, 1, 5, 2, 6, 3, 7
+  .size orch_packed_one_pixel, . - orch_packed_one_pixel
+
   orch_begin orch_packed_pixel
   push {r4-r11, lr}
   sub sp, #44
@@ -426,8 +512,20 @@ void compute_pixels(const int8_t* x, const uint8_t* tiles, int8_t* y,
 constexpr Loop& compute_pixels = orch_packed_pixels;
 #endif
 
-/// Goes over all pixels of the output, from line to line of a column.
+/// The same of any number of pixels, with an odd last one by itself.
 template <Loop& kLoop>
+void compute_apart(const int8_t* x, const uint8_t* tiles, int8_t* y,
+                   const Run* run) {
+  Run pairs = *run;
+  pairs.count &= ~1;
+  if (pairs.count != 0) kLoop(x, tiles, y, &pairs);
+  if (pairs.count == run->count) return;
+  orch_packed_one_pixel(x + pairs.count * run->x_step, tiles,
+                        y + pairs.count * run->y_step, run);
+}
+
+/// Goes over all pixels of the output, from line to line of a column.
+template <Loop& kLoop, bool kBand>
 __attribute__((noinline)) void compute_columns(const PackedPixels& packed,
                                                const int8_t* image,
                                                const uint8_t* tiles,
@@ -475,13 +573,13 @@ __attribute__((noinline)) void compute_columns(const PackedPixels& packed,
           if (joined) {
             run.x_step = axis.stride * width;
             axis.kernel = (run.count - 1) * axis.stride + conv.rows.kernel;
-            gather_lines(conv, top, columns, axis, h, strip, to,
-                         axis.kernel * width);
+            gather_lines<kBand>(conv, top, columns, axis, h, strip, to,
+                                axis.kernel * width);
           } else {
             run.x_step = axis.kernel * width;
             for (int32_t i = 0; i < run.count; ++i) {
-              gather_lines(conv, top, columns, axis, h + i,
-                           strip + i * run.x_step, to, run.x_step);
+              gather_lines<kBand>(conv, top, columns, axis, h + i,
+                                  strip + i * run.x_step, to, run.x_step);
             }
           }
         }
@@ -497,7 +595,7 @@ __attribute__((noinline)) void compute_columns(const PackedPixels& packed,
 
 /// Computes all phases. Which loop is no argument: whatever has a pointer could
 /// then be called, as far as bounds on the stack know.
-template <Loop& kLoop>
+template <Loop& kLoop, bool kBand = false>
 void compute_phases(const PreparedCall& prepared) {
   const PackedCall& call = static_cast<const PackedCall&>(prepared);
   const uint8_t* packed = static_cast<const uint8_t*>(call.header);
@@ -506,9 +604,9 @@ void compute_phases(const PreparedCall& prepared) {
   do {
     phase = reinterpret_cast<const PackedPixels*>(packed);
     if (call.weights == nullptr) tiles = packed + sizeof *phase;
-    compute_columns<kLoop>(*phase, static_cast<const int8_t*>(call.input),
-                           tiles, static_cast<int8_t*>(call.scratch),
-                           static_cast<int8_t*>(call.out));
+    compute_columns<kLoop, kBand>(
+        *phase, static_cast<const int8_t*>(call.input), tiles,
+        static_cast<int8_t*>(call.scratch), static_cast<int8_t*>(call.out));
     packed += phase->next;
   } while (phase->next != 0);
 }
@@ -540,6 +638,15 @@ Error limited_packed_pixels_out(const Args& args) {
   return run_limited<PackedPixels>(packed_pixels, args);
 }
 
+// Prepared: the same for bands, which have few pixels, and strips of their own.
+void packed_pixels_band(const PreparedCall& call) {
+  compute_phases<compute_apart<compute_pixels>, true>(call);
+}
+
+void limited_packed_pixels_band(const PreparedCall& call) {
+  run_limited<PackedPixels>(packed_pixels_band, call);
+}
+
 #ifndef __OPTIMIZE_SIZE__
 // The same for depths of a multiple of two, three or four vectors.
 void packed_pixels_2(const PreparedCall& call) {
@@ -558,6 +665,14 @@ Error limited_packed_pixels_2_out(const Args& args) {
   return run_limited<PackedPixels>(packed_pixels_2, args);
 }
 
+void packed_pixels_2_band(const PreparedCall& call) {
+  compute_phases<compute_apart<orch_packed_pixels_2>, true>(call);
+}
+
+void limited_packed_pixels_2_band(const PreparedCall& call) {
+  run_limited<PackedPixels>(packed_pixels_2_band, call);
+}
+
 void packed_pixels_3(const PreparedCall& call) {
   compute_phases<orch_packed_pixels_3>(call);
 }
@@ -574,6 +689,14 @@ Error limited_packed_pixels_3_out(const Args& args) {
   return run_limited<PackedPixels>(packed_pixels_3, args);
 }
 
+void packed_pixels_3_band(const PreparedCall& call) {
+  compute_phases<compute_apart<orch_packed_pixels_3>, true>(call);
+}
+
+void limited_packed_pixels_3_band(const PreparedCall& call) {
+  run_limited<PackedPixels>(packed_pixels_3_band, call);
+}
+
 void packed_pixels_4(const PreparedCall& call) {
   compute_phases<orch_packed_pixels_4>(call);
 }
@@ -588,6 +711,14 @@ void limited_packed_pixels_4(const PreparedCall& call) {
 
 Error limited_packed_pixels_4_out(const Args& args) {
   return run_limited<PackedPixels>(packed_pixels_4, args);
+}
+
+void packed_pixels_4_band(const PreparedCall& call) {
+  compute_phases<compute_apart<orch_packed_pixels_4>, true>(call);
+}
+
+void limited_packed_pixels_4_band(const PreparedCall& call) {
+  run_limited<PackedPixels>(packed_pixels_4_band, call);
 }
 #endif
 

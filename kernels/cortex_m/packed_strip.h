@@ -45,6 +45,57 @@ __attribute__((noinline)) inline void copy_lines(const int8_t* from,
   }
 }
 
+/// Copies lines of up to eight items that lie side by side, for some taps, up
+/// to 16 bytes at a time.
+///
+/// to: a strip whose lines have 1 to 16 times as many items; steps: to the next
+/// tap.
+ORCH_ALWAYS_INLINE void copy_side_by_side(const int8_t* from, int32_t from_step,
+                                          int32_t items, int32_t lines,
+                                          int32_t taps, int8_t* to,
+                                          int32_t to_step, int32_t to_line) {
+  if (lines <= 0 || taps <= 0) return;
+  // Where bytes go: those of a line are next to each other.
+  int8_t where[16];
+  asm volatile(
+      "movs r2, #0\n"
+      "mov r3, %[items]\n"
+      "viwdup.u8 q1, r2, r3, #1\n"
+      "movs r2, #0\n"
+      "vidup.u8 q2, r2, #1\n"
+      "vsub.i8 q2, q2, q1\n"
+      "vmul.i8 q2, q2, %[times]\n"
+      "vadd.i8 q1, q1, q2\n"
+      "vstrb.8 q1, [%[where]]\n"
+      :
+      : [items] "r"(items), [times] "r"(to_line / items), [where] "r"(where)
+      : "r2", "r3", "q1", "q2", "cc", "memory");
+  const int32_t count = 16 / items;
+  int32_t left = lines * items;
+  asm volatile(
+      "vldrb.8 q1, [%[where]]\n"
+      "1:\n"
+      "vctp.8 %[left]\n"
+      "dls lr, %[taps]\n"
+      "2:\n"
+      "vpstt\n"
+      "vldrbt.8 q0, [%[x]]\n"
+      "vstrbt.8 q0, [%[y], q1]\n"
+      "add %[x], %[x], %[x_step]\n"
+      "add %[y], %[y], %[y_step]\n"
+      "le lr, 2b\n"
+      "add %[x], %[x], %[x_back]\n"
+      "add %[y], %[y], %[y_back]\n"
+      "subs %[left], %[left], %[step]\n"
+      "bgt 1b\n"
+      : [x] "+&r"(from), [y] "+&r"(to), [left] "+&r"(left)
+      : [where] "r"(where), [taps] "r"(taps), [x_step] "r"(from_step),
+        [y_step] "r"(to_step), [step] "r"(count * items),
+        [x_back] "r"(count * items - taps * from_step),
+        [y_back] "r"(count * to_line - taps * to_step)
+      : "lr", "q0", "q1", "cc", "memory");
+}
+
 /// Writes `items` bytes.
 ORCH_ALWAYS_INLINE void fill(int8_t* to, int32_t items, int32_t value) {
   asm volatile(
@@ -62,7 +113,9 @@ ORCH_ALWAYS_INLINE void fill(int8_t* to, int32_t items, int32_t value) {
 /// Brings together what output `first` along `axis` sees, which are the rows,
 /// or as many of them as a strip has.
 ///
-/// image: the first one of `columns`, in the first line; bytes: of the strip.
+/// image: the first one of `columns`, in the first line; bytes: of the strip;
+/// kBand: whether there may be many lines of few items side by side.
+template <bool kBand = false>
 __attribute__((noinline)) inline void gather_lines(
     const PackedConvolution& conv, const int8_t* image, const Taps& columns,
     const Axis& axis, int32_t first, int8_t* to, const Strip& strip,
@@ -79,6 +132,15 @@ __attribute__((noinline)) inline void gather_lines(
   if (conv.columns.dilation != 1 || strip.from.x_pixel != channels) {
     items = channels;
     pieces = columns.count;
+    if constexpr (kBand) {
+      if (channels <= 8 && conv.columns.kernel <= 16 &&
+          axis.dilation * strip.from.x_line == channels) {
+        copy_side_by_side(image, conv.columns.dilation * strip.from.x_pixel,
+                          channels, lines.count, pieces, to, strip.tap,
+                          strip.line);
+        return;
+      }
+    }
   }
   for (; pieces > 0; --pieces) {
     copy_lines(image, axis.dilation * strip.from.x_line, items, lines.count, to,

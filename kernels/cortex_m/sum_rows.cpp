@@ -32,6 +32,42 @@ ORCH_ALWAYS_INLINE void add_words(const int8_t* x, int32_t words,
 }
 #endif
 
+#if ORCH_ISA == ORCH_ISA_MVE
+// Prepared: adds pixels to the sums of their channels, which stay in registers,
+// eight at a time.
+ORCH_HOT void sum_rows(const PreparedCall& prepared) {
+  const SumRowsCall& call = static_cast<const SumRowsCall&>(prepared);
+  const int8_t* x = static_cast<const int8_t*>(call.input);
+  int32_t* sums = static_cast<int32_t*>(call.out);
+  const int32_t channels = call.channels;
+  if (call.begins != 0) {
+    memset(sums, 0, static_cast<size_t>(channels) * sizeof *sums);
+  }
+  int32_t left = channels;
+  for (; left >= 8; left -= 8) {
+    int32x4_t low = vldrwq_s32(sums);
+    int32x4_t high = vldrwq_s32(sums + 4);
+    const int8_t* from = x;
+    for (int32_t pixel = call.pixels; pixel > 0; --pixel) {
+      low = vaddq_s32(low, vldrbq_s32(from));
+      high = vaddq_s32(high, vldrbq_s32(from + 4));
+      from += channels;
+    }
+    vstrwq_s32(sums, low);
+    vstrwq_s32(sums + 4, high);
+    x += 8;
+    sums += 8;
+  }
+  for (; left > 0; --left) {
+    const int8_t* from = x++;
+    for (int32_t pixel = call.pixels; pixel > 0; --pixel) {
+      *sums += *from;
+      from += channels;
+    }
+    ++sums;
+  }
+}
+#else
 // Prepared: adds pixels to the sums of their channels.
 ORCH_HOT void sum_rows(const PreparedCall& prepared) {
   const SumRowsCall& call = static_cast<const SumRowsCall&>(prepared);
@@ -43,12 +79,7 @@ ORCH_HOT void sum_rows(const PreparedCall& prepared) {
   }
   for (int32_t pixel = call.pixels; pixel > 0; --pixel) {
     int32_t c = 0;
-#if ORCH_ISA == ORCH_ISA_MVE
-    for (; c + 4 <= channels; c += 4) {
-      vstrwq_s32(sums + c, vaddq_s32(vldrwq_s32(sums + c), vldrbq_s32(x)));
-      x += 4;
-    }
-#elif ORCH_ISA == ORCH_ISA_DSP
+#if ORCH_ISA == ORCH_ISA_DSP
     if (channels >= 4 && in_words(x, 0)) {
       c = channels & ~3;
       add_words(x, c / 4, sums);
@@ -58,6 +89,7 @@ ORCH_HOT void sum_rows(const PreparedCall& prepared) {
     for (; c < channels; ++c) sums[c] += *x++;
   }
 }
+#endif
 
 // Prepared: averages of sums; ties go away from zero, as those of
 // quantized_avg_pool2d.

@@ -7,6 +7,7 @@ step is a few bytes that say which template, and what differs.
 from __future__ import annotations
 
 import struct
+from collections import Counter
 from dataclasses import dataclass
 from math import gcd
 from typing import TYPE_CHECKING, Final
@@ -51,7 +52,8 @@ class StepTemplate:
         instruction: The call that the template is made of.
         addresses: Those that change.
         words: Those that change, of the header if there is one, else of the numbers.
-        shapes: What these words become: all choices, one after the other.
+        shapes: What these words become where they change: all choices, one after the
+            other.
         header_words: Of the header that is changed; 0 if none is.
     """
 
@@ -69,8 +71,9 @@ class StepTable:
     Args:
         templates: One for each layer, about.
         steps: By instruction: number of its template, index of each address that
-            changes, number of a shape if words change. Each has 7 bits in a byte, the
-            lowest first, and 128 more if others follow.
+            changes, and, if the template has words, number of a shape, from 1, or 0 if
+            words stay as they are. Each has 7 bits in a byte, the lowest first, and
+            128 more if others follow.
         given: Number of the template for rows that the caller gives, if it does.
     """
 
@@ -128,20 +131,22 @@ def _template(
     header = header_of(method, _prepared(method, numbers[0])[0])
     calls = [_prepared(method, number)[1] for number in numbers]
     if header is not None:
-        own, all_words = header, [one.header or header for one in calls]
+        of, all_words = 0, [one.header or header for one in calls]
+        own = header
     else:
         all_words = [tuple(_words(one.numbers)) for one in calls]
-        own = all_words[0]
+        of = all_words.index(Counter(all_words).most_common(1)[0][0])
+        own = all_words[of]
     words = tuple(
         i for i, word in enumerate(own) if any(one[i] != word for one in all_words)
     )
     shapes = [tuple(one[i] for i in words) for one in all_words]
-    known = list(dict.fromkeys(shapes))
+    known = [*dict.fromkeys((tuple(own[i] for i in words), *shapes))]
     template = StepTemplate(
-        instruction=numbers[0],
+        instruction=numbers[of],
         addresses=tuple(_addresses(method, numbers)),
         words=words,
-        shapes=tuple(word for shape in known for word in shape),
+        shapes=tuple(word for shape in known[1:] for word in shape),
         header_words=len(header) if header and words else 0,
     )
     return template, [known.index(shape) for shape in shapes]

@@ -84,7 +84,7 @@ __attribute__((always_inline)) inline uint32_t take(const uint8_t*& at) {
 }
 
 /// Makes the struct of the step at `at`, which is then behind it: a copy of the
-/// template's in `bytes`, with its header behind it.
+/// template's in `bytes`, with its header behind it if words of that change.
 __attribute__((always_inline)) inline const PreparedCall& make_call(
     const StepTemplate& of, uint8_t* bytes, const uint8_t*& at) {
   const size_t begin = (1U + of.call_addresses) * sizeof(void*);
@@ -99,7 +99,9 @@ __attribute__((always_inline)) inline const PreparedCall& make_call(
     memcpy(address, &place, sizeof place);
     layout += 2;
   }
-  if (of.words != 0) {
+  uint32_t number = 0;
+  if (of.words != 0) number = take(at);
+  if (number != 0) {
     uint8_t* words = bytes + begin;
     if (of.header_words != 0) {
       uint8_t* const address = bytes + of.header * sizeof(void*);
@@ -109,7 +111,7 @@ __attribute__((always_inline)) inline const PreparedCall& make_call(
       memcpy(words, header, of.header_words * sizeof(int32_t));
       memcpy(address, &words, sizeof words);
     }
-    const int32_t* shape = of.shapes + take(at) * of.words;
+    const int32_t* shape = of.shapes + (number - 1) * of.words;
     for (uint32_t left = of.words; left != 0; --left) {
       memcpy(words + *layout++ * sizeof *shape, shape, sizeof *shape);
       ++shape;

@@ -77,8 +77,9 @@ class _Firmware:
         if "packed_" in name:
             assert header in (0, 2)  # behind the input
             found = [*self._words(addresses[1], max(header_words, _OUT_CHANNELS + 1))]
-        if words:
-            shape = shapes + 4 * words * item()
+        number = item() if words else 0
+        if number:
+            shape = shapes + 4 * words * (number - 1)
             pairs = zip(layouts[2 * changed :], self._words(shape, words), strict=True)
             for word, value in pairs:
                 found[word] = value

@@ -15,8 +15,7 @@ import numpy as np
 import pytest
 
 from orchestrator.core.dtype import ScalarType
-from orchestrator.method.passes import pack_weights, prepare_calls
-from orchestrator.method.passes.pack_weights import CONVOLUTION
+from orchestrator.method.passes import prepare_calls
 from tests.qemu.call_products import Guarded, linked_calls, run_calls, write_calls
 from tests.tools import need_emulator, need_toolchain
 from tests.unit.method.recorded_calls import Call, Tensor
@@ -58,7 +57,9 @@ TWO_CORES: Final = (
     *(("cortex-m4", "zig", "size"), ("cortex-m4", "gnu", "speed")),
     *(("cortex-m33", "gnu", "size"), ("cortex-m7", "zig", "speed")),
 )
-LIMITED_CONVOLUTION: Final = pack_weights.LIMITED[CONVOLUTION]
+BAND_CORES: Final = (("cortex-m55", "zig", "size"), ("cortex-m55", "gnu", "speed"))
+_BAND_NAMES: Final = ("packed_pixels", "packed_depthwise_strips")
+_FAST_NAMES: Final = ("packed_pixels_2", "packed_pixels_3", "packed_pixels_4")
 
 
 def tensor(data: Any, dtype: ScalarType, order: tuple[int, ...] = ()) -> Tensor:
@@ -390,35 +391,61 @@ def plain(folder: Path) -> list[Guarded]:
     return run_calls(folder, "host", "zig")[1]
 
 
+@pytest.fixture
+def change_no_bit(
+    folder: Path, plain: list[Guarded], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., None]:
+    """Lets all calls of some kernels have others, with a suffix, and compares bits."""
+
+    def check(
+        core: tuple[str, str, str], kernels: tuple[str, ...], suffix: str
+    ) -> None:
+        cpu, toolchain, optimize = core
+        need_toolchain(cpu, toolchain)
+        need_emulator(cpu)
+        names = (*kernels, *(f"limited_{name}" for name in kernels))
+        changed = dict(prepare_calls.PREPARERS)
+        for name in names:
+            function = f"orch::cortex_m::{name}_out"
+            other = partial(_with_suffix, prepare=changed[function], suffix=suffix)
+            changed[function] = other
+        monkeypatch.setattr(prepare_calls, "PREPARERS", changed)
+        monkeypatch.setenv("ORCHESTRATOR_CACHE", str(tmp_path))
+        product, outputs = run_calls(
+            folder, cpu, toolchain, optimize=optimize, name=f"{suffix}-"
+        )
+        different = [n for n in range(COUNT + NARROW) if outputs[n] != plain[n]]
+        assert different == []
+        calls = linked_calls(product)
+        functions = {call.function.rpartition("::")[2] for call in calls}
+        assert functions >= {f"{name}_{suffix}" for name in names}
+        assert not functions.intersection(names)
+
+    return check
+
+
 @pytest.mark.parametrize("core", TWO_CORES, ids="-".join)
 def test_two_pixels_at_once_change_no_bit(
-    core: tuple[str, str, str],
-    folder: Path,
-    plain: list[Guarded],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    core: tuple[str, str, str], change_no_bit: Callable[..., None]
 ) -> None:
     """Calls get the kernel for bands of few pixels, which takes all of them."""
-    cpu, toolchain, optimize = core
-    need_toolchain(cpu, toolchain)
-    need_emulator(cpu)
-    for function in (CONVOLUTION, LIMITED_CONVOLUTION):
-        known = prepare_calls.PREPARERS[function]
-        two = partial(_with_two, prepare=known)
-        changed = {**prepare_calls.PREPARERS, function: two}
-        monkeypatch.setattr(prepare_calls, "PREPARERS", changed)
-    monkeypatch.setenv("ORCHESTRATOR_CACHE", str(tmp_path))
-    product, outputs = run_calls(folder, cpu, toolchain, optimize=optimize, name="two-")
-    different = [n for n in range(COUNT + NARROW) if outputs[n] != plain[n]]
-    assert different == []
-    functions = {call.function.rpartition("::")[2] for call in linked_calls(product)}
-    assert functions >= {"packed_conv2d_two", "limited_packed_conv2d_two"}
-    assert not functions & {"packed_conv2d", "limited_packed_conv2d"}
+    change_no_bit(core, ("packed_conv2d",), "two")
 
 
-def _with_two(arguments: Arguments, isa: str, prepare: Preparer) -> Form:
+@pytest.mark.parametrize("core", BAND_CORES, ids="-".join)
+def test_odd_pixels_by_themselves_change_no_bit(
+    core: tuple[str, str, str], change_no_bit: Callable[..., None]
+) -> None:
+    """The same of kernels for bands with vectors."""
+    fast = _FAST_NAMES if core[2] == "speed" else ()
+    change_no_bit(core, (*_BAND_NAMES, *fast), "band")
+
+
+def _with_suffix(
+    arguments: Arguments, isa: str, prepare: Preparer, suffix: str
+) -> Form:
     form = prepare(arguments, isa)
-    return replace(form, function=f"{form.function}_two")
+    return replace(form, function=f"{form.function}_{suffix}")
 
 
 @pytest.mark.parametrize("core", CORES, ids="-".join)

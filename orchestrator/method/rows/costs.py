@@ -14,7 +14,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from orchestrator.method.access import Access
 from orchestrator.method.passes.packing.int4 import Blocks
 from orchestrator.method.passes.packing.strips import strips_of
-from orchestrator.method.passes.packing.turned import is_turned, row_cost, strips_cost
+from orchestrator.method.passes.packing.turned import (
+    band_row_saves,
+    is_turned,
+    row_cost,
+    strips_cost,
+)
 from orchestrator.method.passes.packing.words import TILE, WORD
 from orchestrator.method.rows.bands import CONVOLUTION, TRANSPOSED, pixels_of
 from orchestrator.method.rows.copies import COPY
@@ -136,19 +141,25 @@ def _int4(
     return (Cost(setup=made), replace(cost, setup=0, tile=again * (count - 1)))
 
 
-def narrow_costs(name: str, header: tuple[int, ...]) -> tuple[int, int] | None:
-    """What a call of a kernel for DSP instructions costs, and with one for few pixels.
+def narrow_saves(name: str, header: tuple[int, ...]) -> int | None:
+    """What a call of a kernel takes less with the one for few pixels.
 
     None if there is no such kernel.
     """
+    if name.startswith("packed_pixels"):
+        return band_row_saves(header) * header[_ACROSS_OUT]
+    if is_strips(name):
+        strips = strips_of(header)
+        lines = -(-header[_CHANNELS] // 8) * strips.across.out
+        return lines * strips.odd_saves // 2 + strips.filling_saves
     rows = header[_ROWS_OUT]
     if name == "packed_depthwise_3x3":
         (cost,) = _depthwise_3x3(header, Core("dsp"))
         if rows > 1 or header[_BATCH] > 1 or not cost.one:
             return None
-        return replace(cost, one=0).of(1), cost.one
+        return replace(cost, one=0).of(1) - cost.one
     cost = _pixels(name, header, Core("dsp"), rows)
-    return replace(cost, two=0).of(rows), cost.of(rows)
+    return replace(cost, two=0).of(rows) - cost.of(rows)
 
 
 def few_cost(header: tuple[int, ...], core: Core, rows: int) -> Cost:
@@ -172,12 +183,14 @@ def _strips(header: tuple[int, ...]) -> tuple[Cost, ...]:
     """Of depthwise calls in strips, for vectors."""
     strips = strips_of(header)
     setup = 2 * _SETUP[_ISAS.index("mve")] + 150 * strips.parts
+    setup -= 0 if strips.is_turned else strips.filling_saves
     # 16 channels have a strip, of which 8 are computed at once.
     strip = -(-header[_CHANNELS] // 16) * strips.strip_cost
-    line = -(-header[_CHANNELS] // 8) * strips.line_cost // 2
+    eights = -(-header[_CHANNELS] // 8)
+    line = eights * strips.line_cost // 2
     if not strips.is_turned:
         filled = Cost(setup=setup, tile=strip, together=strips.lines)
-        return (filled, Cost(tile=line))
+        return (filled, Cost(tile=line - eights * strips.odd_saves // 2))
     # Rows are along strips, two at once.
     count = -(-strips.across.out // strips.lines)
     pairs = -(-strips.along.out // 2)
@@ -222,14 +235,17 @@ def _pixels(name: str, header: tuple[int, ...], core: Core, rows: int) -> Cost:
         return Cost(setup=setup, tile=tile, together=3, pixels=pixels, two=two)
     if name.endswith("packed_pixel"):
         return Cost(setup=setup, tile=-(-outputs // 8) * (18 * depth // 16 + 35))
-    return _vectors(header, setup, rows, is_lines=name.endswith("packed_lines"))
+    return _vectors(name, header, setup, rows)
 
 
-def _vectors(header: tuple[int, ...], setup: int, rows: int, *, is_lines: bool) -> Cost:
+def _vectors(name: str, header: tuple[int, ...], setup: int, rows: int) -> Cost:
     """Of those that take pixels of a strip at once, for vectors."""
+    is_lines = name.endswith("packed_lines")
     if is_turned(header):
         # As many strips for each row, however many rows there are.
         row = row_cost(header, is_lines=is_lines)
+        if name.removeprefix("limited_").startswith("packed_pixels"):
+            row -= band_row_saves(header)
         return Cost(setup=setup, tile=row * header[_ACROSS_OUT] // rows)
     # Down a column.
     depth, outputs = header[_DEPTH], header[_OUT_CHANNELS]

@@ -1,4 +1,4 @@
-"""Kernels for bands of few pixels, with DSP instructions, where they save enough.
+"""Kernels for bands of few pixels, where they save enough.
 
 They have the tensors and the header of the kernels that they replace. Both may be
 linked then, so that a few calls alone do not pay for one. Another kernel takes no more
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.method.linked import LinkedCall
 from orchestrator.method.passes.packing.words import TILE
-from orchestrator.method.rows.costs import few_cost, narrow_costs
+from orchestrator.method.rows.costs import few_cost, narrow_saves
 from orchestrator.method.rows.network import Few
 from orchestrator.method.steps import header_of
 
@@ -30,6 +30,11 @@ _BYTES: Final = 4
 _KERNELS: Final = {
     "packed_depthwise_3x3": "packed_depthwise_row",
     "packed_conv2d": "packed_conv2d_two",
+    **{
+        f"packed_pixels{vectors}": f"packed_pixels{vectors}_band"
+        for vectors in ("", "_2", "_3", "_4")
+    },
+    "packed_depthwise_strips": "packed_depthwise_strips_band",
 }
 """By kernel: the one for bands."""
 
@@ -81,8 +86,7 @@ def _saved(method: LinkedMethod, call: LinkedInstruction, wide: str) -> int | No
     header = header_of(method, call)
     if name != wide or header is None or call.prepared is None:
         return None
-    costs = narrow_costs(name, call.prepared.header or header)
-    return None if costs is None else costs[0] - costs[1]
+    return narrow_saves(name, call.prepared.header or header)
 
 
 def _with_kernel(call: LinkedInstruction, wide: str, narrow: str) -> LinkedInstruction:

@@ -131,14 +131,20 @@ class _Rooms:
         self._blocks: list[Block] = []
         self._offsets: tuple[int, ...] = ()
         for image, born in sorted(network.born.items()):
-            if image in merged:
+            if image in merged or image in self.rings:
                 continue
             size, first = network.images[image], at.get(born, -1)
-            rows = self.rings.get(image, size.rows)
             last = at.get(network.dies[image], len(segments))
             self._names[image] = self._add(
-                f"image {image}", first, last, rows * size.row_bytes
+                f"image {image}", first, last, size.size_bytes
             )
+        for number, one in enumerate(segments):
+            for place in one.places:
+                size_bytes = max(
+                    one.rings[i] * network.images[i].row_bytes for i in place
+                )
+                block = self._add(f"image {place[0]}", number, number, size_bytes)
+                self._names |= dict.fromkeys(place, block)
         for number, one in enumerate(segments):
             if one.scratch_bytes:
                 name = f"scratch {number}"

@@ -2,7 +2,8 @@
 
 An image between two of them is a ring of rows: a row is made when a layer after it
 needs it, and is kept until no layer needs it any more. So skips of residual nets become
-rings as long as the deeper path lags behind.
+rings as long as the deeper path lags behind. Rings whose rows are all read by the very
+next step take turns in one place.
 """
 
 from __future__ import annotations
@@ -70,6 +71,7 @@ class Segment:
         rings: By image between layers: rows that are kept at most, in any way.
         merged: By image whose rows lie where those of another one come: that image,
             a ring or a whole one. It has no memory of its own.
+        places: All rings, those that take turns in one place together.
         whole: Images that exist as a whole while the segment runs.
         scratch_bytes: Of the call that needs most.
         peak_bytes: A lower bound on the arena while the segment runs.
@@ -83,6 +85,7 @@ class Segment:
     ways: tuple[Way, ...]
     rings: Mapping[int, int]
     merged: Mapping[int, int]
+    places: tuple[tuple[int, ...], ...]
     whole: frozenset[int]
     scratch_bytes: int
     peak_bytes: int
@@ -126,16 +129,18 @@ def segment(
     else:
         ways = (_at_once(network, first),)
     scratch = _scratch(network, ways[0])
+    places = _places(network, rings, merged, ways)
     return Segment(
         first=first,
         last=last,
         ways=ways,
         rings=rings,
         merged=merged,
+        places=places,
         whole=whole,
         scratch_bytes=scratch,
         peak_bytes=_peak(network, whole, ways)
-        + sum(aligned(n * network.images[i].row_bytes) for i, n in rings.items())
+        + ring_bytes(network, rings, places)
         + aligned(scratch),
         setup=sum(_cost(network, step, scratch) for step in ways[0].steps)
         + _STEP * (len(ways[0].steps) - len(layers))
@@ -195,6 +200,65 @@ def _merged(network: Network, first: int, last: int, inner: set[int]) -> dict[in
                 found[image] = found.get(out, out)
                 break
     return found
+
+
+def ring_bytes(
+    network: Network, rings: Mapping[int, int], places: Sequence[tuple[int, ...]]
+) -> int:
+    """Of all places of rings together."""
+    images = network.images
+    return sum(
+        max(aligned(rings[image] * images[image].row_bytes) for image in place)
+        for place in places
+    )
+
+
+def _places(
+    network: Network,
+    rings: Mapping[int, int],
+    merged: Mapping[int, int],
+    ways: Sequence[Way],
+) -> tuple[tuple[int, ...], ...]:
+    """The rings, those that take turns together: the largest ones first."""
+    makers = {image: network.layers[network.born[image]] for image in rings}
+    short = {i for i, of in makers.items() if not (of.given or of.accumulates)}
+    apart: set[tuple[int, int]] = set()  # read and written by one step
+    for way in ways:
+        before: Step | None = None
+        for step in way.steps:
+            layer = network.layers[step.layer]
+            out = merged.get(layer.out, layer.out)
+            for (read, _), rows in zip(layer.reads, step.reads, strict=True):
+                image = merged.get(read, read)
+                if image not in short:
+                    continue
+                apart |= {(image, out), (out, image)} if image != out else set()
+                if not _is_made_by(network, read, rows, before):
+                    short.discard(image)
+            before = step
+    images = network.images
+    order = sorted(short, key=lambda i: (-rings[i] * images[i].row_bytes, i))
+    places: list[tuple[int, ...]] = []
+    for image in order:
+        at = next(
+            (
+                number
+                for number, place in enumerate(places)
+                if not any((image, other) in apart for other in place)
+            ),
+            len(places),
+        )
+        places[at : at + 1] = [(*places[at], image) if at < len(places) else (image,)]
+    return (*places, *((image,) for image in rings if image not in short))
+
+
+def _is_made_by(
+    network: Network, image: int, rows: tuple[int, int], step: Step | None
+) -> bool:
+    """Whether a step has made all of some rows."""
+    if step is None or network.layers[step.layer].out != image:
+        return rows[0] > rows[1]
+    return step.first <= rows[0] and rows[1] <= step.last
 
 
 def _cost(network: Network, step: Step, room_bytes: int) -> int:

@@ -10,6 +10,7 @@ from orchestrator.method.access import Access
 from orchestrator.method.linked import LinkedCall, Prepared
 from orchestrator.method.rows.bands import Rows, band_header, band_of, pixels_of
 from orchestrator.method.rows.copies import COPY, copied_rows
+from orchestrator.method.rows.headers import with_common_headers
 from orchestrator.method.rows.narrow import with_few_pixels, with_narrow_kernels
 from orchestrator.method.rows.plan import Call
 from orchestrator.method.steps import GIVEN_ROWS, header_of
@@ -35,7 +36,7 @@ def method_by_rows(method: LinkedMethod, found: Found, plan: RowPlan) -> LinkedM
         plan: A plan of it.
     """
     made = _Writer(method, found, plan).method()
-    return with_narrow_kernels(made, found.network.whole_cost)
+    return with_common_headers(with_narrow_kernels(made, found.network.whole_cost))
 
 
 class _Writer:

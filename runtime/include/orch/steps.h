@@ -19,6 +19,7 @@ struct StepTemplate {
   /// from an index to the next one. Then the words that change.
   const uint16_t* layout;
   const int32_t* shapes;  // what these words become, by number of the shape
+                          // from 1
   uint8_t addresses;      // that change
   uint8_t words;          // that change
   uint8_t call_addresses;
@@ -41,8 +42,9 @@ struct RowRun {
 /// The steps of a method. Trusted.
 ///
 /// A step is the number of its template, the index of each address that
-/// changes, and the number of a shape if words change. Each is 7 bits in a
-/// byte, the lowest first, and 128 more if others follow.
+/// changes, and, if the template has words, the number of a shape: 0 where they
+/// stay. Each is 7 bits in a byte, the lowest first, and 128 more if others
+/// follow.
 struct StepTable {
   Span<const uint8_t> steps;
   const StepTemplate* templates;

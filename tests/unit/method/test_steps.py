@@ -137,8 +137,9 @@ def carried_out(
             assert address.unit < 1 << 16
             addresses[address.pointer] = address.base + item() * address.unit
         words = words_of(method, call, changed=False)
-        if template.words:
-            shape = item() * len(template.words)
+        number = item() if template.words else 0
+        if number:
+            shape = (number - 1) * len(template.words)
             for place, word in enumerate(template.words):
                 words[word] = template.shapes[shape + place]
         assert isinstance(call, LinkedCall)

@@ -35,6 +35,8 @@ _X_LINE, _X_PIXEL = 20, 21
 """Words of a PackedPixels, and of a PackedLines."""
 _STRIPS: Final = (256, 384, 512, 640, 768, 1024, 1536, MOST_STRIP)
 """Bytes of strips that are tried."""
+_FEW: Final = 8
+"""Channels of lines that are brought together several at once."""
 _NEAR: Final = 1.08
 """How many times the cost of the fastest strip the shortest one may have."""
 
@@ -113,7 +115,9 @@ def turned_pixels(
     def way(most_bytes: int) -> Way:
         strip = strip_along(columns, rows, channels, most_bytes, is_apart=is_apart)
         words = _turned(header, strip.pixels, in_bytes * strip.in_place)
-        return Way(words, strip.scratch_bytes, row_cost(words, is_lines=False))
+        cost = row_cost(words, is_lines=False)
+        cost -= band_row_saves(words) if tile is INT8_TILE else 0
+        return Way(words, strip.scratch_bytes, cost)
 
     best = of_least_cost(map(way, _STRIPS), room_bytes)
     if 1 in (rows.kernel, columns.kernel):
@@ -199,7 +203,7 @@ def row_cost(header: tuple[int, ...], *, is_lines: bool) -> int:
     """Instructions of a turned call for a row of its output, about."""
     along = Axis.of(header[:_AXIS])
     channels, outputs, depth = header[_CHANNELS : _DEPTH + 1]
-    tile, together = -(-outputs // TILE) * (14 * depth // LANES + 32), 2
+    tile, together = _pair_cost(outputs, depth), 2
     if is_lines:
         tile, together = -(-outputs // 2) * (36 * header[_BLOCKS] + 40), 4
     total = tile * -(-along.out // together)
@@ -208,15 +212,55 @@ def row_cost(header: tuple[int, ...], *, is_lines: bool) -> int:
     return total
 
 
+def band_row_saves(header: tuple[int, ...]) -> int:
+    """Of that, what the kernel for bands of a `PackedPixels` takes less.
+
+    It computes an odd last pixel of a strip by itself, not with the one before, and
+    brings together taps of one channel at once.
+    """
+    along, across = (Axis.of(header[at : at + _AXIS]) for at in (0, _AXIS))
+    channels, outputs, depth = header[_CHANNELS : _DEPTH + 1]
+    lines = _parts(header)[1]
+    in_place = bool(header[_IN_BYTES])
+    count = along.out % 2
+    if not in_place and header[_PIXELS] % 2:
+        count = along.out // header[_PIXELS] + along.out % header[_PIXELS] % 2
+    one = -(-outputs // (2 * TILE)) * (17 * depth // LANES + 36)
+    saved = count * (_pair_cost(outputs, depth) - one)
+    # The kernel has the same conditions.
+    is_apart = across.dilation > 1 or header[_X_PIXEL] != channels
+    is_close = header[_X_LINE] * along.dilation == channels <= _FEW
+    if is_apart and is_close and across.kernel <= LANES:
+        at_once = LANES // channels
+        each = 20 + 6 * across.kernel
+        if not (in_place and depth == channels):
+            saved += _filling(header) - each * -(-lines // at_once)
+    return saved
+
+
 def strips_cost(header: tuple[int, ...]) -> int:
-    """What of it the strips are."""
-    along, kernel = Axis.of(header[:_AXIS]), header[_AXIS + 2]
+    """What of the cost of a row the strips are."""
+    return 130 * _parts(header)[0] + _filling(header)
+
+
+def _pair_cost(outputs: int, depth: int) -> int:
+    """Of two pixels."""
+    return -(-outputs // TILE) * (14 * depth // LANES + 32)
+
+
+def _filling(header: tuple[int, ...]) -> int:
+    """Of copying lines, 16 items at a time."""
+    parts, lines = _parts(header)
+    vectors = -(-header[_CHANNELS] // LANES)
+    return header[_AXIS + 2] * vectors * (15 * parts + 6 * lines)
+
+
+def _parts(header: tuple[int, ...]) -> tuple[int, int]:
+    """How many strips a row has, and lines of all of them."""
+    along = Axis.of(header[:_AXIS])
     strip = min(max(header[_PIXELS], 1), along.out)
     parts = -(-along.out // strip)
-    # Lines of a strip are copied 16 items at a time.
-    lines = parts * ((strip - 1) * along.stride + along.kernel)
-    vectors = -(-header[_CHANNELS] // LANES)
-    return 130 * parts + kernel * vectors * (15 * parts + 6 * lines)
+    return parts, parts * ((strip - 1) * along.stride + along.kernel)
 
 
 def _axes(header: tuple[int, ...]) -> tuple[Axis, Axis, int]:

@@ -13,7 +13,7 @@ from orchestrator.core.operator import OperatorName
 from orchestrator.method.access import Access
 from orchestrator.method.linked import LinkedCall, LinkedMethod, Prepared
 from orchestrator.method.rows.bands import may_write_over_input
-from orchestrator.method.rows.costs import Core
+from orchestrator.method.rows.costs import Core, narrow_saves
 from orchestrator.method.rows.narrow import (
     few_of,
     with_few_pixels,
@@ -23,6 +23,8 @@ from orchestrator.method.rows.network import Cost
 from orchestrator.program.values import Allocation, Dynamism, TensorValue
 
 OPERATOR: Final = OperatorName("test", "rows", "out")
+STRIPS: Final = ((6, 6), (5, 6), (5, 4), (7, 4))
+"""Pixels of a row, and the most at once."""
 _S: Final = ScalarType
 
 
@@ -37,6 +39,29 @@ def matrix(pixels: int, outputs: int = 64) -> tuple[int, ...]:
     line = (pixels, pixels, 1, 1, 0, 1)
     whole = (1, 64, outputs, 64, 0, 0, 128, 9, 1, 64, 125, 0)
     return (1, 1, 1, 1, 0, 1, *line, *whole)
+
+
+def pixels(count: int, channels: int = 64) -> tuple[int, ...]:
+    """A turned PackedPixels of a row of 1 x 1 windows."""
+    line = (count, count, 1, 1, 0, 1)
+    lines = (channels, count * channels, channels, count * channels)
+    whole = (1, channels, 64, channels, 0, 0, 0, count * channels, *lines, 0, 0, 0, 0)
+    return (*line, 1, 1, 1, 1, 0, 1, *whole)
+
+
+def taps(channels: int, taps: int = 10, width: int = 10) -> tuple[int, ...]:
+    """The same of windows of several taps below each other, for 4 pixels."""
+    depth = -(-taps * channels // 16) * 16
+    lines = (channels, width * channels, 64, 4 * 64)
+    whole = (1, channels, 64, depth, 0, 0, 4, 0, *lines, 0, 0, 0, 0)
+    return (4, 4, 1, 1, 0, 1, taps, 1, taps, 1, 0, 1, *whole)
+
+
+def strips(pixels: int, at_once: int) -> tuple[int, ...]:
+    """A PackedDepthwiseStrips of a row of 3 x 3 windows."""
+    across, along = (3, 1, 3, 1, 0, 1), (pixels, pixels, 3, 1, 1, 1)
+    rest = (1, 64, 0, 64 * pixels, 64, 64 * pixels, 64)
+    return (*across, *along, *rest, 2, at_once, 1, at_once + 2, 0, 64, 128, 768)
 
 
 def method_of(*calls: tuple[str, tuple[int, ...]]) -> LinkedMethod:
@@ -127,7 +152,8 @@ def test_all_convolutions_have_the_kernel_for_two_pixels() -> None:
         ("int4_packed_conv2d", matrix(5)),
         ("packed_matrix", matrix(5)),
         ("packed_depthwise", depthwise(1)),
-        ("packed_depthwise_strips", depthwise(1)),
+        ("packed_lines", matrix(5)),
+        ("int4_packed_pixels", pixels(5)),
         ("packed_depthwise_3x3", depthwise(2)),
     ],
 )
@@ -135,8 +161,44 @@ def test_others_keep_their_kernels(call: tuple[str, tuple[int, ...]]) -> None:
     assert functions(method_of(call), 1) == [call[0]]
 
 
+@pytest.mark.parametrize("limited", ["", "limited_"])
 @pytest.mark.parametrize(
-    "call", [("packed_conv2d", matrix(5)), ("packed_depthwise_3x3", depthwise(1))]
+    ("name", "odd", "even"),
+    [
+        *((f"packed_pixels{n}", pixels(5), pixels(6)) for n in ("", "_2", "_3", "_4")),
+        ("packed_pixels", taps(1), taps(9)),
+        ("packed_pixels", taps(8), taps(12)),
+        ("packed_pixels", taps(3, 16), taps(3, 17)),
+    ],
+)
+def test_odd_rows_have_a_kernel_for_vectors(
+    name: str, odd: tuple[int, ...], even: tuple[int, ...], limited: str
+) -> None:
+    """And so have lines of few channels, which that brings together at once."""
+    name = limited + name
+    assert functions(method_of((name, even)), 1) == [name]
+    assert functions(method_of((name, odd))) == [f"{name}_band"]
+    assert functions(method_of((name, even), (name, odd))) == [f"{name}_band"] * 2
+
+
+@pytest.mark.parametrize("limited", ["", "limited_"])
+def test_strips_have_a_kernel_for_bands(limited: str) -> None:
+    name = f"{limited}packed_depthwise_strips"
+    saved = [narrow_saves(name.removeprefix(limited), strips(*s)) for s in STRIPS]
+    even, odd, alone, short = (s or 0 for s in saved)
+    # Columns beside the image; then the last pixel, if there are two in a strip.
+    assert 0 < even < odd - 100
+    assert 0 < alone < short - 100
+    assert functions(method_of((name, strips(5, 6)))) == [f"{name}_band"]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        ("packed_conv2d", matrix(5)),
+        ("packed_depthwise_3x3", depthwise(1)),
+        ("packed_pixels", pixels(5)),
+    ],
 )
 def test_a_kernel_has_to_pay(call: tuple[str, tuple[int, ...]]) -> None:
     """More calls make it pay."""

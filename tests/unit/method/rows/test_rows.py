@@ -453,3 +453,53 @@ def test_single_rows_stay_where_kernels_for_them_take_less(
     # Room for bands of up to 16 rows.
     (found,) = segments.cuts(segments.least_peak() + 16 * 256)
     assert len(found.ways[0].steps) == steps
+
+
+def test_rows_that_the_next_step_reads_take_turns_in_one_place() -> None:
+    """As between windows of three rows and of one: rings of three rows stay apart."""
+    three, one = Axis(size=25, out=25, kernel=3, padding=1), Axis(size=25, out=25)
+    windows = [three, one] * 3
+    network = Network(
+        images={number: Image(rows=25, row_bytes=320) for number in range(6)}
+        | {6: Image(rows=25, row_bytes=16)},
+        layers=tuple(
+            Layer(reads=((number, window),), out=number + 1)
+            for number, window in enumerate(windows)
+        ),
+        inputs=frozenset({0}),
+        outputs=frozenset({6}),
+    )
+    found = segment(network, 0, 5)
+    assert found is not None
+    assert found.rings == {1: 1, 2: 3, 3: 1, 4: 3, 5: 1}
+    assert set(found.places) == {(1, 3, 5), (2,), (4,)}
+    plan = plan_rows(network, [found])
+    # The output lies over what was read of the input, but for its first row.
+    assert plan.arena_bytes == found.peak_bytes == 25 * 320 + 16 + (3 + 3 + 1) * 320
+    assert problems_of_rows(network, plan) == ()
+    assert is_right(network, plan, 1)
+
+
+def test_rows_that_a_step_reads_and_fills_have_places_of_their_own() -> None:
+    """So have rows that another step reads, too, and sums."""
+    one = Axis(size=9, out=9)
+    network = Network(
+        images={number: Image(rows=9, row_bytes=16 + number) for number in range(5)}
+        | {5: Image(rows=1, row_bytes=64), 6: Image(rows=1, row_bytes=16)},
+        layers=(
+            Layer(reads=((0, one),), out=1),
+            Layer(reads=((1, one),), out=2),
+            Layer(reads=((2, one),), out=3),
+            Layer(reads=((2, one), (3, one)), out=4),
+            Layer(reads=((4, Axis(size=9, out=1, kernel=9)),), out=5, accumulates=True),
+            Layer(reads=((5, Axis(size=1, out=1)),), out=6),
+        ),
+        inputs=frozenset({0}),
+        outputs=frozenset({6}),
+    )
+    found = segment(network, 0, 5)
+    assert found is not None
+    assert set(found.places) == {(4, 1), (3,), (2,), (5,)}
+    plan = plan_rows(network, [found])
+    assert problems_of_rows(network, plan) == ()
+    assert is_right(network, plan, 1)
