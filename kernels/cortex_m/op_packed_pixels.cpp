@@ -7,6 +7,7 @@
 #include "orch/kernel.h"
 #include "packed.h"
 #include "packed_limits.h"
+#include "packed_one_pixel.h"
 #include "packed_strip.h"
 
 namespace orch::cortex_m {
@@ -17,17 +18,6 @@ static_assert(offsetof(PackedPixel, conv.out_channels) == 56 &&
                   offsetof(PackedPixel, conv.offset) == 68 &&
                   offsetof(PackedPixel, multiplier) == 72,
               "the assembly knows where things are");
-
-/// Pixels whose inputs are equally far apart, as are their outputs. Known to
-/// the assembly.
-struct Run {
-  int32_t count;   // at least one
-  int32_t x_step;  // bytes
-  int32_t y_step;  // bytes, less than 64 K
-  int32_t depth;
-  int32_t channels;
-  int32_t offset;  // added to outputs
-};
 
 // All output channels of some pixels. Two pixels and four channels at a time:
 // eight sums, as many as there are registers for. An odd last pixel is computed
@@ -45,9 +35,6 @@ Loop orch_packed_pixels_3;
 Loop orch_packed_pixels_4;
 #endif
 }
-// All output channels of the first pixel of a run, eight at a time.
-extern "C" void orch_packed_one_pixel(const int8_t* x, const uint8_t* tiles,
-                                      int8_t* y, const Run* run);
 // All output channels of a single pixel, eight at a time, all with one scale.
 extern "C" void orch_packed_pixel(const int8_t* x, const uint8_t* tiles,
                                   int8_t* y, const PackedPixel* pixel);
@@ -305,89 +292,6 @@ asm(R"(
 )"
 #endif
     R"(
-
-  orch_begin orch_packed_one_pixel
-  push {r4-r11, lr}
-  vpush {d8-d11}
-  @ 0: sums; 32: x, offset.
-  sub sp, #44
-  ldrd r7, r9, [r3, #12]
-  ldr r3, [r3, #20]
-  strd r0, r3, [sp, #32]
-  add r5, r1, r7, lsl #2
-  add r5, #48
-  add r7, r0
-  mov r11, r2
-  @ Where the items of q0 go: first and second tile in turn.
-  adr r2, 4f
-  vldrb.u16 q4, [r2]
-1:
-  @ Without a second tile the first one is computed twice.
-  cmp r9, #4
-  it le
-  movle r5, r1
-  ldm r1!, {r0, r2, r4, r6}
-  ldm r5!, {r8, r10, r12, lr}
-  ldr r3, [sp, #32]
-2:
-  vldrb.8 q0, [r3], #16
-  vldrw.32 q1, [r1], #16
-  vldrw.32 q2, [r5], #16
-  vmladava.s8 r0, q0, q1
-  vldrw.32 q3, [r1], #16
-  vmladava.s8 r8, q0, q2
-  vldrw.32 q2, [r5], #16
-  vmladava.s8 r2, q0, q3
-  vldrw.32 q1, [r1], #16
-  vmladava.s8 r10, q0, q2
-  vldrw.32 q2, [r5], #16
-  vmladava.s8 r4, q0, q1
-  vldrw.32 q3, [r1], #16
-  vmladava.s8 r12, q0, q2
-  vldrw.32 q2, [r5], #16
-  vmladava.s8 r6, q0, q3
-  vmladava.s8 lr, q0, q2
-  cmp r3, r7
-  bne 2b
-
-  stm sp, {r0, r2, r4, r6, r8, r10, r12, lr}
-  vldrw.32 q2, [r1], #16
-  vldrw.32 q0, [sp]
-  vqrdmulh.s32 q0, q0, q2
-  vldrw.32 q3, [r5], #16
-  vldrw.32 q1, [sp, #16]
-  vqrdmulh.s32 q1, q1, q3
-  vldrw.32 q2, [r1], #16
-  vldrw.32 q3, [r5], #16
-  ldr r0, [sp, #36]
-  cmn r0, #128
-  beq 3f
-  @ Ties as above.
-  vshr.s32 q5, q2, #31
-  vpt.s32 lt, q0, zr
-  vaddt.i32 q0, q0, q5
-  vshr.s32 q5, q3, #31
-  vpt.s32 lt, q1, zr
-  vaddt.i32 q1, q1, q5
-3:
-  vrshl.s32 q0, q0, q2
-  vrshl.s32 q1, q1, q3
-  orch_narrow
-  vpt.s16 lt, q4, r9
-  vstrbt.16 q0, [r11, q4]
-  add r11, #8
-  sub r0, r5, r1
-  mov r1, r5
-  add r5, r0
-  subs r9, #8
-  bgt 1b
-  add sp, #44
-  vpop {d8-d11}
-  pop {r4-r11, pc}
-  .balign 4
-4:
-  .byte 0, 4, 1, 5, 2, 6, 3, 7
-  .size orch_packed_one_pixel, . - orch_packed_one_pixel
 
   orch_begin orch_packed_pixel
   push {r4-r11, lr}
