@@ -98,14 +98,43 @@ asm(R"(
   add r11, #4
   .endm
 
+  @ All of them, two at once.
+  .macro orch_all_pixels steps, ties
+1:
+  add r12, sp, #32
+  ldm r12, {r0, r1, r2, r3, r7, r9}
+  add r7, r0
+  add r4, r0, r3
+  subs r2, #2
+  bpl 2f
+  mov r4, r0
+  vmovnt.i32 q4, q4
+2:
+  add r3, r4
+  str r3, [sp, #32]
+  str r2, [sp, #40]
+  strd r0, r4, [sp, #56]
+3:
+  orch_tile \steps, \ties
+  bne 3b
+7:
+  ldr r2, [sp, #68]
+  ldr r4, [sp, #40]
+  add r11, r2
+  cmp r4, #0
+  bgt 1b
+  add sp, #76
+  vpop {d8-d9}
+  pop {r4-r11, pc}
+  .endm
+
   @ Pixels whose taps are `steps` times 16, or a multiple of that.
   .macro orch_pixels name, steps
   orch_begin \name
   push {r4-r11, lr}
   vpush {d8-d9}
   @ 0: sums; 32: x, tiles, pixels left, step of x, depth, twice the channels;
-  @ 56: x of both pixels; 64: offset; 68: from the end of y to the next pixels;
-  @ 72: special.
+  @ 56: x of both pixels; 64: offset; 68: from the end of y to the next pixels.
   sub sp, #76
   .if \steps > 1
   ldm r3, {r3, r4, r5, r6, r7, r8, r10}
@@ -122,9 +151,6 @@ asm(R"(
   rsb r2, r2, r5, lsl #2
   asr r2, #1
   strd r8, r2, [sp, #64]
-  .if \steps > 1
-  str r10, [sp, #72]
-  .endif
   @ Where the items of q0 go: first and second pixel in turn.
   movs r4, #0
   vidup.u16 q4, r4, #1
@@ -132,45 +158,11 @@ asm(R"(
   lsl r5, r5, #16
   vdup.32 q0, r5
   vadd.i32 q4, q4, q0
-1:
-  add r12, sp, #32
-  ldm r12, {r0, r1, r2, r3, r7, r9}
-  add r7, r0
-  add r4, r0, r3
-  subs r2, #2
-  bpl 2f
-  mov r4, r0
-  vmovnt.i32 q4, q4
-2:
-  add r3, r4
-  str r3, [sp, #32]
-  str r2, [sp, #40]
-  strd r0, r4, [sp, #56]
-  .if \steps == 1
-3:
-  orch_tile 1, 1
-  bne 3b
-  .else
-  ldr r0, [sp, #72]
-  cmp r0, #0
+  .if \steps > 1
+  cmp r10, #0
   beq 9f
-3:
-  orch_tile \steps, 1
-  bne 3b
-  b 7f
-9:
-  orch_tile \steps, 0
-  bne 9b
   .endif
-7:
-  ldr r2, [sp, #68]
-  ldr r4, [sp, #40]
-  add r11, r2
-  cmp r4, #0
-  bgt 1b
-  add sp, #76
-  vpop {d8-d9}
-  pop {r4-r11, pc}
+  orch_all_pixels \steps, 1
 8:
   add r9, #8
   vctp.16 r9
@@ -178,6 +170,10 @@ asm(R"(
   vstrbt.16 q0, [r11, q4]
   add r11, #4
   b 7b
+  .if \steps > 1
+9:
+  orch_all_pixels \steps, 0
+  .endif
   .size \name, . - \name
   .endm
   orch_pixels orch_packed_pixels, 1
