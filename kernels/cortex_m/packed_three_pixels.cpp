@@ -7,7 +7,6 @@
 // first round of the loop begins where as many steps are left as it has to do.
 #ifdef __OPTIMIZE_SIZE__
 #define ORCH_STEPS "2"
-#define ORCH_BAND_PIXELS "  orch_pixels orch_packed_band_pixels, 4\n"
 #define ORCH_STEPS_BEFORE "0"
 #define ORCH_START   \
   "  mov r7, r9\n"   \
@@ -17,7 +16,6 @@
   "  ldr pc, [sp, #24]\n"
 #else
 #define ORCH_STEPS "16"
-#define ORCH_BAND_PIXELS ""
 #define ORCH_STEPS_BEFORE "1"
 #define ORCH_START                    \
   "  ldrd r5, r6, [r1], #8\n"         \
@@ -146,8 +144,12 @@ asm(R"(
   pop {r4-r11, pc}
   .size \name, . - \name
   .endm
-  orch_pixels orch_packed_pixels, )" ORCH_STEPS R"(
-)" ORCH_BAND_PIXELS R"(
+  orch_pixels orch_packed_pixels, )" ORCH_STEPS
+    "\n"
+#ifdef __OPTIMIZE_SIZE__
+    "  orch_pixels orch_packed_band_pixels, 4\n"
+#endif
+    R"(
   .purgem orch_pixels
   .purgem orch_products
   .purgem orch_pair_of_taps
