@@ -53,10 +53,7 @@ CORES: Final = (
     # Plain kernels, in another instruction set.
     ("cortex-m0plus", "gnu", "size"),
 )
-TWO_CORES: Final = (
-    *(("cortex-m4", "zig", "size"), ("cortex-m4", "gnu", "speed")),
-    *(("cortex-m33", "gnu", "size"), ("cortex-m7", "zig", "speed")),
-)
+TWO_CORES: Final = (("cortex-m4", "zig", "size"), ("cortex-m7", "gnu", "speed"))
 BAND_CORES: Final = (("cortex-m55", "zig", "size"), ("cortex-m55", "gnu", "speed"))
 _BAND_NAMES: Final = ("packed_pixels", "packed_depthwise_strips")
 _FAST_NAMES: Final = ("packed_pixels_2", "packed_pixels_3", "packed_pixels_4")

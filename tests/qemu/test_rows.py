@@ -89,8 +89,8 @@ ISAS: Final = {"cortex-m0plus": "scalar", "cortex-m4": "dsp", "cortex-m55": "mve
 RANDOM: Final = 16
 """Nets."""
 NARROW_CORES: Final = (
-    *(("cortex-m4", "zig", "size"), ("cortex-m4", "gnu", "size")),
-    *(("cortex-m33", "gnu", "speed"), ("cortex-m7", "zig", "speed")),
+    *(("cortex-m4", "zig", "size"), ("cortex-m33", "gnu", "speed")),
+    ("cortex-m7", "zig", "speed"),
 )
 NARROW_KERNELS: Final = {
     f"orch::cortex_m::{limited}packed_{name}"
@@ -98,10 +98,7 @@ NARROW_KERNELS: Final = {
     for name in ("depthwise_row", "conv2d_two", "conv2d_few")
 } | {"orch_packed_one_row", "orch_packed_two_pixels"}
 """All of them, with their loops."""
-BAND_CORES: Final = (
-    *(("cortex-m55", "zig", "size"), ("cortex-m55", "gnu", "size")),
-    ("cortex-m55", "zig", "speed"),
-)
+BAND_CORES: Final = (("cortex-m55", "gnu", "size"), ("cortex-m55", "zig", "speed"))
 BAND_KERNELS: Final = {
     *("orch::cortex_m::packed_pixels_band", "orch_packed_one_pixel"),
     "orch::cortex_m::packed_depthwise_strips_band",
