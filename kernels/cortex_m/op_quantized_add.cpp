@@ -103,9 +103,8 @@ static_assert(sizeof(Addend) == 12 && offsetof(Addition, range) == 36,
   "vrshl.s32 " sum ", r10\n"
 
 #ifndef __OPTIMIZE_SIZE__
-/// Computes eight items at a time, whose limits are those of int8, and leaves
-/// the row behind them.
-ORCH_HOT void add_eights(const Addition& add, PairRow<int8_t>& row) {
+/// Computes eight items at a time, whose limits are those of int8; how many.
+ORCH_HOT int32_t add_eights(const Addition& add, const PairRow<int8_t>& row) {
   register const int8_t* a asm("r0") = row.a;
   register const int8_t* b asm("r1") = row.b;
   register int8_t* to asm("r2") = row.to;
@@ -138,26 +137,25 @@ ORCH_HOT void add_eights(const Addition& add, PairRow<int8_t>& row) {
       : "r4", "r5", "r6", "r8", "r9", "r10", "r11", "lr", "q0", "q1", "q2",
         "q3", "q4", "q5", "q6", "cc", "memory");
   // clang-format on
-  row.a = a;
-  row.b = b;
-  row.to = to;
-  row.count %= 8;
+  return row.count / 8 * 8;
 }
 #endif
 
 /// Computes a row of items side by side for a plain addition.
-ORCH_HOT void add_plain(const Addition& add, PairRow<int8_t> row) {
+ORCH_HOT void add_plain(const Addition& add, const PairRow<int8_t>& row) {
+  int32_t done = 0;
 #ifndef __OPTIMIZE_SIZE__
-  if (row.count >= 8 && add.range.low == INT8_MIN &&
+  // To set them up takes as long as fewer items save.
+  if (row.count >= 64 && add.range.low == INT8_MIN &&
       add.range.high == INT8_MAX) {
-    add_eights(add, row);
+    done = add_eights(add, row);
   }
 #endif
-  register const int8_t* a asm("r0") = row.a;
-  register const int8_t* b asm("r1") = row.b;
-  register int8_t* to asm("r2") = row.to;
+  register const int8_t* a asm("r0") = row.a + done;
+  register const int8_t* b asm("r1") = row.b + done;
+  register int8_t* to asm("r2") = row.to + done;
   register const Addition* from asm("r3") = &add;
-  register int32_t count asm("r12") = row.count;
+  register int32_t count asm("r12") = row.count - done;
   // clang-format off
   asm volatile(
       "ldrd r4, r5, [r3, #36]\n"
