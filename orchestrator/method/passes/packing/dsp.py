@@ -49,7 +49,7 @@ _3X3_RIGHT: Final = 11
 _3X3_MOST_LEFT: Final = 8
 """Bits that weights can be shifted to the left, to have 16 at most."""
 _3X3_ORDER: Final = (8, 0, 1, 3, 4, 2, 6, 5, 7)
-"""Of weights: the last one is no neighbour of those that a kernel reads in pairs."""
+"""Order of the nine weights in memory: the last first, the others as kernels pair."""
 _COPY, _COPY_ITEM = 128, 4
 """Instructions that the copy of a window takes, and for each item: measured. One more
 tap takes about one for each output."""
