@@ -81,7 +81,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="benchmarks/run.py", description=__doc__)
     parser.add_argument(
         "--only",
-        action="append",
+        action="extend",
+        nargs="+",
         choices=BENCHMARKS,
         help="; ".join(f"{name}: {text}" for name, text in BENCHMARKS.items()),
     )

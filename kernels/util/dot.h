@@ -268,9 +268,18 @@ enum class DotFactors : uint8_t {
       "cmp %[i], #0\n" \
       "beq 7f\n" \
       "ldr %[x_step], [%[loops], #20]\n" \
-      "lsl %[x_step], %[x_step], #2\n" \
+      "lsls %[x_step], %[x_step], #2\n" \
       "ldr %[w_step], [%[loops], #32]\n" \
-      "lsl %[w_step], %[w_step], #2\n" \
+      "lsls %[w_step], %[w_step], #2\n" \
+      "b 1f\n" \
+      "0:\n" \
+      "ldr %[k], [%[loops], #12]\n" \
+      "add %[x], %[x], %[k], lsl #2\n" \
+      "ldr %[k], [%[loops], #24]\n" \
+      "add %[w0], %[w0], %[k], lsl #2\n" \
+      "add %[w1], %[w1], %[k], lsl #2\n" \
+      "add %[w2], %[w2], %[k], lsl #2\n" \
+      "add %[w3], %[w3], %[k], lsl #2\n" \
       "1:\n" \
       "ldr %[j], [%[loops], #4]\n" \
       "2:\n" \
@@ -286,25 +295,18 @@ enum class DotFactors : uint8_t {
       "add %[w3], %[w3], %[k], lsl #2\n" \
       "subs %[j], %[j], #1\n" \
       "bne 2b\n" \
-      "ldr %[k], [%[loops], #12]\n" \
-      "add %[x], %[x], %[k], lsl #2\n" \
-      "ldr %[k], [%[loops], #24]\n" \
-      "add %[w0], %[w0], %[k], lsl #2\n" \
-      "add %[w1], %[w1], %[k], lsl #2\n" \
-      "add %[w2], %[w2], %[k], lsl #2\n" \
-      "add %[w3], %[w3], %[k], lsl #2\n" \
       "subs %[i], %[i], #1\n" \
-      "bne 1b\n" \
+      "bne 0b\n" \
       "7:\n" \
       : [x] "+r"(x), [w0] "+r"(w0), [w1] "+r"(w1), [w2] "+r"(w2), \
-        [w3] "+r"(w3), [i] "=&r"(i), [j] "=&r"(j), [k] "=&r"(k), \
+        [w3] "+r"(w3), [i] "=&l"(i), [j] "=&l"(j), [k] "=&l"(k), \
         [x_step] "=&r"(x_step), [w_step] "=&r"(w_step), "+t"(sum0), \
         "+t"(sum1), "+t"(sum2), "+t"(sum3) \
-      : [loops] "r"(loops) \
+      : [loops] "l"(loops) \
       : "s4", "s5", "s6", "s7", "s8", "s9", "s10", "s11", "cc", "memory")
 // clang-format on
 
-/// dot4<float, true> of such factors.
+/// In place of dot4<float, true>, of such factors.
 template <DotFactors kFactors>
 __attribute__((noinline)) void dot4_floats(const Dot<float>& dot,
                                            const DotLoops* loops, float* sums) {
@@ -341,12 +343,6 @@ __attribute__((noinline)) void dot4_floats(const Dot<float>& dot,
   sums[3] = sum3;
 }
 
-template <>
-inline void dot4<float, true>(const Dot<float>& dot, const DotLoops* loops,
-                              float* sums) {
-  dot4_floats<DotFactors::kAny>(dot, loops, sums);
-}
-
 static_assert(offsetof(DotLoops, x_step) == 12 &&
                   offsetof(DotLoops, w_step) == 24,
               "the assembly knows where things are");
@@ -356,10 +352,14 @@ static_assert(offsetof(DotLoops, x_step) == 12 &&
 /// Computes one sum or kDotBlock of them that share x. The loops are relative.
 struct SharedDots {
   template <typename T>
-  static void of(const Dot<T>& dot, const DotLoops& loops, int32_t block,
-                 Compute<T>* sums) {
+  static ORCH_ALWAYS_INLINE void of(const Dot<T>& dot, const DotLoops& loops,
+                                    int32_t block, Compute<T>* sums) {
     if (block == 1) {
       dot1(dot, &loops, sums);
+#if ORCH_FLOAT_REGISTERS
+    } else if constexpr (kIsSame<T, float>) {
+      dot4_floats<DotFactors::kAny>(dot, &loops, sums);
+#endif
     } else {
       dot4<T, true>(dot, &loops, sums);
     }

@@ -30,6 +30,7 @@ class TableLayout:
         dynamic_sizes: Tensors may change their sizes.
         control_flow: There may be moves and jumps.
         initial_bytes: Bytes may be written before the first call.
+        initial_zeros: Some of these may be zeros, which are in no table.
         volumes: Tensors may have more than four dimensions.
         prepared_calls: There are prepared calls.
         kernel_calls: There may be other instructions.
@@ -43,6 +44,7 @@ class TableLayout:
     dynamic_sizes: bool = True
     control_flow: bool = True
     initial_bytes: bool = True
+    initial_zeros: bool = True
     volumes: bool = True
     prepared_calls: bool = False
     kernel_calls: bool = True
@@ -90,6 +92,7 @@ def table_layout(
         dynamic_sizes=any(m.dynamic_words for m in methods),
         control_flow=None in calls,
         initial_bytes=any(m.has_initial_bytes for m in methods),
+        initial_zeros=any(m.has_initial_zeros for m in methods),
         volumes=any(
             isinstance(value, TensorValue) and len(value.sizes) > _IMAGE_RANK
             for method in methods

@@ -288,6 +288,14 @@ class LinkedMethod:
         )
 
     @property
+    def has_initial_zeros(self) -> bool:
+        """Whether some state starts with zeros, which are in no table."""
+        return any(
+            len(data) and self.starts_with_zeros(index, data)
+            for index, data in self.data
+        )
+
+    @property
     def dynamic_words(self) -> int:
         """32-bit words for capacities and sizes of tensors that may change size."""
         return sum(

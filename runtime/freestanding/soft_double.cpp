@@ -1,10 +1,12 @@
 // Double arithmetic for cores without a double unit, in place of what the
-// compilers' libraries round wrongly:
+// compilers' libraries round wrongly, or what takes them twice the code:
 //
 // - on Arm, libgcc's addition and subtraction lose a bit that decides about
 //   rounding in some differences of numbers whose exponents are 33 apart, and
 //   in some sums where they are 32 apart;
-// - zig's compiler_rt cuts off quotients that are subnormal.
+// - zig's compiler_rt cuts off quotients that are subnormal;
+// - doubles become floats by 160 bytes of libgcc or 284 of compiler_rt, in most
+//   programs of floats for the numbers among their arguments.
 //
 // Results here are those of a double unit: rounded to nearest, ties to even,
 // with subnormals, infinities, NaN and signed zeros. Small code comes before
@@ -81,6 +83,49 @@ uint64_t pack(Number x, uint32_t sign) {
   bits += (rest + 0x3FFU + (static_cast<uint32_t>(bits) & 1U)) >> 11;
   return with_sign(bits, sign);
 }
+
+#if defined(__arm__)
+
+}  // namespace
+
+// Under both names, as in libgcc; zig's own definitions are weak.
+extern "C" {
+
+uint32_t __aeabi_d2f(uint64_t a) {
+  constexpr int32_t kRebias = kBias - 127;
+  const uint32_t high = static_cast<uint32_t>(a >> 32);
+  const uint32_t low = static_cast<uint32_t>(a);
+  const uint32_t sign = high & 0x80000000U;
+  const uint32_t top = (high << 3) | (low >> 29);
+  uint32_t significand = (top & 0x7FFFFFU) | 0x800000U;
+  uint32_t lost = low << 3;  // below the last bit
+  const int32_t biased = static_cast<int32_t>(high >> 20) & kMaxExponent;
+  int32_t exponent = biased - kRebias;
+  if (exponent >= 0xFF) {
+    const bool is_nan = (a & ~kSign) > kInfinity;
+    return sign | 0x7F800000U | (is_nan ? significand | 0x400000U : 0);
+  }
+  if (exponent < 1) {
+    // Subnormal, or far below: then all that matters is that bits were lost.
+    const int32_t shift = exponent < -23 ? 25 : 1 - exponent;
+    lost = significand << (32 - shift) | (lost != 0 ? 1U : 0U);
+    significand >>= shift;
+    exponent = 1;
+  }
+  // As in `pack`: a sum, where bit 23 counts the exponent up.
+  const uint32_t bits =
+      significand + (static_cast<uint32_t>(exponent - 1) << 23);
+  const bool up = lost + (bits & 1U) > 0x80000000U;
+  return sign | (bits + (up ? 1U : 0U));
+}
+
+uint32_t __truncdfsf2(uint64_t a) __attribute__((alias("__aeabi_d2f")));
+
+}  // extern "C"
+
+namespace {
+
+#endif
 
 #if defined(__clang__)
 

@@ -51,7 +51,7 @@ Error load_linked(const ModelMethod& method) {
 Error start_prelinked(const ModelMethod& method) {
   if constexpr (kInitialBytes) {
     for (const InitialBytes& bytes : method.prelinked->initial) {
-      if (bytes.from == nullptr) {
+      if (kInitialZeros && bytes.from == nullptr) {
         memset(bytes.to, 0, bytes.count);
       } else {
         memcpy(bytes.to, bytes.from, bytes.count);

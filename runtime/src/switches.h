@@ -28,6 +28,11 @@
 #define ORCH_INITIAL_BYTES 1
 #endif
 
+/// 0 if all methods are prelinked and no such bytes are zeros of no table.
+#ifndef ORCH_INITIAL_ZEROS
+#define ORCH_INITIAL_ZEROS 1
+#endif
+
 /// 1 if arenas of methods overlap: no program may keep anything in those.
 #ifndef ORCH_COMMON_ARENAS
 #define ORCH_COMMON_ARENAS 0
@@ -40,5 +45,6 @@ constexpr bool kInlineConstants = ORCH_INLINE_CONSTANTS != 0;
 constexpr bool kControlFlow = ORCH_CONTROL_FLOW != 0;
 constexpr bool kPreparedCalls = ORCH_PREPARED_CALLS != 0;
 constexpr bool kInitialBytes = ORCH_INITIAL_BYTES != 0;
+constexpr bool kInitialZeros = ORCH_INITIAL_ZEROS != 0;
 
 }  // namespace orch

@@ -124,6 +124,8 @@ def table_switches(source: str, tables: TableLayout) -> tuple[str, ...]:
         flags = () if tables.control_flow else ("-DORCH_CONTROL_FLOW=0",)
         mixed = tables.prepared_calls and tables.kernel_calls
         return (*flags, "-DORCH_PREPARED_CALLS=1") if mixed else flags
-    if source == "runtime/src/model.cpp" and not tables.initial_bytes:
-        return ("-DORCH_INITIAL_BYTES=0",)
+    if source == "runtime/src/model.cpp":
+        if not tables.initial_bytes:
+            return ("-DORCH_INITIAL_BYTES=0",)
+        return () if tables.initial_zeros else ("-DORCH_INITIAL_ZEROS=0",)
     return ()

@@ -37,6 +37,7 @@ SMALLEST = TableLayout(
     dynamic_sizes=False,
     control_flow=False,
     initial_bytes=False,
+    initial_zeros=False,
     volumes=False,
 )
 
@@ -97,7 +98,10 @@ def _method(
             lambda: _method(change="move"),
             replace(SMALLEST, control_flow=True, initial_bytes=True),
         ),
-        (lambda: _method(change="state"), replace(SMALLEST, initial_bytes=True)),
+        (
+            lambda: _method(change="state"),
+            replace(SMALLEST, initial_bytes=True, initial_zeros=True),
+        ),
     ],
 )
 def test_tables_are_as_compact_as_methods_allow(
@@ -192,6 +196,10 @@ def test_sources_and_macros_follow_the_layout() -> None:
         source = f"runtime/src/{name}.cpp"
         assert table_switches(source, WIDE_TABLES) == ()
         assert table_switches(source, SMALLEST) == (f"-DORCH_{macro}=0",)
+    copies = replace(SMALLEST, initial_bytes=True)
+    assert table_switches("runtime/src/model.cpp", copies) == (
+        "-DORCH_INITIAL_ZEROS=0",
+    )
     assert table_switches("runtime/src/error.cpp", SMALLEST) == ()
 
 
@@ -226,3 +234,4 @@ def test_state_that_starts_with_zeros_needs_no_flash() -> None:
         changed = replace(method, data=data)
         assert set(changed.constants) == kept
         assert changed.has_initial_bytes
+        assert changed.has_initial_zeros == (index == state)
