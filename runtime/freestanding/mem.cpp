@@ -46,14 +46,20 @@ __attribute__((weak)) void* memcpy(void* to, const void* from, size_t size) {
 #endif
   if (aligned(to, from)) {
 #ifdef __arm__
-    for (; size >= 4 * sizeof(Word); size -= 4 * sizeof(Word)) {
-      __asm__ volatile(
-          "ldmia %1!, {r3, r4, r5, r6}\n"
-          "stmia %0!, {r3, r4, r5, r6}\n"
-          : "+l"(t), "+l"(f)
-          :
-          : "r3", "r4", "r5", "r6", "memory");
-    }
+    __asm__ volatile(
+        ".syntax unified\n"
+        "subs %2, %2, #16\n"
+        "blo 2f\n"
+        "1:\n"
+        "ldmia %1!, {r3, r4, r5, r6}\n"
+        "stmia %0!, {r3, r4, r5, r6}\n"
+        "subs %2, %2, #16\n"
+        "bhs 1b\n"
+        "2:\n"
+        "adds %2, %2, #16\n"
+        : "+l"(t), "+l"(f), "+l"(size)
+        :
+        : "r3", "r4", "r5", "r6", "cc", "memory");
 #endif
     for (; size >= sizeof(Word); size -= sizeof(Word)) {
       *reinterpret_cast<Word*>(t) = *reinterpret_cast<const Word*>(f);
