@@ -268,9 +268,9 @@ enum class DotFactors : uint8_t {
       "cmp %[i], #0\n" \
       "beq 7f\n" \
       "ldr %[x_step], [%[loops], #20]\n" \
-      "lsls %[x_step], %[x_step], #2\n" \
+      "lsl %[x_step], %[x_step], #2\n" \
       "ldr %[w_step], [%[loops], #32]\n" \
-      "lsls %[w_step], %[w_step], #2\n" \
+      "lsl %[w_step], %[w_step], #2\n" \
       "b 1f\n" \
       "0:\n" \
       "ldr %[k], [%[loops], #12]\n" \
@@ -299,10 +299,10 @@ enum class DotFactors : uint8_t {
       "bne 0b\n" \
       "7:\n" \
       : [x] "+r"(x), [w0] "+r"(w0), [w1] "+r"(w1), [w2] "+r"(w2), \
-        [w3] "+r"(w3), [i] "=&l"(i), [j] "=&l"(j), [k] "=&l"(k), \
+        [w3] "+r"(w3), [i] "=&r"(i), [j] "=&r"(j), [k] "=&r"(k), \
         [x_step] "=&r"(x_step), [w_step] "=&r"(w_step), "+t"(sum0), \
         "+t"(sum1), "+t"(sum2), "+t"(sum3) \
-      : [loops] "l"(loops) \
+      : [loops] "r"(loops) \
       : "s4", "s5", "s6", "s7", "s8", "s9", "s10", "s11", "cc", "memory")
 // clang-format on
 
