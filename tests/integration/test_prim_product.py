@@ -10,7 +10,7 @@ import pytest
 
 from orchestrator.program.prim_ops import PRIM_OPS
 from tests.integration.workspace import Workspace, write_product
-from tests.tools import need_toolchain
+from tests.tools import need_emulator, need_toolchain
 
 DATA = Path(__file__).parents[1] / "data" / "prim_ops"
 LIBRARIES = '[kernels]\nlibraries = ["portable", "prim_ops"]\n'
@@ -61,8 +61,14 @@ def test_a_product_gives_executorchs_outputs(p: Workspace) -> None:
 
 
 @pytest.mark.toolchain
+@pytest.mark.qemu
 def test_all_operators_bring_all_prim_ops(p: Workspace) -> None:
-    p.edit("product.toml", "[operators]\nall = true\n")
+    """On a core whose objects of all kernels other tests have, too."""
+    need_toolchain("cortex-m4", "gnu")
+    need_emulator("cortex-m4")
+    extra = LIBRARIES + "[operators]\nall = true\n"
+    write_product(p.folder, cpu="cortex-m4", toolchain="gnu", extra=extra)
+    shutil.copyfile(DATA / "model.pte", p.folder / "model.pte")
     p.build()
     outputs = p.outputs()
     header = outputs["gen/include/selected_prim_ops.h"].decode()

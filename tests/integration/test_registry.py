@@ -21,6 +21,7 @@ from orchestrator.catalog import LibraryText, read_catalog
 from orchestrator.shell.sources import library_file
 from orchestrator.targets.cores import CPUS
 from tests.product import Product, make_product
+from tests.targets import EVERY_PAIR
 from tests.tools import need_tool, need_toolchain
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ pytestmark = pytest.mark.toolchain
 
 SHF_WRITE, SHF_ALLOC = 1, 2
 PINNED = 40
+# The first has its objects in common with other tests.
+TARGETS = [("cortex-m4", "gnu"), *([("host", "zig")] if EVERY_PAIR else [])]
 EXTRAS = {
     "auto": "",
     "pinned": f"[registry]\nmax_kernels = {PINNED}\n",
@@ -51,9 +54,7 @@ _KERNEL = re.compile(r"_ZN4orch\d+([a-z_]+?)(\d+)(\w+)ERKNS_4ArgsE")
 Builds = dict[str, Product]
 
 
-@pytest.fixture(
-    scope="module", params=[("host", "zig"), ("cortex-m4", "gnu")], ids="-".join
-)
+@pytest.fixture(scope="module", params=TARGETS, ids="-".join)
 def target(request: pytest.FixtureRequest) -> tuple[str, str]:
     """Core and toolchain."""
     cpu, toolchain = request.param

@@ -182,7 +182,7 @@ def build(found: Iterable[Library]) -> dict[str, Path]:
 
     Skips or fails the test if a tool is not installed.
     """
-    compiler = need_tool("g++", "clang++")
+    compiler = need_tool("clang++-14", "clang++")
     need_file("/usr/include/doctest/doctest.h", "doctest-dev")
     ninja = _Ninja(compiler)
     shared = [
