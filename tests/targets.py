@@ -31,6 +31,10 @@ software of compiler_rt, and 64 bits with a C library."""
 RUN_ALWAYS: Final = ("cortex-m4", "cortex-m55")
 """Cores on which everything runs with every toolchain: single and double FPU, MVE."""
 
+LIKE_OTHERS: Final = ("cortex-m3", "cortex-m33")
+"""Cores that run everything only on request: what is compiled for them is much like
+that for the M0+, whose floats are in software as well, and for the M4."""
+
 EVERYTHING: Final = "ORCHESTRATOR_EVERY_TARGET"
 """Environment variable: with 1, the other cores run everything as well."""
 
@@ -51,7 +55,7 @@ def with_toolchains(*cpus: str) -> list[tuple[str, str]]:
 def chosen_pairs(*others: str, further: bool = False) -> list[tuple[str, str]]:
     """Emulated cores with their toolchains; some cores with one each, in turns.
 
-    Those that run everything have all.
+    Those that run everything have all, and those of `LIKE_OTHERS` none.
 
     Args:
         others: Cores besides those that are emulated.
@@ -59,6 +63,8 @@ def chosen_pairs(*others: str, further: bool = False) -> list[tuple[str, str]]:
     """
     pairs = []
     for index, cpu in enumerate((*EMULATED, *others)):
+        if cpu in LIKE_OTHERS and not EVERY_PAIR:
+            continue
         found = with_toolchains(cpu)
         pairs += found if runs_everything(cpu) else [found[index % len(found)]]
     if further:

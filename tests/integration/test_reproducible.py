@@ -15,6 +15,7 @@ from tests.integration.workspace import (
     copy_checkout,
     orchestrator,
 )
+from tests.targets import EVERY_PAIR
 from tests.tools import need_toolchain
 
 pytestmark = [pytest.mark.toolchain, pytest.mark.slow]
@@ -26,8 +27,13 @@ VARIANTS = {
     "zig-debug": {"optimize": "debug"},
     "gnu-debug": {"toolchain": "gnu", "optimize": "debug"},
     "host-zig": {"cpu": "host"},
-    "host-gnu-debug": {"cpu": "host", "toolchain": "gnu", "optimize": "debug"},
 }
+if EVERY_PAIR:
+    VARIANTS["host-gnu-debug"] = {
+        "cpu": "host",
+        "toolchain": "gnu",
+        "optimize": "debug",
+    }
 
 
 @dataclass(frozen=True)

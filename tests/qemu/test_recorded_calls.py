@@ -69,8 +69,16 @@ def fault(call: Call, outs: tuple[bytes, ...]) -> str:
     return found or ("" if is_equal else "the sign of a 0")
 
 
-@pytest.mark.parametrize("part", range(PARTS))
-@pytest.mark.parametrize("cpu", CPUS)
+@pytest.mark.parametrize(
+    ("cpu", "part"),
+    [
+        (cpu, part)
+        for cpu in CPUS
+        for part in range(PARTS)
+        # Floats in software are the same functions, whichever kernel calls them.
+        if EVERY_PAIR or cpu != "cortex-m0plus" or part == 0
+    ],
+)
 def test_same_bits_as_here(cpu: str, part: int, tmp_path: Path) -> None:
     toolchain = TOOLCHAINS[(CPUS.index(cpu) + part) % len(TOOLCHAINS)]
     need_toolchain(cpu, toolchain)
