@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
+from bisect import bisect_right
+from itertools import accumulate
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 if TYPE_CHECKING:
@@ -113,14 +115,15 @@ class HeldBytes(LazyBytes):
 class JoinedBytes(LazyBytes):
     """Several, one after the other."""
 
-    __slots__ = ("_parts",)
+    __slots__ = ("_begins", "_parts")
 
     def __init__(self, parts: Sequence[Bytes]) -> None:
         super().__init__()
         self._parts = tuple(map(settled, parts))
+        self._begins = (0, *accumulate(map(len, self._parts)))
 
     def __len__(self) -> int:
-        return sum(map(len, self._parts))
+        return self._begins[-1]
 
     def chunks(self) -> Iterator[bytes | memoryview]:
         """See `LazyBytes`."""
@@ -129,12 +132,16 @@ class JoinedBytes(LazyBytes):
 
     def part(self, begin: int, end: int) -> Bytes:
         """See `LazyBytes`; a whole part is the same object."""
-        found, at = [], 0
-        for part in self._parts:
+        found = []
+        for number in range(
+            max(bisect_right(self._begins, begin) - 1, 0), len(self._parts)
+        ):
+            part, at = self._parts[number], self._begins[number]
+            if at >= end:
+                break
             low, high = max(begin - at, 0), min(end - at, len(part))
             if low < high:
                 found.append(part if high - low == len(part) else part[low:high])
-            at += len(part)
         return found[0] if len(found) == 1 else joined(found)
 
     def __reduce__(self) -> tuple[type[JoinedBytes], tuple[tuple[Bytes, ...]]]:

@@ -22,12 +22,20 @@ def cut(spans: Spans, begin: int, end: int) -> Spans:
 
 def meet(one: Spans, other: Spans) -> Spans:
     """The intersection."""
-    return tuple(
-        (max(low, begin), min(high, end))
-        for low, high in one
-        for begin, end in other
-        if max(low, begin) < min(high, end)
-    )
+    if one == other:
+        return one
+    found = []
+    here = there = 0
+    while here < len(one) and there < len(other):
+        (low, high), (begin, end) = one[here], other[there]
+        if max(low, begin) < min(high, end):
+            found.append((max(low, begin), min(high, end)))
+        # Only the one that ends later may meet the next one of the other side.
+        if high <= end:
+            here += 1
+        else:
+            there += 1
+    return tuple(found)
 
 
 def join(one: Spans, other: Spans) -> Spans:

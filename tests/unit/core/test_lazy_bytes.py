@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import pickle
+from random import Random
 
 import pytest
 from hypothesis import given
@@ -69,3 +70,12 @@ def test_only_ranges_are_taken() -> None:
         HeldBytes(b"abc")[::2]
     assert repr(HeldBytes(b"abc")) == "<HeldBytes: 3 bytes>"
     assert HeldBytes(b"abc")[2:1] == b""
+
+
+def test_any_part_of_several_is_found() -> None:
+    random = Random(1)
+    for _ in range(1000):
+        parts = [random.randbytes(random.randint(0, 5)) for _ in range(6)]
+        whole = b"".join(parts)
+        begin, end = sorted(random.choices(range(len(whole) + 1), k=2))
+        assert bytes(JoinedBytes(parts).part(begin, end)) == whole[begin:end]
