@@ -88,7 +88,9 @@ struct PackedDepthwise {
   int32_t batch;
   int32_t channels;
   int32_t padding;      // what inputs that do not exist are
-  int32_t pairs;        // of taps; the last ones may have no weights
+  // Of taps; the last ones may have no weights. Of windows of 3 x 3: how many
+  // outputs of a row a call for one row computes at a time.
+  int32_t pairs;
   int32_t group_bytes;  // of all groups
   int32_t offset;       // added to outputs
 };

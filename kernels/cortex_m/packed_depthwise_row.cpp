@@ -1,4 +1,4 @@
-// Depthwise windows of 3 x 3 that move by one, for a band of one row.
+// Depthwise windows of 3 x 3 that move by one or two, for a band of one row.
 #include "isa.h"
 
 #if ORCH_ISA == ORCH_ISA_DSP
@@ -26,7 +26,7 @@ struct RowCall {
   Pair* image_end;
   const PackedChannel* w;
   int8_t* y;
-  const Pair* x;   // columns that windows begin with
+  const Pair* x;   // columns of the first window
   int32_t count;   // of outputs in a channel, times 256
   int32_t offset;  // added to outputs, as PackedChannel has what is added
   int32_t channels;
@@ -39,24 +39,27 @@ struct RowCall {
 // stack, and is changed. The inputs of four channels are paired first; weights
 // of a channel stay in registers. Sums are shifted where those of the other
 // function have shifted weights: most rows have fewer outputs than a channel
-// has weights. Two columns of outputs share two of their columns of inputs.
+// has weights. Two columns of outputs share columns of inputs: two if windows
+// move by one, one if they move by two.
 extern "C" void orch_packed_one_row(RowCall call);
+extern "C" void orch_packed_one_row_by_two(RowCall call);
 asm(R"(
-  .section .text.orch_packed_one_row, "ax", %progbits
   .syntax unified
-  .thumb
   @ Adds the products of a column: t and m are weights of the upper rows, b is
   @ one half of a register.
   .macro orch_add_column sum, tm, half, b, start
   smlad \sum, r0, \tm, \start
   smlab\half \sum, lr, \b, \sum
   .endm
+  .macro orch_one_row name, stride
+  .section .text.\name, "ax", %progbits
+  .thumb
   .balign 4
-  .globl orch_packed_one_row
-  .hidden orch_packed_one_row
-  .type orch_packed_one_row, %function
+  .globl \name
+  .hidden \name
+  .type \name, %function
   .thumb_func
-orch_packed_one_row:
+\name:
   push {r0-r3}
   push {r4-r11, lr}
   @ 0: multiplier, what is added; 44: the argument.
@@ -135,8 +138,9 @@ orch_packed_one_row:
   subs r3, #2 << 8
   blo 5f
 4:
-  ldrd r0, lr, [r2], #64
+  ldrd r0, lr, [r2], #64 * \stride
   orch_add_column r5, r7, b, r8, r4
+  .if \stride == 1
   ldrd r0, lr, [r2, #-32]
   orch_add_column r5, r9, t, r8, r5
   orch_add_column r11, r7, b, r8, r4
@@ -144,6 +148,16 @@ orch_packed_one_row:
   orch_add_column r5, r10, b, r6, r5
   orch_add_column r11, r9, t, r8, r11
   ldrd r0, lr, [r2, #32]
+  .else
+  ldrd r0, lr, [r2, #-96]
+  orch_add_column r5, r9, t, r8, r5
+  ldrd r0, lr, [r2, #-64]
+  orch_add_column r5, r10, b, r6, r5
+  orch_add_column r11, r7, b, r8, r4
+  ldrd r0, lr, [r2, #-32]
+  orch_add_column r11, r9, t, r8, r11
+  ldrd r0, lr, [r2]
+  .endif
   orch_add_column r11, r10, b, r6, r11
   ldrd r0, lr, [sp]
   lsl r5, r3
@@ -187,64 +201,96 @@ orch_packed_one_row:
   pop {r4-r11, lr}
   add sp, #16
   bx lr
-  .size orch_packed_one_row, . - orch_packed_one_row
+  .size \name, . - \name
+  .endm
+  orch_one_row orch_packed_one_row, 1
+  orch_one_row orch_packed_one_row_by_two, 2
   .purgem orch_add_column
+  .purgem orch_one_row
   .text
 )");
 
-}  // namespace
-
-// Prepared: what packed_depthwise_3x3 does, for a band of one row whose windows
-// move by one. It has the same tensors.
-ORCH_HOT void packed_depthwise_row(const PreparedCall& prepared) {
+/// A band of one row, some columns of outputs at a time.
+template <int32_t kStride>
+ORCH_ALWAYS_INLINE void run(const PreparedCall& prepared) {
   const PackedCall& call = static_cast<const PackedCall&>(prepared);
   const PackedDepthwise& conv =
       *static_cast<const PackedDepthwise*>(call.header);
   const int32_t channels = conv.channels;
   Pair* const pairs = static_cast<Pair*>(call.scratch);
-  Pair* const image = pairs + conv.columns.padding * kColumnWords;
-  Pair* const image_end = image + conv.columns.in * kColumnWords;
-  // Windows may end before the image does.
-  Pair* const end = pairs + (conv.columns.out + kWindow - 1) * kColumnWords;
   const uint32_t padding = static_cast<uint8_t>(conv.padding) * 0x01010101U;
   const Pair two = even(padding);
-  ORCH_FEW_ROUNDS
-  for (Pair* to = pairs; to != image; ++to) *to = two;
-  ORCH_FEW_ROUNDS
-  for (Pair* to = image_end; to < end; ++to) *to = two;
   const PackedChannel* const w =
       static_cast<const PackedChannel*>(call.weights);
+  const int32_t line = conv.columns.in * channels;
   RowCall row;
-  row.image = image;
-  row.image_end = image_end;
   row.w = w;
-  row.y = static_cast<int8_t*>(call.out);
   row.x = pairs;
-  row.count = conv.columns.out << 8;
   row.offset = INT8_MIN * (1 << 11);
   row.channels = channels;
   row.x_end = pairs + kColumnWords;
   row.w_end = w + channels;
-  const int32_t line = conv.columns.in * channels;
-  row.line = line;
-  const int8_t* from =
-      static_cast<const int8_t*>(call.input) - conv.rows.padding * line;
-  ORCH_FEW_ROUNDS
-  for (int32_t i = 0; i < kWindow; ++i) {
-    const bool inside = static_cast<uint32_t>(i - conv.rows.padding) <
-                        static_cast<uint32_t>(conv.rows.in);
-    row.rows[i] = inside ? from : reinterpret_cast<const int8_t*>(&padding);
-    row.step[i] = inside ? channels : 0;
-    row.next[i] = inside ? kChannels : 0;
-    if (!inside) row.line = 0;
-    from += line;
-  }
-  orch_packed_one_row(row);
+  int8_t* y = static_cast<int8_t*>(call.out);
+  int32_t left = conv.columns.out;
+  // Of the window that is next.
+  int32_t begin = -conv.columns.padding;
+  do {
+    const int32_t count = left < conv.pairs ? left : conv.pairs;
+    const int32_t end = begin + (count - 1) * kStride + kWindow;
+    const int32_t first = begin < 0 ? 0 : begin;
+    const int32_t last = end < conv.columns.in ? end : conv.columns.in;
+    row.image = pairs + (first - begin) * kColumnWords;
+    row.image_end = pairs + (last - begin) * kColumnWords;
+    ORCH_FEW_ROUNDS
+    for (Pair* to = pairs; to != row.image; ++to) *to = two;
+    Pair* const pairs_end = pairs + (end - begin) * kColumnWords;
+    ORCH_FEW_ROUNDS
+    for (Pair* to = row.image_end; to != pairs_end; ++to) *to = two;
+    row.line = line;
+    const int8_t* from = static_cast<const int8_t*>(call.input) -
+                         conv.rows.padding * line + first * channels;
+    ORCH_FEW_ROUNDS
+    for (int32_t i = 0; i < kWindow; ++i) {
+      const bool inside = static_cast<uint32_t>(i - conv.rows.padding) <
+                          static_cast<uint32_t>(conv.rows.in);
+      row.rows[i] = inside ? from : reinterpret_cast<const int8_t*>(&padding);
+      row.step[i] = inside ? channels : 0;
+      row.next[i] = inside ? kChannels : 0;
+      if (!inside) row.line = 0;
+      from += line;
+    }
+    row.y = y;
+    row.count = count << 8;
+    if constexpr (kStride == 1) {
+      orch_packed_one_row(row);
+    } else {
+      orch_packed_one_row_by_two(row);
+    }
+    y += count * channels;
+    begin += count * kStride;
+    left -= count;
+  } while (left != 0);
+}
+
+}  // namespace
+
+// Prepared: what packed_depthwise_3x3 does, for a band of one row. Both have
+// the same tensors, but `scratch` holds pairs of inputs alone: of the columns
+// that `pairs` outputs need.
+ORCH_HOT void packed_depthwise_row(const PreparedCall& call) { run<1>(call); }
+
+// The same for windows that move by two.
+ORCH_HOT void packed_depthwise_row_by_two(const PreparedCall& call) {
+  run<2>(call);
 }
 
 // The same with limits.
 void limited_packed_depthwise_row(const PreparedCall& call) {
   run_limited<PackedDepthwise>(packed_depthwise_row, call);
+}
+
+void limited_packed_depthwise_row_by_two(const PreparedCall& call) {
+  run_limited<PackedDepthwise>(packed_depthwise_row_by_two, call);
 }
 
 }  // namespace orch::cortex_m

@@ -205,17 +205,26 @@ def _depthwise_3x3(header: tuple[int, ...], core: Core) -> tuple[Cost, ...]:
     is_two = header[_STRIDE] == 1
     each = 16 if not is_two else 24 if core.fast else 26
     setup = _SETUP[_ISAS.index("dsp")]
-    # The kernel for one row.
-    row = 17 * header[_COLUMNS_IN] + TILE * (14 * columns + 20) + 40
     return (
         Cost(
             # Weights of four channels, and the pair of rows that windows begin with.
             setup=setup + fours * (200 + pairs),
             tile=fours * (pairs + TILE * (each * columns + 15)),
             together=2 if is_two else 1,
-            one=setup + fours * row if is_two else 0,
+            one=row_of_windows_cost(header, columns),
         ),
     )
+
+
+def row_of_windows_cost(header: tuple[int, ...], at_once: int) -> int:
+    """What the kernel for one row of 3 x 3 windows costs, some outputs at a time."""
+    fours, columns = -(-header[_CHANNELS] // TILE), header[_COLUMNS_OUT]
+    # Of outputs; of columns of inputs, which both of two parts have; of each part.
+    shared = 3 - header[_STRIDE]
+    parts = -(-columns // at_once)
+    inputs = 17 * (header[_COLUMNS_IN] + shared * (parts - 1))
+    row = inputs + TILE * 14 * columns + (TILE * 20 + 40) * parts
+    return _SETUP[_ISAS.index("dsp")] * parts + fours * row
 
 
 def _pixels(name: str, header: tuple[int, ...], core: Core, rows: int) -> Cost:

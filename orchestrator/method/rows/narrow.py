@@ -1,8 +1,8 @@
 """Kernels for bands of few pixels, where they save enough.
 
 They have the tensors and the header of the kernels that they replace. Both may be
-linked then, so that a few calls alone do not pay for one. Another kernel takes no more
-than two pixels at once where memory is scarce.
+linked then, so that a few calls alone do not pay for one. Where memory is scarce, some
+compute fewer pixels at once, in less scratch memory.
 """
 
 from __future__ import annotations
@@ -12,8 +12,12 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.method.linked import LinkedCall
 from orchestrator.method.passes.packing.words import TILE
-from orchestrator.method.rows.costs import few_cost, narrow_saves
-from orchestrator.method.rows.network import Few
+from orchestrator.method.rows.costs import (
+    few_cost,
+    narrow_saves,
+    row_of_windows_cost,
+)
+from orchestrator.method.rows.network import Cost, Few
 from orchestrator.method.steps import header_of
 
 if TYPE_CHECKING:
@@ -22,21 +26,31 @@ if TYPE_CHECKING:
 
 _ENOUGH: Final = 200
 """A kernel has to save one part in so many of a run."""
-_FEW: Final = "packed_conv2d"
+_PIXELS: Final = "packed_conv2d"
 """The kernel that has another one, for few pixels in little scratch memory."""
 _CHANNELS, _DEPTH = 13, 15
-_BYTES: Final = 4
+_TAP_BYTES: Final = 4
 """Of scratch memory for each tap of its two pixels."""
+_WINDOWS: Final = "packed_depthwise_3x3"
+"""The kernel whose kernels for one row can compute it in parts."""
+_COLUMNS_IN, _COLUMNS_OUT, _STRIDE, _PADDING, _BATCH, _AT_ONCE = 6, 7, 9, 10, 12, 15
+_WINDOW: Final = 3
+_COLUMN_BYTES: Final = 32
+"""Of scratch memory for each column of inputs."""
+_MOST_COLUMNS: Final = 20
+"""Of inputs, where a row is computed in parts."""
+_ROWS: Final = {1: "packed_depthwise_row", 2: "packed_depthwise_row_by_two"}
+"""By stride: the kernel for one row of windows."""
 _KERNELS: Final = {
-    "packed_depthwise_3x3": "packed_depthwise_row",
-    "packed_conv2d": "packed_conv2d_two",
+    **dict.fromkeys(_ROWS.values(), _WINDOWS),
+    "packed_conv2d_two": "packed_conv2d",
     **{
-        f"packed_pixels{vectors}": f"packed_pixels{vectors}_band"
+        f"packed_pixels{vectors}_band": f"packed_pixels{vectors}"
         for vectors in ("", "_2", "_3", "_4")
     },
-    "packed_depthwise_strips": "packed_depthwise_strips_band",
+    "packed_depthwise_strips_band": "packed_depthwise_strips",
 }
-"""By kernel: the one for bands."""
+"""By kernel for bands: the other one."""
 
 
 def few_of(method: LinkedMethod, call: LinkedCall, core: Core, rows: int) -> Few | None:
@@ -48,17 +62,45 @@ def few_of(method: LinkedMethod, call: LinkedCall, core: Core, rows: int) -> Few
         core: What it runs on.
         rows: Of its output.
     """
-    header = header_of(method, call)
-    name = call.function.rpartition("::")[2].removeprefix("limited_")
-    if name != _FEW or header is None or header[_CHANNELS] % TILE:
+    header, name = header_of(method, call), _name(call)
+    if header is None:
         return None
-    cost = few_cost(header, core, rows)
-    return Few(scratch_bytes=_BYTES * header[_DEPTH], costs=(cost,))
+    if name == _PIXELS and not header[_CHANNELS] % TILE:
+        cost = few_cost(header, core, rows)
+        return Few(scratch_bytes=_TAP_BYTES * header[_DEPTH], costs=(cost,))
+    if name == _WINDOWS and _has_parts(header):
+        columns = (_at_once(header) - 1) * header[_STRIDE] + _WINDOW
+        cost = Cost(one=row_of_windows_cost(header, _at_once(header)))
+        return Few(scratch_bytes=_COLUMN_BYTES * columns, costs=(cost,), one_row=True)
+    return None
+
+
+def _at_once(header: tuple[int, ...]) -> int:
+    """Outputs of a row that are computed at once: parts are as equal as they can be."""
+    columns = header[_COLUMNS_OUT]
+    most = (_MOST_COLUMNS - _WINDOW) // header[_STRIDE] + 1
+    return -(-columns // -(-columns // most))
+
+
+def _has_parts(header: tuple[int, ...]) -> bool:
+    """Whether a row can be computed in parts: each of them has inputs of its own."""
+    padding, columns = header[_PADDING], header[_COLUMNS_OUT]
+    last = (columns - 1) * header[_STRIDE] - padding
+    return padding < _WINDOW and last < header[_COLUMNS_IN] and header[_BATCH] == 1
 
 
 def with_few_pixels(call: LinkedCall) -> LinkedCall:
     """The call with that kernel."""
-    return replace(call, function=f"{call.function}_few")
+    if _WINDOWS not in call.function:
+        return replace(call, function=f"{call.function}_few")
+    assert call.prepared is not None  # noqa: S101  # a band
+    header = [*call.prepared.header]
+    header[_AT_ONCE] = _at_once(call.prepared.header)
+    return replace(
+        call,
+        function=call.function.replace(_WINDOWS, _ROWS[header[_STRIDE]]),
+        prepared=replace(call.prepared, header=tuple(header)),
+    )
 
 
 def with_narrow_kernels(method: LinkedMethod, whole_cost: int) -> LinkedMethod:
@@ -69,9 +111,10 @@ def with_narrow_kernels(method: LinkedMethod, whole_cost: int) -> LinkedMethod:
         whole_cost: Instructions of a run, about.
     """
     calls = method.instructions
-    for wide, narrow in _KERNELS.items():
-        saved = [_saved(method, call, wide) for call in calls]
-        if _ENOUGH * sum(s for s in saved if s) >= whole_cost:
+    for narrow, wide in _KERNELS.items():
+        saved = [_saved(method, call, wide, narrow) for call in calls]
+        is_linked = any(_name(call) == narrow for call in calls)
+        if is_linked or _ENOUGH * sum(s for s in saved if s) >= whole_cost:
             calls = tuple(
                 call if s is None else _with_kernel(call, wide, narrow)
                 for call, s in zip(calls, saved, strict=True)
@@ -79,14 +122,23 @@ def with_narrow_kernels(method: LinkedMethod, whole_cost: int) -> LinkedMethod:
     return replace(method, instructions=calls)
 
 
-def _saved(method: LinkedMethod, call: LinkedInstruction, wide: str) -> int | None:
-    """Instructions that another kernel saves; None if it cannot take a call."""
+def _name(call: LinkedInstruction) -> str:
     assert isinstance(call, LinkedCall)  # noqa: S101  # methods by rows have no others
-    name = call.function.rpartition("::")[2].removeprefix("limited_")
+    return call.function.rpartition("::")[2].removeprefix("limited_")
+
+
+def _saved(
+    method: LinkedMethod, call: LinkedInstruction, wide: str, narrow: str
+) -> int | None:
+    """Instructions that another kernel saves; None if it cannot take a call."""
+    assert isinstance(call, LinkedCall)  # noqa: S101  # the same
     header = header_of(method, call)
-    if name != wide or header is None or call.prepared is None:
+    if _name(call) != wide or header is None or call.prepared is None:
         return None
-    return narrow_saves(name, call.prepared.header or header)
+    header = call.prepared.header or header
+    if wide == _WINDOWS and _ROWS[header[_STRIDE]] != narrow:
+        return None
+    return narrow_saves(wide, header)
 
 
 def _with_kernel(call: LinkedInstruction, wide: str, narrow: str) -> LinkedInstruction:

@@ -96,10 +96,12 @@ class Few:
     Args:
         scratch_bytes: Memory that a call needs, less than else.
         costs: Of each of its calls, all of which are added up.
+        one_row: Whether it takes no more than one row.
     """
 
     scratch_bytes: int
     costs: tuple[Cost, ...]
+    one_row: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,8 +186,10 @@ class Network:
         None if they do as they are, or nothing else is known.
         """
         of = self.layers[layer]
-        is_whole = rows == self.images[of.out].rows
-        return of.few if not is_whole and of.scratch_bytes > room_bytes else None
+        few, is_whole = of.few, rows == self.images[of.out].rows
+        if few is None or is_whole or of.scratch_bytes <= room_bytes:
+            return None
+        return few if rows == 1 or not few.one_row else None
 
     def scratch_of(self, layer: int, rows: int, room_bytes: float = inf) -> int:
         """Scratch memory of a call of a layer for so many rows, in bytes.

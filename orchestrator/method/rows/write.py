@@ -155,10 +155,8 @@ class _Writer:
             if found is None:
                 return []
             prepared = found
-        new = replace(old, accesses=tuple(accesses))
-        if few is not None:
-            new = with_few_pixels(new)
-        return [_with(new, tuple(args), prepared)]
+        new = _with(replace(old, accesses=tuple(accesses)), tuple(args), prepared)
+        return [new if few is None else with_few_pixels(new)]
 
     def _band(
         self, old: LinkedCall, prepared: Prepared, rows: Rows, images: Images

@@ -103,7 +103,7 @@ def channels_3x3(conv: Convolution) -> list[int]:
             weights.tobytes(),
         )
     words = struct.unpack(f"<{len(data) // WORD}i", data)
-    return [*map(int32, depthwise_header(conv, conv.pairs, len(words))), *words]
+    return [*map(int32, depthwise_header(conv, conv.columns.out, len(words))), *words]
 
 
 class Pieces(NamedTuple):
