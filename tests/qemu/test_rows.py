@@ -95,8 +95,8 @@ NARROW_CORES: Final = (
 NARROW_KERNELS: Final = {
     f"orch::cortex_m::{limited}packed_{name}"
     for limited in ("", "limited_")
-    for name in ("depthwise_row", "conv2d_two", "conv2d_few")
-} | {"orch_packed_one_row", "orch_packed_two_pixels"}
+    for name in ("depthwise_row", "depthwise_row_by_two", "conv2d_two", "conv2d_few")
+} | {"orch_packed_one_row", "orch_packed_one_row_by_two", "orch_packed_two_pixels"}
 """All of them, with their loops."""
 BAND_CORES: Final = (("cortex-m55", "gnu", "size"), ("cortex-m55", "zig", "speed"))
 BAND_KERNELS: Final = {
@@ -397,6 +397,32 @@ class Scarce:
                 x = net.add(x, net.conv(x, x.sizes[1], (1, 1), limits=limits))
 
 
+class Wide:
+    """A random net of windows on a wide image, whose rows are computed in parts."""
+
+    heads = ()
+
+    def __init__(self, seed: int) -> None:
+        random = Random(seed)  # noqa: S311  # the same each time
+        size = random.randint(16, 24), random.randint(20, 64)
+        self.net = net = make_nets.Net((1, 4, *size), seed)
+        x = net.conv(net.x, 4 * random.randint(1, 3), (1, 1))
+        turn = seed // len(KINDS)
+        for at, stride in enumerate((1 + turn % 2, 1 + (turn + 1) % 2)):
+            x = net.conv(
+                *(x, x.sizes[1]),
+                stride=(stride, stride),
+                padding=(random.randint(0, 2), random.randint(0, 2)),
+                depthwise=True,
+                limits=[(-128, -128, 127), (-128, -100, 90)][(turn // 2 + at) % 2],
+            )
+            x = net.conv(x, 4 * random.randint(1, 3), (1, 1))
+        net.conv(x, 2, (1, 1), limits=(0, -128, 127))
+
+
+KINDS: Final = (Narrow, Wide, Scarce)
+
+
 class Odd:
     """A random net on a narrow image, mostly of an odd width, with few channels."""
 
@@ -527,7 +553,7 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def narrow(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same of nets on narrow images, or where memory is scarce."""
-    nets = [Scarce(n) if n % 3 == 2 else Narrow(n) for n in range(RANDOM)]
+    nets = [KINDS[number % len(KINDS)](number) for number in range(RANDOM)]
     return _written(tmp_path_factory.mktemp("narrow"), nets)
 
 
@@ -540,7 +566,7 @@ def odd(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _written(
     folder: Path,
-    nets: Sequence[Drawn | Narrow | Odd | Scarce | Strided | SmallUNet],
+    nets: Sequence[Drawn | Narrow | Odd | Scarce | Strided | SmallUNet | Wide],
 ) -> Path:
     """The folder, with nets and a scenario."""
     runs = []
@@ -592,7 +618,7 @@ def test_random_nets_by_rows_have_the_same_bits(
 def test_narrow_nets_by_rows_have_the_same_bits(
     core: tuple[str, str, str], narrow: Path, tmp_path: Path
 ) -> None:
-    """With kernels for bands of one row, and for two pixels at once."""
+    """With kernels for bands of one row, or parts of it, and for two pixels at once."""
     assert _kernels_of_bands(core, narrow, tmp_path) >= NARROW_KERNELS
 
 

@@ -122,7 +122,11 @@ def random_few(random: Random, scratch_bytes: int) -> Few | None:
     if not scratch_bytes or random.random() < 0.5:
         return None
     less = random.randint(0, scratch_bytes - 1)
-    return Few(scratch_bytes=less, costs=(random_cost(random),))
+    return Few(
+        scratch_bytes=less,
+        costs=(random_cost(random),),
+        one_row=random.random() < 0.5,
+    )
 
 
 def random_window(random: Random, rows: int) -> Axis | None:

@@ -135,7 +135,74 @@ def test_bands_of_one_row_have_a_kernel(limited: str) -> None:
     row = f"{limited}packed_depthwise_row"
     headers = [depthwise(1), depthwise(2), depthwise(1, 2), depthwise(1, batch=2)]
     method = method_of(*((name, header) for header in headers))
-    assert functions(method) == [row, name, name, name]
+    assert functions(method) == [row, name, f"{row}_by_two", name]
+
+
+def test_a_kernel_that_is_linked_is_taken_for_all() -> None:
+    names = ("packed_depthwise_3x3", "limited_packed_depthwise_row")
+    method = method_of(*((name, depthwise(1)) for name in names))
+    row = "packed_depthwise_row"
+    assert functions(method, 10**9) == [row, f"limited_{row}"]
+
+
+@pytest.mark.parametrize("limited", ["", "limited_"])
+@pytest.mark.parametrize(
+    ("stride", "inputs", "outputs", "at_once", "columns"),
+    [
+        (1, 48, 48, 16, 18),
+        (1, 18, 18, 18, 20),
+        (1, 72, 72, 18, 20),
+        (1, 19, 19, 10, 12),
+        (2, 48, 24, 8, 17),
+        (2, 19, 9, 9, 19),
+        (1, 5, 5, 5, 7),
+    ],
+)
+def test_rows_of_windows_are_computed_in_parts(  # noqa: PLR0917
+    stride: int, inputs: int, outputs: int, at_once: int, columns: int, limited: str
+) -> None:
+    """As equal as they can be, of 20 columns of inputs at most."""
+    header = list(depthwise(1, stride))
+    header[6:8] = inputs, outputs
+    method = method_of((f"{limited}packed_depthwise_3x3", tuple(header)))
+    (call,) = method.instructions
+    assert isinstance(call, LinkedCall)
+    assert call.prepared is not None
+    few = few_of(replace(method, data=_whole(header)), call, Core("dsp"), 1)
+    assert few is not None
+    assert few.one_row
+    assert few.scratch_bytes == 32 * columns
+    changed = with_few_pixels(call)
+    header[15] = at_once
+    row = f"orch::cortex_m::{limited}packed_depthwise_row"
+    assert changed == replace(
+        call,
+        function=f"{row}_by_two" if stride == 2 else row,
+        prepared=replace(call.prepared, header=tuple(header)),
+    )
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {10: 3},  # padding: a part may lie beside the image
+        {7: 7},  # outputs: the last window lies behind it
+        {12: 2},  # batch
+    ],
+)
+def test_some_rows_have_no_parts(changed: dict[int, int]) -> None:
+    header = list(depthwise(1))
+    for at, word in changed.items():
+        header[at] = word
+    method = method_of(("packed_depthwise_3x3", tuple(header)))
+    (call,) = method.instructions
+    assert isinstance(call, LinkedCall)
+    assert few_of(replace(method, data=_whole(header)), call, Core("dsp"), 1) is None
+
+
+def _whole(header: list[int]) -> tuple[tuple[int, bytes], ...]:
+    """Data of a method of one call with a header."""
+    return ((1, struct.pack(f"<{len(header)}i", *header)),)
 
 
 def test_all_convolutions_have_the_kernel_for_two_pixels() -> None:
@@ -248,7 +315,7 @@ def test_convolutions_of_whole_words_take_fewer_pixels_at_once(limited: str) -> 
     ("name", "channels"),
     [
         *(("packed_conv2d", 63), ("int4_packed_conv2d", 64), ("packed_matrix", 64)),
-        *(("packed_depthwise", 64), ("packed_depthwise_3x3", 64)),
+        ("packed_depthwise", 64),
     ],
 )
 def test_others_take_as_many_as_before(name: str, channels: int) -> None:
