@@ -68,7 +68,7 @@ def few_of(method: LinkedMethod, call: LinkedCall, core: Core, rows: int) -> Few
     if name == _PIXELS and not header[_CHANNELS] % TILE:
         cost = few_cost(header, core, rows)
         return Few(scratch_bytes=_TAP_BYTES * header[_DEPTH], costs=(cost,))
-    if name == _WINDOWS and _has_parts(header):
+    if name == _WINDOWS and _has_inputs(header):
         columns = (_at_once(header) - 1) * header[_STRIDE] + _WINDOW
         cost = Cost(one=row_of_windows_cost(header, _at_once(header)))
         return Few(scratch_bytes=_COLUMN_BYTES * columns, costs=(cost,), one_row=True)
@@ -82,8 +82,8 @@ def _at_once(header: tuple[int, ...]) -> int:
     return -(-columns // -(-columns // most))
 
 
-def _has_parts(header: tuple[int, ...]) -> bool:
-    """Whether a row can be computed in parts: each of them has inputs of its own."""
+def _has_inputs(header: tuple[int, ...]) -> bool:
+    """Whether some windows side by side always have inputs, as the kernel wants."""
     padding, columns = header[_PADDING], header[_COLUMNS_OUT]
     last = (columns - 1) * header[_STRIDE] - padding
     return padding < _WINDOW and last < header[_COLUMNS_IN] and header[_BATCH] == 1
@@ -136,7 +136,8 @@ def _saved(
     if _name(call) != wide or header is None or call.prepared is None:
         return None
     header = call.prepared.header or header
-    if wide == _WINDOWS and _ROWS[header[_STRIDE]] != narrow:
+    is_other = wide == _WINDOWS and _ROWS[header[_STRIDE]] != narrow
+    if is_other or (wide == _WINDOWS and not _has_inputs(header)):
         return None
     return narrow_saves(wide, header)
 

@@ -29,9 +29,9 @@ _S: Final = ScalarType
 
 
 def depthwise(rows: int, stride: int = 1, batch: int = 1) -> tuple[int, ...]:
-    """A PackedDepthwise of 5 columns and 64 channels."""
-    axis = (3, rows, 3, stride, 0, 1)
-    return (*axis, 5, 5, 3, stride, 1, 1, batch, 64, -128, 5, 1280, 0)
+    """A PackedDepthwise of an image of 5 columns and 64 channels."""
+    axis, out = (3, rows, 3, stride, 0, 1), 5 // stride
+    return (*axis, 5, out, 3, stride, 1, 1, batch, 64, -128, out, 1280, 0)
 
 
 def matrix(pixels: int, outputs: int = 64) -> tuple[int, ...]:
@@ -190,7 +190,7 @@ def test_rows_of_windows_are_computed_in_parts(  # noqa: PLR0917
         {12: 2},  # batch
     ],
 )
-def test_some_rows_have_no_parts(changed: dict[int, int]) -> None:
+def test_windows_without_inputs_keep_their_kernel(changed: dict[int, int]) -> None:
     header = list(depthwise(1))
     for at, word in changed.items():
         header[at] = word
@@ -198,6 +198,7 @@ def test_some_rows_have_no_parts(changed: dict[int, int]) -> None:
     (call,) = method.instructions
     assert isinstance(call, LinkedCall)
     assert few_of(replace(method, data=_whole(header)), call, Core("dsp"), 1) is None
+    assert functions(method, 1) == ["packed_depthwise_3x3"]
 
 
 def _whole(header: list[int]) -> tuple[tuple[int, bytes], ...]:
