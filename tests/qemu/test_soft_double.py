@@ -225,13 +225,16 @@ def _defined(nm: str, file: Path, member: str = "") -> set[str]:
 
 
 @pytest.mark.parametrize("firmware", [("cortex-m4", "gnu")], indirect=True)
-def test_libgcc_object_of_addition_is_never_needed(firmware: Firmware) -> None:
+@pytest.mark.parametrize("function", ["__aeabi_dadd", "__aeabi_d2f"])
+def test_libgcc_objects_of_ours_are_never_needed(
+    firmware: Firmware, function: str
+) -> None:
     """Else a firmware that calls another of its functions would not link."""
     compiler = firmware.toolchain.compiler[0]
     ask = (compiler, *firmware.machine, "-print-libgcc-file-name")
     libgcc = Path(run_command(ask, firmware.elf.parent).strip())
     nm = run_command((compiler, "-print-prog-name=nm"), firmware.elf.parent).strip()
-    theirs = _defined(nm, libgcc, "__aeabi_dadd")
-    assert {"__aeabi_dadd", "__aeabi_dsub"} <= theirs
+    theirs = _defined(nm, libgcc, function)
+    assert function in theirs
     ours = _defined(nm, firmware.objects["freestanding/soft_double.cpp"])
     assert theirs <= ours
