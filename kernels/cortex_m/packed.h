@@ -87,7 +87,7 @@ struct PackedDepthwise {
   Axis columns;
   int32_t batch;
   int32_t channels;
-  int32_t padding;      // what inputs that do not exist are
+  int32_t padding;  // what inputs that do not exist are
   // Of taps; the last ones may have no weights. Of windows of 3 x 3: how many
   // outputs of a row a call for one row computes at a time.
   int32_t pairs;

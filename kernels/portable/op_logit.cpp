@@ -12,7 +12,7 @@ C limited(C x, C low, C high) {
   return x < low ? low : x > high ? high : x;
 }
 #if ORCH_VECTORS
-inline Lanes limited(Lanes x, float low, float high) {
+[[maybe_unused]] Lanes limited(Lanes x, float low, float high) {
   return if_above(Lanes(low), x, low, if_above(x, high, high, x));
 }
 #endif
