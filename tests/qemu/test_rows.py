@@ -347,6 +347,10 @@ class Drawn:
         self._images.append(pair(x, random.choice(same)))
 
 
+LIMITS: Final = ((-128, -128, 127), (-128, -100, 90))
+"""Offset and limits of outputs: all of int8, and fewer."""
+
+
 class Narrow:
     """A random net on a narrow image, for kernels for bands of few pixels."""
 
@@ -359,7 +363,7 @@ class Narrow:
         x = net.conv(net.x, 4 * random.randint(4, 9), (1, 1))
         for _ in range(3):
             # Some limits are not those of int8.
-            limits = random.choice([(-128, -128, 127), (-128, -100, 90)])
+            limits = random.choice(LIMITS)
             y = net.conv(
                 *(x, x.sizes[1]),
                 padding=(random.randint(0, 2), random.randint(1, 2)),
@@ -382,7 +386,7 @@ class Scarce:
         self.net = net = make_nets.Net((1, 3, *size), seed)
         x = net.conv(net.x, 4 * random.randint(2, 5), (1, 1))
         for _ in range(3):
-            limits = random.choice([(-128, -128, 127), (-128, -100, 90)])
+            limits = random.choice(LIMITS)
             x = net.conv(
                 *(x, random.choice([16, 17, 24, 32])),
                 random.choice([(3, 3), (3, 3), (3, 2), (1, 1)]),
@@ -414,7 +418,7 @@ class Wide:
                 stride=(stride, stride),
                 padding=(random.randint(0, 2), random.randint(0, 2)),
                 depthwise=True,
-                limits=[(-128, -128, 127), (-128, -100, 90)][(turn // 2 + at) % 2],
+                limits=LIMITS[(turn // 2 + at) % 2],
             )
             x = net.conv(x, 4 * random.randint(1, 3), (1, 1))
         net.conv(x, 2, (1, 1), limits=(0, -128, 127))
