@@ -295,13 +295,16 @@ asm(R"(
 )");
 
 /// Finds what is in the image of each `axis.stride`-th column from that of
-/// output `first` on, for as many columns as a strip needs.
+/// output `first` on, for as many columns as a strip needs; less one of all
+/// phases but the first `full_phases`.
 template <bool kBand>
 void find_phases(const PackedDepthwiseStrips& conv, int32_t first,
-                 int32_t columns, uint8_t* strip, Phase* phases) {
+                 int32_t columns, int32_t full_phases, uint8_t* strip,
+                 Phase* phases) {
   const Axis& axis = conv.along;
   int32_t column = first * axis.stride - axis.padding;
   for (int32_t i = 0; i < conv.phases; ++i) {
+    if (i == full_phases) --columns;
     const int32_t before =
         column < 0 ? (axis.stride - 1 - column) / axis.stride : 0;
     int32_t end = (axis.in - column + axis.stride - 1) / axis.stride;
@@ -351,6 +354,14 @@ void run(const PackedCall& call) {
   lines.weights = static_cast<const uint8_t*>(call.weights) + sizeof(int32_t);
   lines.scales = lines.weights + conv.weight_bytes;
   lines.channels = conv.channels;
+  // Of later ones the last column is behind all windows.
+  int32_t full_phases = 1;
+  int32_t strip_columns = conv.columns;
+  if (conv.phases != 1) {
+    const Axis& along = conv.along;
+    full_phases += (along.kernel - 1) * along.dilation % along.stride;
+    strip_columns = conv.phases * conv.columns - (conv.phases > full_phases);
+  }
   lines.pixel_bytes = conv.out_along;
   lines.line_bytes = conv.out_across;
   for (int32_t n = 0; n < conv.batch; ++n) {
@@ -366,12 +377,11 @@ void run(const PackedCall& call) {
                               ? (kBand ? pixels - 1 : 2) * conv.out_along
                               : lines.all_bytes;
       const int32_t columns = pixels + conv.columns - conv.pixels;
-      find_phases<kBand>(conv, v, columns, strip, phases);
+      find_phases<kBand>(conv, v, columns, full_phases, strip, phases);
       if constexpr (!kBand) {
         // Columns outside of the image stay as they are now.
         fill(reinterpret_cast<int8_t*>(padding),
-             kPaddingBytes + conv.phases * conv.columns * kColumnBytes,
-             conv.padding);
+             kPaddingBytes + strip_columns * kColumnBytes, conv.padding);
       }
       int32_t first = -conv.across.padding;
       for (int32_t h = 0; h < conv.across.out; h += conv.lines) {

@@ -153,11 +153,15 @@ def narrow_saves(name: str, header: tuple[int, ...]) -> int | None:
         lines = -(-header[_CHANNELS] // 8) * strips.across.out
         return lines * strips.odd_saves // 2 + strips.filling_saves
     rows = header[_ROWS_OUT]
+    if name == "packed_depthwise_two_rows":
+        one = row_of_windows_cost(header, header[_COLUMNS_OUT])
+        return two_rows_of_windows_cost(header) - one if rows == 1 else None
     if name == "packed_depthwise_3x3":
         (cost,) = _depthwise_3x3(header, Core("dsp"))
-        if rows > 1 or header[_BATCH] > 1 or not cost.one:
+        if rows > len(cost.few) or header[_BATCH] > 1:
             return None
-        return replace(cost, one=0).of(1) - cost.one
+        # With the kernel that takes the most rows.
+        return replace(cost, few=()).of(rows) - cost.few[-1]
     cost = _pixels(name, header, Core("dsp"), rows)
     return replace(cost, two=0).of(rows) - cost.of(rows)
 
@@ -211,7 +215,10 @@ def _depthwise_3x3(header: tuple[int, ...], core: Core) -> tuple[Cost, ...]:
             setup=setup + fours * (200 + pairs),
             tile=fours * (pairs + TILE * (each * columns + 15)),
             together=2 if is_two else 1,
-            one=row_of_windows_cost(header, columns),
+            few=(
+                row_of_windows_cost(header, columns),
+                *((two_rows_of_windows_cost(header),) if is_two else ()),
+            ),
         ),
     )
 
@@ -225,6 +232,13 @@ def row_of_windows_cost(header: tuple[int, ...], at_once: int) -> int:
     inputs = 17 * (header[_COLUMNS_IN] + shared * (parts - 1))
     row = inputs + TILE * 14 * columns + (TILE * 20 + 40) * parts
     return _SETUP[_ISAS.index("dsp")] * parts + fours * row
+
+
+def two_rows_of_windows_cost(header: tuple[int, ...]) -> int:
+    """The same of the kernel for two of them, or one, of whole rows."""
+    fours, columns = -(-header[_CHANNELS] // TILE), header[_COLUMNS_OUT]
+    row = 20 * header[_COLUMNS_IN] + TILE * (28 * columns + 22) + 40
+    return _SETUP[_ISAS.index("dsp")] + fours * row
 
 
 def _pixels(name: str, header: tuple[int, ...], core: Core, rows: int) -> Cost:

@@ -10,7 +10,7 @@ from math import inf
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.method.rows.plan import plan_rows
-from orchestrator.method.rows.segment import narrowed, ring_bytes, segment
+from orchestrator.method.rows.segment import narrowed, segment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -57,7 +57,7 @@ class Segments:
                 if way is not None and way.peak_bytes <= limit:
                     yield way
             # Segments that begin earlier have these rings as well.
-            if ring_bytes(self._network, one.rings, one.places) > limit:
+            if one.ring_bytes(self._network) > limit:
                 return
 
     def least_peak(self) -> float:

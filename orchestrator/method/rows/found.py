@@ -21,6 +21,7 @@ from orchestrator.method.rows.copies import is_spread
 from orchestrator.method.rows.costs import Core, costs_of, sums_cost, whole_cost
 from orchestrator.method.rows.narrow import few_of
 from orchestrator.method.rows.network import Image, Layer, Network
+from orchestrator.method.rows.over import over_of
 from orchestrator.method.rows.strips import fitted_for_bands
 from orchestrator.program.shared import SHARED_ID
 from orchestrator.program.values import TensorValue
@@ -254,6 +255,14 @@ class _Builder:
                 at_end=by_rows
                 and reads[0][0] == numbers[0]
                 and is_spread(first, (self._images[images[0]], self._images[out])),
+                over=over_of(
+                    self._banded,
+                    banded[0],
+                    self._images[images[0]],
+                    self._images[out],
+                )
+                if by_rows and len(banded) == len(images) == 1
+                else None,
                 few=few_of(self._banded, banded[0], core, count)
                 if by_rows and len(banded) == 1
                 else None,

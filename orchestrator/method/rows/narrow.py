@@ -33,7 +33,15 @@ _TAP_BYTES: Final = 4
 """Of scratch memory for each tap of its two pixels."""
 _WINDOWS: Final = "packed_depthwise_3x3"
 """The kernel whose kernels for one row can compute it in parts."""
-_COLUMNS_IN, _COLUMNS_OUT, _STRIDE, _PADDING, _BATCH, _AT_ONCE = 6, 7, 9, 10, 12, 15
+_ROWS_OUT, _COLUMNS_IN, _COLUMNS_OUT, _STRIDE, _PADDING, _BATCH, _AT_ONCE = (
+    1,
+    6,
+    7,
+    9,
+    10,
+    12,
+    15,
+)
 _WINDOW: Final = 3
 _COLUMN_BYTES: Final = 32
 """Of scratch memory for each column of inputs."""
@@ -41,16 +49,21 @@ _MOST_COLUMNS: Final = 20
 """Of inputs, where a row is computed in parts."""
 _ROWS: Final = {1: "packed_depthwise_row", 2: "packed_depthwise_row_by_two"}
 """By stride: the kernel for one row of windows."""
-_KERNELS: Final = {
-    **dict.fromkeys(_ROWS.values(), _WINDOWS),
-    "packed_conv2d_two": "packed_conv2d",
-    **{
-        f"packed_pixels{vectors}_band": f"packed_pixels{vectors}"
+_BOTH: Final = "packed_depthwise_two_rows"
+"""The kernel for one row or two, if windows move by one."""
+_KERNELS: Final = (
+    (_BOTH, _WINDOWS),
+    (_ROWS[1], _BOTH),
+    (_ROWS[1], _WINDOWS),
+    (_ROWS[2], _WINDOWS),
+    ("packed_conv2d_two", "packed_conv2d"),
+    *(
+        (f"packed_pixels{vectors}_band", f"packed_pixels{vectors}")
         for vectors in ("", "_2", "_3", "_4")
-    },
-    "packed_depthwise_strips_band": "packed_depthwise_strips",
-}
-"""By kernel for bands: the other one."""
+    ),
+    ("packed_depthwise_strips_band", "packed_depthwise_strips"),
+)
+"""Kernels for bands, and what each of them replaces, in order."""
 
 
 def few_of(method: LinkedMethod, call: LinkedCall, core: Core, rows: int) -> Few | None:
@@ -70,7 +83,7 @@ def few_of(method: LinkedMethod, call: LinkedCall, core: Core, rows: int) -> Few
         return Few(scratch_bytes=_TAP_BYTES * header[_DEPTH], costs=(cost,))
     if name == _WINDOWS and _has_inputs(header):
         columns = (_at_once(header) - 1) * header[_STRIDE] + _WINDOW
-        cost = Cost(one=row_of_windows_cost(header, _at_once(header)))
+        cost = Cost(few=(row_of_windows_cost(header, _at_once(header)),))
         return Few(scratch_bytes=_COLUMN_BYTES * columns, costs=(cost,), one_row=True)
     return None
 
@@ -111,7 +124,7 @@ def with_narrow_kernels(method: LinkedMethod, whole_cost: int) -> LinkedMethod:
         whole_cost: Instructions of a run, about.
     """
     calls = method.instructions
-    for narrow, wide in _KERNELS.items():
+    for narrow, wide in _KERNELS:
         saved = [_saved(method, call, wide, narrow) for call in calls]
         is_linked = any(_name(call) == narrow for call in calls)
         if is_linked or _ENOUGH * sum(s for s in saved if s) >= whole_cost:
@@ -136,9 +149,11 @@ def _saved(
     if _name(call) != wide or header is None or call.prepared is None:
         return None
     header = call.prepared.header or header
-    is_other = wide == _WINDOWS and _ROWS[header[_STRIDE]] != narrow
-    if is_other or (wide == _WINDOWS and not _has_inputs(header)):
-        return None
+    if wide == _WINDOWS:
+        is_both = narrow == _BOTH and header[_STRIDE] == 1
+        is_one = narrow == _ROWS[header[_STRIDE]] and header[_ROWS_OUT] == 1
+        if not (is_both or is_one) or not _has_inputs(header):
+            return None
     return narrow_saves(wide, header)
 
 

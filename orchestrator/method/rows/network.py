@@ -68,7 +68,8 @@ class Cost:
         together: How many these are; fewer cost as much.
         pixels: Of a row, as tiles have them.
         two: Of two pixels, where a kernel takes them apart from others; 0: it does not.
-        one: Of a call for one row, where there is a kernel for that; 0: there is none.
+        few: Of calls for one row, for two rows and so on, where there is a kernel for
+            that.
     """
 
     setup: int = 0
@@ -76,12 +77,12 @@ class Cost:
     together: int = 1
     pixels: int = 1
     two: int = 0
-    one: int = 0
+    few: tuple[int, ...] = ()
 
     def of(self, rows: int) -> int:
         """Of a call for so many rows."""
-        if rows == 1 and self.one:
-            return self.one
+        if rows <= len(self.few):
+            return self.few[rows - 1]
         tiles, rest = divmod(rows * self.pixels, self.together)
         if rest and self.two:
             twos = 2 if tiles and rest == 1 else 1
@@ -105,6 +106,30 @@ class Few:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Over:
+    """How the output of a layer may lie over rows of its only input.
+
+    It begins so many bytes before the first row that a call reads that nothing is
+    written before it has been read for the last time.
+
+    Args:
+        lead_bytes: How many these are at least.
+        few_bytes: The same where the layer computes few pixels at once.
+        pixel_bytes: They have to be a multiple of this.
+        rows: That a call may compute so, at most; never all of them.
+    """
+
+    lead_bytes: int = 0
+    few_bytes: int = 0
+    pixel_bytes: int = 1
+    rows: float = inf
+
+    def lead(self, *, is_few: bool) -> int:
+        """Bytes between the beginning of an output and what is read, at least."""
+        return self.few_bytes if is_few else self.lead_bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Layer:
     """An operator.
 
@@ -121,6 +146,7 @@ class Layer:
         costs: Of each of its calls for a band, all of which are added up.
         at_end: Whether its first input may be the end of its output: it moves blocks in
             order, and none to where a later one comes from.
+        over: Whether its output may lie over rows that it reads, and how.
         few: How calls for some rows are where memory is scarce, if that differs.
         whole: Instructions of the calls for all rows as they are without bands, about.
         given: Rows that the caller gives at a time: the layer is an input of which
@@ -136,6 +162,7 @@ class Layer:
     accumulates: bool = False
     in_place: bool = False
     at_end: bool = False
+    over: Over | None = None
     costs: tuple[Cost, ...] = ()
     few: Few | None = None
     whole: int = 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from orchestrator.method.rows.segment import first_rows, kept_rows
+from orchestrator.method.rows.slides import first_rows, kept_rows
 from orchestrator.planner.blocks import Block, aligned
 from orchestrator.planner.overlapping import plan_overlapping
 
@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from orchestrator.method.rows.network import Network
-    from orchestrator.method.rows.segment import Segment, Step, Way
+    from orchestrator.method.rows.schedule import Step
+    from orchestrator.method.rows.segment import Segment
+    from orchestrator.method.rows.ways import Way
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +124,7 @@ class _Rooms:
             for n in range(one.first, one.last + 1)
         }
         self.rings = {i: rows for one in segments for i, rows in one.rings.items()}
-        merged = {image for one in segments for image in one.merged}
+        elsewhere = {i for one in segments for i in (*one.merged, *one.over)}
         self.least_bytes = max((s.peak_bytes for s in segments), default=0)
         self.where: dict[int, int] = {}
         self.size_bytes = 0
@@ -131,7 +133,7 @@ class _Rooms:
         self._blocks: list[Block] = []
         self._offsets: tuple[int, ...] = ()
         for image, born in sorted(network.born.items()):
-            if image in merged or image in self.rings:
+            if image in elsewhere or image in self.rings:
                 continue
             size, first = network.images[image], at.get(born, -1)
             last = at.get(network.dies[image], len(segments))
@@ -140,9 +142,7 @@ class _Rooms:
             )
         for number, one in enumerate(segments):
             for place in one.places:
-                size_bytes = max(
-                    one.rings[i] * network.images[i].row_bytes for i in place
-                )
+                size_bytes = one.place_bytes(network, place)
                 block = self._add(f"image {place[0]}", number, number, size_bytes)
                 self._names |= dict.fromkeys(place, block)
         for number, one in enumerate(segments):
@@ -206,18 +206,29 @@ def _moves(
 ) -> Iterator[Call | Slide]:
     """Calls of a segment, and slides where a ring is full."""
     base, merged = first_rows(network, one.rings, way), one.merged
+    leads = one.leads(network)
+    where = {image: at + leads.get(image, 0) for image, at in where.items()}
+    over: dict[int, int] = {}  # by image over its input: where its rows begin
+
+    def root_of(image: int) -> int:
+        return merged.get(image, image)
 
     def place(image: int, first: int, rows: int) -> int:
         """Where some rows begin, at the end of those that they lie in."""
-        root = merged.get(image, image)
+        root = root_of(image)
+        if root in over:
+            return over[root] + first * network.images[root].row_bytes
         size, here = (network.images[i].row_bytes for i in (root, image))
         return where[root] + (first - base.get(root, 0)) * size + rows * (size - here)
 
     found = kept_rows(network, one.rings, merged, way)
     for step, moved in zip(way.steps, found, strict=True):
         layer = network.layers[step.layer]
-        root = merged.get(layer.out, layer.out)
+        root = root_of(layer.out)
         size = network.images[root].row_bytes
+        if step.over is not None:
+            begin = place(one.over[root], step.over, 0) - one.lead(network, root)
+            over[root] = begin - step.first * size
         if moved is not None:
             if moved.rows:
                 yield Slide(
@@ -234,7 +245,7 @@ def _moves(
                 # Of no rows any place will do.
                 place(image, low, high - low + 1)
                 if low <= high
-                else where[merged.get(image, image)]
+                else where[one.over.get(root_of(image), root_of(image))]
                 for (image, _), (low, high) in zip(layer.reads, step.reads, strict=True)
             ),
             out=place(layer.out, step.first, step.last - step.first + 1),

@@ -145,6 +145,12 @@ class _Machine:
             same = layer.in_place and (at, until) == (begin, end)
             is_end = layer.at_end and number == 0 and until == end
             same |= is_end and (end - begin) % (until - at) == 0
+            over = layer.over
+            if over is not None and len(rows) <= over.rows:
+                is_few = self._network.few_of(step.layer, len(rows), room) is not None
+                same |= at - begin >= over.lead(is_few=is_few) and not (
+                    (at - begin) % over.pixel_bytes or len(rows) == images[out].rows
+                )
             _need(apart or same, f"output over rows of image {image} that it reads")
         self._write(out, begin, step.first, len(rows))
 

@@ -65,7 +65,10 @@ class Strips:
     @property
     def scratch_bytes(self) -> int:
         """Memory for the strip, and for what lies beside it."""
-        return _BESIDE + _COLUMN * self.phases * self.columns
+        window = (self.along.kernel - 1) * self.along.dilation
+        # Windows may end before the last column of the last phase.
+        last = self.phases - 1 > window % self.along.stride
+        return _BESIDE + _COLUMN * (self.phases * self.columns - last)
 
     @property
     def cost(self) -> int:

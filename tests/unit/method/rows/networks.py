@@ -115,7 +115,7 @@ def random_cost(random: Random) -> Cost:
     )
     if cost.together == 3:  # as kernels have it
         return replace(cost, two=cost.tile * 3 // 4)
-    return replace(cost, one=cost.of(1) * 3 // 4) if cost.together > 1 else cost
+    return replace(cost, few=(cost.of(1) * 3 // 4,)) if cost.together > 1 else cost
 
 
 def random_few(random: Random, scratch_bytes: int) -> Few | None:

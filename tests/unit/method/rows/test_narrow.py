@@ -130,12 +130,22 @@ def functions(method: LinkedMethod, whole_cost: int = 10_000) -> list[str]:
 
 
 @pytest.mark.parametrize("limited", ["", "limited_"])
-def test_bands_of_one_row_have_a_kernel(limited: str) -> None:
+def test_bands_of_one_row_or_two_have_a_kernel(limited: str) -> None:
     name = f"{limited}packed_depthwise_3x3"
-    row = f"{limited}packed_depthwise_row"
-    headers = [depthwise(1), depthwise(2), depthwise(1, 2), depthwise(1, batch=2)]
+    row, both = f"{limited}packed_depthwise_row", f"{limited}packed_depthwise_two_rows"
+    headers = [
+        *(depthwise(1), depthwise(2), depthwise(3)),
+        *(depthwise(1, 2), depthwise(2, 2), depthwise(1, batch=2)),
+    ]
     method = method_of(*((name, header) for header in headers))
-    assert functions(method) == [row, name, f"{row}_by_two", name]
+    others = [f"{row}_by_two", name, name]
+    assert functions(method) == [row, both, name, *others]
+
+
+def test_the_kernel_for_two_rows_computes_one_where_that_is_rare() -> None:
+    calls = [("packed_depthwise_3x3", depthwise(rows)) for rows in (1, *[2] * 9)]
+    both = "packed_depthwise_two_rows"
+    assert functions(method_of(*calls), 2_000_000) == [both] * 10
 
 
 def test_a_kernel_that_is_linked_is_taken_for_all() -> None:
@@ -222,7 +232,8 @@ def test_all_convolutions_have_the_kernel_for_two_pixels() -> None:
         ("packed_depthwise", depthwise(1)),
         ("packed_lines", matrix(5)),
         ("int4_packed_pixels", pixels(5)),
-        ("packed_depthwise_3x3", depthwise(2)),
+        ("packed_depthwise_3x3", depthwise(3)),
+        ("packed_depthwise_3x3", depthwise(2, 2)),
     ],
 )
 def test_others_keep_their_kernels(call: tuple[str, tuple[int, ...]]) -> None:
@@ -289,9 +300,9 @@ def test_two_pixels_cost_what_the_best_mix_does(two: int) -> None:
 
 
 def test_one_row_costs_what_its_kernel_does() -> None:
-    cost = Cost(setup=7, tile=100, together=2, one=60)
+    cost = Cost(setup=7, tile=100, together=2, few=(60,))
     assert [cost.of(rows) for rows in (1, 2, 3)] == [60, 107, 207]
-    assert replace(cost, one=0).of(1) == 107
+    assert replace(cost, few=()).of(1) == 107
 
 
 @pytest.mark.parametrize("limited", ["", "limited_"])

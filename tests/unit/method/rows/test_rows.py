@@ -27,7 +27,7 @@ from tests.unit.method.rows.networks import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from orchestrator.method.rows.segment import Way
+    from orchestrator.method.rows.ways import Way
 
 SEEDS = 150
 ALIGNMENT = 16
@@ -434,12 +434,12 @@ def test_memory_that_costs_too_much_is_not_saved(few_cost: int, pays: bool) -> N
     assert planned(network).rooms[1] == (320 if pays else 640)
 
 
-@pytest.mark.parametrize(("one_row", "steps"), [(300, 64), (0, 4)])
+@pytest.mark.parametrize(("few", "steps"), [((300,), 64), ((), 4)])
 def test_single_rows_stay_where_kernels_for_them_take_less(
-    one_row: int, steps: int
+    few: tuple[int, ...], steps: int
 ) -> None:
     rows = Axis(size=32, out=32)
-    cost = Cost(setup=500, tile=1000, together=2, one=one_row)
+    cost = Cost(setup=500, tile=1000, together=2, few=few)
     network = Network(
         images={i: Image(rows=32, row_bytes=256 if i == 1 else 64) for i in range(3)},
         layers=tuple(
