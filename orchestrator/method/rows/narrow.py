@@ -32,16 +32,9 @@ _CHANNELS, _DEPTH = 13, 15
 _TAP_BYTES: Final = 4
 """Of scratch memory for each tap of its two pixels."""
 _WINDOWS: Final = "packed_depthwise_3x3"
-"""The kernel whose kernels for one row can compute it in parts."""
-_ROWS_OUT, _COLUMNS_IN, _COLUMNS_OUT, _STRIDE, _PADDING, _BATCH, _AT_ONCE = (
-    1,
-    6,
-    7,
-    9,
-    10,
-    12,
-    15,
-)
+"""The kernel that has others for one row, or parts of it, and for two rows."""
+_ROWS_OUT, _COLUMNS_IN, _COLUMNS_OUT, _STRIDE, _PADDING = 1, 6, 7, 9, 10
+_BATCH, _AT_ONCE = 12, 15
 _WINDOW: Final = 3
 _COLUMN_BYTES: Final = 32
 """Of scratch memory for each column of inputs."""
