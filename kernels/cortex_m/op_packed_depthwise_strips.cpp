@@ -294,17 +294,23 @@ asm(R"(
   .text
 )");
 
+/// Phases of a strip that have all columns. Of others the last one is behind
+/// all windows.
+ORCH_ALWAYS_INLINE int32_t full_phases(const PackedDepthwiseStrips& conv) {
+  if (conv.phases == 1) return 1;
+  const Axis& along = conv.along;
+  return (along.kernel - 1) * along.dilation % along.stride + 1;
+}
+
 /// Finds what is in the image of each `axis.stride`-th column from that of
-/// output `first` on, for as many columns as a strip needs; less one of all
-/// phases but the first `full_phases`.
+/// output `first` on, for as many columns as a strip needs.
 template <bool kBand>
 void find_phases(const PackedDepthwiseStrips& conv, int32_t first,
-                 int32_t columns, int32_t full_phases, uint8_t* strip,
-                 Phase* phases) {
+                 int32_t columns, uint8_t* strip, Phase* phases) {
   const Axis& axis = conv.along;
   int32_t column = first * axis.stride - axis.padding;
   for (int32_t i = 0; i < conv.phases; ++i) {
-    if (i == full_phases) --columns;
+    if (i != 0 && i == full_phases(conv)) --columns;
     const int32_t before =
         column < 0 ? (axis.stride - 1 - column) / axis.stride : 0;
     int32_t end = (axis.in - column + axis.stride - 1) / axis.stride;
@@ -354,17 +360,10 @@ void run(const PackedCall& call) {
   lines.weights = static_cast<const uint8_t*>(call.weights) + sizeof(int32_t);
   lines.scales = lines.weights + conv.weight_bytes;
   lines.channels = conv.channels;
-  // Of later ones the last column is behind all windows.
-  int32_t full_phases = 1;
-  int32_t strip_columns = conv.columns;
-  if (conv.phases != 1) {
-    const Axis& along = conv.along;
-    full_phases += (along.kernel - 1) * along.dilation % along.stride;
-    strip_columns = conv.phases * conv.columns - (conv.phases > full_phases);
-  }
   lines.pixel_bytes = conv.out_along;
   lines.line_bytes = conv.out_across;
-  for (int32_t n = 0; n < conv.batch; ++n) {
+  const int32_t batch = kBand ? 1 : conv.batch;
+  for (int32_t n = 0; n < batch; ++n) {
     for (int32_t v = 0; v < conv.along.out;) {
       int32_t pixels = conv.along.out - v;
       if (pixels > conv.pixels) pixels = conv.pixels;
@@ -377,11 +376,14 @@ void run(const PackedCall& call) {
                               ? (kBand ? pixels - 1 : 2) * conv.out_along
                               : lines.all_bytes;
       const int32_t columns = pixels + conv.columns - conv.pixels;
-      find_phases<kBand>(conv, v, columns, full_phases, strip, phases);
+      find_phases<kBand>(conv, v, columns, strip, phases);
       if constexpr (!kBand) {
         // Columns outside of the image stay as they are now.
+        const int32_t all = conv.phases * conv.columns;
+        const bool is_full = conv.phases <= full_phases(conv);
         fill(reinterpret_cast<int8_t*>(padding),
-             kPaddingBytes + strip_columns * kColumnBytes, conv.padding);
+             kPaddingBytes + (is_full ? all : all - 1) * kColumnBytes,
+             conv.padding);
       }
       int32_t first = -conv.across.padding;
       for (int32_t h = 0; h < conv.across.out; h += conv.lines) {
@@ -435,7 +437,7 @@ Error limited_packed_depthwise_strips_out(const Args& args) {
   return run_limited<PackedDepthwiseStrips>(packed_depthwise_strips, args);
 }
 
-// Prepared: the same for bands with an odd number of pixels.
+// Prepared: the same for bands of one image with an odd number of pixels.
 void packed_depthwise_strips_band(const PreparedCall& prepared) {
   run<true>(static_cast<const PackedCall&>(prepared));
 }

@@ -32,6 +32,20 @@ __attribute__((weak)) void* memcpy(void* to, const void* from, size_t size) {
   uint8_t* t = static_cast<uint8_t*>(to);
   const uint8_t* f = static_cast<const uint8_t*>(from);
 #if ORCH_VECTORS
+  if (aligned(to, from)) {
+    // Several registers at once take words only.
+    __asm__ volatile(
+        "wls lr, %2, 2f\n"
+        "1:\n"
+        "vldmia %1!, {d0-d7}\n"
+        "vstmia %0!, {d0-d7}\n"
+        "le lr, 1b\n"
+        "2:\n"
+        : "+r"(t), "+r"(f)
+        : "r"(size / 64)
+        : "lr", "q0", "q1", "q2", "q3", "memory");
+    size %= 64;
+  }
   __asm__ volatile(
       "wlstp.8 lr, %2, 2f\n"
       "1:\n"

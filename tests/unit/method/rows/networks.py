@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from orchestrator.method.passes.packing.convolution import Axis
-from orchestrator.method.rows.network import Cost, Few, Image, Layer, Network, RowTable
+from orchestrator.method.rows.network import (
+    Cost,
+    Few,
+    Image,
+    Layer,
+    Network,
+    Over,
+    RowTable,
+)
 from orchestrator.method.rows.plan import Call
 
 if TYPE_CHECKING:
@@ -90,6 +98,7 @@ def random_network(random: Random, *, is_given: bool = False) -> Network:
                 and images[reads[0][0]] == images[out]
                 and random.random() < 0.5,
                 at_end=kind == "join" and random.random() < 0.7,
+                over=random_over(random) if kind == "window" else None,
                 costs=(cost := random_cost(random),),
                 whole=cost.of(rows if kind == "add up" else images[out].rows),
             )
@@ -126,6 +135,18 @@ def random_few(random: Random, scratch_bytes: int) -> Few | None:
         scratch_bytes=less,
         costs=(random_cost(random),),
         one_row=random.random() < 0.5,
+    )
+
+
+def random_over(random: Random) -> Over | None:
+    if random.random() < 0.4:
+        return None
+    pixel, lead = random.choice([1, 1, 4]), random.choice([0, random.randint(0, 40)])
+    return Over(
+        lead_bytes=lead,
+        few_bytes=lead + random.choice([0, random.randint(0, 20)]),
+        pixel_bytes=pixel,
+        rows=random.choice([1, 2, inf]),
     )
 
 
@@ -279,16 +300,34 @@ class _Run:
             for row in self._read(call, 0):
                 out[0] += added(self._twins[step.layer], row.copy(), size)
         else:
-            if not layer.in_place and not layer.at_end:
+            taken = [self._read(call, at) for at in range(len(layer.reads))]
+            if self._may_be_over(call):
+                taken = [rows.copy() for rows in taken]
+            elif not layer.in_place and not layer.at_end:
                 # Kernels may write before they read.
                 out[:] = 0xA5
             for row in range(step.first, step.last + 1):
-                out[row - step.first] = self._row(call, row, size)
+                out[row - step.first] = self._row(call, row, size, taken)
 
-    def _row(self, call: Call, row: int, size: int) -> Bytes:
+    def _may_be_over(self, call: Call) -> bool:
+        """Whether a kernel may write there over what it reads."""
+        step, over = call.step, self._network.layers[call.step.layer].over
+        rows = step.last - step.first + 1
+        layer = self._network.layers[step.layer]
+        if over is None or rows > over.rows:
+            return False
+        if rows == self._network.images[layer.out].rows:
+            return False
+        room = self._rooms.get(step.layer, inf)
+        is_few = self._network.few_of(step.layer, rows, room) is not None
+        distance = call.reads[0] - call.out
+        is_whole = distance % over.pixel_bytes == 0
+        return is_whole and distance >= over.lead(is_few=is_few)
+
+    def _row(self, call: Call, row: int, size: int, taken: list[Bytes]) -> Bytes:
         taps = []
         for at, (_, window) in enumerate(self._network.layers[call.step.layer].reads):
-            held, low = self._read(call, at), call.step.reads[at][0]
+            held, low = taken[at], call.step.reads[at][0]
             taps += [held[t - low].copy() for t in taps_of(window, row)]
         return row_of(self._twins[call.step.layer], row, taps, size)
 
