@@ -427,6 +427,7 @@ class Wide:
                 limits=LIMITS[(turn // 2 + at) % 2],
             )
             x = net.conv(x, 4 * random.randint(1, 3), (1, 1))
+        x = net.conv(x, x.sizes[1], limits=random.choice(LIMITS))
         net.conv(x, 2, (1, 1), limits=(0, -128, 127))
 
 
@@ -569,8 +570,9 @@ def narrow(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def odd(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same of nets whose rows have an odd number of pixels."""
-    nets = [Odd(number) for number in range(RANDOM)]
+    """The same of nets whose rows have an odd number of pixels, and of wide ones."""
+    # Wide ones get their input by rows.
+    nets = [Wide(n) if n in (3, 5, 11, 13) else Odd(n) for n in range(RANDOM)]
     return _written(tmp_path_factory.mktemp("odd"), nets)
 
 
