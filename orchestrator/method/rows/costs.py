@@ -177,6 +177,15 @@ def few_cost(header: tuple[int, ...], core: Core, rows: int) -> Cost:
     )
 
 
+def few_matrix_cost(whole: Cost) -> Cost:
+    """The same of a matrix product that makes pairs of inputs for each tile anew.
+
+    Args:
+        whole: With pairs in scratch memory.
+    """
+    return replace(whole, tile=whole.tile * 26 // 25)
+
+
 def sums_cost(items: int, rows: int, core: Core) -> Cost:
     """What it costs to add up some rows of so many items."""
     at = _ISAS.index(core.isa)
