@@ -32,9 +32,9 @@ _PIXELS: Final = "packed_conv2d"
 """The kernel that has another one, for few pixels in little scratch memory."""
 _CHANNELS, _DEPTH = 13, 15
 _MATRIX: Final = "packed_matrix"
-"""The kernel that has another one that needs no scratch memory, for whole calls.
+"""The kernel that has another one, without scratch memory, for tensors of one row.
 
-Pixels that it reads begin at a word: there rows may lie anywhere.
+Their items are whole words. Rows of images may lie anywhere.
 """
 _ITEMS, _ALL_ITEMS = 1, 2
 _TAP_BYTES: Final = 4
@@ -82,7 +82,7 @@ def few_of(method: LinkedMethod, call: LinkedCall, core: Core, rows: int) -> Few
     if name == _PIXELS and not header[_CHANNELS] % TILE:
         cost = few_cost(header, core, rows)
         return Few(scratch_bytes=_TAP_BYTES * header[_DEPTH], costs=(cost,))
-    if name == _MATRIX and header[_ITEMS] == header[_ALL_ITEMS]:
+    if name == _MATRIX and header[_ITEMS] == header[_ALL_ITEMS] and rows == 1:
         (whole,) = costs_of(method, call, core, rows)
         return Few(scratch_bytes=0, costs=(few_matrix_cost(whole),), whole=True)
     if name == _WINDOWS and _has_inputs(header):
