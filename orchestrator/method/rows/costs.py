@@ -177,13 +177,14 @@ def few_cost(header: tuple[int, ...], core: Core, rows: int) -> Cost:
     )
 
 
-def few_matrix_cost(whole: Cost) -> Cost:
-    """The same of a matrix product that makes pairs of inputs for each tile anew.
+def few_matrix_cost(pairs: Cost, core: Core) -> Cost:
+    """What a matrix product costs that makes pairs of inputs for each tile anew.
 
     Args:
-        whole: With pairs in scratch memory.
+        pairs: What it costs with all pairs in scratch memory.
+        core: What it runs on.
     """
-    return replace(whole, tile=whole.tile * 26 // 25)
+    return replace(pairs, tile=pairs.tile * (107 if core.fast else 104) // 100)
 
 
 def sums_cost(items: int, rows: int, core: Core) -> Cost:

@@ -2,7 +2,7 @@
 
 They have the tensors and the header of the kernels that they replace. Both may be
 linked then, so that a few calls alone do not pay for one. Where memory is scarce, some
-compute fewer pixels at once, in less scratch memory.
+compute fewer pixels at once, in less scratch memory, or go without.
 """
 
 from __future__ import annotations
@@ -83,8 +83,9 @@ def few_of(method: LinkedMethod, call: LinkedCall, core: Core, rows: int) -> Few
         cost = few_cost(header, core, rows)
         return Few(scratch_bytes=_TAP_BYTES * header[_DEPTH], costs=(cost,))
     if name == _MATRIX and header[_ITEMS] == header[_ALL_ITEMS] and rows == 1:
-        (whole,) = costs_of(method, call, core, rows)
-        return Few(scratch_bytes=0, costs=(few_matrix_cost(whole),), whole=True)
+        (pairs,) = costs_of(method, call, core, rows)
+        cost = few_matrix_cost(pairs, core)
+        return Few(scratch_bytes=0, costs=(cost,), whole=True)
     if name == _WINDOWS and _has_inputs(header):
         columns = (_at_once(header) - 1) * header[_STRIDE] + _WINDOW
         cost = Cost(few=(row_of_windows_cost(header, _at_once(header)),))

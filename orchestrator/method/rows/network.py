@@ -92,7 +92,7 @@ class Cost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Few:
-    """Another way to compute some rows of a layer: fewer of its pixels at once.
+    """Another way to compute rows of a layer: fewer of its pixels or inputs at once.
 
     Args:
         scratch_bytes: Memory that a call needs, less than else.
