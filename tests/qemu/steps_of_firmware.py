@@ -21,6 +21,8 @@ _TEMPLATE: Final = struct.Struct("<3I6B2x")
 """StepTemplate of runtime/include/orch/steps.h."""
 _OUT_CHANNELS: Final = 14
 """Word of a PackedConvolution."""
+_MATRIX_WORDS: Final = 4
+"""Of a PackedMatrix: pixels, items, depth and output channels."""
 _LINE: Final = (1, 1, 1, 1, 0, 1)
 """Rows of an image whose pixels lie in a line."""
 
@@ -76,7 +78,8 @@ class _Firmware:
         found = [*self._words(call + 4 + 4 * places, numbers)]
         if "packed_" in name:
             assert header in (0, 2)  # behind the input
-            found = [*self._words(addresses[1], max(header_words, _OUT_CHANNELS + 1))]
+            least = _MATRIX_WORDS if "packed_matrix" in name else _OUT_CHANNELS + 1
+            found = [*self._words(addresses[1], max(header_words, least))]
         number = item() if words else 0
         if number:
             shape = shapes + 4 * words * (number - 1)
@@ -145,7 +148,7 @@ def _is_call(
     if sources != call.reads or step.addresses[-1] != call.out:
         return False
     (image, window), (low, high) = layer.reads[0], call.step.reads[0]
-    first, count = call.step.first, call.step.last - call.step.first + 1
+    count = call.step.last - call.step.first + 1
     if layer.accumulates:
         items = (high - low + 1) * network.images[image].row_bytes
         return step.words[0] == begins and prod(step.words[1:]) == items
@@ -153,11 +156,23 @@ def _is_call(
         return len(step.addresses) == len(layer.reads) + 1
     scratch_bytes = network.scratch_of(call.step.layer, count, room_bytes)
     few = network.few_of(call.step.layer, count, room_bytes)
-    is_few = step.function.rpartition("packed_conv2d")[2].startswith("_few")
+    is_matrix = "packed_matrix" in step.function
+    name = "packed_matrix" if is_matrix else "packed_conv2d"
+    is_few = step.function.rpartition(name)[2].startswith("_few")
     is_there = others[2] == call.scratch or not scratch_bytes
     if others[:2] != (-1, -1) or not is_there or is_few != bool(few):
         return False
+    if is_matrix:
+        pixels, _, _, channels = step.words[:_MATRIX_WORDS]
+        return pixels * channels == count * network.images[layer.out].row_bytes
     assert isinstance(window, Axis)
+    return _is_band(step, call, network, window)
+
+
+def _is_band(step: FoundStep, call: Call, network: Network, window: Axis) -> bool:
+    """Whether a header with axes is that of the rows of a call."""
+    layer, (low, high) = network.layers[call.step.layer], call.step.reads[0]
+    first, count = call.step.first, call.step.last - call.step.first + 1
     band = Axis(
         size=high - low + 1,
         out=count,

@@ -104,6 +104,16 @@ NARROW_KERNELS: Final = {
     "orch_packed_two_pixels",
 }
 """All of them, with their loops."""
+MATRIX_CORES: Final = (
+    *(("cortex-m4", "zig", "size"), ("cortex-m7", "zig", "speed")),
+    ("cortex-m33", "gnu", "size"),
+)
+MATRIX_KERNELS: Final = {
+    *("orch::cortex_m::packed_matrix", "orch_packed_tiles_few"),
+    "orch::cortex_m::packed_matrix_few",
+    "orch::cortex_m::limited_packed_matrix_few",
+}
+"""Those with scratch memory, where there is room, and those without."""
 BAND_CORES: Final = (("cortex-m55", "gnu", "size"), ("cortex-m55", "zig", "speed"))
 BAND_KERNELS: Final = {
     *("orch::cortex_m::packed_pixels_band", "orch_packed_one_pixel"),
@@ -143,6 +153,8 @@ NETS: Final = (
     ),
     Net("ic_resnet8_int8_m55", "cortex-m55", "zig", 17_700, bits=4),
     Net("ic_resnet8_int8_m55", "cortex-m4", "gnu", 19_200, bits=4),
+    # With the kernel without scratch memory: two images are all that there is.
+    Net("ad_autoencoder_int8_m55", "cortex-m4", "zig", 768, slower=1.05),
 )
 
 
@@ -505,6 +517,26 @@ class SmallUNet:
         net.conv(net.join(net.grow(x, 4), skip), 2)
 
 
+class Matrix:
+    """A random net of matrix products, of which few have room for pairs of inputs."""
+
+    heads = ()
+
+    def __init__(self, seed: int) -> None:
+        random = Random(seed)  # noqa: S311  # the same each time
+        self.net = net = make_nets.Net((1, 3, random.randint(8, 12), 4), seed)
+        # Steps of eight taps, from one of them to five rounds, and fewer or more taps.
+        depth = 8 * (1 + seed) if seed % 5 else random.randint(9, 200)
+        x = net.view(net.average(net.conv(net.x, depth, (1, 1))), 1, depth)
+        for _ in range(4):
+            limits = random.choice([*LIMITS, (7, -128, 127)])
+            pixels = random.choice([1, 1, 1, 2, 3])
+            depth = random.choice([8 * random.randint(1, 40), random.randint(1, 99)])
+            y = net.linear(x, pixels * depth, limits=limits)
+            x = net.view(y, y.sizes[0] * pixels, depth)
+        net.linear(x, random.randint(1, 40))
+
+
 MOST_SIZE: Final = 24
 """Of an image that still grows."""
 
@@ -578,7 +610,7 @@ def odd(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _written(
     folder: Path,
-    nets: Sequence[Drawn | Narrow | Odd | Scarce | Strided | SmallUNet | Wide],
+    nets: Sequence[Drawn | Matrix | Narrow | Odd | Scarce | Strided | SmallUNet | Wide],
 ) -> Path:
     """The folder, with nets and a scenario."""
     runs = []
@@ -632,6 +664,14 @@ def test_narrow_nets_by_rows_have_the_same_bits(
 ) -> None:
     """With kernels for bands of one row, or parts of it, and for two pixels at once."""
     assert _kernels_of_bands(core, narrow, tmp_path) >= NARROW_KERNELS
+
+
+@pytest.mark.parametrize("core", MATRIX_CORES, ids="-".join)
+def test_matrix_products_without_scratch_memory_have_the_same_bits(
+    core: tuple[str, str, str], tmp_path: Path
+) -> None:
+    folder = _written(tmp_path, [Matrix(number) for number in range(RANDOM)])
+    assert _kernels_of_bands(core, folder, tmp_path) >= MATRIX_KERNELS
 
 
 @pytest.mark.parametrize("core", BAND_CORES, ids="-".join)

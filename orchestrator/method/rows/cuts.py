@@ -35,17 +35,24 @@ class Segments:
 
     def __init__(self, network: Network) -> None:
         self._network = network
-        self._ending: list[list[Segment]] = []
-        for number in range(len(network.layers)):
-            one = segment(network, number, number, band=0)
-            self._ending.append([] if one is None else [one])
+        at_once = [[*self._at_once(at)] for at in range(len(network.layers))]
+        self._ending = at_once
         self.whole_bytes = self.least_peak()
         for most in (_SHORT, len(network.layers)):
             limit = self.least_peak()
             self._ending = [
-                [*self._of_rows(last, most, limit), *found[-1:]]
-                for last, found in enumerate(self._ending)
+                [*self._of_rows(last, most, limit), *found]
+                for last, found in enumerate(at_once)
             ]
+
+    def _at_once(self, number: int) -> Iterator[Segment]:
+        """A layer in one call, if it may be, also in the least scratch memory."""
+        one = segment(self._network, number, number, band=0)
+        if one is not None:
+            yield one
+            few = narrowed(self._network, one)
+            if few is not None:
+                yield few
 
     def _of_rows(self, last: int, most: int, limit: float) -> Iterator[Segment]:
         """Segments by rows that end with a layer and need no more than a limit."""

@@ -2,7 +2,7 @@
 
 They have the tensors and the header of the kernels that they replace. Both may be
 linked then, so that a few calls alone do not pay for one. Where memory is scarce, some
-compute fewer pixels at once, in less scratch memory.
+compute fewer pixels at once, in less scratch memory, or go without.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Final
 from orchestrator.method.linked import LinkedCall
 from orchestrator.method.passes.packing.words import TILE
 from orchestrator.method.rows.costs import (
+    costs_of,
     few_cost,
+    few_matrix_cost,
     narrow_saves,
     row_of_windows_cost,
 )
@@ -29,6 +31,12 @@ _ENOUGH: Final = 200
 _PIXELS: Final = "packed_conv2d"
 """The kernel that has another one, for few pixels in little scratch memory."""
 _CHANNELS, _DEPTH = 13, 15
+_MATRIX: Final = "packed_matrix"
+"""The kernel that has another one, without scratch memory, for tensors of one row.
+
+Their items are whole words. Rows of images may lie anywhere.
+"""
+_ITEMS, _ALL_ITEMS = 1, 2
 _TAP_BYTES: Final = 4
 """Of scratch memory for each tap of its two pixels."""
 _WINDOWS: Final = "packed_depthwise_3x3"
@@ -60,7 +68,7 @@ _KERNELS: Final = (
 
 
 def few_of(method: LinkedMethod, call: LinkedCall, core: Core, rows: int) -> Few | None:
-    """How bands of a call are in little scratch memory, if there is a kernel for that.
+    """How calls are in little scratch memory, if there is a kernel for that.
 
     Args:
         method: Its method.
@@ -74,6 +82,10 @@ def few_of(method: LinkedMethod, call: LinkedCall, core: Core, rows: int) -> Few
     if name == _PIXELS and not header[_CHANNELS] % TILE:
         cost = few_cost(header, core, rows)
         return Few(scratch_bytes=_TAP_BYTES * header[_DEPTH], costs=(cost,))
+    if name == _MATRIX and header[_ITEMS] == header[_ALL_ITEMS] and rows == 1:
+        (pairs,) = costs_of(method, call, core, rows)
+        cost = few_matrix_cost(pairs, core)
+        return Few(scratch_bytes=0, costs=(cost,), whole=True)
     if name == _WINDOWS and _has_inputs(header):
         columns = (_at_once(header) - 1) * header[_STRIDE] + _WINDOW
         cost = Cost(few=(row_of_windows_cost(header, _at_once(header)),))

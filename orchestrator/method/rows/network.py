@@ -92,17 +92,19 @@ class Cost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Few:
-    """Another way to compute some rows of a layer: fewer of its pixels at once.
+    """Another way to compute rows of a layer: fewer of its pixels or inputs at once.
 
     Args:
         scratch_bytes: Memory that a call needs, less than else.
         costs: Of each of its calls, all of which are added up.
         one_row: Whether it takes no more than one row.
+        whole: Whether it is for calls for all rows, not for those for some.
     """
 
     scratch_bytes: int
     costs: tuple[Cost, ...]
     one_row: bool = False
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +149,7 @@ class Layer:
         at_end: Whether its first input may be the end of its output: it moves blocks in
             order, and none to where a later one comes from.
         over: Whether its output may lie over rows that it reads, and how.
-        few: How calls for some rows are where memory is scarce, if that differs.
+        few: How calls are where memory is scarce, if that differs.
         whole: Instructions of the calls for all rows as they are without bands, about.
         given: Rows that the caller gives at a time: the layer is an input of which
             some rows are there, and reads nothing. 0 for operators.
@@ -212,9 +214,10 @@ class Network:
 
         None if they do as they are, or nothing else is known.
         """
-        of = self.layers[layer]
-        few, is_whole = of.few, rows == self.images[of.out].rows
-        if few is None or is_whole or of.scratch_bytes <= room_bytes:
+        few = self.layers[layer].few
+        if few is None or few.whole != self._is_whole(layer, rows):
+            return None
+        if self._scratch_of(layer, rows) <= room_bytes:
             return None
         return few if rows == 1 or not few.one_row else None
 
@@ -226,10 +229,15 @@ class Network:
             rows: Of its output.
             room_bytes: That there are for it.
         """
-        of, few = self.layers[layer], self.few_of(layer, rows, room_bytes)
-        if few is not None:
-            return few.scratch_bytes
-        is_whole = rows == self.images[of.out].rows
+        few = self.few_of(layer, rows, room_bytes)
+        return self._scratch_of(layer, rows) if few is None else few.scratch_bytes
+
+    def _is_whole(self, layer: int, rows: int) -> bool:
+        return rows == self.images[self.layers[layer].out].rows
+
+    def _scratch_of(self, layer: int, rows: int) -> int:
+        """The same where there is room for all that it needs."""
+        of, is_whole = self.layers[layer], self._is_whole(layer, rows)
         return of.whole_scratch_bytes if is_whole else of.scratch_bytes
 
     def may_hold(self, layer: int) -> Iterator[int]:

@@ -186,12 +186,12 @@ def _cost(network: Network, step: Step, room_bytes: int) -> int:
     """Instructions of a step, with a room for scratch memory."""
     layer = network.layers[step.layer]
     rows, count = step.last - step.first + 1, network.images[layer.out].rows
+    few = network.few_of(step.layer, rows, room_bytes)
     if layer.accumulates:
         ((low, high),) = step.reads
         rows = high - low + 1
-    elif rows == count:
+    elif rows == count and few is None:
         return layer.whole
-    few = network.few_of(step.layer, rows, room_bytes)
     return sum(cost.of(rows) for cost in (few.costs if few else layer.costs))
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from orchestrator.method.rows.found import Found
     from orchestrator.method.rows.plan import RowPlan, Slide
 
+_WORD: Final = 4
 _MEMORY: Final = (("input", 0), ("out", 1))
 _ADDS: Final = (Access.READS, Access.UPDATES)
 _FILLS: Final = (Access.READS, Access.FILLS)
@@ -139,6 +140,9 @@ class _Writer:
         accesses = list(old.accesses)
         room = self._plan.rooms.get(step.layer, inf)
         few = network.few_of(step.layer, rows[1] - rows[0] + 1, room)
+        # Kernels for whole tensors read words of them.
+        is_odd = any(at % _WORD for at in call.reads)
+        assert few is None or not few.whole or not is_odd  # noqa: S101  # as one row
         for position, access in enumerate(accesses):
             if access in (Access.FILLS, Access.UPDATES):
                 args[position] = self._at(layer.out, call.out, *rows)

@@ -90,8 +90,10 @@ def random_network(random: Random, *, is_given: bool = False) -> Network:
                 reads=reads,
                 out=out,
                 scratch_bytes=(scratch := random.choice([0, 0, random.randint(1, 99)])),
-                few=random_few(random, scratch),
-                whole_scratch_bytes=random.choice([0, 0, random.randint(1, 40)]),
+                whole_scratch_bytes=(
+                    most := random.choice([0, 0, random.randint(1, 40)])
+                ),
+                few=random_few(random, scratch, most),
                 by_rows=kind != "all",
                 accumulates=kind == "add up",
                 in_place=kind in ("sum", "rows")
@@ -127,14 +129,20 @@ def random_cost(random: Random) -> Cost:
     return replace(cost, few=(cost.of(1) * 3 // 4,)) if cost.together > 1 else cost
 
 
-def random_few(random: Random, scratch_bytes: int) -> Few | None:
-    if not scratch_bytes or random.random() < 0.5:
+def random_few(
+    random: Random, scratch_bytes: int, whole_scratch_bytes: int
+) -> Few | None:
+    """For calls for some rows or for all of them, if these have scratch memory."""
+    whole = random.random() < 0.5
+    most = whole_scratch_bytes if whole else scratch_bytes
+    if not most or random.random() < 0.5:
         return None
-    less = random.randint(0, scratch_bytes - 1)
+    less = random.choice([0, random.randint(0, most - 1)])
     return Few(
         scratch_bytes=less,
         costs=(random_cost(random),),
-        one_row=random.random() < 0.5,
+        one_row=not whole and random.random() < 0.5,
+        whole=whole,
     )
 
 

@@ -326,6 +326,28 @@ def test_convolutions_of_whole_words_take_fewer_pixels_at_once(limited: str) -> 
     ]
 
 
+@pytest.mark.parametrize("limited", ["", "limited_"])
+def test_matrix_products_take_no_scratch_memory(limited: str) -> None:
+    """Calls for all rows of them."""
+    header = (3, 64, 64, 40, 256, 2604, 1 << 30, 0, 0, 0, 0, 0, 0)
+    method = method_of((f"{limited}packed_matrix", header))
+    (call,) = method.instructions
+    assert isinstance(call, LinkedCall)
+    method = replace(method, data=_whole([*header]))
+    few = few_of(method, call, Core("dsp"), 1)
+    assert few is not None
+    assert few.whole
+    assert few.scratch_bytes == 0
+    assert with_few_pixels(call) == replace(
+        call, function=f"orch::cortex_m::{limited}packed_matrix_few"
+    )
+    # Rows of images may begin beside words.
+    assert few_of(method, call, Core("dsp"), 3) is None
+    # Some taps of the last step would lie beyond the inputs.
+    odd = [header[0], 63, *header[2:]]
+    assert few_of(replace(method, data=_whole(odd)), call, Core("dsp"), 1) is None
+
+
 @pytest.mark.parametrize(
     ("name", "channels"),
     [

@@ -434,6 +434,35 @@ def test_memory_that_costs_too_much_is_not_saved(few_cost: int, pays: bool) -> N
     assert planned(network).rooms[1] == (320 if pays else 640)
 
 
+def test_calls_for_all_rows_without_scratch_memory() -> None:
+    """Where that is scarce: the largest one alone."""
+    row, cost = Axis(size=1, out=1), Cost(tile=1000)
+    few = Few(scratch_bytes=0, costs=(Cost(tile=1040),), whole=True)
+    layer = Layer(
+        reads=((0, row),), out=1, whole_scratch_bytes=1284, few=few, whole=1000
+    )
+    small = Layer(reads=((1, row),), out=2, whole_scratch_bytes=260, whole=1000)
+    network = Network(
+        images={i: Image(rows=1, row_bytes=n) for i, n in enumerate((640, 128, 128))},
+        layers=tuple(
+            replace(a, costs=(cost,), few=few, by_rows=False) for a in (layer, small)
+        ),
+        inputs=frozenset({0}),
+        outputs=frozenset({2}),
+    )
+    plan = planned(network)
+    assert plan.arena_bytes == 640 + 128
+    assert plan.rooms == {0: 0, 1: 260}
+    assert plan.setup == 40
+    assert problems_of_rows(network, plan) == ()
+    assert is_right(network, plan, 1)
+    # With pairs of inputs the same calls have no room.
+    assert problems_of_rows(network, replace(plan, rooms={0: 1284, 1: 260}))
+    banded = replace(few, whole=False)
+    layers = tuple(replace(a, few=banded) for a in network.layers)
+    assert planned(replace(network, layers=layers)).arena_bytes > 640 + 1284
+
+
 @pytest.mark.parametrize(("few", "steps"), [((300,), 64), ((), 4)])
 def test_single_rows_stay_where_kernels_for_them_take_less(
     few: tuple[int, ...], steps: int
