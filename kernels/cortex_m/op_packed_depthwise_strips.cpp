@@ -344,7 +344,7 @@ void run(const PackedCall& call) {
   uint8_t* const strip = padding + kPaddingBytes;
   fill(reinterpret_cast<int8_t*>(zeros), kZeroBytes, 0);
   if constexpr (kBand) {
-    fill(reinterpret_cast<int8_t*>(padding), kPaddingBytes, conv.padding);
+    fill_vector(padding, conv.padding);
   }
 
   Phase phases[kMostPhases];

@@ -110,6 +110,16 @@ ORCH_ALWAYS_INLINE void fill(int8_t* to, int32_t items, int32_t value) {
       : "lr", "q0", "cc", "memory");
 }
 
+/// Writes a vector of 16 bytes.
+ORCH_ALWAYS_INLINE void fill_vector(uint8_t* to, int32_t value) {
+  asm volatile(
+      "vdup.8 q0, %[value]\n"
+      "vstrb.8 q0, [%[to]]\n"
+      :
+      : [to] "l"(to), [value] "r"(value)
+      : "q0", "memory");
+}
+
 /// Brings together what output `first` along `axis` sees, which are the rows,
 /// or as many of them as a strip has.
 ///

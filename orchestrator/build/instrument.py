@@ -139,6 +139,7 @@ def _code(firmware: bytes) -> tuple[Code, ...]:
     )
 
 
+_STEPS = ("orch::execute_steps", "orch::make_step")
 _LOADERS = ("orch::load_linked", "orch::start_prelinked")
 
 
@@ -191,10 +192,11 @@ def _plan(
                 hint="build the profile again",
             )
         )
-    executor, steps_of = symbols["orch::execute"], symbols.get("orch::execute_steps")
+    executor = symbols["orch::execute"]
+    parts = [symbols[name] for name in _STEPS if name in symbols]
     return CountPlan(
         executor=(executor.address, executor.size_bytes),
-        steps=(steps_of.address, steps_of.size_bytes) if steps_of else None,
+        steps=tuple((part.address, part.size_bytes) for part in parts),
         tables=tuple(tables),
         functions=tuple(symbols[n].address for n in _LOADERS if n in symbols),
         code=code,

@@ -71,7 +71,8 @@ class CountPlan:
 
     Args:
         executor: Address and size in bytes of `orch::execute`.
-        steps: The same of `orch::execute_steps`, in products that have it.
+        steps: The same of `orch::execute_steps` and `orch::make_step`, in products that
+            have them.
         tables: Per method.
         functions: Addresses of functions whose calls are counted too.
         code: All code; empty: only instructions are counted, not their kinds.
@@ -79,7 +80,7 @@ class CountPlan:
 
     executor: tuple[int, int]
     tables: tuple[Table, ...]
-    steps: tuple[int, int] | None = None
+    steps: tuple[tuple[int, int], ...] = ()
     functions: tuple[int, ...] = ()
     code: tuple[Code, ...] = ()
 
@@ -98,8 +99,7 @@ class CountPlan:
         address, size_bytes = self.executor
         words = [f"function={function & ~1:#x}" for function in self.functions]
         words.append(f"executor={address & ~1:#x},bytes={size_bytes}")
-        if self.steps is not None:
-            address, size_bytes = self.steps
+        for address, size_bytes in self.steps:
             words.append(f"steps={address & ~1:#x},bytes={size_bytes}")
         words += [
             f"table={table.address:#x},stride={table.stride},count={table.count}"

@@ -32,7 +32,7 @@ __attribute__((weak)) void* memcpy(void* to, const void* from, size_t size) {
   uint8_t* t = static_cast<uint8_t*>(to);
   const uint8_t* f = static_cast<const uint8_t*>(from);
 #if ORCH_VECTORS
-  if (aligned(to, from)) {
+  if (size >= 64 && aligned(to, from)) {
     // Several registers at once take words only.
     __asm__ volatile(
         "wls lr, %2, 2f\n"

@@ -82,11 +82,19 @@ __attribute__((always_inline)) inline uint32_t take(const uint8_t*& at) {
     if (byte < 128) return item;
   }
 }
+#endif
 
-/// Makes the struct of the step at `at`, which is then behind it: a copy of the
-/// template's in `bytes`, with its header behind it if words of that change.
-__attribute__((always_inline)) inline const PreparedCall& make_call(
-    const StepTemplate& of, uint8_t* bytes, const uint8_t*& at) {
+}  // namespace
+
+#if ORCH_BY_ROWS
+// Functions of their own: `run --profile` knows them by their names.
+
+/// Makes the struct of the step whose template's number ends before `at`: a
+/// copy of the template's in `bytes`, with its header behind it if words of
+/// that change. Returns the next step. Kernels run without its frame.
+__attribute__((noinline)) const uint8_t* make_step(const StepTemplate& of,
+                                                   uint8_t* bytes,
+                                                   const uint8_t* at) {
   const size_t begin = (1U + of.call_addresses) * sizeof(void*);
   const size_t end = begin + of.call_numbers * sizeof(int32_t);
   memcpy(bytes, of.call, end);
@@ -117,14 +125,9 @@ __attribute__((always_inline)) inline const PreparedCall& make_call(
       ++shape;
     }
   }
-  return *reinterpret_cast<const PreparedCall*>(bytes);
+  return at;
 }
-#endif
 
-}  // namespace
-
-#if ORCH_BY_ROWS
-// A function of its own: `run --profile` knows it by its name.
 __attribute__((noinline)) RunStatus execute_steps(const MethodImage& method) {
   Trace trace(method);
   uint32_t next = 0;
@@ -139,7 +142,9 @@ __attribute__((noinline)) RunStatus execute_steps(const MethodImage& method) {
   while (at != table.steps.end()) {
     trace.begin();
     const uint32_t of = take(at);
-    const PreparedCall& call = make_call(table.templates[of], table.copy, at);
+    at = make_step(table.templates[of], table.copy, at);
+    const PreparedCall& call =
+        *reinterpret_cast<const PreparedCall*>(table.copy);
 #if ORCH_GIVEN_ROWS
     if (table.run != nullptr && of == table.given) {
       const MoveCall& rows = static_cast<const MoveCall&>(call);

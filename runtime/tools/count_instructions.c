@@ -4,7 +4,7 @@
  *
  *   function=ADDRESS            count each call of this function, entry to
  * return executor=ADDRESS,bytes=N    orch::execute and its size
- *   steps=ADDRESS,bytes=N       orch::execute_steps, a part of the executor
+ *   steps=ADDRESS,bytes=N       a part of it: orch::execute_steps, make_step
  *   table=ADDRESS,stride=N,count=N
  *                               instructions of a method in memory; any number
  *   events=FILE                 also count kinds of instructions
@@ -80,7 +80,8 @@ extern size_t qemu_plugin_insn_size(const struct qemu_plugin_insn*);
 
 __attribute__((visibility("default"))) int qemu_plugin_version = 1;
 
-enum { kMaxFunctions = 64, kMaxTables = 256, kMaxPieces = 16, kMaxEvents = 32 };
+enum { kMaxSteps = 2, kMaxFunctions = 64, kMaxTables = 256 };
+enum { kMaxPieces = 16, kMaxEvents = 32 };
 
 /* What is counted beside kinds of instructions. */
 enum more { kMoreRegisters, kNeighbour, kOverlap, kTaken, kMoreEvents };
@@ -121,7 +122,8 @@ static struct function functions[kMaxFunctions];
 static size_t function_count;
 static struct function executor;
 static uint64_t executor_bytes;
-static uint64_t steps_address, steps_bytes;
+static uint64_t steps_address[kMaxSteps], steps_bytes[kMaxSteps];
+static size_t steps_count;
 static struct table tables[kMaxTables];
 static size_t table_count;
 
@@ -263,8 +265,10 @@ static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb* tb) {
   for (size_t i = 0; i < size; ++i) {
     struct qemu_plugin_insn* insn = qemu_plugin_tb_get_insn(tb, i);
     const uint64_t at = qemu_plugin_insn_vaddr(insn);
-    const bool is_inside = at - executor.address < executor_bytes ||
-                           at - steps_address < steps_bytes;
+    bool is_inside = at - executor.address < executor_bytes;
+    for (size_t s = 0; s < steps_count; ++s) {
+      is_inside |= at - steps_address[s] < steps_bytes[s];
+    }
     uint64_t* counts = is_inside ? inside.of : outside.of;
     const uint8_t* kind = kind_at(at);
     const uint8_t both = before[1] & kind[1];
@@ -358,10 +362,11 @@ __attribute__((visibility("default"))) int qemu_plugin_install(
       functions[function_count++].address = value;
     } else if (is_key(argv[i], "executor", &value)) {
       executor.address = value;
-    } else if (is_key(argv[i], "steps", &value)) {
-      steps_address = value;
+    } else if (is_key(argv[i], "steps", &value) && steps_count < kMaxSteps) {
+      steps_address[steps_count++] = value;
     } else if (is_key(argv[i], "bytes", &value)) {
-      *(steps_address != 0 ? &steps_bytes : &executor_bytes) = value;
+      *(steps_count != 0 ? &steps_bytes[steps_count - 1] : &executor_bytes) =
+          value;
     } else if (is_key(argv[i], "table", &value) && table_count < kMaxTables) {
       tables[table_count++].base = value;
     } else if (is_key(argv[i], "stride", &value) && table != NULL &&

@@ -85,8 +85,10 @@ class Schedule:
             reads.append(rows)
             if rows[0] <= rows[1]:
                 outermost = window.size - rows[0] if self._descends else rows[1] + 1
-                # Windows move on by a row at least: all that are made next are needed.
-                self._need(image, outermost, is_least=isinstance(window, Axis))
+                # Where windows move on by a row at least, all that are made next are
+                # needed: the last band ends early.
+                is_least = isinstance(window, Axis) or rows[1] - rows[0] >= high - low
+                self._need(image, outermost, is_least=is_least)
         self._made[number] = end
         self.steps.append(Step(number, low, high, tuple(reads)))
 

@@ -69,7 +69,10 @@ def random_network(random: Random, *, is_given: bool = False) -> Network:
             others = random.choices(range(source), k=random.randint(0, min(source, 2)))
             others = [i for i in others if images[i].rows == rows]
             more = tuple((i, some_rows(random, rows)) for i in others)
-            reads = ((source, Axis(size=rows, out=rows)), *more)
+            same_rows: Window = Axis(size=rows, out=rows)
+            if random.random() < 0.5:  # the same as a table
+                same_rows = table_of(rows, [{row} for row in range(rows)])
+            reads = ((source, same_rows), *more)
             size = sum(images[i].row_bytes for i, _ in reads)
             if random.random() < 0.5:
                 size = images[source].row_bytes * random.randint(1, 3)

@@ -12,7 +12,7 @@ import pytest
 
 from orchestrator.method.linked import LinkedCall
 from orchestrator.method.passes.packing.convolution import Axis
-from orchestrator.method.rows.network import Image, Layer, Network, Over
+from orchestrator.method.rows.network import Image, Layer, Network, Over, RowTable
 from orchestrator.method.rows.over import over_of
 from orchestrator.method.rows.plan import Call, RowPlan, plan_rows
 from orchestrator.method.rows.segment import segment
@@ -202,3 +202,34 @@ def test_other_kernels_have_no_such_outputs() -> None:
         assert isinstance(call, LinkedCall)
         data = ((1, struct.pack(f"<{len(header)}i", *header)),)
         assert over_of(replace(method, data=data), call, image, image) is None
+
+
+@pytest.mark.parametrize("band", [1, 2, 3, 4, 8])
+def test_bands_end_with_the_row_that_is_needed_also_those_of_a_part(band: int) -> None:
+    """Where that lies at the end of the bands of a concatenation."""
+    grown = RowTable(size=12, rows=tuple((row // 2, row // 2) for row in range(24)))
+    same = RowTable(size=24, rows=tuple((row, row) for row in range(24)))
+    network = Network(
+        images={
+            0: Image(rows=12, row_bytes=64),
+            1: Image(rows=24, row_bytes=64),
+            2: Image(rows=24, row_bytes=128),
+            3: Image(rows=24, row_bytes=32),
+            4: Image(rows=24, row_bytes=64),
+        },
+        layers=(
+            Layer(reads=((0, grown),), out=1),
+            Layer(reads=((1, same), (4, same)), out=2, at_end=True),
+            Layer(
+                reads=((2, Axis(size=24, out=24, kernel=3, padding=1)),),
+                out=3,
+            ),
+        ),
+        inputs=frozenset({0, 4}),
+        outputs=frozenset({3}),
+    )
+    one = segment(network, 0, 2, band=band)
+    assert one is not None
+    assert one.merged == {1: 2}
+    assert one.rings == {2: 2 + band}
+    assert problems_of_rows(network, plan_rows(network, [one])) == ()
