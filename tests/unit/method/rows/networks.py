@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import inf
+from math import gcd, inf
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -103,7 +103,9 @@ def random_network(random: Random, *, is_given: bool = False) -> Network:
                 and images[reads[0][0]] == images[out]
                 and random.random() < 0.5,
                 at_end=kind == "join" and random.random() < 0.7,
-                over=random_over(random) if kind == "window" else None,
+                over=random_over(random, images[source], images[out])
+                if kind == "window"
+                else None,
                 costs=(cost := random_cost(random),),
                 whole=cost.of(rows if kind == "add up" else images[out].rows),
             )
@@ -149,13 +151,15 @@ def random_few(
     )
 
 
-def random_over(random: Random) -> Over | None:
+def random_over(random: Random, source: Image, out: Image) -> Over | None:
+    """Rows of both images, and how far they are apart, are whole pixels."""
     if random.random() < 0.4:
         return None
-    pixel, lead = random.choice([1, 1, 4]), random.choice([0, random.randint(0, 40)])
+    pixel = random.choice([1, gcd(source.row_bytes, out.row_bytes)])
+    lead = pixel * random.choice([0, random.randint(0, 40 // pixel)])
     return Over(
         lead_bytes=lead,
-        few_bytes=lead + random.choice([0, random.randint(0, 20)]),
+        few_bytes=lead + pixel * random.choice([0, random.randint(0, 2)]),
         pixel_bytes=pixel,
         rows=random.choice([1, 2, inf]),
     )
