@@ -128,7 +128,10 @@ def _distance_up(
     if lead is None:
         return end - wanted[image] * here.row_bytes
     ((low, _),) = step.reads
-    distance = lead + step.first * there.row_bytes - low * here.row_bytes
+    # Smaller rows lie at the end of a band.
+    own = network.images[network.layers[step.layer].out].row_bytes
+    begin = end - (step.last - step.first + 1) * own
+    distance = lead + begin - low * here.row_bytes
     if image not in later:
         return distance
     return max(distance, end - later[image] * here.row_bytes)
@@ -157,13 +160,13 @@ def _row_below(network: Network, step: Step, wanted: int | None) -> int:
         step: That makes it.
         wanted: The first row of the input that a later step needs; None: none does.
     """
-    layer, ((low, _),) = network.layers[step.layer], step.reads
+    layer, ((low, high),) = network.layers[step.layer], step.reads
     ((ring, _),) = layer.reads
-    if wanted is None:
-        return low
     size = (step.last - step.first + 1) * network.images[layer.out].row_bytes
     rows = -(-size // network.images[ring].row_bytes)
-    return min(low, wanted - rows)
+    # No further than what is read, which is there.
+    end = high + 1 if wanted is None else min(high + 1, wanted)
+    return min(low, end - rows)
 
 
 def _kept(step: Step, wanted: int | None, *, descends: bool) -> tuple[int, int]:

@@ -133,6 +133,54 @@ def test_an_output_begins_within_the_row_that_a_call_reads() -> None:
     assert problems_of_rows(network, plan) == ()
 
 
+def test_an_output_ends_with_what_is_read_at_the_latest() -> None:
+    """Where its rows are longer than those that it lies over; a ring has no more."""
+    three = Axis(size=11, out=8, stride=2, padding=2)
+    network = Network(
+        images={
+            0: Image(rows=11, row_bytes=9),
+            1: Image(rows=11, row_bytes=9),
+            2: Image(rows=8, row_bytes=13),
+            3: Image(rows=8, row_bytes=24),
+        },
+        layers=(
+            Layer(reads=((0, Axis(size=11, out=11)),), out=1),
+            Layer(reads=((1, three),), out=2, over=Over()),
+            Layer(reads=((2, Axis(size=8, out=8)),), out=3),
+        ),
+        inputs=frozenset({0}),
+        outputs=frozenset({3}),
+    )
+    for band in (1, 2, 3):
+        one = segment(network, 0, 2, band=band)
+        assert one is not None
+        assert problems_of_rows(network, plan_rows(network, [one])) == ()
+
+
+def test_an_output_may_be_the_end_of_another_one() -> None:
+    """Where that lies over the input that is read, too."""
+    three = Axis(size=10, out=11, kernel=2, padding=2, dilation=2)
+    same = RowTable(size=11, rows=tuple((row, row) for row in range(11)))
+    network = Network(
+        images={
+            0: Image(rows=10, row_bytes=36),
+            1: Image(rows=11, row_bytes=56),
+            2: Image(rows=11, row_bytes=112),
+        },
+        layers=(
+            Layer(reads=((0, three),), out=1, over=Over(lead_bytes=25)),
+            Layer(reads=((1, same),), out=2, at_end=True),
+        ),
+        inputs=frozenset({0}),
+        outputs=frozenset({2}),
+    )
+    for band in (1, 2, 8):
+        one = segment(network, 0, 1, band=band)
+        assert one is not None
+        assert one.merged == {1: 2}
+        assert problems_of_rows(network, plan_rows(network, [one])) == ()
+
+
 def parts(random: Random, count: int, *, odd: bool) -> Iterator[tuple[int, int]]:
     """Pixels of a row in parts; `odd` ones too, else a last one begins earlier."""
     begin = 0
