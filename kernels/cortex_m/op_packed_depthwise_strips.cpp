@@ -362,8 +362,7 @@ void run(const PackedCall& call) {
   lines.channels = conv.channels;
   lines.pixel_bytes = conv.out_along;
   lines.line_bytes = conv.out_across;
-  const int32_t batch = kBand ? 1 : conv.batch;
-  for (int32_t n = 0; n < batch; ++n) {
+  for (int32_t n = 0; n < conv.batch; ++n) {
     for (int32_t v = 0; v < conv.along.out;) {
       int32_t pixels = conv.along.out - v;
       if (pixels > conv.pixels) pixels = conv.pixels;
@@ -437,7 +436,7 @@ Error limited_packed_depthwise_strips_out(const Args& args) {
   return run_limited<PackedDepthwiseStrips>(packed_depthwise_strips, args);
 }
 
-// Prepared: the same for bands of one image with an odd number of pixels.
+// Prepared: the same for bands with an odd number of pixels.
 void packed_depthwise_strips_band(const PreparedCall& prepared) {
   run<true>(static_cast<const PackedCall&>(prepared));
 }

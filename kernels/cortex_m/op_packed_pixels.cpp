@@ -26,19 +26,8 @@ void compute_pixels(const int8_t* x, const uint8_t* tiles, int8_t* y,
 constexpr PixelLoop& compute_pixels = orch_packed_pixels;
 #endif
 
-/// The same of any number of pixels, with an odd last one by itself.
-template <PixelLoop& kLoop>
-void compute_apart(const int8_t* x, const uint8_t* tiles, int8_t* y,
-                   const Run* run) {
-  Run pairs = *run;
-  pairs.count &= ~1;
-  if (pairs.count != 0) kLoop(x, tiles, y, &pairs);
-  if (pairs.count == run->count) return;
-  orch_packed_one_pixel(x + pairs.count * run->x_step, tiles,
-                        y + pairs.count * run->y_step, run);
-}
-
-/// Goes over all pixels of the output, from line to line of a column.
+/// Goes over all pixels of the output, from line to line of a column; in a band
+/// with an odd last one by itself.
 template <PixelLoop& kLoop, bool kBand>
 __attribute__((noinline)) void compute_columns(const PackedPixels& packed,
                                                const int8_t* image,
@@ -97,8 +86,21 @@ __attribute__((noinline)) void compute_columns(const PackedPixels& packed,
             }
           }
         }
-        kLoop(x, tiles, to_column + h * run.y_step, &run);
-        h += run.count;
+        if constexpr (kBand) {
+          const int32_t odd = run.count & 1;
+          run.count -= odd;
+          if (run.count != 0) {
+            kLoop(x, tiles, to_column + h * run.y_step, &run);
+            h += run.count;
+          }
+          if (odd == 0) continue;
+          orch_packed_one_pixel(x + run.count * run.x_step, tiles,
+                                to_column + h * run.y_step, &run);
+          ++h;
+        } else {
+          kLoop(x, tiles, to_column + h * run.y_step, &run);
+          h += run.count;
+        }
       }
       to_column += packed.steps.y_pixel;
     }
@@ -154,7 +156,7 @@ Error limited_packed_pixels_out(const Args& args) {
 
 // Prepared: the same for bands, which have few pixels, and strips of their own.
 void packed_pixels_band(const PreparedCall& call) {
-  compute_phases<compute_apart<compute_pixels>, true>(call);
+  compute_phases<compute_pixels, true>(call);
 }
 
 void limited_packed_pixels_band(const PreparedCall& call) {
@@ -180,7 +182,7 @@ Error limited_packed_pixels_2_out(const Args& args) {
 }
 
 void packed_pixels_2_band(const PreparedCall& call) {
-  compute_phases<compute_apart<orch_packed_pixels_2>, true>(call);
+  compute_phases<orch_packed_pixels_2, true>(call);
 }
 
 void limited_packed_pixels_2_band(const PreparedCall& call) {
@@ -204,7 +206,7 @@ Error limited_packed_pixels_3_out(const Args& args) {
 }
 
 void packed_pixels_3_band(const PreparedCall& call) {
-  compute_phases<compute_apart<orch_packed_pixels_3>, true>(call);
+  compute_phases<orch_packed_pixels_3, true>(call);
 }
 
 void limited_packed_pixels_3_band(const PreparedCall& call) {
@@ -228,7 +230,7 @@ Error limited_packed_pixels_4_out(const Args& args) {
 }
 
 void packed_pixels_4_band(const PreparedCall& call) {
-  compute_phases<compute_apart<orch_packed_pixels_4>, true>(call);
+  compute_phases<orch_packed_pixels_4, true>(call);
 }
 
 void limited_packed_pixels_4_band(const PreparedCall& call) {

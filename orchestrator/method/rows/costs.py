@@ -151,8 +151,7 @@ def narrow_saves(name: str, header: tuple[int, ...]) -> int | None:
     if is_strips(name):
         strips = strips_of(header)
         lines = -(-header[_CHANNELS] // 8) * strips.across.out
-        saved = lines * strips.odd_saves // 2 + strips.filling_saves
-        return saved if header[_BATCH] == 1 else None
+        return lines * strips.odd_saves // 2 + strips.filling_saves
     rows = header[_ROWS_OUT]
     if name == "packed_depthwise_two_rows":
         one = row_of_windows_cost(header, header[_COLUMNS_OUT])

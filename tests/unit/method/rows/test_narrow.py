@@ -269,9 +269,6 @@ def test_strips_have_a_kernel_for_bands(limited: str) -> None:
     assert 0 < even < odd - 100
     assert 0 < alone < short - 100
     assert functions(method_of((name, strips(5, 6)))) == [f"{name}_band"]
-    two = [*strips(5, 6)]
-    two[12] = 2  # images: the kernel takes one
-    assert functions(method_of((name, tuple(two)))) == [name]
 
 
 @pytest.mark.parametrize(
