@@ -64,8 +64,10 @@ def test_calls_have_their_results(cpu: str, toolchain: str, tmp_path: Path) -> N
         *pool_calls(seed=7, count=300),
         *transposed_calls(seed=8, count=150),
     ]
-    calls = [*read_calls(CALLS), *_with_results(random, tmp_path)]
-    for call in _with_results([*elementwise_calls()], tmp_path):
+    # Plain C++ on a slow core: what runs here as well.
+    some = slice(None, None, 1 if cpu != "cortex-m0plus" or EVERY_PAIR else 4)
+    calls = [*read_calls(CALLS), *_with_results(random[some], tmp_path)]
+    for call in _with_results([*elementwise_calls()][some], tmp_path):
         calls += [call, *in_place(call)]
     wrong = [
         f"call {number}, {call.operator}: error {answer.error},"
