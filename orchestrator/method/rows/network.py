@@ -240,6 +240,14 @@ class Network:
         of, is_whole = self.layers[layer], self._is_whole(layer, rows)
         return of.whole_scratch_bytes if is_whole else of.scratch_bytes
 
+    def over_of(self, layer: int, rows: int) -> Over | None:
+        """How so many rows of a layer may lie over its input; None if they may not."""
+        over = self.layers[layer].over
+        # All rows at once are computed in another way.
+        if over is None or rows > over.rows or self._is_whole(layer, rows):
+            return None
+        return over
+
     def may_hold(self, layer: int) -> Iterator[int]:
         """Images that may lie in the output of a layer, row by row."""
         of = self.layers[layer]

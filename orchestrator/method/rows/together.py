@@ -67,10 +67,8 @@ def images_over(
         for (image, _), rows in zip(layer.reads, step.reads, strict=True):
             if not _is_made_by(network, image, rows, before):
                 lasting.add(image)
-        count = step.last - step.first + 1
-        most = layer.over.rows if layer.over is not None else 0
-        # All rows at once are computed in another way.
-        if count == images[layer.out].rows or count > most or step.is_empty:
+        over = network.over_of(step.layer, step.last - step.first + 1)
+        if over is None or step.is_empty:
             apart.add(layer.out)
         before = step
     found: dict[int, int] = {}

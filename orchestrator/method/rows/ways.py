@@ -142,12 +142,10 @@ def _lead_of(network: Network, step: Step, image: int) -> int | None:
 
     None if it must not lie over them.
     """
-    layer = network.layers[step.layer]
-    over, count = layer.over, step.last - step.first + 1
-    if over is None or [image] != [i for i, _ in layer.reads]:
-        return None
-    is_allowed = count <= over.rows and count != network.images[layer.out].rows
-    if step.is_empty or not is_allowed or over.pixel_bytes > 1:
+    over = network.over_of(step.layer, step.last - step.first + 1)
+    is_read = image in (i for i, _ in network.layers[step.layer].reads)
+    # What is apart is planned in bytes, not in pixels.
+    if over is None or not is_read or step.is_empty or over.pixel_bytes > 1:
         return None
     return max(over.lead_bytes, over.few_bytes)
 
