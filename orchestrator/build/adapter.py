@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from orchestrator.method.kept import kept_arenas
 from orchestrator.method.passes import (
     PASSES,
     UnlinkError,
@@ -104,7 +103,7 @@ class Adapter:
             linked = self._linked(original, program, linkage.methods)
             try:
                 if any(r.changed for m in linked.ledger for r in m.passes):
-                    return _unlinked(program, linked)
+                    return _unlinked(linked)
             except UnlinkError as error:
                 problem = str(error)
         else:
@@ -120,20 +119,12 @@ class Adapter:
         return replace(adapted, ledger=ledger)
 
 
-def _unlinked(program: Program, linked: Adapted) -> Adapted:
+def _unlinked(linked: Adapted) -> Adapted:
     """A model whose linked methods became a program again, after passes."""
     methods = linked.linked or ()
-    new = unlink_program(linked.program, methods)
-    # Once tensors share a slot, it is no longer visible which of them keep state. No
-    # pass and no plan adds state, so the answer from before them still holds.
-    kept = (
-        kept_arenas(before) & kept_arenas(after)
-        for before, after in zip(program.methods, new.methods, strict=True)
-    )
     return replace(
         linked,
-        program=new,
+        program=unlink_program(linked.program, methods),
         linked=None,
         passed=tuple(replace(method, data=()) for method in methods),
-        kept=tuple(kept),
     )

@@ -128,6 +128,9 @@ STREAMS = setting(
     "models",
     lambda p: {m.name: m.io for m in p.models if any(x.stream for x in m.io.ports)},
 )
+SHARED_STATE = setting(
+    "shared_state", "models", lambda p: {m.name: m.shared_state for m in p.models}
+)
 ROUNDING = setting(
     "rounding", "models", lambda p: {m.name: m.rounding for m in p.models}
 )

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from orchestrator.method.linked import LinkedMethod
     from orchestrator.method.replan import Adapted
     from orchestrator.planner.blocks import Block, BlockPlan
-    from orchestrator.planner.policy import Fusing
+    from orchestrator.planner.policy import Fusing, SharedState
     from orchestrator.profile import (
         DtypesTable,
         OperatorsTable,
@@ -138,9 +138,67 @@ def find_scratch_needs(
     return found
 
 
-def size_scratch(
+def mark_state(
     *,
     programs: Mapping[str, Program],
+    resolution: Resolution,
+    shared_state: Mapping[str, SharedState | None],
+    planner: Planner,
+    model_spans: Mapping[str, SourceSpan],
+) -> dict[str, Program]:
+    """Programs with their state marked, and with sound plans of memory.
+
+    A program whose own plan is wrong gets memory of its own for every value.
+
+    Raises:
+        ModelError: Methods cannot share their state, as they should. Or a plan is wrong
+            and the profile keeps it.
+    """
+    from orchestrator.method.separate import plan_faults, separated  # noqa: PLC0415
+    from orchestrator.method.state import StateError, with_state  # noqa: PLC0415
+
+    schemas = _schemas(resolution)
+    marked: dict[str, Program] = {}
+    problems: list[Diagnostic] = []
+    for name, program in programs.items():
+        try:
+            found = with_state(program, schemas, shared_state[name])
+        except StateError as error:
+            problems.append(
+                Diagnostic(
+                    code="state-not-shared",
+                    message=f'the methods of model "{name}" cannot share their state',
+                    where=model_spans[name],
+                    notes=(("found", str(error)),),
+                    hint="export them together, with MemoryPlanningPass("
+                    'share_mutable_buffers=True), or write shared_state = "no" to give'
+                    " each method its own",
+                )
+            )
+            continue
+        faults = {m.name: plan_faults(m, schemas) for m in found.methods}
+        names = [method for method, of in faults.items() if of]
+        if names and planner is Planner.KEEP:
+            problems.append(
+                Diagnostic(
+                    code="unsound-plan",
+                    message=f'the memory plan in model "{name}" is wrong',
+                    where=model_spans[name],
+                    notes=tuple(
+                        ("found", faults[m][0].text(found.method(m))) for m in names
+                    ),
+                    hint='leave out planner = "keep": a plan of our own is right',
+                )
+            )
+        marked[name] = separated(found, schemas, names)
+    if problems:
+        raise ModelError(problems)
+    return marked
+
+
+def size_scratch(
+    *,
+    marked_programs: Mapping[str, Program],
     scratch_needs: Mapping[str, tuple[ScratchNeed, ...]],
     resolution: Resolution,
     pins: Mapping[str, Pins],
@@ -154,7 +212,7 @@ def size_scratch(
     problems = []
     for number, (name, chosen) in enumerate(pins.items()):
         # With `verify` the sizes were checked before, and nothing has to change.
-        program = with_scratch(programs[name], scratch_needs[name])
+        program = with_scratch(marked_programs[name], scratch_needs[name])
         sized[name], unplaced = with_pinned(program, chosen, schemas)
         problems += [
             Diagnostic(
@@ -422,7 +480,6 @@ def plan_adapted_memory(
         linked=adapted.linked,
         delegates=_delegate_states(programs, delegates),
         planned={name: model.arenas for name, model in adapted.models.items()},
-        kept={n: m.kept for n, m in adapted.models.items() if m.kept is not None},
         scratch=scratch_needs,
         pins={
             name: chosen.with_tensor_arenas(free_memory_id(programs[name]))

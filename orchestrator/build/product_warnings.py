@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from orchestrator.build.selecting import allowed_names
 from orchestrator.method.reordered import reordered_reads
+from orchestrator.method.state import zeroed_state
 from orchestrator.program.program import KernelCall
+from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -15,6 +17,10 @@ if TYPE_CHECKING:
     from orchestrator.profile import OperatorsTable, Profile
     from orchestrator.program.program import Method, Program
     from orchestrator.selection.resolution import DelegateCode, Resolution
+
+
+_MOST_NAMES: Final = 5
+"""Of buffers that a warning lists."""
 
 
 def list_absolute_paths(*, profile: Profile) -> tuple[tuple[str, str], ...]:
@@ -30,6 +36,7 @@ def list_absolute_paths(*, profile: Profile) -> tuple[tuple[str, str], ...]:
 def list_warnings(
     *,
     programs: Mapping[str, Program],
+    marked_programs: Mapping[str, Program],
     resolution: Resolution,
     operators: OperatorsTable,
     delegates: Sequence[DelegateCode],
@@ -72,7 +79,29 @@ def list_warnings(
         for method in program.methods
         for text in _reordered(method)
     ]
+    found += [
+        f"warning[state-without-data]: model {model}: the program has no initial data"
+        f" for {buffers}, which begin with zeros; InitializedMutableBufferPass stores"
+        " it at export"
+        for model, program in marked_programs.items()
+        if (buffers := _without_data(program))
+    ]
     return found
+
+
+def _without_data(program: Program) -> str:
+    """State that begins with zeros, for a sentence; "" if there is none."""
+    names = [
+        value.extra.qualified_name
+        if isinstance(value, TensorValue) and value.extra and value.extra.qualified_name
+        else f"value {index} of {method.name} ({size_bytes} bytes)"
+        for method in program.methods
+        for index, size_bytes in zeroed_state(program, method).items()
+        for value in [method.values[index]]
+    ]
+    names = [*dict.fromkeys(names)]
+    more = len(names) - _MOST_NAMES
+    return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
 def _reordered(method: Method) -> Iterator[str]:

@@ -38,6 +38,7 @@ from orchestrator.build.locking import (
 )
 from orchestrator.build.methods import (
     find_scratch_needs,
+    mark_state,
     models_with_passes,
     plan_adapted_memory,
     prelink_models,
@@ -105,8 +106,19 @@ SCRATCH_NEEDS = Derived(
     run=find_scratch_needs,
     gives="scratch_needs",
 )
+MARKED_PROGRAMS = Derived(
+    reads=(
+        inputs.PROGRAMS,
+        RESOLVE,
+        inputs.SHARED_STATE,
+        inputs.PLANNER,
+        inputs.MODEL_SPANS,
+    ),
+    run=mark_state,
+    gives="marked_programs",
+)
 SIZED_PROGRAMS = Derived(
-    reads=(inputs.PROGRAMS, SCRATCH_NEEDS, RESOLVE, inputs.PINS, inputs.SPAN),
+    reads=(MARKED_PROGRAMS, SCRATCH_NEEDS, RESOLVE, inputs.PINS, inputs.SPAN),
     run=size_scratch,
     gives="sized_programs",
 )
@@ -403,6 +415,7 @@ ABSOLUTE_PATHS = Input(
 WARNINGS = Derived(
     reads=(
         inputs.PROGRAMS,
+        MARKED_PROGRAMS,
         RESOLVE,
         inputs.OPERATORS,
         inputs.DELEGATES,

@@ -18,6 +18,8 @@ from orchestrator.compat.firmware import (
     port_text,
 )
 from orchestrator.errors import Diagnostic, did_you_mean
+from orchestrator.method.separate import plan_faults
+from orchestrator.method.state import StateError, kept_arenas, with_state
 from orchestrator.program.caller import (
     caller_outputs,
     caller_problems,
@@ -34,7 +36,7 @@ from orchestrator.selection.call_facts import MethodFacts, argument_facts
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from orchestrator.core.operator import OperatorName
+    from orchestrator.core.operator import OperatorName, OpSchema
     from orchestrator.memory.plan import MemoryPlan
     from orchestrator.program.program import Method, Program
     from orchestrator.program.values import Value
@@ -74,6 +76,8 @@ def firmware_of(
                 arena_bytes=tuple(a.size_bytes for a in place.arenas),
                 inputs=_inputs(method),
                 outputs=_outputs(method),
+                common=frozenset(a.memory_id for a in place.arenas if a.common),
+                shared=frozenset(a.memory_id for a in place.arenas if a.shared),
             )
             for model in memory.models
             for place in model.methods
@@ -146,6 +150,17 @@ def check_compat(
                 hint="export the model again with ExecuTorch 0.7 or newer",
             )
         )
+    try:
+        program = with_state(program, _schemas(firmware))
+    except StateError as error:
+        problems.append(
+            Diagnostic(
+                code="state-not-shared",
+                message=f"methods of {file} cannot share their state",
+                notes=(("found", str(error)),),
+                hint="export them together, with share_mutable_buffers=True",
+            )
+        )
     methods = {method.name: method for method in program.methods}
     for place in firmware.methods:
         if place.model != model:
@@ -167,6 +182,11 @@ def check_compat(
             firmware, place, program, method, f"{file}, method {method.name}"
         ).problems(calls, state_bytes[method.name])
     return tuple(problems)
+
+
+def _schemas(firmware: Firmware) -> dict[OperatorName, OpSchema]:
+    """The schemas that a firmware tells: those of kernels with scratch memory."""
+    return {rule.schema.name: rule.schema for rule in firmware.rules}
 
 
 class _MethodCheck:
@@ -244,6 +264,30 @@ class _MethodCheck:
             # The device requires an arena to exist even if it is empty.
             if needs > has or memory_id > len(place.arena_bytes):
                 yield short(f"arena {memory_id}", needs, has)
+        for memory_id in sorted(kept_arenas(method) & place.common):
+            yield self._problem(
+                "update-memory",
+                f"arena {memory_id} holds state, and other methods write over it",
+                hint="build firmware with this program, which gives the arena memory of"
+                " its own",
+            )
+        shares = method.name in self._program.sharers
+        if shares != bool(place.shared):
+            yield self._problem(
+                "update-memory",
+                "it shares state with other methods"
+                if shares
+                else "it shares no state with other methods",
+                ("expected", "the opposite, as in the firmware"),
+                hint="build firmware with this program",
+            )
+        for fault in plan_faults(method, _schemas(self._firmware))[:1]:
+            yield self._problem(
+                "unsound-plan",
+                "its memory plan is wrong",
+                ("found", fault.text(method)),
+                hint="build the program with its profile and ship models/",
+            )
 
     def _values(self) -> Iterator[Diagnostic]:
         method = self._method

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 _ANY_KEY: Final = "any"
 _AND: Final = "; "
+_COMMON: Final = "c"
+_SHARED: Final = "s"
 CALLER_TEXT: Final = " in memory of the caller"
 
 
@@ -36,6 +38,8 @@ class FirmwareMethod:
         method: Its name.
         state_bytes: Block for the method state.
         arena_bytes: Arenas in order of their memory id, from 1.
+        common: Memory ids of arenas that overlap those of other methods.
+        shared: Memory ids of arenas in which methods of the model share state.
         inputs: What the API promises of each, as `port_text` has it.
         outputs: Likewise.
     """
@@ -46,6 +50,8 @@ class FirmwareMethod:
     arena_bytes: tuple[int, ...]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
+    common: frozenset[int] = frozenset()
+    shared: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +120,11 @@ def firmware_facts(firmware: Firmware) -> tuple[tuple[str, str], ...]:
         found[f"delegate {backend}"] = f"{state_bytes} bytes"
     for method in firmware.methods:
         name = f"{method.model}.{method.method}"
-        sizes = " ".join(map(str, method.arena_bytes))
+        sizes = " ".join(
+            f"{size}{_COMMON if n in method.common else ''}"
+            f"{_SHARED if n in method.shared else ''}"
+            for n, size in enumerate(method.arena_bytes, 1)
+        )
         found[f"memory {name}"] = f"{method.state_bytes} {sizes}".strip()
         for side in ("input", "output"):
             for index, text in enumerate(getattr(method, f"{side}s")):
@@ -166,13 +176,16 @@ def read_firmware(facts: Mapping[str, str]) -> Firmware:
             data.append(((model, constant), text))
         elif kind == "memory":
             model, _, method = what.rpartition(".")
-            state, *arenas = map(int, text.split())
+            state, *arenas = text.split()
+            marks = dict(enumerate(arenas, 1))
             methods.append(
                 FirmwareMethod(
                     model=model,
                     method=method,
-                    state_bytes=state,
-                    arena_bytes=tuple(arenas),
+                    state_bytes=int(state),
+                    arena_bytes=tuple(int(a.strip(_COMMON + _SHARED)) for a in arenas),
+                    common=frozenset(n for n, a in marks.items() if _COMMON in a),
+                    shared=frozenset(n for n, a in marks.items() if _SHARED in a),
                     inputs=_ports(facts, f"input {what} "),
                     outputs=_ports(facts, f"output {what} "),
                 )

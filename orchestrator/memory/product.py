@@ -26,8 +26,8 @@ from orchestrator.memory.plan import (
     model_section,
 )
 from orchestrator.method.compact import WIDE_TABLES, table_layout
-from orchestrator.method.kept import kept_arenas
 from orchestrator.method.lifetimes import peak_live_bytes
+from orchestrator.method.state import kept_arenas
 from orchestrator.planner.blocks import ArenaFacts, aligned
 from orchestrator.program.caller import caller_bytes
 from orchestrator.program.interface import (
@@ -36,7 +36,7 @@ from orchestrator.program.interface import (
     most_items,
     with_items,
 )
-from orchestrator.program.shared import SHARED_ID, shared_bytes, shares_state
+from orchestrator.program.shared import SHARED_ID, shared_bytes
 from orchestrator.program.unsupported import unsupported
 from orchestrator.program.values import BoolListValue, TensorValue
 from orchestrator.targets.regions import ARENA_ALIGNMENT, NO_PINS, Concurrency
@@ -71,7 +71,6 @@ def plan_memory(
     planned: Mapping[str, Sequence[Sequence[ArenaFacts]]] = MappingProxyType({}),
     scratch: Mapping[str, Sequence[ScratchNeed]] = MappingProxyType({}),
     concurrency: Concurrency = Concurrency.PARALLEL,
-    kept: Mapping[str, Sequence[frozenset[int]]] = MappingProxyType({}),
     alignment: int = ARENA_ALIGNMENT,
 ) -> MemoryPlan:
     """Compute the memory of every method of every model, and place it on the board.
@@ -87,8 +86,6 @@ def plan_memory(
         planned: By model and method, what became of arenas that were planned.
         scratch: By model, of its calls.
         concurrency: Whether methods may run at the same time.
-        kept: By model and method, memory ids of the arenas that it keeps something
-            in; by default, found from the program.
         alignment: Of arenas in bytes; above the usual one, their sizes are multiples.
 
     Raises:
@@ -144,8 +141,8 @@ def plan_memory(
             (name, method.name, memory_id)
             for name, program in programs.items()
             for index, method in enumerate(program.methods)
-            for memory_id in (
-                kept[name][index] if name in kept else kept_arenas(method)
+            for memory_id in kept_arenas(
+                method, linked[name][index] if name in linked else None
             )
         }
         plan = replace(share_arenas(models, found, pins), alignment=alignment)
@@ -278,10 +275,9 @@ def instruction_bytes(pointer_bytes: int, *, layout: TableLayout = WIDE_TABLES) 
 def _arenas(
     program: Program, method: Method, planned: Sequence[ArenaFacts]
 ) -> Iterable[Arena]:
-    shares = shares_state(program)
     facts = {found.memory_id: found for found in planned}
     for memory_id in range(1, len(method.arena_bytes)):
-        is_shared = shares and memory_id == SHARED_ID
+        is_shared = method.name in program.sharers and memory_id == SHARED_ID
         if memory_id in facts:
             yield Arena(
                 memory_id=memory_id,
@@ -297,7 +293,7 @@ def _arenas(
             peak_live_bytes=shared_bytes(program)
             if is_shared
             else peak_live_bytes(method, memory_id),
-            shared=tuple(m.name for m in program.methods) if is_shared else (),
+            shared=program.sharers if is_shared else (),
         )
 
 

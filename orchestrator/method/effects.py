@@ -21,7 +21,7 @@ from orchestrator.program.program import (
     KernelCall,
     MoveCall,
 )
-from orchestrator.program.values import TensorValue
+from orchestrator.program.values import BoolValue, IntValue, TensorValue
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from orchestrator.program.values import Value
 
 _VIEW: Final = "executorch_prim::et_view.default"
+_COPY_INDEX: Final = "executorch_prim::et_copy_index.tensor"
 _READING: Final = frozenset({Access.READS, Access.UPDATES})
 
 
@@ -109,7 +110,12 @@ def effects_of_method(
         schemas: Schemas of operators that have a kernel. Calls of others are assumed to
             write their results, and arguments that are the same values.
     """
-    maker = _Maker(method.values, method.instructions)
+    calls = [
+        (method.operators[i.operator], i.args)
+        for i in method.instructions
+        if isinstance(i, KernelCall)
+    ]
+    maker = _Maker(method.values, method.instructions, calls, method.inputs)
     for instruction in method.instructions:
         match instruction:
             case KernelCall(operator=operator, args=args):
@@ -132,7 +138,9 @@ def effects_of_method(
 
 def effects_of_linked(method: LinkedMethod) -> MethodEffects:
     """The effects of a linked method."""
-    maker = _Maker(method.values, method.instructions)
+    linked = (i for i in method.instructions if isinstance(i, LinkedCall))
+    calls = [(i.operator, i.args) for i in linked]
+    maker = _Maker(method.values, method.instructions, calls, method.inputs)
     for instruction in method.instructions:
         match instruction:
             case LinkedCall(operator=name, args=args, accesses=how):
@@ -149,9 +157,18 @@ class _Maker:
         self,
         values: tuple[Value, ...],
         instructions: Sequence[Instruction | LinkedInstruction],
+        calls: Sequence[tuple[OperatorName, tuple[int, ...]]],
+        inputs: Iterable[int],
     ) -> None:
         self._values = values
         self._sources = _sources(instructions)
+        self._counters = _counters(calls) - self._sources.keys()
+        may_change = {*inputs, *self._sources, *(i for _, args in calls for i in args)}
+        self._never = {
+            i
+            for i, value in enumerate(values)
+            if value == BoolValue(value=False) and i not in may_change
+        }
         self._at: list[Effect] = []
         self._is_known = True
 
@@ -172,7 +189,19 @@ class _Maker:
         self, name: OperatorName, args: tuple[int, ...], how: Sequence[Access]
     ) -> None:
         shows = str(name) == _VIEW and self._is_at(args[0], args[-1])
+        if str(name) == _COPY_INDEX and not self._counts(args[2]):
+            how = (Access.UPDATES, *how[1:])  # other rows keep their items
         self.add(args, how, views=args[-1:] if shows else ())
+
+    def _counts(self, index: int) -> bool:
+        """Whether a number is the counter of a loop over all rows, as `map` has one.
+
+        It begins at 0, and calls write it that read it as well.
+        """
+        value = self._values[index]
+        return (
+            isinstance(value, IntValue) and value.value == 0 and index in self._counters
+        )
 
     def unknown_call(self, args: tuple[int, ...]) -> None:
         """Add a call without schema; out variants repeat their outputs as results."""
@@ -189,8 +218,14 @@ class _Maker:
             target = (instruction.target,)
             self.add((instruction.source,), (Access.READS,), replaces=target)
         else:
-            jump = (instruction.destination,)
-            self.add((instruction.condition,), (Access.READS,), jump=jump)
+            condition = instruction.condition
+            self.add(
+                (condition,),
+                (Access.READS,),
+                jump=(instruction.destination,),
+                # Branches end so: a jump that is always taken.
+                goes_on=condition not in self._never,
+            )
 
     def add(
         self,
@@ -200,6 +235,7 @@ class _Maker:
         views: tuple[int, ...] = (),
         replaces: tuple[int, ...] = (),
         jump: tuple[int, ...] = (),
+        goes_on: bool = True,
     ) -> None:
         used: dict[Access, list[int]] = {access: [] for access in Access}
         reads: list[int] = []
@@ -218,7 +254,7 @@ class _Maker:
                 views=views,
                 moved=self._behind(read),
                 replaces=self._tensors(replaces),
-                next=_once((len(self._at) + 1, *jump)),
+                next=_once((*((len(self._at) + 1,) if goes_on else ()), *jump)),
             )
         )
 
@@ -259,6 +295,17 @@ class _Maker:
 
 def _once(indices: Iterable[int]) -> tuple[int, ...]:
     return tuple(dict.fromkeys(indices))
+
+
+def _counters(
+    calls: Iterable[tuple[OperatorName, tuple[int, ...]]],
+) -> frozenset[int]:
+    """Results of calls that all read them as well, `add.Scalar(i, 1, i)`."""
+    counted, others = set[int](), set[int]()
+    for name, args in calls:
+        if args and str(name) != _COPY_INDEX:  # which has no result
+            (counted if args[-1] in args[:-1] else others).add(args[-1])
+    return frozenset(counted - others)
 
 
 def _sources(

@@ -88,11 +88,11 @@ def lifetimes(effects: MethodEffects, memory_id: int) -> list[Lifetime]:
         if place.memory_id != memory_id or value.size_bytes == 0:
             continue
         times = touched.get(index, [end_of_time])
-        starts_live = index in effects.inputs or value.is_mutable_state
+        starts_live = index in effects.inputs or value.is_state
         is_view = not starts_live and index not in written
         first = -1 if starts_live else written.get(index, times[0])
         last = max(times[-1], first) if index in touched else first
-        if index in effects.outputs or value.is_mutable_state:
+        if index in effects.outputs or value.is_state:
             last = end_of_time
         begin = place.offset_bytes
         life = Lifetime(

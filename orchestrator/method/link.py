@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from orchestrator.errors import Diagnostic, ModelError
 from orchestrator.method.access import Access, accesses, written_positions
 from orchestrator.method.linked import Linkage, LinkedCall, LinkedMethod
+from orchestrator.method.state import zeroed_state
 from orchestrator.program.interface import TENSOR_LISTS
 from orchestrator.program.program import (
     DelegateCall,
@@ -120,6 +122,8 @@ class _Linker:
             if isinstance(v, TensorValue)
             and (v.is_constant or v.is_mutable_state or self._program.has_data(v))
         ]
+        zeroed = zeroed_state(self._program, method)
+        data += [(i, bytes(size_bytes)) for i, size_bytes in zeroed.items()]
         return LinkedMethod(
             model=self._model,
             name=method.name,
@@ -127,7 +131,7 @@ class _Linker:
             instructions=tuple(instructions),
             inputs=method.inputs,
             outputs=method.outputs,
-            data=tuple(data),
+            data=tuple(sorted(data, key=itemgetter(0))),
             origins=tuple(origins),
         )
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from orchestrator.method.linked import INDEX_LISTS, LinkedCall
 from orchestrator.program.program import KernelCall
 from orchestrator.program.reader import read_program
-from orchestrator.program.shared import SHARED_ID, shares_state
+from orchestrator.program.shared import SHARED_ID
 from orchestrator.program.values import TensorListValue, TensorValue
 from orchestrator.program.write import write_program
 
@@ -48,10 +48,12 @@ def unlink_program(program: Program, linked: Sequence[LinkedMethod]) -> Program:
         WriteProofError: The bytes do not match the methods.
     """
     constants: dict[Bytes, int] = {}
-    shares = shares_state(program)
     methods = tuple(
         _Unlinker(
-            method, of, constants, _unused_state(method, of) if shares else ()
+            method,
+            of,
+            constants,
+            _unused_state(method, of) if method.name in program.sharers else (),
         ).method()
         for method, of in zip(program.methods, linked, strict=True)
     )
@@ -68,14 +70,15 @@ def unlink_program(program: Program, linked: Sequence[LinkedMethod]) -> Program:
     found = replace(
         read_program(data, file=""),
         external=tuple(e for e in program.external if e.name in names),
+        sharers=program.sharers,
     )
     # As text, 0.0 differs from -0.0, and NaN equals NaN.
     if repr(found.methods) != repr(methods) or any(
         not _has_data(found, method, of)
-        for method, of in zip(found.methods, linked, strict=True)
+        for method, of in zip(methods, linked, strict=True)
     ):
         raise WriteProofError("the new bytes say something else")
-    return found
+    return replace(found, methods=methods)  # with their marks
 
 
 def _unused_state(method: Method, linked: LinkedMethod) -> Iterator[TensorValue]:
@@ -97,9 +100,15 @@ def _has_data(program: Program, method: Method, linked: LinkedMethod) -> bool:
     """Whether constants and initial state have the bytes of the linked method."""
     values = (method.values[index] for index, _ in linked.data)
     return all(
-        isinstance(value, TensorValue) and program.data_bytes(value) == data
+        isinstance(value, TensorValue)
+        and (_begins_with_zeros(value) or program.data_bytes(value) == data)
         for value, (_, data) in zip(values, linked.data, strict=True)
     )
+
+
+def _begins_with_zeros(value: TensorValue) -> bool:
+    """Whether it is state for which the program has no data."""
+    return value.is_state and not value.is_mutable_state
 
 
 class _Unlinker:

@@ -61,3 +61,10 @@ class RuntimeCheck(StrEnum):
         """Whether a build compares that is optimized for this."""
         debug = self is RuntimeCheck.DEBUG and optimize == "debug"
         return debug or self is RuntimeCheck.ALWAYS
+
+
+class SharedState(StrEnum):
+    """Whether the methods of a model share their state."""
+
+    YES = "yes"
+    NO = "no"

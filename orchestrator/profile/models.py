@@ -18,6 +18,7 @@ from pydantic import (
 
 from orchestrator.core.border import NO_IO
 from orchestrator.errors import Diagnostic, did_you_mean
+from orchestrator.planner.policy import SharedState
 from orchestrator.profile.card import CardTable
 from orchestrator.profile.choices import Load
 from orchestrator.profile.fields import (
@@ -233,6 +234,13 @@ class ModelTable(Table):
         description="`pte`: the device loads the program, which lies in its flash. "
         "`prelinked`: the build has done that, the device starts with constant tables.",
         examples=["pte"],
+    )
+    shared_state: Annotated[SharedState, *choice(SharedState)] | None = Field(
+        default=None,
+        description="Whether the methods of the program share their state. `yes`: the "
+        "build stops if they cannot. `no`: each method has its own. Default: as the "
+        "program has it; the build stops if it says both.",
+        examples=["no"],
     )
     update: StrictBool = Field(
         default=False,

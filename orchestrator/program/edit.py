@@ -70,7 +70,7 @@ def with_methods(program: Program, methods: Sequence[Method]) -> Program:
         EditError: The bytes cannot be changed so.
     """
     if tuple(methods) == program.methods:
-        return program
+        return replace(program, methods=tuple(methods))  # with their marks
     editor = _Editor(program)
     try:
         editor.methods(methods)
@@ -83,7 +83,7 @@ def with_methods(program: Program, methods: Sequence[Method]) -> Program:
         program, methods=tuple(methods), header=None
     ):
         raise EditError("the new bytes read as another program")
-    return found
+    return replace(found, methods=tuple(methods))  # with their marks
 
 
 class _Editor:

@@ -233,6 +233,8 @@ class Program:
         original: The file, if `data` was written anew, as the device loads no programs
             with scratch memory of delegates beside the values.
         external: Constants that lie outside, as far as they were found; by name.
+        sharers: Names of the methods that share state (`method/state.py`); no part of
+            the file.
     """
 
     version: int
@@ -247,6 +249,7 @@ class Program:
     data: Bytes = field(repr=False, compare=False)
     external: tuple[ExternalData, ...] = ()
     original: Bytes | None = field(default=None, repr=False, compare=False)
+    sharers: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def size_bytes(self) -> int:

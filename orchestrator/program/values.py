@@ -5,7 +5,7 @@ Source: ExecuTorch `schema/program.fbs` (ET12), union `KernelTypes`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from math import prod
 from types import MappingProxyType
@@ -71,6 +71,7 @@ class TensorValue:
             their memory when the method runs.
         extra: See `ExtraTensorInfo`.
         requires_grad: Set by the exporter; means nothing here.
+        is_kept: Bytes of it outlive a run (`method/state.py`); not in the file.
     """
 
     dtype: ScalarType
@@ -81,6 +82,7 @@ class TensorValue:
     allocation: Allocation | None
     extra: ExtraTensorInfo | None
     requires_grad: bool
+    is_kept: bool = field(default=False, repr=False, compare=False)
 
     @property
     def numel(self) -> int:
@@ -129,6 +131,11 @@ class TensorValue:
             and self.allocation is not None
             and not self.is_external
         )
+
+    @property
+    def is_state(self) -> bool:
+        """Bytes of it outlive a run, with initial data or without."""
+        return self.is_kept or self.is_mutable_state
 
 
 @dataclass(frozen=True, slots=True)

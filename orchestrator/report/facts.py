@@ -384,7 +384,7 @@ class _Maker:
         role = "activation"
         if index in self.effects.inputs:
             role = "input"
-        elif value.is_mutable_state:
+        elif value.is_state:
             role = "state"
         elif data_id and not value.is_planned:
             role = "weight"

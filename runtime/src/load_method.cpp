@@ -1,5 +1,7 @@
 // Loading a method: untrusted program bytes in, a checked MethodImage out.
 
+#include <string.h>
+
 #include "find_kernel.h"
 #include "method_loader.h"
 
@@ -49,6 +51,7 @@ Error MethodLoader::load(uint32_t method, MethodImage& image,
       values_at_.count <= kMaxCount && instructions_at_.count <= kMaxCount,
       Error::InvalidProgram);
 
+  clear_state();
   values_count_ = values_at_.count;
   values_ = state_.take<Value>(values_at_.count);
   instructions_ = state_.take<Instruction>(instructions_at_.count);
@@ -96,6 +99,23 @@ Error MethodLoader::load(uint32_t method, MethodImage& image,
 #else
   return Error::Ok;
 #endif
+}
+
+/// State without data in the program begins with zeros, as it does where
+/// memory is zeroed at start; what was loaded before may have left something.
+void MethodLoader::clear_state() {
+  for (size_t i = 0; i < memory_.arenas.size(); ++i) {
+    const Span<uint8_t> arena = memory_.arenas[i];
+    // Methods that overlap keep nothing there.
+    if (arena.size() == 0 || is_common(arena.data())) continue;
+    // What another method has brought along stays.
+    constexpr size_t kSharedArena = 1;  // memory id 2
+    if (memory_.shares_state && i == kSharedArena &&
+        reader_.vector(root_, slot::kMutableDataSegments, 4).count != 0) {
+      continue;
+    }
+    memset(arena.data(), 0, arena.size());
+  }
 }
 
 Error MethodLoader::load_instructions(Pass pass) {

@@ -9,22 +9,19 @@
 #endif
 
 namespace orch {
-#if ORCH_COMMON_ARENAS
-namespace {
 
-/// Whether a place is in a block that other methods use as well.
 bool is_common(const void* place) {
+#if ORCH_COMMON_ARENAS
   const uintptr_t at = reinterpret_cast<uintptr_t>(place);
   for (const Span<uint8_t>& block : kCommonArenas) {
     if (at - reinterpret_cast<uintptr_t>(block.data()) < block.size()) {
       return true;
     }
   }
+#endif
+  (void)place;
   return false;
 }
-
-}  // namespace
-#endif
 
 namespace {
 
@@ -238,11 +235,9 @@ Error MethodLoader::locate(const FbTable& table, Tensor& tensor, size_t bytes) {
   tensor.memory = arena + offset;
 
   if (buffer != 0) {  // mutable buffer with an initial state
-#if ORCH_COMMON_ARENAS
     // Another method would overwrite it.
     ORCH_CHECK(bytes == 0 || !is_common(tensor.memory),
                Error::UnsupportedProgram);
-#endif
     const FbVector segments =
         reader_.vector(root_, slot::kMutableDataSegments, 4);
     const uint64_t segment =

@@ -20,6 +20,9 @@
 
 namespace orch {
 
+/// Whether a place is in a block that other methods use as well.
+bool is_common(const void* place);
+
 /// Of values, and of instructions: their size in bytes fits 32 bits.
 inline constexpr uint32_t kMaxCount = 1U << 24;
 
@@ -82,6 +85,7 @@ class MethodLoader {
   Error check_callers(const FbTable& plan);
   /// The instructions are gone through several times, see `load`.
   enum class Pass { Results, Control, Calls };
+  void clear_state();
   Error load_instructions(Pass pass);
   Error load_instruction(uint32_t index, Pass pass);
   Error load_call(const FbTable& table, Pass pass, Instruction& instruction);

@@ -11,6 +11,11 @@ namespace orch {
 #if ORCH_INDEX_BYTES == 4
 namespace {
 
+/// Whether it is made ready together with methods that share its state.
+bool shares(const ModelMethod& method) {
+  return method.make_ready != load_linked;
+}
+
 #if ORCH_EXTERNAL_DATA
 bool same_text(const char* a, const char* b) {
   while (*a != '\0' && *a == *b) {
@@ -23,14 +28,14 @@ bool same_text(const char* a, const char* b) {
 MethodMemory memory_of(const ModelMethod& method) {
   for (const ModelData& model : kModelData) {
     if (same_text(model.model, method.model)) {
-      return {method.state, method.arenas, model.data};
+      return {method.state, method.arenas, model.data, shares(method)};
     }
   }
-  return {method.state, method.arenas};
+  return {method.state, method.arenas, {}, shares(method)};
 }
 #else
 MethodMemory memory_of(const ModelMethod& method) {
-  return {method.state, method.arenas};
+  return {method.state, method.arenas, shares(method)};
 }
 #endif
 

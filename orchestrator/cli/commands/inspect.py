@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 from orchestrator.catalog import read_library
@@ -10,11 +11,12 @@ from orchestrator.cli.commands.reading import read_bytes
 from orchestrator.cli.render import diagnostic_to_json
 from orchestrator.errors import Diagnostic, ExitCode, SourceSpan
 from orchestrator.method.lifetimes import peak_live_bytes
+from orchestrator.method.state import StateError, with_state
 from orchestrator.printable import printable
 from orchestrator.program.caller import caller_values
 from orchestrator.program.program import KernelCall
 from orchestrator.program.reader import read_to_show
-from orchestrator.program.shared import SHARED_ID, shares_state
+from orchestrator.program.shared import SHARED_ID
 from orchestrator.program.values import TensorValue, kind_name
 from orchestrator.selection.extract import extract
 from orchestrator.shell.sources import library_file, library_names
@@ -100,6 +102,8 @@ def run(args: Namespace, console: Console) -> ExitCode:
     program, problems = read.program, [*read.problems]
     if read.is_sound:
         info = extract(program, model=args.model.stem)
+        with suppress(StateError):  # `check` reports it
+            program = with_state(program, {})
         methods: list[Any] = [_method(m, info, program) for m in program.methods]
     else:
         methods = [_outline(m, counts=not read.has_gaps) for m in program.methods]
@@ -217,7 +221,7 @@ def _method(method: Method, info: OpInfo, program: Program) -> _Method:
             {
                 "memory_id": i,
                 "size_bytes": method.arena_bytes[i],
-                "shared": i == SHARED_ID and shares_state(program),
+                "shared": i == SHARED_ID and method.name in program.sharers,
                 "lower_bound_bytes": peak_live_bytes(method, i),
             }
             for i in range(1, len(method.arena_bytes))
@@ -238,7 +242,7 @@ def _method(method: Method, info: OpInfo, program: Program) -> _Method:
             {t.extra.qualified_name for t in tensors if t.is_external and t.extra}
         ),
         "constant_bytes": sum(t.size_bytes for t in tensors if t.is_constant),
-        "mutable_state_bytes": sum(t.size_bytes for t in tensors if t.is_mutable_state),
+        "mutable_state_bytes": sum(t.size_bytes for t in tensors if t.is_state),
     }
 
 

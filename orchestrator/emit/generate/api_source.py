@@ -121,8 +121,8 @@ def api_source(
     )
     at_load = integrity is CheckImage.LOAD
     if checked:
-        together = {group[0].model for group in sharing(methods, memory)}
-        ready = [m for m in methods if m.model not in together] if at_load else []
+        together = {m.base for group in sharing(methods, memory) for m in group}
+        ready = [m for m in methods if m.base not in together] if at_load else []
         blocks += "\n\n"
         blocks += intact_functions(
             methods, programs, linked, texts, ready=ready, layout=layout

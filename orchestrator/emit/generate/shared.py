@@ -27,8 +27,11 @@ def sharing(methods: Sequence[ApiMethod], memory: MemoryPlan) -> list[list[ApiMe
     return [
         found
         for _, group in groupby(methods, attrgetter("model"))
-        if (found := [*group])
-        and any(a.shared for a in memory_of(memory, found[0]).arenas)
+        if (
+            found := [
+                m for m in group if any(a.shared for a in memory_of(memory, m).arenas)
+            ]
+        )
     ]
 
 
@@ -91,12 +94,12 @@ def reset_functions(
     Blocks in which methods overlap hold no state; all others are zeroed, as they
     were at start, before initial state is copied.
     """
-    groups = {group[0].model: group for group in sharing(methods, memory)}
+    groups = {m.base: group for group in sharing(methods, memory) for m in group}
     for method in methods:
         if method.model not in linked:
             continue
         lines = [f"orch_status {method.base}_reset() {{"]
-        for each in groups.get(method.model, [method]):
+        for each in groups.get(method.base, [method]):
             lines.append(f"  orch::unload(orch::{each.base}_method);")
             lines += [
                 f"  memset(orch::{each.base}_arena{arena.memory_id}, 0,"

@@ -196,7 +196,7 @@ class _End:
         if self._index in both:
             raise self._error("it is input and output at once", hint)
         place = value.allocation
-        if place is None or value.is_mutable_state or place.memory_id == SHARED_ID:
+        if place is None or value.is_state or place.memory_id == SHARED_ID:
             raise self._error("it is a constant, or state of the method", hint)
 
     def _shown(self) -> frozenset[int]:

@@ -7,15 +7,16 @@ from copy import copy
 from typing import TYPE_CHECKING, Self
 
 from orchestrator.method.effects import Effect, effects_of_linked
-from orchestrator.method.passes.spans import touches
+from orchestrator.method.spans import touches
 from orchestrator.program.program import MoveCall
+from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from orchestrator.method.linked import LinkedMethod
-    from orchestrator.method.passes.spans import Spans
     from orchestrator.method.places import Place, Space
+    from orchestrator.method.spans import Spans
 
 
 class Dataflow:
@@ -29,6 +30,7 @@ class Dataflow:
         outputs: Tensors whose items the method returns.
         moved: Values that moves read or write, with their memory.
         overlaps: Outputs and inputs of the method that overlap.
+        state: Tensors whose bytes outlive a run.
         is_open: A call writes to memory that a move chooses: nothing may change.
         is_straight: Every instruction follows the one before it.
     """
@@ -45,6 +47,11 @@ class Dataflow:
             for o in method.returned
             for i in method.received
             if o in places and i in places and places[o].overlaps(places[i])
+        )
+        self.state = tuple(
+            index
+            for index, value in enumerate(method.values)
+            if isinstance(value, TensorValue) and value.is_state
         )
         self.is_open = not effects.is_known
         self.is_straight = all(e.next == (i + 1,) for i, e in enumerate(self.at))

@@ -345,8 +345,7 @@ class _Webs:
         method, times = self._method, [t for m in members for t in self._times[m]]
         values = [method.values[m] for m in members]
         kept = any(
-            isinstance(v, TensorValue) and (v.is_dynamic or v.is_mutable_state)
-            for v in values
+            isinstance(v, TensorValue) and (v.is_dynamic or v.is_state) for v in values
         )
         known = set(members) <= method.received
         fixed = kept or not self._fixed.isdisjoint(members)

@@ -17,7 +17,7 @@ from orchestrator.method.passes.arguments import UnknownCallError
 from orchestrator.method.passes.dataflow import Dataflow
 from orchestrator.method.passes.edit import without
 from orchestrator.method.passes.proof import Dropped, is_same
-from orchestrator.method.passes.spans import cut, join, touches
+from orchestrator.method.spans import cut, join, touches
 from orchestrator.program.shared import SHARED_ID
 from orchestrator.program.values import Allocation, TensorValue
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.method.effects import Effect
     from orchestrator.method.linked import LinkedMethod
-    from orchestrator.method.passes.spans import Spans
     from orchestrator.method.passes.views import View
     from orchestrator.method.places import Place
+    from orchestrator.method.spans import Spans
     from orchestrator.program.values import Value
 
 _ALIGNMENT: Final = 16
@@ -250,7 +250,7 @@ def _is_only_reader(
         return False
     return not any(
         isinstance(value, TensorValue)
-        and value.is_mutable_state
+        and value.is_state
         and _is_at(places, index, where)
         for index, value in enumerate(method.values)
     )

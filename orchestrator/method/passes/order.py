@@ -92,7 +92,7 @@ def _state(method: LinkedMethod) -> frozenset[int]:
     return frozenset(
         i
         for i, v in enumerate(method.values)
-        if isinstance(v, TensorValue) and v.is_mutable_state
+        if isinstance(v, TensorValue) and v.is_state
     )
 
 

@@ -18,8 +18,8 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from orchestrator.method.passes.spans import Spans, cut, join, meet, touches
 from orchestrator.method.places import Place, Space, place_of
+from orchestrator.method.spans import Spans, cut, join, meet, touches
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
@@ -143,8 +143,17 @@ class _Proof:
             states = self._states(kept)
             left = self._state_after_run(states, kept)
             if left == kept:
-                return self._reads_same(states)
+                return self._keeps_state(kept) and self._reads_same(states)
             kept = left
+
+    def _keeps_state(self, kept: State) -> bool:
+        """Whether a run leaves state as it was: other methods may read it."""
+        return all(
+            meet(kept.get((place.space, place.space, 0), ()), wanted) == wanted
+            for index in self._flow.state
+            if (place := self._before.get(index)) and self._is_near(index)
+            for wanted in [((place.begin, place.end),)]
+        )
 
     def _may_change(self) -> bool:
         """Whether the places of changed tensors depend on nothing else."""
@@ -155,7 +164,7 @@ class _Proof:
             if (
                 not isinstance(tensor, TensorValue)
                 or tensor.is_dynamic
-                or tensor.is_mutable_state
+                or tensor.is_state
                 or tensor.allocation is None
                 or index in self._flow.moved
                 or index in received
@@ -287,13 +296,13 @@ class _Proof:
         """The states of any method."""
         effects = self._flow.at
         near = [any(map(self._is_near, effect.touches)) for effect in effects]
-        # In program order: every instruction can follow the one before it, so its state
-        # is known when the loop gets there.
         states = {0: entry}
         again = True
         while again:
             again = False
             for index, effect in enumerate(effects):
+                if index not in states:  # nothing leads there, or only from behind
+                    continue
                 after = states[index]
                 if near[index]:
                     after = self._step(index, after)
@@ -303,7 +312,7 @@ class _Proof:
                     if new != known:
                         states[following] = new
                         again = again or following <= index
-        return {index: states[index] for index in range(len(effects) + 1)}
+        return dict(sorted(states.items()))
 
     def _entry(self, kept: State) -> State:
         """The state after the caller has written the inputs."""
@@ -386,6 +395,8 @@ class _Proof:
 
     def _reads_same(self, states: Mapping[int, State]) -> bool:
         end = len(self._flow.at)
+        if end not in states:
+            return False
         for index, state in states.items():
             if index in self._dropped or index == end:
                 continue

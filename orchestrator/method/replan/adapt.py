@@ -12,7 +12,7 @@ from orchestrator.method.replan.layout import replan
 from orchestrator.method.replan.proof import PlanProofError, problems_of
 from orchestrator.method.replan.resize_scratch import resize_scratch
 from orchestrator.program.edit import EditError, with_methods
-from orchestrator.program.shared import SHARED_ID, shares_state
+from orchestrator.program.shared import SHARED_ID
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
@@ -43,8 +43,6 @@ class Adapted:
         arenas: By method, the result for each arena that could be planned.
         passed: Methods of a loaded model that passes changed: `program` was
             written from them; without data.
-        kept: By method, memory ids of the arenas that keep state, as
-            determined before passes; None: determine it from `program`.
         ledger: Records of the passes.
     """
 
@@ -52,7 +50,6 @@ class Adapted:
     linked: tuple[LinkedMethod, ...] | None = field(default=None, repr=False)
     arenas: tuple[tuple[ArenaFacts, ...], ...]
     passed: tuple[LinkedMethod, ...] | None = field(default=None, repr=False)
-    kept: tuple[frozenset[int], ...] | None = None
     ledger: tuple[MethodPasses, ...] = ()
 
 
@@ -108,13 +105,17 @@ def adapt_program(
         arenas = tuple(r.arenas for r in found)
         # Files of unusual layout cannot be edited in place; they keep their offsets.
         try:
-            return Adapted(program=with_methods(original, methods), arenas=arenas)
+            return Adapted(program=_written(original, program, methods), arenas=arenas)
         except EditError:
             pass
     return Adapted(
-        program=with_methods(original, program.methods),
+        program=_written(original, program, program.methods),
         arenas=tuple(() for _ in program.methods),
     )
+
+
+def _written(original: Program, program: Program, methods: Sequence[Method]) -> Program:
+    return replace(with_methods(original, methods), sharers=program.sharers)
 
 
 def adapt_linked(
@@ -199,7 +200,7 @@ def _replanned(
     *,
     alignments: Mapping[int, int],
 ) -> Replanned:
-    fixed = {SHARED_ID} if shares_state(program) else set[int]()
+    fixed = {SHARED_ID} if method.name in program.sharers else set[int]()
     found = replan(
         effects,
         method.arena_bytes,

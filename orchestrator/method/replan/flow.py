@@ -6,19 +6,28 @@ reads it next. A tensor and the writers of the bytes it reads keep their distanc
 form a group. A group is live wherever bytes that it wrote may still be read.
 
 Bytes that nothing has written have no meaning, not even from one run to
-the next, unless they are state.
+the next, unless they are state: `method/state.py` asks here which are read early.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import (
+        Callable,
+        Collection,
+        Iterable,
+        Iterator,
+        Mapping,
+        Sequence,
+    )
 
     from orchestrator.method.effects import Effect, MethodEffects
 
@@ -76,6 +85,23 @@ def flow_of(effects: MethodEffects, memory_id: int) -> Flow:
     return _Analysis(effects, memory_id).flow()
 
 
+def early_reads(
+    effects: MethodEffects, memory_id: int, outputs: Collection[tuple[int, int]] = ()
+) -> tuple[tuple[int, int], ...]:
+    """Bytes of an arena that may be read before the run has written them.
+
+    Args:
+        effects: Effects of the method; no tensor is marked as state.
+        memory_id: Memory id of the arena.
+        outputs: (instruction, tensor) of what a call with unknown effects writes, and
+            does not read.
+
+    Returns:
+        (begin, end) of each piece, in order; the whole arena if a method is too large.
+    """
+    return _Analysis(effects, memory_id).early(frozenset(outputs))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _BasicBlock:
     """A sequence of moments without branches.
@@ -124,7 +150,7 @@ class _Analysis:
     def flow(self) -> Flow:
         blocks = _basic_blocks(self._effects.at)
         events = self._events()
-        pieces = self._pieces(events)
+        pieces = [*self._pieces(events).values()]
         if len(pieces) * len(blocks) > _MOST_WORK:
             self._is_clear = False
         if self._is_clear:
@@ -144,6 +170,44 @@ class _Analysis:
             is_clear=self._is_clear,
         )
 
+    def early(self, outputs: frozenset[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+        blocks = _basic_blocks(self._effects.at)
+        events = [
+            replace(e, kind="fill") if (e.time, e.value) in outputs else e
+            for e in self._events()
+        ]
+        for time, effect in enumerate(self._effects.at):
+            # A move gives its target other memory: nothing reads its own.
+            events += [_Event(time, "fill", v) for v in effect.replaces]
+        events = [
+            e for e in sorted(events, key=attrgetter("time")) if e.value in self._places
+        ]
+        pieces = self._pieces(events)
+        if len(pieces) * len(blocks) > _MOST_WORK:
+            return tuple(sorted({self._places[e.value] for e in events}))
+        return tuple(
+            span
+            for span, piece in pieces.items()
+            if any(
+                event.kind == "read" and self._may_be_early(event.value, state)
+                for event, state in _walk(piece, blocks)
+            )
+        )
+
+    def _may_be_early(self, value: int, state: frozenset[int]) -> bool:
+        return _BEFORE in state or any(
+            self._is_partial(writer, value) for writer in state - {value}
+        )
+
+    def _is_partial(self, writer: int, reader: int) -> bool:
+        """Whether a writer may have written fewer bytes, so that older ones remain."""
+        tensor = self._effects.values[writer]
+        return (
+            isinstance(tensor, TensorValue)
+            and tensor.is_dynamic
+            and self._kin.of(reader) != self._kin.of(writer)
+        )
+
     def _group(self, members: list[int]) -> Group:
         times = [t for v in members for t in self._spans[v]]
         whole = not self._whole.isdisjoint(members)
@@ -161,7 +225,7 @@ class _Analysis:
         state = [
             v
             for v in places
-            if isinstance(t := effects.values[v], TensorValue) and t.is_mutable_state
+            if isinstance(t := effects.values[v], TensorValue) and t.is_state
         ]
         self._whole.update(state)
         events: list[_Event] = []
@@ -208,7 +272,8 @@ class _Analysis:
             if end > reach:
                 reach, holder = end, value
 
-    def _pieces(self, events: Sequence[_Event]) -> list[list[_Event]]:
+    def _pieces(self, events: Sequence[_Event]) -> dict[tuple[int, int], list[_Event]]:
+        """By (begin, end): the events of each piece that has some, in order."""
         touched = {event.value for event in events}
         cuts = sorted({at for v in touched for at in self._places[v]})
         pieces: list[list[_Event]] = [[] for _ in cuts]
@@ -216,7 +281,8 @@ class _Analysis:
             begin, end = self._places[event.value]
             for piece in range(bisect_left(cuts, begin), bisect_left(cuts, end)):
                 pieces[piece].append(event)
-        return [piece for piece in pieces if piece]
+        found = zip(pairwise(cuts), pieces, strict=False)
+        return {span: piece for span, piece in found if piece}
 
     def _relate(
         self,
@@ -225,26 +291,17 @@ class _Analysis:
         states: Mapping[int, frozenset[int]],
     ) -> None:
         """Join readers with writers."""
-        for number, events in _by_block(piece, blocks).items():
-            state = states.get(number, frozenset())
-            for event in events:
-                value = event.value
-                if event.kind == "read" or (event.kind == "own" and value not in state):
-                    self._look(value, state)
-                state = _after(event, state)
+        for event, state in _walk(piece, blocks, states):
+            value = event.value
+            if event.kind == "read" or (event.kind == "own" and value not in state):
+                self._look(value, state)
 
     def _look(self, value: int, state: frozenset[int]) -> None:
         if _BEFORE in state and value not in self._written:
             self._is_clear = False
         for writer in state - {_BEFORE, value}:
             self._groups.join(value, writer)
-            tensor = self._effects.values[writer]
-            if (
-                isinstance(tensor, TensorValue)
-                and tensor.is_dynamic
-                and self._kin.of(value) != self._kin.of(writer)
-            ):
-                # The writer may have written fewer bytes, so that older ones remain.
+            if self._is_partial(writer, value):
                 self._is_clear = False
 
     def _follow(
@@ -343,6 +400,20 @@ def _states(
                 states[following] = joined
                 ahead.append(following)
     return states
+
+
+def _walk(
+    piece: list[_Event],
+    blocks: Sequence[_BasicBlock],
+    states: Mapping[int, frozenset[int]] | None = None,
+) -> Iterator[tuple[_Event, frozenset[int]]]:
+    """The events of a piece, each with who may have written it before."""
+    known = _states(piece, blocks) if states is None else states
+    for number, events in _by_block(piece, blocks).items():
+        state = known.get(number, frozenset())
+        for event in events:
+            yield event, state
+            state = _after(event, state)
 
 
 def _after(event: _Event, state: frozenset[int]) -> frozenset[int]:

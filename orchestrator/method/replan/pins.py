@@ -10,7 +10,7 @@ from orchestrator.method.replan.flow import flow_of
 from orchestrator.method.replan.layout import ALIGNMENT
 from orchestrator.method.replan.proof import PlanProofError, problems_of
 from orchestrator.planner.blocks import aligned
-from orchestrator.program.shared import SHARED_ID, shares_state
+from orchestrator.program.shared import SHARED_ID
 from orchestrator.program.values import Allocation, TensorValue
 from orchestrator.targets.regions import TensorKind
 
@@ -61,11 +61,10 @@ def with_pinned(
     if not pins.tensors:
         return program, ()
     ids = pins.tensor_arenas(free_memory_id(program))
-    shared = shares_state(program)
     problems: list[PinProblem] = []
     methods = []
     for method in program.methods:
-        mover = _Mover(method, schemas, is_shared=shared)
+        mover = _Mover(method, schemas, is_shared=bool(program.sharers))
         for number, pin in enumerate(pins.tensors):
             if pin.method in (None, method.name):
                 found = mover.move(pin, ids[pin.region])

@@ -135,7 +135,7 @@ class _Comparison:
         self._state = [
             v
             for v in before.places
-            if isinstance(t := effects.values[v], TensorValue) and t.is_mutable_state
+            if isinstance(t := effects.values[v], TensorValue) and t.is_state
         ]
         self._problems: list[str] = []
 

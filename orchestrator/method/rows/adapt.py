@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.border import Border, border_of
-from orchestrator.method.kept import kept_arenas
 from orchestrator.method.passes.border import BorderError
 from orchestrator.method.passes.passes import drop_values
 from orchestrator.method.passes.prepare_calls import slots_first
@@ -42,11 +41,10 @@ def with_rows(
     Raises:
         BorderError: An input cannot come by rows, as the profile wants.
     """
-    methods, linked, arenas, kept = [], [], [], []
-    for number, (method, program, facts) in enumerate(
-        zip(adapted.linked or (), adapted.program.methods, adapted.arenas, strict=True)
+    methods, linked, arenas = [], [], []
+    for method, program, facts in zip(
+        adapted.linked or (), adapted.program.methods, adapted.arenas, strict=True
     ):
-        before = adapted.kept[number] if adapted.kept else kept_arenas(program)
         port = next((p for p in method.io.ports if p.rows), None)
         found = None
         if len(facts) == 1 and (fusing or port is not None):
@@ -67,14 +65,11 @@ def with_rows(
             linked.append(method)
             methods.append(program)
             arenas.append(facts)
-            kept.append(before)
             continue
         made = slots_first(drop_values(found.method))
         if port is not None:
             made = replace(made, borders=_borders(made, port))
-            before |= {found.memory_id}  # between rows
         linked.append(made)
-        kept.append(before)
         sizes = list(program.arena_bytes)
         sizes[found.memory_id] = found.arena_bytes
         methods.append(replace(program, arena_bytes=tuple(sizes)))
@@ -90,7 +85,6 @@ def with_rows(
         program=replace(adapted.program, methods=tuple(methods)),
         linked=tuple(linked),
         arenas=tuple(arenas),
-        kept=tuple(kept),
     )
 
 

@@ -98,7 +98,7 @@ def network_of(method: LinkedMethod, core: Core) -> Found:
     if len(arenas) != 1 or method.given:
         raise UnknownNetworkError("its tensors do not lie in one arena")
     if SHARED_ID in arenas or any(
-        isinstance(v, TensorValue) and v.is_mutable_state for v in method.values
+        isinstance(v, TensorValue) and v.is_state for v in method.values
     ):
         raise UnknownNetworkError("it has state")
     return _Builder(method, core).found(arenas.pop())

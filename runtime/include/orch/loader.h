@@ -68,6 +68,8 @@ struct MethodMemory {
   /// Constants of the product that the program may name.
   Span<const ExternalData> external = {};
 #endif
+  /// Other methods may have state in the arena with memory id 2.
+  bool shares_state = false;
 };
 
 /// Loads a method: checks all of it, resolves its kernels, lays its values out

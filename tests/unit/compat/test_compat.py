@@ -206,10 +206,13 @@ def test_what_a_move_replaces_must_not_be_written() -> None:
         move = MoveCall(source=method.inputs[1], target=target)
         return changed(program, instructions=(*method.instructions, move))
 
-    assert codes(roomy, moved_to(method.inputs[0])) == ["write-to-constant"]
-    (found,) = problems(roomy, moved_to(method.outputs[0]))
-    assert found.code == "call-refused"
-    assert "is written and must not change" in found.notes[0][1]
+    # The input's memory is written before the move reads it.
+    found = codes(roomy, moved_to(method.inputs[0]))
+    assert found == ["unsound-plan", "write-to-constant"]
+    overwritten, refused = problems(roomy, moved_to(method.outputs[0]))
+    assert overwritten.code == "unsound-plan"
+    assert refused.code == "call-refused"
+    assert "is written and must not change" in refused.notes[0][1]
 
 
 FLOAT = TensorMeta(ScalarType.Float, (0,))

@@ -19,7 +19,7 @@ from orchestrator.measure.owner import Owners
 from orchestrator.memory.memory_json import memory_plan_json
 from orchestrator.memory.plan import Arena, CommonArena, MemoryPlan
 from orchestrator.memory.product import plan_memory
-from orchestrator.method.kept import kept_arenas
+from orchestrator.method.state import kept_arenas, with_state
 from orchestrator.program.program import DelegateCall, Instruction, KernelCall, MoveCall
 from orchestrator.program.reader import read_program
 from orchestrator.program.values import Allocation, TensorValue
@@ -171,7 +171,7 @@ def test_every_output_names_the_block() -> None:
 
 
 def _kept(program: Program) -> dict[str, set[int]]:
-    return {m.name: set(kept_arenas(m)) for m in program.methods}
+    return {m.name: set(kept_arenas(m)) for m in with_state(program, {}).methods}
 
 
 def test_programs_with_state_keep_their_arenas() -> None:
@@ -227,8 +227,9 @@ def _call(*args: int) -> KernelCall:
     ],
 )
 def test_what_counts_as_kept(instructions: list[Instruction], kept: set[int]) -> None:
-    found = kept_arenas(_method(instructions))
-    assert found == kept
+    program = replace(program_of("add_mul"), methods=(_method(instructions),))
+    (method,) = with_state(program, {}).methods
+    assert kept_arenas(method) == kept
 
 
 @pytest.mark.parametrize("common_arenas", [False, True])

@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from orchestrator.core.dtype import ScalarType
 from orchestrator.emit.generate.api_header import api_header
 from orchestrator.emit.generate.api_source import api_source
 from orchestrator.measure.owner import Owners
 from orchestrator.memory.memory_json import memory_plan_json
 from orchestrator.memory.product import plan_memory
+from orchestrator.method.state import StateError, with_state
+from orchestrator.planner.policy import SharedState
 from orchestrator.program.reader import read_program
-from orchestrator.program.shared import SHARED_ID, shared_bytes, shares_state
+from orchestrator.program.shared import SHARED_ID, shared_bytes
 from orchestrator.program.values import Allocation, Dynamism, TensorValue
 from tests.conftest import CASES
 from tests.unit.products import program_of, target_of
@@ -31,7 +34,7 @@ def _read(name: str) -> Program:
     return read_program((DATA / name / "model.pte").read_bytes(), file=name)
 
 
-CACHE = _read("shared_cache")
+CACHE = with_state(_read("shared_cache"), {})
 
 
 def _changed(
@@ -57,39 +60,76 @@ def _with(program: Program, index: int, method: Method) -> Program:
 
 @pytest.mark.parametrize("name", ["shared_cache", "shared_nameless", "shared_zeros"])
 def test_what_the_exporter_shares_is_recognised(name: str) -> None:
-    program = _read(name)
-    assert shares_state(program)
+    program = with_state(_read(name), {})
+    assert program.sharers == ("decode", "peek", "prefill")
     assert shared_bytes(program) == 6 * 4 * 4 + 4
 
 
 def test_no_other_program_is_taken_for_one() -> None:
-    assert [case for case in CASES if shares_state(program_of(case))] == []
+    assert [case for case in CASES if with_state(program_of(case), {}).sharers] == []
 
 
-def test_one_thing_different_and_it_is_not_shared() -> None:
-    assert shares_state(_changed({}))
-    place = Allocation(memory_id=SHARED_ID, offset_bytes=16)
-    changes: tuple[dict[str, object], ...] = (
-        {"sizes": (4, 6)},
-        {"allocation": place},  # overlaps
-        {"data_buffer_index": 0},
-        {"dynamism": Dynamism.BOUNDED},
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        (
+            {"sizes": (1, 2, 4)},
+            "value 0 of decode and value 0 of peek lie at byte 0 of arena 2, and differ"
+            " in size or dtype",
+        ),
+        (
+            {"dtype": ScalarType.Int},
+            "value 0 of decode and value 0 of peek lie at byte 0 of arena 2, and differ"
+            " in size or dtype",
+        ),
+        (
+            {"allocation": Allocation(memory_id=SHARED_ID, offset_bytes=16)},
+            "value 0 of decode and value 0 of peek overlap in arena 2",
+        ),
+        ({"dynamism": Dynamism.BOUNDED}, "value 0 of peek changes its size in arena 2"),
+    ],
+)
+def test_another_layout_is_an_error(change: dict[str, object], found: str) -> None:
+    with pytest.raises(StateError) as caught:
+        with_state(_changed(change), {})
+    assert str(caught.value) == found
+    # The profile may say that each method has its own state.
+    assert with_state(_changed(change), {}, SharedState.NO).sharers == ()
+
+
+def test_views_outputs_and_methods_without_state_are_no_obstacle() -> None:
+    names = ("decode", "peek", "prefill")
+    first, _, third = CACHE.methods
+    for program in (
+        _changed({"sizes": (24,), "dim_order": (0,)}),
+        _changed({"data_buffer_index": 0}),
+        _with(CACHE, 2, replace(third, outputs=(0,))),
+        _with(CACHE, 1, replace(CACHE.methods[1], arena_bytes=(0, 192, 128))),
+    ):
+        found = with_state(program, {})
+        assert found.sharers == names
+        assert len({m.arena_bytes[SHARED_ID] for m in found.methods}) == 1
+    constant = replace(
+        first, name="size", values=(), inputs=(), outputs=(), instructions=()
     )
-    for change in changes:
-        assert not shares_state(_changed(change)), change
-    first, second, third = CACHE.methods
-    assert not shares_state(replace(CACHE, methods=(first,)))
-    assert not shares_state(_with(CACHE, 1, replace(second, arena_bytes=(0, 192))))
-    larger = replace(second, arena_bytes=(0, 192, 128))
-    assert not shares_state(_with(CACHE, 1, larger))
-    assert not shares_state(_with(CACHE, 2, replace(third, outputs=(0,))))
-    assert not shares_state(_with(CACHE, 2, replace(third, inputs=(0,))))
-    for sizes in ((0, 192), (0, 192, 0), (0, 192, 112, 16)):
-        methods = tuple(replace(m, arena_bytes=sizes) for m in CACHE.methods)
-        assert not shares_state(replace(CACHE, methods=methods))
-    alone = tuple(replace(m, values=()) for m in CACHE.methods)
-    empty = tuple(replace(m, inputs=(), outputs=()) for m in alone)
-    assert not shares_state(replace(CACHE, methods=empty))
+    program = replace(
+        CACHE, methods=(replace(constant, arena_bytes=(0,)), first, third)
+    )
+    assert with_state(program, {}).sharers == ("decode", "prefill")
+
+
+def test_one_method_shares_with_nobody() -> None:
+    alone = replace(CACHE, methods=CACHE.methods[:1])
+    assert with_state(alone, {}).sharers == ()
+    with pytest.raises(StateError, match="no two methods have tensors in arena 2"):
+        with_state(alone, {}, SharedState.YES)
+
+
+def test_a_buffer_that_methods_keep_apart_is_an_error() -> None:
+    apart = _changed({"allocation": Allocation(memory_id=1, offset_bytes=0)})
+    with pytest.raises(StateError) as caught:
+        with_state(apart, {})
+    assert "lies in arena 2 of decode, and in arena 1 of peek" in str(caught.value)
 
 
 def _plan(pointer_bytes: int = 4) -> MemoryPlan:

@@ -91,7 +91,7 @@ def test_kernel_calls_read_what_is_no_out_argument() -> None:
         Effect(reads=(2, 1), updates=(2,), next=(3,)),
         Effect(reads=(0,), updates=(2,), scratch=(1,), next=(4,)),
         Effect(reads=(0,), updates=(1,), next=(5,)),
-        Effect(reads=(1, 2), updates=(0,), next=(6,)),
+        Effect(reads=(0, 1, 2), updates=(0,), next=(6,)),
         Effect(next=(7,)),
     )
 

@@ -259,7 +259,7 @@ def methods(  # noqa: C901, PLR0912  # a few lines per kind of instruction
     some = st.sampled_from(planned)
     inputs = tuple(draw(st.lists(some, max_size=2, unique=True)))
     inputs = tuple(i for i in inputs if i not in dict(b.data))
-    number = b.value(BoolValue(value=draw(st.booleans())))
+    number = b.value(BoolValue(value=draw(st.sampled_from((True, True, False)))))
     pair = _joins(draw, b, planned) if joins else []
     some = st.sampled_from(planned)
     count = draw(st.integers(1 - joins, 9))

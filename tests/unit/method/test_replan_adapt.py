@@ -22,12 +22,13 @@ from orchestrator.method.replan import (
     with_scratch,
 )
 from orchestrator.method.replan.proof import problems_of
+from orchestrator.method.state import with_state
 from orchestrator.planner import plan_blocks
 from orchestrator.planner.blocks import Block, BlockPlan
 from orchestrator.program.edit import EditError
 from orchestrator.program.program import KernelCall
 from orchestrator.program.reader import read_program
-from orchestrator.program.shared import SHARED_ID, shares_state
+from orchestrator.program.shared import SHARED_ID
 from orchestrator.program.values import TensorValue
 from orchestrator.scratch.needs import ScratchNeed
 from tests.conftest import CASES, CORPUS
@@ -149,10 +150,10 @@ def test_a_tensor_of_several_dimensions_has_all_items_in_the_first() -> None:
 
 def test_state_that_methods_share_stays() -> None:
     path = CORPUS.parent / "memory" / "shared_cache" / "model.pte"
-    program = read_program(path.read_bytes(), file="shared_cache")
-    assert shares_state(program)
-    found = adapt_program(program, program, schemas(), plan=plan_blocks)
-    assert shares_state(found.program)
+    original = read_program(path.read_bytes(), file="shared_cache")
+    program = with_state(original, schemas())
+    found = adapt_program(original, program, schemas(), plan=plan_blocks)
+    assert found.program.sharers == ("decode", "peek", "prefill")
     for before, after, arenas in zip(
         program.methods, found.program.methods, found.arenas, strict=True
     ):

@@ -14,9 +14,9 @@ from orchestrator.cli.main import run
 from orchestrator.compat.check import check_compat, firmware_of
 from orchestrator.errors import Diagnostic, ExitCode, ModelError, SourceSpan
 from orchestrator.memory.product import method_state_bytes, plan_memory
-from orchestrator.method.kept import kept_arenas
 from orchestrator.method.lifetimes import peak_live_bytes
 from orchestrator.method.replan import adapt_program
+from orchestrator.method.state import kept_arenas, with_state
 from orchestrator.planner import plan_blocks
 from orchestrator.program.flat_tensor import read_flat_tensors
 from orchestrator.program.program import DelegateCall
@@ -270,7 +270,8 @@ def test_scratch_memory_of_a_delegate_becomes_an_argument(*, turned: bool) -> No
 
 
 def test_scratch_memory_of_delegates_is_live_during_their_calls() -> None:
-    (method,) = read_program(two_parts(), file="m.pte").methods
+    program = with_state(read_program(two_parts(), file="m.pte"), {})
+    (method,) = program.methods
     assert peak_live_bytes(method, 1) == 64 + 64 + 4096
     assert not kept_arenas(method)
 

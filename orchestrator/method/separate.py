@@ -1,0 +1,288 @@
+"""What a program means by its memory: a value keeps its bytes until it is read.
+
+A program says where its values lie. It can be wrong: ExecuTorch plans branches of a
+`torch.cond` over live outputs of an earlier one. Here lifetimes come from instructions,
+moves included, and never from places: a value is live from when it is written to when
+it is last read. If another value, and no view of it, is written over it in between, the
+program's plan has a fault. `separated` gives every value memory of its own, in which
+the program computes what it means.
+
+Source: ExecuTorch issue 21490.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from orchestrator.method.effects import effects_of_method
+from orchestrator.method.places import place_of
+from orchestrator.program.shared import SHARED_ID
+from orchestrator.program.values import Allocation, TensorValue
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping
+
+    from orchestrator.core.operator import OperatorName, OpSchema
+    from orchestrator.method.effects import Effect, MethodEffects
+    from orchestrator.method.places import Place, Space
+    from orchestrator.program.program import Method, Program
+
+    Schemas = Mapping[OperatorName, OpSchema]
+
+_ALIGNMENT: Final = 16
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanFault:
+    """A value that is overwritten before it is read for the last time.
+
+    Args:
+        value: Its index.
+        writer: Index of the value that is written over it.
+        written: Index of the instruction that writes it.
+        read: Index of the instruction that reads the value afterwards; the number of
+            instructions means the end of the run.
+    """
+
+    value: int
+    writer: int
+    written: int
+    read: int
+
+    def text(self, method: Method) -> str:
+        """Where and how, in a sentence."""
+        end = self.read == len(method.instructions)
+        read = "at the end" if end else f"by instruction {self.read}"
+        return (
+            f"method {method.name}: instruction {self.written} writes value"
+            f" {self.writer} over value {self.value}, which is read {read}"
+        )
+
+
+@dataclass(slots=True)
+class _Point:
+    """What holds before an instruction, on any path.
+
+    Args:
+        owners: By piece of memory: values (by family) that were written there last.
+        lost: By family: (writer, instruction) that overwrote it.
+        held: By target of a move: values whose memory it may have.
+    """
+
+    owners: list[frozenset[int]]
+    lost: dict[int, frozenset[tuple[int, int]]] = field(default_factory=dict)
+    held: dict[int, frozenset[int]] = field(default_factory=dict)
+
+    def copy(self) -> _Point:
+        return _Point([*self.owners], {**self.lost}, {**self.held})
+
+    def join(self, other: _Point) -> bool:
+        """Add what may hold on another path; whether that is new."""
+        grown = False
+        for piece, owners in enumerate(other.owners):
+            if not owners <= self.owners[piece]:
+                self.owners[piece] |= owners
+                grown = True
+        lost = _add(self.lost, other.lost)
+        return _add(self.held, other.held) or lost or grown
+
+
+def _add(mine: dict[int, frozenset[_T]], theirs: dict[int, frozenset[_T]]) -> bool:
+    """Join sets by key; whether any grows."""
+    grown = False
+    for key, found in theirs.items():
+        known = mine.get(key, frozenset())
+        if not found <= known:
+            mine[key] = known | found
+            grown = True
+    return grown
+
+
+class Memory:
+    """The families of a method's values, and the faults of its plan.
+
+    A family is a value and its views, or state at one place: what is written to one of
+    them is meant to change the others.
+
+    Args:
+        effects: Effects of the method; its state is marked.
+    """
+
+    def __init__(self, effects: MethodEffects) -> None:
+        self._effects = effects
+        self._places: dict[int, Place] = {
+            i: place
+            for i, v in enumerate(effects.values)
+            if (place := place_of(v, i)) is not None and place.space[0] == "arena"
+        }
+        keys = {(p.space, at) for p in self._places.values() for at in (p.begin, p.end)}
+        self._cuts = sorted(keys)
+        self._parent = {index: index for index in self._places}
+        written = {i for e in effects.at for i in (*e.writes, *e.replaces)}
+        written -= {i for e in effects.at for i in e.views}
+        self._state = [i for i in self._places if _is_state(effects, i)]
+        self._shown = self._places.keys() - written - {*effects.inputs, *self._state}
+        for effect in effects.at:
+            for view in effect.views:
+                for base in effect.reads:
+                    self._join(view, base)
+        self._join_state()
+        self.faults = tuple(dict.fromkeys(self._walk()))
+
+    def families(self) -> Iterable[list[int]]:
+        """Value indices of each family, sorted; in the order of their first ones."""
+        found: dict[int, list[int]] = {}
+        for index in sorted(self._places):
+            found.setdefault(self._of(index), []).append(index)
+        return found.values()
+
+    def _of(self, index: int) -> int:
+        while self._parent[index] != index:
+            self._parent[index] = self._parent[self._parent[index]]
+            index = self._parent[index]
+        return index
+
+    def _join(self, one: int, other: int) -> None:
+        if one in self._places and other in self._places:
+            low, high = sorted((self._of(one), self._of(other)))
+            self._parent[high] = low
+
+    def _join_state(self) -> None:
+        def begin(index: int) -> tuple[Space, int]:
+            return self._places[index].space, self._places[index].begin
+
+        reach, holder = None, -1
+        for index in sorted(self._state, key=begin):
+            place = self._places[index]
+            if reach is not None and place.overlaps(reach):
+                self._join(index, holder)
+            if reach is None or place.space != reach.space or place.end > reach.end:
+                reach, holder = place, index
+
+    def _pieces(self, index: int) -> range:
+        place = self._places[index]
+        begin = bisect_left(self._cuts, (place.space, place.begin))
+        return range(begin, bisect_left(self._cuts, (place.space, place.end)))
+
+    def _walk(self) -> Iterator[PlanFault]:
+        steps = self._effects.at
+        start = _Point([frozenset()] * len(self._cuts))
+        for index in (*self._effects.inputs, *self._state):
+            for piece in self._pieces(index) if index in self._places else ():
+                start.owners[piece] |= {index}
+        targets = {n for i, e in enumerate(steps) for n in e.next if n != i + 1}
+        known, ahead = {0: start}, [0]
+        while ahead:
+            time = ahead.pop()
+            point = known[time].copy()
+            while time < len(steps):
+                yield from self._step(time, steps[time], point)
+                following = steps[time].next
+                if following == (time + 1,) and time + 1 not in targets:
+                    time += 1
+                    continue
+                for target in following:
+                    if target not in known:
+                        known[target] = point.copy()
+                    elif not known[target].join(point):
+                        continue
+                    ahead.append(target)
+                break
+            else:
+                effects = self._effects
+                yield from self._reads(time, (*effects.outputs, *self._state), point)
+
+    def _step(self, time: int, effect: Effect, point: _Point) -> Iterator[PlanFault]:
+        yield from self._reads(time, effect.reads, point)
+        for target in effect.replaces:
+            sources = effect.reads
+            point.held[target] = frozenset(
+                s for source in sources for s in point.held.get(source, {source})
+            )
+        for index in effect.writes:
+            if index not in self._places or index in effect.views:
+                continue
+            family = self._of(index)
+            if index in (*effect.fills, *effect.scratch):
+                point.lost.pop(family, None)
+            for piece in self._pieces(index):
+                for other in {self._of(o) for o in point.owners[piece]} - {family}:
+                    lost = point.lost.get(other, frozenset())
+                    point.lost[other] = lost | {(index, time)}
+                point.owners[piece] = frozenset({index})
+
+    def _reads(
+        self, time: int, read: Iterable[int], point: _Point
+    ) -> Iterator[PlanFault]:
+        for reader in read:
+            for index in point.held.get(reader, (reader,)):
+                if index not in self._places:
+                    continue
+                if index in self._shown:
+                    # Nothing writes it: it shows the value that lies there.
+                    for piece in self._pieces(index):
+                        for owner in point.owners[piece]:
+                            self._join(index, owner)
+                for writer, written in sorted(point.lost.get(self._of(index), ())):
+                    yield PlanFault(
+                        value=index, writer=writer, written=written, read=time
+                    )
+
+
+def _is_state(effects: MethodEffects, index: int) -> bool:
+    value = effects.values[index]
+    return isinstance(value, TensorValue) and value.is_state
+
+
+def plan_faults(method: Method, schemas: Schemas) -> tuple[PlanFault, ...]:
+    """The faults of a method's plan of memory; its state is marked."""
+    return Memory(effects_of_method(method, schemas)).faults
+
+
+def separated(program: Program, schemas: Schemas, names: Collection[str]) -> Program:
+    """The program with memory of its own for every value, except for views.
+
+    Args:
+        program: Its state is marked.
+        schemas: Of the operators that have a kernel.
+        names: Of the methods that change.
+    """
+    methods = (
+        _separated(method, schemas, shares=method.name in program.sharers)
+        if method.name in names
+        else method
+        for method in program.methods
+    )
+    return replace(program, methods=tuple(methods))
+
+
+def _separated(method: Method, schemas: Schemas, *, shares: bool) -> Method:
+    fixed = {SHARED_ID} if shares else set[int]()
+    values = list(method.values)
+    sizes = [
+        size if memory_id in fixed else 0
+        for memory_id, size in enumerate(method.arena_bytes)
+    ]
+    for family in Memory(effects_of_method(method, schemas)).families():
+        places = {i: p for i in family if (p := place_of(values[i], i)) is not None}
+        memory_id = places[family[0]].space[1]
+        if memory_id in fixed:
+            continue
+        low = min(place.begin for place in places.values())
+        begin = -(-sizes[memory_id] // _ALIGNMENT) * _ALIGNMENT + low % _ALIGNMENT
+        for index, place in places.items():
+            value = values[index]
+            assert isinstance(value, TensorValue)  # noqa: S101  # it has a place
+            offset = begin + place.begin - low
+            allocation = Allocation(memory_id=memory_id, offset_bytes=offset)
+            values[index] = replace(value, allocation=allocation)
+            sizes[memory_id] = max(sizes[memory_id], offset + value.size_bytes)
+    for index, value in enumerate(values):
+        if isinstance(value, TensorValue) and value.allocation and not value.size_bytes:
+            allocation = replace(value.allocation, offset_bytes=0)
+            if allocation.memory_id not in fixed:
+                values[index] = replace(value, allocation=allocation)
+    return replace(method, values=tuple(values), arena_bytes=tuple(sizes))
