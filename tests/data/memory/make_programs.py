@@ -87,6 +87,70 @@ class Cache(torch.nn.Module):
         return self.keys + x
 
 
+class Average(torch.nn.Module):
+    """An average that is read late, when layers have used the memory of the input."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(1)
+        self.first = torch.nn.Linear(16, 16)
+        self.second = torch.nn.Linear(16, 8)
+        self.last = torch.nn.Linear(8, 3)
+        self.register_buffer("average", torch.zeros(1, 8))
+
+    def forward(self, x):
+        features = torch.tanh(self.second(torch.relu(self.first(x))))
+        self.average.mul_(0.8).add_(features * 0.2)
+        return self.last(self.average)
+
+
+class TwoCaches(torch.nn.Module):
+    """Two layers with caches of which each run writes one row."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(2)
+        self.layers = torch.nn.ModuleList(torch.nn.Linear(6, 6) for _ in range(2))
+        for index in range(2):
+            self.register_buffer(f"cache{index}", torch.zeros(5, 6))
+
+    def forward(self, x, at):
+        for index, layer in enumerate(self.layers):
+            cache = getattr(self, f"cache{index}")
+            cache.index_put_((at,), layer(x))
+            x = torch.softmax(x @ cache.t(), dim=-1) @ cache
+        return x
+
+
+class Sum(torch.nn.Module):
+    """`add` adds to a sum, `put` replaces it and does not read it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("total", torch.zeros(2, 3))
+
+    def add(self, x):
+        self.total.add_(x)
+        return self.total.view(-1) * 2
+
+    def put(self, x):
+        self.total.copy_(x)
+        return self.total.view(-1)
+
+
+class Branches(torch.nn.Module):
+    """Two conditions in a row; the first result is read after the second.
+
+    ExecuTorch 1.5.1 plans the second ones over the first one's result (issue 21490).
+    """
+
+    def forward(self, x):
+        positive = x.sum() > 0
+        one = torch.cond(positive, lambda v: v + 1, lambda v: v - 1, [x])
+        two = torch.cond(positive, lambda v: v * 3, lambda v: v * 5, [x])
+        return one + two
+
+
 def planned(*, inputs: bool, outputs: bool, **more: bool) -> ExecutorchBackendConfig:
     """A configuration that plans memory for inputs or outputs, or not."""
     return ExecutorchBackendConfig(
@@ -146,7 +210,8 @@ def write(
 
 def exported(module, inputs, config, **more) -> bytes:
     """The bytes of a program with one method."""
-    program = export(module, inputs, **more)
+    with torch.no_grad():
+        program = export(module, inputs, **more)
     return bytes(to_edge(program).to_executorch(config).buffer)
 
 
@@ -207,9 +272,58 @@ def shared_state() -> None:
             emit_mutable_buffer_names=names,
         )
         program = bytes(to_edge(edge).to_executorch(config).buffer)
-        write(name, program, runs if initial else [])
+        write(name, program, runs)
+
+
+def kept_without_data() -> None:
+    """State for which the program has no initial data: the export's default."""
+    torch.manual_seed(11)
+    rows = [("forward", (torch.randn(1, 16),)) for _ in range(5)]
+    write("state_late", exported(Average(), rows[0][1], planned_all()), rows)
+    steps = [("forward", (torch.randn(1, 6), torch.tensor([n]))) for n in range(5)]
+    write("state_rows", exported(TwoCaches(), steps[0][1], planned_all()), steps)
+
+
+def other_methods() -> None:
+    """State that one method only writes, and a method without any state."""
+    x = torch.arange(6.0).reshape(2, 3)
+    edge = {}
+    for method in ("add", "put"):
+        module = Sum()
+        module.forward = getattr(module, method)
+        edge[method] = export(module, (x,))
+    runs = [(m, (x * n,)) for m, n in zip("apaapa", (1, 10, 1, 3, 0, 2), strict=True)]
+    names = {"a": "add", "p": "put"}
+    for name, constants, initial in (
+        ("state_put", {}, ["total"]),
+        ("state_constant", {"get_size": 6}, ["total"]),
+        ("state_zeros", {"get_size": 6}, []),
+    ):
+        config = ExecutorchBackendConfig(
+            memory_planning_pass=MemoryPlanningPass(share_mutable_buffers=True),
+            passes=[InitializedMutableBufferPass(initial)] if initial else [],
+        )
+        edged = to_edge(edge, constant_methods=constants)
+        program = bytes(edged.to_executorch(config).buffer)
+        write(name, program, [(names[m], inputs) for m, inputs in runs])
+
+
+def branches() -> None:
+    """A program whose own plan of memory is wrong: expected is what PyTorch gives."""
+    inputs = [(torch.tensor([1.0, 2.0]),), (torch.tensor([-4.0, 2.0]),)]
+    program = exported(Branches(), inputs[0], planned_all())
+    runs = [("forward", x) for x in inputs]
+    write("branches", program, runs, eager=lambda x: (Branches()(x),))
+
+
+def planned_all() -> ExecutorchBackendConfig:
+    """The default: inputs and outputs are planned."""
+    return planned(inputs=True, outputs=True)
 
 
 if __name__ == "__main__":
     caller_memory()
     shared_state()
+    kept_without_data()
+    other_methods()
+    branches()
