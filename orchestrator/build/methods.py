@@ -177,7 +177,9 @@ def mark_state(
             )
             continue
         faults = {m.name: plan_faults(m, schemas) for m in found.methods}
-        names = [method for method, of in faults.items() if of]
+        names = [
+            method for method, of in faults.items() if of or planner is Planner.SEPARATE
+        ]
         if names and planner is Planner.KEEP:
             problems.append(
                 Diagnostic(
@@ -430,7 +432,7 @@ def _block_planner(
     """The planner of arenas; None if they keep their offsets."""
     from orchestrator.planner import plan_blocks  # noqa: PLC0415
 
-    if planner is Planner.KEEP:
+    if planner in (Planner.KEEP, Planner.SEPARATE):
         return None
     return partial(plan_blocks, planner="best" if planner is Planner.BEST else "greedy")
 

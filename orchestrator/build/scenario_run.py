@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from orchestrator.build.project import Project
+    from orchestrator.profile import Profile
     from orchestrator.running.scenario import Scenario
 
 _TIMEOUT_S: Final = 600.0
@@ -46,6 +47,13 @@ def found_scenario(name: str, paths: Sequence[Path]) -> Path:
             hint="write one, or choose other products with -p",
         )
     )
+
+
+def own_scenario(profile: Profile) -> Path | None:
+    """The scenario beside a profile, `scenarios/NAME.json`; None without one."""
+    folder = profile.file.parent / "scenarios"
+    found = (folder / f"{name}.json" for name in (profile.name, profile.file.stem))
+    return next((path for path in found if path.is_file()), None)
 
 
 def run_scenario(project: Project, path: Path) -> None:

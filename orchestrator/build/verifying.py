@@ -8,10 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator.build.exporting import ExportChoice
+from orchestrator.build.judging import need_equal
 from orchestrator.build.locking import MACHINE_FILES
 from orchestrator.build.product import build_product
 from orchestrator.build.project import BuildOptions, Project
-from orchestrator.errors import Diagnostic, ReproducibilityError, SourceSpan
+from orchestrator.errors import (
+    Diagnostic,
+    ReproducibilityError,
+    SourceSpan,
+    ToolchainError,
+    UsageError,
+)
 from orchestrator.shell.publish import published_files
 
 if TYPE_CHECKING:
@@ -25,6 +32,8 @@ def build_twice(
 ) -> tuple[BuildReport, list[str]]:
     """Build in place and in a fresh folder; every published byte must be the same.
 
+    The product must also give the outputs of its program, where something here runs it.
+
     Args:
         profile: Of the product.
         options: Its build folder and jobs.
@@ -35,6 +44,7 @@ def build_twice(
 
     Raises:
         ReproducibilityError: Some differ (`not-reproducible`).
+        MismatchError: Outputs differ (`differs-from-program`).
         OrchestratorError: Of the stage that failed.
     """
     exact = replace(options, write_lock=False, trust_cache=False)
@@ -59,4 +69,9 @@ def build_twice(
                 " times or the environment",
             )
         )
+    try:
+        need_equal(Project(profile, exact), shell)
+    except (ToolchainError, UsageError) as error:
+        why = "; ".join(problem.message for problem in error.diagnostics)
+        shell.reporter.note(f"not compared with its program: {why}")
     return here, compared

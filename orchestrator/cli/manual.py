@@ -137,6 +137,13 @@ MANUALS: Final = {
         ),
         (*_BUILDS, Exit.MISMATCH),
     ),
+    "test": Manual(
+        (
+            ("test doorbell.toml", "random inputs, all methods, several runs"),
+            ("test doorbell.toml --bisect", "which pass makes a difference"),
+        ),
+        (*_BUILDS, Exit.MISMATCH),
+    ),
     "decode": Manual(
         (
             ("decode 11 --profile doorbell.toml", "what a status means"),
@@ -334,7 +341,6 @@ SYNONYMS: Final = {
     "operators": "targets",
     "ops": "targets",
     "exec": "run",
-    "test": "run",
     "infer": "run",
     "simulate": "run",
     "explain": "why",

@@ -95,6 +95,34 @@ def _add_run(command: Callable[..., CommandParser]) -> None:
         help="with --profile on a host: runs to take the median of",
     )
 
+    test = command(
+        "test", "compare the product with its own program, bit for bit", workspace=True
+    )
+    test.add_argument(
+        "--runs", type=job_count, metavar="N", help="random calls of each method"
+    )
+    test.add_argument("--seed", type=count, metavar="N", help="of the random inputs")
+    test.add_argument(
+        "--scenario",
+        type=Path,
+        metavar="FILE",
+        help="more calls; default: scenarios/NAME.json beside the profile",
+    )
+    test.add_argument(
+        "--bisect",
+        action="store_true",
+        help="find the pass or the part of the plan that makes a difference",
+    )
+    add_locking(test)
+    test.add_argument("-j", "--jobs", type=job_count, metavar="N", help=JOBS)
+    test.add_argument(
+        "--timeout",
+        type=finite_number,
+        default=600.0,
+        metavar="SECONDS",
+        help="stop each firmware after that time; default: 600",
+    )
+
     decode = command("decode", "explain a status of the device", profile=False)
     decode.add_argument("code", metavar="CODE", help="number or name of an orch_status")
     decode.add_argument(

@@ -11,5 +11,6 @@ class Kind(StrEnum):
     SIZE = "size"
     VERIFY = "verify"
     RUN = "run"
+    TEST = "test"
     LOCK_CHECK = "lock --check"
     OUTPUTS_CHECK = "lock --check --outputs"

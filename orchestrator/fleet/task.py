@@ -17,6 +17,7 @@ from orchestrator.build import (
     table,
 )
 from orchestrator.build.checking import check_lock, check_outputs
+from orchestrator.build.judging import need_equal
 from orchestrator.build.locking import lock_text_of
 from orchestrator.build.product import target_facts
 from orchestrator.build.project import load_product
@@ -150,6 +151,8 @@ def _done(kind: Kind, project: Project, shell: Shell, begun: Outcome) -> Outcome
             done, costs = "same twice", _costs(twice.report)
         case Kind.RUN:
             done, costs = "outputs right", _run(project, shell, begun.product)
+        case Kind.TEST:
+            done, costs = _tested(project, shell)
         case Kind.LOCK_CHECK:
             check_lock(project, shell)
             done = "lock current"
@@ -168,6 +171,13 @@ def _run(project: Project, shell: Shell, product: Product) -> Costs:
     report = build_product(project, shell).report
     run_scenario(project, path)
     return _costs(report)
+
+
+def _tested(project: Project, shell: Shell) -> tuple[str, Costs]:
+    """Build, and compare the product with its program."""
+    report = build_product(project, shell).report
+    verdict = need_equal(project, shell)
+    return f"{sum(m.runs for m in verdict.methods)} runs equal", _costs(report)
 
 
 def _costs(report: SizeReport) -> Costs:

@@ -12,6 +12,7 @@ class Planner(StrEnum):
     BEST = "best"
     GREEDY = "greedy"
     KEEP = "keep"
+    SEPARATE = "separate"
 
 
 class Fuse(StrEnum):

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         Profile,
         RegistryTable,
         ScratchTable,
+        TestTable,
         TraceTable,
     )
     from orchestrator.profile.target import TargetTable
@@ -72,6 +73,7 @@ __all__ = [
     "RegistryTable",
     "ScratchTable",
     "TargetTable",
+    "TestTable",
     "TraceTable",
     "load_profile",
     "reference_page",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Self
 
 from pydantic import (
     AfterValidator,
@@ -167,6 +167,13 @@ class IoTable(Table):
     def ports(self) -> dict[str, IoPortTable]:
         """Inputs and outputs by key."""
         return self.__pydantic_extra__ or {}
+
+    def whole(self) -> Self:
+        """The table without inputs that come by rows."""
+        ports = {k: p.model_copy(update={"rows": None}) for k, p in self.ports.items()}
+        table = self.model_copy()
+        table.__pydantic_extra__ = ports
+        return table
 
     @property
     def io(self) -> ModelIo:

@@ -121,7 +121,8 @@ class MemoryTable(Table):
     planner: Annotated[Planner, *choice(Planner)] = Field(
         default=Planner.BEST,
         description="`best`: the smallest plan that any planner finds. `greedy`: only "
-        "the fast planners. `keep`: the offsets in the program.",
+        "the fast planners. `keep`: the offsets in the program. `separate`: memory of "
+        "its own for every value, to look for faults.",
         examples=["best"],
     )
     fuse: Annotated[Fuse, *choice(Fuse)] = Field(

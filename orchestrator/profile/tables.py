@@ -222,6 +222,21 @@ class IntegrityTable(Table):
     )
 
 
+class TestTable(Table):
+    """What `orchestrator test` and `verify` run: docs/commands.md."""
+
+    runs: Annotated[
+        StrictInt, *whole_number(1, 1000, hint="write how often each method is called")
+    ] = Field(
+        default=4,
+        description="How often each method is called with random inputs.",
+        examples=[10],
+    )
+    seed: Annotated[StrictInt, *whole_number(0, 2**32 - 1, hint="write any number")] = (
+        Field(default=0, description="Of the random inputs.", examples=[1])
+    )
+
+
 class BudgetTable(Table):
     """Bounds; a build that exceeds one fails and names the culprits."""
 
@@ -329,6 +344,9 @@ class ProfileTable(Table):
     )
     integrity: IntegrityTable = Field(
         default=IntegrityTable(), description="Checksums of what lies in flash."
+    )
+    test: TestTable = Field(
+        default=TestTable(), description="What `orchestrator test` runs."
     )
     budget: BudgetTable = Field(
         default=BudgetTable(), description="Bounds a build must keep."

@@ -83,6 +83,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
         f"orchestrator build {profile}",
         f"orchestrator run {profile}"
         + (f" --scenario {scenario}" if made and made.files else " --input FILE.npy"),
+        f"orchestrator test {profile}",
         f"orchestrator size {profile}",
     ]
     error = checked.error

@@ -54,6 +54,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
     )
     emulator = BOARDS[target.board].emulator if target.board else ()
     commands = [f"cd {folder}", "make run" if emulator or not target.board else "make"]
+    commands.append(f"orchestrator test {name}.toml")
     commands.append(f"orchestrator size {name}.toml")
     console.document(
         {

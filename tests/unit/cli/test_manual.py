@@ -95,7 +95,7 @@ AFTER = (
         (
             "check x.toml --frozen",
             "unrecognized arguments: --frozen",
-            "--frozen is an option of build, run, evaluate, report, package,"
+            "--frozen is an option of build, run, test, evaluate, report, package,"
             " sbom, provenance",
         ),
         (

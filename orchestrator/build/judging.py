@@ -1,0 +1,512 @@
+"""The product beside its own program: random calls, compared bit for bit.
+
+The reference is the program as it was exported, on this machine: no pass but those that
+change what a model computes or takes (`ASKED`), no plan, every value in memory of its
+own, and kernels without packed weights. It shares with the product the reader, the
+kernels in plain C++ and nothing that plans, links or generates tables for them.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from orchestrator.build import inputs
+from orchestrator.build.firmware import carry_out, need_runnable
+from orchestrator.build.on_host import (
+    host_profile,
+    with_files,
+    with_programs,
+)
+from orchestrator.build.product import build_variant
+from orchestrator.build.project import Project, open_build
+from orchestrator.build.scenario_run import own_scenario, product_of, scenario_of
+from orchestrator.build.variant import without_bounds
+from orchestrator.core.lazy_bytes import chunks_of
+from orchestrator.errors import Diagnostic, MismatchError, SourceSpan, UsageError
+from orchestrator.evaluation.layers import probed
+from orchestrator.planner.policy import Fuse, Planner
+from orchestrator.profile import PASSES, Load
+from orchestrator.program.write import write_program
+from orchestrator.running.new_scenario import random_input
+from orchestrator.running.npy import Array
+from orchestrator.running.product import read_product
+from orchestrator.running.protocol import DeviceError, decode_response
+from orchestrator.running.values import Call, ListValue
+from orchestrator.shell.build_folder import exclusive
+from orchestrator.shell.files import read_text_file
+from orchestrator.targets.regions import Concurrency
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import numpy as np
+
+    from orchestrator.build.project import Shell
+    from orchestrator.profile import Profile
+    from orchestrator.running.product import Port, Product, ProductMethod
+    from orchestrator.running.protocol import CallResult
+    from orchestrator.running.values import RunValue
+
+ASKED: Final = frozenset(
+    {"fold_batch_norm", "keep_inputs", "quantized_io", "round_weights"}
+)
+"""Passes that do what the profile says of a model, and that the reference has, too."""
+_MOST_REFUSED: Final = 16
+"""Calls that are left out, as the program refuses their sizes or indices."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """The first output of a method that differs.
+
+    Args:
+        call: 0-based position among all calls.
+        output: 0-based position of the output; -1 if the call failed.
+        index: Of the first element that differs; empty unless it is a tensor's.
+        got: What the product gives, as text.
+        want: What the reference gives.
+    """
+
+    call: int
+    output: int
+    index: tuple[int, ...]
+    got: str
+    want: str
+
+    @property
+    def text(self) -> str:
+        """For a line of a table."""
+        where = f"call {self.call}"
+        if self.output >= 0:
+            where += f", output {self.output}"
+        if self.index:
+            where += f" {list(self.index)}"
+        return f"{where}: {self.got}, reference {self.want}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MethodVerdict:
+    """What was found of one method.
+
+    Args:
+        method: Of the product.
+        runs: How many of its calls were compared.
+        outputs: How many outputs of them.
+        difference: The first one; None if all bits are equal.
+    """
+
+    method: ProductMethod
+    runs: int
+    outputs: int
+    difference: Difference | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """Both products' outputs, compared.
+
+    Args:
+        methods: In the product's order; those that cannot be called with random inputs
+            and are in no scenario have no runs.
+        calls: What was carried out.
+        results: What the reference gave.
+    """
+
+    methods: tuple[MethodVerdict, ...]
+    calls: tuple[Call, ...]
+    results: tuple[CallResult, ...]
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether no bit differs."""
+        return all(method.difference is None for method in self.methods)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """What is tried.
+
+    Args:
+        runs: Random calls of each method.
+        seed: Of their inputs.
+        scenario: A scenario whose calls follow; None without.
+        timeout_s: Of a run of all calls.
+    """
+
+    runs: int = 4
+    seed: int = 0
+    scenario: Path | None = None
+    timeout_s: float = 600.0
+
+
+def trial_of(profile: Profile) -> Trial:
+    """What the profile wants to be tried, with its scenario."""
+    table = profile.test
+    scenario = own_scenario(profile)
+    return Trial(runs=table.runs, seed=table.seed, scenario=scenario)
+
+
+def reference_profile(profile: Profile) -> Profile:
+    """The profile of the reference, for the development machine."""
+    on_host = host_profile(profile)
+    models = tuple(
+        model.model_copy(
+            update={
+                "load": Load.PTE,
+                "max_instructions": 0,
+                "update": False,
+                "io_": None if model.io_ is None else model.io_.whole(),
+            }
+        )
+        for model in on_host.models
+    )
+    memory = on_host.memory.model_copy(
+        update={
+            "planner": Planner.SEPARATE,
+            "fuse": Fuse.OFF,
+            "concurrency": Concurrency.PARALLEL,
+        }
+    )
+    skip = tuple(sorted({*PASSES} - (ASKED - {*profile.passes.skip})))
+    passes = profile.passes.model_copy(update={"skip": skip})
+    return on_host.model_copy(
+        update={"models": models, "memory": memory, "passes": passes}
+    )
+
+
+def judge(project: Project, trial: Trial, shell: Shell) -> Verdict:
+    """Run a built product and its reference, and compare all bits of all outputs.
+
+    Args:
+        project: The product; its build is current.
+        trial: What is tried.
+        shell: Tools to build the reference with.
+
+    Raises:
+        UsageError: The scenario does not fit.
+        ToolchainError: Nothing here runs the firmware.
+        OrchestratorError: The reference cannot be built, or a firmware failed.
+    """
+    product = product_of(project)
+    variants = _Variants(project, trial, shell)
+    calls = _calls(product, trial)
+    calls, want = variants.reference(with_programs(project, shell), "reference", calls)
+    firmware = (project.folder / product.firmware).resolve()
+    return _verdict(product, calls, _run(product, firmware, calls, trial), want)
+
+
+def need_equal(project: Project, shell: Shell) -> Verdict:
+    """Compare a built product with its program, as the profile wants it.
+
+    Raises:
+        MismatchError: They differ (`differs-from-program`).
+        OrchestratorError: As `judge`, and if nothing could be compared.
+    """
+    need_runnable(product_of(project))
+    verdict = judge(project, trial_of(project.profile), shell)
+    need_random(verdict)
+    if not verdict.is_equal:
+        raise problems_of(project.profile, verdict)
+    return verdict
+
+
+def _run(
+    product: Product, firmware: Path, calls: Sequence[Call], trial: Trial
+) -> tuple[CallResult, ...]:
+    """Results of calls, up to the first that fails."""
+    methods = {(m.model, m.name): m for m in product.methods}
+    own = [replace(c, method=methods[c.method.model, c.method.name]) for c in calls]
+    if not own:
+        return ()
+    answer = carry_out(product, firmware, own, timeout_s=trial.timeout_s)
+    return decode_response(answer.response, own)
+
+
+@dataclass(frozen=True, slots=True)
+class _Variants:
+    """Builds and runs products beside a product."""
+
+    project: Project
+    trial: Trial
+    shell: Shell
+
+    def reference(
+        self, profile: Profile, name: str, calls: tuple[Call, ...]
+    ) -> tuple[tuple[Call, ...], tuple[CallResult, ...]]:
+        """The calls that the reference of a profile carries out, and its results.
+
+        Random sizes and indices may be none that the program takes: such a call ends a
+        run, and is left out. One that follows from a scenario stays.
+        """
+        with exclusive(self.project.folder):
+            product, firmware = self._built(reference_profile(profile), name)
+            for _ in range(_MOST_REFUSED):
+                found = _run(product, firmware, calls, self.trial)
+                last = len(found) - 1
+                if not found or found[last].error is DeviceError.Ok:
+                    break
+                calls = (*calls[:last], *calls[last + 1 :])
+        return calls, found
+
+    def results(
+        self, profile: Profile, name: str, calls: Sequence[Call]
+    ) -> tuple[Product, tuple[CallResult, ...]]:
+        """The results of a variant of the product."""
+        with exclusive(self.project.folder):
+            product, firmware = self._built(without_bounds(profile), name)
+            return product, _run(product, firmware, calls, self.trial)
+
+    def _built(self, profile: Profile, name: str) -> tuple[Product, Path]:
+        report = build_variant(self.project, profile, f"test {name}", self.shell)
+        product = read_product(read_text_file(report.folder / "product.json"))
+        return product, (report.folder / product.firmware).resolve()
+
+
+def _calls(product: Product, trial: Trial) -> tuple[Call, ...]:
+    """Random calls of all methods, to and fro, and those of the scenario.
+
+    So each method is called after each other one, and twice in a row.
+    """
+    import numpy as np  # noqa: PLC0415  # only for random inputs
+
+    random = np.random.default_rng(trial.seed)
+    calls: list[Call] = []
+    for model in product.models:
+        methods = [m for m in product.methods if m.model == model]
+        for run in range(trial.runs):
+            for method in methods[:: -1 if run % 2 else 1]:
+                values = [_value(port, random, run) for port in method.inputs]
+                inputs = tuple(value for value in values if value is not None)
+                if len(inputs) == len(values):
+                    calls.append(Call(method=method, inputs=inputs))
+    if trial.scenario is not None:
+        calls += scenario_of(trial.scenario, product).calls
+    return tuple(calls)
+
+
+def _value(port: Port, random: np.random.Generator, run: int) -> RunValue | None:
+    """A random input; every other time, the first dynamic size is half of the bound."""
+    if port.is_dynamic and run % 2:
+        half = [*port.sizes]
+        at = next((n for n, size in enumerate(half) if size > 1), None)
+        if at is not None:
+            half[at] //= 2
+            port = port.model_copy(update={"sizes": tuple(half)})
+    return random_input(port, random)
+
+
+def _verdict(
+    product: Product,
+    calls: tuple[Call, ...],
+    got: tuple[CallResult, ...],
+    want: tuple[CallResult, ...],
+) -> Verdict:
+    first: dict[int, Difference] = {}
+    for number, (call, one, other) in enumerate(zip(calls, got, want, strict=False)):
+        found = next(_differences(number, one, other), None)
+        if found is not None:
+            first.setdefault(call.method.index, found)
+    count = min(len(got), len(want))
+    made = [(c.method.index, len(c.method.outputs)) for c in calls[:count]]
+    return Verdict(
+        methods=tuple(
+            MethodVerdict(
+                method=method,
+                runs=sum(index == method.index for index, _ in made),
+                outputs=sum(n for index, n in made if index == method.index),
+                difference=first.get(method.index),
+            )
+            for method in product.methods
+        ),
+        calls=calls,
+        results=want,
+    )
+
+
+def _differences(
+    number: int, got: CallResult, want: CallResult
+) -> Iterator[Difference]:
+    if got.error is not want.error:
+        yield Difference(
+            call=number, output=-1, index=(), got=got.error.name, want=want.error.name
+        )
+        return
+    for output, (one, other) in enumerate(zip(got.outputs, want.outputs, strict=True)):
+        for index, ours, theirs in _values(one, other):
+            yield Difference(
+                call=number, output=output, index=index, got=ours, want=theirs
+            )
+
+
+def _values(
+    got: RunValue, want: RunValue
+) -> Iterator[tuple[tuple[int, ...], str, str]]:
+    """Where two values differ in a bit: index, and both as text."""
+    if isinstance(got, Array) and isinstance(want, Array):
+        if got.shape != want.shape or got.dtype != want.dtype:
+            yield (), str(got), str(want)
+        elif got.data != want.data:
+            import numpy as np  # noqa: PLC0415  # only for what differs
+
+            item = f"V{got.item_bytes}"
+            ours, theirs = (np.frombuffer(x.data, item) for x in (got, want))
+            at = int(np.nonzero(ours != theirs)[0][0])
+            index = (
+                tuple(map(int, np.unravel_index(at, got.shape))) if got.shape else ()
+            )
+            mine, other = (str(x.numpy.reshape(-1)[at].item()) for x in (got, want))
+            yield index, mine, other
+    elif isinstance(got, ListValue) and isinstance(want, ListValue):
+        if len(got.items) != len(want.items):
+            yield (), f"{len(got.items)} items", f"{len(want.items)} items"
+        for number, pair in enumerate(zip(got.items, want.items, strict=False)):
+            yield from (((number, *i), a, b) for i, a, b in _values(*pair))
+    elif repr(got) != repr(want):
+        yield (), repr(got), repr(want)
+
+
+def bisect(project: Project, verdict: Verdict, trial: Trial, shell: Shell) -> str:
+    """Find the first pass, or the part of the plan, without which the bits are equal.
+
+    Args:
+        project: The product.
+        verdict: That there is a difference.
+        trial: The one that found it.
+        shell: Tools to build variants with.
+
+    Returns:
+        What it is, and the first instruction whose result differs, where that shows.
+
+    Raises:
+        OrchestratorError: A variant cannot be built or run.
+    """
+    search = _Search(verdict, _Variants(project, trial, shell))
+    culprit = search.culprit()
+    return f"{culprit}{search.instruction()}"
+
+
+class _Search:
+    """Builds and runs variants of a product that differs from its program."""
+
+    def __init__(self, verdict: Verdict, variants: _Variants) -> None:
+        self._verdict = verdict
+        self._variants = variants
+        self._profile = with_programs(variants.project, variants.shell)
+
+    def culprit(self) -> str:
+        """What makes the difference; the profile then has little beside it."""
+        profile = self._profile
+        if profile.memory.fuse is not Fuse.OFF:
+            self._profile = self._memory(fuse=Fuse.OFF)
+            if not self._differs("whole tensors"):
+                self._profile = profile
+                return "running by rows (memory.fuse)"
+        names = [n for n in PASSES if n not in {*profile.passes.skip, *ASKED}]
+        profile = self._profile
+
+        def with_first(count: int) -> bool:
+            skip = tuple(sorted({*profile.passes.skip, *names[count:]}))
+            table = profile.passes.model_copy(update={"skip": skip})
+            self._profile = profile.model_copy(update={"passes": table})
+            return self._differs(f"{count} passes")
+
+        if with_first(0):
+            profile = self._profile
+            self._profile = self._memory(planner=Planner.SEPARATE)
+            if self._differs("separate values"):
+                return "kernels or generated code of the target"
+            self._profile = profile
+            return "the plan of memory (memory.planner)"
+        low, high = 0, len(names)
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if with_first(middle) else (middle, high)
+        with_first(high)
+        return f"the pass {names[high - 1]}"
+
+    def instruction(self) -> str:
+        """The first call whose result differs, for the end of a sentence.
+
+        Results of all calls become outputs for this, which may hide the difference;
+        methods that share state with others are not looked at.
+        """
+        found = next(m for m in self._verdict.methods if m.difference is not None)
+        model, name = found.method.model, found.method.name
+        if sum(m.method.model == model for m in self._verdict.methods) > 1:
+            return ""
+        variants = self._variants
+        options = variants.project.options
+        build = open_build(Project(self._profile, options), variants.shell)
+        changed, probes = probed(build[inputs.PROGRAMS][model], name)
+        calls = tuple(c for c in self._verdict.calls if c.method is found.method)
+        with tempfile.TemporaryDirectory(prefix="orchestrator-test-") as folder:
+            path = Path(folder) / "probed.pte"
+            with path.open("wb") as file:
+                file.writelines(chunks_of(write_program(changed)))
+            profile = with_files(self._profile, {model: path})
+            calls, want = variants.reference(profile, "reference of results", calls)
+            product, got = variants.results(profile, "results", calls)
+        first = _verdict(product, calls, got, want)
+        shown = [m.difference.output for m in first.methods if m.difference is not None]
+        return "".join(
+            f", instruction {p.instruction} of {model}.{name} ({p.operator})"
+            for p in probes
+            if p.output in shown
+        )
+
+    def _differs(self, name: str) -> bool:
+        verdict = self._verdict
+        product, got = self._variants.results(self._profile, name, verdict.calls)
+        return not _verdict(product, verdict.calls, got, verdict.results).is_equal
+
+    def _memory(self, **update: object) -> Profile:
+        table = self._profile.memory.model_copy(update=update)
+        return self._profile.model_copy(update={"memory": table})
+
+
+def problems_of(profile: Profile, verdict: Verdict, cause: str = "") -> MismatchError:
+    """The error about a product that differs from its program.
+
+    Args:
+        profile: Of the product.
+        verdict: With differences.
+        cause: What `bisect` found; "" if it was not asked.
+    """
+    return MismatchError(
+        [
+            Diagnostic(
+                code="differs-from-program",
+                message=f"{m.method.model}.{m.method.name} differs from its program",
+                where=SourceSpan(file=str(profile.file)),
+                notes=(
+                    ("found", m.difference.text),
+                    *((("cause", cause),) if cause else ()),
+                ),
+                hint="this is a bug of Orchestrator: please report it, with the program"
+                if cause
+                else "add --bisect to find the pass or the part of the plan",
+            )
+            for m in verdict.methods
+            if m.difference is not None
+        ]
+    )
+
+
+def need_random(verdict: Verdict) -> None:
+    """Check that something was compared.
+
+    Raises:
+        UsageError: No method takes random inputs (`nothing-to-test`).
+    """
+    if not any(method.runs for method in verdict.methods):
+        raise UsageError(
+            Diagnostic(
+                code="nothing-to-test",
+                message="no call of the product could be compared",
+                notes=(("found", "inputs that have no random values"),),
+                hint="write a scenario, and name it with --scenario",
+            )
+        )

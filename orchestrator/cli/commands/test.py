@@ -1,0 +1,99 @@
+"""`orchestrator test`: the product against its own program, bit for bit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from orchestrator.build import Project, load
+from orchestrator.build.firmware import need_runnable
+from orchestrator.build.judging import bisect, judge, need_random, problems_of, trial_of
+from orchestrator.build.scenario_run import product_of
+from orchestrator.cli.commands.current import make_current
+from orchestrator.cli.commands.measuring import running
+from orchestrator.cli.commands.options import build_options, options_of
+from orchestrator.cli.workspace_command import needs_profile, run_workspace
+from orchestrator.errors import ExitCode
+from orchestrator.fleet.kind import Kind
+from orchestrator.plain_table import table_lines
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from orchestrator.build.judging import Trial, Verdict
+    from orchestrator.cli.console import Console
+
+_OF_ONE = ("out", "scenario", "runs", "seed", "bisect")
+"""Options for the profile that is named."""
+
+
+def run(args: Namespace, console: Console) -> ExitCode:
+    """Compare the product with its program, and show a line for each method."""
+    of_one = {key: getattr(args, key) for key in _OF_ONE}
+    if not needs_profile(args, args.profile, **of_one):
+        return run_workspace(args, console, Kind.TEST, lambda: build_options(args))
+    options = options_of(build_options(args), args.profile)
+    project = Project(load(args.profile), options)
+    make_current(project, console)
+    product = product_of(project)
+    need_runnable(product)
+    given = {key: getattr(args, key) for key in ("runs", "seed", "scenario")}
+    trial = replace(
+        trial_of(project.profile),
+        timeout_s=args.timeout,
+        **{key: value for key, value in given.items() if value is not None},
+    )
+    with console.progress() as reporter, running(console, product):
+        verdict = judge(project, trial, console.shell(reporter))
+    need_random(verdict)
+    cause = ""
+    if args.bisect and not verdict.is_equal:
+        with console.progress() as reporter:
+            cause = bisect(project, verdict, trial, console.shell(reporter))
+    console.document(_document(verdict, trial, cause))
+    console.data(_table(verdict))
+    if verdict.is_equal:
+        return ExitCode.OK
+    error = problems_of(project.profile, verdict, cause)
+    if console.json:
+        # The document has everything; a second one would be invalid JSON.
+        console.problems(error.diagnostics)
+        return ExitCode.MISMATCH
+    raise error
+
+
+def _table(verdict: Verdict) -> str:
+    rows = [("method", "runs", "outputs", "result")]
+    for found in verdict.methods:
+        result = "equal" if found.runs else "not called"
+        if found.difference is not None:
+            result = found.difference.text
+        name = f"{found.method.model}.{found.method.name}"
+        rows.append((name, str(found.runs), str(found.outputs), result))
+    return "\n".join([*table_lines(rows), ""])
+
+
+def _document(verdict: Verdict, trial: Trial, cause: str) -> dict[str, object]:
+    return {
+        "seed": trial.seed,
+        "equal": verdict.is_equal,
+        "methods": [
+            {
+                "model": found.method.model,
+                "method": found.method.name,
+                "runs": found.runs,
+                "outputs": found.outputs,
+                "difference": None
+                if (difference := found.difference) is None
+                else {
+                    "call": difference.call,
+                    "output": difference.output,
+                    "index": list(difference.index),
+                    "got": difference.got,
+                    "want": difference.want,
+                },
+            }
+            for found in verdict.methods
+        ],
+        **({"cause": cause} if cause else {}),
+    }
