@@ -138,6 +138,16 @@ for _name in TARGETS:
 
 
 @nox.session
+def differential(session: nox.Session) -> None:
+    """Random programs, judged by the same computation without state or sharing.
+
+    nox -s differential -- --count 20000 --seed 1000
+    """
+    _install(session, "-e", ".[zig,test]")
+    session.run("python", "-m", "tests.differential", *session.posargs)
+
+
+@nox.session
 def interop(session: nox.Session) -> None:
     """Our files in ExecuTorch's own tools, with the package of $EXECUTORCH_PYTHON.
 
