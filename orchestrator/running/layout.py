@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from orchestrator.core.layout import logical_items, stored_items
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -23,10 +25,8 @@ def to_memory_order(
         dim_order: Dimensions from outermost to innermost in memory.
         item_bytes: 1, 2, 4 or 8.
     """
-    import numpy as np  # noqa: PLC0415  # only for tensors
-
-    elements = np.frombuffer(data, f"u{item_bytes}").reshape(sizes)
-    return elements.transpose(dim_order).tobytes()
+    elements = logical_items(data, f"u{item_bytes}", sizes, range(len(sizes)))
+    return stored_items(elements, dim_order)
 
 
 def to_logical_order(
@@ -37,9 +37,5 @@ def to_logical_order(
     item_bytes: int,
 ) -> bytes:
     """Elements laid out in a dim order, in C order; undoes `to_memory_order`."""
-    return to_memory_order(
-        data,
-        sizes=[sizes[dim] for dim in dim_order],
-        dim_order=[list(dim_order).index(dim) for dim in range(len(sizes))],
-        item_bytes=item_bytes,
-    )
+    elements = logical_items(data, f"u{item_bytes}", sizes, dim_order)
+    return stored_items(elements, range(len(sizes)))

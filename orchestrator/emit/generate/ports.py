@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator.core.border import border_of, port_name
 from orchestrator.core.dtype import COMPLEX, ScalarType
+from orchestrator.core.layout import memory_sizes
 from orchestrator.errors import Diagnostic, ModelError
 from orchestrator.memory.plan import method_symbol
 from orchestrator.program.caller import caller_values, own_outputs
@@ -155,7 +156,7 @@ class Port:
     def row_count(self) -> int:
         """Rows of an image."""
         assert isinstance(self.value, TensorValue)  # noqa: S101  # the caller knows
-        return self.value.sizes[self.value.dim_order[1]]
+        return memory_sizes(self.value.sizes, self.value.dim_order)[1]
 
     @property
     def row_items(self) -> int:
