@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 _S = ScalarType
 FORMATS: Final[Mapping[ScalarType, str]] = MappingProxyType(
     {
-        _S.Bool: "<u1",
-        _S.Byte: "<u1",
-        _S.Char: "<i1",
+        _S.Bool: "|u1",
+        _S.Byte: "|u1",
+        _S.Char: "|i1",
         _S.Short: "<i2",
         _S.Int: "<i4",
         _S.Long: "<i8",

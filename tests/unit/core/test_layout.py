@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+import time
 from pathlib import Path
 from typing import Final
 
@@ -91,6 +92,15 @@ def test_dim_orders_of_the_same_memory_give_the_same_array(
         assert lies_in_order(sizes, order, other) is same
         if same:
             assert stored_items(array, other) == memory
+
+
+@pytest.mark.parametrize("sizes", [(1, 3, 200, 200), (1, 120_000, 1, 1)])
+def test_images_take_little_time(sizes: tuple[int, ...]) -> None:
+    image = np.arange(120_000, dtype="<f4").reshape(sizes)
+    start = time.process_time()
+    memory = stored_items(image, (0, 2, 3, 1))
+    assert (logical_items(memory, "<f4", sizes, (0, 2, 3, 1)) == image).all()
+    assert time.process_time() - start < 0.3
 
 
 def _attributes(tree: ast.AST, name: str) -> bool:
