@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from orchestrator.core.border import ModelIo
+    from orchestrator.core.bounds import SizeBound
     from orchestrator.errors import SourceSpan
     from orchestrator.method.linked import Linkage
     from orchestrator.method.passes import BorderError
@@ -145,6 +146,15 @@ def with_borders(adapted: Adapted, linkage: Linkage | None) -> Adapted:
             method = _with_ports(method, adapted, index)  # noqa: PLW2901
         methods.append(replace(method, borders=borders))
     return replace(adapted, program=replace(adapted.program, methods=tuple(methods)))
+
+
+def with_bounds(
+    adapted: Adapted, bounds: Mapping[str, tuple[SizeBound, ...]]
+) -> Adapted:
+    """The model whose inputs may have the sizes that its export knows, by method."""
+    program = adapted.program
+    methods = (replace(m, bounds=bounds.get(m.name, ())) for m in program.methods)
+    return replace(adapted, program=replace(program, methods=tuple(methods)))
 
 
 def stream_model(

@@ -270,6 +270,15 @@ MODEL_PATHS = Input(
     reads=(PROFILE,),
     run=lambda *, profile: {m.name: str(m.path) for m in profile.models},
 )
+SIZE_BOUNDS = Input(
+    gives="size_bounds",
+    reads=(EXPORTED,),
+    run=lambda *, exported: {n: e.facts.bounds for n, e in exported.items()},
+    label="input sizes",
+    digests=lambda found: {
+        name: digest(str(bounds).encode()) for name, bounds in found.items()
+    },
+)
 PROGRAMS = Derived(
     gives="programs",
     reads=(MODEL_BYTES, DATA_FILES, MODEL_PATHS, MODEL_SPANS, STREAMS, SPAN),

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from orchestrator.catalog import Catalog
     from orchestrator.core.border import ModelIo
+    from orchestrator.core.bounds import SizeBound
     from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.core.operator import OperatorName, OpSchema
     from orchestrator.core.rounding import WeightRounding
@@ -351,6 +352,7 @@ def replan_models(
     isa: str,
     fast: bool,
     io: Mapping[str, ModelIo],
+    size_bounds: Mapping[str, Mapping[str, tuple[SizeBound, ...]]],
     span: Callable[..., SourceSpan],
     op_infos: Mapping[str, OpInfo],
     selection: Selection,
@@ -372,6 +374,7 @@ def replan_models(
         need_borders,
         unaligned_ports,
         with_borders,
+        with_bounds,
         with_streams,
     )
     from orchestrator.method.passes import BorderError  # noqa: PLC0415
@@ -413,7 +416,8 @@ def replan_models(
                 )
             ) from error
         bordered = with_borders(models[name], linkages.get(name))
-        models[name] = with_streams(bordered, original, io[name])
+        bordered = with_streams(bordered, original, io[name])
+        models[name] = with_bounds(bordered, size_bounds.get(name, {}))
     if problems := [*unaligned_ports(models, io, [*loads], span)]:
         raise ModelError(problems)
     before = list(op_infos.values())

@@ -162,6 +162,7 @@ REPLAN = Stage(
         inputs.ISA,
         inputs.FAST,
         inputs.IO,
+        inputs.SIZE_BOUNDS,
         inputs.SPAN,
         EXTRACT,
         AGGREGATE,

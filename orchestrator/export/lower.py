@@ -17,6 +17,7 @@ from torch.export import export
 from torch.utils import _pytree
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
+from orchestrator.export.bounds import size_bounds
 from orchestrator.export.decompose import without_leftovers
 from orchestrator.export.failure import ExportError
 from orchestrator.export.layout import channels_last, is_quantized, with_one_layout
@@ -139,11 +140,13 @@ class Lowered:
         manager: ExecuTorch's program manager, in whose `buffer` the program is.
         decomposed: Calls of operators without a kernel that were replaced, by operator.
         asked: By operator: whether it has a kernel.
+        bounds: Sizes that inputs may have, as `SizeBound` has them.
     """
 
     manager: Any
     decomposed: Mapping[str, int]
     asked: Mapping[str, bool]
+    bounds: list[dict[str, int]]
 
 
 def lowered(module: Any, source: Source, request: Request) -> Lowered:
@@ -153,6 +156,7 @@ def lowered(module: Any, source: Source, request: Request) -> Lowered:
         ExportError: PyTorch cannot export it, or ExecuTorch cannot lower it.
     """
     program = _exported(module, source)
+    bounds = size_bounds(program)
     with ExportError.around(
         "cannot-lower",
         f"ExecuTorch cannot lower the model for {request.lowering}",
@@ -171,6 +175,7 @@ def lowered(module: Any, source: Source, request: Request) -> Lowered:
             manager=edge.to_executorch(_with_initial_state(program)),
             decomposed=decomposed,
             asked=offered.asked,
+            bounds=bounds,
         )
 
 

@@ -115,6 +115,7 @@ def _once(
         "program": bytes(program.manager.buffer),
         "decomposed": dict(program.decomposed),
         "asked": dict(program.asked),
+        "bounds": {"forward": program.bounds},
         "warnings": [
             *(("left-over", f"lowering is not accelerated: {u}") for u in unknown),
             *(("default-layout", note) for note in notes),

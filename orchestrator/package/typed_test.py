@@ -10,12 +10,12 @@ import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from orchestrator.core.layout import stored_items
 from orchestrator.emit.generate.ports import c_item, c_scalar
 from orchestrator.memory.plan import identifier
 from orchestrator.package.constants import byte_rows
 from orchestrator.program.interface import NUMBER_LISTS
 from orchestrator.program.values import IntListValue, StringValue, TensorValue
-from orchestrator.running.layout import to_memory_order
 from orchestrator.running.npy import Array
 from orchestrator.running.values import ListValue
 
@@ -171,12 +171,7 @@ class _CallText:
 
     def _tensor(self, port: Port, value: TensorValue, found: Array) -> _Argument:
         name = port.name
-        data = to_memory_order(
-            found.data,
-            sizes=found.shape,
-            dim_order=value.dim_order,
-            item_bytes=found.item_bytes,
-        )
+        data = stored_items(found.numpy, value.dim_order)
         if port.is_unsigned:
             data = bytes(byte ^ _SIGN for byte in data)
         most = max(value.numel, 1) * found.item_bytes

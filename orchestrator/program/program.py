@@ -12,6 +12,7 @@ from orchestrator.core.lazy_bytes import part_of, sha256_of
 
 if TYPE_CHECKING:
     from orchestrator.core.border import Border
+    from orchestrator.core.bounds import SizeBound
     from orchestrator.core.dtype import ScalarType
     from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.core.operator import OperatorName
@@ -145,6 +146,7 @@ class Method:
         container: None if the file has none.
         frames: Per instruction, where it comes from; empty if the file has none.
         borders: Inputs and outputs that are as the profile says; no part of a file.
+        bounds: Sizes that inputs may have, where the export knew; no part of a file.
     """
 
     name: str
@@ -159,6 +161,7 @@ class Method:
     container: ContainerMetadata | None = None
     frames: tuple[tuple[Frame, ...], ...] = ()
     borders: tuple[Border, ...] = ()
+    bounds: tuple[SizeBound, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,6 +21,7 @@ from pydantic import (
 )
 
 from orchestrator.core.border import Quantization, border_of
+from orchestrator.core.bounds import SizeBound, bounds_of
 from orchestrator.core.dtype import ScalarType
 from orchestrator.errors import Diagnostic, SourceSpan, UsageError
 from orchestrator.program.interface import TENSOR_LISTS, can_be_given
@@ -114,6 +115,10 @@ class Port(_Record):
         StrictBool,
         Field(alias="dynamic", description="Sizes may be smaller than `sizes`."),
     ] = False
+    bounds: Annotated[
+        tuple[SizeBound, ...],
+        Field(description="Sizes that an input may have, besides upper bounds."),
+    ] = ()
     items: Annotated[tuple[Port, ...], Field(description="Tensors and None.")] = ()
     fixed: Annotated[
         Fixed, Field(description="The value of an input that cannot be given.")
@@ -160,7 +165,12 @@ class Port(_Record):
         if self.dtype is None:
             return self.kind.label
         bound = "at most " if self.is_dynamic else ""
-        return f"{self.dtype.name} {bound}{list(self.sizes)}"
+        return f"{self.dtype.name} {bound}{list(self.sizes)}{self.bounds_text}"
+
+    @property
+    def bounds_text(self) -> str:
+        """The sizes that it may have, after the upper bounds."""
+        return "".join(f", {bound}" for bound in self.bounds)
 
 
 class ProductMethod(_Record):
@@ -274,7 +284,7 @@ def product_json(
 def input_ports(method: Method) -> tuple[Port, ...]:
     """Inputs of a method, in its order."""
     return tuple(
-        _with_border(_input(method, index), method, at, is_input=True)
+        _with_border(_input(method, index, at), method, at, is_input=True)
         for at, index in enumerate(method.inputs)
     )
 
@@ -299,9 +309,11 @@ def _with_border(port: Port, method: Method, at: int, *, is_input: bool) -> Port
     return port.model_copy(update=update)
 
 
-def _input(method: Method, index: int) -> Port:
+def _input(method: Method, index: int, at: int) -> Port:
     value = method.values[index]
     port = _port(method, value)
+    if bounds := bounds_of(method.bounds, at):
+        port = port.model_copy(update={"bounds": bounds})
     if can_be_given(method, index):
         return port
     return port.model_copy(update={"fixed": _fixed(method, value)})

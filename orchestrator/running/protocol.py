@@ -9,9 +9,9 @@ from math import prod
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.dtype import ScalarType
+from orchestrator.core.layout import logical_items, stored_items
 from orchestrator.errors import Diagnostic, MismatchError, UsageError
 from orchestrator.program.values import ValueKind
-from orchestrator.running.layout import to_logical_order, to_memory_order
 from orchestrator.running.npy import Array
 from orchestrator.running.values import (
     NPY_DTYPES,
@@ -189,12 +189,7 @@ def _encode(value: RunValue, port: Port) -> bytes:
         return tag + struct.pack("<I", len(value.items)) + items
     if isinstance(value, Array):
         rank = len(value.shape)
-        elements = to_memory_order(
-            value.data,
-            sizes=value.shape,
-            dim_order=port.dim_order,
-            item_bytes=value.item_bytes,
-        )
+        elements = stored_items(value.numpy, port.dim_order)
         return tag + struct.pack(f"<I{rank}i", rank, *value.shape) + elements
     return tag + struct.pack("<d" if isinstance(value, float) else "<q", value)
 
@@ -495,11 +490,7 @@ def _decode_tensor(reader: _Reader, port: Port) -> Array:
     sizes = struct.unpack(f"<{rank}i", reader.take(4 * rank))
     if min(sizes, default=0) < 0:
         raise _ResponseError(f"it has the sizes {list(sizes)}, expected {port}")
-    item_bytes = ScalarType(code).item_bytes
-    elements = to_logical_order(
-        reader.take(prod(sizes) * item_bytes),
-        sizes=sizes,
-        dim_order=port.dim_order,
-        item_bytes=item_bytes,
-    )
-    return Array(dtype=NPY_DTYPES[ScalarType(code)], shape=sizes, data=elements)
+    dtype = NPY_DTYPES[ScalarType(code)]
+    data = reader.take(prod(sizes) * ScalarType(code).item_bytes)
+    elements = logical_items(data, dtype, sizes, port.dim_order)
+    return Array(dtype=dtype, shape=sizes, data=elements.tobytes())

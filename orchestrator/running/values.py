@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.dtype import ScalarType
+from orchestrator.core.layout import FORMATS
 from orchestrator.program.values import ValueKind
 from orchestrator.running.npy import Array, dtype_name
 from orchestrator.running.product import Port
@@ -18,22 +19,11 @@ if TYPE_CHECKING:
 
 NPY_DTYPES: Final[Mapping[ScalarType, str]] = MappingProxyType(
     {
-        ScalarType.Byte: "|u1",
-        ScalarType.Char: "|i1",
-        ScalarType.Short: "<i2",
-        ScalarType.Int: "<i4",
-        ScalarType.Long: "<i8",
-        ScalarType.Half: "<f2",
-        ScalarType.Float: "<f4",
-        ScalarType.Double: "<f8",
+        **FORMATS,
+        ScalarType.Bool: "|b1",
         ScalarType.ComplexHalf: "<u4",
         ScalarType.ComplexFloat: "<c8",
         ScalarType.ComplexDouble: "<c16",
-        ScalarType.Bool: "|b1",
-        ScalarType.BFloat16: "<u2",
-        ScalarType.UInt16: "<u2",
-        ScalarType.UInt32: "<u4",
-        ScalarType.UInt64: "<u8",
     }
 )
 """How arrays of a dtype are stored; those that NumPy does not have as bit patterns.
@@ -154,7 +144,7 @@ def stored_as(port: Port) -> str:
     if port.quantization is not None:
         name = f"float32 or {name}"
     bound = "at most " if port.is_dynamic else ""
-    return f"{name} {bound}{list(port.sizes)}"
+    return f"{name} {bound}{list(port.sizes)}{port.bounds_text}"
 
 
 def fixed_value(port: Port) -> RunValue:
@@ -262,6 +252,8 @@ def sizes_fit(sizes: tuple[int, ...], port: Port) -> bool:
     """Whether a tensor port can have these sizes."""
     if not port.is_dynamic:
         return sizes == port.sizes
-    return len(sizes) == len(port.sizes) and all(
-        size <= bound for size, bound in zip(sizes, port.sizes, strict=True)
+    return (
+        len(sizes) == len(port.sizes)
+        and all(size <= most for size, most in zip(sizes, port.sizes, strict=True))
+        and all(bound.allows(sizes[bound.dim]) for bound in port.bounds)
     )

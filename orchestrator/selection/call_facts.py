@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Self
 
-import numpy as np
-
 from orchestrator.catalog.expressions.reader import RESULT
 from orchestrator.catalog.expressions.values import Changing, Range, TensorFacts
 from orchestrator.core.dtype import ScalarType
+from orchestrator.core.layout import FORMATS, logical_items
 from orchestrator.program.interface import with_items
 from orchestrator.program.program import DelegateCall, FreeCall, KernelCall, MoveCall
 from orchestrator.program.values import (
@@ -170,7 +169,7 @@ class _ValueFacts:
             constant is not None
             and tensor.is_constant
             and not moved
-            and tensor.dtype in _FORMATS
+            and tensor.dtype in FORMATS
         )
         sizes: tuple[Number, ...] = tensor.sizes
         if moved:
@@ -188,7 +187,7 @@ class _ValueFacts:
                 if tensor.is_dynamic
                 else None
             ),
-            items=partial(_items, tensor.dtype, partial(constant, tensor))
+            items=partial(_items, tensor, constant)
             if constant is not None and is_known
             else _no_items,
         )
@@ -198,26 +197,12 @@ def _no_items() -> None:
     """The items of a tensor that is not constant, or of complex numbers."""
 
 
-def _items(dtype: ScalarType, data: Callable[[], Bytes]) -> tuple[float, ...]:
-    found = np.frombuffer(bytes(data()), _FORMATS[dtype])
-    if dtype is ScalarType.BFloat16:
+def _items(
+    tensor: pte.TensorValue, constant: Callable[[pte.TensorValue], Bytes]
+) -> tuple[float, ...]:
+    found = logical_items(
+        constant(tensor), FORMATS[tensor.dtype], tensor.sizes, tensor.dim_order
+    ).flatten()
+    if tensor.dtype is ScalarType.BFloat16:
         found = (found.astype("<u4") << 16).view("<f4")
     return tuple(found.tolist())
-
-
-_FORMATS = {
-    ScalarType.Bool: "u1",
-    ScalarType.Byte: "u1",
-    ScalarType.Char: "i1",
-    ScalarType.Short: "<i2",
-    ScalarType.Int: "<i4",
-    ScalarType.Long: "<i8",
-    ScalarType.Half: "<f2",
-    ScalarType.Float: "<f4",
-    ScalarType.Double: "<f8",
-    ScalarType.BFloat16: "<u2",
-    ScalarType.UInt16: "<u2",
-    ScalarType.UInt32: "<u4",
-    ScalarType.UInt64: "<u8",
-}
-"""NumPy's names for the dtypes; BFloat16 is the upper half of a Float."""

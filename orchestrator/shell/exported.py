@@ -23,6 +23,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from orchestrator.core.bounds import SizeBound  # noqa: TC001  # pydantic reads it
 from orchestrator.shell.cache import cache_folder, file_digest
 from orchestrator.shell.files import lazy_file, write_atomic
 from orchestrator.shell.stamp import State, state_of
@@ -75,6 +76,7 @@ class _Made:
         verified: The comparison with plain lowering, if it was made.
         decomposed: Calls of operators without a kernel that were replaced, by operator.
         asked: By operator that was asked for: whether it had a kernel.
+        bounds: By method: sizes that its inputs may have.
     """
 
     arrays: tuple[str, ...]
@@ -85,6 +87,7 @@ class _Made:
     verified: Verified | None = None
     decomposed: dict[str, int] = field(default_factory=dict)
     asked: dict[str, bool] = field(default_factory=dict)
+    bounds: dict[str, tuple[SizeBound, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -395,6 +398,7 @@ class ExportCache:
             verified=result.verified,
             decomposed=result.decomposed,
             asked=result.asked,
+            bounds=result.bounds,
             files=files,
             folders={self._label(p): folder_digest(Path(p)) for p in result.folders},
             records=_records(result.distributions.values()),

@@ -207,6 +207,56 @@ def test_control_flow_state_and_dynamic_shapes(
     assert run(["run", str(profile), "--out", str(out), *words]) == 0
 
 
+BOUNDED = """
+import torch
+from torch import nn
+from torch.export import Dim
+
+
+class Bounded(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv1d(2, 3, 4, 4)
+
+    def forward(self, x, times, many, rest):
+        return self.conv(x) * times, many["y"] + 1, rest[:, ::2] * 2
+
+
+def build():
+    n, rows, odd = Dim("n", min=2, max=6), Dim("rows", max=9), Dim("odd", min=1, max=4)
+    return {
+        "module": Bounded(),
+        "inputs": (
+            *(torch.randn(1, 2, 16), 2),
+            *({"y": torch.randn(3, 4)}, torch.randn(3, 5)),
+        ),
+        "dynamic_shapes": (
+            *({2: 4 * n}, None),
+            *({"y": {0: rows}}, {0: rows, 1: 2 * odd + 1}),
+        ),
+    }
+"""
+
+
+@pytest.mark.toolchain
+def test_least_sizes_and_multiples_are_known(tmp_path: Path) -> None:
+    need_toolchain("host", "zig")
+    (tmp_path / "models.py").write_text(BOUNDED)
+    profile, out = tmp_path / "product.toml", tmp_path / "out"
+    profile.write_text(
+        'schema = 1\nname = "product"\n[target]\ncpu = "host"\ntoolchain = "zig"\n'
+        '[[models]]\nname = "m"\nsource = "models.py:build"\n'
+    )
+    assert run(["build", str(profile), "--out", str(out)]) == 0
+    (method,) = json.loads((out / "product.json").read_text())["methods"]
+    assert [port.get("bounds", []) for port in method["inputs"]] == [
+        [{"input": 0, "dim": 2, "least": 8, "step": 4}],
+        [],
+        [],
+        [{"input": 3, "dim": 1, "least": 3, "step": 2}],
+    ]
+
+
 READERS = """\
 from pathlib import Path
 

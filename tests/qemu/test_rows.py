@@ -24,6 +24,8 @@ from tests.product import Product
 from tests.qemu.arena_gaps import changed_bytes
 from tests.qemu.steps_of_firmware import differences
 from tests.tools import need_emulator, need_toolchain
+from tests.unit.method.recorded_calls import Tensor
+from tests.unit.method.test_dim_orders import alike
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +33,6 @@ if TYPE_CHECKING:
 
     from orchestrator.method.rows.network import Network
     from orchestrator.method.rows.plan import RowPlan
-    from tests.unit.method.recorded_calls import Tensor
 
 pytestmark = [pytest.mark.toolchain, pytest.mark.qemu]
 
@@ -537,6 +538,57 @@ class Matrix:
         net.linear(x, random.randint(1, 40))
 
 
+NHWC: Final = (0, 2, 3, 1)
+
+
+class Ones:
+    """A random net of images with one channel, line or column.
+
+    Their dim orders are any of those that are the same memory.
+    """
+
+    heads = ()
+
+    def __init__(self, seed: int, *, mixed: bool) -> None:
+        self._random = random = Random(seed)  # noqa: S311  # the same each time
+        size = [(20, 8), (40, 1), (1, 33), (17, 9)][seed % 4]
+        self.net = net = make_nets.Net((1, random.choice([1, 1, 3]), *size), seed)
+        x = net.conv(net.x, random.choice([1, 4]))
+        for _ in range(3):
+            kernel = [min(3, n) for n in size]
+            y = net.conv(
+                *(x, random.choice([1, 1, 4, 8]), (kernel[0], kernel[1])),
+                limits=random.choice(LIMITS),
+            )
+            if random.random() < 0.5:
+                y = net.conv(y, y.sizes[1], (kernel[0], kernel[1]), depthwise=True)
+            x = net.add(x, y) if x.sizes == y.sizes else y
+        if seed % 3:
+            x = net.average(net.conv(x, 1) if seed % 2 else x)
+        if mixed:
+            self._mix()
+
+    def _mix(self) -> None:
+        made: dict[int, Any] = {}
+
+        def mixed(argument: Any) -> Any:
+            if not isinstance(argument, Tensor):
+                return argument
+            if id(argument) not in made:
+                found = alike(argument)
+                # Most images stay such that their rows can be told.
+                if argument.order == NHWC and self._random.random() < 0.9:
+                    found = [one for one in found if one.order[:2] == NHWC[:2]]
+                made[id(argument)] = self._random.choice(found)
+            return made[id(argument)]
+
+        # An input that comes by rows has its dimensions in order.
+        made[id(self.net.x)] = self.net.x
+        self.net.calls = [
+            replace(call, args=tuple(map(mixed, call.args))) for call in self.net.calls
+        ]
+
+
 MOST_SIZE: Final = 24
 """Of an image that still grows."""
 
@@ -549,10 +601,11 @@ def _random_product(
     optimize: str = "size",
     *,
     more: str = "",
+    given: bool = True,
 ) -> tuple[Product, dict[str, bytes]]:
     """All nets of a folder on a target; every second one gets its input by rows.
 
-    `more` are keys of all models.
+    `more` are keys of all models; without `given` all inputs are whole.
 
     A percentage is that of `fuse = "auto"`, of products for speed; with `fuse = "off"`,
     kernels read arguments as well. By rows, skips may be computed again.
@@ -575,14 +628,14 @@ def _random_product(
         io = f"io = {{ input0 = {{ rows = {1 + number % 5} }} }}\n"
         parts.append(
             f'[[models]]\nname = "n{number}"\npath = "n{number}.pte"\n'
-            f'load = "prelinked"\n{more}' + io * (number % 2 and not plain)
+            f'load = "prelinked"\n{more}' + io * (number % 2 and given and not plain)
         )
     profile = folder / f"{name}.toml"
     profile.write_text("\n".join(parts))
     product = Product(profile=profile, out=folder / name)
     outputs = folder / f"{name}.outputs"
-    given = ("--scenario", str(folder / "scenario.json"))
-    assert product.run("run", *given, "--output-dir", str(outputs)) == 0
+    scenario = ("--scenario", str(folder / "scenario.json"))
+    assert product.run("run", *scenario, "--output-dir", str(outputs)) == 0
     return product, {path.name: path.read_bytes() for path in outputs.iterdir()}
 
 
@@ -610,7 +663,9 @@ def odd(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _written(
     folder: Path,
-    nets: Sequence[Drawn | Matrix | Narrow | Odd | Scarce | Strided | SmallUNet | Wide],
+    nets: Sequence[
+        Drawn | Matrix | Narrow | Odd | Ones | Scarce | Strided | SmallUNet | Wide
+    ],
 ) -> Path:
     """The folder, with nets and a scenario."""
     runs = []
@@ -682,6 +737,28 @@ def test_odd_nets_by_rows_have_the_same_bits(
     assert _kernels_of_bands(core, odd, tmp_path) >= BAND_KERNELS
 
 
+@pytest.mark.parametrize("target", TARGETS[2:4], ids=" ".join)
+def test_dim_orders_of_the_same_memory_have_the_same_bits(
+    target: tuple[str, str, str], tmp_path: Path
+) -> None:
+    cpu, toolchain, fuse = target
+    need_toolchain("host", "zig")
+    need_toolchain(cpu, toolchain)
+    need_emulator(cpu)
+    folders = [tmp_path / "plain", tmp_path / "mixed"]
+    for folder in folders:
+        folder.mkdir()
+        mixed = folder.name == "mixed"
+        _written(folder, [Ones(number, mixed=mixed) for number in range(RANDOM)])
+    _, whole = _random_product(folders[0], "host", "zig", "off")
+    product, outputs = _random_product(folders[1], cpu, toolchain, fuse, given=False)
+    different = [name for name in whole if outputs[name] != whole[name]]
+    assert different == []
+    plan = json.loads((product.out / "memory_plan.json").read_text())
+    planners = [x["methods"][0]["arenas"][0]["planner"] for x in plan["models"]]
+    assert sum(planner.startswith("rows") for planner in planners) > RANDOM / 4
+
+
 @pytest.mark.parametrize("cpu", ["cortex-m4", "cortex-m55"])
 def test_groups_of_4_bit_weights_by_rows_have_the_same_bits(
     cpu: str, tmp_path: Path
@@ -691,9 +768,9 @@ def test_groups_of_4_bit_weights_by_rows_have_the_same_bits(
     need_toolchain(cpu, "zig")
     need_emulator(cpu)
     folder = _written(tmp_path, [Strided(number) for number in range(RANDOM)])
-    keys = {"more": "weights = { bits = 4, group = 32 }\n"}
-    _, whole = _random_product(folder, "host", "zig", "off", **keys)
-    product, outputs = _random_product(folder, cpu, "zig", SMALLEST, **keys)
+    keys = "weights = { bits = 4, group = 32 }\n"
+    _, whole = _random_product(folder, "host", "zig", "off", more=keys)
+    product, outputs = _random_product(folder, cpu, "zig", SMALLEST, more=keys)
     different = [name for name in whole if outputs[name] != whole[name]]
     assert different == []
     symbols: Any = product.report()["symbols"]

@@ -24,6 +24,7 @@ from orchestrator.catalog.expressions.values import (
     settled,
 )
 from orchestrator.core.dtype import COMPLEX, FLOATING, ScalarType
+from orchestrator.core.layout import lies_in_order
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -272,16 +273,7 @@ def has_strides(tensor: TensorFacts, order: tuple[int, ...]) -> bool:
     if tensor.dim_order == order:
         return True
     sizes = [shapes.known(size) for size in tensor.sizes]
-    strides, stride = [0] * len(sizes), 1
-    for dim in reversed(tensor.dim_order):
-        strides[dim] = stride
-        stride *= sizes[dim]
-    stride = 1
-    for dim in reversed(order):
-        if sizes[dim] > 1 and strides[dim] != stride:
-            return False
-        stride *= sizes[dim]
-    return True
+    return lies_in_order(sizes, tensor.dim_order, order)
 
 
 def is_image(tensor: TensorFacts, order: tuple[int, ...]) -> bool:

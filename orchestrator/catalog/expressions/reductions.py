@@ -13,7 +13,6 @@ from orchestrator.catalog.expressions.shapes import (
     dimension,
     dimensions,
     item,
-    known,
     reduced,
     require,
 )
@@ -221,12 +220,7 @@ def runs(tensor: TensorFacts, is_wanted: Number) -> Sizes:
     """Sizes of the runs of equal items of a tensor by index, or of none."""
 
     def count(items: Sequence[float]) -> int:
-        order = tensor.dim_order
-        places = itertools.product(*(range(known(size)) for size in tensor.sizes))
-        found = sorted(places, key=lambda place: [place[d] for d in order])
-        by_place = dict(zip(found, items, strict=True))
-        row = [by_place[place] for place in sorted(by_place)]
-        return len(row[:1]) + sum(a != b for a, b in itertools.pairwise(row))
+        return len(items[:1]) + sum(a != b for a, b in itertools.pairwise(items))
 
     return _counted(tensor, is_wanted, count)
 

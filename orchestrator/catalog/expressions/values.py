@@ -182,8 +182,7 @@ class TensorFacts:
         sizes: As in the program, outermost dimension first.
         dim_order: Dimensions from outermost to innermost in memory.
         capacity_bytes: Size of its memory, if its sizes may change; else None.
-        items: Returns the items of a constant, in memory order; None if they are not
-            known.
+        items: Returns the items of a constant, row by row; None if they are not known.
     """
 
     dtype: ScalarType

@@ -48,9 +48,10 @@ def api_functions(method: ApiMethod, *, is_linked: bool) -> str:
     ]
     for port in inputs:
         if port.is_given:
-            body += [*set_memory(port), *_resized(port)]
+            body += [*set_memory(port), *_resized(method, port)]
             continue
         body += [
+            *_bounded(method, port),
             "  if (error == orch::Error::Ok) {",
             *(f"    {line}" for line in _give_input(port)),
             "  }",
@@ -66,7 +67,7 @@ def api_functions(method: ApiMethod, *, is_linked: bool) -> str:
         "  }",
     ]
     for port in outputs:
-        if port.is_given and not _resized(port):
+        if port.is_given and not _is_dynamic(port):
             continue  # its memory is the caller's
         body += [
             "  if (error == orch::Error::Ok) {",
@@ -80,7 +81,7 @@ def api_functions(method: ApiMethod, *, is_linked: bool) -> str:
     body += [
         "",
         f"orch_status {method.base}_run({_defined(run_parameters(method))}) {{",
-        *_prepared(entry, inputs),
+        *_prepared(entry, method, inputs),
         *check_memory(method),
         "  if (error == orch::Error::Ok) {",
         *before_run(inputs),
@@ -91,7 +92,7 @@ def api_functions(method: ApiMethod, *, is_linked: bool) -> str:
         "}",
         "",
         f"orch_status {method.base}_run_at({_defined(run_at_parameters(method))}) {{",
-        *_prepared(entry, inputs),
+        *_prepared(entry, method, inputs),
         "  *instruction = UINT32_MAX;",
         *check_memory(method),
         "  if (error == orch::Error::Ok) {",
@@ -121,7 +122,7 @@ def _in_parts(entry: str, method: ApiMethod, inputs: list[Port]) -> Iterator[str
     yield ""
     yield f"orch_status {base}_step({_defined(step_parameters(method))}) {{"
     yield f"  if ({partial}.executed == 0) {{"
-    yield from (f"  {line}" for line in _prepared(entry, inputs))
+    yield from (f"  {line}" for line in _prepared(entry, method, inputs))
     yield from (f"  {line}" for line in check_memory(method))
     yield "    if (error != orch::Error::Ok) return status(error);"
     yield from before_run(inputs)
@@ -163,14 +164,14 @@ def _by_rows(entry: str, method: ApiMethod, port: Port) -> Iterator[str]:
             yield from _accessors(method, output)
 
 
-def _prepared(entry: str, inputs: list[Port]) -> list[str]:
+def _prepared(entry: str, method: ApiMethod, inputs: list[Port]) -> list[str]:
     """Prepares a method, and sets inputs that are not written through a pointer."""
     body = [
         f"  const orch::ModelMethod& method = {entry};",
         "  orch::Error error = orch::prepare(method);",
     ]
     for port in inputs:
-        body += _resized(port)
+        body += _resized(method, port)
         if not isinstance(port.value, TensorValue):
             body += [
                 "  if (error == orch::Error::Ok) {",
@@ -180,11 +181,29 @@ def _prepared(entry: str, inputs: list[Port]) -> list[str]:
     return body
 
 
-def _resized(port: Port) -> list[str]:
+def _is_dynamic(port: Port) -> bool:
+    return isinstance(port.value, TensorValue) and port.value.is_dynamic
+
+
+def _bounded(method: ApiMethod, port: Port) -> Iterator[str]:
+    """Refuses sizes that the program is not for; `resize` refuses larger ones."""
+    for bound in port.bounds:
+        name = f"{method.base}_{port.name}".upper() + f"_DIM{bound.dim}"
+        yield "  if (error == orch::Error::Ok) {"
+        yield f"    const int32_t size = {port.name}_sizes[{bound.dim}];"
+        yield f"    const int32_t least = {name}_MIN;"
+        yield f"    if (size < least || (size - least) % {name}_STEP != 0) {{"
+        yield "      error = orch::Error::InvalidArgument;"
+        yield "    }"
+        yield "  }"
+
+
+def _resized(method: ApiMethod, port: Port) -> list[str]:
     """Sets the sizes of a dynamic input to those that the caller gave."""
-    if not (isinstance(port.value, TensorValue) and port.value.is_dynamic):
+    if not isinstance(port.value, TensorValue) or not port.value.is_dynamic:
         return []
     return [
+        *_bounded(method, port),
         "  if (error == orch::Error::Ok) {",
         f"    error = orch::resize({port.place}.tensor(),",
         f"                         {{{port.name}_sizes, {len(port.value.sizes)}}});",

@@ -207,6 +207,10 @@ def _constants(method: ApiMethod, memory: MethodMemory) -> list[str]:
                 f"            == {upper}_{port.name.upper()}_BYTES);",
                 *quantization_lines(method, port),
             ]
+            for bound in port.bounds:
+                name = f"{upper}_{port.name.upper()}_DIM{bound.dim}"
+                lines.append(f"#define {name}_MIN {bound.least}")
+                lines.append(f"#define {name}_STEP {bound.step}")
         elif isinstance(port.value, NUMBER_LISTS):
             lines.append(f"#define {upper}_{port.name.upper()}_COUNT {port.most_items}")
     lines += [

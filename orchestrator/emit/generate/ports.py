@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from orchestrator.core.border import border_of, port_name
+from orchestrator.core.bounds import bounds_of
 from orchestrator.core.dtype import COMPLEX, ScalarType
+from orchestrator.core.layout import memory_sizes
 from orchestrator.errors import Diagnostic, ModelError
 from orchestrator.memory.plan import method_symbol
 from orchestrator.program.caller import caller_values, own_outputs
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from orchestrator.core.border import Border, Quantization
+    from orchestrator.core.bounds import SizeBound
     from orchestrator.memory.plan import MemoryPlan, MethodMemory
     from orchestrator.program.program import Method, Program
 
@@ -110,6 +113,7 @@ class Port:
         most_items: Most items of a list of numbers.
         is_given: The caller provides its memory.
         border: What the profile changed there.
+        bounds: Sizes that it may have.
     """
 
     index: int
@@ -119,6 +123,7 @@ class Port:
     most_items: int = 0
     is_given: bool = False
     border: Border | None = None
+    bounds: tuple[SizeBound, ...] = ()
 
     @property
     def c_type(self) -> str:
@@ -155,7 +160,7 @@ class Port:
     def row_count(self) -> int:
         """Rows of an image."""
         assert isinstance(self.value, TensorValue)  # noqa: S101  # the caller knows
-        return self.value.sizes[self.value.dim_order[1]]
+        return memory_sizes(self.value.sizes, self.value.dim_order)[1]
 
     @property
     def row_items(self) -> int:
@@ -188,6 +193,7 @@ class Port:
             text += f", in memory in dim order {list(self.value.dim_order)}"
         if self.value.is_dynamic:
             text += ", sizes are upper bounds"
+        text += "".join(f", {bound}" for bound in self.bounds)
         if self.is_given:
             text += ", in your memory"
         if self.rows:
@@ -230,7 +236,13 @@ class ApiMethod:
         elif not isinstance(value, NoneValue):
             is_given = self.is_given(index, is_input=is_input)
             border = border_of(self.method.borders, index, is_input=is_input)
-            yield Port(index, value, is_input, is_given=is_given, border=border)
+            bounds = bounds_of(self.method.bounds, index) if is_input else ()
+            yield Port(
+                *(index, value, is_input),
+                is_given=is_given,
+                border=border,
+                bounds=bounds,
+            )
 
     @property
     def remarks(self) -> Iterable[str]:

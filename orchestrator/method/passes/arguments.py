@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from itertools import accumulate
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from orchestrator.core import layout
 from orchestrator.program.values import (
     BoolValue,
     DoubleListValue,
@@ -18,6 +18,10 @@ from orchestrator.program.values import (
 
 if TYPE_CHECKING:
     from orchestrator.method.linked import LinkedCall, LinkedMethod
+
+
+NHWC: Final = (0, 2, 3, 1)
+"""Channels last: dimensions of [N, C, H, W] as memory has them."""
 
 
 class UnknownCallError(Exception):
@@ -137,11 +141,12 @@ class Arguments:
 
 def strides_of(tensor: TensorValue) -> tuple[int, ...]:
     """Strides of a tensor, in items, by dimension."""
-    inner = accumulate(
-        (tensor.sizes[d] for d in tensor.dim_order[:0:-1]), int.__mul__, initial=1
-    )
-    by_dim = dict(zip(tensor.dim_order[::-1], inner, strict=False))
-    return tuple(by_dim[d] for d in range(len(tensor.sizes)))
+    return layout.strides_of(tensor.sizes, tensor.dim_order)
+
+
+def lies_as_nhwc(tensor: TensorValue) -> bool:
+    """Whether the memory of a tensor [N, C, H, W] is NHWC, as kernels see it."""
+    return layout.lies_in_order(tensor.sizes, tensor.dim_order, NHWC)
 
 
 def dim_of(dim: int, rank: int) -> int:

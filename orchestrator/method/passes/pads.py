@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Final
 from orchestrator.core.dtype import FLOATING
 from orchestrator.method.linked import LinkedCall
 from orchestrator.method.passes.arguments import (
+    NHWC,
     Arguments,
     UnknownCallError,
+    lies_as_nhwc,
     need,
-    strides_of,
 )
 from orchestrator.method.passes.joining import (
     at_each_call,
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from orchestrator.method.passes.dataflow import Dataflow
     from orchestrator.program.values import TensorValue
 
-_NHWC: Final = (0, 2, 3, 1)
 _PAD: Final = "orch::cortex_m::pad_out"
 _PAD_CONTIGUOUS: Final = "orch::cortex_m::pad_contiguous_out"
 _CONSTANT_PAD: Final = "orch::portable::constant_pad_nd_out"
@@ -221,10 +221,10 @@ def _pad_of(method: LinkedMethod, call: LinkedCall, written: frozenset[int]) -> 
             raise UnknownCallError
         value: float = number.value
     else:
-        need(rank == len(_NHWC))
+        need(rank == len(NHWC))
         dims: tuple[int, ...] = tuple(range(rank))
-        if call.function == _PAD and _lies_as_nhwc(tensor):
-            dims = _NHWC
+        if call.function == _PAD and lies_as_nhwc(tensor):
+            dims = NHWC
         for d, front, behind in zip(
             dims, arguments.numbers(1), arguments.numbers(2), strict=True
         ):
@@ -237,16 +237,6 @@ def _pad_of(method: LinkedMethod, call: LinkedCall, written: frozenset[int]) -> 
         after=tuple(after),
         value=value,
     )
-
-
-def _lies_as_nhwc(tensor: TensorValue) -> bool:
-    """As the kernel sees it: sizes of 1 leave that open."""
-    strides, expected = strides_of(tensor), 1
-    for d in reversed(_NHWC):
-        if tensor.sizes[d] > 1 and strides[d] != expected:
-            return False
-        expected *= tensor.sizes[d]
-    return True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

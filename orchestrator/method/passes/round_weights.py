@@ -57,7 +57,7 @@ def round_weights(method: LinkedMethod) -> LinkedMethod:
         if (rounded == conv.weights).all():
             continue
         arguments = Arguments(method, call, method.written)
-        new = {_WEIGHTS: memory_of(call, conv, rounded)}
+        new = {_WEIGHTS: memory_of(method, call, rounded)}
         new |= sums_with(method, call, rounded - conv.weights)
         method, slots = with_slots(
             method,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from orchestrator.core.layout import memory_sizes
 from orchestrator.method.access import Access
 from orchestrator.method.passes.packing import strips, turned
 from orchestrator.method.passes.packing.convolution import Axis
@@ -89,7 +90,7 @@ class Rows:
 def image_of(value: Value) -> Image:
     """A tensor as rows: those of an image, if it is one in memory; else one row."""
     assert isinstance(value, TensorValue)  # noqa: S101  # an argument with memory
-    sizes = [value.sizes[d] for d in value.dim_order]
+    sizes = memory_sizes(value.sizes, value.dim_order)
     if len(sizes) != _IMAGE_DIMS or sizes[0] != 1 or not value.numel:
         return Image(rows=1, row_bytes=value.size_bytes)
     return Image(rows=sizes[1], row_bytes=value.size_bytes // sizes[1])
@@ -367,6 +368,12 @@ def pixels_of(call: LinkedCall) -> int | None:
     numbers = dict(call.prepared.numbers)
     pixels = numbers["pixels"]
     return pixels if numbers["batch"] == 1 and isinstance(pixels, int) else None
+
+
+def channels_of(call: LinkedCall) -> int:
+    """Channels of the image that a call averages as a whole."""
+    assert call.prepared is not None  # noqa: S101  # `pixels_of` has said so
+    return number_at(call.prepared.numbers, "taps.channels")
 
 
 def _arguments(call: LinkedCall) -> list[tuple[int, Access]]:

@@ -78,12 +78,14 @@ class Segments:
     def least_limit(self, most_setup: float) -> float:
         """The least limit for which there are cuts of no more than some cost.
 
-        The largest of all if that is still too much.
+        The largest of all if that is still too much; infinite if there are none.
 
         Args:
             most_setup: Instructions that computing by rows may cost.
         """
         limits = self.limits()
+        if limits[0] == inf:
+            return inf
         at = self._first_cheap(limits, most_setup)
         if 0 < at < len(limits):
             # Below it, wider bands of the same segments may be as cheap.

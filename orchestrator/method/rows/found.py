@@ -11,6 +11,7 @@ from orchestrator.method.access import Access
 from orchestrator.method.linked import LinkedCall
 from orchestrator.method.passes.packing.convolution import Axis
 from orchestrator.method.rows.bands import (
+    channels_of,
     image_of,
     may_write_over_input,
     pixels_of,
@@ -294,7 +295,7 @@ class _Builder:
     ) -> int:
         """The layer that adds up the rows of an image; the image of its sums."""
         value = self._values[image]
-        channels = value.sizes[value.dim_order[-1]]
+        channels = channels_of(self._call_at(numbers[0]))
         sums = self._new(
             replace(value, dtype=ScalarType.Int, sizes=(channels,), dim_order=(0,))
         )

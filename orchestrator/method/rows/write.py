@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.method.access import Access
 from orchestrator.method.linked import LinkedCall, Prepared
-from orchestrator.method.rows.bands import Rows, band_header, band_of, pixels_of
+from orchestrator.method.rows.bands import (
+    Rows,
+    band_header,
+    band_of,
+    channels_of,
+    pixels_of,
+)
 from orchestrator.method.rows.copies import COPY, copied_rows
 from orchestrator.method.rows.headers import with_common_headers
 from orchestrator.method.rows.narrow import with_few_pixels, with_narrow_kernels
@@ -184,9 +190,7 @@ class _Writer:
         layer, (old, _) = network.layers[step.layer], self._old(step.layer)
         ((image, _),) = layer.reads
         ((low, high),) = step.reads
-        value = self._found.values[image]
-        size = network.images[image]
-        channels = value.sizes[value.dim_order[-1]]
+        size, channels = network.images[image], channels_of(old)
         pixels = (high - low + 1) * size.row_bytes // channels
         begins = step.layer not in self._added
         self._added.add(step.layer)

@@ -15,11 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from orchestrator.core.dtype import FLOATING, ScalarType
+from orchestrator.core.layout import FORMATS, logical_items, stored_items
 from orchestrator.method.passes.arguments import need
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.program.values import TensorValue
 
@@ -27,21 +26,6 @@ Array: TypeAlias = "npt.NDArray[Any]"
 Scalar: TypeAlias = "int | float | bool"
 
 _S = ScalarType
-_MEMORY: Final[Mapping[ScalarType, str]] = {
-    _S.Byte: "<u1",
-    _S.Char: "<i1",
-    _S.Short: "<i2",
-    _S.Int: "<i4",
-    _S.Long: "<i8",
-    _S.Half: "<f2",
-    _S.Float: "<f4",
-    _S.Double: "<f8",
-    _S.Bool: "<u1",
-    _S.BFloat16: "<u2",
-    _S.UInt16: "<u2",
-    _S.UInt32: "<u4",
-    _S.UInt64: "<u8",
-}
 _HALVES: Final = frozenset({_S.Half, _S.BFloat16})
 _WIDE: Final = 8
 """Bytes of integers that need 64 bits to compute in."""
@@ -68,10 +52,9 @@ class Items:
 
 def read_items(data: Bytes, tensor: TensorValue) -> Items:
     """Items from the memory of a tensor."""
-    need(len(data) == tensor.size_bytes and tensor.dtype in _MEMORY)
-    raw = np.frombuffer(bytes(data), _MEMORY[tensor.dtype])
-    in_memory = raw.reshape([tensor.sizes[d] for d in tensor.dim_order])
-    raw = in_memory.transpose(np.argsort(tensor.dim_order).tolist())
+    need(len(data) == tensor.size_bytes and tensor.dtype in FORMATS)
+    form = FORMATS[tensor.dtype]
+    raw = logical_items(data, form, tensor.sizes, tensor.dim_order)
     match tensor.dtype:
         case ScalarType.Bool:
             need((raw <= 1).all())
@@ -92,14 +75,13 @@ def write_items(numbers: Array, tensor: TensorValue) -> bytes:
         UnknownCallError: An item is NaN, whose bits depend on the machine.
     """
     need(numbers.shape == tensor.sizes)
-    need(tensor.dtype in _MEMORY)
+    need(tensor.dtype in FORMATS)
     if tensor.dtype in FLOATING:
         need(not np.isnan(numbers).any())
-    raw = numbers.transpose(tensor.dim_order)
     if tensor.dtype is _S.BFloat16:
-        bits = np.ascontiguousarray(raw).view(np.uint32)
-        raw = np.right_shift(bits, np.uint32(16))
-    return raw.astype(_MEMORY[tensor.dtype]).tobytes()
+        bits = np.ascontiguousarray(numbers).view(np.uint32).reshape(numbers.shape)
+        numbers = np.right_shift(bits, np.uint32(16))
+    return stored_items(numbers.astype(FORMATS[tensor.dtype]), tensor.dim_order)
 
 
 def converted(numbers: Array, dtype: ScalarType) -> Array:
@@ -109,14 +91,14 @@ def converted(numbers: Array, dtype: ScalarType) -> Array:
         UnknownCallError: Floats would become integers: kernels differ in how. Or
             complex numbers are computed with.
     """
-    need(dtype in _MEMORY)
+    need(dtype in FORMATS)
     if dtype is _S.Bool:
         return np.asarray(numbers != 0)
     if dtype not in FLOATING:
         need(numbers.dtype.kind in "iub")
-        return numbers.astype(_MEMORY[dtype])
+        return numbers.astype(FORMATS[dtype])
     if dtype not in _HALVES:
-        return numbers.astype(_MEMORY[dtype])
+        return numbers.astype(FORMATS[dtype])
     single = numbers.astype(np.float32)
     if dtype is _S.Half:
         return single.astype(np.float16).astype(np.float32)

@@ -10,12 +10,13 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from orchestrator.core.layout import FORMATS, logical_items, stored_items
 from orchestrator.method.linked import LinkedCall
 from orchestrator.method.passes.arguments import Arguments, UnknownCallError, need
 from orchestrator.method.passes.packing.words import WORD
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -192,21 +193,37 @@ def all_convolutions(
     return found
 
 
-def constants(method: LinkedMethod, arguments: Arguments) -> Callable[[int, str], Ints]:
-    """What reads an argument with items of a dtype, as they lie in memory."""
-    import numpy as np  # noqa: PLC0415
+class Constants:
+    """Arguments of a call that are constants of integers.
 
-    data = dict(method.data)
+    Args:
+        method: The method.
+        arguments: The arguments of the call.
+    """
 
-    def ints(position: int, dtype: str) -> Ints:
-        value = arguments.tensor(position)
-        index = arguments.index(position)
-        need(index in data and value.allocation is None)
-        found = data[index]
-        items = np.frombuffer(bytes(found), dtype=dtype).astype(np.int64)
-        return items.reshape([value.sizes[d] for d in value.dim_order])
+    def __init__(self, method: LinkedMethod, arguments: Arguments) -> None:
+        self._data = dict(method.data)
+        self._arguments = arguments
 
-    return ints
+    def array(self, position: int) -> Ints:
+        """Items of a tensor, by index."""
+        value = self._arguments.tensor(position)
+        return self._items(position, value.sizes, value.dim_order)
+
+    def row(self, position: int) -> Ints:
+        """Items as they lie in memory, which is how kernels read those of channels."""
+        return self._items(position, [self._arguments.tensor(position).numel], [0])
+
+    def _items(self, position: int, sizes: Sequence[int], order: Sequence[int]) -> Ints:
+        import numpy as np  # noqa: PLC0415  # only where something is packed
+
+        value, index = (
+            self._arguments.tensor(position),
+            self._arguments.index(position),
+        )
+        need(index in self._data and value.allocation is None)
+        items = logical_items(self._data[index], FORMATS[value.dtype], sizes, order)
+        return items.astype(np.int64, order="C")
 
 
 def _convolution(
@@ -220,12 +237,12 @@ def _convolution(
     import numpy as np  # noqa: PLC0415  # only where something is packed
 
     arguments = Arguments(method, call, written)
-    ints = constants(method, arguments)
+    constants = Constants(method, arguments)
     if call.function == _LINEAR:
-        return _linear(arguments, ints)
+        return _linear(arguments, constants)
     depthwise = call.function in _DEPTHWISE
     nhwc = (_DEPTHWISE if depthwise else _CONVOLUTIONS)[call.function]
-    weights = ints(1, "i1")
+    weights = constants.array(1)
     if depthwise:
         need(weights.shape[0] == 1)
         weights = weights.transpose(3, 1, 2, 0)
@@ -235,7 +252,8 @@ def _convolution(
     batch, height, width, channels = (x.sizes[i] for i in places)
     _, out_height, out_width, outputs = (y.sizes[i] for i in places)
     need(weights.shape[0] == outputs)
-    groups = channels // weights.shape[3]
+    groups, rest = divmod(channels, weights.shape[3])
+    need(groups > 0 and not rest)
     # One of one input channel is a convolution.
     depthwise = depthwise and channels > 1 and outputs == channels
     stride, padding, dilation = (arguments.numbers(n) for n in (3, 4, 5))
@@ -261,26 +279,26 @@ def _convolution(
         has_words=x.allocation is not None
         and x.allocation.offset_bytes % WORD == 0
         and channels % WORD == 0,
-        sums=np.zeros(outputs, np.int64) if arguments.is_none(2) else ints(2, "<i4"),
+        sums=np.zeros(outputs, np.int64) if arguments.is_none(2) else constants.row(2),
         x_offset=arguments.number(next_one),
-        multipliers=ints(next_one + 2, "<i4"),
-        shifts=ints(next_one + 3, "<i4"),
+        multipliers=constants.row(next_one + 2),
+        shifts=constants.row(next_one + 3),
         offset=arguments.number(next_one + 1),
         low=arguments.number(next_one + 4),
         high=arguments.number(next_one + 5),
     )
 
 
-def _linear(arguments: Arguments, ints: Callable[[int, str], Ints]) -> Convolution:
+def _linear(arguments: Arguments, constants: Constants) -> Convolution:
     """A matrix product: rows are the pixels of an image of one line."""
     import numpy as np  # noqa: PLC0415
 
-    x, weights = arguments.tensor(0), ints(1, "i1")
+    x, weights = arguments.tensor(0), constants.array(1)
     outputs, depth = weights.shape
     has_sums = not arguments.is_none(3)
     sums = np.zeros(outputs, np.int64)
     if has_sums or not arguments.is_none(2):
-        sums = ints(3 if has_sums else 2, "<i4").reshape(-1)
+        sums = constants.row(3 if has_sums else 2)
     need(arguments.number(5) == 0)
     multiplier, shift = arguments.numbers(7)[0], arguments.numbers(8)[0]
     rows = x.numel // depth
@@ -301,14 +319,12 @@ def _linear(arguments: Arguments, ints: Callable[[int, str], Ints]) -> Convoluti
     )
 
 
-def memory_of(call: LinkedCall, conv: Convolution, weights: Ints) -> bytes:
+def memory_of(method: LinkedMethod, call: LinkedCall, weights: Ints) -> bytes:
     """Weights [outputs, taps] of a call as they lie in memory."""
-    import numpy as np  # noqa: PLC0415
-
+    value = Arguments(method, call, method.written).tensor(1)
     if call.function in _DEPTHWISE:
-        kernel = conv.rows.kernel, conv.columns.kernel
-        weights = weights.reshape(len(weights), *kernel, 1).transpose(3, 1, 2, 0)
-    return np.ascontiguousarray(weights, np.int8).tobytes()
+        weights = weights.T
+    return stored_items(weights.astype("i1").reshape(value.sizes), value.dim_order)
 
 
 def sums_with(method: LinkedMethod, call: LinkedCall, added: Ints) -> dict[int, bytes]:
@@ -321,14 +337,12 @@ def sums_with(method: LinkedMethod, call: LinkedCall, added: Ints) -> dict[int, 
         call: The call.
         added: To the weights, [outputs, taps].
     """
-    import numpy as np  # noqa: PLC0415
-
     arguments = Arguments(method, call, method.written)
     if call.function != _LINEAR or arguments.is_none(3):
         return {}
-    sums = constants(method, arguments)(3, "<i4").reshape(-1)
+    sums = Constants(method, arguments).row(3)
     sums += arguments.number(4) * added.sum(axis=1)
-    return {3: np.asarray(sums, "<i4").tobytes()}
+    return {3: stored_items(sums.astype("<i4"), [0])}
 
 
 def check(conv: Convolution, most: int) -> None:

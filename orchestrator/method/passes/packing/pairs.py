@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from orchestrator.core.layout import logical_items
 from orchestrator.core.lazy_bytes import settled
 from orchestrator.method.linked import LinkedCall
 from orchestrator.method.passes.joining import with_call, with_slots
@@ -45,7 +46,7 @@ def pack_pairs(method: LinkedMethod) -> LinkedMethod:
             or index in method.written
         ):
             continue
-        weights = np.frombuffer(bytes(items), np.int8).reshape(value.sizes)
+        weights = logical_items(items, "i1", value.sizes, value.dim_order)
         if not weights.size or weights.min() < _LOWEST or weights.max() > _HIGHEST:
             continue
         rows, columns = value.sizes

@@ -16,9 +16,9 @@ from orchestrator.method.linked import LinkedCall
 from orchestrator.method.passes.arguments import Arguments, UnknownCallError, need
 from orchestrator.method.passes.packing.convolution import (
     Axis,
+    Constants,
     Convolution,
     check,
-    constants,
 )
 
 if TYPE_CHECKING:
@@ -150,8 +150,8 @@ def _phases(
     import numpy as np  # noqa: PLC0415  # only where something is packed
 
     arguments = Arguments(method, call, written)
-    ints = constants(method, arguments)
-    weights = ints(1, "i1")
+    constants = Constants(method, arguments)
+    weights = constants.array(1)
     places = TRANSPOSED[call.function]
     x, y = arguments.tensor(0), arguments.tensor(15)
     batch, height, width, channels = (x.sizes[i] for i in places)
@@ -175,10 +175,10 @@ def _phases(
         rows=rows,
         columns=columns,
         weights=weights,
-        sums=np.zeros(outputs, np.int64) if arguments.is_none(2) else ints(2, "<i4"),
+        sums=np.zeros(outputs, np.int64) if arguments.is_none(2) else constants.row(2),
         x_offset=arguments.number(7),
-        multipliers=ints(9, "<i4"),
-        shifts=ints(10, "<i4"),
+        multipliers=constants.row(9),
+        shifts=constants.row(10),
         offset=arguments.number(8),
         low=arguments.number(11),
         high=arguments.number(12),

@@ -10,7 +10,13 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.dtype import ScalarType
-from orchestrator.method.passes.arguments import dim_of, need, strides_of
+from orchestrator.method.passes.arguments import (
+    NHWC,
+    dim_of,
+    lies_as_nhwc,
+    need,
+    strides_of,
+)
 from orchestrator.method.passes.preparing.form import Form
 from orchestrator.method.passes.preparing.items import (
     array,
@@ -39,7 +45,6 @@ _DSP_SHIFT: Final = 13
 _VECTOR_ITEM: Final = (1 << 15) - 1
 """Largest difference from a zero point in vectors of products."""
 _TRANSPOSED_DIMS: Final = 4
-_NHWC: Final = (0, 2, 3, 1)
 
 
 def _scale(multiplier: int, shift: int) -> tuple[tuple[str, Numbers], ...]:
@@ -212,12 +217,10 @@ def _pad(*, contiguous: bool) -> Preparer:
         x, y = arguments.tensor(0), arguments.tensor(4)
         first, value = arguments.numbers(1), arguments.number(3)
         rank = len(x.sizes)
-        nhwc = (
-            not contiguous and rank == len(_NHWC) and _is_nhwc(x.sizes, strides_of(x))
-        )
-        dims = _NHWC if nhwc else range(rank)
+        nhwc = not contiguous and rank == len(NHWC) and lies_as_nhwc(x)
+        dims = NHWC if nhwc else range(rank)
         sizes, padded = (
-            [*[1] * (len(_NHWC) - rank), *(t.sizes[d] for d in dims)] for t in (x, y)
+            [*[1] * (len(NHWC) - rank), *(t.sizes[d] for d in dims)] for t in (x, y)
         )
         steps = [1]
         for size in padded[:0:-1]:
@@ -238,16 +241,6 @@ def _pad(*, contiguous: bool) -> Preparer:
         )
 
     return prepare
-
-
-def _is_nhwc(sizes: tuple[int, ...], steps: tuple[int, ...]) -> bool:
-    """Whether memory is seen as NHWC. Where sizes of 1 leave that open, it is."""
-    step = 1
-    for dim in reversed(_NHWC):
-        if sizes[dim] > 1 and steps[dim] != step:
-            return False
-        step *= sizes[dim]
-    return True
 
 
 ELEMENTWISE: Final[Mapping[str, Preparer]] = MappingProxyType(

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.dtype import ScalarType
-from orchestrator.method.passes.arguments import need
+from orchestrator.method.passes.arguments import NHWC, need
 from orchestrator.method.passes.preparing.form import MOST_COPIES, Form
 from orchestrator.method.passes.preparing.numbers import float32
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from orchestrator.method.passes.preparing.form import Preparer
     from orchestrator.program.values import TensorValue
 
-_CHANNELS_LAST: Final = (0, 2, 3, 1)
 _LARGE: Final = float(1 << 30)
 """From here on the kernels take the last item."""
 
@@ -25,7 +24,7 @@ _LARGE: Final = float(1 << 30)
 def _images(arguments: Arguments, out: int) -> tuple[TensorValue, TensorValue]:
     """The input and the output, an image each whose channels lie side by side."""
     x, y = arguments.tensor(0), arguments.tensor(out)
-    need(x.dtype is y.dtype and x.dim_order == y.dim_order == _CHANNELS_LAST)
+    need(x.dtype is y.dtype and x.dim_order == y.dim_order == NHWC)
     need(x.sizes[:2] == y.sizes[:2] and x.sizes[0] == 1 and x.numel and y.numel)
     return x, y
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from math import inf
 from random import Random
 from xml.etree import ElementTree as ET
 
 import pytest
 
+from orchestrator.method.passes.packing.convolution import Axis
 from orchestrator.method.rows.choices import Choice, choices_in
 from orchestrator.method.rows.cuts import Segments
+from orchestrator.method.rows.network import Image, Layer, Network
 from orchestrator.method.rows.plan import plan_rows
 from orchestrator.report.choices import choices_svg
 from tests.unit.method.rows.networks import random_network
@@ -52,3 +55,17 @@ def test_rows_cost_no_more_than_they_may(seed: int) -> None:
         assert cost <= most or limit == limits[-1]
         assert limits[0] <= last <= limit
         last = limit
+
+
+def test_no_limit_suits_rows_that_a_layer_needs_at_once() -> None:
+    network = Network(
+        images={0: Image(rows=4, row_bytes=8), 1: Image(rows=1, row_bytes=8)},
+        layers=(
+            Layer(reads=(), out=0, given=2),
+            Layer(reads=((0, Axis(size=4, out=1, kernel=4)),), out=1, by_rows=False),
+        ),
+        inputs=frozenset(),
+        outputs=frozenset({1}),
+    )
+    assert Segments(network).least_limit(inf) == inf
+    assert not choices_in(network)

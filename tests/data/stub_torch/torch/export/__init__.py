@@ -13,8 +13,9 @@ class _Exported:
         self.state_dict = {}
         self.constants = {}
         self.graph_module = SimpleNamespace(modules=tuple)  # none
+        self.graph = SimpleNamespace(nodes=())
         self.graph_signature = SimpleNamespace(
-            buffers_to_mutate={}, inputs_to_buffers={}
+            buffers_to_mutate={}, inputs_to_buffers={}, user_inputs=()
         )
 
     def module(self, *, check_guards=True):
