@@ -71,6 +71,10 @@ class Diagnostic:
     hint: str = ""
 
 
+_MOST_DIAGNOSTICS = 1000
+"""Of one error: a file can have a problem in every line."""
+
+
 class OrchestratorError(Exception):
     """All problems of one stage, raised once."""
 
@@ -79,6 +83,13 @@ class OrchestratorError(Exception):
     def __init__(self, diagnostics: Diagnostic | Sequence[Diagnostic]) -> None:
         if isinstance(diagnostics, Diagnostic):
             diagnostics = (diagnostics,)
+        if len(diagnostics) > _MOST_DIAGNOSTICS:
+            more = f"{len(diagnostics) - _MOST_DIAGNOSTICS} more problems like these"
+            last = diagnostics[_MOST_DIAGNOSTICS]
+            diagnostics = [
+                *diagnostics[:_MOST_DIAGNOSTICS],
+                Diagnostic(code=last.code, message=more, where=last.where),
+            ]
         self.diagnostics: tuple[Diagnostic, ...] = tuple(diagnostics)
         super().__init__("; ".join(d.message for d in self.diagnostics))
 
@@ -143,7 +154,13 @@ class ReproducibilityError(OrchestratorError):
     exit_code = ExitCode.NOT_REPRODUCIBLE
 
 
+_LONGEST_NAME = 200
+"""Characters of a name that is compared: the time grows with their square."""
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """A hint such as `did you mean "cortex-m55"?`, or "" when nothing is near."""
+    if len(name) > _LONGEST_NAME:
+        return ""
     near = get_close_matches(name, sorted(known), n=1, cutoff=0.6)
     return f'did you mean "{near[0]}"?' if near else ""

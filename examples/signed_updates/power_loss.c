@@ -17,7 +17,6 @@
 
 #define MOST_BYTES 65536
 #define CUTS_OF_ONE 8 /* each with other bits */
-#define LOWEST_VERSION 1
 
 typedef struct {
   uint8_t* bytes;
@@ -27,6 +26,9 @@ typedef struct {
 static orch_update_trust trust;
 static file old_update, new_update;
 static uint32_t old_count, new_count, losses;
+/* The lowest version that is accepted. On a device: a counter that cannot go
+ * back, in memory that no update is written to. */
+static uint32_t lowest;
 
 static void fail(const char* what) {
   fprintf(stderr, "%s\n", what);
@@ -44,7 +46,7 @@ static file read_whole(const char* path) {
 
 static bool accepts_update(const void* update, uint32_t size, void* context) {
   (void)context;
-  return adder_add_mul_check_update(update, size, LOWEST_VERSION, &trust) ==
+  return adder_add_mul_check_update(update, size, lowest, &trust) ==
          ORCH_UPDATE_OK;
 }
 
@@ -59,10 +61,13 @@ static bool start(const Slots* slots) {
   const bool is_new = is_same(found, new_update);
   if (!is_new && !is_same(found, old_update))
     fail("neither the old nor the new");
-  if (adder_add_mul_load_update(found.update, found.size, LOWEST_VERSION,
-                                &trust) != ORCH_UPDATE_OK) {
+  if (adder_add_mul_load_update(found.update, found.size, lowest, &trust) !=
+      ORCH_UPDATE_OK) {
     fail("the active update is not loaded");
   }
+  /* It runs: nothing older will from now on. */
+  const uint32_t version = orch_update_version(found.update);
+  if (version > lowest) lowest = version;
   if (is_new) {
     ++new_count;
   } else {
@@ -114,6 +119,7 @@ int main(int count, char** arguments) {
   for (uint32_t cut = 0; lost; ++cut) {
     for (uint32_t seed = 0; seed < CUTS_OF_ONE; ++seed) {
       memcpy(own.bytes, before, 2 * MOST_BYTES);
+      lowest = 0; /* another device, before its first update */
       lost = store_and_lose(&slots, &own, cut, seed);
       const bool is_new = start(&slots);
       if (!lost && !is_new) fail("stored, and not active");
@@ -124,8 +130,15 @@ int main(int count, char** arguments) {
       if (store_and_lose(&slots, &own, NEVER_CUT, 0) || !start(&slots)) {
         fail("it cannot be stored any more");
       }
+      if (slots_store(&slots, old_update.bytes, old_update.size) ||
+          !start(&slots)) {
+        fail("an older update is accepted");
+      }
     }
   }
+  /* Someone writes the flash of before. */
+  memcpy(own.bytes, before, 2 * MOST_BYTES);
+  if (slots_active(&slots).update != NULL) fail("an older update is active");
   if (own.broke_rules) fail("a unit was programmed that was not erased");
   printf(
       "%u losses of power: %u starts with the old update, %u with the new one,"

@@ -113,6 +113,7 @@ class Console:
         from orchestrator.shell.files import (  # noqa: PLC0415  # errors only
             WriteError,
             reason_of,
+            remedy_for,
         )
 
         file = error.filename2 or error.filename
@@ -122,7 +123,7 @@ class Console:
             message=str(error)
             if isinstance(error, WriteError)
             else f"{name}{reason_of(error)}",
-            hint="check path, permissions and free space",
+            hint=remedy_for(error),
         )
         self.failure(UsageError(problem))
 

@@ -64,6 +64,10 @@ def render_diagnostic(diagnostic: Diagnostic, *, color: bool = False) -> str:
     return "\n".join(lines)
 
 
+_MOST_TEXT = 2000
+"""Characters of a line in JSON: a file may be one line, and every item of it wrong."""
+
+
 def diagnostic_to_json(diagnostic: Diagnostic) -> dict[str, object]:
     """The diagnostic as JSON data; the keys are stable.
 
@@ -73,14 +77,15 @@ def diagnostic_to_json(diagnostic: Diagnostic) -> dict[str, object]:
     return {
         "code": diagnostic.code,
         "message": diagnostic.message,
-        "where": where and {"file": where.file, "line": where.line, "text": where.text},
+        "where": where
+        and {"file": where.file, "line": where.line, "text": where.text[:_MOST_TEXT]},
         "notes": [{"label": label, "text": text} for label, text in diagnostic.notes],
         "hint": diagnostic.hint,
     }
 
 
 def _excerpt(where: SourceSpan) -> str:
-    text = printable(where.text)
+    text = printable(where.text[: _MAX_SOURCE_COLUMNS + 1])
     if len(text) > _MAX_SOURCE_COLUMNS:
         return text[:_MAX_SOURCE_COLUMNS] + " ..."
     return text

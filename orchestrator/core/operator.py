@@ -57,7 +57,7 @@ def nearest_operator(
         for text, o in by_text.items()
         if (o.namespace, o.base) == (name.namespace, name.base)
     ]
-    if not near:
+    if not near and len(name.base) <= _LONGEST:
         # By base name: namespace and overload make all names alike.
         every_base = sorted({o.base for o in by_text.values()})
         bases = get_close_matches(name.base, every_base, 1, _NEAR)
@@ -67,6 +67,7 @@ def nearest_operator(
 
 
 _NEAR = 0.6  # likeness of base names
+_LONGEST = 200  # characters that are compared: the time grows with their square
 
 
 class ArgKind(StrEnum):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from orchestrator.plain_table import table_lines
+from orchestrator.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -121,12 +123,20 @@ def _markdown_table(outcomes: Sequence[Outcome]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-_SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\|`*_[]<>#"} | {"\n": " ", "\r": " "})
+_SPECIAL = str.maketrans(
+    {c: f"\\{c}" for c in "\\|`*_[]~$"} | {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+)
+_LINKING = re.compile(r"(?<=[@#])|(?<=:)(?=//)|(?<=www)(?=\.)", re.IGNORECASE)
+"""Places in mentions, numbers of issues, addresses of mail and of pages."""
 
 
 def _plain(text: str) -> str:
-    """Text that Markdown shows as it is, on one line."""
-    return text.translate(_SPECIAL)
+    """Text that Markdown shows as it is, on one line; it mentions and links nothing.
+
+    Sites look for mentions and addresses in what Markdown and its entities became, so
+    that no escape helps; a comment parts them.
+    """
+    return _LINKING.sub("<!-- -->", printable(text).translate(_SPECIAL))
 
 
 def document(workspace: str, outcomes: Sequence[Outcome]) -> dict[str, object]:

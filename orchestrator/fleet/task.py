@@ -28,7 +28,7 @@ from orchestrator.errors import Diagnostic, ExitCode, OrchestratorError
 from orchestrator.fleet.kind import Kind
 from orchestrator.fleet.outcome import Costs, Outcome, sizes_in_lock
 from orchestrator.fleet.results import RecentResults
-from orchestrator.shell.files import reason_of
+from orchestrator.shell.files import reason_of, remedy_for
 from orchestrator.shell.input_files import CommonFiles
 from orchestrator.shell.reporter import Silent
 from orchestrator.shell.toolchain import KnownToolchains
@@ -110,7 +110,7 @@ class Worker:
             problem = Diagnostic(
                 code="system-error",
                 message=f"cannot access {error.filename}: {reason_of(error)}",
-                hint="check path, permissions and free space",
+                hint=remedy_for(error),
             )
             outcome = replace(outcome, exit_code=ExitCode.USAGE, problems=(problem,))
         except Exception as error:  # noqa: BLE001  # one product stops no other

@@ -45,7 +45,9 @@ def steps(code: bytes, spans: Sequence[Span]) -> Iterator[Step]:
                 patterns, length = _WIDE_PATTERNS, 4
             for pattern in patterns:
                 if word & pattern.mask == pattern.bits:
-                    yield Step(at, pattern.kind, pattern.value(word))
+                    value = pattern.value(word)
+                    kind = Kind.UNKNOWN_GROW if value is None else pattern.kind
+                    yield Step(at, kind, value or 0)
                     break
             at += length
 
@@ -70,12 +72,12 @@ def _popped(word: int, before: int | None) -> int | None:
 
 
 class _Pattern(NamedTuple):
-    """An instruction: bits that it has under a mask."""
+    """An instruction: bits that it has under a mask; a value of None is not known."""
 
     mask: int
     bits: int
     kind: Kind
-    value: Callable[[int], int]
+    value: Callable[[int], int | None]
 
 
 def _nothing(_: int) -> int:
@@ -109,16 +111,23 @@ def _immediate(word: int) -> int:
     return (word >> 26 & 1) << 11 | (word >> 12 & 7) << 8 | word & 0xFF
 
 
-def _modified_immediate(word: int) -> int:
-    """A constant that is a byte, or seven bits and a leading one, rotated.
+def _modified_immediate(word: int) -> int | None:
+    """A byte, a byte repeated, or seven bits and a leading one, rotated.
 
-    The other forms repeat a byte; no frame is of such a size.
+    Source: `ThumbExpandImm` of the manuals; a zero repeated is unpredictable.
     """
     bits = _immediate(word)
     if bits >> 10 == 0:
-        return bits & 0xFF
+        times = (1, 0x00010001, 0x01000100, 0x01010101)[bits >> 8]
+        return (bits & 0xFF) * times if bits & 0xFF or times == 1 else None
     value, turn = 0x80 | bits & 0x7F, bits >> 7
     return (value >> turn | value << 32 - turn) & 0xFFFFFFFF
+
+
+def _added(word: int) -> int | None:
+    """An addition makes the stack smaller, unless its constant is a negative number."""
+    value = _modified_immediate(word)
+    return None if value is None or value >> 31 else 0
 
 
 def _signed(bits: int, width: int) -> int:
@@ -145,19 +154,24 @@ _WIDE_PATTERNS: Final[tuple[_Pattern, ...]] = (
     # bl; b.w; hints, barriers and special registers look like b<c>.w
     _Pattern(0xF800D000, 0xF000D000, Kind.CALL, _branch_24),
     _Pattern(0xF800D000, 0xF0009000, Kind.BRANCH, _branch_24),
+    _Pattern(0xFFF0FFFE, 0xF3808808, Kind.UNKNOWN_GROW, _nothing),  # msr msp or psp
     _Pattern(0xFB80D000, 0xF3808000, Kind.TRAP, _nothing),
     _Pattern(0xF800D000, 0xF0008000, Kind.BRANCH, _branch_20),
-    # push.w; str rt, [sp, #-n]!; strd rt, rt2, [sp, #-n]!; vpush
-    _Pattern(0xFFFF0000, 0xE92D0000, Kind.GROW, lambda w: 4 * (w & 0xFFFF).bit_count()),
-    _Pattern(0xFFFF0F00, 0xF84D0D00, Kind.GROW, lambda w: w & 0xFF),
-    _Pattern(0xFFFF0000, 0xE96D0000, Kind.GROW, lambda w: 4 * (w & 0xFF)),
-    _Pattern(0xFFBF0E00, 0xED2D0A00, Kind.GROW, lambda w: 4 * (w & 0xFF)),
-    # sub.w sp, sp, #n; subw sp, sp, #n
+    # ldr sp
+    _Pattern(0xFF70F000, 0xF850D000, Kind.UNKNOWN_GROW, _nothing),
+    # push.w, ldmdb sp!; what is like str, strd, vpush, at [sp, #-n]! or [sp], #-n;
+    # vstr of a special register has seven bits in the place of eight
+    _Pattern(0xFFEF0000, 0xE92D0000, Kind.GROW, lambda w: 4 * (w & 0xFFFF).bit_count()),
+    _Pattern(0xFE8F0B00, 0xF80D0900, Kind.GROW, lambda w: w & 0xFF),
+    _Pattern(0xFEEF0000, 0xE86D0000, Kind.GROW, lambda w: 4 * (w & 0xFF)),
+    _Pattern(0xFEAF1F80, 0xEC2D0F80, Kind.GROW, lambda w: 4 * (w & 0x7F)),
+    _Pattern(0xFEAF0000, 0xEC2D0000, Kind.GROW, lambda w: 4 * (w & 0xFF)),
+    # sub.w, add.w, subw and addw sp, sp, #n; whatever else computes sp
     _Pattern(0xFBEF8F00, 0xF1AD0D00, Kind.GROW, _modified_immediate),
+    _Pattern(0xFBEF8F00, 0xF10D0D00, Kind.GROW, _added),
     _Pattern(0xFBFF8F00, 0xF2AD0D00, Kind.GROW, _immediate),
-    # sub.w and add.w sp, sp, rm; mov.w sp, rm
-    _Pattern(0xFFEF0F00, 0xEBAD0D00, Kind.UNKNOWN_GROW, _nothing),
-    _Pattern(0xFFEF0F00, 0xEB0D0D00, Kind.UNKNOWN_GROW, _nothing),
-    _Pattern(0xFFEF0F00, 0xEA4F0D00, Kind.UNKNOWN_GROW, _nothing),
+    _Pattern(0xFBFF8F00, 0xF20D0D00, Kind.GROW, _nothing),
+    _Pattern(0xF8008F00, 0xF0000D00, Kind.UNKNOWN_GROW, _nothing),
+    _Pattern(0xFE000F00, 0xEA000D00, Kind.UNKNOWN_GROW, _nothing),
 )
 """The first one that fits counts."""

@@ -307,26 +307,27 @@ def _method_memory(
     planned: Sequence[ArenaFacts],
     scratch: Sequence[ScratchNeed],
 ) -> MethodMemory:
+    most = most_items(method)
     return MethodMemory(
         model=model,
         method=method.name,
         arenas=tuple(_arenas(program, method, planned)),
         state_bytes=state_bytes,
-        input_bytes=tuple(_value_bytes(method, i) for i in method.inputs),
-        output_bytes=tuple(_value_bytes(method, i) for i in method.outputs),
+        input_bytes=tuple(_value_bytes(method, i, most) for i in method.inputs),
+        output_bytes=tuple(_value_bytes(method, i, most) for i in method.outputs),
         delegates=_delegate_states(method, delegates),
         caller_bytes=caller_bytes(method),
         scratch=tuple(need for need in scratch if need.method == method.name),
     )
 
 
-def _value_bytes(method: Method, index: int) -> int:
+def _value_bytes(method: Method, index: int, most: Mapping[int, int]) -> int:
     """Of a tensor, of those in a list, of the most that a list of numbers has."""
     value = method.values[index]
     if isinstance(value, BoolListValue):
-        return most_items(method, index)
+        return most[index]
     if isinstance(value, NUMBER_LISTS):
-        return most_items(method, index) * SCALAR_BYTES
+        return most[index] * SCALAR_BYTES
     if not isinstance(value, (TensorValue, *TENSOR_LISTS)):
         return SCALAR_BYTES
     tensors = (method.values[i] for i in with_items(method, [index]))

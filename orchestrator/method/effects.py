@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.method.access import Access, accesses
 from orchestrator.method.linked import LinkedCall
-from orchestrator.program.interface import TENSOR_LISTS
+from orchestrator.program.interface import TENSOR_LISTS, moved_to
 from orchestrator.program.program import (
     DelegateCall,
     FreeCall,
@@ -312,15 +312,5 @@ def _sources(
     instructions: Sequence[Instruction | LinkedInstruction],
 ) -> dict[int, set[int]]:
     """By target of a move: every value that may have been moved there."""
-    found: dict[int, set[int]] = {}
-    for move in instructions:
-        if isinstance(move, MoveCall):
-            found.setdefault(move.target, set()).add(move.source)
-    grown = True
-    while grown:
-        grown = False
-        for sources in found.values():
-            count = len(sources)
-            sources.update({s for x in sources for s in found.get(x, ())})
-            grown = grown or len(sources) > count
-    return found
+    moves = [i for i in instructions if isinstance(i, MoveCall)]
+    return dict(moved_to((move.source, move.target) for move in moves))

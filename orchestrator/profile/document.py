@@ -14,7 +14,12 @@ from typing import TYPE_CHECKING, Any, Self
 import tomli
 
 from orchestrator.errors import Diagnostic, ProfileError, SourceSpan
-from orchestrator.profile.source_map import find_span, map_lines
+from orchestrator.profile.source_map import (
+    MOST_PARTS,
+    TooManyPartsError,
+    find_span,
+    map_lines,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -138,12 +143,18 @@ def read_document(
     lines = [line.removesuffix("\r") for line in text.split("\n")]
     file = str(path)
     # Checked before parsing, which is slow for many keys in deep tables.
-    found = map_lines(text, most=MOST_VALUES)
-    if len(found) >= MOST_VALUES:
-        line = max(found.values())
+    try:
+        found = map_lines(text, most=MOST_VALUES)
+        line = max(found.values(), default=0) if len(found) >= MOST_VALUES else 0
+    except TooManyPartsError as error:
+        found = {}
+        line = error.args[0]
+    if line:
         problem = Diagnostic(
             code="too-many-values",
-            message=f"the profile has more than {MOST_VALUES:,} keys and items",
+            message=f"a key of the {what} has more than {MOST_PARTS} parts"
+            if not found
+            else f"the {what} has more than {MOST_VALUES:,} keys and items",
             where=SourceSpan(file=file, line=line, text=lines[line - 1]),
             notes=(("expected", "a file of a few hundred lines, for one product"),),
             hint="name lists of operators with operators.include_yaml",

@@ -23,6 +23,10 @@ KeyPath: TypeAlias = tuple[str | int, ...]
 """Keys and array indices from the top of a TOML file: `("models", 0, "path")`."""
 
 
+MOST_PARTS = 100
+"""Of a key in a file with a bound: longer ones take the square of their length."""
+
+
 class FindSpan(Protocol):
     """Finds the place of a key path's value, or else of the table it would be in."""
 
@@ -45,11 +49,14 @@ def map_lines(text: str, *, most: int | None = None) -> Mapping[KeyPath, int]:
 
     A value has the line of its key; an array item the line it starts on; a table the
     line of its header, or of the first key that implies it. Key paths of text that is
-    not TOML may be missing; it never raises.
+    not TOML may be missing; only a bound raises.
 
     Args:
         text: Text of the file.
         most: Stop when at least this many are found.
+
+    Raises:
+        TooManyPartsError: A key has more than `MOST_PARTS`, and there is a bound.
     """
     scanner = _Scanner(text, most)
     with suppress(_NotTomlError, _EnoughFoundError, RecursionError):
@@ -59,6 +66,10 @@ def map_lines(text: str, *, most: int | None = None) -> Mapping[KeyPath, int]:
 
 class _NotTomlError(Exception):
     """The scanner does not understand what it reads."""
+
+
+class TooManyPartsError(Exception):
+    """A key has more than `MOST_PARTS`; its line is the argument."""
 
 
 class _EnoughFoundError(Exception):
@@ -157,6 +168,8 @@ class _Scanner:
             self._match(_BLANK)
             if self._peek() != ".":
                 return keys
+            if self._most is not None and len(keys) >= MOST_PARTS:
+                raise TooManyPartsError(self._line())
             self._at += 1
 
     def _scan_value(self, path: KeyPath) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Final, Self, get_args, get_origin
@@ -22,6 +22,7 @@ from pydantic import (
 from orchestrator.core.version import VERSION, packed_version
 from orchestrator.errors import Diagnostic, SourceSpan, did_you_mean
 from orchestrator.planner.policy import RuntimeCheck, ScratchPolicy
+from orchestrator.printable import printable
 from orchestrator.profile.choices import IO_PASSES, PASSES, WEIGHT_PASSES, CheckImage
 from orchestrator.profile.delegates import DelegateTable, delegate_problems
 from orchestrator.profile.fields import (
@@ -264,6 +265,16 @@ def _check_version(value: str) -> str:
     )
 
 
+def _check_line(value: str) -> str:
+    if value == printable(value):
+        return value
+    raise bad_value(
+        value,
+        expected="one line of text, without control characters",
+        hint='write description = "Person detection, Cortex-M55"',
+    )
+
+
 class ProfileTable(Table):
     """One product: models, target, kernels and budget."""
 
@@ -290,7 +301,7 @@ class ProfileTable(Table):
         description="Name of the product, and of its outputs; never inherited.",
         examples=["doorbell"],
     )
-    description: StrictStr = Field(
+    description: Annotated[StrictStr, AfterValidator(_check_line)] = Field(
         default="",
         description="One-line description; never inherited.",
         examples=["Person detection, Cortex-M55"],
@@ -410,7 +421,14 @@ class Profile(ProfileTable):
         A default has the span of the table it would be in, or, as a last resort, that
         of the whole file.
         """
-        return find_span(dict(self.spans), key_path) or SourceSpan(file=str(self.file))
+        spans, index = self._span_index
+        if spans is not self.spans:  # of the profile that this one is a copy of
+            index = dict(self.spans)
+        return find_span(index, key_path) or SourceSpan(file=str(self.file))
+
+    @cached_property
+    def _span_index(self) -> tuple[object, Mapping[KeyPath, SourceSpan]]:
+        return self.spans, dict(self.spans)
 
 
 def rule_problems(profile: ProfileTable, facts: Facts) -> Iterator[Diagnostic]:

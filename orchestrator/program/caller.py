@@ -6,6 +6,7 @@ kernels then read and write where the application has them.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from orchestrator.program.program import MoveCall
@@ -45,9 +46,9 @@ def own_outputs(method: Method) -> tuple[bool, ...]:
     One that is an input of the caller too, or an earlier output, is read where that is.
     """
     given = caller_outputs(method)
+    first = {index: at for at, index in reversed([*enumerate(method.outputs)])}
     return tuple(
-        index in given and index not in method.outputs[:at]
-        for at, index in enumerate(method.outputs)
+        index in given and first[index] == at for at, index in enumerate(method.outputs)
     )
 
 
@@ -91,7 +92,8 @@ def caller_problems(method: Method) -> Iterable[tuple[str, str, list[int]]]:
             " alloc_graph_output of MemoryPlanningPass)",
             replaced,
         )
-    if twice := sorted(i for i in given if method.inputs.count(i) > 1):
+    count = Counter(method.inputs)
+    if twice := sorted(i for i in given if count[i] > 1):
         yield (
             "two inputs are one tensor in memory of the caller",
             "export with memory-planned inputs (alloc_graph_input of"

@@ -10,6 +10,7 @@ from math import prod
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.dtype import ALL, ScalarType, dtype_names
+from orchestrator.program.interface import moved_to
 from orchestrator.program.problems import method_place
 from orchestrator.program.program import (
     DelegateCall,
@@ -143,6 +144,20 @@ _MOST_ARGS: Final = 65535
 """Of an instruction; the runtime counts them in 16 bits."""
 
 
+_MOST_PORTS: Final = 4096
+"""Inputs and outputs of a method, with the items of those that are lists.
+
+Each is a parameter of a C function; the standard promises 127 (C11, 5.2.4.1). Models
+that return all their states have a few hundred.
+"""
+_LEAST_INSTRUCTION_BYTES: Final = 20
+"""An entry in the vector and two tables, whose fields may have defaults."""
+_LEAST_VALUE_BYTES: Final = 16
+"""The same of a value without content."""
+_MOST_MOVED: Final = 50_000
+"""Pairs of a value and one that may have been moved there; a loop has two for each."""
+
+
 _LISTS: Final = (IntListValue, TensorListValue, OptionalTensorListValue)
 """Whose items name values."""
 
@@ -161,7 +176,11 @@ class _Check:
         self._place = method_place(method.name)
 
     def run(self) -> None:
-        if not self._check_items_in_all():
+        if not (
+            self._check_items_in_all()
+            and self._check_port_count()
+            and self._check_move_count()
+        ):
             return  # what follows goes through every item
         self._check_arenas()
         for index, value in enumerate(self._method.values):
@@ -212,7 +231,56 @@ class _Check:
                 found=f"{count} items or more",
                 expected=f"at most {most}, {_ITEMS_PER_BYTE} per byte of the program",
             )
-        return count <= most
+            return False
+        # Tables that many entries lead to: no exporter writes them, and later stages
+        # take their time for each.
+        least = _LEAST_INSTRUCTION_BYTES * len(method.instructions)
+        least += _LEAST_VALUE_BYTES * len(method.values)
+        if least > self._program.flatbuffer_bytes:
+            self._problems.damaged(
+                "instructions and values share their tables",
+                place=self._place,
+                found=f"{len(method.instructions)} instructions and"
+                f" {len(method.values)} values",
+                expected=f"at most {self._program.flatbuffer_bytes} bytes of them",
+            )
+            return False
+        return True
+
+    def _check_port_count(self) -> bool:
+        method, count = self._method, 0
+        for index in (*method.inputs, *method.outputs):
+            known = 0 <= index < self._count
+            items = getattr(method.values[index], "items", ()) if known else ()
+            count += max(1, len(items))
+        if count > _MOST_PORTS:
+            self._problems.damaged(
+                "a method has more inputs and outputs than a C function can take",
+                place=self._place,
+                found=f"{count}, with the items of lists",
+                expected=f"at most {_MOST_PORTS}",
+            )
+        return count <= _MOST_PORTS
+
+    def _check_move_count(self) -> bool:
+        moves = {
+            (i.source, i.target)
+            for i in self._method.instructions
+            if isinstance(i, MoveCall)
+        }
+        count = 0
+        for _, sources in moved_to(moves):
+            count += len(sources)
+            if count > _MOST_MOVED:
+                self._problems.damaged(
+                    "moves pass values on through too many others",
+                    place=self._place,
+                    found=f"{len(moves)} moves",
+                    expected=f"at most {_MOST_MOVED} pairs of a value and where it"
+                    " may come from",
+                )
+                return False
+        return True
 
     def _check_arenas(self) -> None:
         sizes = self._method.arena_bytes

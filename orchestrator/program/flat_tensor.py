@@ -6,6 +6,7 @@ Source: ExecuTorch `extension/flat_tensor/serialize/flat_tensor.fbs` and
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from math import prod
 from struct import Struct
@@ -104,8 +105,8 @@ def _read(data: Bytes) -> tuple[StoredTensor, ...]:
         _segment(root.entry(1, at), base, base_bytes) for at in root.entries(1) or ()
     ]
     found = [_tensor(root.entry(2, at), segments, data) for at in root.entries(2) or ()]
-    names = [tensor.name for tensor in found]
-    if twice := next((n for n in names if names.count(n) > 1), ""):
+    counts = Counter(tensor.name for tensor in found)
+    if twice := next((name for name in counts if counts[name] > 1), ""):
         raise DecodeError("a name is there twice", found=f'"{twice}"')
     return tuple(found)
 

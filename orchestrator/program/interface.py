@@ -23,7 +23,7 @@ from orchestrator.program.values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from orchestrator.program.program import Method
 
@@ -41,17 +41,20 @@ def with_items(method: Method, indices: Iterable[int]) -> Iterator[int]:
             yield from (item for item in value.items if item >= 0)
 
 
-def can_be_given(method: Method, index: int) -> bool:
-    """Whether a call may choose the value of an input.
+def given_inputs(method: Method) -> frozenset[int]:
+    """Inputs whose values a call may choose.
 
-    Tensors can, also those in a list, and numbers that something in the method reads.
+    Tensors, also those in a list, and numbers that something in the method reads.
     All others are as the program has them: the exporter has specialised the method
     for what it was called with.
     """
-    value = method.values[index]
-    if isinstance(value, _NUMBERS):
-        return index in _read_values(method)
-    return isinstance(value, (TensorValue, *TENSOR_LISTS))
+    read = _read_values(method)
+    return frozenset(
+        index
+        for index in method.inputs
+        if isinstance(value := method.values[index], (TensorValue, *TENSOR_LISTS))
+        or (isinstance(value, _NUMBERS) and index in read)
+    )
 
 
 def _read_values(method: Method) -> frozenset[int]:
@@ -71,14 +74,40 @@ def _read_values(method: Method) -> frozenset[int]:
     return frozenset(found)
 
 
-def most_items(method: Method, index: int) -> int:
-    """Most items a list of numbers can have: a move may replace it by a longer one."""
-    reaching = {index}
-    moves = [i for i in method.instructions if isinstance(i, MoveCall)]
-    while new := {m.source for m in moves if m.target in reaching} - reaching:
-        reaching |= new
-    lists = (method.values[i] for i in reaching)
-    return max(len(v.items) for v in lists if isinstance(v, NUMBER_LISTS))
+def most_items(method: Method) -> Mapping[int, int]:
+    """Most items lists of numbers can have: a move may replace one by a longer one."""
+    moves: dict[int, list[int]] = {}
+    for i in method.instructions:
+        if isinstance(i, MoveCall):
+            moves.setdefault(i.source, []).append(i.target)
+    lists = {i: v for i, v in enumerate(method.values) if isinstance(v, NUMBER_LISTS)}
+    most: dict[int, int] = {}
+    # The longest first: what it reaches can have as many items, and no more.
+    for longest in sorted(lists, key=lambda i: -len(lists[i].items)):
+        reached = [longest]
+        while reached:
+            if (index := reached.pop()) not in most:
+                most[index] = len(lists[longest].items)
+                reached += moves.get(index, ())
+    return most
+
+
+def moved_to(moves: Iterable[tuple[int, int]]) -> Iterator[tuple[int, set[int]]]:
+    """Every target of moves, with all values that may have been moved there.
+
+    Args:
+        moves: Source and target of each.
+    """
+    direct: dict[int, set[int]] = {}
+    for source, target in moves:
+        direct.setdefault(target, set()).add(source)
+    for target, sources in direct.items():
+        found, ahead = set(sources), [*sources]
+        while ahead:
+            new = direct.get(ahead.pop(), set()) - found
+            found |= new
+            ahead += new
+        yield target, found
 
 
 def has_tensors_only(method: Method) -> bool:

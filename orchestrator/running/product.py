@@ -24,7 +24,7 @@ from orchestrator.core.border import Quantization, border_of
 from orchestrator.core.bounds import SizeBound, bounds_of
 from orchestrator.core.dtype import ScalarType
 from orchestrator.errors import Diagnostic, SourceSpan, UsageError
-from orchestrator.program.interface import TENSOR_LISTS, can_be_given
+from orchestrator.program.interface import TENSOR_LISTS, given_inputs
 from orchestrator.program.values import (
     VALUE_KINDS,
     BoolListValue,
@@ -283,8 +283,14 @@ def product_json(
 
 def input_ports(method: Method) -> tuple[Port, ...]:
     """Inputs of a method, in its order."""
+    given = given_inputs(method)
     return tuple(
-        _with_border(_input(method, index, at), method, at, is_input=True)
+        _with_border(
+            _input(method, index, at, is_given=index in given),
+            method,
+            at,
+            is_input=True,
+        )
         for at, index in enumerate(method.inputs)
     )
 
@@ -309,12 +315,12 @@ def _with_border(port: Port, method: Method, at: int, *, is_input: bool) -> Port
     return port.model_copy(update=update)
 
 
-def _input(method: Method, index: int, at: int) -> Port:
+def _input(method: Method, index: int, at: int, *, is_given: bool) -> Port:
     value = method.values[index]
     port = _port(method, value)
     if bounds := bounds_of(method.bounds, at):
         port = port.model_copy(update={"bounds": bounds})
-    if can_be_given(method, index):
+    if is_given:
         return port
     return port.model_copy(update={"fixed": _fixed(method, value)})
 

@@ -329,6 +329,13 @@ def reason_of(error: OSError) -> str:
     return said[:1].lower() + said[1:]
 
 
+def remedy_for(error: OSError) -> str:
+    """What to do about a file that cannot be read or written."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return "free space on the disk, or name a place on another one"
+    return "check path, permissions and free space"
+
+
 def write_atomic(
     path: Path, data: Bytes, *, executable: bool = False, durable: bool = True
 ) -> None:

@@ -34,10 +34,13 @@ def write_package(folder: Path, files: Mapping[str, bytes]) -> int:
         How many files changed.
 
     Raises:
-        UsageError: The folder is not a package (`not-a-package`), or the user made or
+        UsageError: The folder is not a package, or a link is on the way to a file of
+            it (`not-a-package`), or the user made or
             changed a file in it (`name-taken`). Nothing was written.
     """
+    _check_links(folder, ())
     before = _record(folder)
+    _check_links(folder, {*files, *before})
     new = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
     _check(folder, new, before)
     folder.mkdir(parents=True, exist_ok=True)
@@ -73,15 +76,33 @@ def _record(folder: Path) -> dict[str, frozenset[str]]:
         return {}
     try:
         made = json.loads(text)["made"]
-        return {name: frozenset(digests) for name, digests in made.items()}
+        if not any(name.startswith("/") or ".." in name.split("/") for name in made):
+            return {name: frozenset(digests) for name, digests in made.items()}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        pass
+    raise UsageError(
+        Diagnostic(
+            code="not-a-package",
+            message=f"{folder / MARKER} is damaged",
+            hint="remove the folder, or choose another one with --out",
+        )
+    )
+
+
+def _check_links(folder: Path, names: Iterable[str]) -> None:
+    """Refuse links to folders on the way to what is written. Raises UsageError."""
+    # Those at the top, such as /tmp, are the system's.
+    ways = {folder, *folder.parents[: -2 if folder.is_absolute() else None]}
+    ways |= {p for n in names for p in (folder / n).parents if folder in p.parents}
+    if linked := sorted(path for path in ways if path.is_symlink()):
         raise UsageError(
             Diagnostic(
                 code="not-a-package",
-                message=f"{folder / MARKER} is damaged",
-                hint="remove the folder, or choose another one with --out",
+                message=f"cannot write through {linked[0]}, which is a link",
+                notes=(("found", f"it leads to {linked[0].readlink()}"),),
+                hint="choose a folder without links with --out; nothing was changed",
             )
-        ) from None
+        )
 
 
 def _check(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from orchestrator.errors import Diagnostic, ProfileError, did_you_mean
+from orchestrator.errors import Diagnostic, ProfileError, SourceSpan, did_you_mean
 from orchestrator.profile.document import Document, Text, read_document
 from orchestrator.profile.explain import explain
 from orchestrator.profile.fields import key_text, shown
@@ -23,7 +23,6 @@ from orchestrator.workspace.tables import WorkspaceTable
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from orchestrator.errors import SourceSpan
     from orchestrator.profile import Profile
     from orchestrator.profile.source_map import KeyPath
     from orchestrator.workspace.product import Product
@@ -71,7 +70,7 @@ class Workspace:
         """Files that the patterns match, as messages show them.
 
         Raises:
-            ProfileError: A pattern matches no file.
+            ProfileError: A pattern matches no file, or one outside of the workspace.
         """
         left_out = {self.file}
         for pattern in self.table.workspace.exclude:
@@ -83,12 +82,23 @@ class Workspace:
             if not matched:
                 problems.append(self._no_files(index, pattern))
             found.update(matched)
+        problems += [_outside(p) for p in sorted(found - left_out) if self._leaves(p)]
         if problems:
             raise ProfileError(problems)
         return tuple(sorted(found - left_out))
 
+    def _leaves(self, member: Path) -> bool:
+        """Whether a file lies elsewhere, by a link of its own or of a folder."""
+        return not Path(os.path.realpath(member)).is_relative_to(
+            os.path.realpath(self.root)
+        )
+
     def has_member(self, profile: Path) -> bool:
-        """Whether a file is matched by the patterns."""
+        """Whether a file is matched by the patterns.
+
+        Raises:
+            ProfileError: It is, and a link leads outside of the workspace.
+        """
         there = os.path.realpath(profile)
 
         def is_matched(patterns: Iterable[str]) -> bool:
@@ -99,7 +109,10 @@ class Workspace:
             )
 
         table = self.table.workspace
-        return is_matched(table.profiles) and not is_matched(table.exclude)
+        found = is_matched(table.profiles) and not is_matched(table.exclude)
+        if found and self._leaves(profile):
+            raise ProfileError(_outside(profile))
+        return found
 
     def _no_files(self, index: int, pattern: str) -> Diagnostic:
         return Diagnostic(
@@ -142,6 +155,16 @@ class Workspace:
             name=product.name if product.is_variant else None,
             build_root=self.root,
         )
+
+
+def _outside(path: Path) -> Diagnostic:
+    return Diagnostic(
+        code="no-profiles",
+        message=f"{path} is a link that leads outside of the workspace",
+        where=SourceSpan(file=str(path)),
+        notes=(("found", f"it leads to {os.path.realpath(path)}"),),
+        hint="put the file there, or add it to [workspace] exclude",
+    )
 
 
 def text_of(path: Path) -> str:

@@ -56,10 +56,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def _program(folder: Path, slots: str) -> Path:
-    """The simulation, with slots as given."""
+def _program(folder: Path, slots: str, device: str) -> Path:
+    """The simulation, with slots and what the device does as given."""
     source = folder / "examples" / "signed_updates"
     (source / "slots.c").write_text(slots)
+    (source / "power_loss.c").write_text(device)
     includes = ("-I", str(folder / "out" / "include"), "-I", str(source))
     objects = []
     files = [source / n for n in ("slots.c", "simulated_flash.c", "power_loss.c")]
@@ -78,8 +79,13 @@ def _program(folder: Path, slots: str) -> Path:
     return program
 
 
-def _simulate(folder: Path, slots: str) -> subprocess.CompletedProcess[str]:
-    program = _program(folder, slots)
+DEVICE: Final = (EXAMPLE / "power_loss.c").read_text(encoding="utf-8")
+
+
+def _simulate(
+    folder: Path, slots: str, device: str = DEVICE
+) -> subprocess.CompletedProcess[str]:
+    program = _program(folder, slots, device)
     files = ("1.update", "1.update", "2.update")
     return subprocess.run(
         [str(program), *(str(folder / name) for name in files), "16", "512"],
@@ -128,3 +134,11 @@ def test_the_simulation_notices_mistakes(
     done = _simulate(folder, SLOTS.replace(right, wrong))
     assert done.returncode != 0
     assert said in done.stderr
+
+
+def test_an_older_update_is_refused_after_a_newer_one_ran(folder: Path) -> None:
+    raised = "if (version > lowest) lowest = version;"
+    assert DEVICE.count(raised) == 1
+    done = _simulate(folder, SLOTS, DEVICE.replace(raised, "(void)version;"))
+    assert done.returncode != 0
+    assert "an older update is accepted" in done.stderr

@@ -203,10 +203,11 @@ def _method(method: Method, info: OpInfo, program: Program) -> _Method:
     for call in calls:
         keys.setdefault(str(call.operator), set()).add(str(call.pattern.key))
     tensors = [v for v in method.values if isinstance(v, TensorValue)]
+    given = caller_values(method)
     return {
         "name": method.name,
-        "inputs": [_value(method, i) for i in method.inputs],
-        "outputs": [_value(method, i) for i in method.outputs],
+        "inputs": [_value(method, i, given) for i in method.inputs],
+        "outputs": [_value(method, i, given) for i in method.outputs],
         "values": len(method.values),
         "instructions": len(method.instructions),
         "operators": [
@@ -246,7 +247,7 @@ def _method(method: Method, info: OpInfo, program: Program) -> _Method:
     }
 
 
-def _value(method: Method, index: int) -> _Value:
+def _value(method: Method, index: int, given: frozenset[int]) -> _Value:
     value = method.values[index]
     if not isinstance(value, TensorValue):
         return {"kind": kind_name(type(value))}
@@ -256,7 +257,7 @@ def _value(method: Method, index: int) -> _Value:
         "sizes": list(value.sizes),
         "dim_order": list(value.dim_order),
         "dynamic": value.is_dynamic,
-        "caller": index in caller_values(method),
+        "caller": index in given,
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from orchestrator.core.border import border_of, port_name
@@ -15,7 +16,7 @@ from orchestrator.program.caller import caller_values, own_outputs
 from orchestrator.program.interface import (
     NUMBER_LISTS,
     TENSOR_LISTS,
-    can_be_given,
+    given_inputs,
     most_items,
 )
 from orchestrator.program.values import (
@@ -201,20 +202,20 @@ class Port:
         return text
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ApiMethod:
-    """A method with the names of its functions."""
+    """A method with the names of its functions; no slots, for what it keeps."""
 
     model: str
     method: Method
     base: str
     index: int
 
-    @property
+    @cached_property
     def ports(self) -> list[Port]:
         """The ports of inputs, then of outputs."""
         m = self.method
-        given = [(i, v) for i, v in enumerate(m.inputs) if can_be_given(m, v)]
+        given = [(i, v) for i, v in enumerate(m.inputs) if v in self._given_inputs]
         return [
             *(p for i, v in given for p in self._ports(i, v, is_input=True)),
             *(
@@ -224,6 +225,20 @@ class ApiMethod:
             ),
         ]
 
+    @cached_property
+    def _given_inputs(self) -> frozenset[int]:
+        return given_inputs(self.method)
+
+    @cached_property
+    def _most_items(self) -> Mapping[int, int]:
+        return most_items(self.method)
+
+    @cached_property
+    def _in_caller(self) -> tuple[tuple[bool, ...], tuple[bool, ...]]:
+        """By position of outputs and inputs: whether the caller has their memory."""
+        given = caller_values(self.method)
+        return own_outputs(self.method), tuple(i in given for i in self.method.inputs)
+
     def _ports(self, index: int, slot: int, *, is_input: bool) -> Iterable[Port]:
         value = self.method.values[slot]
         if isinstance(value, TENSOR_LISTS):
@@ -232,7 +247,7 @@ class ApiMethod:
                 if isinstance(tensor, TensorValue):
                     yield Port(index, tensor, is_input, item)
         elif isinstance(value, NUMBER_LISTS):
-            yield Port(index, value, is_input, None, most_items(self.method, slot))
+            yield Port(index, value, is_input, None, self._most_items[slot])
         elif not isinstance(value, NoneValue):
             is_given = self.is_given(index, is_input=is_input)
             border = border_of(self.method.borders, index, is_input=is_input)
@@ -249,7 +264,7 @@ class ApiMethod:
         """Remarks on inputs and outputs without a port: `input1: int 7, fixed`."""
         m = self.method
         for i, slot in enumerate(m.inputs):
-            if not can_be_given(m, slot):
+            if slot not in self._given_inputs:
                 yield f"input{i}: {_fixed(m, slot)}, fixed by the program"
         for side, slots in (("input", m.inputs), ("output", m.outputs)):
             for i, slot in enumerate(slots):
@@ -275,11 +290,9 @@ class ApiMethod:
 
     def is_given(self, position: int, *, is_input: bool) -> bool:
         """Whether the caller provides the memory of an input or output."""
-        if is_input:
-            return self.method.inputs[position] in caller_values(self.method)
-        return own_outputs(self.method)[position]
+        return self._in_caller[is_input][position]
 
-    @property
+    @cached_property
     def names(self) -> list[str]:
         """Names of its functions in C, and the prefix of its constants."""
         own = [

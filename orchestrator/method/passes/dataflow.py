@@ -55,6 +55,7 @@ class Dataflow:
         )
         self.is_open = not effects.is_known
         self.is_straight = all(e.next == (i + 1,) for i, e in enumerate(self.at))
+        self._after: dict[int, int] = {}  # instructions that were dropped
         # Of the method as it was: what is dropped later leaves its entries behind.
         self._touching: dict[int, list[int]] = {}
         self._previous: dict[int, list[int]] = {}
@@ -74,6 +75,7 @@ class Dataflow:
         new.at = [*self.at]
         new._users = {place: [*users] for place, users in self._users.items()}  # noqa: SLF001  # its own
         new._places = {**self._places}  # noqa: SLF001
+        new._after = {**self._after}  # noqa: SLF001
         return new
 
     def touching(self, tensor: int) -> list[int]:
@@ -123,6 +125,14 @@ class Dataflow:
         for tensor in self.at[index].touches:
             self._forget(index, self._places.get(tensor))
         self.at[index] = Effect(next=(index + 1,))
+        self._after[index] = index + 1
+
+    def _kept(self, index: int) -> int:
+        """The instruction, or the first one after it that is not dropped."""
+        after = self._after
+        while (following := after.get(index)) is not None:
+            after[index] = index = after.get(following, following)
+        return index
 
     def followers(
         self, start: int, where: Place, places: Mapping[int, Place]
@@ -152,7 +162,7 @@ class Dataflow:
         seen: set[int] = set()
         ahead = [*first]
         while ahead:
-            index = ahead.pop()
+            index = self._kept(ahead.pop())
             if index in seen:
                 continue
             seen.add(index)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -322,12 +322,18 @@ class _Webs:
 
     def _touch(self, time: int, tensors: Iterable[int]) -> None:
         """Join tensors that one instruction touches and that overlap."""
-        here = sorted({t for t in tensors if t in self._places})
-        for at, one in enumerate(here):
+        here = {t for t in tensors if t in self._places}
+        order = sorted(here, key=lambda t: astuple(self._places[t]))
+        farthest: int | None = None  # the one of those before that ends last
+        for one in order:
             self._times.setdefault(one, []).append(time)
-            for other in here[:at]:
-                if self._places[one].overlaps(self._places[other]):
-                    self._unite(one, other)
+            place = self._places[one]
+            if farthest is not None and self._places[farthest].space == place.space:
+                if place.overlaps(self._places[farthest]):
+                    self._unite(one, farthest)
+                if place.end <= self._places[farthest].end:
+                    continue
+            farthest = one
 
     def _join(self, time: int, reads: Iterable[int]) -> None:
         """Join readers with the writers of their bytes."""
@@ -364,6 +370,7 @@ class _Webs:
 
     def _of(self, index: int) -> int:
         while self._parent[index] != index:
+            self._parent[index] = self._parent[self._parent[index]]
             index = self._parent[index]
         return index
 

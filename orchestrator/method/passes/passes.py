@@ -53,7 +53,7 @@ from orchestrator.method.passes.round_weights import round_weights, rounding_not
 from orchestrator.method.passes.transposes import fold_transposes, may_be_transposed
 from orchestrator.method.passes.unused import drop_unused_calls, may_be_unused
 from orchestrator.method.passes.views import moving_operators
-from orchestrator.program.program import MoveCall
+from orchestrator.program.program import JumpFalseCall, MoveCall
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
@@ -253,6 +253,10 @@ PASSES: Final[Mapping[str, Pass]] = MappingProxyType(
 """By name, in the order in which they run."""
 
 
+_MOST_PATHS: Final = 500_000
+"""Jumps times instructions: passes follow every byte along all paths."""
+
+
 def run_passes(
     method: LinkedMethod,
     names: Iterable[str],
@@ -286,10 +290,13 @@ def run_passes(
     wanted = frozenset(names)
     records = [*method.passes]
     before = counts_of(method)
+    jumps = sum(isinstance(i, JumpFalseCall) for i in method.instructions)
     for name, step in PASSES.items():
         if planned not in (None, step.planned):
             continue
         skipped = disabled.get(name) or _skipped(step, method, isa)
+        if jumps * len(method.instructions) > _MOST_PATHS and not step.of_io:
+            skipped = skipped or "too many jumps"
         skipped = NO_PLAN if step.of_plan and not replans else skipped
         skipped = skipped if name in wanted else not_wanted(name)
         change = (step.before_plan if plans else None) or step.change

@@ -36,7 +36,7 @@ _BEFORE: Final = -1
 
 _Note: TypeAlias = "Callable[[int, str, Iterable[int]], None]"
 
-_MOST_WORK: Final = 5_000_000
+_MOST_WORK: Final = 500_000
 """Pieces times basic blocks; a method with more keeps its plan."""
 
 
@@ -149,6 +149,10 @@ class _Analysis:
 
     def flow(self) -> Flow:
         blocks = _basic_blocks(self._effects.at)
+        self._previous: list[list[int]] = [[] for _ in blocks]
+        for number, block in enumerate(blocks):
+            for following in block.next:
+                self._previous[following].append(number)
         events = self._events()
         pieces = [*self._pieces(events).values()]
         if len(pieces) * len(blocks) > _MOST_WORK:
@@ -336,16 +340,15 @@ class _Analysis:
     ) -> list[frozenset[int]]:
         """By block: groups whose bytes are read from its beginning on."""
         wanted: list[frozenset[int]] = [frozenset()] * len(blocks)
-        changed = True
-        while changed:
-            changed = False
-            for number in range(len(blocks) - 1, -1, -1):
-                want = frozenset().union(*(wanted[n] for n in blocks[number].next))
-                for event in reversed(by_block.get(number, [])):
-                    want = self._ahead(event, want)
-                if want != wanted[number]:
-                    wanted[number] = want
-                    changed = True
+        behind = [*by_block]
+        while behind:
+            number = behind.pop()
+            want = frozenset().union(*(wanted[n] for n in blocks[number].next))
+            for event in reversed(by_block.get(number, [])):
+                want = self._ahead(event, want)
+            if want != wanted[number]:
+                wanted[number] = want
+                behind += self._previous[number]
         return wanted
 
     def _ahead(self, event: _Event, want: frozenset[int]) -> frozenset[int]:

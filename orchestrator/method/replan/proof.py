@@ -120,6 +120,25 @@ class _Layout:
             )
         return found
 
+    def overlap_together(self, before: _Layout, order: Sequence[int]) -> bool:
+        """Whether values that overlap, sorted by place, moved by the same distance.
+
+        Looks at each value once: outputs may all be one place.
+        """
+        ends = [(0, 0), (0, 0)]  # the farthest, and that of those that moved otherwise
+        for value in order:
+            begin, end = self.places[value]
+            own = (end, begin - before.places[value][0])
+            if any(e > begin and moved != own[1] for e, moved in ends):
+                return False
+            if own[1] == ends[0][1]:
+                ends[0] = max(ends[0], own)
+            elif own[0] >= ends[0][0]:
+                ends = [own, ends[0]]
+            else:
+                ends[1] = max(ends[1], own)
+        return True
+
     def overlap(self, one: int, other: int) -> int | None:
         """Distance of two values that overlap; None if they do not."""
         begin, end = self.places[one]
@@ -233,6 +252,8 @@ class _Comparison:
         """Record values that overlap at one moment and did not before."""
         before, after = self._layouts
         order = sorted(values, key=lambda v: after.places[v])
+        if after.overlap_together(before, order):
+            return
         for at, one in enumerate(order):
             for other in order[at + 1 :]:
                 distance = after.overlap(one, other)

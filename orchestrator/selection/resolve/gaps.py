@@ -45,6 +45,10 @@ class _Found:
     keys: set[KernelKey] = field(default_factory=set)
 
 
+_MOST_HINTS: Final = 100
+"""Gaps for which a name that is nearly the same is looked for, which takes long."""
+
+
 class Gaps:
     """Collects gaps while the stage runs.
 
@@ -66,6 +70,7 @@ class Gaps:
         self._span_of = span_of
         # Cached: reading all lists takes longer than anything else here.
         self._elsewhere = elsewhere and cache(elsewhere)
+        self._libraries = cache(self._operators_elsewhere)
         self._allowed = allowed
         self._found: dict[Diagnostic, _Found] = {}
 
@@ -117,6 +122,11 @@ class Gaps:
             )
         )
 
+    def _operators_elsewhere(self) -> dict[OperatorName, str]:
+        """The first library with a kernel, by operator."""
+        others = self._elsewhere().libraries if self._elsewhere else ()
+        return {k.operator: name for name, kernels in reversed(others) for k in kernels}
+
     def no_kernel(
         self,
         name: OperatorName,
@@ -128,18 +138,17 @@ class Gaps:
         libraries = ", ".join(library for library, _ in self._catalog.libraries)
         notes = [("known", f"no kernel in {libraries or 'any library: none is named'}")]
         hint = _REMEDIES.get(name.namespace, _OWN_OPERATOR)
-        if near := nearest_operator(name, self._catalog.operators):
+        if len(self._found) < _MOST_HINTS and (
+            near := nearest_operator(name, self._catalog.operators)
+        ):
             is_called = any(origin.method for origin in asked)
             # A model makes no slips: only another form of its operator is of use.
             if not is_called or _is_overload(near, name):
                 notes.append(("nearest", str(near)))
             if not is_called:
                 hint = f'did you mean "{near}"?'
-        others = self._elsewhere().libraries if self._elsewhere else ()
-        for library, kernels in others:
-            if any(kernel.operator == name for kernel in kernels):
-                hint = f'add "{library}" to kernels.libraries, it has a kernel for it'
-                break
+        if library := self._libraries().get(name):
+            hint = f'add "{library}" to kernels.libraries, it has a kernel for it'
         message = f"no kernel for {name}"
         self._add(
             name, "no-kernel", message, tuple(notes), hint, origins=asked, keys=keys

@@ -18,7 +18,7 @@ from orchestrator.method.lifetimes import peak_live_bytes
 from orchestrator.method.linked import LinkedMethod
 from orchestrator.method.writes import check_writes
 from orchestrator.program.interface import (
-    can_be_given,
+    given_inputs,
     has_lists,
     most_items,
     with_items,
@@ -53,7 +53,8 @@ def _method(values: list[dict[str, object]], **of_plan: object) -> Method:
 
 
 def test_what_a_call_may_choose() -> None:
-    given = [i for i, slot in enumerate(METHOD.inputs) if can_be_given(METHOD, slot)]
+    can = given_inputs(METHOD)
+    given = [i for i, slot in enumerate(METHOD.inputs) if slot in can]
     assert given == [0, 1]
     assert sorted(with_items(METHOD, [3, 4])) == [0, 1, 2, 3, 4, 17]
     assert has_lists(METHOD)
@@ -84,12 +85,11 @@ def test_a_number_that_is_read_can_be_given(
     slot = 3 if instructions and "Jump" in str(instructions) else 0
     found = _method(
         values,
-        ports=([slot], outputs),
+        ports=([slot, 1], outputs),
         instructions=instructions,
         operators=["aten::add.out"],
     )
-    assert can_be_given(found, slot)
-    assert not can_be_given(found, 1)
+    assert given_inputs(found) == {slot}
     assert not has_lists(found)
 
 
@@ -99,7 +99,7 @@ def test_most_items_follow_moves() -> None:
     found = _method(
         ints + lists, instructions=[move(2, 1), move(3, 2), move(1, 3), move(1, 4)]
     )
-    assert [most_items(found, i) for i in (1, 2, 3, 4)] == [5, 5, 5, 9]
+    assert most_items(found) == {1: 5, 2: 5, 3: 5, 4: 9}
 
 
 def test_memory_counts_items() -> None:

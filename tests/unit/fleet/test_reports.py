@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -111,7 +113,7 @@ def test_markdown() -> None:
 | kws-m4 | cortex-m4 | 35,888 | 20,548 | 3.2 s | flash +888, RAM -2 | built |
 | b |  |  |  | 0.5 s |  | failed (5) |
 
-- **b** `no-kernel`: no kernel for "x\\|y" \x00 \\*here\\* (p/b.toml:3)
+- **b** `no-kernel`: no kernel for "x\\|y" \\\\u0000 \\*here\\* (p/b.toml:3)
 
 <details><summary>1 without a change</summary>
 
@@ -218,3 +220,26 @@ def test_json() -> None:
 )
 def test_sizes_in_locks(text: str, costs: Costs | None) -> None:
     assert sizes_in_lock(text) == costs
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "@everyone",
+        "see https://example.com and www.example.com",
+        "a@example.com",
+        "fixes #1",
+        "<img src=x>",
+        "&lt;b&gt; &amp; &#64;",
+        "a|b `c` [d](e) ~f~ $g$",
+        "two\nlines\x1b[2J",
+    ],
+)
+def test_text_of_files_mentions_and_links_nothing(text: str) -> None:
+    problem = Diagnostic(code="bad-value", message=text)
+    one = replace(ALL[0], problems=(problem,), exit_code=ExitCode.PROFILE)
+    (line,) = [x for x in markdown_text("check", [one]).split("\n") if x[:2] == "- "]
+    shown = line.partition("`: ")[2]
+    plain = shown.replace("<!-- -->", "\0")
+    assert not re.search(r"[@#]\w|://|www\.|<|>|(?<!\\)[|`\[\]~$\x1b]", plain)
+    assert not re.search(r"&(?!(amp|lt|gt);)", plain)

@@ -61,6 +61,37 @@ EXECUTE = "_ZN4orch7executeERKNS_11MethodImageEj"
         ("sub.w sp, sp, #4096", "adf5805d", Kind.GROW, 4096),
         ("sub.w sp, sp, #128", "adf1800d", Kind.GROW, 128),
         ("subw sp, sp, #4095", "adf6ff7d", Kind.GROW, 4095),
+        ("str r0, [sp], #-8", "4df80809", Kind.GROW, 8),
+        ("strb r0, [sp, #-8]!", "0df8080d", Kind.GROW, 8),
+        ("strh r0, [sp], #-12", "2df80c09", Kind.GROW, 12),
+        ("ldr r0, [sp, #-8]!", "5df8080d", Kind.GROW, 8),
+        ("ldr r0, [sp], #8", "5df8080b", None, 0),
+        ("strd r0, r1, [sp], #-16", "6de80401", Kind.GROW, 16),
+        ("ldrd r0, r1, [sp, #-16]!", "7de90401", Kind.GROW, 16),
+        ("strd r0, r1, [sp], #16", "ede80401", None, 0),
+        ("ldmdb sp!, {r0, r1}", "3de90300", Kind.GROW, 8),
+        ("vldmdb sp!, {d0}", "3ded020b", Kind.GROW, 8),
+        ("vpop {d0}", "bdec020b", None, 0),
+        ("vstr fpcxtns, [sp, #-4]!", "6ded81cf", Kind.GROW, 4),
+        ("vldr fpcxtns, [sp], #4", "fdec81cf", None, 0),
+        ("ldr.w sp, [r0]", "d0f800d0", Kind.UNKNOWN_GROW, 0),
+        ("ldr.w sp, [r0, #-4]", "50f804dc", Kind.UNKNOWN_GROW, 0),
+        ("ldr.w sp, [r0, r1]", "50f801d0", Kind.UNKNOWN_GROW, 0),
+        ("ldr.w sp, [pc, #8]", "dff808d0", Kind.UNKNOWN_GROW, 0),
+        ("msr msp, r0", "80f30888", Kind.UNKNOWN_GROW, 0),
+        ("msr psp, r0", "80f30988", Kind.UNKNOWN_GROW, 0),
+        ("msr psplim, r0", "80f30b88", Kind.TRAP, 0),
+        ("sub.w sp, sp, r0, lsl #2", "adeb800d", Kind.UNKNOWN_GROW, 0),
+        ("add.w sp, sp, #1024", "0df5806d", Kind.GROW, 0),
+        ("add.w sp, sp, #0x01000100", "0df1012d", Kind.GROW, 0),
+        ("add.w sp, sp, #0x80000000", "0df1004d", Kind.UNKNOWN_GROW, 0),
+        ("add.w sp, sp, #0xffffffff", "0df1ff3d", Kind.UNKNOWN_GROW, 0),
+        ("addw sp, sp, #4095", "0df6ff7d", Kind.GROW, 0),
+        ("subw sp, sp, #1", "adf2010d", Kind.GROW, 1),
+        ("subw sp, sp, #0x804", "adf6040d", Kind.GROW, 2052),
+        ("subs.w sp, sp, #1024", "bdf5806d", Kind.GROW, 1024),
+        ("sub.w sp, sp, #0 repeated", "adf1001d", Kind.UNKNOWN_GROW, 0),
+        ("sub.w sp, r7, #16", "a7f1100d", Kind.UNKNOWN_GROW, 0),
         ("sub.w r4, sp, #4096", "adf58054", None, 0),
         ("sub.w sp, sp, r3", "adeb030d", Kind.UNKNOWN_GROW, 0),
         ("add.w sp, sp, r3", "0deb030d", Kind.UNKNOWN_GROW, 0),
@@ -75,6 +106,43 @@ def test_instructions(text: str, code: str, kind: Kind | None, value: int) -> No
     found = [s for s in steps(data, [Span(0, len(data))]) if s.kind is not Kind.RETURN]
     assert found == ([] if kind in (None, Kind.RETURN) else [Step(0, kind, value)])
     assert text  # shown by pytest
+
+
+@pytest.mark.parametrize(
+    ("code", "value"),
+    [
+        # GNU as, sub.w sp, sp, #value
+        ("adf1010d", 0x00000001),
+        ("adf1800d", 0x00000080),
+        ("adf1ff0d", 0x000000FF),
+        ("adf1011d", 0x00010001),
+        ("adf1201d", 0x00200020),
+        ("adf1ff1d", 0x00FF00FF),
+        ("adf1012d", 0x01000100),
+        ("adf1202d", 0x20002000),
+        ("adf1ff2d", 0xFF00FF00),
+        ("adf1013d", 0x01010101),
+        ("adf1203d", 0x20202020),
+        ("adf1ff3d", 0xFFFFFFFF),
+        ("adf1004d", 0x80000000),
+        ("adf17f4d", 0xFF000000),
+        ("adf10f4d", 0x8F000000),
+        ("adf1ff7d", 0x01FE0000),
+        ("adf52b0d", 0x00AB0000),
+        ("adf57f3d", 0x0003FC00),
+        ("adf5ff5d", 0x00001FE0),
+        ("adf5846d", 0x00000420),
+        ("adf57f7d", 0x000003FC),
+        ("adf5ff7d", 0x000001FE),
+        ("adf5817d", 0x00000102),
+        ("adf5807d", 0x00000100),
+    ],
+)
+def test_a_modified_immediate_is_a_byte_repeated_or_turned(
+    code: str, value: int
+) -> None:
+    data = bytes.fromhex(code)
+    assert list(steps(data, [Span(0, len(data))])) == [Step(0, Kind.GROW, value)]
 
 
 @pytest.mark.parametrize(

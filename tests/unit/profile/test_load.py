@@ -721,3 +721,14 @@ def test_operator_lists_of_a_base_are_sought_beside_it() -> None:
 def test_what_is_loaded_has_a_limit_of_instructions(keys: str, limit: int) -> None:
     (model,) = load(SMALL.replace('.pte"', f'.pte"{keys}')).models
     assert model.instruction_limit == limit
+
+
+@pytest.mark.parametrize("text", ["a\\nb", "a\\tb", "\\u001b[2J", "\\u202e"])
+def test_a_description_is_one_line(text: str) -> None:
+    (problem,) = problems_of(f'description = "{text}"\n{SMALL}')
+    assert problem.where == SourceSpan(
+        file=str(MAIN), line=1, text=f'description = "{text}"'
+    )
+    assert dict(problem.notes)["expected"] == (
+        "one line of text, without control characters"
+    )

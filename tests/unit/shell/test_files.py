@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import pickle
@@ -18,6 +19,7 @@ from orchestrator.shell.files import (
     check_writable,
     has_bytes,
     lazy_file,
+    remedy_for,
     write_atomic,
     write_if_changed,
 )
@@ -218,3 +220,11 @@ def test_lazy_bytes_are_written_and_compared(tmp_path: Path) -> None:
 def test_a_device_is_no_large_file() -> None:
     with pytest.raises(OSError, match="it is a device"):
         lazy_file(Path("/dev/zero"))
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+def test_on_a_full_disk_the_remedy_speaks_of_the_disk(number: int) -> None:
+    hint = remedy_for(OSError(number, os.strerror(number)))
+    assert "disk" in hint
+    assert "permission" not in hint
+    assert "permissions" in remedy_for(PermissionError(errno.EACCES, "denied"))

@@ -336,3 +336,21 @@ def test_an_error_in_an_inherited_value_is_in_the_workspace(folder: Path) -> Non
         a="",
     )
     assert "--> orchestrator.toml:6\n" in _problems(folder)
+
+
+def test_a_link_that_leads_outside_is_named_and_not_read(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    secret = tmp_path_factory.mktemp("outside") / "secret"
+    secret.write_text("password = hunter2\n")
+    _write(folder, a="")
+    (folder / "p" / "x.toml").symlink_to(secret)
+    for action in (
+        lambda: read_workspace(folder / "orchestrator.toml").members(),
+        lambda: load(folder / "p" / "x.toml"),
+    ):
+        with pytest.raises(OrchestratorError) as caught:
+            action()
+        message = render_diagnostics(caught.value.diagnostics)
+        assert "x.toml is a link that leads outside of the workspace" in message
+        assert "hunter2" not in message
