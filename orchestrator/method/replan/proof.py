@@ -146,6 +146,10 @@ class _Layout:
         return low - begin if begin < high and low < end else None
 
 
+def _found(time: int, value: int) -> str:
+    return f"instruction {time} finds other bytes in value {value}"
+
+
 class _Comparison:
     def __init__(self, effects: MethodEffects, before: _Layout, after: _Layout) -> None:
         self._effects = effects
@@ -157,6 +161,9 @@ class _Comparison:
             if isinstance(t := effects.values[v], TensorValue) and t.is_state
         ]
         self._problems: list[str] = []
+        # Of bytes that a move may have given away: only once all paths are known that
+        # lead to the reader is it certain which of them did.
+        self._given_away: dict[tuple[int, int], bool] = {}
 
     def problems(self) -> list[str]:
         steps, layouts = self._effects.at, self._layouts
@@ -184,6 +191,9 @@ class _Comparison:
                 time += 1
         if len(steps) in known:
             self._end(known[len(steps)])
+        self._problems += [
+            _found(*where) for where, same in self._given_away.items() if not same
+        ]
         return self._problems
 
     def _arrive(
@@ -214,9 +224,9 @@ class _Comparison:
     ) -> None:
         self._apart(time, self._here(effect.touches))
         for value in self._here(effect.reads):
-            self._same(time, value, memories, own=False)
+            self._same(time, value, memories)
         for value in self._here(effect.moved):
-            self._same(time, value, memories, own=True)
+            self._same_own(time, value, memories)
         for layout, memory in zip(self._layouts, memories, strict=True):
             for value in self._here(effect.writes):
                 if value not in effect.views:
@@ -227,14 +237,29 @@ class _Comparison:
         effects, end = self._effects, len(self._effects.at)
         self._apart(end, self._here((*effects.outputs, *effects.moved, *self._state)))
         for value in self._here((*effects.outputs, *self._state)):
-            self._same(end, value, memories, own=False)
+            self._same(end, value, memories)
         for value in self._here(effects.moved):
-            self._same(end, value, memories, own=True)
+            self._same_own(end, value, memories)
 
-    def _same(
-        self, time: int, value: int, memories: tuple[_Memory, _Memory], *, own: bool
-    ) -> None:
+    def _same(self, time: int, value: int, memories: tuple[_Memory, _Memory]) -> None:
         """Record a problem if a reader finds other bytes."""
+        if not self._is_same(value, memories, own=False):
+            self._problems.append(_found(time, value))
+
+    def _same_own(
+        self, time: int, value: int, memories: tuple[_Memory, _Memory]
+    ) -> None:
+        """Note whether a reader finds what a value wrote, if a move gave it away."""
+        before = self._layouts[0]
+        is_written = any(
+            v == value for p in before.pieces(value) for _, v in memories[0][p]
+        )
+        same = not is_written or self._is_same(value, memories, own=True)
+        self._given_away[time, value] = same
+
+    def _is_same(
+        self, value: int, memories: tuple[_Memory, _Memory], *, own: bool
+    ) -> bool:
         before, after = self._layouts
         old = before.seen(memories[0], value, own=own)
         new = after.seen(memories[1], value, own=own)
@@ -243,10 +268,8 @@ class _Comparison:
             was, now = old.get(at, was), new.get(at, now)
             # Bytes that nothing has written may differ.
             if not (was - {_NO_WRITER} <= now if _NO_WRITER in was else was == now):
-                self._problems.append(
-                    f"instruction {time} finds other bytes in value {value}"
-                )
-                return
+                return False
+        return True
 
     def _apart(self, time: int, values: Sequence[int]) -> None:
         """Record values that overlap at one moment and did not before."""
