@@ -12,6 +12,7 @@ Source: ExecuTorch `schema/program.fbs` and `extended_header.h` (ET12), flatbuff
 from __future__ import annotations
 
 from dataclasses import replace
+from operator import is_
 from struct import Struct
 from typing import TYPE_CHECKING, Final
 
@@ -69,6 +70,8 @@ def with_methods(program: Program, methods: Sequence[Method]) -> Program:
     Raises:
         EditError: The bytes cannot be changed so.
     """
+    if all(map(is_, methods, program.methods)):
+        return program
     if tuple(methods) == program.methods:
         return replace(program, methods=tuple(methods))  # with their marks
     editor = _Editor(program)
