@@ -574,15 +574,12 @@ def _changes(
     """Products of profiles with another key: what to write, and what follows."""
     plan, board, pins = product
     places, needs = board.places, plan.needs
-    for region in board.regions:
-        if region.kind == "flash" and region.name != places.weights:
-            moved = replace(board, places=replace(places, weights=region.name))
-            text = f'set weights = "{region.name}" in [memory]'
-            yield text, product._replace(board=moved)
+    flash = [r.name for r in board.regions if r.kind == "flash"]
     for key in ("weights", "code"):
-        if getattr(places, key):
-            freed = replace(board, places=replace(places, **{key: None}))
-            yield f"remove {key} from [memory]", product._replace(board=freed)
+        for name in (*flash, None):
+            moved = replace(board, places=replace(places, **{key: name}))
+            text = f'set {key} = "{name}" in' if name else f"remove {key} from"
+            yield f"{text} [memory]", product._replace(board=moved)
     for name in pins:
         rest = {other: chosen for other, chosen in pins.items() if other != name}
         text = f'remove region, regions and tensors of model "{name}"'

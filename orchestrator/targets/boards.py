@@ -138,7 +138,7 @@ def with_regions(
         emulator=board.emulator if there else (),
         is_own=board.is_own or any(c.origin is not None for c in regions),
         places=places,
-        whole=board.regions if limits else (),
+        whole=board.regions if limits and regions else (),
     )
 
 
