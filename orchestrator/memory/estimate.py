@@ -80,7 +80,7 @@ def firmware_needs(
         functions |= {entry.function for entry in resolution.table_entries}
     if resolution.delegates:
         parts |= {"load_delegates"}
-    size = _code_bytes(resolution, functions, parts, target)
+    size, least = _code_bytes(resolution, functions, parts, target)
     pointer = target.cpu.pointer_bytes
     count = sum(len(p.methods) for p in programs.values())
     tables = sum(_method_bytes(m, layout, pointer) for m in methods)
@@ -108,7 +108,7 @@ def firmware_needs(
         + count * loaded
         + sum(_STEP_BYTES for m in methods if m.by_rows),
         smallest_code_bytes=size,
-        sure_code_bytes=max(0, int((size + tables - above) / times) - tables),
+        sure_code_bytes=max(0, int((least + tables - above) / times) - tables),
     )
 
 
@@ -137,8 +137,8 @@ def _code_bytes(
     functions: Collection[str],
     parts: Iterable[str],
     target: Target,
-) -> int:
-    """Code with `optimize = "size"`: with each function all that it calls."""
+) -> tuple[int, int]:
+    """Code with `optimize = "size"`: with all that functions call; of first dtypes."""
     chosen = {name: set[int]() for name in (*parts, *functions)}
     for operator in resolution.operators:
         for binding in operator.bindings:
@@ -152,13 +152,14 @@ def _code_bytes(
         for number, (name, first, others) in enumerate(table["functions"])
         if name in chosen
     }
-    total = 0.0
+    total = least = 0.0
     for first, every, *users in table["groups"]:
         found = [used[user] for user in users if user in used]
         if found:
             total += first + max(0, every - first) * max(found)
+            least += first
     unknown = len(chosen) - len(used) + len(resolution.delegates)
-    return ceil(total * times) + unknown * _UNKNOWN_BYTES
+    return ceil(total * times) + unknown * _UNKNOWN_BYTES, int(least * times)
 
 
 def _share(chosen: set[int], first: set[int], others: int) -> float:

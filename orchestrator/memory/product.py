@@ -576,7 +576,7 @@ def _changes(
     places, needs = board.places, plan.needs
     flash = [r.name for r in board.regions if r.kind == "flash"]
     for key in ("weights", "code"):
-        for name in (*flash, None):
+        for name in (*((None,) if getattr(places, key) else ()), *flash):
             moved = replace(board, places=replace(places, **{key: name}))
             text = f'set {key} = "{name}" in' if name else f"remove {key} from"
             yield f"{text} [memory]", product._replace(board=moved)

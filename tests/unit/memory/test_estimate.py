@@ -210,7 +210,7 @@ def test_the_hint_is_a_key_that_makes_it_fit() -> None:
         return _refused(board, **more).hint.removesuffix(": everything fits then")
 
     chosen = Places(weights="a")
-    assert hint(small, large, places=chosen) == 'set weights = "b" in [memory]'
+    assert hint(small, large, places=chosen) == "remove weights from [memory]"
     # Neither memory has room for all programs, both together do.
     assert hint(small, narrow, places=chosen, count=3) == "remove weights from [memory]"
     assert hint(small, narrow, places=chosen, count=4).startswith("choose a board")
