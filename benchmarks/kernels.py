@@ -31,7 +31,7 @@ from orchestrator.shell.toolchain import find_toolchain
 from orchestrator.targets.cores import resolve_target
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from orchestrator.core.kernel import Kernel
     from orchestrator.selection.resolution import Resolution
@@ -141,7 +141,7 @@ def _measure(folder: Path, cpu: str, toolchain_name: str) -> _Sizes:
         cpu=cpu, isa=None, board=None, toolchain=toolchain_name, optimize="size"
     )
     toolchain = find_toolchain(target)
-    kernels, resolution = _resolved()
+    kernels, resolution = resolved(_LIBRARY, first_dtypes)
     for header in selected_headers("For benchmarks.", resolution, kernels):
         path = folder / header.path
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -166,7 +166,7 @@ def _measure(folder: Path, cpu: str, toolchain_name: str) -> _Sizes:
         lines += [f"rule c{number}", f"  command = {command} -o $out"]
         lines.append(f"build {unit.object}: c{number}")
     (folder / "build.ninja").write_text("\n".join((*lines, "")), encoding="utf-8")
-    _run((ninja_program(), "-j2", "--quiet"), folder)
+    run_command((ninja_program(), "-j2", "--quiet"), folder)
     read = {
         name: ElfFile((folder / path).read_bytes()) for name, path in objects.items()
     }
@@ -179,7 +179,9 @@ def _measure(folder: Path, cpu: str, toolchain_name: str) -> _Sizes:
     ]
     linked = [objects[name] for name in (*_NETWORK, "math", "tensor")]
     prefixed = [f"-Wl,{option}" for option in options] if gnu else options
-    _run((*toolchain.linker, *flags, *prefixed, *linked, "-o", "network"), folder)
+    run_command(
+        (*toolchain.linker, *flags, *prefixed, *linked, "-o", "network"), folder
+    )
     names = {PurePosixPath(source).stem.removeprefix("op_") for source in sources}
     compiler = toolchain.version.partition(".")[0] if gnu else toolchain.name
     return _Sizes(
@@ -193,15 +195,17 @@ def _measure(folder: Path, cpu: str, toolchain_name: str) -> _Sizes:
     )
 
 
-def _resolved() -> tuple[tuple[Kernel, ...], Resolution]:
-    """All kernels, and what a build selects for one dtype each."""
-    file = ROOT / "kernels" / _LIBRARY / "functions.yaml"
+def resolved(
+    library: str, dtypes_of: Callable[[Kernel], tuple[ScalarType, ...]]
+) -> tuple[tuple[Kernel, ...], Resolution]:
+    """All kernels of a library, and what a build selects for some dtypes of each."""
+    file = ROOT / "kernels" / library / "functions.yaml"
     text = file.read_text(encoding="utf-8")
-    catalog = read_catalog([LibraryText(name=_LIBRARY, file=str(file), text=text)])
+    catalog = read_catalog([LibraryText(name=library, file=str(file), text=text)])
     kernels = tuple(k for _, offered in catalog.libraries for k in offered)
     selection = Selection(
         operators=tuple(
-            SelectedOperator(name=kernel.operator, dtypes=_dtypes(kernel))
+            SelectedOperator(name=kernel.operator, dtypes=dtypes_of(kernel))
             for kernel in sorted(kernels, key=lambda k: str(k.operator))
         )
     )
@@ -209,17 +213,14 @@ def _resolved() -> tuple[tuple[Kernel, ...], Resolution]:
     return kernels, resolution
 
 
-def _dtypes(kernel: Kernel) -> tuple[ScalarType, ...]:
+def first_dtypes(kernel: Kernel) -> tuple[ScalarType, ...]:
     """One for each argument that decides; mostly the same."""
     taken = dict(kernel.dtypes)
     deciding = [taken[name] for name in kernel.dtype_arguments]
     if not deciding:
         return _DTYPES[:1]
-    found = {next((d for d in _DTYPES if d in own), None) for own in deciding}
-    dtypes = tuple(sorted(d for d in found if d is not None))
-    if not dtypes:
-        raise NotMeasuredError(f"{kernel.operator} takes none of the dtypes")
-    return dtypes
+    found = {next((d for d in _DTYPES if d in own), min(own)) for own in deciding}
+    return tuple(sorted(found))
 
 
 def _flash(file: ElfFile) -> int:
@@ -253,7 +254,8 @@ def _shared(files: Sequence[ElfFile]) -> int:
     return max(sum(found[name] for name in names) for found in sizes)
 
 
-def _run(command: Sequence[str | Path], folder: Path) -> None:
+def run_command(command: Sequence[str | Path], folder: Path) -> None:
+    """Run a command. Raises NotMeasuredError if it fails."""
     done = subprocess.run(
         [str(word) for word in command],
         cwd=folder,

@@ -13,7 +13,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 
 class ExitCode(IntEnum):
@@ -122,6 +122,33 @@ class MemoryPlanError(OrchestratorError):
     """A memory, a region or a budget is exceeded, or scratch sizes differ."""
 
     exit_code = ExitCode.MEMORY
+
+
+class RegionOverflowError(MemoryPlanError):
+    """A firmware does not fit memories of its board.
+
+    Args:
+        over: By memory, the bytes that are too many.
+        hint: What to do next.
+    """
+
+    def __init__(
+        self,
+        over: Mapping[str, int],
+        hint: str = "choose a board with more memory, or a smaller model",
+    ) -> None:
+        self.over = over
+        super().__init__(
+            [
+                Diagnostic(
+                    code="region-overflow",
+                    message=f"the firmware does not fit memory {region}",
+                    notes=(("over", f"{size} bytes"),),
+                    hint=hint,
+                )
+                for region, size in over.items()
+            ]
+        )
 
 
 class ToolchainError(OrchestratorError):

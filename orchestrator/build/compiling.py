@@ -6,8 +6,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from orchestrator.build.methods import all_pins
 from orchestrator.catalog.scratch_arguments import scratch_arguments
-from orchestrator.errors import CompileError, Diagnostic
+from orchestrator.errors import CompileError, Diagnostic, RegionOverflowError
 from orchestrator.memory.plan import identifier
 from orchestrator.method.compact import table_layout
 from orchestrator.profile import Load
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from orchestrator.report import ReportFacts
     from orchestrator.shell.compile_folder import CompileFolder
     from orchestrator.targets.cores import Target
-    from orchestrator.targets.regions import SectionNames
+    from orchestrator.targets.regions import Pins, SectionNames
     from orchestrator.targets.toolchain import Toolchain
 
 
@@ -147,6 +148,9 @@ def compile_product(
     commands: CompilePlan,
     generated: Sequence[GeneratedFile],
     adapted: AdaptedModels,
+    memory: MemoryPlan,
+    programs: Mapping[str, Program],
+    pins: Mapping[str, Pins],
     native: Mapping[str, bytes],
     target: Target,
     toolchain: Toolchain,
@@ -178,11 +182,19 @@ def compile_product(
     if toolchain.needs_builtins:
         files[BUILTINS] = builtins(toolchain, target)
     files["build.ninja"] = commands.ninja.encode()
-    log = compile_folder.compile(
-        files,
-        whole=(SOURCES, "gen", "models"),
-        keys=object_keys(commands.units, files, toolchain=toolchain),
-    )
+    try:
+        log = compile_folder.compile(
+            files,
+            whole=(SOURCES, "gen", "models"),
+            keys=object_keys(commands.units, files, toolchain=toolchain),
+        )
+    except RegionOverflowError as error:
+        if target.board is None:
+            raise
+        from orchestrator.memory.product import link_overflow  # noqa: PLC0415
+
+        found = all_pins(pins, programs)
+        raise link_overflow(memory, target.board, found, error.over) from error
     stack_usage = {}
     for unit in commands.units:
         with suppress(OSError):

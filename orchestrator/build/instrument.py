@@ -19,8 +19,8 @@ from orchestrator.errors import CompileError, Diagnostic
 from orchestrator.measure.elf import ElfFile
 from orchestrator.measure.thumb_events import events
 from orchestrator.memory.plan import method_symbol
-from orchestrator.memory.product import instruction_bytes, instructions_offset
-from orchestrator.method.compact import table_layout
+from orchestrator.memory.product import instructions_offset
+from orchestrator.method.compact import instruction_bytes, table_layout
 from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.method.steps import is_given, step_table
 from orchestrator.program.program import DelegateCall, KernelCall

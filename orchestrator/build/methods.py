@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from orchestrator.planner.policy import Fusing, SharedState
     from orchestrator.profile import (
         DtypesTable,
+        IntegrityTable,
         OperatorsTable,
         PassesTable,
         ScratchTable,
@@ -467,6 +468,8 @@ def plan_adapted_memory(
     pins: Mapping[str, Pins],
     concurrency: Concurrency,
     alignment: int,
+    integrity: IntegrityTable,
+    updates: Mapping[str, str],
     model_spans: Mapping[str, SourceSpan],
 ) -> MemoryPlan:
     """Stage memory: plan the memory of the models after passes.
@@ -475,9 +478,10 @@ def plan_adapted_memory(
         ModelError: A program needs what the runtime does not offer.
         MemoryPlanError: A block fits no region of the board.
     """
+    from orchestrator.memory.estimate import firmware_needs  # noqa: PLC0415
     from orchestrator.memory.product import plan_memory  # noqa: PLC0415
-    from orchestrator.method.replan import free_memory_id  # noqa: PLC0415
 
+    parts = {"integrity"} if integrity.check.value != "never" else set[str]()
     return plan_memory(
         adapted.programs,
         pointer_bytes=target.cpu.pointer_bytes,
@@ -487,13 +491,31 @@ def plan_adapted_memory(
         delegates=_delegate_states(programs, delegates),
         planned={name: model.arenas for name, model in adapted.models.items()},
         scratch=scratch_needs,
-        pins={
-            name: chosen.with_tensor_arenas(free_memory_id(programs[name]))
-            for name, chosen in pins.items()
-        },
+        pins=all_pins(pins, programs),
         concurrency=concurrency,
         alignment=alignment,
+        needs=firmware_needs(
+            adapted.programs,
+            adapted.linked,
+            adapted.resolution,
+            target,
+            parts=parts | ({"update"} if updates else set()),
+        )
+        if target.board
+        else None,
     )
+
+
+def all_pins(
+    pins: Mapping[str, Pins], programs: Mapping[str, Program]
+) -> dict[str, Pins]:
+    """Memories of arenas, with those of pinned tensors."""
+    from orchestrator.method.replan import free_memory_id  # noqa: PLC0415
+
+    return {
+        name: chosen.with_tensor_arenas(free_memory_id(programs[name]))
+        for name, chosen in pins.items()
+    }
 
 
 def plan_file_memory(

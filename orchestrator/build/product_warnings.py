@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from orchestrator.build.exporting import Exported
+    from orchestrator.memory.plan import MemoryPlan
     from orchestrator.profile import OperatorsTable, Profile
     from orchestrator.program.program import Method, Program
     from orchestrator.selection.resolution import DelegateCode, Resolution
@@ -42,6 +43,7 @@ def list_warnings(
     delegates: Sequence[DelegateCode],
     exported: Mapping[str, Exported],
     absolute_paths: Sequence[tuple[str, str]],
+    memory: MemoryPlan,
 ) -> list[str]:
     """Warnings, one text each."""
     missing = resolution.missing
@@ -72,6 +74,11 @@ def list_warnings(
         " it is not linked"
         for code in delegates
         if code.backend not in resolution.delegate_states
+    ]
+    found += [
+        f"warning[may-not-fit]: the firmware may need {size:,} bytes of {region}, more"
+        " than it has: code is estimated from above, and linking decides"
+        for region, size in memory.tight
     ]
     found += [
         f"warning[reordered-view]: model {model}: {text}"

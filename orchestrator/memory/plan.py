@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from orchestrator.planner.blocks import aligned
 from orchestrator.targets.regions import ARENA_ALIGNMENT
 
 if TYPE_CHECKING:
@@ -197,17 +198,39 @@ class Placement:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FirmwareNeeds:
+    """What a firmware takes besides planned memory, at most.
+
+    Args:
+        code_bytes: Functions, and the constants that they read.
+        table_bytes: Constant tables of methods and kernels.
+        variable_bytes: RAM besides stack, arenas and method states.
+        smallest_code_bytes: Code with `optimize = "size"`.
+        sure_code_bytes: No less code: what does not fit with it does not fit at all.
+    """
+
+    code_bytes: int
+    table_bytes: int
+    variable_bytes: int
+    smallest_code_bytes: int
+    sure_code_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryPlan:
     """Every byte of RAM the product needs apart from the stack, and its program flash.
 
     `placements` is empty for hosts, which have no memory map. `alignment` is that of
-    arenas.
+    arenas. `needs` is the estimate that the placements left room for, if there was one,
+    and `tight` names memories that it may exceed: (name, most bytes).
     """
 
     models: tuple[ModelMemory, ...]
     placements: tuple[Placement, ...] = ()
     common: tuple[CommonArena, ...] = ()
     alignment: int = ARENA_ALIGNMENT
+    needs: FirmwareNeeds | None = None
+    tight: tuple[tuple[str, int], ...] = ()
 
     @property
     def arena_bytes(self) -> int:
@@ -216,6 +239,10 @@ class MemoryPlan:
             a.size_bytes for m in self.models for x in m.methods for a in x.own_arenas
         )
         return own + sum(c.size_bytes for c in self.common)
+
+    def placed_bytes(self, region: str) -> int:
+        """Programs and arenas in a memory of the board."""
+        return sum(aligned(p.size_bytes) for p in self.placements if p.region == region)
 
     @property
     def caller_bytes(self) -> int:

@@ -8,15 +8,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from orchestrator.errors import Diagnostic, MemoryPlanError, ModelError, SourceSpan
+from orchestrator.errors import (
+    Diagnostic,
+    MemoryPlanError,
+    ModelError,
+    RegionOverflowError,
+    SourceSpan,
+)
 from orchestrator.memory.common_arena import share_arenas
 from orchestrator.memory.constants import own_constants, same_programs
 from orchestrator.memory.plan import (
     CALLER_SECTION,
     Arena,
     DelegateState,
+    FirmwareNeeds,
     MemoryPlan,
     MethodMemory,
     ModelMemory,
@@ -25,7 +32,7 @@ from orchestrator.memory.plan import (
     common_section,
     model_section,
 )
-from orchestrator.method.compact import WIDE_TABLES, table_layout
+from orchestrator.method.compact import instruction_bytes, table_layout
 from orchestrator.method.lifetimes import peak_live_bytes
 from orchestrator.method.state import kept_arenas
 from orchestrator.planner.blocks import ArenaFacts, aligned
@@ -39,12 +46,16 @@ from orchestrator.program.interface import (
 from orchestrator.program.shared import SHARED_ID, shared_bytes
 from orchestrator.program.unsupported import unsupported
 from orchestrator.program.values import BoolListValue, TensorValue
-from orchestrator.targets.regions import ARENA_ALIGNMENT, NO_PINS, Concurrency
+from orchestrator.targets.regions import (
+    ARENA_ALIGNMENT,
+    NO_PINS,
+    NO_PLACES,
+    Concurrency,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from orchestrator.method.compact import TableLayout
     from orchestrator.method.linked import LinkedMethod
     from orchestrator.program.program import Method, Program
     from orchestrator.scratch.needs import ScratchNeed
@@ -54,9 +65,9 @@ if TYPE_CHECKING:
 SCALAR_BYTES = 8
 _STATE_WORD_BYTES = 8
 CODE_RESERVE_BYTES = 48 * 1024
-"""Kept free in the first flash region for code when programs are placed."""
+"""Kept free in the first flash for code, if that leaves room for everything."""
 RAM_RESERVE_BYTES = 1024
-"""Kept free in the first RAM region for the runtime's and runner's variables."""
+"""Kept free in the first RAM for variables, likewise."""
 
 
 def plan_memory(
@@ -72,6 +83,7 @@ def plan_memory(
     scratch: Mapping[str, Sequence[ScratchNeed]] = MappingProxyType({}),
     concurrency: Concurrency = Concurrency.PARALLEL,
     alignment: int = ARENA_ALIGNMENT,
+    needs: FirmwareNeeds | None = None,
 ) -> MemoryPlan:
     """Compute the memory of every method of every model, and place it on the board.
 
@@ -87,6 +99,7 @@ def plan_memory(
         scratch: By model, of its calls.
         concurrency: Whether methods may run at the same time.
         alignment: Of arenas in bytes; above the usual one, their sizes are multiples.
+        needs: What the firmware takes for code and variables; None leaves reserves.
 
     Raises:
         ModelError: A program needs what the runtime does not offer.
@@ -135,8 +148,8 @@ def plan_memory(
     )
     if alignment != ARENA_ALIGNMENT:
         models = tuple(_aligned(model, alignment) for model in models)
-    plan = MemoryPlan(models=models, alignment=alignment)
-    if concurrency is Concurrency.SEQUENTIAL:
+
+    def sequential() -> MemoryPlan:
         found = {
             (name, method.name, memory_id)
             for name, program in programs.items()
@@ -145,12 +158,17 @@ def plan_memory(
                 method, linked[name][index] if name in linked else None
             )
         }
-        plan = replace(share_arenas(models, found, pins), alignment=alignment)
+        return replace(share_arenas(models, found, pins), alignment=alignment)
+
+    plan = MemoryPlan(models=models, alignment=alignment)
+    if concurrency is Concurrency.SEQUENTIAL:
+        plan = sequential()
+    plan = replace(plan, needs=needs)
     if board is None:
         return plan
     if unknown := list(_unknown_arenas(plan, pins, spans)):
         raise MemoryPlanError(unknown)
-    return replace(plan, placements=_place(plan, board, spans, pins))
+    return _place(_Product(plan, board, pins), spans, sequential)
 
 
 def _aligned(model: ModelMemory, alignment: int) -> ModelMemory:
@@ -263,13 +281,6 @@ def instructions_offset(method: Method, *, pointer_bytes: int) -> int:
     Source: as for `method_state_bytes`.
     """
     return len(method.values) * 4 * pointer_bytes
-
-
-def instruction_bytes(pointer_bytes: int, *, layout: TableLayout = WIDE_TABLES) -> int:
-    """Size of an instruction on the device."""
-    if layout.compact and not layout.kernel_calls:
-        return pointer_bytes
-    return (1 if layout.compact else 2) * pointer_bytes + max(4, pointer_bytes)
 
 
 def _arenas(
@@ -408,37 +419,183 @@ def _blocks(
                 )
 
 
-def _place(
-    plan: MemoryPlan,
-    board: Board,
-    spans: Mapping[str, SourceSpan],
-    pins: Mapping[str, Pins],
-) -> tuple[Placement, ...]:
-    """First fit in the board's order of regions, after what the profile places."""
+def _capacity(
+    plan: MemoryPlan, board: Board, *, code: int, tables: int, variables: int
+) -> dict[str, int]:
+    """Bytes of each memory that are left for programs and arenas."""
     free = {r.name: r.size_bytes for r in board.regions}
-    flash = [r.name for r in board.regions if r.kind == "flash"]
-    ram = [r.name for r in board.regions if r.kind == "ram"]
-    # Whether a single flash is large enough, the linker knows exactly; of the
-    # boards we have, none is so small that it would matter.
-    reserve = not board.is_own or len(flash) > 1
-    free[flash[0]] -= CODE_RESERVE_BYTES if reserve else 0
-    free[ram[0]] -= RAM_RESERVE_BYTES + board.stack_bytes + plan.state_bytes
-    blocks = list(_blocks(plan, board, pins))
+    flash = next(r.name for r in board.regions if r.kind == "flash")
+    ram = next(r.name for r in board.regions if r.kind == "ram")
+    free[flash] -= tables + (code if board.copies_code else 0)
+    free[board.code_region.name] -= code
+    free[ram] -= variables + board.stack_bytes + plan.state_bytes
+    return free
+
+
+def _reserved(plan: MemoryPlan, board: Board) -> dict[str, int]:
+    """What is left beside reserves, whatever the code."""
+    # Where there is one flash, nothing is gained by a reserve.
+    several = len([r for r in board.regions if r.kind == "flash"]) > 1
+    return _capacity(
+        plan,
+        replace(board, places=NO_PLACES),
+        code=CODE_RESERVE_BYTES if several or not board.is_own else 0,
+        tables=0,
+        variables=RAM_RESERVE_BYTES,
+    )
+
+
+def _filled(
+    blocks: Iterable[_Block], free: Mapping[str, int]
+) -> tuple[dict[str, Placement], dict[str, int], list[_Block]]:
+    """Each block in its first memory with room; what is left, and what failed."""
+    left = {**free}
     placed: dict[str, Placement] = {}
-    problems: list[Diagnostic] = []
-    for block in sorted(blocks, key=lambda b: b.region is None):
+    failed = []
+    for block in blocks:
         size = block.size_bytes
-        region = next((r for r in block.regions if size <= free[r.name]), None)
+        region = next((r for r in block.regions if size <= left[r.name]), None)
         if region is None:
-            problems.append(_too_small(block, board, free, spans))
+            failed.append(block)
             continue
-        free[region.name] -= aligned(size)
+        left[region.name] -= aligned(size)
         placed[block.section] = Placement(
             section=block.section, region=region.name, size_bytes=size
         )
-    if problems:
-        raise MemoryPlanError(problems)
-    return tuple(placed[block.section] for block in blocks)
+    return placed, left, failed
+
+
+def _solved(
+    blocks: Sequence[_Block], reserved: Mapping[str, int], free: Mapping[str, int]
+) -> dict[str, Placement] | None:
+    """Memories for all blocks; None if none were found.
+
+    Reserves come first, so that a change of the code moves nothing while it fits them.
+    Then the room that there is, in the order of the profile, and the largest first.
+    """
+    given = sorted(blocks, key=lambda b: b.region is None)
+    largest = sorted(given, key=lambda b: (b.region is None, -b.size_bytes))
+    for order, room in ((given, reserved), (given, free), (largest, free)):
+        placed, left, failed = _filled(order, room)
+        # What fills a memory to the end may count padding behind it.
+        missing = (room[name] - n - free[name] for name, n in left.items())
+        if not failed and all(size < ARENA_ALIGNMENT for size in missing):
+            return placed
+    return None
+
+
+class _Product(NamedTuple):
+    """What has to fit, and where."""
+
+    plan: MemoryPlan
+    board: Board
+    pins: Mapping[str, Pins]
+
+    def room(self) -> dict[str, int]:
+        """What is left for blocks if the firmware needs the most that it may."""
+        needs = self.plan.needs
+        if needs is None:
+            reserved = _reserved(self.plan, self.board)
+            return {name: max(size, 0) for name, size in reserved.items()}
+        return _capacity(
+            self.plan,
+            self.board,
+            code=needs.code_bytes,
+            tables=needs.table_bytes,
+            variables=needs.variable_bytes,
+        )
+
+
+def _place(
+    product: _Product,
+    spans: Mapping[str, SourceSpan],
+    sequential: Callable[[], MemoryPlan],
+) -> MemoryPlan:
+    """The plan with a memory for each block, with room for code and variables."""
+    plan, board, pins = product
+    blocks = list(_blocks(plan, board, pins))
+    reserved, most = _reserved(plan, board), product.room()
+    placed, least = _solved(blocks, reserved, most), most
+    if placed is None and plan.needs:
+        sure = replace(plan.needs, code_bytes=plan.needs.sure_code_bytes)
+        least = product._replace(plan=replace(plan, needs=sure)).room()
+        placed = _solved(blocks, reserved, least)
+    if placed is None:
+        _, left, failed = _filled(sorted(blocks, key=lambda b: b.region is None), least)
+        hint = _remedy(product, most, sequential)
+        over = {name: -size for name, size in least.items() if size < 0}
+        if plan.needs and over:
+            raise RegionOverflowError(over, hint)
+        raise MemoryPlanError(
+            [_too_small(block, board, left, spans, hint) for block in failed]
+        )
+    plan = replace(plan, placements=tuple(placed[block.section] for block in blocks))
+    over = {r.name: plan.placed_bytes(r.name) - most[r.name] for r in board.regions}
+    tight = ((r.name, r.size_bytes + over[r.name]) for r in board.regions)
+    return replace(plan, tight=tuple(found for found in tight if over[found[0]] > 0))
+
+
+def link_overflow(
+    plan: MemoryPlan, board: Board, pins: Mapping[str, Pins], over: Mapping[str, int]
+) -> RegionOverflowError:
+    """What to say of memories that the linker found too small, by so many bytes."""
+    product = _Product(plan, board, pins)
+    room = product.room()
+    # As the linker knows it: less than was estimated.
+    for name, size in over.items():
+        room[name] = plan.placed_bytes(name) - size
+    return RegionOverflowError(over, _remedy(product, room, lambda: plan))
+
+
+def _remedy(
+    product: _Product, room: Mapping[str, int], sequential: Callable[[], MemoryPlan]
+) -> str:
+    """The first key of the profile that makes everything fit, if there is one.
+
+    Args:
+        product: What does not fit.
+        room: What its blocks may take of each memory.
+        sequential: Gives the plan of methods that run one at a time.
+    """
+    before = product.room()
+    for text, changed in _changes(product, sequential):
+        free = {n: s + room[n] - before[n] for n, s in changed.room().items()}
+        if _solved([*_blocks(*changed)], free, free) is not None:
+            return f"{text}: everything fits then"
+    return "choose a board with more memory, or a smaller model"
+
+
+def _changes(
+    product: _Product, sequential: Callable[[], MemoryPlan]
+) -> Iterator[tuple[str, _Product]]:
+    """Products of profiles with another key: what to write, and what follows."""
+    plan, board, pins = product
+    places, needs = board.places, plan.needs
+    flash = [r.name for r in board.regions if r.kind == "flash"]
+    for key in ("weights", "code"):
+        for name in (*((None,) if getattr(places, key) else ()), *flash):
+            moved = replace(board, places=replace(places, **{key: name}))
+            text = f'set {key} = "{name}" in' if name else f"remove {key} from"
+            yield f"{text} [memory]", product._replace(board=moved)
+    for name in pins:
+        rest = {other: chosen for other, chosen in pins.items() if other != name}
+        text = f'remove region, regions and tensors of model "{name}"'
+        yield text, product._replace(pins=rest)
+    if needs and needs.smallest_code_bytes < needs.code_bytes:
+        smallest = replace(needs, code_bytes=needs.smallest_code_bytes)
+        changed = product._replace(plan=replace(plan, needs=smallest))
+        yield 'set optimize = "size" in [target]', changed
+    for region, whole in zip(board.regions, board.whole, strict=False):
+        if region.size_bytes < whole.size_bytes:
+            regions = [whole if r == region else r for r in board.regions]
+            yield (
+                f"give {region.name} {whole.size_bytes} bytes in [[memory.regions]]",
+                product._replace(board=replace(board, regions=tuple(regions))),
+            )
+    yield (
+        'set concurrency = "sequential" in [memory], where methods never run at once',
+        product._replace(plan=replace(sequential(), needs=needs)),
+    )
 
 
 def _too_small(
@@ -446,6 +603,7 @@ def _too_small(
     board: Board,
     free: Mapping[str, int],
     spans: Mapping[str, SourceSpan],
+    hint: str,
 ) -> Diagnostic:
     return Diagnostic(
         code="memory-too-small",
@@ -461,7 +619,5 @@ def _too_small(
                 for r in block.regions
             ),
         ),
-        hint="choose another memory for it, or a smaller model"
-        if block.region
-        else "choose a board with more memory, or a smaller model",
+        hint=hint,
     )

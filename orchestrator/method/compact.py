@@ -60,6 +60,13 @@ class TableLayout:
 WIDE_TABLES = TableLayout()
 
 
+def instruction_bytes(pointer_bytes: int, *, layout: TableLayout = WIDE_TABLES) -> int:
+    """Size of an instruction on the device."""
+    if layout.compact and not layout.kernel_calls:
+        return pointer_bytes
+    return (1 if layout.compact else 2) * pointer_bytes + max(4, pointer_bytes)
+
+
 def table_layout(
     models: Collection[str], linked: Mapping[str, Sequence[LinkedMethod]]
 ) -> TableLayout:

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from orchestrator.errors import CompileError, Diagnostic, MemoryPlanError
+from orchestrator.errors import CompileError, Diagnostic, RegionOverflowError
 from orchestrator.shell import process
 from orchestrator.shell.environment import compiler_environment
 
@@ -88,24 +88,13 @@ def run_ninja(
     return text
 
 
-def _failure(text: str, folder: Path) -> CompileError | MemoryPlanError:
+def _failure(text: str, folder: Path) -> CompileError | RegionOverflowError:
     overflows: dict[str, int] = {}
     for region, size in _OVERFLOW.findall(text):
         # lld reports a running total at each section; the last one is the overflow.
         overflows[region] = max(int(size), overflows.get(region, 0))
     if overflows:
-        return MemoryPlanError(
-            tuple(
-                Diagnostic(
-                    code="region-overflow",
-                    message=f"the firmware does not fit memory {region}",
-                    notes=(("over", f"{size} bytes"),),
-                    hint="choose a board with more memory, a smaller model, or"
-                    ' optimize = "size"',
-                )
-                for region, size in overflows.items()
-            )
-        )
+        return RegionOverflowError(overflows)
     start = text.find("FAILED:")
     shown = text[max(start, 0) :].rstrip()
     if len(shown) > _SHOWN_CHARACTERS:

@@ -68,6 +68,7 @@ class Board:
             None if they are unknown.
         is_own: A profile, or a file that it names, describes its memories.
         places: Memories of it that the profile chose for weights and code.
+        whole: Its memories before the profile limited them; empty if it did not.
     """
 
     name: str
@@ -80,6 +81,7 @@ class Board:
     flash_wait_states: int | None = None
     is_own: bool = False
     places: Places = NO_PLACES
+    whole: tuple[Region, ...] = ()
 
     @property
     def code_region(self) -> Region:
@@ -118,7 +120,8 @@ def with_regions(
     """
     known = {r.name: r for r in board.regions}
     chosen = {c.name: _described(c, known.get(c.name)) for c in regions}
-    if all(c.origin is None for c in regions):
+    limits = all(c.origin is None for c in regions)
+    if limits:
         regions_now = tuple(chosen.get(r.name, r) for r in board.regions)
     else:
         regions_now = tuple(chosen.values())
@@ -135,6 +138,7 @@ def with_regions(
         emulator=board.emulator if there else (),
         is_own=board.is_own or any(c.origin is not None for c in regions),
         places=places,
+        whole=board.regions if limits and regions else (),
     )
 
 

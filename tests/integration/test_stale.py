@@ -130,7 +130,10 @@ CHANGES: dict[str, Edit] = {
     ),
     "operators.include": _set("operators", "include", to=["aten::tanh.out"]),
     "operators.include_yaml": _set("operators", "include_yaml", to=["more.yaml"]),
-    "operators.all": _set("operators", "all", to=True),
+    # All kernels with all dtypes: more than the first flash has.
+    "operators.all": _all(
+        _set("operators", "all", to=True), _set("memory", "code", to="code_sram")
+    ),
     "operators.overlap": _set("operators", "overlap", to="allow"),
     "operators.allow_missing": _set("operators", "allow_missing", to=["aten::mm.out"]),
     "dtypes.select": _set("dtypes", "select", to="all"),

@@ -13,6 +13,7 @@ import pytest
 from tests.case_counts import count_case
 from tests.conftest import CORPUS
 from tests.costs import bytes_of, check_costs, costs_are_held
+from tests.estimates import check_estimate
 from tests.product import make_product
 from tests.same_bits import check_same_bits
 from tests.targets import (
@@ -89,6 +90,7 @@ def test_case(  # noqa: PLR0917  # fixtures
     log = capsys.readouterr().err
     assert code == 0, log
     assert "warning" not in log
+    check_estimate(product.profile, product.out)
     outputs = tmp_path / "outputs"
     code = product.run(
         *("run", "--json", "--scenario", str(scenario), "--output-dir", str(outputs)),

@@ -67,7 +67,8 @@ def examine(
     }
     text = (
         f"{project.profile.name}:"
-        f" {'everything but missing operators' if missing else 'everything'} fits:"
+        f" {'everything but missing operators' if missing else 'everything'}"
+        f" {'may fit' if memory.tight else 'fits'}:"
         f" {kernels} kernels,"
         f" {ram:,} bytes of RAM for arenas and states"
         + "".join(f"\n  {line}" for line in arena_lines(memory))

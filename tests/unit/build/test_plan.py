@@ -169,7 +169,7 @@ def test_without_passes_there_is_no_stage_prelink() -> None:
         (_new(inputs.REGIONS), FROM_MEMORY),
         (_new(inputs.REGISTRY), FROM_GENERATE),
         (_new(inputs.TRACE), FROM_GENERATE),
-        (_new(inputs.INTEGRITY), FROM_GENERATE),
+        (_new(inputs.INTEGRITY), FROM_MEMORY),
         (_new(inputs.BUDGET), {"measure", "lock"}),
     ],
     ids=lambda value: next(iter(value)).gives if isinstance(value, dict) else "",

@@ -21,11 +21,11 @@ from orchestrator.memory.plan import (
 from orchestrator.memory.product import (
     CODE_RESERVE_BYTES,
     RAM_RESERVE_BYTES,
-    instruction_bytes,
     instructions_offset,
     method_state_bytes,
     plan_memory,
 )
+from orchestrator.method.compact import instruction_bytes
 from orchestrator.program.program import DelegateCall, KernelCall, MoveCall
 from orchestrator.program.values import (
     OptionalTensorListValue,
@@ -443,7 +443,8 @@ def test_a_byte_too_little_in_the_chosen_memory_is_refused() -> None:
                 ("needs", f"{ARENA} bytes"),
                 ("region", f"ram2: {ARENA - 1} of {ARENA - 1} bytes free"),
             ),
-            hint="choose another memory for it, or a smaller model",
+            hint='remove region, regions and tensors of model "add_mul": everything'
+            " fits then",
         ),
     )
 

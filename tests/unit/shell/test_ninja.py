@@ -127,8 +127,7 @@ def test_a_memory_that_overflows_is_a_matter_of_memory(
             code="region-overflow",
             message="the firmware does not fit memory sram",
             notes=(("over", "24 bytes"),),
-            hint="choose a board with more memory, a smaller model, or"
-            ' optimize = "size"',
+            hint="choose a board with more memory, or a smaller model",
         ),
     )
 

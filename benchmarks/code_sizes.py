@@ -1,0 +1,264 @@
+"""Flash of every kernel function, for the estimate of a firmware's code.
+
+    python -m benchmarks.code_sizes
+
+writes orchestrator/memory/code_sizes.json. All kernels and the runtime are compiled
+twice, once with the first dtype that each kernel takes and once with all of them; what
+a function needs follows from the relocations of its sections, as for a linker that
+drops what nothing refers to. For each function the table has the first dtypes and how
+many others there are; for each group of sections its bytes in both, and its users.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+import tempfile
+from collections import defaultdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from benchmarks.clock import ROOT
+from benchmarks.kernels import first_dtypes, resolved, run_command
+from orchestrator.core.dtype import ScalarType
+from orchestrator.emit.compile import plan_compile
+from orchestrator.emit.generate.tables import selected_headers
+from orchestrator.measure.elf import LOCAL, ElfFile
+from orchestrator.memory.estimate import CODE_SIZES
+from orchestrator.selection.resolution import Resolution
+from orchestrator.shell.ninja import ninja_program
+from orchestrator.shell.sources import library_names
+from orchestrator.shell.toolchain import find_toolchain, with_builtins
+from orchestrator.targets.cores import resolve_target
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from orchestrator.core.kernel import Kernel
+    from orchestrator.measure.elf import Symbol
+    from orchestrator.targets.cores import Target
+    from orchestrator.targets.toolchain import Toolchain
+
+PLACES: Final = (
+    ("cortex-m0plus", "zig"),
+    ("cortex-m4", "zig"),
+    ("cortex-m55", "zig"),
+    ("rv32imac", "zig"),
+)
+"""Cores and toolchains; the estimate takes the nearest for others."""
+_ROOTS: Final = {
+    "base": ("orch_reset", "orch_application"),
+    "loaded": ("_ZN4orch11load_linkedERKNS_11ModelMethodE",),
+    "prelinked": ("_ZN4orch15start_prelinkedERKNS_11ModelMethodE",),
+}
+"""What the generated tables of a product refer to, besides kernels."""
+_SOURCES: Final = ("integrity", "load_delegates", "update")
+"""Sources of the runtime of which all functions count, if a product has their part."""
+_KERNEL: Final = re.compile(r"_ZN([0-9]\w*?)ERKNS_(?:4Args|12PreparedCall)E")
+_ALLOCATED, _NO_CONTENTS, _WEAK = 2, 8, 2
+_LEFT_OUT: Final = frozenset({ScalarType.ComplexDouble})
+"""Dtypes that are not measured: this one makes every item of memory larger."""
+_DROPPED: Final = (".ARM.exidx", ".ARM.extab", ".eh_frame", ".note")
+
+_Node = tuple[str, str]
+"""Object ("" if any object has the section) and name of a section."""
+
+
+class _Program:
+    """Sections of objects, and what they refer to."""
+
+    def __init__(self, objects: Mapping[str, bytes]) -> None:
+        self.size: dict[_Node, int] = {}
+        self.defined: dict[str, _Node] = {}
+        self.kernels: dict[str, list[str]] = defaultdict(list)
+        self.sources: dict[str, list[str]] = defaultdict(list)
+        self._calls: dict[_Node, set[_Node | str]] = defaultdict(set)
+        for name, data in objects.items():
+            self._add(name, ElfFile(data))
+
+    def _add(self, name: str, file: ElfFile) -> None:
+        weak = {s.section for s in file.symbols if s.binding == _WEAK}
+        nodes: dict[int, _Node] = {}
+        for index, section in enumerate(file.sections):
+            if not section.flags & _ALLOCATED or section.kind == _NO_CONTENTS:
+                continue
+            if section.name.startswith(_DROPPED):
+                continue
+            own = "" if index in weak else f"{name}#{index}"
+            node = nodes[index] = (own, section.name)
+            align = max(section.align_bytes, 1)
+            size = -(-section.size_bytes // align) * align
+            self.size[node] = max(self.size.get(node, 0), size)
+        for symbol in file.symbols:
+            if symbol.section in nodes and symbol.binding != LOCAL and symbol.name:
+                self.defined.setdefault(symbol.name, nodes[symbol.section])
+                self.sources[Path(name).name].append(symbol.name)
+                match = _KERNEL.fullmatch(symbol.name)
+                if match and name.startswith(("obj/kernels", "obj/runtime/src")):
+                    self.kernels[_qualified(match[1])].append(symbol.name)
+        for place in file.relocations():
+            if place.section in nodes:
+                to = self._target(place.symbol, nodes)
+                if to is not None:
+                    self._calls[nodes[place.section]].add(to)
+
+    @staticmethod
+    def _target(symbol: Symbol, nodes: Mapping[int, _Node]) -> _Node | str | None:
+        if symbol.binding == LOCAL or not symbol.name:
+            return nodes.get(symbol.section)
+        return symbol.name
+
+    def reached(self, symbols: Iterable[str]) -> set[_Node]:
+        """All sections that a linker keeps for some symbols."""
+        todo: list[_Node | str] = [*symbols]
+        found: set[_Node] = set()
+        while todo:
+            node = todo.pop()
+            if isinstance(node, str):
+                if node not in self.defined:
+                    continue
+                node = self.defined[node]
+            if node not in found:
+                found.add(node)
+                todo += self._calls[node]
+        return found
+
+
+def _qualified(mangled: str) -> str:
+    """`orch::portable::add_out` of `4orch8portable7add_out`."""
+    parts = []
+    while match := re.match(r"\d+", mangled):
+        end = match.end() + int(match[0])
+        parts.append(mangled[match.end() : end])
+        mangled = mangled[end:]
+    return "::".join(parts)
+
+
+def _compiled(
+    folder: Path, target: Target, toolchain: Toolchain, *, every_dtype: bool
+) -> _Program:
+    def dtypes(kernel: Kernel) -> tuple[ScalarType, ...]:
+        return every_dtypes(kernel) if every_dtype else first_dtypes(kernel)
+
+    found = [resolved(library, dtypes) for library in library_names()]
+    for kernels, resolution in found:
+        for header in selected_headers("For benchmarks.", resolution, kernels):
+            path = folder / header.path
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(header.text, encoding="utf-8")
+    (folder / "src").symlink_to(ROOT)
+    tops = ("src", "app", *(f"platform/{name}" for name in target.platforms))
+    tops += ("freestanding",) if target.freestanding else ()
+    runtime = ROOT / "runtime"
+    plan = plan_compile(
+        profile="kernels",
+        target=target,
+        toolchain=toolchain,
+        resolution=Resolution(
+            sources=tuple(s for _, r in found for s in r.sources),
+            table_entries=tuple(
+                entry
+                for _, r in found
+                for entry in r.table_entries
+                if not _LEFT_OUT & entry.dtypes
+            ),
+        ),
+        runtime_sources=tuple(
+            sorted(
+                str(path.relative_to(runtime))
+                for top in tops
+                for path in (runtime / top).rglob("*.cpp")
+            )
+        ),
+        models=(),
+        updates=True,
+        caller_bytes=16,
+        external=True,
+        inline_constants=True,
+    )
+    units = [u for u in plan.units if not u.source.startswith("gen/")]
+    lines: list[str] = []
+    for number, unit in enumerate(units):
+        command = " ".join((*toolchain.compiler, *unit.flags, "-c", unit.source))
+        lines += [f"rule c{number}", f"  command = {command} -o $out"]
+        lines.append(f"build {unit.object}: c{number}")
+    (folder / "build.ninja").write_text("\n".join((*lines, "")), encoding="utf-8")
+    run_command((ninja_program(), "-j2", "--quiet"), folder)
+    objects = {unit.object: (folder / unit.object).read_bytes() for unit in units}
+    objects["builtins"] = Path(with_builtins(toolchain, target).builtins).read_bytes()
+    return _Program(objects)
+
+
+def every_dtypes(kernel: Kernel) -> tuple[ScalarType, ...]:
+    """All that some argument that decides takes, but those that are left out."""
+    taken = dict(kernel.dtypes)
+    found = {d for name in kernel.dtype_arguments for d in taken[name]} - _LEFT_OUT
+    return tuple(sorted(found)) or first_dtypes(kernel)
+
+
+def _dtypes() -> dict[str, tuple[list[int], int]]:
+    """By function: the first dtypes, and how many others there are."""
+    found = {}
+    for library in library_names():
+        for kernel in resolved(library, first_dtypes)[0]:
+            first = first_dtypes(kernel)
+            others = len({*every_dtypes(kernel)} - {*first})
+            found[kernel.function] = ([int(d) for d in first], others)
+    return found
+
+
+def measure(cpu: str, toolchain_name: str) -> dict[str, object]:
+    """One column of the table."""
+    target = resolve_target(
+        cpu=cpu, isa=None, board=None, toolchain=toolchain_name, optimize="size"
+    )
+    toolchain = find_toolchain(target)
+    programs = []
+    for every_dtype in (False, True):
+        with tempfile.TemporaryDirectory() as folder:
+            programs.append(
+                _compiled(Path(folder), target, toolchain, every_dtype=every_dtype)
+            )
+    one, every = programs
+    roots = {name: [*symbols] for name, symbols in _ROOTS.items()}
+    roots |= {name: one.sources[f"{name}.cpp.o"] for name in _SOURCES}
+    roots |= {n: s for n, s in every.kernels.items() if n in one.kernels}
+    names = sorted(roots)
+    dtypes = _dtypes()
+    users: dict[tuple[int, _Node], set[int]] = defaultdict(set)
+    for number, name in enumerate(names):
+        for variant, program in enumerate(programs):
+            for node in program.reached(roots[name]):
+                users[variant, node].add(number)
+    groups: dict[tuple[int, ...], list[int]] = defaultdict(lambda: [0, 0])
+    for (variant, node), found in users.items():
+        group = groups[tuple(sorted(found))]
+        group[variant] += programs[variant].size[node]
+    return {
+        "functions": [[name, *dtypes.get(name, ((), 0))] for name in names],
+        "groups": [[a, b, *users] for users, (a, b) in sorted(groups.items())],
+    }
+
+
+def main() -> int:
+    """Write the table; the result is the exit code."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--only", help="a column, such as `cortex-m4 zig`")
+    args = parser.parse_args()
+    table = json.loads(CODE_SIZES.read_text()) if CODE_SIZES.exists() else {}
+    for cpu, toolchain in PLACES:
+        column = f"{cpu} {toolchain}"
+        if args.only in (None, column):
+            table[column] = measure(cpu, toolchain)
+    lines = ",\n".join(
+        f' "{column}": {json.dumps(table[column], separators=(",", ":"))}'
+        for column in sorted(table)
+    )
+    CODE_SIZES.write_text(f"{{\n{lines}\n}}\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

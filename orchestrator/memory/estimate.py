@@ -1,0 +1,219 @@
+"""What a firmware takes besides planned memory, at most, before anything is compiled.
+
+`code_sizes.json` has the flash of every kernel function with what it calls, for some
+cores (`python -m benchmarks.code_sizes` measures it). Sections that several functions
+need count once, as for a linker; tables follow from the methods.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from math import ceil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from orchestrator.memory.plan import FirmwareNeeds
+from orchestrator.method.compact import instruction_bytes, table_layout
+from orchestrator.method.linked import LinkedCall
+from orchestrator.method.steps import step_table
+from orchestrator.program.values import TensorValue
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+    from orchestrator.method.compact import TableLayout
+    from orchestrator.method.linked import LinkedMethod, Numbers
+    from orchestrator.program.program import Program
+    from orchestrator.selection.resolution import Resolution
+    from orchestrator.targets.cores import Target
+
+CODE_SIZES: Final = Path(__file__).parent / "code_sizes.json"
+_OPTIMIZE: Final = {"size": 1.0, "speed": 2.2, "debug": 1.6}
+"""Most that code grows by: of the corpus, with zig for a Cortex-M4."""
+_OTHER: Final = 1.5
+"""Dtypes that another dtype than the first counts for: measured, as the next one."""
+_UNKNOWN_BYTES: Final = 2048
+"""For a kernel or delegate of the user's, whose size nobody has measured."""
+_SLACK: Final = (4096, 1.25)
+"""An estimate is above the truth by no more: tests hold it."""
+_METHOD_WORDS: Final = {False: 18, True: 4}
+"""Pointers and counts of a `ModelMethod`, by whether tables are compact."""
+_PRELINKED_WORDS: Final = 16
+"""Those of a `PrelinkedMethod`, and of its steps."""
+_LOADED_WORDS: Final = 11
+"""Words of RAM of a method that is not compact: `LoadedMethod`."""
+_ORDER_WORD: Final = 4
+"""Dimensions of a dim order in a word."""
+_STEP_BYTES: Final = 256
+"""RAM for the largest call of a method by rows: 28 words of header, and the struct."""
+_RUNNER_BYTES: Final = 256
+"""Variables of the runner and the platform."""
+
+
+def firmware_needs(
+    programs: Mapping[str, Program],
+    linked: Mapping[str, Sequence[LinkedMethod]],
+    resolution: Resolution,
+    target: Target,
+    *,
+    parts: Collection[str] = (),
+) -> FirmwareNeeds:
+    """What a product's firmware takes for its code and tables.
+
+    Args:
+        programs: By model name.
+        linked: By name of a prelinked model: its methods.
+        resolution: Of the kernels that the firmware links.
+        target: With a board.
+        parts: Of the runtime that the profile asks for: `integrity`, `update`.
+    """
+    layout = table_layout(programs, linked)
+    methods = [m for of_model in linked.values() for m in of_model]
+    functions = {
+        i.function for m in methods for i in m.instructions if isinstance(i, LinkedCall)
+    }
+    loads = any(name not in linked for name in programs)
+    parts = {"base", *parts} | ({"prelinked"} if methods else set())
+    if loads or not programs:
+        parts |= {"loaded"}
+        functions |= {entry.function for entry in resolution.table_entries}
+    if resolution.delegates:
+        parts |= {"load_delegates"}
+    size, least = _code_bytes(resolution, functions, parts, target)
+    pointer = target.cpu.pointer_bytes
+    count = sum(len(p.methods) for p in programs.values())
+    tables = sum(_method_bytes(m, layout, pointer) for m in methods)
+    tables += count * pointer * _METHOD_WORDS[layout.compact] + sum(
+        4 * pointer * (len(m.arena_bytes) + len(m.delegates)) + len(m.name) + len(name)
+        for name, program in programs.items()
+        for m in program.methods
+        if not layout.compact
+    )
+    texts = {
+        text
+        for e in resolution.table_entries
+        for text in (str(e.operator), e.signature, str(e.key or ""))
+    }
+    if loads:
+        tables += 6 * pointer * len(resolution.table_entries)
+        tables += sum(len(text) + 1 for text in texts)
+    loaded = pointer if layout.compact else _LOADED_WORDS * pointer
+    code = ceil(size * _OPTIMIZE[target.optimize])
+    above, times = _SLACK
+    return FirmwareNeeds(
+        code_bytes=code,
+        table_bytes=tables,
+        variable_bytes=_RUNNER_BYTES
+        + count * loaded
+        + sum(_STEP_BYTES for m in methods if m.by_rows),
+        smallest_code_bytes=size,
+        sure_code_bytes=max(0, int((least + tables - above) / times) - tables),
+    )
+
+
+@cache
+def _columns() -> Any:  # noqa: ANN401  # JSON
+    return json.loads(CODE_SIZES.read_text(encoding="utf-8"))
+
+
+def column_of(target: Target) -> tuple[str, float]:
+    """The nearest column of the table, and how much larger code for a target is."""
+    cpu = target.cpu
+    if not cpu.is_arm:
+        core, times = "rv32imac", 1.0 if cpu.pointer_bytes == 4 else 1.3  # noqa: PLR2004
+    elif target.isa.name == "mve":
+        core, times = "cortex-m55", 1.0
+    elif cpu.has_unaligned:
+        core, times = "cortex-m4", 1.0 if cpu.float_abi == "hard" else 1.3
+    else:
+        core, times = "cortex-m0plus", 1.0
+    exact = f"{core} {target.toolchain}"
+    return (exact, times) if exact in _columns() else (f"{core} zig", times)
+
+
+def _code_bytes(
+    resolution: Resolution,
+    functions: Collection[str],
+    parts: Iterable[str],
+    target: Target,
+) -> tuple[int, int]:
+    """Code with `optimize = "size"`: with all that functions call; of first dtypes."""
+    chosen = {name: set[int]() for name in (*parts, *functions)}
+    for operator in resolution.operators:
+        for binding in operator.bindings:
+            if binding.kernel.function in chosen:
+                more = binding.dtypes - binding.kernel.closure
+                chosen[binding.kernel.function] |= more
+    column, times = column_of(target)
+    table = _columns()[column]
+    used = {
+        number: _share(chosen[name], {*first}, others)
+        for number, (name, first, others) in enumerate(table["functions"])
+        if name in chosen
+    }
+    total = least = 0.0
+    for first, every, *users in table["groups"]:
+        found = [used[user] for user in users if user in used]
+        if found:
+            total += first + max(0, every - first) * max(found)
+            least += first
+    unknown = len(chosen) - len(used) + len(resolution.delegates)
+    return ceil(total * times) + unknown * _UNKNOWN_BYTES, int(least * times)
+
+
+def _share(chosen: set[int], first: set[int], others: int) -> float:
+    """How much of the code for dtypes besides the first ones a kernel needs.
+
+    It grows with the square: the largest kernels have code for pairs of dtypes. Another
+    dtype than the first ones counts more: an item of it may take functions of its own.
+    """
+    if chosen <= first or not others:
+        return float(not chosen <= first)
+    more = max(0, len(chosen) - len(first))
+    other = _OTHER * len(chosen - first) / len(chosen)
+    return min(1.0, (more + other) / others) ** 2
+
+
+def _method_bytes(method: LinkedMethod, layout: TableLayout, pointer: int) -> int:
+    """Flash of the tables of a prelinked method."""
+    tables: dict[object, int] = {}
+    for value in method.values[: method.slots]:
+        if isinstance(value, TensorValue):
+            words = len(value.sizes) + -(-len(value.sizes) // _ORDER_WORD)
+            tables[value.sizes, value.dim_order] = 4 * words
+        else:
+            items = getattr(value, "items", getattr(value, "value", ()))
+            text = isinstance(items, str | tuple)
+            tables[type(value), items] = 8 * len(items) if text else 0
+    for kind in (method.inputs, method.outputs):
+        tables[kind] = layout.index_bytes * len(kind)
+    calls = [i for i in method.instructions if isinstance(i, LinkedCall)]
+    words = _PRELINKED_WORDS + (3 if layout.compact else 4) * method.slots
+    size = 4 * method.dynamic_words + pointer * words
+    if method.by_rows:
+        steps = step_table(method)
+        size += sum(map(len, steps.steps))
+        for template in steps.templates:
+            halves = 2 * len(template.addresses) + len(template.words)
+            size += 5 * pointer + 2 * halves + 4 * len(template.shapes)
+        calls = [calls[t.instruction] for t in steps.templates]
+    else:
+        size += len(method.instructions) * instruction_bytes(pointer, layout=layout)
+    for call in calls:
+        if call.prepared is None:
+            tables[call.args] = layout.index_bytes * len(call.args)
+            continue
+        size += pointer * (2 + len(call.prepared.memory))
+        size += _number_bytes(call.prepared.numbers)
+        if call.prepared.shape is not None:
+            shape = call.prepared.shape.numbers
+            tables[shape] = _number_bytes(shape)
+    initial = 3 * pointer * (2 + len(method.data)) * layout.initial_bytes
+    return size + initial + sum(-(-n // pointer) * pointer for n in tables.values())
+
+
+def _number_bytes(numbers: tuple[tuple[str, Numbers], ...]) -> int:
+    return sum(
+        _number_bytes(item) if isinstance(item, tuple) else 4 for _, item in numbers
+    )
