@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from orchestrator.build.exporting import Exported
+    from orchestrator.build.methods import AdaptedModels
     from orchestrator.profile import OperatorsTable, Profile
     from orchestrator.program.program import Method, Program
     from orchestrator.selection.resolution import DelegateCode, Resolution
@@ -35,6 +36,7 @@ def list_warnings(
     delegates: Sequence[DelegateCode],
     exported: Mapping[str, Exported],
     absolute_paths: Sequence[tuple[str, str]],
+    adapted: AdaptedModels,
 ) -> list[str]:
     """Warnings, one text each."""
     missing = resolution.missing
@@ -72,7 +74,7 @@ def list_warnings(
         for method in program.methods
         for text in _reordered(method)
     ]
-    return found
+    return [*found, *adapted.warnings]
 
 
 def _reordered(method: Method) -> Iterator[str]:
