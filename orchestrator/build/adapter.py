@@ -6,9 +6,11 @@ Imports numpy, so that builds import it only when a model is adapted.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from orchestrator.method.passes import (
+    MAKES_CONSTANTS,
     PASSES,
     UnlinkError,
     ledger_of,
@@ -16,7 +18,7 @@ from orchestrator.method.passes import (
     run_passes,
     unlink_program,
 )
-from orchestrator.method.replan import adapt_linked, adapt_program
+from orchestrator.method.replan import adapt_linked, adapt_program, can_plan
 from orchestrator.method.rows.adapt import with_rows
 from orchestrator.method.rows.costs import Core
 
@@ -51,6 +53,46 @@ class Adapter:
     isa: str
     fast: bool = False
     fusing: Fusing | None = None
+
+    def passed(
+        self,
+        linkage: Linkage,
+        program: Program,
+        *,
+        is_prelinked: bool,
+        restraints: Mapping[str, str] = MappingProxyType({}),
+    ) -> Linkage:
+        """A model after the passes that come before planning.
+
+        Args:
+            linkage: Its methods `before` passes.
+            program: What they were linked from.
+            is_prelinked: Whether the device does not load it.
+            restraints: Passes that do less or nothing: `disabled` of `run_passes`.
+
+        Raises:
+            BorderError: An input or output cannot be as the profile says.
+        """
+        if program.external and not is_prelinked:
+            why = "constants outside the program stay there"
+            restraints = {**restraints, **dict.fromkeys(MAKES_CONSTANTS, why)}
+        replans = self.planner is not None
+        plans = is_prelinked and replans
+        methods = tuple(
+            run_passes(
+                method,
+                self.passes,
+                planned=False,
+                # A pass for an ISA needs memory, which a kept plan has not.
+                isa=self.isa if plans else "",
+                fast=self.fast,
+                plans=plans and can_plan(method),
+                replans=replans and can_plan(method),
+                disabled=restraints,
+            )
+            for method in linkage.before
+        )
+        return replace(linkage, methods=methods)
 
     def prelinked(
         self, original: Program, program: Program, methods: Sequence[LinkedMethod]

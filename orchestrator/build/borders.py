@@ -134,9 +134,9 @@ def need_borders(
         )
 
 
-def with_borders(adapted: Adapted, linkage: Linkage | None) -> Adapted:
+def with_borders(adapted: Adapted, linkage: Linkage) -> Adapted:
     """The model whose program has the inputs and outputs that passes made."""
-    if linkage is None or linkage.problems:
+    if linkage.problems or not linkage.methods:
         return adapted
     methods = []
     for index, method in enumerate(adapted.program.methods):

@@ -170,6 +170,12 @@ REGISTRY = setting("registry", "registry", lambda p: p.registry)
 TRACE = setting("trace", "trace", lambda p: p.trace)
 INTEGRITY = setting("integrity", "integrity", lambda p: p.integrity)
 BUDGET = setting("budget", "budget", lambda p: p.budget)
+SPEED_BUDGET = setting(
+    "speed_budget",
+    "budget",
+    lambda p: p.budget if favours_speed(target_choice=p.target) else None,
+)
+"""Of products that favour speed, whose passes may cost as much."""
 
 # Where the profile says something: in messages only.
 

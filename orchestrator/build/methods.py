@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from orchestrator.build.selecting import find_kernels, select
 from orchestrator.errors import Diagnostic, MemoryPlanError, ModelError
@@ -18,6 +18,7 @@ from orchestrator.scratch import policy_problems, product_scratch
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from orchestrator.build.trades import Restraints
     from orchestrator.catalog import Catalog
     from orchestrator.core.border import ModelIo
     from orchestrator.core.bounds import SizeBound
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from orchestrator.planner.blocks import Block, BlockPlan
     from orchestrator.planner.policy import Fusing, SharedState
     from orchestrator.profile import (
+        BudgetTable,
         DtypesTable,
         IntegrityTable,
         OperatorsTable,
@@ -46,8 +48,6 @@ if TYPE_CHECKING:
     from orchestrator.targets.cores import Target
     from orchestrator.targets.regions import Concurrency, Pins
 
-_OUTSIDE: Final = "constants outside the program stay there"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdaptedModels:
@@ -60,11 +60,13 @@ class AdaptedModels:
             removed from prelinked models are: the linker drops their kernels.
             Instruction numbers are those of the profile's programs.
         resolution: Kernels for it.
+        warnings: What passes do not do, as the product would not fit.
     """
 
     models: Mapping[str, Adapted]
     selection: Selection
     resolution: Resolution
+    warnings: tuple[str, ...] = ()
 
     @property
     def programs(self) -> dict[str, Program]:
@@ -271,16 +273,21 @@ def prelink_models(
         ModelError: A prelinked model cannot be linked; a loaded one need not be. Or an
             input or output cannot be as the profile says.
     """
+    from orchestrator.build.adapter import Adapter  # noqa: PLC0415  # numpy
     from orchestrator.build.borders import border_problem, unknown_ports  # noqa: PLC0415
     from orchestrator.method.passes import (  # noqa: PLC0415
-        MAKES_CONSTANTS,
         BorderError,
         link_program,
-        run_passes,
         try_link,
     )
-    from orchestrator.method.replan import can_plan  # noqa: PLC0415
 
+    adapter = Adapter(
+        passes=_passes(passes),
+        schemas={},
+        planner=_block_planner(planner),
+        isa=isa,
+        fast=fast,
+    )
     linkages: dict[str, Linkage] = {}
     for number, model in enumerate(pass_models, 1):
         reporter.working(f"passes {model}", number, len(pass_models))
@@ -298,35 +305,16 @@ def prelink_models(
         if not linkage.problems:
             linkage = replace(
                 linkage,
-                methods=tuple(
+                before=tuple(
                     replace(m, io=io[model], rounding=rounding[model])
                     for m in linkage.methods
                 ),
             )
-            is_outside = bool(program.external) and not is_prelinked
-            disabled = dict.fromkeys(MAKES_CONSTANTS, _OUTSIDE) if is_outside else {}
-            wanted = _passes(passes)
-            replans = planner is not Planner.KEEP
-            plans = is_prelinked and replans
             try:
-                methods = tuple(
-                    run_passes(
-                        method,
-                        wanted,
-                        planned=False,
-                        # A pass for an ISA needs memory, which a kept plan has not.
-                        isa=isa if plans else "",
-                        fast=fast,
-                        plans=plans and can_plan(method),
-                        replans=replans and can_plan(method),
-                        disabled=disabled,
-                    )
-                    for method in linkage.methods
-                )
+                linkage = adapter.passed(linkage, program, is_prelinked=is_prelinked)
             except BorderError as error:
                 found = border_problem(model, error, [*loads], span)
                 raise ModelError(found) from error
-            linkage = replace(linkage, methods=methods)
         linkages[model] = linkage
     if problems := [*unknown_ports(sized_programs, io, [*loads], span)]:
         raise ModelError(problems)
@@ -366,9 +354,19 @@ def replan_models(
     model_spans: Mapping[str, SourceSpan],
     origin_span: Callable[[Origin], SourceSpan | None],
     every_library: Callable[[], Catalog],
+    target: Target,
+    pins: Mapping[str, Pins],
+    concurrency: Concurrency,
+    alignment: int,
+    integrity: IntegrityTable,
+    updates: Mapping[str, str],
+    speed_budget: BudgetTable | None,
     reporter: Reporter,
 ) -> AdaptedModels:
-    """Stage replan: lay memory out again, and find kernels for the remaining calls."""
+    """Stage replan: lay memory out again, and find kernels for the remaining calls.
+
+    Passes that cost more than they save are left out.
+    """
     from orchestrator.build.adapter import Adapter  # noqa: PLC0415  # numpy
     from orchestrator.build.borders import (  # noqa: PLC0415
         border_problem,
@@ -378,6 +376,7 @@ def replan_models(
         with_bounds,
         with_streams,
     )
+    from orchestrator.build.trades import Judge  # noqa: PLC0415
     from orchestrator.method.passes import BorderError  # noqa: PLC0415
 
     adapter = Adapter(
@@ -388,20 +387,15 @@ def replan_models(
         fast=fast,
         fusing=fusing,
     )
-    models: dict[str, Adapted] = {}
-    for number, (name, program) in enumerate(sized_programs.items(), 1):
-        reporter.working(f"memory of {name}", number, len(sized_programs))
-        original = programs[name]
+
+    def adapt(name: str, linkage: Linkage) -> Adapted:
+        original, program = programs[name], sized_programs[name]
         try:
             if loads[name] is Load.PRELINKED:
-                methods = linkages[name].methods
-                models[name] = adapter.prelinked(original, program, methods)
+                model = adapter.prelinked(original, program, linkage.methods)
             else:
-                linkage = linkages.get(name, Linkage(methods=()))
-                models[name] = adapter.loaded(
-                    name, original, program, linkage, io[name]
-                )
-                need_borders(name, models[name], io[name], [*loads], span)
+                model = adapter.loaded(name, original, program, linkage, io[name])
+                need_borders(name, model, io[name], [*loads], span)
         except BorderError as error:
             found = border_problem(name, error, [*loads], span)
             raise ModelError(found) from error
@@ -416,19 +410,55 @@ def replan_models(
                     hint="export the model again with ExecuTorch's own exporter",
                 )
             ) from error
-        bordered = with_borders(models[name], linkages.get(name))
-        bordered = with_streams(bordered, original, io[name])
-        models[name] = with_bounds(bordered, size_bounds.get(name, {}))
-    if problems := [*unaligned_ports(models, io, [*loads], span)]:
+        bordered = with_streams(with_borders(model, linkage), original, io[name])
+        return with_bounds(bordered, size_bounds.get(name, {}))
+
+    def restrained(name: str, restraints: Restraints) -> Adapted:
+        is_prelinked, program = loads[name] is Load.PRELINKED, sized_programs[name]
+        linkage = adapter.passed(
+            linkages[name], program, is_prelinked=is_prelinked, restraints=restraints
+        )
+        return adapt(name, linkage)
+
+    models: dict[str, Adapted] = {}
+    for number, name in enumerate(sized_programs, 1):
+        reporter.working(f"memory of {name}", number, len(sized_programs))
+        models[name] = adapt(name, linkages.get(name, Linkage(methods=())))
+    judge = Judge(
+        restrained=restrained,
+        plan=lambda tried, board: plan_adapted_memory(
+            adapted=AdaptedModels(
+                models=tried, selection=selection, resolution=resolution
+            ),
+            programs=programs,
+            target=replace(target, board=board),
+            delegates=delegates,
+            scratch_needs={},
+            pins=pins,
+            concurrency=concurrency,
+            alignment=alignment,
+            integrity=integrity,
+            updates=updates,
+            model_spans=model_spans,
+        ),
+        board=target.board,
+        budget=speed_budget,
+    )
+    judged, warnings = judge.judged(models, linkages)
+    adapted = AdaptedModels(
+        models=judged, selection=selection, resolution=resolution, warnings=warnings
+    )
+    if problems := [*unaligned_ports(adapted.models, io, [*loads], span)]:
         raise ModelError(problems)
     before = list(op_infos.values())
-    after = [_remaining_calls(info, models[info.model]) for info in before]
-    if after != before:
-        selection = select(after, operators, dtypes, operator_lists)
-        resolution = find_kernels(
-            selection, catalog, delegates, operators, dtypes, origin_span, every_library
-        )
-    return AdaptedModels(models=models, selection=selection, resolution=resolution)
+    after = [_remaining_calls(info, adapted.models[info.model]) for info in before]
+    if after == before:
+        return adapted
+    selection = select(after, operators, dtypes, operator_lists)
+    resolution = find_kernels(
+        selection, catalog, delegates, operators, dtypes, origin_span, every_library
+    )
+    return replace(adapted, selection=selection, resolution=resolution)
 
 
 def _block_planner(

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from orchestrator.build.exporting import Exported
+    from orchestrator.build.methods import AdaptedModels
     from orchestrator.memory.plan import MemoryPlan
     from orchestrator.profile import OperatorsTable, Profile
     from orchestrator.program.program import Method, Program
@@ -44,6 +45,7 @@ def list_warnings(
     exported: Mapping[str, Exported],
     absolute_paths: Sequence[tuple[str, str]],
     memory: MemoryPlan,
+    adapted: AdaptedModels,
 ) -> list[str]:
     """Warnings, one text each."""
     missing = resolution.missing
@@ -93,7 +95,7 @@ def list_warnings(
         for model, program in marked_programs.items()
         if (buffers := _without_data(program))
     ]
-    return found
+    return [*found, *adapted.warnings]
 
 
 def _without_data(program: Program) -> str:

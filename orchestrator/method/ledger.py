@@ -12,7 +12,8 @@ class PassCounts:
     Args:
         calls: Calls of kernels.
         values: Slots.
-        constant_bytes: Flash of its constants and of its initial state.
+        constant_bytes: Flash of its constants and of its initial state, as far as
+            anything uses them.
     """
 
     calls: int

@@ -343,7 +343,9 @@ class Linkage:
     Args:
         methods: In the program's order; not to be used if there are problems.
         problems: Reasons why calls cannot be linked.
+        before: The methods before passes; empty if none ran.
     """
 
     methods: tuple[LinkedMethod, ...] = field(repr=False)
     problems: tuple[str, ...] = ()
+    before: tuple[LinkedMethod, ...] = field(default=(), repr=False)

@@ -42,12 +42,17 @@ def fold_permutes(method: LinkedMethod) -> LinkedMethod:
     return folded(method, partial(_moved_outputs, permutes=True), may_grow=True)
 
 
-def fold_constants(method: LinkedMethod) -> LinkedMethod:
+def fold_constants(method: LinkedMethod, *, expands: bool = True) -> LinkedMethod:
     """Compute all other copies, views and slices of constants at build time.
 
     That includes conversions to another dtype, where they are exact.
+
+    Args:
+        method: The method.
+        expands: Whether results may take more bytes than the constants they come from.
     """
-    return folded(method, partial(_moved_outputs, permutes=False), may_grow=True)
+    outputs_of = partial(_moved_outputs, permutes=False, expands=expands)
+    return folded(method, outputs_of, may_grow=True)
 
 
 def evaluate_constants(method: LinkedMethod) -> LinkedMethod:
@@ -105,6 +110,7 @@ def _moved_outputs(
     call: LinkedCall,
     *,
     permutes: bool,
+    expands: bool = True,
 ) -> Contents | None:
     """Items of a call's outputs, if it only moves items of constants."""
     if (str(call.operator) == PERMUTE) is not permutes:
@@ -115,9 +121,13 @@ def _moved_outputs(
     outputs = _moved(method, flow, call, views)
     if outputs is None:
         return None
-    if _replaces(method, flow, {view.source for view in views}):
+    sources = {view.source for view in views}
+    data = dict(method.data)
+    room = sum(len(data[source]) for source in sources)
+    is_expanded = sum(map(len, outputs.values())) > room
+    if (expands or not is_expanded) and _replaces(method, flow, sources):
         return outputs
-    known = {data for _, data in method.data}
+    known = {*data.values()}
     is_cheap = all(
         len(content) <= SMALL_BYTES or content in known for content in outputs.values()
     )

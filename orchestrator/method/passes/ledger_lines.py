@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -34,10 +35,12 @@ def not_wanted(name: str) -> str:
 
 def counts_of(method: LinkedMethod) -> PassCounts:
     """Calls, values and bytes of constants of a method."""
+    used = method.used(prepared=True)
+    data = tuple((index, data) for index, data in method.data if index in used)
     return PassCounts(
         calls=sum(isinstance(i, LinkedCall) for i in method.instructions),
         values=len(method.values),
-        constant_bytes=sum(map(len, method.constants)),
+        constant_bytes=sum(map(len, replace(method, data=data).constants)),
     )
 
 

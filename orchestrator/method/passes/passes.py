@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from orchestrator.method.ledger import PassRecord
 from orchestrator.method.linked import INDEX_LISTS, LinkedCall
@@ -138,6 +138,10 @@ class Pass:
         fast: The same for products that favour speed, where they differ.
         prelinked: Changes methods that the device does not load, for cores with an
             instruction set, in place of `change`.
+        trades: What it may cost, so that builds judge it: `flash`, constants that it
+            makes; `ram`, tensors that live longer; `room`, a little of both for calls
+            that are much faster, which only counts where a product does not fit.
+        modest: Changes methods where the pass must cost less, in place of all others.
     """
 
     change: Callable[[LinkedMethod], LinkedMethod] = _keep
@@ -155,6 +159,8 @@ class Pass:
         default_factory=dict
     )
     prelinked: Callable[[LinkedMethod, str], LinkedMethod] | None = None
+    trades: Literal["", "flash", "ram", "room"] = ""
+    modest: Callable[[LinkedMethod], LinkedMethod] | None = None
 
     def concerns(self, method: LinkedMethod) -> bool:
         """Whether a method has a call to which the pass applies."""
@@ -173,25 +179,33 @@ def _of(operators: frozenset[str]) -> Callable[[LinkedCall], bool]:
 # prepared calls have no arguments that other passes could read.
 PASSES: Final[Mapping[str, Pass]] = MappingProxyType(
     {
-        "fold_permutes": Pass(change=fold_permutes, calls=_of(frozenset({PERMUTE}))),
+        "fold_permutes": Pass(
+            change=fold_permutes, calls=_of(frozenset({PERMUTE})), trades="flash"
+        ),
         "fold_constants": Pass(
-            change=fold_constants, calls=_of(moving_operators() - {PERMUTE})
+            change=fold_constants,
+            calls=_of(moving_operators() - {PERMUTE}),
+            trades="flash",
+            modest=partial(fold_constants, expands=False),
         ),
         "evaluate_constants": Pass(change=evaluate_constants, calls=has_evaluator),
         "alias_copies": Pass(
             change=alias_copies,
             calls=_of(moving_operators()),
             before_plan=partial(alias_copies, grows=True),
+            trades="ram",
         ),
         "fold_pads": Pass(
             change=fold_pads,
             calls=is_pad,
             before_plan=partial(fold_pads, grows=True),
+            trades="ram",
         ),
         "fold_transposes": Pass(
             change=fold_transposes,
             calls=may_be_transposed,
             before_plan=partial(fold_transposes, grows=True),
+            trades="ram",
         ),
         "fold_batch_norm": Pass(
             change=fold_batch_norm,
@@ -202,6 +216,8 @@ PASSES: Final[Mapping[str, Pass]] = MappingProxyType(
             change=cancel_quantize,
             calls=is_quantize,
             before_plan=partial(cancel_quantize, planned=True),
+            trades="flash",
+            modest=cancel_quantize,
         ),
         "drop_unused_calls": Pass(change=drop_unused_calls, calls=may_be_unused),
         "keep_inputs": Pass(change=keep_inputs, of_io=True),
@@ -211,6 +227,7 @@ PASSES: Final[Mapping[str, Pass]] = MappingProxyType(
             change=fuse_activations,
             calls=may_be_activation,
             before_plan=partial(fuse_activations, grows=True),
+            trades="ram",
         ),
         "fuse_float_activations": Pass(
             calls=is_activation,
@@ -239,6 +256,7 @@ PASSES: Final[Mapping[str, Pass]] = MappingProxyType(
                 }
             ),
             fast=MappingProxyType({"mve": partial(pack_for_mve, fast=True)}),
+            trades="room",
         ),
         "order_calls": Pass(change=order_calls, of_plan=True),
         "drop_values": Pass(change=drop_values),
@@ -282,7 +300,8 @@ def run_passes(
         replans: Whether memory is planned afterwards.
         isa: Instruction set of the core, if the device does not load the method.
         fast: Whether the product favours speed.
-        disabled: Passes that must not run, each with the reason.
+        disabled: Passes that must not run, each with the reason; "" for one that must
+            cost less.
 
     Raises:
         BorderError: An input or output cannot be as the profile says.
@@ -303,6 +322,8 @@ def run_passes(
         change = (step.fast if fast else step.isas).get(isa, step.isas.get(isa, change))
         if step.prelinked:
             change = partial(_for_isa, step.prelinked, isa)
+        if name in disabled:
+            change = step.modest or change
         changed = method if skipped else change(method)
         after = before if changed is method else counts_of(changed)
         records.append(

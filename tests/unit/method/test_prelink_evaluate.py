@@ -313,7 +313,7 @@ def test_the_ledger_counts() -> None:
     record = records[EVALUATE]
     assert record.changed
     assert (record.before.calls, record.after.calls) == (2, 1)
-    assert (record.before.constant_bytes, record.after.constant_bytes) == (16, 24)
+    assert (record.before.constant_bytes, record.after.constant_bytes) == (16, 8)
     assert records["drop_values"].after.constant_bytes == 8
     b = Builder()
     x, out = b.tensor((8,), 0), b.tensor((8,), 8)
