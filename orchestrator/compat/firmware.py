@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _ANY_KEY: Final = "any"
 _AND: Final = "; "
+_TAKES: Final = ", takes named data"
 CALLER_TEXT: Final = " in memory of the caller"
 
 
@@ -74,6 +75,7 @@ class Firmware:
         kernels: Its kernel table; `function` is "", as no program names it.
         methods: Of its models, in order of the names.
         delegates: (backend, state bytes) of its delegates, sorted.
+        takers: Backends of those that find data by name.
         data: Constants outside the programs, by (model, name): dtype and bytes.
         inline_constants: Its loader reads constants inside the flatbuffer.
         isa: Of the target, for scratch sizes; "" without any.
@@ -84,6 +86,7 @@ class Firmware:
     kernels: tuple[TableEntry, ...]
     methods: tuple[FirmwareMethod, ...]
     delegates: tuple[tuple[str, int], ...] = ()
+    takers: frozenset[str] = frozenset()
     data: tuple[tuple[tuple[str, str], str], ...] = ()
     inline_constants: bool = False
     isa: str = ""
@@ -111,7 +114,8 @@ def firmware_facts(firmware: Firmware) -> tuple[tuple[str, str], ...]:
     for rule in firmware.rules:
         found |= _rule_facts(rule, firmware.isa)
     for backend, state_bytes in firmware.delegates:
-        found[f"delegate {backend}"] = f"{state_bytes} bytes"
+        taken = _TAKES if backend in firmware.takers else ""
+        found[f"delegate {backend}"] = f"{state_bytes} bytes{taken}"
     for method in firmware.methods:
         name = f"{method.model}.{method.method}"
         sizes = " ".join(map(str, method.arena_bytes))
@@ -144,6 +148,7 @@ def read_firmware(facts: Mapping[str, str]) -> Firmware:
     kernels: list[TableEntry] = []
     methods: list[FirmwareMethod] = []
     delegates: list[tuple[str, int]] = []
+    takers: set[str] = set()
     data: list[tuple[tuple[str, str], str]] = []
     scratch: dict[str, list[tuple[str, str]]] = {}
     requires: dict[str, tuple[str, ...]] = {}
@@ -161,6 +166,7 @@ def read_firmware(facts: Mapping[str, str]) -> Firmware:
             requires[what] = tuple(text.split(_AND))
         elif kind == "delegate":
             delegates.append((what, int(text.partition(" ")[0])))
+            takers |= {what} if text.endswith(_TAKES) else set()
         elif kind == "data":
             model, _, constant = what.partition(".")
             data.append(((model, constant), text))
@@ -186,6 +192,7 @@ def read_firmware(facts: Mapping[str, str]) -> Firmware:
         kernels=tuple(kernels),
         methods=tuple(methods),
         delegates=tuple(delegates),
+        takers=frozenset(takers),
         data=tuple(data),
         inline_constants="constants" in facts,
         isa="".join(isas),

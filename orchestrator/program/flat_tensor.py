@@ -6,6 +6,7 @@ Source: ExecuTorch `extension/flat_tensor/serialize/flat_tensor.fbs` and
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from math import prod
 from struct import Struct
@@ -45,6 +46,11 @@ class StoredTensor:
     sizes: tuple[int, ...]
     dim_order: tuple[int, ...]
     data: Bytes = field(repr=False)
+
+
+def is_data_file(data: Bytes) -> bool:
+    """Whether bytes say that they are such a file."""
+    return bytes(data[4:8]) == _IDENTIFIER
 
 
 def read_flat_tensors(data: Bytes, *, file: str) -> tuple[StoredTensor, ...]:
@@ -104,8 +110,8 @@ def _read(data: Bytes) -> tuple[StoredTensor, ...]:
         _segment(root.entry(1, at), base, base_bytes) for at in root.entries(1) or ()
     ]
     found = [_tensor(root.entry(2, at), segments, data) for at in root.entries(2) or ()]
-    names = [tensor.name for tensor in found]
-    if twice := next((n for n in names if names.count(n) > 1), ""):
+    names = Counter(tensor.name for tensor in found)
+    if twice := next((name for name, count in names.items() if count > 1), ""):
         raise DecodeError("a name is there twice", found=f'"{twice}"')
     return tuple(found)
 
