@@ -241,7 +241,8 @@ def measure_product(
         target=target,
         profile=name,
     )
-    report = replace(report, prelink=adapted.ledger)
+    data = tuple((n, *d) for n, p in adapted.programs.items() for d in p.delegate_data)
+    report = replace(report, prelink=adapted.ledger, named_data=data)
     if dtypes.compare and dtypes.select.value != "all":
         every = every_dtype_size()
         if every is not None:

@@ -118,6 +118,9 @@ def selection_facts(project: Project, build: Build) -> Facts:
         elsewhere=every_library,
         resolve=resolve_one,
         report=_report(project),
+        named_data=tuple(
+            (n, *d) for n, p in build[inputs.PROGRAMS].items() for d in p.delegate_data
+        ),
         left_out=frozenset(
             {o.name for o in before.operators} - {o.name for o in selection.operators}
         ),

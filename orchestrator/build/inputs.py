@@ -285,9 +285,18 @@ SIZE_BOUNDS = Input(
         name: digest(str(bounds).encode()) for name, bounds in found.items()
     },
 )
+NAMED_TAKERS: Input[dict[str, bool]] = Input(
+    gives="takes",
+    reads=(PROFILE,),
+    run=lambda *, profile: {d.backend: d.named_data for d in profile.delegates},
+)
+"""By backend, whether its delegate takes named data. `DELEGATES` has the digests."""
 PROGRAMS = Derived(
     gives="programs",
-    reads=(MODEL_BYTES, DATA_FILES, MODEL_PATHS, MODEL_SPANS, STREAMS, SPAN),
+    reads=(
+        *(MODEL_BYTES, DATA_FILES, MODEL_PATHS, MODEL_SPANS),
+        *(STREAMS, NAMED_TAKERS, SPAN),
+    ),
     run=decode_programs,
 )
 MODEL: Item[str] = Item(gives="model", of=MODEL_NAMES)

@@ -158,6 +158,7 @@ def delegate_codes(profile: Profile, libraries: Libraries) -> tuple[DelegateCode
             backend=delegate.backend,
             namespace=delegate.namespace,
             state_bytes=delegate.state_bytes,
+            named_data=delegate.named_data,
             sources=libraries.delegates[delegate.backend].sources,
         )
         for delegate in profile.delegates

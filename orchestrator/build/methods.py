@@ -583,4 +583,4 @@ def _delegate_states(
     needed = {
         d.backend for p in programs.values() for m in p.methods for d in m.delegates
     }
-    return {c.backend: c.state_bytes for c in delegates if c.backend in needed}
+    return {c.backend: c.part_bytes for c in delegates if c.backend in needed}

@@ -170,6 +170,7 @@ def decode_programs(
     model_paths: Mapping[str, str],
     model_spans: Mapping[str, SourceSpan],
     streams: Mapping[str, ModelIo],
+    takes: Mapping[str, bool],
     span: Callable[..., SourceSpan],
 ) -> dict[str, Program]:
     """Decoded programs by model name, inputs that are streams among them.
@@ -193,6 +194,7 @@ def decode_programs(
                 },
                 model=name,
                 where=model_spans[name],
+                takes=takes,
             )
             if name in streams:
                 program = stream_model(

@@ -125,8 +125,12 @@ def parser() -> argparse.ArgumentParser:
     _add_memory(command)
     _add_export(command)
 
-    inspect = command("inspect", "show what is in a .pte program", profile=False)
-    inspect.add_argument("model", type=Path, metavar="MODEL", help="a .pte program")
+    inspect = command(
+        "inspect", "show what is in a .pte program or a .ptd data file", profile=False
+    )
+    inspect.add_argument(
+        "model", type=Path, metavar="MODEL", help="a .pte program or a .ptd data file"
+    )
 
     _add_memory_plan(command)
     _add_executorch_tools(command)

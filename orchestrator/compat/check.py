@@ -26,6 +26,7 @@ from orchestrator.program.caller import (
     caller_values,
     own_outputs,
 )
+from orchestrator.program.external import data_problem
 from orchestrator.program.interface import TENSOR_LISTS, with_items
 from orchestrator.program.program import DelegateCall, KernelCall, MoveCall
 from orchestrator.program.values import NoneValue, TensorValue, kind_name
@@ -68,6 +69,9 @@ def firmware_of(
         pointer_bytes=pointer_bytes,
         kernels=resolution.table_entries,
         delegates=tuple(resolution.delegate_states.items()),
+        takers=frozenset(
+            d.code.backend for d in resolution.delegates if d.code.named_data
+        ),
         methods=tuple(
             FirmwareMethod(
                 model=place.model,
@@ -365,6 +369,15 @@ class _MethodCheck:
                 hint="build firmware with this program and the delegate, or export"
                 " without this backend",
             )
+        takes = {b: b in self._firmware.takers for b, _ in self._firmware.delegates}
+        model = self._place.model
+        outside = [name for (owner, name), _ in self._firmware.data if owner == model]
+        if problem := data_problem(
+            self._program, self._method.delegates, takes, outside
+        ):
+            what = f"{problem.message} in the firmware"
+            hint = "build firmware with this program, its data and its delegate"
+            yield self._problem(problem.code, what, *problem.notes, hint=hint)
 
     def _kernels(self, calls: list[OpCall]) -> Iterator[Diagnostic]:
         seen: dict[tuple[str, str], tuple[int, str]] = {}

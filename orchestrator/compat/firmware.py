@@ -26,6 +26,7 @@ _ANY_KEY: Final = "any"
 _AND: Final = "; "
 _COMMON: Final = "c"
 _SHARED: Final = "s"
+_TAKES: Final = ", takes named data"
 CALLER_TEXT: Final = " in memory of the caller"
 
 
@@ -80,6 +81,7 @@ class Firmware:
         kernels: Its kernel table; `function` is "", as no program names it.
         methods: Of its models, in order of the names.
         delegates: (backend, state bytes) of its delegates, sorted.
+        takers: Backends of those that find data by name.
         data: Constants outside the programs, by (model, name): dtype and bytes.
         inline_constants: Its loader reads constants inside the flatbuffer.
         isa: Of the target, for scratch sizes; "" without any.
@@ -90,6 +92,7 @@ class Firmware:
     kernels: tuple[TableEntry, ...]
     methods: tuple[FirmwareMethod, ...]
     delegates: tuple[tuple[str, int], ...] = ()
+    takers: frozenset[str] = frozenset()
     data: tuple[tuple[tuple[str, str], str], ...] = ()
     inline_constants: bool = False
     isa: str = ""
@@ -117,7 +120,8 @@ def firmware_facts(firmware: Firmware) -> tuple[tuple[str, str], ...]:
     for rule in firmware.rules:
         found |= _rule_facts(rule, firmware.isa)
     for backend, state_bytes in firmware.delegates:
-        found[f"delegate {backend}"] = f"{state_bytes} bytes"
+        taken = _TAKES if backend in firmware.takers else ""
+        found[f"delegate {backend}"] = f"{state_bytes} bytes{taken}"
     for method in firmware.methods:
         name = f"{method.model}.{method.method}"
         sizes = " ".join(
@@ -154,6 +158,7 @@ def read_firmware(facts: Mapping[str, str]) -> Firmware:
     kernels: list[TableEntry] = []
     methods: list[FirmwareMethod] = []
     delegates: list[tuple[str, int]] = []
+    takers: set[str] = set()
     data: list[tuple[tuple[str, str], str]] = []
     scratch: dict[str, list[tuple[str, str]]] = {}
     requires: dict[str, tuple[str, ...]] = {}
@@ -171,6 +176,7 @@ def read_firmware(facts: Mapping[str, str]) -> Firmware:
             requires[what] = tuple(text.split(_AND))
         elif kind == "delegate":
             delegates.append((what, int(text.partition(" ")[0])))
+            takers |= {what} if text.endswith(_TAKES) else set()
         elif kind == "data":
             model, _, constant = what.partition(".")
             data.append(((model, constant), text))
@@ -199,6 +205,7 @@ def read_firmware(facts: Mapping[str, str]) -> Firmware:
         kernels=tuple(kernels),
         methods=tuple(methods),
         delegates=tuple(delegates),
+        takers=frozenset(takers),
         data=tuple(data),
         inline_constants="constants" in facts,
         isa="".join(isas),

@@ -85,6 +85,7 @@ def _delegate(use: DelegateUse) -> dict[str, Any]:
         "asked_by": _requesters(use.requesters),
         "namespace": code.namespace,
         "state_bytes": code.state_bytes,
+        **({"named_data": use.data} if use.data else {}),
         "sources": [f"delegates/{code.backend}/{s}" for s in code.sources],
         "flash_bytes": None if parts is None else sum(p.flash_bytes for p in parts),
         "ram_bytes": None if parts is None else sum(p.ram_bytes for p in parts),

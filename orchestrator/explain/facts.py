@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from orchestrator.errors import Diagnostic
     from orchestrator.measure.size import Contributor, SizeReport
     from orchestrator.selection.op_info import SelectedOperator, Selection
-    from orchestrator.selection.resolution import Binding, Resolution
+    from orchestrator.selection.resolution import Binding, Resolution, ResolvedDelegate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +43,7 @@ class Facts:
         resolve: Resolves one operator with the kernels of a catalog.
         report: What the last build costs; None if nothing is built.
         left_out: Operators all of whose calls passes left out.
+        named_data: Model, key and bytes of what delegates find by name.
     """
 
     profile: str
@@ -55,6 +56,7 @@ class Facts:
     resolve: Callable[[SelectedOperator, Catalog], Outcome]
     report: SizeReport | None
     left_out: frozenset[OperatorName] = frozenset()
+    named_data: tuple[tuple[str, str, int], ...] = ()
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:
@@ -77,6 +79,11 @@ class Facts:
             for operator in self.resolution.operators
             for binding in operator.bindings
         )
+
+    def data_of(self, delegate: ResolvedDelegate) -> tuple[tuple[str, str, int], ...]:
+        """What a delegate can find by name: model, key and bytes."""
+        models = {o.source for o in delegate.origins if delegate.code.named_data}
+        return tuple(block for block in self.named_data if block[0] in models)
 
     def delegate_costs(self, backend: str) -> tuple[Contributor, ...] | None:
         """What the sources of a delegate cost; None if nothing is built."""

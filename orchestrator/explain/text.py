@@ -107,6 +107,7 @@ def _delegate_lines(use: DelegateUse, file: str) -> list[str]:
         *_rows("needed by", map(_requester, use.requesters)),
         _row("delegate", f"{code.namespace}, {code.state_bytes:,} bytes of state each"),
         *_rows("source", (f"delegates/{code.backend}/{s}" for s in code.sources)),
+        *_rows("named data", (f"{m}: {k}, {n:,} bytes" for m, k, n in use.data)),
         _row("cost", _cost(use.parts, file)),
     ]
 

@@ -107,11 +107,13 @@ class DelegateUse:
     Args:
         code: What it is.
         requesters: What needs it, sorted.
+        data: What it can find by name: model, key and bytes.
         parts: What its sources cost; None if nothing is built.
     """
 
     code: DelegateCode
     requesters: tuple[Requester, ...]
+    data: tuple[tuple[str, str, int], ...]
     parts: tuple[Contributor, ...] | None
 
 
@@ -181,6 +183,7 @@ def why(name: str, facts: Facts) -> Why:
         DelegateUse(
             code=delegate.code,
             requesters=requesters_of(delegate.origins),
+            data=facts.data_of(delegate),
             parts=facts.delegate_costs(delegate.code.backend),
         )
         for delegate in facts.resolution.delegates

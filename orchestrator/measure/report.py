@@ -24,6 +24,8 @@ def report_json(report: SizeReport) -> str:
     """
     document: dict[str, Any] = {"schema": SCHEMA, **asdict(report)}
     totals = report.totals
+    if not report.named_data:
+        del document["named_data"]
     document["totals"]["flash_bytes_without_models"] = totals.flash_bytes_without_models
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 

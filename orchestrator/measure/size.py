@@ -326,6 +326,8 @@ class SizeReport:
         methods: Memory of every method, in the order of the profile; empty in reports
             of earlier versions.
         prelink: What passes did to the methods of models.
+        named_data: Model, key and bytes of what delegates find by name, which is part
+            of the model's flash.
     """
 
     profile: str
@@ -342,3 +344,4 @@ class SizeReport:
     missing: tuple[str, ...] = ()
     methods: tuple[SizeMethod, ...] = ()
     prelink: tuple[MethodPasses, ...] = ()
+    named_data: tuple[tuple[str, str, int], ...] = ()

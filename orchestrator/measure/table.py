@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.measure.dtypes import dtype_lines
 from orchestrator.measure.size import ContributorKind as Kind
+from orchestrator.printable import printable
 
 if TYPE_CHECKING:
     from orchestrator.measure.size import FirmwareStack, SizeMethod, SizeReport
@@ -52,6 +53,7 @@ def size_table(report: SizeReport) -> str:
         _region_lines(report),
         _section_lines(report),
         _method_lines(report.methods),
+        _data_lines(report),
         _stack_lines(report.stack),
         list(dtype_lines(report)),
         _missing_lines(report),
@@ -64,6 +66,8 @@ def size_summary(report: SizeReport) -> str:
     totals, stack = report.totals, report.stack
     parts = sorted(report.contributors, key=lambda c: (-c.flash_bytes, c.name))
     largest = [f"{c.name} {c.flash_bytes:,}" for c in parts[:_LARGEST] if c.flash_bytes]
+    data = sum(size_bytes for _, _, size_bytes in report.named_data)
+    named = f" ({data:,} named data)" if data else ""
     used = "not bounded: see --full"
     if stack is not None and not stack.unknown:
         used = f"{stack.stack_bytes:,} bytes of {stack.reserve_bytes:,} reserved"
@@ -72,7 +76,7 @@ def size_summary(report: SizeReport) -> str:
     lines = [
         headline(report),
         f"flash    {totals.flash_bytes:>11,} bytes{_of(report, 'flash')}:"
-        f" models {totals.model_bytes:,},"
+        f" models {totals.model_bytes:,}{named},"
         f" everything else {totals.flash_bytes_without_models:,}",
         f"RAM      {totals.ram_bytes:>11,} bytes{_of(report, 'ram')}:"
         f" arenas {totals.arena_bytes:,}, states {totals.state_bytes:,},"
@@ -182,6 +186,15 @@ def _method_lines(methods: tuple[SizeMethod, ...]) -> list[str]:
         numbers = "".join(f"{cell:>{_METHOD_NUMBER},}" for cell in cells)
         lines.append(f"{name:{_METHOD_NAME - 1}} {numbers}")
     return lines
+
+
+def _data_lines(report: SizeReport) -> list[str]:
+    """What delegates find by name."""
+    lines = [
+        f"  {model}: {printable(key)}, {size_bytes:,} bytes"
+        for model, key, size_bytes in report.named_data
+    ]
+    return ["named data of delegates, part of the models", *lines] if lines else []
 
 
 def _stack_lines(stack: FirmwareStack | None) -> list[str]:

@@ -61,6 +61,7 @@ def unlink_program(program: Program, linked: Sequence[LinkedMethod]) -> Program:
         replace(program, methods=methods),
         constants=tuple(constants) if program.constants or constants else None,
     )
+    has_delegates = any(method.delegates for method in methods)
     names = {
         value.extra.qualified_name
         for method in methods
@@ -69,7 +70,7 @@ def unlink_program(program: Program, linked: Sequence[LinkedMethod]) -> Program:
     }
     found = replace(
         read_program(data, file=""),
-        external=tuple(e for e in program.external if e.name in names),
+        external=tuple(e for e in program.external if has_delegates or e.name in names),
         sharers=program.sharers,
     )
     # As text, 0.0 differs from -0.0, and NaN equals NaN.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Final
 
-from pydantic import AfterValidator, Field, StrictStr
+from pydantic import AfterValidator, Field, StrictBool, StrictStr
 
 from orchestrator.core.sizes import size_text
 from orchestrator.errors import Diagnostic
@@ -115,6 +115,13 @@ class DelegateTable(Table):
         description="RAM that each part of a model keeps for it, exactly. "
         "Default: none.",
         examples=["12 B"],
+    )
+    named_data: StrictBool = Field(
+        default=False,
+        description="Whether it finds data by name (`handle.named`), in the program or "
+        "in the data files of the model. Programs with such data are refused if no "
+        "delegate of theirs takes it. 24 bytes of RAM more for each part.",
+        examples=[True],
     )
 
 

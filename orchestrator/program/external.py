@@ -1,19 +1,27 @@
-"""Constants that a program leaves outside: finding them in data files."""
+"""Data that a program leaves outside, or finds by name: constants, and of delegates."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from orchestrator.core.dtype import ScalarType
 from orchestrator.errors import Diagnostic, ModelError, SourceSpan
+from orchestrator.program.delegate_keys import needed_keys
 from orchestrator.program.program import ExternalData
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from orchestrator.program.flat_tensor import StoredTensor
-    from orchestrator.program.program import Program
+    from orchestrator.program.program import Delegate, Program
+
+    _Places = list[tuple[str, StoredTensor]]
+    """What files hold under one name."""
+    _Given = dict[str, _Places]
+    _Notes = list[tuple[str, str]]
 
 
 def with_data(
@@ -22,43 +30,33 @@ def with_data(
     *,
     model: str,
     where: SourceSpan | None,
+    takes: Mapping[str, bool] = MappingProxyType({}),
 ) -> Program:
-    """The program with the data of its external constants.
+    """The program with the data of its external constants, and of its delegates.
 
     Args:
         program: The program.
         files: What its data files hold, by name of the file.
         model: Its name in the profile.
         where: The profile line that names it.
+        takes: By backend of a delegate of the profile: whether it takes named data.
 
     Raises:
-        ModelError: With everything that does not fit (`external-data`).
+        ModelError: With everything that does not fit (`external-data`); delegates
+            cannot have their data (`delegate-data`), or nothing of a file is used
+            (`unused-data`).
     """
-    wanted: dict[str, TensorValue] = {}
-    problems: list[tuple[str, str]] = []
-    for value in _externals(program):
-        extra = value.extra
-        name = extra.qualified_name if extra else ""
-        first = wanted.setdefault(name, value)
-        if _facts(first) != _facts(value):
-            problems.append((name, f"is {_facts(first)} and {_facts(value)}"))
-        if value.is_planned:
-            problems.append((name, "is not a constant: its initial state lies outside"))
-    found: dict[str, ExternalData] = {}
-    for name, value in sorted(wanted.items()):
-        stored = [(f, t) for f, ts in files.items() for t in ts if t.name == name]
-        if len(stored) > 1:
-            places = " and in ".join(file for file, _ in stored)
-            problems.append((name, f"is there twice: in {places}"))
-        elif not stored:
-            given = ", ".join(files) or "no data file"
-            problems.append((name, f"is not there: the profile names {given}"))
-        else:
-            file, tensor = stored[0]
-            if (facts := _stored(tensor)) != _facts(value):
-                text = f"is {facts} in {file}, and {_facts(value)} in the program"
-                problems.append((name, text))
-            found[name] = ExternalData(name=name, dtype=value.dtype, data=tensor.data)
+    given: _Given = {}
+    for file, tensors in files.items():
+        for tensor in tensors:
+            given.setdefault(tensor.name, []).append((file, tensor))
+    problems: _Notes = []
+    names = ", ".join(files) or "no data file"
+    found = _constants(program, given, problems, names)
+    delegates = [d for m in program.methods for d in m.delegates]
+    backends = {d.backend for d in delegates}
+    if any(takes.get(backend) for backend in backends):
+        _add_named(found, given, problems)
     if problems:
         raise ModelError(
             Diagnostic(
@@ -72,7 +70,107 @@ def with_data(
                 " `data` of its [[models]]",
             )
         )
-    return replace(program, external=tuple(found.values()))
+    refused = [
+        Diagnostic(
+            code="unused-data",
+            message=f'model "{model}" uses nothing of the data file "{file}"',
+            where=where,
+            notes=(("expected", "constants of the program, or data of its delegates"),),
+            hint="name the .ptd that was exported with the program; delegates get its"
+            " data with `named_data = true`",
+        )
+        for file, stored in files.items()
+        # A backend without a delegate is a problem of its own.
+        if backends <= takes.keys() and not any(t.name in found for t in stored)
+    ]
+    if problem := data_problem(program, delegates, takes, found):
+        message = f'model "{model}": {problem.message}'
+        refused.append(replace(problem, message=message, where=where))
+    if refused:
+        raise ModelError(refused)
+    return replace(program, external=tuple(data for _, data in sorted(found.items())))
+
+
+def _constants(
+    program: Program, given: _Given, problems: _Notes, names: str
+) -> dict[str, ExternalData]:
+    """External constants by name; notes those that do not fit."""
+    wanted: dict[str, TensorValue] = {}
+    for value in _externals(program):
+        extra = value.extra
+        name = extra.qualified_name if extra else ""
+        first = wanted.setdefault(name, value)
+        if _facts(first) != _facts(value):
+            problems.append((name, f"is {_facts(first)} and {_facts(value)}"))
+        if value.is_planned:
+            problems.append((name, "is not a constant: its initial state lies outside"))
+    found: dict[str, ExternalData] = {}
+    for name, value in sorted(wanted.items()):
+        stored = given.get(name, [])
+        if len(stored) > 1:
+            text = f"is there twice: in {' and in '.join(f for f, _ in stored)}"
+            problems.append((name, text))
+        elif not stored:
+            problems.append((name, f"is not there: the profile names {names}"))
+        else:
+            file, tensor = stored[0]
+            if (facts := _stored(tensor)) != _facts(value):
+                text = f"is {facts} in {file}, and {_facts(value)} in the program"
+                problems.append((name, text))
+            found[name] = ExternalData(name=name, dtype=value.dtype, data=tensor.data)
+    return found
+
+
+def _add_named(found: dict[str, ExternalData], given: _Given, problems: _Notes) -> None:
+    """Add what delegates may ask for: they alone know which of it they do."""
+    for name, places in given.items():
+        if name in found:
+            continue
+        file, tensor = places[0]
+        if len(places) > 1:
+            problems.append((name, f"is there twice: in {file} and in {places[1][0]}"))
+        dtype = tensor.dtype or ScalarType.Byte
+        found[name] = ExternalData(
+            name=name, dtype=dtype, data=tensor.data, is_constant=False
+        )
+
+
+def data_problem(
+    program: Program,
+    delegates: Collection[Delegate],
+    takes: Mapping[str, bool],
+    outside: Iterable[str],
+) -> Diagnostic | None:
+    """Why delegates cannot have their named data.
+
+    Args:
+        program: That has the delegates.
+        delegates: Those that are made ready together.
+        takes: By backend of a linked delegate: whether it takes named data.
+        outside: Names of the data beside the program.
+    """
+    keys = {named.key for named in program.named_data}
+    refusing = [d for d in delegates if not takes.get(d.backend, True)]
+    needed = needed_keys(program, refusing)
+    if refusing and len(refusing) == len(delegates):
+        needed |= keys
+    asked = [d for d in delegates if d.backend in takes]
+    twice = keys & {*outside} if asked else set()
+    missing = needed_keys(program, asked) - {*keys, *outside}
+    names = ", ".join(sorted({d.backend for d in refusing}))
+    notes = [(f'"{key}"', f"is not taken by {names}") for key in sorted(needed)]
+    notes += [(f'"{key}"', "is in the program and beside it") for key in sorted(twice)]
+    notes += [(f'"{key}"', "is not there") for key in sorted(missing - needed)]
+    if not notes:
+        return None
+    return Diagnostic(
+        code="delegate-data",
+        message="a delegate cannot have its named data",
+        notes=tuple(notes),
+        hint="name the .ptd files that were exported with the program, and no others,"
+        " in `data` of its [[models]]; set `named_data = true` of delegates that find"
+        " data by name (docs/delegates.md#named-data)",
+    )
 
 
 def _externals(program: Program) -> Iterator[TensorValue]:

@@ -48,6 +48,11 @@ class StoredTensor:
     data: Bytes = field(repr=False)
 
 
+def is_data_file(data: Bytes) -> bool:
+    """Whether bytes say that they are such a file."""
+    return bytes(data[4:8]) == _IDENTIFIER
+
+
 def read_flat_tensors(data: Bytes, *, file: str) -> tuple[StoredTensor, ...]:
     """What is in the bytes of a `.ptd` file, in its order.
 
@@ -105,8 +110,8 @@ def _read(data: Bytes) -> tuple[StoredTensor, ...]:
         _segment(root.entry(1, at), base, base_bytes) for at in root.entries(1) or ()
     ]
     found = [_tensor(root.entry(2, at), segments, data) for at in root.entries(2) or ()]
-    counts = Counter(tensor.name for tensor in found)
-    if twice := next((name for name in counts if counts[name] > 1), ""):
+    names = Counter(tensor.name for tensor in found)
+    if twice := next((name for name, count in names.items() if count > 1), ""):
         raise DecodeError("a name is there twice", found=f'"{twice}"')
     return tuple(found)
 

@@ -209,10 +209,11 @@ class NamedData:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExternalData:
-    """A constant that lies outside the program, under a name."""
+    """A constant that lies outside the program, or data that its delegates find."""
 
     name: str
     dtype: ScalarType
+    is_constant: bool = True
     data: Bytes = field(repr=False)
 
 
@@ -235,7 +236,7 @@ class Program:
         data: The whole file, or what was written in its place.
         original: The file, if `data` was written anew, as the device loads no programs
             with scratch memory of delegates beside the values.
-        external: Constants that lie outside, as far as they were found; by name.
+        external: Data that lies outside, as far as it was found; by name.
         sharers: Names of the methods that share state (`method/state.py`); no part of
             the file.
     """
@@ -339,6 +340,14 @@ class Program:
         """The data of a segment, not copied."""
         start = self.segment_offset(index)
         return part_of(self.data, start, self.segments[index].size_bytes)
+
+    @property
+    def delegate_data(self) -> tuple[tuple[str, int], ...]:
+        """Key and bytes of all that delegates find by name, outside included."""
+        segments = {i: s.size_bytes for i, s in enumerate(self.segments)}
+        inside = [(n.key, segments.get(n.segment_index, 0)) for n in self.named_data]
+        outside = [(e.name, len(e.data)) for e in self.external if not e.is_constant]
+        return (*inside, *outside)
 
     def delegate_bytes(self, delegate: Delegate) -> Bytes:
         """What a backend gets to run the delegate, not copied."""

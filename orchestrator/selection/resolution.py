@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from orchestrator.core.dtype import ScalarType
     from orchestrator.core.kernel import Kernel, KernelKey
     from orchestrator.core.operator import OperatorName, OpSchema
     from orchestrator.selection.op_info import Origin
+
+_NAMED_SOURCE_BYTES: Final = 24
+"""Behind the state of a part: `NamedSource` of runtime/src/load_delegates.cpp."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,12 +97,21 @@ class DelegateCode:
         namespace: C++ namespace of its functions.
         state_bytes: RAM of each part of a model.
         sources: Relative to the folder of the delegate, sorted.
+        named_data: It finds data by name.
     """
 
     backend: str
     namespace: str
     state_bytes: int
     sources: tuple[str, ...]
+    named_data: bool = False
+
+    @property
+    def part_bytes(self) -> int:
+        """RAM that the loader takes for each part of a model."""
+        if not self.named_data:
+            return self.state_bytes
+        return -(-self.state_bytes // 8) * 8 + _NAMED_SOURCE_BYTES
 
     @property
     def functions(self) -> tuple[str, str]:
@@ -138,4 +150,4 @@ class Resolution:
     @property
     def delegate_states(self) -> dict[str, int]:
         """RAM of each part of a model by its backend; empty without delegates."""
-        return {d.code.backend: d.code.state_bytes for d in self.delegates}
+        return {d.code.backend: d.code.part_bytes for d in self.delegates}

@@ -203,6 +203,7 @@ enum Program : uint32_t {
   kSegments = leads_to(4, 2),
   kConstantSegment = leads_to(5, 2),
   kMutableDataSegments = leads_to(6, 2),
+  kNamedData = leads_to(7, 2),
 };
 enum Plan : uint32_t {
   kName = 0,
@@ -215,6 +216,7 @@ enum Plan : uint32_t {
   kBufferSizes = 8,
 };
 enum Segment : uint32_t { kOffset = 0, kSize = 1 };
+enum NamedData : uint32_t { kKey = 0, kKeySegment = 1 };
 enum Subsegments : uint32_t { kSegmentIndex = 0, kOffsets = 1 };
 enum EValue : uint32_t {
   kValType = 0,

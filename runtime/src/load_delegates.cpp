@@ -15,8 +15,32 @@ struct alignas(kDelegateStateAlignment) StateWord {
   uint8_t bytes[kDelegateStateAlignment];
 };
 
-size_t state_words(const Delegate& delegate) {
+bool takes_named(const Delegate& delegate) {
+  return kNamedData && delegate.named_data;
+}
+
+size_t own_words(const Delegate& delegate) {
   return (delegate.state_bytes + sizeof(StateWord) - 1) / sizeof(StateWord);
+}
+
+/// Where named data is looked for: behind the state of each part whose delegate
+/// takes some. One size on all targets, which the build knows as well.
+struct NamedSource {
+  alignas(8) const uint8_t* program;
+  uint32_t program_bytes;
+  uint32_t external_count;
+  alignas(8) const ExternalData* external;
+};
+static_assert(sizeof(NamedSource) == 24, "selection/resolution.py knows it");
+
+size_t state_words(const Delegate& delegate) {
+  return own_words(delegate) +
+         (takes_named(delegate) ? sizeof(NamedSource) / sizeof(StateWord) : 0);
+}
+
+NamedSource* source_of(const Delegate& delegate, void* state) {
+  return reinterpret_cast<NamedSource*>(static_cast<StateWord*>(state) +
+                                        own_words(delegate));
 }
 
 bool same_text(Span<const char> text, const char* name) {
@@ -55,6 +79,74 @@ Error CompileSpecs::find(const char* key, Span<const uint8_t>& value) const {
   return Error::NotFound;
 }
 
+Error DelegateHandle::named(const char* key, Span<const uint8_t>& data) const {
+  return named(Span<const char>(key, strlen(key)), data);
+}
+
+Error DelegateHandle::named(Span<const char> key,
+                            Span<const uint8_t>& data) const {
+  ORCH_CHECK(takes_named(*delegate), Error::NotFound);
+  const NamedSource& source = *source_of(*delegate, state);
+  Program program;
+  ORCH_TRY(Program::open({source.program, source.program_bytes}, program));
+  bool found = false;
+  Span<const char> name;
+  Span<const uint8_t> block;
+  for (uint32_t i = 0;; ++i) {
+    const Error error = program.named_data(i, name, block);
+    if (error == Error::NotFound) break;
+    ORCH_TRY(error);
+    if (name.size() != key.size()) continue;
+    size_t same = 0;
+    while (same < key.size() && name[same] == key[same]) ++same;
+    if (same != key.size()) continue;
+    // Whoever made the program may mean either.
+    ORCH_CHECK(!found, Error::InvalidProgram);
+    found = true;
+    data = block;
+  }
+  for (uint32_t i = 0; i < source.external_count; ++i) {
+    const ExternalData& outside = source.external[i];
+    if (!same_text(key, outside.name)) continue;
+    ORCH_CHECK(!found, Error::InvalidProgram);
+    found = true;
+    data = {outside.data, outside.bytes};
+  }
+  return found ? Error::Ok : Error::NotFound;
+}
+
+Error Program::named_data(uint32_t index, Span<const char>& key,
+                          Span<const uint8_t>& data) const {
+  FbReader reader(bytes_.data(), flatbuffer_size_);
+  const FbTable root = reader.root();
+  const FbVector blocks = reader.vector(root, slot::kNamedData, 4);
+  ORCH_CHECK(!reader.failed(), Error::InvalidProgram);
+  ORCH_CHECK(index < blocks.count, Error::NotFound);
+  const FbTable block = reader.item(blocks, index, slot::kNamedData);
+  key = reader.text(block, slot::kKey);
+  const uint32_t at = reader.scalar<uint32_t>(block, slot::kKeySegment);
+  ORCH_CHECK(!reader.newer(), Error::UnsupportedProgram);
+  ORCH_CHECK(!reader.failed() && reader.field(block, slot::kKey) != 0,
+             Error::InvalidProgram);
+  return segment(reader, root, at, data);
+}
+
+/// The bytes of a segment, in place.
+Error Program::segment(FbReader& reader, const FbTable& root, uint32_t index,
+                       Span<const uint8_t>& data) const {
+  const FbVector blocks = reader.vector(root, slot::kSegments, 4);
+  ORCH_CHECK(!reader.failed() && index < blocks.count, Error::InvalidProgram);
+  const FbTable block = reader.item(blocks, index, slot::kSegments);
+  const uint64_t offset = reader.scalar<uint64_t>(block, slot::kOffset);
+  const uint64_t size = reader.scalar<uint64_t>(block, slot::kSize);
+  ORCH_CHECK(!reader.newer(), Error::UnsupportedProgram);
+  ORCH_CHECK(!reader.failed() && offset <= segment_bytes_ &&
+                 size <= segment_bytes_ - offset,
+             Error::InvalidProgram);
+  data = {bytes_.data() + segment_base_ + offset, static_cast<size_t>(size)};
+  return Error::Ok;
+}
+
 /// Makes room for the handles of the plan's delegates.
 Error MethodLoader::count_delegates(const FbTable& plan) {
   delegates_at_ = reader_.vector(plan, slot::kDelegates, 4);
@@ -66,14 +158,23 @@ Error MethodLoader::count_delegates(const FbTable& plan) {
 
 /// Adds the states of all delegates to what a method needs.
 Error MethodLoader::count_delegate_states(Bump& sizes) {
+  bool any_named = false;
   for (uint32_t i = 0; i < delegates_at_.count; ++i) {
     DelegateHandle handle;
     CompileSpecs specs;
     ORCH_TRY(find_handle(i, handle, specs));
     ORCH_TRY(spend(specs.count()));
+    any_named = any_named || takes_named(*handle.delegate);
     sizes.take<StateWord>(state_words(*handle.delegate));
     // A table may be listed again and again.
     ORCH_CHECK(sizes.used() <= INT32_MAX, Error::InvalidProgram);
+  }
+  Span<const char> key;
+  Span<const uint8_t> data;
+  for (uint32_t i = 0; any_named; ++i) {
+    const Error error = program_.named_data(i, key, data);
+    if (error == Error::NotFound) break;
+    ORCH_TRY(error);
   }
   return Error::Ok;
 }
@@ -98,24 +199,16 @@ Error MethodLoader::count_delegate_states(Bump& sizes) {
     ORCH_CHECK(!reader_.failed() && reader_.field(spec, slot::kSpecKey) != 0,
                Error::InvalidProgram);
   }
-  const bool is_inline = location == 0;
-  const uint32_t list = is_inline ? slot::kDelegateData : slot::kSegments;
-  const FbVector blocks = reader_.vector(root_, list, 4);
-  ORCH_CHECK(!reader_.failed() && at < blocks.count, Error::InvalidProgram);
-  const FbTable block = reader_.item(blocks, at, list);
   const uint8_t* const base = program_.bytes_.data();
-  if (is_inline) {
-    const FbVector bytes = reader_.vector(block, slot::kInlineBytes, 1);
+  if (location == 0) {  // inside the flatbuffer
+    const FbVector blocks = reader_.vector(root_, slot::kDelegateData, 4);
+    ORCH_CHECK(!reader_.failed() && at < blocks.count, Error::InvalidProgram);
+    const FbVector bytes = reader_.vector(
+        reader_.item(blocks, at, slot::kDelegateData), slot::kInlineBytes, 1);
     ORCH_CHECK(!reader_.failed(), Error::InvalidProgram);
     handle.processed = {base + bytes.at, bytes.count};
   } else {
-    const uint64_t offset = reader_.scalar<uint64_t>(block, slot::kOffset);
-    const uint64_t size = reader_.scalar<uint64_t>(block, slot::kSize);
-    ORCH_CHECK(!reader_.failed() && offset <= program_.segment_bytes_ &&
-                   size <= program_.segment_bytes_ - offset,
-               Error::InvalidProgram);
-    handle.processed = {base + program_.segment_base_ + offset,
-                        static_cast<size_t>(size)};
+    ORCH_TRY(program_.segment(reader_, root_, at, handle.processed));
   }
   handle.delegate = find_delegate(backend);
   handle.state = nullptr;
@@ -139,6 +232,15 @@ Error MethodLoader::start_delegates() {
     if (words != 0) {
       memset(state, 0, words * sizeof(StateWord));
       handle.state = state;
+    }
+    if (takes_named(*handle.delegate)) {
+      NamedSource& source = *source_of(*handle.delegate, state);
+      source.program = program_.bytes_.data();
+      source.program_bytes = static_cast<uint32_t>(program_.bytes_.size());
+#if ORCH_EXTERNAL_DATA
+      source.external_count = static_cast<uint32_t>(memory_.external.size());
+      source.external = memory_.external.data();
+#endif
     }
     ORCH_TRY(handle.delegate->init(handle, specs));
   }

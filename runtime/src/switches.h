@@ -13,6 +13,11 @@
 #define ORCH_INLINE_CONSTANTS 1
 #endif
 
+/// 0 if no delegate of the product finds data by name.
+#ifndef ORCH_NAMED_DATA
+#define ORCH_NAMED_DATA 1
+#endif
+
 /// 0 if all methods are prelinked and none moves a value or jumps.
 #ifndef ORCH_CONTROL_FLOW
 #define ORCH_CONTROL_FLOW 1
@@ -42,6 +47,7 @@ namespace orch {
 
 constexpr bool kCallerIo = ORCH_CALLER_IO != 0;
 constexpr bool kInlineConstants = ORCH_INLINE_CONSTANTS != 0;
+constexpr bool kNamedData = ORCH_NAMED_DATA != 0;
 constexpr bool kControlFlow = ORCH_CONTROL_FLOW != 0;
 constexpr bool kPreparedCalls = ORCH_PREPARED_CALLS != 0;
 constexpr bool kInitialBytes = ORCH_INITIAL_BYTES != 0;

@@ -31,7 +31,8 @@ PROGRAMS: Final = (
     ROOT / "examples" / "delegate" / "model.pte",
     ROOT / "tests" / "data" / "delegate" / "inline.pte",
 )
-STATES: Final = {"Elementwise": 12}
+NAMED: Final = ROOT / "tests" / "data" / "delegate" / "named"
+STATES: Final = {"Elementwise": 12, "Named": 16 + 24}
 _RUNS: Final = 1500
 
 _NOT_READ: Final = NOT_READ - {
@@ -53,6 +54,7 @@ def load_parts() -> Path:
         *(support / f"{name}.cpp" for name in ("load_parts", "stand_ins")),
         support / "method_blocks.cpp",
         ROOT / "examples" / "delegate" / "elementwise.cpp",
+        NAMED / "named.cpp",
         *sorted((ROOT / "runtime" / "src").glob("*.cpp")),
     ]
     program = folder / "load_parts"
@@ -276,3 +278,100 @@ def test_device_and_reader_refuse_the_same(
     (answer,) = _ask(load_parts, "any", _write(tmp_path, [data]))
     assert answer[0] == device
     assert isinstance(_read(data), set) == (device != "Ok")
+
+
+_NAMED: Final[dict[str, Any]] = {
+    **deepcopy(_BASE),
+    "backend_delegate_data": [{"data": [*b"NMD1\2\0\1\0\1\4wbias"]}],
+    "segments": [{"offset": 0, "size": 8}, {"offset": 16, "size": 4}],
+    "named_data": [
+        {"key": "w", "segment_index": 0},
+        {"key": "bias", "segment_index": 1},
+    ],
+}
+_NAMED["execution_plan"][0]["delegates"][0]["id"] = "Named"
+
+
+def _blocks(program: dict[str, Any]) -> Any:
+    return program["named_data"]
+
+
+@pytest.mark.parametrize(
+    ("change", "device", "reads"),
+    [
+        (lambda _: None, "Ok", True),
+        # What nobody asks for, and what shares bytes, does no harm.
+        (lambda p: _blocks(p).append({"key": "x", "segment_index": 1}), "Ok", True),
+        (lambda p: p["segments"][1].update(offset=6), "Ok", True),
+        (lambda p: p["segments"].append({"offset": 20, "size": 0}), "Ok", True),
+        # Empty, too small, or under another key.
+        (lambda p: p["segments"][1].update(size=0), "InvalidProgram", True),
+        (lambda p: p["segments"][0].update(size=7), "InvalidProgram", True),
+        (lambda p: _blocks(p)[0].update(key="W"), "NotFound", True),
+        (lambda p: _blocks(p)[0].update(key="w\0"), "NotFound", True),
+        (lambda p: _blocks(p)[1].update(key="bia"), "NotFound", True),
+        (lambda p: _blocks(p)[1].update(key="biass"), "NotFound", True),
+        (lambda p: _blocks(p).pop(), "NotFound", True),
+        (lambda p: p.pop("named_data"), "NotFound", True),
+        # Twice, without a key, in no segment, or outside of the file.
+        (lambda p: _blocks(p).append(_blocks(p)[0]), "InvalidProgram", False),
+        (lambda p: _blocks(p)[0].pop("key"), "InvalidProgram", False),
+        (lambda p: _blocks(p)[0].update(segment_index=2), "InvalidProgram", False),
+        (
+            lambda p: _blocks(p).append({"key": "x", "segment_index": 2**32 - 1}),
+            "InvalidProgram",
+            False,
+        ),
+        (lambda p: p["segments"][1].update(offset=17), "InvalidProgram", False),
+        (lambda p: p["segments"][0].update(size=2**64 - 1), "InvalidProgram", False),
+        (lambda p: p["segments"][0].update(offset=2**63), "InvalidProgram", False),
+        (lambda p: p["segments"].clear(), "InvalidProgram", False),
+    ],
+)
+def test_named_data_lies_inside_the_program(
+    change: Callable[[dict[str, Any]], object],
+    device: str,
+    reads: bool,  # noqa: FBT001  # a parameter of the test
+    load_parts: Path,
+    tmp_path: Path,
+) -> None:
+    program = deepcopy(_NAMED)
+    change(program)
+    data = write_program(program, bytes(20))
+    (answer,) = _ask(load_parts, "any", _write(tmp_path, [data]))
+    assert answer[0] == device
+    assert isinstance(_read(data), set) != reads
+
+
+def test_named_data_that_is_newer(load_parts: Path, tmp_path: Path) -> None:
+    """Only a delegate that may ask for it makes the device look at it."""
+    program = with_newer_field("NamedData")
+    taken = program.replace(b"Elementwise", b"Named\0\0\0\0\0\0", 1)
+    assert taken != program
+    length = taken.index(b"Named\0") - 4
+    taken = taken[:length] + (5).to_bytes(4, "little") + taken[length + 4 :]
+    answers = _ask(load_parts, "any", _write(tmp_path, [program, taken]))
+    assert [a[0] for a in answers] == ["Ok", "UnsupportedProgram"]
+
+
+def test_a_delegate_computes_with_named_data(load_parts: Path, tmp_path: Path) -> None:
+    inside = NAMED / "inside.pte"
+    (method,) = read_program(inside.read_bytes(), file="m.pte").methods
+    size = method_state_bytes(method, pointer_bytes=8, delegates=STATES)
+    answers = _ask(load_parts, "any", [inside, NAMED / "outside.pte"])
+    # Stand-ins for kernels, and no data files.
+    assert answers == [["Ok", str(size), "Ok"], ["NotFound", str(size)]]
+    programs = []
+    for seed in range(_RUNS):
+        random = Random(seed)  # noqa: S311  # the same every time
+        data = bytearray(inside.read_bytes())
+        for _ in range(random.randint(1, 3)):
+            data[random.randrange(len(data))] = random.choice((0, 1, 2, 127, 255))
+        programs.append(bytes(data))
+    answers = _ask(load_parts, "any", _write(tmp_path, programs))
+    assert sum(a[0] == "Ok" for a in answers) > 0.2 * _RUNS
+    for damaged, answer in zip(programs, answers, strict=True):
+        problems = _read(damaged)
+        if isinstance(problems, set):
+            more = {m for m in problems if m.endswith("problems in the same file")}
+            assert answer[0] != "Ok" or problems - more <= _NOT_READ

@@ -1,4 +1,4 @@
-"""`orchestrator inspect`: what is in a .pte program."""
+"""`orchestrator inspect`: what is in a .pte program or a .ptd data file."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 from orchestrator.catalog import read_library
 from orchestrator.cli.commands.reading import read_bytes
 from orchestrator.cli.render import diagnostic_to_json
+from orchestrator.core.lazy_bytes import sha256_of
 from orchestrator.errors import Diagnostic, ExitCode, SourceSpan
 from orchestrator.method.lifetimes import peak_live_bytes
 from orchestrator.method.state import StateError, with_state
 from orchestrator.printable import printable
 from orchestrator.program.caller import caller_values
+from orchestrator.program.flat_tensor import is_data_file, read_flat_tensors
 from orchestrator.program.program import KernelCall
 from orchestrator.program.reader import read_to_show
 from orchestrator.program.shared import SHARED_ID
@@ -23,8 +25,11 @@ from orchestrator.shell.sources import library_file, library_names
 
 if TYPE_CHECKING:
     from argparse import Namespace
+    from collections.abc import Iterable
+    from pathlib import Path
 
     from orchestrator.cli.console import Console
+    from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.program.program import Method, Program
     from orchestrator.selection.op_info import OpInfo
 
@@ -98,7 +103,10 @@ def run(args: Namespace, console: Console) -> ExitCode:
     version, what can be read is shown.
     """
     file = str(args.model)
-    read = read_to_show(read_bytes(args.model), file=file)
+    data = read_bytes(args.model)
+    if is_data_file(data):
+        return _show_data_file(data, args.model, console)
+    read = read_to_show(data, file=file)
     program, problems = read.program, [*read.problems]
     if read.is_sound:
         info = extract(program, model=args.model.stem)
@@ -120,6 +128,8 @@ def run(args: Namespace, console: Console) -> ExitCode:
         "complete": read.is_sound,
         "methods": methods,
     }
+    if program.named_data:
+        document["named_data_bytes"] = dict(program.delegate_data)
     problems += _without_kernel(methods, file)
     document["problems"] = [diagnostic_to_json(problem) for problem in problems]
     console.document(document)
@@ -129,6 +139,31 @@ def run(args: Namespace, console: Console) -> ExitCode:
         console.problems(problems)
     is_shown = all(p.code in _NO_FAILURE for p in problems)
     return ExitCode.OK if is_shown else ExitCode.MODEL
+
+
+def _show_data_file(data: Bytes, path: Path, console: Console) -> ExitCode:
+    """What is in a data file, which has no program."""
+    head = {"file": path.name, "size_bytes": len(data), "sha256": sha256_of(data)}
+    tensors, named = [], {}
+    lines = [f"{path.name}: {len(data):,} bytes, sha256 {head['sha256']}", ""]
+    for stored in read_flat_tensors(data, file=str(path)):
+        size = len(stored.data)
+        if stored.dtype is None:
+            named[stored.name] = size
+            continue
+        tensor = {"name": stored.name, "dtype": stored.dtype.name, "size_bytes": size}
+        tensor |= {"sizes": [*stored.sizes], "dim_order": [*stored.dim_order]}
+        tensors.append(tensor)
+        text = f"{stored.dtype.name} {[*stored.sizes]}, {size:,} bytes"
+        lines.append(f"  tensor {printable(stored.name)}   {text}")
+    console.document({**head, "tensors": tensors, "named_data_bytes": named})
+    console.data("\n".join([*lines, *_named_lines(named.items())]))
+    return ExitCode.OK
+
+
+def _named_lines(blocks: Iterable[tuple[str, int]]) -> list[str]:
+    """Data that delegates find by name."""
+    return [f"  named data {printable(key)}, {size:,} bytes" for key, size in blocks]
 
 
 _NO_FAILURE = frozenset({"no-kernel", "unsupported-program"})
@@ -289,6 +324,8 @@ def _text(program: Program, name: str, methods: list[_Method]) -> str:
             f"  delegate {printable(d['backend'])}, {d['size_bytes']:,} bytes"
             for d in method["delegates"]
         ]
+    if program.named_data:
+        lines += ["", *_named_lines(program.delegate_data)]
     return "\n".join(lines)
 
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from orchestrator.method.compact import TableLayout
     from orchestrator.program.program import Program
-    from orchestrator.selection.resolution import Resolution
+    from orchestrator.selection.resolution import DelegateCode, Resolution
     from orchestrator.targets.cores import Target
     from orchestrator.targets.regions import SectionNames
     from orchestrator.targets.toolchain import Toolchain
@@ -216,7 +216,7 @@ def plan_compile(
             source,
             common,
             target,
-            _with_state(delegates[code.backend], code.state_bytes),
+            _with_facts(delegates[code.backend], code),
         )
         for code in (delegate.code for delegate in resolution.delegates)
         for source in code.sources
@@ -284,9 +284,12 @@ _DELEGATING = frozenset(
 )
 
 
-def _with_state(options: LibraryOptions, state_bytes: int) -> LibraryOptions:
-    state = f"ORCH_DELEGATE_STATE_BYTES={state_bytes}"
-    return replace(options, defines=(*options.defines, state))
+def _with_facts(options: LibraryOptions, code: DelegateCode) -> LibraryOptions:
+    facts = (
+        f"ORCH_DELEGATE_STATE_BYTES={code.state_bytes}",
+        f"ORCH_DELEGATE_NAMED_DATA={int(code.named_data)}",
+    )
+    return replace(options, defines=(*options.defines, *facts))
 
 
 def _with_scratch(resolution: Resolution) -> frozenset[str]:
@@ -306,8 +309,10 @@ _INLINE_CONSTANTS = frozenset(
     f"runtime/src/{name}.cpp" for name in ("load_values", "program")
 )
 _LOADS_STATE = "runtime/src/load_values.cpp"
+_LOADS_DELEGATES = "runtime/src/load_delegates.cpp"
 _EXTERNAL_DATA = frozenset(
-    f"runtime/src/{name}.cpp" for name in ("load_method", "load_values", "model")
+    f"runtime/src/{name}.cpp"
+    for name in ("load_delegates", "load_method", "load_values", "model")
 )
 
 
@@ -331,6 +336,10 @@ def _switches(
         found = (*found, "-DORCH_TRACE=1")
     if resolution.delegates and source in _DELEGATING:
         found = (*found, "-DORCH_DELEGATES=1")
+    if source == _LOADS_DELEGATES and not any(
+        delegate.code.named_data for delegate in resolution.delegates
+    ):
+        found = (*found, "-DORCH_NAMED_DATA=0")
     return (*found, *_kernel_switches(source, resolution))
 
 

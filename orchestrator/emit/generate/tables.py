@@ -78,7 +78,8 @@ def registered_delegates(
     )
     entries = "\n".join(
         f'    {{"{code.backend}", {code.state_bytes},\n'
-        f"     {', '.join(code.functions)}}},"
+        f"     {', '.join(code.functions)}"
+        f"{', true' if code.named_data else ''}}},"
         for code in codes
     )
     text = (

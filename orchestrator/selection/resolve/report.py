@@ -39,6 +39,7 @@ def resolution_json(resolution: Resolution) -> str:
                 "namespace": delegate.code.namespace,
                 "sources": list(delegate.code.sources),
                 "state_bytes": delegate.code.state_bytes,
+                **({"named_data": True} if delegate.code.named_data else {}),
                 "origins": _origins(delegate.origins),
             }
             for delegate in resolution.delegates

@@ -63,7 +63,14 @@ struct Delegate {
   Error (*init)(const DelegateHandle& handle, const CompileSpecs& specs);
   /// Runs a part: reads and writes its arguments.
   Error (*execute)(const DelegateHandle& handle, const Args& args);
+  /// Whether it may call `named`.
+  bool named_data = false;
 };
+
+/// 0 for sources of a delegate without `named_data = true` in the profile.
+#ifndef ORCH_DELEGATE_NAMED_DATA
+#define ORCH_DELEGATE_NAMED_DATA 1
+#endif
 
 /// One part of a method.
 struct DelegateHandle {
@@ -74,6 +81,15 @@ struct DelegateHandle {
   /// `state_bytes` of RAM at a multiple of `kDelegateStateAlignment`, which are
   /// zero at `init` and kept until the method is unloaded; null if 0.
   void* state;
+
+#if ORCH_DELEGATE_NAMED_DATA
+  /// The data that the program, or a data file of the model, has under this
+  /// key: in place, not copied. Goes through all keys. Where the block lies has
+  /// been checked, nobody has checked what it says. The second key is
+  /// terminated. Errors: NotFound; InvalidProgram if the key is there twice.
+  Error named(Span<const char> key, Span<const uint8_t>& data) const;
+  Error named(const char* key, Span<const uint8_t>& data) const;
+#endif
 };
 
 inline constexpr size_t kDelegateStateAlignment = 8;

@@ -11,6 +11,9 @@
 
 namespace orch {
 
+class FbReader;
+struct FbTable;
+
 /// Programs must lie at a multiple of this address, as their constants do
 /// within.
 inline constexpr size_t kProgramAlignment = 16;
@@ -34,9 +37,16 @@ class Program {
   Span<const char> method_name(uint32_t index) const;
   /// Index of the method with this name. Errors: NotFound.
   Error find_method(const char* name, uint32_t& index) const;
+  /// Key, not terminated, and bytes of a block of data that delegates find by
+  /// name. Products with delegates have it. Errors: NotFound if `index` is out
+  /// of range, InvalidProgram, UnsupportedProgram.
+  Error named_data(uint32_t index, Span<const char>& key,
+                   Span<const uint8_t>& data) const;
 
  private:
   friend class MethodLoader;
+  Error segment(FbReader& reader, const FbTable& root, uint32_t index,
+                Span<const uint8_t>& data) const;
   Span<const uint8_t> bytes_;     // the whole file
   uint32_t flatbuffer_size_ = 0;  // bytes before the first segment
   uint32_t segment_base_ = 0;     // where segments begin
@@ -49,7 +59,7 @@ class Program {
 #endif
 
 /// A constant that lies outside of the program, at a multiple of
-/// kProgramAlignment.
+/// kProgramAlignment. Data that is no tensor has the type Byte.
 struct ExternalData {
   const char* name;
   const uint8_t* data;

@@ -3,8 +3,8 @@
 //   load_parts any|example FILE...
 //     Per file a line `open ERROR`, then per method a line `load ERROR STATE
 //     RUN`. The backend Elementwise has a delegate that takes any bytes and
-//     reads all of them, or that of examples/delegate; operators have
-//     stand-ins for kernels.
+//     reads all of them, or that of examples/delegate, Named that of
+//     tests/data/delegate/named; operators have stand-ins for kernels.
 #include <cstdio>
 #include <fstream>
 #include <iterator>
@@ -22,6 +22,12 @@ orch::Error init(const orch::DelegateHandle& handle,
                  const orch::CompileSpecs& specs);
 orch::Error execute(const orch::DelegateHandle& handle, const orch::Args& args);
 }  // namespace elementwise
+
+namespace named {
+orch::Error init(const orch::DelegateHandle& handle,
+                 const orch::CompileSpecs& specs);
+orch::Error execute(const orch::DelegateHandle& handle, const orch::Args& args);
+}  // namespace named
 
 namespace orch {
 namespace test {
@@ -63,7 +69,8 @@ Error run(const DelegateHandle& handle, const Args& args) {
 }
 
 constexpr Delegate kTable[] = {
-    {"Elementwise", ORCH_DELEGATE_STATE_BYTES, init, run}};
+    {"Elementwise", ORCH_DELEGATE_STATE_BYTES, init, run},
+    {"Named", ORCH_DELEGATE_STATE_BYTES, named::init, named::execute, true}};
 
 void load(const char* path) {
   std::ifstream stream(path, std::ios::binary);

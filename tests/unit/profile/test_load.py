@@ -143,6 +143,7 @@ def test_every_key() -> None:
         "defines": (),
         "exports": (),
         "state_bytes": 12,
+        "named_data": False,
     }
     assert profile.scratch.runtime_check is RuntimeCheck.ALWAYS
     assert profile.registry.max_kernels == 64

@@ -132,6 +132,7 @@ _LEADS_TO = {
     "kSegments": "DataSegment",
     "kConstantSegment": "SubsegmentOffsets",
     "kMutableDataSegments": "SubsegmentOffsets",
+    "kNamedData": "NamedData",
     "kValues": "EValue",
     "kChains": "Chain",
     "kOperators": "Operator",
