@@ -17,6 +17,7 @@ from torch.export import export
 from torch.utils import _pytree
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
+from orchestrator.export.agreement import check_agreement
 from orchestrator.export.decompose import without_leftovers
 from orchestrator.export.failure import ExportError
 from orchestrator.export.layout import channels_last, is_quantized, with_one_layout
@@ -146,13 +147,22 @@ class Lowered:
     asked: Mapping[str, bool]
 
 
-def lowered(module: Any, source: Source, request: Request) -> Lowered:
+def lowered(
+    module: Any, source: Source, request: Request, outputs: list[Any] | None = None
+) -> Lowered:
     """The program of a module.
 
+    Args:
+        module: The module, quantized or not.
+        source: Gives the example inputs.
+        request: How to lower it.
+        outputs: What the module gives for them, to compare the program with.
+
     Raises:
-        ExportError: PyTorch cannot export it, or ExecuTorch cannot lower it.
+        ExportError: PyTorch cannot export it, ExecuTorch cannot lower it, or the
+            program gives something else.
     """
-    program = _exported(module, source)
+    captured = program = _exported(module, source)
     with ExportError.around(
         "cannot-lower",
         f"ExecuTorch cannot lower the model for {request.lowering}",
@@ -167,6 +177,8 @@ def lowered(module: Any, source: Source, request: Request) -> Lowered:
             program, decomposed = without_leftovers(program, offered)
         program = with_contiguous_views(program)
         edge._edge_programs["forward"] = program  # noqa: SLF001
+        if outputs is not None:
+            check_agreement(program, captured, source.inputs, outputs)
         return Lowered(
             manager=edge.to_executorch(_with_initial_state(program)),
             decomposed=decomposed,
