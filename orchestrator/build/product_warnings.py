@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from orchestrator.build.selecting import allowed_names
 from orchestrator.method.reordered import reordered_reads
 from orchestrator.program.program import KernelCall
+from orchestrator.program.values import BoolValue
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
     from orchestrator.profile import OperatorsTable, Profile
     from orchestrator.program.program import Method, Program
     from orchestrator.selection.resolution import DelegateCode, Resolution
+
+_DROPOUT = "aten::native_dropout.out"
+_TRAIN = 2
+"""Place of `train` among its arguments: input, p, train, out0, out1."""
 
 
 def list_absolute_paths(*, profile: Profile) -> tuple[tuple[str, str], ...]:
@@ -72,7 +77,28 @@ def list_warnings(
         for method in program.methods
         for text in _reordered(method)
     ]
+    found += [
+        f"warning[training-mode]: model {model}: {method.name} calls"
+        f" {_DROPOUT}, which sets items to 0 at random: call .eval() on the model, and"
+        " pass training=self.training to functional.dropout, before it is exported"
+        for model, program in programs.items()
+        for method in program.methods
+        if _drops_out(method)
+    ]
     return found
+
+
+def _drops_out(method: Method) -> bool:
+    """Whether a method has dropout as training has it."""
+    return any(
+        isinstance(call, KernelCall)
+        and str(method.operators[call.operator]) == _DROPOUT
+        and any(
+            method.values[a] != BoolValue(value=False)
+            for a in call.args[_TRAIN : _TRAIN + 1]
+        )
+        for call in method.instructions
+    )
 
 
 def _reordered(method: Method) -> Iterator[str]:

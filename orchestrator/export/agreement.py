@@ -11,10 +11,12 @@ import math
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
+from torch._ops import OpOverload
 from torch.fx import Interpreter
 from torch.utils import _pytree
 
 from orchestrator.export.failure import ExportError, own_lines
+from orchestrator.export.unsupported import origin_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -261,14 +263,9 @@ def _first_departure(program: Any, captured: Any, inputs: Any) -> str:
 def _origins(program: Any, nodes: Any) -> Iterator[tuple[str, str]]:
     """Calls of a lowered graph, with the call of the captured one they stand for."""
     for node in program.graph.nodes:
-        sources = list(node.meta.get("from_node") or ())
-        while sources and sources[-1].name not in nodes:
-            sources = list(sources[-1].from_node)
-        if sources and isinstance(
-            nodes[sources[-1].name].target,
-            torch._ops.OpOverload,  # noqa: SLF001  # its only name
-        ):
-            yield node.name, sources[-1].name
+        origin = origin_of(node, nodes)
+        if isinstance(getattr(origin, "target", None), OpOverload):
+            yield node.name, origin.name
 
 
 def _is_alike(got: Any, want: Any) -> bool:

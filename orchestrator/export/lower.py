@@ -22,6 +22,7 @@ from orchestrator.export.decompose import without_leftovers
 from orchestrator.export.failure import ExportError
 from orchestrator.export.layout import channels_last, is_quantized, with_one_layout
 from orchestrator.export.offered import Offered
+from orchestrator.export.unsupported import named_operators, with_plain_outputs
 from orchestrator.export.views import with_contiguous_views
 from orchestrator.export.weights import with_constant_weights
 from orchestrator.profile.lowering import CORTEX_M, ETHOS_U, PORTABLE, XNNPACK
@@ -163,11 +164,14 @@ def lowered(
             program gives something else.
     """
     captured = program = _exported(module, source)
-    with ExportError.around(
-        "cannot-lower",
-        f"ExecuTorch cannot lower the model for {request.lowering}",
-        "remove the operator from the model, choose another lowering, or register the"
-        " out variant of your custom operator",
+    with (
+        ExportError.around(
+            "cannot-lower",
+            f"ExecuTorch cannot lower the model for {request.lowering}",
+            "remove the operator from the model, choose another lowering, or register"
+            " the out variant of your custom operator",
+        ),
+        named_operators(captured, request.offered or ()),
     ):
         edge = lowering_module(request.lowering).lowered(program, request)
         program = edge.exported_program()
@@ -197,6 +201,12 @@ def _with_initial_state(program: Any) -> ExecutorchBackendConfig:
     names = [n for n, name in signature.inputs_to_buffers.items() if name in changed]
     passes = [InitializedMutableBufferPass(names)] if names else []
     return ExecutorchBackendConfig(passes=passes)
+
+
+def with_reference(module: Any, source: Source) -> tuple[Any, list[Any]]:
+    """The module with outputs that programs can have, and PyTorch's for the example."""
+    outputs = reference(module, source)
+    return with_plain_outputs(module, outputs), outputs
 
 
 def reference(module: Any, source: Source) -> list[Any]:

@@ -115,7 +115,7 @@ def _once(
         step("quantizing" if request.quantize else "capturing")
         module, notes = lower.quantized(source, request)
         step("running it in PyTorch")
-        outputs = lower.reference(module, source)
+        module, outputs = lower.with_reference(module, source)
         step(f"lowering for {request.lowering}")
         program = lower.lowered(module, source, request, outputs)
     return {
