@@ -7,6 +7,7 @@ import numpy as np
 from torch._not_run import any_name
 
 bfloat16, float16 = "bfloat16", "float16"
+bool, int64, float32 = "bool", "int64", "float32"  # noqa: A001
 clone, ops = any_name("clone"), any_name("ops")
 
 
