@@ -15,7 +15,12 @@ from orchestrator.build.locking import lock_before, lock_text_of
 from orchestrator.build.methods import plan_file_memory
 from orchestrator.build.project import BuildOptions, Project, Shell, open_build
 from orchestrator.build.variant import EVERY_DTYPE
-from orchestrator.errors import MemoryPlanError, OrchestratorError
+from orchestrator.errors import (
+    KernelError,
+    MemoryPlanError,
+    OrchestratorError,
+    ProfileError,
+)
 from orchestrator.method.passes.ledger_lines import ledger_lines
 from orchestrator.shell import sources, stamp
 from orchestrator.shell.build_folder import check_names, exclusive, recorded_names
@@ -204,7 +209,7 @@ def prove(build: Build) -> None:
     """Check that everything has a kernel and memory. Raises the problems of both."""
     try:
         _ = build[table.RESOLVE]
-    except OrchestratorError as error:
+    except (KernelError, ProfileError) as error:  # others: there are no programs
         found = dict.fromkeys((*error.diagnostics, *_file_memory_problems(build)))
         raise type(error)(tuple(found)) from error
     _ = build[table.MEMORY]

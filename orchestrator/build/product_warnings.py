@@ -8,7 +8,7 @@ from orchestrator.build.selecting import allowed_names
 from orchestrator.method.reordered import reordered_reads
 from orchestrator.method.state import zeroed_state
 from orchestrator.program.program import KernelCall
-from orchestrator.program.values import TensorValue
+from orchestrator.program.values import BoolValue, TensorValue
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from orchestrator.profile import OperatorsTable, Profile
     from orchestrator.program.program import Method, Program
     from orchestrator.selection.resolution import DelegateCode, Resolution
+
+_DROPOUT = "aten::native_dropout.out"
+_TRAIN = 2
+"""Place of `train` among its arguments: input, p, train, out0, out1."""
 
 
 _MOST_NAMES: Final = 5
@@ -95,6 +99,14 @@ def list_warnings(
         for model, program in marked_programs.items()
         if (buffers := _without_data(program))
     ]
+    found += [
+        f"warning[training-mode]: model {model}: {method.name} calls"
+        f" {_DROPOUT}, which sets items to 0 at random: call .eval() on the model, and"
+        " pass training=self.training to functional.dropout, before it is exported"
+        for model, program in programs.items()
+        for method in program.methods
+        if _drops_out(method)
+    ]
     return [*found, *adapted.warnings]
 
 
@@ -111,6 +123,19 @@ def _without_data(program: Program) -> str:
     names = [*dict.fromkeys(names)]
     more = len(names) - _MOST_NAMES
     return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+
+
+def _drops_out(method: Method) -> bool:
+    """Whether a method has dropout as training has it."""
+    return any(
+        isinstance(call, KernelCall)
+        and str(method.operators[call.operator]) == _DROPOUT
+        and any(
+            method.values[a] != BoolValue(value=False)
+            for a in call.args[_TRAIN : _TRAIN + 1]
+        )
+        for call in method.instructions
+    )
 
 
 def _reordered(method: Method) -> Iterator[str]:

@@ -17,14 +17,6 @@ if TYPE_CHECKING:
 aten = torch.ops.aten
 
 
-def angle(x: Any) -> Any:
-    """Pi for negative numbers, else 0; not a number stays."""
-    if x.is_complex():
-        raise NotImplementedError("angle of complex numbers")
-    found = torch.where(x < 0, math.pi, 0.0)
-    return torch.where(x.isnan(), x, found) if x.is_floating_point() else found
-
-
 def bucketize(
     x: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False
 ) -> Any:
@@ -142,7 +134,6 @@ def rrelu_without_noise(  # noqa: PLR0917  # as PyTorch's
 
 
 OWN: dict[Any, Callable[..., Any]] = {
-    aten.angle.default: angle,
     aten.bucketize.Tensor: bucketize,
     aten.conv_tbc.default: conv_tbc,
     aten.dequantize.self: torch.clone,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from orchestrator.shell.distribution import PACKAGE_FOLDER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 _MOST_FRAMES = 4
 _MOST_LINES = 6
@@ -107,6 +107,15 @@ def _places(chain: list[BaseException]) -> list[str]:
         frames = traceback.extract_tb(error.__traceback__)
         places += [(f.filename, str(f.lineno)) for f in reversed(frames)]
         places += _PLACE.findall(str(error))
+    return _own(places)
+
+
+def own_lines(trace: str) -> list[str]:
+    """Lines of the user's own code in a quoted stack, innermost first."""
+    return _own(reversed(_PLACE.findall(trace)))
+
+
+def _own(places: Iterable[tuple[str, str]]) -> list[str]:
     own = (f"{file}:{line}" for file, line in places if _is_own(file))
     return list(dict.fromkeys(own))[:_MOST_FRAMES]
 

@@ -15,14 +15,18 @@ from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 
+from orchestrator.profile.lowering import CORTEX_M, ETHOS_U
+
 _FOLDERS = ("site-packages", "dist-packages")
 
 
 def missing_packages(lowering: str) -> list[str]:
     """Missing distributions of the extra that the lowering needs."""
     needed = ["torch", "executorch"]
-    if lowering.startswith("ethos-u"):
-        needed += ["tosa-tools", "ethos-u-vela"]
+    if lowering in ETHOS_U or lowering == CORTEX_M:
+        needed.append("tosa-tools")  # its quantizer imports that of the others of Arm
+    if lowering in ETHOS_U:
+        needed.append("ethos-u-vela")
     found = []
     for name in needed:
         try:

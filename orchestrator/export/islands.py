@@ -34,6 +34,7 @@ from executorch.exir.dialects._ops import ops as exir_ops
 from torch.export.graph_signature import InputKind
 
 from orchestrator.export.lines import ONE, factor_of, lines_of
+from orchestrator.export.pads import put_in_order
 
 _aten: Final = exir_ops.edge.aten
 _dim_order: Final = exir_ops.edge.dim_order_ops
@@ -142,6 +143,7 @@ def finished(program: Any) -> Any:
         if node.target is _INT8:
             node.replace_all_uses_with(node.args[0])
             graph.erase_node(node)
+    put_in_order(graph)
     for node in graph.nodes:
         _round_once(node, program)
         _round_averages(node)

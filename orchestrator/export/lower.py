@@ -17,11 +17,13 @@ from torch.export import export
 from torch.utils import _pytree
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
+from orchestrator.export.agreement import check_agreement
 from orchestrator.export.bounds import size_bounds
 from orchestrator.export.decompose import without_leftovers
 from orchestrator.export.failure import ExportError
 from orchestrator.export.layout import channels_last, is_quantized, with_one_layout
 from orchestrator.export.offered import Offered
+from orchestrator.export.unsupported import named_operators, with_plain_outputs
 from orchestrator.export.views import with_contiguous_views
 from orchestrator.export.weights import with_constant_weights
 from orchestrator.profile.lowering import CORTEX_M, ETHOS_U, PORTABLE, XNNPACK
@@ -149,19 +151,31 @@ class Lowered:
     bounds: list[dict[str, int]]
 
 
-def lowered(module: Any, source: Source, request: Request) -> Lowered:
+def lowered(
+    module: Any, source: Source, request: Request, outputs: list[Any] | None = None
+) -> Lowered:
     """The program of a module.
 
+    Args:
+        module: The module, quantized or not.
+        source: Gives the example inputs.
+        request: How to lower it.
+        outputs: What the module gives for them, to compare the program with.
+
     Raises:
-        ExportError: PyTorch cannot export it, or ExecuTorch cannot lower it.
+        ExportError: PyTorch cannot export it, ExecuTorch cannot lower it, or the
+            program gives something else.
     """
-    program = _exported(module, source)
+    captured = program = _exported(module, source)
     bounds = size_bounds(program)
-    with ExportError.around(
-        "cannot-lower",
-        f"ExecuTorch cannot lower the model for {request.lowering}",
-        "remove the operator from the model, choose another lowering, or register the"
-        " out variant of your custom operator",
+    with (
+        ExportError.around(
+            "cannot-lower",
+            f"ExecuTorch cannot lower the model for {request.lowering}",
+            "remove the operator from the model, choose another lowering, or register"
+            " the out variant of your custom operator",
+        ),
+        named_operators(captured, request.offered or ()),
     ):
         edge = lowering_module(request.lowering).lowered(program, request)
         program = edge.exported_program()
@@ -171,6 +185,8 @@ def lowered(module: Any, source: Source, request: Request) -> Lowered:
             program, decomposed = without_leftovers(program, offered)
         program = with_contiguous_views(program)
         edge._edge_programs["forward"] = program  # noqa: SLF001
+        if outputs is not None:
+            check_agreement(program, captured, source.inputs, outputs)
         return Lowered(
             manager=edge.to_executorch(_with_initial_state(program)),
             decomposed=decomposed,
@@ -190,6 +206,12 @@ def _with_initial_state(program: Any) -> ExecutorchBackendConfig:
     names = [n for n, name in signature.inputs_to_buffers.items() if name in changed]
     passes = [InitializedMutableBufferPass(names)] if names else []
     return ExecutorchBackendConfig(passes=passes)
+
+
+def with_reference(module: Any, source: Source) -> tuple[Any, list[Any]]:
+    """The module with outputs that programs can have, and PyTorch's for the example."""
+    outputs = reference(module, source)
+    return with_plain_outputs(module, outputs), outputs
 
 
 def reference(module: Any, source: Source) -> list[Any]:

@@ -57,13 +57,7 @@ def main(request_file: str, folder: str) -> None:
 def _export(request: Request, folder: Path) -> dict[str, Any]:
     missing = missing_packages(request.lowering)
     if missing:
-        raise ExportError(
-            "missing-extra",
-            "models given as Python need packages that are not installed",
-            notes=(("found", f"no {', '.join(missing)} in {sys.executable}"),),
-            hint=f"{pip_install('export')}, or let"
-            " ORCHESTRATOR_EXPORT_PYTHON name an interpreter that has them",
-        )
+        raise _missing(", ".join(missing))
 
     def step(text: str) -> None:
         (folder / STEP_FILE).write_text(text, encoding="utf-8")
@@ -90,27 +84,40 @@ def _export(request: Request, folder: Path) -> dict[str, Any]:
     }
 
 
+def _missing(names: str) -> ExportError:
+    return ExportError(
+        "missing-extra",
+        "models given as Python need packages that are not installed",
+        notes=(("found", f"no {names} in {sys.executable}"),),
+        hint=f"{pip_install('export')}, or let"
+        " ORCHESTRATOR_EXPORT_PYTHON name an interpreter that has them",
+    )
+
+
 def _once(
     request: Request, step: Callable[[str], None] = lambda _: None
 ) -> dict[str, Any]:
     """Call the code and lower its model."""
-    from orchestrator.export import lower  # noqa: PLC0415
-    from orchestrator.lowering import accelerated  # noqa: PLC0415
-    from orchestrator.lowering.accelerate import unknown_versions  # noqa: PLC0415
+    try:  # before the code of the model, which may take long
+        from orchestrator.export import lower  # noqa: PLC0415
+        from orchestrator.lowering import accelerated  # noqa: PLC0415
+        from orchestrator.lowering.accelerate import unknown_versions  # noqa: PLC0415
 
+        lower.lowering_module(request.lowering)
+    except ImportError as error:
+        raise _missing(error.name or str(error)) from error
     unknown = unknown_versions() if request.accelerate else []
     step("calling the model's code")
     source = _source(request)
-    lower.lowering_module(request.lowering)
     source = lower.arranged(source, request)
     start = time.process_time()
     with accelerated() if request.accelerate else nullcontext() as ledger:
         step("quantizing" if request.quantize else "capturing")
         module, notes = lower.quantized(source, request)
         step("running it in PyTorch")
-        outputs = lower.reference(module, source)
+        module, outputs = lower.with_reference(module, source)
         step(f"lowering for {request.lowering}")
-        program = lower.lowered(module, source, request)
+        program = lower.lowered(module, source, request, outputs)
     return {
         "program": bytes(program.manager.buffer),
         "decomposed": dict(program.decomposed),

@@ -36,7 +36,6 @@ def _random(*sizes: int) -> torch.Tensor:
 
 
 SAMPLES = {
-    aten.angle.default: [((NUMBERS,), {}), ((torch.tensor([-1, 0, 5]),), {})],
     aten.bucketize.Tensor: [
         ((NUMBERS, BOUNDARIES), {"right": right, "out_int32": narrow})
         for right in (False, True)

@@ -60,6 +60,17 @@ class Extrema(nn.Module):
         return self.head(torch.minimum(z, functional.avg_pool2d(y, 3, 1, 1)) + y)
 
 
+class Pads(nn.Module):
+    """Pads behind an operator whose int8 form keeps the layout of its input."""
+
+    def __init__(self, then):
+        super().__init__()
+        self.then = then
+
+    def forward(self, x):
+        return self.then(functional.pad(torch.softmax(x, -1), [1, 0, 2, 2]))
+
+
 def _made(module, *sizes):
     torch.manual_seed(0)
     return module(), torch.randn(sizes)
@@ -79,3 +90,15 @@ def gated():
 
 def extrema():
     return _made(Extrema, 1, 3, 8, 8)
+
+
+def pads():
+    return _made(lambda: Pads(nn.Identity()), 1, 4, 16, 5)
+
+
+def more_pads():
+    return _made(lambda: Pads(nn.ConstantPad3d((1, 1, 0, 0, 1, 2), 0.5)), 1, 4, 16, 5)
+
+
+def pooled_pads():
+    return _made(lambda: Pads(nn.AvgPool2d(3, 2, 1)), 1, 4, 16, 5)

@@ -462,3 +462,137 @@ def test_int16_networks_give_what_quantized_pytorch_gives(
     words = ["--input", str(folder / "in0.npy"), "--expect", str(folder / "out0.npy")]
     words += ["--out", str(out), "--rtol", "0", "--atol", str(steps)]
     assert run(["run", str(profile), *words]) == 0
+
+
+ODD = """\
+import torch
+from torch import nn
+from torch._higher_order_ops.while_loop import while_loop
+
+
+class Call(nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, *inputs):
+        return self.function(*inputs)
+
+
+def numbers():
+    return Call(lambda x: ((x > 0).sum().item(), x.max().item())), torch.randn(9)
+
+
+def loop():
+    def run(i, x):
+        return while_loop(lambda i, x: i > 0, lambda i, x: (i - 1, x * 0.5), (i, x))
+
+    return Call(run), (torch.tensor(4), torch.randn(3))
+
+
+def effects():
+    return Call(torch.linalg.solve), (torch.randn(3, 3), torch.randn(3, 2))
+
+
+def wrong():
+    return Call(lambda x: torch.nn.functional.softplus(x - 1)), torch.randn(2, 3)
+"""
+
+
+def _odd(folder: Path, name: str) -> Path:
+    (folder / "odd.py").write_text(ODD)
+    profile = folder / "product.toml"
+    profile.write_text(
+        'schema = 1\nname = "product"\n[target]\ncpu = "host"\ntoolchain = "zig"\n'
+        f'[[models]]\nname = "net"\nsource = "odd.py:{name}"\n'
+    )
+    return profile
+
+
+@pytest.mark.toolchain
+def test_outputs_that_are_only_numbers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    need_toolchain("host", "zig")
+    profile, out = _odd(tmp_path, "numbers"), tmp_path / "out"
+    folder = Path(_export(profile, out, capsys)["program"]).parent
+    words = ["--out", str(out), "--input", str(folder / "in0.npy")]
+    for at in range(2):
+        words += ["--expect", str(folder / f"out{at}.npy")]
+    assert run(["run", str(profile), *words]) == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "found", "hint"),
+    [
+        ("loop", "cannot lower while_loop\n", "a fixed number of steps"),
+        ("effects", "cannot lower aten::linalg_solve, which has side effects", ""),
+    ],
+)
+def test_what_cannot_be_lowered_is_named(
+    name: str,
+    found: str,
+    hint: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    capsys.readouterr()
+    profile = _odd(tmp_path, name)
+    assert run(["export", str(profile), "--out", str(tmp_path / "out")]) == 4
+    said = capsys.readouterr().err
+    assert f'error[cannot-lower]: model "net": ExecuTorch {found}' in said
+    assert f"{tmp_path}/odd.py:" in said
+    assert hint in said.partition("   hint: ")[2]
+
+
+WRONG = """\
+import sys
+
+from orchestrator.export import lower
+from orchestrator.export.failure import ExportError
+from orchestrator.export.lowerings import portable
+from orchestrator.export.request import Request
+from orchestrator.export.source import load_source
+from executorch.exir.dialects._ops import ops
+
+plain = portable.lowered
+
+
+def lowered(program, request):
+    edge = plain(program, request)
+    for node in edge.exported_program().graph.nodes:
+        if node.target is ops.edge.aten.sub.Tensor:
+            node.target = ops.edge.aten.mul.Tensor
+    return edge
+
+
+portable.lowered = lowered
+file, folder = sys.argv[1:]
+request = Request(
+    file=file, function="wrong", folder=folder, lowering="portable", cpu="host", isa=""
+)
+source = load_source(request.file, request.function)
+module, outputs = lower.with_reference(source.module, source)
+try:
+    lower.lowered(module, source, request, outputs)
+except ExportError as error:
+    print(error.code, error.message, dict(error.notes)["first layer"])
+"""
+
+
+def test_a_program_that_computes_something_else_is_refused(tmp_path: Path) -> None:
+    """A lowering that multiplies where the model subtracts."""
+    _odd(tmp_path, "wrong")
+    (tmp_path / "wrong.py").write_text(WRONG)
+    done = subprocess.run(
+        [PYTHON, "-W", "ignore", "wrong.py", str(tmp_path / "odd.py"), str(tmp_path)],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.splitlines()[-1:] == [
+        "export-differs output 0 of the lowered program differs from PyTorch's"
+        f" aten::sub at {tmp_path}/odd.py:12"
+    ], done.stderr

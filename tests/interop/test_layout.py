@@ -160,3 +160,16 @@ def test_a_view_of_bytes_in_another_order_is_copied_first(
     method = read_program(program.read_bytes(), file="model.pte").methods[0]
     assert reordered_reads(method) == ()
     assert "dim_order_ops::_clone_dim_order.out" in map(str, method.operators)
+
+
+@pytest.mark.toolchain
+def test_pads_follow_the_layout_that_the_padded_image_gets(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An int8 softmax keeps the layout of its input; PyTorch's does not."""
+    need_toolchain("host", "gnu")
+    profile = _profile(tmp_path, ["pads", "more_pads", "pooled_pads"], code=IMAGES)
+    exported = _exported(profile, capsys)
+    assert run(["build", str(profile)]) == 0
+    for name, model in exported.items():
+        assert max(_run(profile, model, capsys)) <= MOST_ERROR / 10, name

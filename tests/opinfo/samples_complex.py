@@ -205,6 +205,7 @@ SAMPLES = {
     "aten::_fft_c2c.out": c2c,
     "aten::_fft_c2r.out": c2r,
     "aten::abs.out": unary("abs"),
+    "aten::angle.out": unary("angle"),
     "aten::_conj_physical.out": unary("conj_physical"),
     "aten::_conj_copy.out": unary("conj_copy"),
     "aten::view_as_real_copy.out": unary("view_as_real_copy"),

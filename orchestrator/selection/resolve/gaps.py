@@ -138,6 +138,8 @@ class Gaps:
         libraries = ", ".join(library for library, _ in self._catalog.libraries)
         notes = [("known", f"no kernel in {libraries or 'any library: none is named'}")]
         hint = _REMEDIES.get(name.namespace, _OWN_OPERATOR)
+        if name.namespace == "aten" and name.base in _DECOMPOSED:
+            hint = _FROM_SOURCE
         if len(self._found) < _MOST_HINTS and (
             near := nearest_operator(name, self._catalog.operators)
         ):
@@ -374,6 +376,22 @@ _REMEDIES: Final = {
     " a kernel; quantize with another configuration, or leave this part in float",
 }
 """What to do about an operator without kernel, by namespace."""
+_DECOMPOSED: Final = frozenset(
+    {
+        *("addmv", "bucketize", "conv_tbc", "dequantize", "dist", "empty_permuted"),
+        *("exp2", "fmax", "fmin", "hypot", "ldexp", "median", "nanmedian"),
+        *("native_channel_shuffle", "polar", "searchsorted"),
+    }
+)
+"""Operators that the export of a model's Python code computes with other kernels.
+
+Source: those of PyTorch's operator database without a kernel whose export by
+`export/decompose.py` leaves none; tests/interop/test_decompose.py has the functions.
+"""
+_FROM_SOURCE: Final = (
+    'give the model as Python (source = "FILE.py:CALLABLE" in the place of path):'
+    " export then computes it with operators that have a kernel; see docs/export.md"
+)
 _OWN_OPERATOR: Final = (
     "add its kernel with [[kernels.custom]]; docs/kernels.md shows how"
 )

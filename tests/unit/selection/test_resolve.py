@@ -307,6 +307,15 @@ def test_names_are_sorted_as_text() -> None:
 # --- gaps ------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("name", ["hypot.out", "searchsorted.Tensor_out"])
+def test_the_hint_names_the_way_that_works(name: str) -> None:
+    """Such an operator has no kernel, and is decomposed in a model given as Python."""
+    with pytest.raises(KernelError) as caught:
+        run([selected(f"aten::{name}", add_call())], catalog(kernel(CAT)))
+    (found,) = caught.value.diagnostics
+    assert 'source = "FILE.py:CALLABLE"' in found.hint
+
+
 def test_unknown_operator() -> None:
     others = catalog(kernel(parse_schema("q::f.out() -> ()"), "quantized"))
     offered = catalog(kernel(ADD, "fast"), kernel(CAT))

@@ -7,6 +7,8 @@
 Needs torch and executorch: python make.py
 """
 
+# mypy: ignore-errors
+
 from __future__ import annotations
 
 import json

@@ -6,7 +6,8 @@ import numpy as np
 
 from torch._not_run import any_name
 
-bfloat16 = "bfloat16"
+bfloat16, float16 = "bfloat16", "float16"
+bool, int64, float32 = "bool", "int64", "float32"  # noqa: A001
 clone, ops = any_name("clone"), any_name("ops")
 
 
@@ -17,6 +18,7 @@ class Tensor:
         self.array = np.asarray(array, np.float32)
         self.dtype = "float32"
         self.nbytes = self.array.nbytes
+        self.shape = self.array.shape
 
     def detach(self):
         """Itself."""
@@ -77,6 +79,10 @@ def set_num_threads(count):
 
 
 def manual_seed(seed):
+    """Nothing."""
+
+
+def get_rng_state():
     """Nothing."""
 
 

@@ -8,14 +8,27 @@ import torch
 
 
 class _Exported:
-    def __init__(self, module):
+    def __init__(self, module, inputs=()):
         self.own = module
+        outputs = module(*inputs) if inputs else ()
+        outputs = outputs if isinstance(outputs, tuple) else (outputs,)
+        if hasattr(module, "lowered_sizes"):
+            outputs = (torch.zeros(*module.lowered_sizes),)
+        nodes = [SimpleNamespace(meta={"val": value}) for value in outputs]
+        self.graph = SimpleNamespace(
+            nodes=(), output_node=lambda: SimpleNamespace(args=(nodes,))
+        )
+        spec = SimpleNamespace(kind=SimpleNamespace(name="USER_OUTPUT"))
         self.state_dict = {}
         self.constants = {}
         self.graph_module = SimpleNamespace(modules=tuple)  # none
         self.graph = SimpleNamespace(nodes=())
         self.graph_signature = SimpleNamespace(
-            buffers_to_mutate={}, inputs_to_buffers={}, user_inputs=()
+            buffers_to_mutate={},
+            inputs_to_buffers={},
+            user_inputs=(),
+            input_specs=[],
+            output_specs=[spec] * len(nodes),
         )
 
     def module(self, *, check_guards=True):
@@ -26,10 +39,10 @@ class _Exported:
 
 def export(module, inputs, *, dynamic_shapes, strict):
     """The module; one that has `refused` says so."""
-    del inputs, dynamic_shapes, strict
+    del dynamic_shapes, strict
     if hasattr(module, "refused"):
         raise ValueError(module.refused)
-    return _Exported(module)
+    return _Exported(module, inputs)
 
 
 class _Loaded(torch.nn.Module):

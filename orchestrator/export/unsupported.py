@@ -1,0 +1,127 @@
+"""What ExecuTorch's lowering cannot take: worked around, or named. Needs PyTorch."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch._ops import HigherOrderOperator
+from torch.fx import GraphModule
+from torch.utils import _pytree
+
+from orchestrator.export.failure import ExportError, own_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+
+_DTYPES = {bool: torch.bool, int: torch.int64, float: torch.float32}
+_CONTROL = {"cond", "map", "map_impl", "scan"}
+"""Operators with graphs of their own that ExecuTorch lowers."""
+_LOOP = (
+    "write a loop with a fixed number of steps, and torch.where for those behind the"
+    " last one; or export one step, and let the caller repeat it"
+)
+
+
+class _Plain(torch.nn.Module):  # type: ignore[misc]  # PyTorch's is Any
+    """A module whose outputs are a tuple, numbers as tensors without dimensions."""
+
+    def __init__(self, module: Any, kinds: list[type]) -> None:
+        super().__init__()
+        self.module = module
+        self._kinds = kinds
+
+    def forward(self, *args: Any) -> Any:
+        """Run the module."""
+        leaves = _pytree.tree_leaves(self.module(*args))
+        return tuple(
+            torch.scalar_tensor(leaf, dtype=_DTYPES[kind]) if kind in _DTYPES else leaf
+            for leaf, kind in zip(leaves, self._kinds, strict=True)
+        )
+
+
+def with_plain_outputs(module: Any, outputs: list[Any]) -> Any:
+    """A module whose outputs programs can have; the same one if they can.
+
+    ExecuTorch plans no memory where all outputs are numbers.
+
+    Args:
+        module: The module.
+        outputs: What it gives for the example inputs, flat; changed along with it.
+    """
+    kinds = [type(value) for value in outputs]
+    if not outputs or not set(kinds) <= set(_DTYPES):
+        return module
+    outputs[:] = [
+        torch.scalar_tensor(value, dtype=_DTYPES[kind])
+        for value, kind in zip(outputs, kinds, strict=True)
+    ]
+    return _Plain(module, kinds)
+
+
+@contextmanager
+def named_operators(captured: Any, offered: Collection[str]) -> Iterator[None]:
+    """Name the calls that ExecuTorch cannot lower, in place of its own errors.
+
+    Args:
+        captured: The exported program; the block lowers it.
+        offered: Operators that have a kernel.
+
+    Raises:
+        ExportError: The program has a loop, or calls with side effects.
+    """
+    for node in _nodes(captured):
+        name = str(getattr(node.target, "_name", ""))
+        if isinstance(node.target, HigherOrderOperator) and name not in _CONTROL:
+            hint = _LOOP if name == "while_loop" else "write the model without it"
+            raise _refused(f"ExecuTorch cannot lower {name}", node, hint)
+    try:
+        yield
+    except AttributeError as error:
+        if "WithEffects" not in str(error):
+            raise
+        nodes = {node.name: node for node in captured.graph.nodes}
+        for node in _nodes(captured.run_decompositions()):
+            if str(node.target) == "with_effects":
+                called = origin_of(node, nodes) or node
+                raise _effect(called, node.args[1], offered) from error
+        raise
+
+
+def _effect(called: Any, effect: Any, offered: Collection[str]) -> ExportError:
+    name = effect._schema.name  # noqa: SLF001  # its only name
+    own = str(getattr(called.target, "_opname", ""))
+    hint = "write the model without it"
+    if any(one.startswith(f"aten::{own}_ex.") for one in offered):
+        unchecked = f"torch.{own.replace('_', '.', 1)}_ex"
+        hint = f"write {unchecked}(...), which does not check its input"
+    what = f"aten::{own}" if own else name
+    return _refused(
+        f"ExecuTorch cannot lower {what}, which has side effects ({name})", called, hint
+    )
+
+
+def _refused(message: str, node: Any, hint: str) -> ExportError:
+    lines = own_lines(node.meta.get("stack_trace") or "")
+    notes = tuple(("at", line) for line in lines)
+    return ExportError("cannot-lower", message, notes=notes, hint=hint)
+
+
+def _nodes(program: Any) -> Iterator[Any]:
+    for part in program.graph_module.modules():
+        if isinstance(part, GraphModule):
+            yield from part.graph.nodes
+
+
+def origin_of(node: Any, nodes: Mapping[str, Any]) -> Any:
+    """The call of an earlier graph that a node comes from; None if unknown.
+
+    Args:
+        node: A node of a later graph.
+        nodes: Those of the earlier one, by name.
+    """
+    sources = list(node.meta.get("from_node") or ())
+    while sources and sources[-1].name not in nodes:
+        sources = list(sources[-1].from_node)
+    return nodes[sources[-1].name] if sources else None
