@@ -23,7 +23,8 @@ Error angles(const Tensor& self, Tensor& out) {
       StridedLoop loop = loop_over(out, self);
       map_rows(loop, self.data<T>(), out.mutable_data<R>(), [](T value) {
         const auto x = static_cast<Compute<T>>(value);
-        return static_cast<R>(math::atan2(x.imag, x.real));
+        return static_cast<R>(
+            static_cast<Compute<R>>(math::atan2(x.imag, x.real)));
       });
       return Error::Ok;
     });
