@@ -351,8 +351,8 @@ def _values(
         elif got.data != want.data:
             import numpy as np  # noqa: PLC0415  # only for what differs
 
-            item = f"V{got.item_bytes}"
-            ours, theirs = (np.frombuffer(x.data, item) for x in (got, want))
+            bits = f"V{got.item_bytes}"
+            ours, theirs = (x.numpy.reshape(-1).view(bits) for x in (got, want))
             at = int(np.nonzero(ours != theirs)[0][0])
             index = (
                 tuple(map(int, np.unravel_index(at, got.shape))) if got.shape else ()

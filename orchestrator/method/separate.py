@@ -7,7 +7,7 @@ it is last read. If another value, and no view of it, is written over it in betw
 program's plan has a fault. `separated` gives every value memory of its own, in which
 the program computes what it means.
 
-Source: ExecuTorch issue 21490.
+Source: pytorch/executorch#21490.
 """
 
 from __future__ import annotations

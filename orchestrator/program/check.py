@@ -147,8 +147,7 @@ _MOST_ARGS: Final = 65535
 _MOST_PORTS: Final = 4096
 """Inputs and outputs of a method, with the items of those that are lists.
 
-Each is a parameter of a C function; the standard promises 127 (C11, 5.2.4.1). Models
-that return all their states have a few hundred.
+Each is a parameter of a C function; the standard promises 127 (C11, 5.2.4.1).
 """
 _LEAST_INSTRUCTION_BYTES: Final = 20
 """An entry in the vector and two tables, whose fields may have defaults."""

@@ -52,4 +52,5 @@ def package_files() -> tuple[Path, ...]:
     """Every file of the package that decides what outputs are like."""
     pages = (PACKAGE_FOLDER / "report" / "page").rglob("*.*")
     boards = PACKAGE_FOLDER.rglob("board_files/*.toml")
-    return tuple(sorted((*PACKAGE_FOLDER.rglob("*.py"), *pages, *boards)))
+    sizes = PACKAGE_FOLDER / "memory" / "code_sizes.json"
+    return tuple(sorted((*PACKAGE_FOLDER.rglob("*.py"), *pages, *boards, sizes)))

@@ -91,6 +91,7 @@ _REAL: Final = (
     *("abs", "ceil", "erf", "exp", "expm1", "floor", "isinf", "isnan"),
     *("logical_not", "neg", "reciprocal", "relu", "round", "sigmoid", "sign", "sin"),
     *("sinh", "tan", "tanh", "trunc", "cos", "cosh", "atan", "asinh", "signbit"),
+    "angle",
 )
 _POSITIVE: Final = ("log", "log10", "log1p", "log2", "sqrt", "rsqrt")
 _WITHIN_ONE: Final = ("acos", "asin", "atanh")
