@@ -141,7 +141,8 @@ class Sum(torch.nn.Module):
 class Branches(torch.nn.Module):
     """Two conditions in a row; the first result is read after the second.
 
-    ExecuTorch 1.5.1 plans the second ones over the first one's result (pytorch/executorch#21490).
+    ExecuTorch 1.5.1 plans the second ones over the first one's result:
+    pytorch/executorch#21490.
     """
 
     def forward(self, x):
