@@ -26,7 +26,7 @@ from orchestrator.profile.fields import (
 from orchestrator.profile.own_board import SUFFIX, OwnBoard
 from orchestrator.profile.table import BrokenValueError, Table
 from orchestrator.targets.boards import boards_of
-from orchestrator.targets.cores import BOARDS, CPUS, TOOLCHAINS
+from orchestrator.targets.cores import BOARDS, CPUS, FLOAT_ABIS, TOOLCHAINS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -127,6 +127,14 @@ class TargetTable(Table):
         "products that make that a fault (`CCR.UNALIGN_TRP`). "
         "Default: `true` where the cpu can do it.",
         examples=[True],
+    )
+    # `float_abi_problems` checks it against the cpu.
+    float_abi: Annotated[StrictStr, *choice(FLOAT_ABIS)] | None = Field(
+        default=None,
+        description="How functions of a Cortex-M with an FPU take floats: `hard` in "
+        "registers of the FPU, `softfp` in others. Programs that link the library need "
+        "the same. Default: `hard`.",
+        examples=["hard"],
     )
     flash_wait_states: WaitStates | None = Field(
         default=None,
@@ -247,6 +255,19 @@ def unaligned_problems(target: TargetTable, facts: Facts) -> Iterator[Diagnostic
                 else "the key is for Cortex-M",
             ),
         ),
+        hint="leave it out",
+    )
+
+
+def float_abi_problems(target: TargetTable, facts: Facts) -> Iterator[Diagnostic]:
+    """The problem of choosing `float_abi` where the cpu has no choice."""
+    if target.float_abi is None or CPUS[target.cpu].has_float_abis:
+        return
+    yield Diagnostic(
+        code="float-abi-mismatch",
+        message=f"target.float_abi cannot be chosen with {target.cpu}",
+        where=facts.span("target", "float_abi"),
+        notes=(("expected", ", ".join(n for n, c in CPUS.items() if c.has_float_abis)),),
         hint="leave it out",
     )
 

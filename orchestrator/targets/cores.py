@@ -34,6 +34,8 @@ __all__ = [
 
 TOOLCHAINS = ("gnu", "zig")
 
+FLOAT_ABIS = ("hard", "softfp")
+
 ISA_LEVELS: Mapping[str, int] = MappingProxyType({"scalar": 0, "dsp": 1, "mve": 2})
 """Instruction set variants, each with those before it; `ORCH_ISA` in kernels."""
 
@@ -110,6 +112,11 @@ class Cpu:
     def has_unaligned(self) -> bool:
         """Whether words load from any address, unless firmware makes that fault."""
         return self.is_arm and not self.clang_triple.startswith(_ALIGNED_ONLY)
+
+    @property
+    def has_float_abis(self) -> bool:
+        """Whether functions may take floats in registers of an FPU or in others."""
+        return self.is_arm and self.float_abi == "hard"
 
     @property
     def has_trustzone(self) -> bool:
@@ -465,6 +472,24 @@ class Target:
         return self.toolchain in self.cpu.freestanding
 
 
+def _with_softfp(core: Cpu) -> Cpu:
+    """A core with an FPU whose functions take floats as those without one do."""
+
+    def flags(isa: Isa) -> tuple[str, ...]:
+        return tuple(f.replace("-abi=hard", "-abi=softfp") for f in isa.machine_flags)
+
+    return replace(
+        core,
+        isas={n: replace(isa, machine_flags=flags(isa)) for n, isa in core.isas.items()},
+        float_abi="softfp",
+        clang_triple=core.clang_triple.removesuffix("hf"),
+        zig_target={
+            isa: (triple.removesuffix("hf"), cpu)
+            for isa, (triple, cpu) in core.zig_target.items()
+        },
+    )
+
+
 def resolve_target(
     *,
     cpu: str,
@@ -473,11 +498,14 @@ def resolve_target(
     toolchain: str | None,
     optimize: str,
     unaligned: bool = True,
+    float_abi: str | None = None,
     regions: Sequence[RegionChoice] = (),
     places: Places = NO_PLACES,
 ) -> Target:
     """The target of these names, which are known to fit each other."""
     core = CPUS[cpu]
+    if float_abi == "softfp":
+        core = _with_softfp(core)
     variant = core.isas[isa or core.default_isa]
     if core.has_unaligned and not unaligned:
         flags = (*variant.machine_flags, "-mno-unaligned-access")
