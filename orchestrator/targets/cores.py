@@ -34,7 +34,7 @@ __all__ = [
 
 TOOLCHAINS = ("gnu", "zig")
 
-FLOAT_ABIS = ("hard", "softfp")
+FLOAT_ABIS = ("hard", "softfp", "soft")
 
 ISA_LEVELS: Mapping[str, int] = MappingProxyType({"scalar": 0, "dsp": 1, "mve": 2})
 """Instruction set variants, each with those before it; `ORCH_ISA` in kernels."""
@@ -114,9 +114,14 @@ class Cpu:
         return self.is_arm and not self.clang_triple.startswith(_ALIGNED_ONLY)
 
     @property
-    def has_float_abis(self) -> bool:
-        """Whether functions may take floats in registers of an FPU or in others."""
-        return self.is_arm and self.float_abi == "hard"
+    def float_abis(self) -> tuple[str, ...]:
+        """How functions can take floats, the default first.
+
+        Not softfp for Armv8.1-M: zig cannot build its support functions for that.
+        """
+        flags = self.isas[self.default_isa].machine_flags
+        has_both = self.is_arm and any(flag.startswith("-mfpu=") for flag in flags)
+        return ("hard", "softfp") if has_both else (self.float_abi,)
 
     @property
     def has_trustzone(self) -> bool:
