@@ -485,7 +485,9 @@ def _with_softfp(core: Cpu) -> Cpu:
 
     return replace(
         core,
-        isas={n: replace(isa, machine_flags=flags(isa)) for n, isa in core.isas.items()},
+        isas={
+            n: replace(isa, machine_flags=flags(isa)) for n, isa in core.isas.items()
+        },
         float_abi="softfp",
         clang_triple=core.clang_triple.removesuffix("hf"),
         zig_target={

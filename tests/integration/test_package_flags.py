@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -29,10 +30,18 @@ PRODUCTS = {
     "softfp": ("cortex-m4", "zig", SOFTFP),
     "hard": ("cortex-m4", "zig", ""),
     "cortex-m7": ("cortex-m7", "zig", SOFTFP),
+    "cortex-m33": ("cortex-m33", "zig", ""),
     "cortex-m0plus": ("cortex-m0plus", "zig", ""),
     "riscv": ("rv32imac", "gnu", ""),
 }
 """What packages are made of: core, toolchain, further lines of `[target]`."""
+PRODUCT_OF = {
+    "cortex-m0plus": "cortex-m0plus",
+    "cortex-m33": "cortex-m33",
+    "cortex-m4": "softfp",
+    "rv32imac": "riscv",
+    "rv32imafc": "riscv",
+}
 ARDUINO = """\
 #pragma once
 #include <stdint.h>
@@ -96,8 +105,8 @@ def _named(flags: Flags) -> str:
 @pytest.mark.parametrize("flags", [f for f in ALL if f.has_cpp17], ids=_named)
 def test_sources(flags: Flags, make: Make, tmp_path: Path) -> None:
     """Every one compiles without a warning."""
-    product = "cortex-m0plus" if "cortex-m0plus" in flags.machine else "softfp"
-    _, package = make("riscv" if "rv32" in flags.machine else product, flags.ecosystem)
+    (core,) = (part for part in re.split(r"[ =_]", flags.machine) if part in PRODUCT_OF)
+    _, package = make(PRODUCT_OF[core], flags.ecosystem)
     sources = sorted((package / "src").rglob("*.c*"))
     said = "".join(compiled(flags, source, tmp_path) for source in sources)
     assert (said, len(sources) > len(ALL)) == ("", True)
@@ -128,7 +137,9 @@ def test_without_cpp17(flags: Flags, make: Make, tmp_path: Path) -> None:
     properties = dict(line.split("=", 1) for line in lines)
     assert (properties["precompiled"], properties["ldflags"]) == ("full", "-lkws")
     found = {path.relative_to(package / "src") for path in package.rglob("src/**/*.*")}
-    assert {str(path) for path in found if path.suffix != ".h"} == {f"{folder}/libkws.a"}
+    assert {str(path) for path in found if path.suffix != ".h"} == {
+        f"{folder}/libkws.a"
+    }
     (tmp_path / "Arduino.h").write_text(ARDUINO)
     sketch = (package / "examples" / "hello" / "hello.ino").read_text()
     (tmp_path / "hello.cpp").write_text(f'#include "Arduino.h"\n{sketch}')
@@ -142,7 +153,9 @@ def test_without_cpp17(flags: Flags, make: Make, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("flags", "product"), [(NANO_33_BLE, "softfp"), (ZERO, "cortex-m0plus")], ids=str
+    ("flags", "product"),
+    [(NANO_33_BLE, "softfp"), (ZERO, "cortex-m0plus")],
+    ids=lambda one: getattr(one, "name", one),
 )
 def test_the_library_runs(
     flags: Flags, product: str, make: Make, tmp_path: Path
@@ -185,14 +198,22 @@ def test_the_sources_run(
     `-std=gnu++17` is what a platform.local.txt can add to a core of C++14.
     """
     packages, package = make(product, "arduino")
-    objects = []
+    objects: list[str] = []
     for source in sorted((package / "src").rglob("*.c*")):
         objects.append(f"{len(objects)}.o")
         compiled(flags, source, tmp_path, out=objects[-1])
     firmware(packages, flags).check(package, tmp_path, *objects)
 
 
-def test_sources_do_not_depend_on_the_float_abi(make: Make) -> None:
+def test_sources_do_not_depend_on_the_float_abi(make: Make, tmp_path: Path) -> None:
+    """They say which core they need, and name no library."""
     _, softfp = make("softfp", "arduino")
     _, hard = make("hard", "arduino")
     assert files_of(softfp / "src") == files_of(hard / "src")
+    assert "libkws.a" not in (softfp / "src" / "kws.h").read_text()
+    smaller = replace(ZERO, cpp="-std=gnu++17")
+    said = compiled(smaller, softfp / "src" / "product" / "api.cpp", tmp_path)
+    assert (
+        '"kws is made for cortex-m4 (isa dsp), but this program is compiled without'
+        ' Thumb-2; compile with -mthumb -mcpu=cortex-m4"'
+    ) in said

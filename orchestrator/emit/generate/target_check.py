@@ -4,8 +4,8 @@ Linkers silently accept objects for a core with more instructions, and the
 program then hangs or faults. Macros of its compiler reveal that earlier, and the check
 says what to do. Programs for a core with all features of the library's are fine.
 
-Sources are compiled with the program: their float ABI is the program's, and where it has
-no FPU the compiler calls functions in its place.
+Sources are compiled with the program: their float ABI is the program's, and where it
+has no FPU the compiler calls functions in its place.
 
 Source: Arm C Language Extensions, 5 "Feature test macros".
 """
@@ -38,8 +38,6 @@ _OTHER_INSTRUCTIONS = {
 }
 """By architecture: conditions for missing features, and what is missing."""
 _SINGLE, _DOUBLE = 4, 8  # bits of __ARM_FP
-
-
 _SELECT_CORE = ("-mthumb", "-mcpu=", "-march=")
 
 
@@ -58,15 +56,9 @@ def target_check(profile: str, target: Target, *, has_library: bool = True) -> s
         if has_library or flag.startswith(_SELECT_CORE)
     )
     does = f"; compile with {flags}" if flags else ""
-    what, verb = (
-        (f"lib{profile}.a", "is built")
-        if has_library
-        else (f"the sources of {profile}", "are made")
-    )
-    head = f"{what} {verb} for {target.cpu.name}{isa}"
-    conditions = _incompatible(target)
-    if has_library:
-        conditions = (*conditions, *_other_code(target))
+    head = f"lib{profile}.a is built" if has_library else f"{profile} is made"
+    head += f" for {target.cpu.name}{isa}"
+    conditions = [*_incompatible(target), *(_other_code(target) if has_library else ())]
     cases = "".join(
         f"{'#elif' if number else '#if'} {condition}\n"
         f'#error "{head}, but this program is compiled {what}{does}"\n'
@@ -101,8 +93,7 @@ _FLOAT_ABIS = {"f": "single", "d": "double"}
 
 def _other_machine(cpu: Cpu) -> Iterator[tuple[str, str]]:
     """The same for machines other than Cortex-M."""
-    macro = _machine_macro(cpu)
-    if macro:
+    if macro := _machine_macro(cpu):
         yield f"!defined({macro})", "for another architecture"
     what = f"for a machine without {8 * cpu.pointer_bytes}-bit pointers"
     yield f"__SIZEOF_POINTER__ != {cpu.pointer_bytes}", what
@@ -131,9 +122,17 @@ def _incompatible(target: Target) -> Iterator[tuple[str, str]]:
 
 
 def _other_code(target: Target) -> Iterator[tuple[str, str]]:
-    """Further conditions under which compiled code cannot run: FPU, calls, extensions."""
+    """Further conditions under which compiled code cannot run."""
     cpu, flags = target.cpu, target.isa.machine_flags
     macro = _machine_macro(cpu)
+    if cpu.is_arm or macro == "__arm__":
+        is_hard = cpu.float_abi == "hard"
+        does = "without" if is_hard else "with"
+        yield f"{'!' * is_hard}defined(__ARM_PCS_VFP)", f"{does} -mfloat-abi=hard"
+    if cpu.is_arm and cpu.float_abi != "soft":
+        single = any("-sp-" in flag for flag in flags)
+        bit, what = (_SINGLE, "an FPU") if single else (_DOUBLE, "an FPU for double")
+        yield f"(__ARM_FP & {bit}) == 0", f"without {what}"
     if macro == "__riscv":
         options = dict(flag.split("=") for flag in flags if "=" in flag)
         letters = options["-march"].replace("g", "imafd")
@@ -143,14 +142,3 @@ def _other_code(target: Target) -> Iterator[tuple[str, str]]:
         abi = options["-mabi"]
         name = _FLOAT_ABIS.get(abi[-1], "soft")
         yield f"!defined(__riscv_float_abi_{name})", f"without -mabi={abi}"
-        return
-    if not cpu.is_arm and macro != "__arm__":
-        return
-    if cpu.float_abi == "hard":
-        yield "!defined(__ARM_PCS_VFP)", "without -mfloat-abi=hard"
-    else:
-        yield "defined(__ARM_PCS_VFP)", "with -mfloat-abi=hard"
-    if cpu.is_arm and cpu.float_abi != "soft":
-        single = any("-sp-" in flag for flag in flags)
-        bit, what = (_SINGLE, "an FPU") if single else (_DOUBLE, "an FPU for double")
-        yield f"(__ARM_FP & {bit}) == 0", f"without {what}"
