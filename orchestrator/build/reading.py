@@ -83,6 +83,7 @@ def choose_target(
         toolchain=target_choice.toolchain or host_toolchain,
         optimize=target_choice.optimize.value,
         unaligned=target_choice.unaligned,
+        float_abi=target_choice.float_abi,
         regions=regions,
         places=places,
     )

@@ -37,7 +37,7 @@ def config_header(
 #ifndef __ASSEMBLER__
 
 #if defined(__cplusplus) && __cplusplus < 201703L
-#error "{product} is C++17: compile with -std=c++17 or newer"
+#error "{product} is C++17: compile with -std=c++17 or newer, or package with --binary"
 #endif
 
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__

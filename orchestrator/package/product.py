@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.emit.compile.archive import defined_symbols
 from orchestrator.emit.generate.nonsecure import FOLDER as NONSECURE
+from orchestrator.emit.generate.target_check import target_check
 from orchestrator.emit.generate.trace import hook_names
 from orchestrator.memory.plan import identifier
 from orchestrator.package.code_script import api_names, code_script, user_files
@@ -201,9 +202,15 @@ def product_of(
             files[test] = built.typed_test.encode()
             public.add(test)
     else:
-        # The stack figures of the published header hold for our compiler only.
+        # The stack figures of the published header hold for our compiler only, the
+        # check of its target for our library.
         files[header] = built.files[f"gen/include/{built.name}.h"]
         files |= _sources(built, places, base)
+        ours, theirs = (
+            target_check(built.name, built.target, has_library=has_library).encode()
+            for has_library in (True, False)
+        )
+        files[header] = files[header].replace(ours, theirs)
         if built.case is not None:
             text = self_test_header(first_line(built), base, built.case)
             files[test] = text.encode()

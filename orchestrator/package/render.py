@@ -87,6 +87,7 @@ def _names(product: Product) -> dict[str, object]:
     folder = product.sources_folder
     cpp = [s for s in product.sources if not s.endswith((".c", ".S"))]
     return {
+        "zephyr_float_abi": f"{target.cpu.float_abi[:4].upper()}ABI",
         "zephyr_boards": ZEPHYR_BOARDS.get(target.cpu.name, ()),
         "cmsis_cores": CMSIS_CORES.get(target.cpu.name, ()),
         "cmsis_device": CMSIS_DEVICES.get(target.cpu.name, ""),

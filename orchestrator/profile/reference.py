@@ -31,6 +31,7 @@ toolchain = "zig"
 optimize = "size"
 flash_wait_states = 0
 unaligned = true
+float_abi = "hard"
 nonsecure_entries = true
 
 [[models]]

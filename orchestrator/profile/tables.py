@@ -54,6 +54,7 @@ from orchestrator.profile.table import BrokenValueError, Table, keys_of, sound
 from orchestrator.profile.target import (
     TargetTable,
     board_problems,
+    float_abi_problems,
     isa_problems,
     nonsecure_problems,
     toolchain_problems,
@@ -443,6 +444,7 @@ def rule_problems(profile: ProfileTable, facts: Facts) -> Iterator[Diagnostic]:
         lambda: board_problems(profile.target, facts),
         lambda: toolchain_problems(profile.target, facts),
         lambda: unaligned_problems(profile.target, facts),
+        lambda: float_abi_problems(profile.target, facts),
         lambda: nonsecure_problems(profile.target, facts),
         lambda: model_problems(profile.models, facts),
         lambda: _io_problems(profile, facts),

@@ -26,7 +26,7 @@ from orchestrator.profile.fields import (
 from orchestrator.profile.own_board import SUFFIX, OwnBoard
 from orchestrator.profile.table import BrokenValueError, Table
 from orchestrator.targets.boards import boards_of
-from orchestrator.targets.cores import BOARDS, CPUS, TOOLCHAINS
+from orchestrator.targets.cores import BOARDS, CPUS, FLOAT_ABIS, TOOLCHAINS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,7 +38,7 @@ _ISAS: Final = tuple(dict.fromkeys(isa for cpu in CPUS.values() for isa in cpu.i
 
 
 def _choices_by_cpu(schema: dict[str, Any]) -> None:
-    """Restrict isa, board and toolchain to those of the cpu."""
+    """Restrict isa, board, toolchain and float ABI to those of the cpu."""
     schema["allOf"] = [
         {
             "if": {"properties": {"cpu": {"const": name}}, "required": ["cpu"]},
@@ -49,6 +49,7 @@ def _choices_by_cpu(schema: dict[str, Any]) -> None:
                     if boards
                     else False,
                     "toolchain": {"enum": list(cpu.toolchains)},
+                    "float_abi": {"enum": list(cpu.float_abis)},
                 }
             },
         }
@@ -127,6 +128,14 @@ class TargetTable(Table):
         "products that make that a fault (`CCR.UNALIGN_TRP`). "
         "Default: `true` where the cpu can do it.",
         examples=[True],
+    )
+    # `float_abi_problems` checks it against the cpu.
+    float_abi: Annotated[StrictStr, *choice(FLOAT_ABIS)] | None = Field(
+        default=None,
+        description="How functions take floats: `hard` in registers of the FPU, "
+        "`softfp` in others, though the FPU computes: programs that link the library "
+        "need the same. Default: `hard` where the cpu has an FPU, otherwise `soft`.",
+        examples=["hard"],
     )
     flash_wait_states: WaitStates | None = Field(
         default=None,
@@ -249,6 +258,20 @@ def unaligned_problems(target: TargetTable, facts: Facts) -> Iterator[Diagnostic
         ),
         hint="leave it out",
     )
+
+
+def float_abi_problems(target: TargetTable, facts: Facts) -> Iterator[Diagnostic]:
+    """The problem of a float ABI that the cpu does not have."""
+    known = CPUS[target.cpu].float_abis
+    if target.float_abi not in (None, *known):
+        yield Diagnostic(
+            code="float-abi-mismatch",
+            message=f"target.float_abi cannot be {shown(target.float_abi)}"
+            f" with {target.cpu}",
+            where=facts.span("target", "float_abi"),
+            notes=(("expected", ", ".join(known)),),
+            hint="leave it out for the default of the cpu",
+        )
 
 
 def nonsecure_problems(target: TargetTable, facts: Facts) -> Iterator[Diagnostic]:

@@ -34,6 +34,8 @@ __all__ = [
 
 TOOLCHAINS = ("gnu", "zig")
 
+FLOAT_ABIS = ("hard", "softfp", "soft")
+
 ISA_LEVELS: Mapping[str, int] = MappingProxyType({"scalar": 0, "dsp": 1, "mve": 2})
 """Instruction set variants, each with those before it; `ORCH_ISA` in kernels."""
 
@@ -110,6 +112,16 @@ class Cpu:
     def has_unaligned(self) -> bool:
         """Whether words load from any address, unless firmware makes that fault."""
         return self.is_arm and not self.clang_triple.startswith(_ALIGNED_ONLY)
+
+    @property
+    def float_abis(self) -> tuple[str, ...]:
+        """How functions can take floats, the default first.
+
+        Not softfp for Armv8.1-M: zig cannot build its support functions for that.
+        """
+        flags = self.isas[self.default_isa].machine_flags
+        has_both = self.is_arm and any(flag.startswith("-mfpu=") for flag in flags)
+        return ("hard", "softfp") if has_both else (self.float_abi,)
 
     @property
     def has_trustzone(self) -> bool:
@@ -465,6 +477,26 @@ class Target:
         return self.toolchain in self.cpu.freestanding
 
 
+def _with_softfp(core: Cpu) -> Cpu:
+    """A core with an FPU whose functions take floats as those without one do."""
+
+    def flags(isa: Isa) -> tuple[str, ...]:
+        return tuple(f.replace("-abi=hard", "-abi=softfp") for f in isa.machine_flags)
+
+    return replace(
+        core,
+        isas={
+            n: replace(isa, machine_flags=flags(isa)) for n, isa in core.isas.items()
+        },
+        float_abi="softfp",
+        clang_triple=core.clang_triple.removesuffix("hf"),
+        zig_target={
+            isa: (triple.removesuffix("hf"), cpu)
+            for isa, (triple, cpu) in core.zig_target.items()
+        },
+    )
+
+
 def resolve_target(
     *,
     cpu: str,
@@ -473,11 +505,14 @@ def resolve_target(
     toolchain: str | None,
     optimize: str,
     unaligned: bool = True,
+    float_abi: str | None = None,
     regions: Sequence[RegionChoice] = (),
     places: Places = NO_PLACES,
 ) -> Target:
     """The target of these names, which are known to fit each other."""
     core = CPUS[cpu]
+    if float_abi == "softfp":
+        core = _with_softfp(core)
     variant = core.isas[isa or core.default_isa]
     if core.has_unaligned and not unaligned:
         flags = (*variant.machine_flags, "-mno-unaligned-access")

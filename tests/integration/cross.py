@@ -70,16 +70,20 @@ int orch_application(const char*, const char*) {
 class Cross:
     """Compiles and runs firmware with packages of a product, on its board in QEMU.
 
-    Start-up code and linker script are those of the product's own firmware.
+    Start-up code and linker script are those of the product's own firmware. `flags`
+    take the place of those of the core.
     """
 
     made_by: Packages
     cpu: str
     gnu: str
+    flags: tuple[str, ...] = ()
 
     @property
     def machine(self) -> list[str]:
         """Flags of the core."""
+        if self.flags:
+            return [*self.flags]
         isas, default = CPUS[self.cpu].isas, CPUS[self.cpu].default_isa
         return [*isas[default].machine_flags]
 

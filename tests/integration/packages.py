@@ -77,9 +77,13 @@ class Packages:
         return (out / "made").rename(out / self.name)
 
 
-def packages_for(folder: Path, cpu: str, toolchain: str = "zig") -> Packages:
+def packages_for(
+    folder: Path, cpu: str, toolchain: str = "zig", target: str = ""
+) -> Packages:
+    """Packages of the product; `target` are further lines of that table."""
     need_toolchain(cpu, toolchain)
     text = PROFILE.replace("CPU", cpu).replace("TOOLCHAIN", toolchain)
+    text = text.replace("[kernels]", f"{target}[kernels]")
     (folder / "kws.toml").write_text(text)
     shutil.copy(MODEL, folder)
     return Packages(folder)

@@ -21,7 +21,7 @@ from tests.conftest import CORPUS
 from tests.integration.workspace import Workspace
 from tests.same_bits import check_same_bits
 from tests.targets import EVERY_PAIR, FURTHER, with_toolchains
-from tests.tools import need_emulator, need_toolchain
+from tests.tools import need_emulator, need_tool, need_toolchain
 
 pytestmark = [pytest.mark.toolchain, pytest.mark.qemu]
 
@@ -56,9 +56,16 @@ ALWAYS_DSP: Final = ("cortex-m4", "cortex-m7")
 """Compilers have no name for these without their DSP instructions."""
 
 
-def _macros(cpu: str, isa: str, toolchain: str, folder: Path) -> dict[str, str]:
+def _macros(
+    cpu: str, isa: str, toolchain: str, folder: Path, float_abi: str | None = None
+) -> dict[str, str]:
     target = resolve_target(
-        cpu=cpu, isa=isa, board=None, toolchain=toolchain, optimize="size"
+        cpu=cpu,
+        isa=isa,
+        board=None,
+        toolchain=toolchain,
+        optimize="size",
+        float_abi=float_abi,
     )
     found = find_toolchain(target)
     triple = (f"--target={target.cpu.clang_triple}",) if toolchain == "zig" else ()
@@ -143,6 +150,37 @@ def test_every_variant_is_built(
     board = CPUS[cpu].default_board
     if board is None or BOARDS[board].emulator:
         _check_run(product, f"{cpu} {isa} {toolchain}")
+
+
+@pytest.mark.parametrize(
+    ("cpu", "toolchain"),
+    with_toolchains(*(cpu.name for cpu in CPUS.values() if "softfp" in cpu.float_abis)),
+)
+def test_softfp(
+    cpu: str, toolchain: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The FPU computes, its registers pass nothing; bits are the same."""
+    need_toolchain(cpu, toolchain)
+    need_emulator(cpu)
+    macros = _macros(cpu, CPUS[cpu].default_isa, toolchain, tmp_path, "softfp")
+    assert int(macros["__ARM_FP"], 0) & ~2 == FLOATS[cpu] & ~2
+    assert "__ARM_PCS_VFP" not in macros
+    text = f'cpu = "{cpu}"\ntoolchain = "{toolchain}"\nfloat_abi = "hard"\n'
+    product = _product(tmp_path, text, capsys)
+    product.build()
+    _change(tmp_path, '"hard"', '"softfp"')
+    assert "something changed since the last build" in product.run("size").err
+    assert "warning" not in product.build().err
+    attributes = subprocess.run(
+        [need_tool("arm-none-eabi-readelf"), "-A", product.out / "libproduct.a"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert "Tag_FP_arch" in attributes
+    assert "Tag_ABI_VFP_args" not in attributes
+    if BOARDS[CPUS[cpu].default_board or ""].emulator:
+        _check_run(product, f"{cpu} softfp {toolchain}")
 
 
 @pytest.mark.parametrize("toolchain", ["gnu", "zig"])

@@ -4,6 +4,9 @@ Linkers silently accept objects for a core with more instructions, and the
 program then hangs or faults. Macros of its compiler reveal that earlier, and the check
 says what to do. Programs for a core with all features of the library's are fine.
 
+Sources are compiled with the program: their float ABI is the program's, and where it
+has no FPU the compiler calls functions in its place.
+
 Source: Arm C Language Extensions, 5 "Feature test macros".
 """
 
@@ -35,21 +38,35 @@ _OTHER_INSTRUCTIONS = {
 }
 """By architecture: conditions for missing features, and what is missing."""
 _SINGLE, _DOUBLE = 4, 8  # bits of __ARM_FP
+_SELECT_CORE = ("-mthumb", "-mcpu=", "-march=")
 
 
-def target_check(profile: str, target: Target) -> str:
-    """Directives that fail compilation for a core that cannot run the library."""
+def target_check(profile: str, target: Target, *, has_library: bool = True) -> str:
+    """Directives that fail compilation for a core that cannot run the code.
+
+    Args:
+        profile: Name of the product.
+        target: What it is built for.
+        has_library: It is a library; otherwise sources, compiled with the program.
+    """
     isa = f" (isa {target.isa.name})" if len(target.cpu.isas) > 1 else ""
-    flags = " ".join(target.isa.machine_flags)
+    flags = " ".join(
+        flag
+        for flag in target.isa.machine_flags
+        if has_library or flag.startswith(_SELECT_CORE)
+    )
     does = f"; compile with {flags}" if flags else ""
-    head = f"lib{profile}.a is built for {target.cpu.name}{isa}"
+    head = f"lib{profile}.a is built" if has_library else f"{profile} is made"
+    head += f" for {target.cpu.name}{isa}"
+    conditions = [*_incompatible(target), *(_other_code(target) if has_library else ())]
     cases = "".join(
         f"{'#elif' if number else '#if'} {condition}\n"
         f'#error "{head}, but this program is compiled {what}{does}"\n'
-        for number, (condition, what) in enumerate(_incompatible(target))
+        for number, (condition, what) in enumerate(conditions)
     )
+    subject = "library needs" if has_library else "sources need"
     return (
-        "/* What the library needs of the program's core. ORCH_ANY_TARGET leaves the\n"
+        f"/* What the {subject} of the program's core. ORCH_ANY_TARGET leaves the\n"
         " * check out, for tools that only read this file. */\n"
         "#if defined(__GNUC__) && !defined(ORCH_ANY_TARGET)\n"
         f"{cases}#endif\n#endif"
@@ -74,33 +91,24 @@ of "f" and "d" there are."""
 _FLOAT_ABIS = {"f": "single", "d": "double"}
 
 
-def _other_machine(cpu: Cpu, flags: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+def _other_machine(cpu: Cpu) -> Iterator[tuple[str, str]]:
     """The same for machines other than Cortex-M."""
-    macro = _MACHINES.get(cpu.clang_triple.partition("-")[0])
-    if macro:
+    if macro := _machine_macro(cpu):
         yield f"!defined({macro})", "for another architecture"
     what = f"for a machine without {8 * cpu.pointer_bytes}-bit pointers"
     yield f"__SIZEOF_POINTER__ != {cpu.pointer_bytes}", what
     yield "__BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__", "big-endian"
-    if macro == "__arm__":
-        yield "!defined(__ARM_PCS_VFP)", "without -mfloat-abi=hard"
-    if macro != "__riscv":
-        return
-    options = dict(flag.split("=") for flag in flags if "=" in flag)
-    letters = options["-march"].replace("g", "imafd")
-    for letter, (name, lacks) in _EXTENSIONS.items():
-        if letter in letters[len("rv32") :]:
-            yield f"!defined({name})", f"without {lacks}"
-    abi = options["-mabi"]
-    name = _FLOAT_ABIS.get(abi[-1], "soft")
-    yield f"!defined(__riscv_float_abi_{name})", f"without -mabi={abi}"
+
+
+def _machine_macro(cpu: Cpu) -> str:
+    return _MACHINES.get(cpu.clang_triple.partition("-")[0], "")
 
 
 def _incompatible(target: Target) -> Iterator[tuple[str, str]]:
-    """Conditions under which the library cannot run, each with the reason."""
+    """Conditions under which nothing for the target can run, each with the reason."""
     cpu = target.cpu
     if not cpu.is_arm:
-        yield from _other_machine(cpu, target.isa.machine_flags)
+        yield from _other_machine(cpu)
         return
     yield "!defined(__arm__) || __ARM_ARCH_PROFILE != 'M'", "for another architecture"
     yield "defined(__ARM_BIG_ENDIAN)", "big-endian"
@@ -111,10 +119,26 @@ def _incompatible(target: Target) -> Iterator[tuple[str, str]]:
         has_none = "!defined(__ARM_FEATURE_MVE) || (__ARM_FEATURE_MVE & 3) != 3"
         incompatible[has_none] = "without MVE"
     yield from incompatible.items()
-    if cpu.float_abi == "hard":
-        yield "!defined(__ARM_PCS_VFP)", "without -mfloat-abi=hard"
-        single = any("-sp-" in flag for flag in target.isa.machine_flags)
+
+
+def _other_code(target: Target) -> Iterator[tuple[str, str]]:
+    """Further conditions under which compiled code cannot run."""
+    cpu, flags = target.cpu, target.isa.machine_flags
+    macro = _machine_macro(cpu)
+    if cpu.is_arm or macro == "__arm__":
+        is_hard = cpu.float_abi == "hard"
+        does = "without" if is_hard else "with"
+        yield f"{'!' * is_hard}defined(__ARM_PCS_VFP)", f"{does} -mfloat-abi=hard"
+    if cpu.is_arm and cpu.float_abi != "soft":
+        single = any("-sp-" in flag for flag in flags)
         bit, what = (_SINGLE, "an FPU") if single else (_DOUBLE, "an FPU for double")
         yield f"(__ARM_FP & {bit}) == 0", f"without {what}"
-    else:
-        yield "defined(__ARM_PCS_VFP)", "with -mfloat-abi=hard"
+    if macro == "__riscv":
+        options = dict(flag.split("=") for flag in flags if "=" in flag)
+        letters = options["-march"].replace("g", "imafd")
+        for letter, (name, lacks) in _EXTENSIONS.items():
+            if letter in letters[len("rv32") :]:
+                yield f"!defined({name})", f"without {lacks}"
+        abi = options["-mabi"]
+        name = _FLOAT_ABIS.get(abi[-1], "soft")
+        yield f"!defined(__riscv_float_abi_{name})", f"without -mabi={abi}"

@@ -104,6 +104,7 @@ def test_every_key() -> None:
         "optimize": Optimize.SIZE,
         "flash_wait_states": 0,
         "unaligned": True,
+        "float_abi": "hard",
         "nonsecure_entries": True,
     }
     (model,) = profile.models
@@ -389,6 +390,29 @@ def test_unaligned_accesses_where_there_is_no_choice(
     assert problem.notes == (("found", found),)
     assert problem.hint == "leave it out"
     assert str(problem.where) == "profiles/doorbell.toml:5"
+
+
+@pytest.mark.parametrize(
+    ("cpu", "written", "expected"),
+    [
+        ("cortex-m0plus", "hard", "soft"),
+        ("cortex-m4", "soft", "hard, softfp"),
+        ("cortex-m55", "softfp", "hard"),
+        ("rv32imac", "softfp", "soft"),
+    ],
+)
+def test_a_float_abi_that_the_cpu_does_not_have(
+    cpu: str, written: str, expected: str
+) -> None:
+    text = SMALL.replace('"host"', f'"{cpu}"') + f'target.float_abi = "{written}"\n'
+    (problem,) = problems_of(text)
+    assert problem.code == "float-abi-mismatch"
+    assert problem.message == f'target.float_abi cannot be "{written}" with {cpu}'
+    assert problem.notes == (("expected", expected),)
+    assert problem.hint == "leave it out for the default of the cpu"
+    assert str(problem.where) == "profiles/doorbell.toml:5"
+    for float_abi in expected.split(", "):
+        assert load(text.replace(written, float_abi)).target.float_abi == float_abi
 
 
 PYTHON_MODEL = 'schema = 1\nname = "small"\ntarget.cpu = "host"\n'
