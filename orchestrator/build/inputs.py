@@ -267,7 +267,7 @@ MODEL_PATHS = Input(
     reads=(PROFILE,),
     run=lambda *, profile: {m.name: str(m.path) for m in profile.models},
 )
-NAMED_TAKERS: Input[dict[str, bool]] = Input(
+TAKES: Input[dict[str, bool]] = Input(
     gives="takes",
     reads=(PROFILE,),
     run=lambda *, profile: {d.backend: d.named_data for d in profile.delegates},
@@ -275,10 +275,7 @@ NAMED_TAKERS: Input[dict[str, bool]] = Input(
 """By backend, whether its delegate takes named data. `DELEGATES` has the digests."""
 PROGRAMS = Derived(
     gives="programs",
-    reads=(
-        *(MODEL_BYTES, DATA_FILES, MODEL_PATHS, MODEL_SPANS),
-        *(STREAMS, NAMED_TAKERS, SPAN),
-    ),
+    reads=(MODEL_BYTES, DATA_FILES, MODEL_PATHS, MODEL_SPANS, STREAMS, TAKES, SPAN),
     run=decode_programs,
 )
 MODEL: Item[str] = Item(gives="model", of=MODEL_NAMES)

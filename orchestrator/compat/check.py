@@ -328,9 +328,8 @@ class _MethodCheck:
         takes = {b: b in self._firmware.takers for b, _ in self._firmware.delegates}
         model = self._place.model
         outside = [name for (owner, name), _ in self._firmware.data if owner == model]
-        if problem := data_problem(
-            self._program, self._method.delegates, takes, outside
-        ):
+        parts = self._method.delegates
+        if problem := data_problem(self._program, parts, takes, outside):
             what = f"{problem.message} in the firmware"
             hint = "build firmware with this program, its data and its delegate"
             yield self._problem(problem.code, what, *problem.notes, hint=hint)

@@ -18,9 +18,8 @@ if TYPE_CHECKING:
     from orchestrator.program.flat_tensor import StoredTensor
     from orchestrator.program.program import Delegate, Program
 
-    _Places = list[tuple[str, StoredTensor]]
-    """What files hold under one name."""
-    _Given = dict[str, _Places]
+    _Given = dict[str, list[tuple[str, StoredTensor]]]
+    """What files hold, by name of the data."""
     _Notes = list[tuple[str, str]]
 
 
@@ -151,25 +150,24 @@ def data_problem(
     """
     keys = {named.key for named in program.named_data}
     refusing = [d for d in delegates if not takes.get(d.backend, True)]
-    needed = needed_keys(program, refusing)
+    refused = needed_keys(program, refusing)
     if refusing and len(refusing) == len(delegates):
-        needed |= keys
+        refused |= keys
     asked = [d for d in delegates if d.backend in takes]
-    twice = keys & {*outside} if asked else set()
     missing = needed_keys(program, asked) - {*keys, *outside}
+    twice = keys & {*outside} if asked else set()
     names = ", ".join(sorted({d.backend for d in refusing}))
-    notes = [(f'"{key}"', f"is not taken by {names}") for key in sorted(needed)]
-    notes += [(f'"{key}"', "is in the program and beside it") for key in sorted(twice)]
-    notes += [(f'"{key}"', "is not there") for key in sorted(missing - needed)]
+    notes = dict.fromkeys(sorted(missing), "is not there")
+    notes |= dict.fromkeys(sorted(twice), "is in the program and beside it")
+    notes |= dict.fromkeys(sorted(refused), f"is not taken by {names}")
     if not notes:
         return None
     return Diagnostic(
         code="delegate-data",
         message="a delegate cannot have its named data",
-        notes=tuple(notes),
-        hint="name the .ptd files that were exported with the program, and no others,"
-        " in `data` of its [[models]]; set `named_data = true` of delegates that find"
-        " data by name (docs/delegates.md#named-data)",
+        notes=tuple((f'"{key}"', text) for key, text in notes.items()),
+        hint="name the .ptd files that were exported with the program in `data`, and"
+        " set `named_data = true` of its delegate (docs/delegates.md#named-data)",
     )
 
 
