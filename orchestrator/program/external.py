@@ -1,14 +1,18 @@
-"""Data that a program leaves outside, or finds by name: constants, and of delegates."""
+"""Data that a program leaves outside, or finds by name: constants, and of delegates.
+
+Source: ExecuTorch `backends/xnnpack/operators/node_visitor.py`, where keys of scales
+have a prefix, and `backends/arm/arm_vela.py`.
+"""
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.errors import Diagnostic, ModelError, SourceSpan
-from orchestrator.program.delegate_keys import needed_keys
 from orchestrator.program.program import ExternalData
 from orchestrator.program.values import TensorValue
 
@@ -21,6 +25,10 @@ if TYPE_CHECKING:
     _Given = dict[str, list[tuple[str, StoredTensor]]]
     """What files hold, by name of the data."""
     _Notes = list[tuple[str, str]]
+
+_NAMES_KEYS: Final = ("XnnpackBackend", "EthosUBackend")
+"""Backends that name their data by SHA-256 in what they get; others do not tell."""
+_KEY: Final = re.compile(rb"\0((?:scale_)?[0-9a-f]{64})")
 
 
 def with_data(
@@ -50,8 +58,7 @@ def with_data(
         for tensor in tensors:
             given.setdefault(tensor.name, []).append((file, tensor))
     problems: _Notes = []
-    names = ", ".join(files) or "no data file"
-    found = _constants(program, given, problems, names)
+    found = _constants(program, given, problems, ", ".join(files) or "no data file")
     delegates = [d for m in program.methods for d in m.delegates]
     backends = {d.backend for d in delegates}
     if any(takes.get(backend) for backend in backends):
@@ -169,6 +176,20 @@ def data_problem(
         hint="name the .ptd files that were exported with the program in `data`, and"
         " set `named_data = true` of its delegate (docs/delegates.md#named-data)",
     )
+
+
+def needed_keys(program: Program, delegates: Iterable[Delegate]) -> set[str]:
+    """Keys that these delegates of a program certainly ask for."""
+    known = [d for d in delegates if d.backend in _NAMES_KEYS]
+    found: set[str] = set()
+    # Segments may overlap: no more is read than the file has.
+    left = program.size_bytes
+    for delegate in {(d.is_inline, d.data_index): d for d in known}.values():
+        data = program.delegate_bytes(delegate)
+        left -= len(data)
+        if left >= 0:
+            found.update(key.decode() for key in _KEY.findall(bytes(data)))
+    return found
 
 
 def _externals(program: Program) -> Iterator[TensorValue]:

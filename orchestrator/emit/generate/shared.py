@@ -33,10 +33,7 @@ def sharing(methods: Sequence[ApiMethod], memory: MemoryPlan) -> list[list[ApiMe
 
 
 def shared_arena(method: ApiMethod, arena: Arena) -> str:
-    """An alias of the shared arena, which the first method of the group defines.
-
-    A prelinked method may have nothing left in it.
-    """
+    """An alias of the first method's arena, in which passes may leave it nothing."""
     own = method.base.removesuffix(identifier(method.method.name))
     first = own + identifier(arena.shared[0])
     return (

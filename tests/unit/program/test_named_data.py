@@ -11,8 +11,7 @@ import pytest
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.errors import ModelError
-from orchestrator.program.delegate_keys import needed_keys
-from orchestrator.program.external import with_data
+from orchestrator.program.external import needed_keys, with_data
 from orchestrator.program.flat_tensor import StoredTensor, read_flat_tensors
 from orchestrator.program.program import Delegate, Program
 from orchestrator.program.reader import read_program
