@@ -285,7 +285,7 @@ SIZE_BOUNDS = Input(
         name: digest(str(bounds).encode()) for name, bounds in found.items()
     },
 )
-NAMED_TAKERS: Input[dict[str, bool]] = Input(
+TAKES: Input[dict[str, bool]] = Input(
     gives="takes",
     reads=(PROFILE,),
     run=lambda *, profile: {d.backend: d.named_data for d in profile.delegates},
@@ -293,10 +293,7 @@ NAMED_TAKERS: Input[dict[str, bool]] = Input(
 """By backend, whether its delegate takes named data. `DELEGATES` has the digests."""
 PROGRAMS = Derived(
     gives="programs",
-    reads=(
-        *(MODEL_BYTES, DATA_FILES, MODEL_PATHS, MODEL_SPANS),
-        *(STREAMS, NAMED_TAKERS, SPAN),
-    ),
+    reads=(MODEL_BYTES, DATA_FILES, MODEL_PATHS, MODEL_SPANS, STREAMS, TAKES, SPAN),
     run=decode_programs,
 )
 MODEL: Item[str] = Item(gives="model", of=MODEL_NAMES)

@@ -125,12 +125,8 @@ def parser() -> argparse.ArgumentParser:
     _add_memory(command)
     _add_export(command)
 
-    inspect = command(
-        "inspect", "show what is in a .pte program or a .ptd data file", profile=False
-    )
-    inspect.add_argument(
-        "model", type=Path, metavar="MODEL", help="a .pte program or a .ptd data file"
-    )
+    inspect = command("inspect", "show what is in a .pte or .ptd file", profile=False)
+    inspect.add_argument("model", type=Path, metavar="MODEL", help="the file")
 
     _add_memory_plan(command)
     _add_executorch_tools(command)

@@ -106,6 +106,7 @@ MANUALS: Final = {
         (
             ("inspect model.pte", "methods, operators, memory, what is unsupported"),
             ("inspect model.pte --json", "the same as JSON"),
+            ("inspect model.ptd", "tensors and named data of a data file"),
         ),
         (Exit.MODEL,),
     ),

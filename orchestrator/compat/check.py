@@ -370,11 +370,9 @@ class _MethodCheck:
                 " without this backend",
             )
         takes = {b: b in self._firmware.takers for b, _ in self._firmware.delegates}
-        model = self._place.model
+        model, parts = self._place.model, self._method.delegates
         outside = [name for (owner, name), _ in self._firmware.data if owner == model]
-        if problem := data_problem(
-            self._program, self._method.delegates, takes, outside
-        ):
+        if problem := data_problem(self._program, parts, takes, outside):
             what = f"{problem.message} in the firmware"
             hint = "build firmware with this program, its data and its delegate"
             yield self._problem(problem.code, what, *problem.notes, hint=hint)

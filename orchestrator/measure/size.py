@@ -326,8 +326,7 @@ class SizeReport:
         methods: Memory of every method, in the order of the profile; empty in reports
             of earlier versions.
         prelink: What passes did to the methods of models.
-        named_data: Model, key and bytes of what delegates find by name, which is part
-            of the model's flash.
+        named_data: Model, key and bytes of what delegates find: part of the models.
     """
 
     profile: str

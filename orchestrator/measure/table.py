@@ -53,7 +53,10 @@ def size_table(report: SizeReport) -> str:
         _region_lines(report),
         _section_lines(report),
         _method_lines(report.methods),
-        _data_lines(report),
+        [
+            f"named data of {model}: {printable(key)}, {size_bytes:,} bytes"
+            for model, key, size_bytes in report.named_data
+        ],
         _stack_lines(report.stack),
         list(dtype_lines(report)),
         _missing_lines(report),
@@ -186,15 +189,6 @@ def _method_lines(methods: tuple[SizeMethod, ...]) -> list[str]:
         numbers = "".join(f"{cell:>{_METHOD_NUMBER},}" for cell in cells)
         lines.append(f"{name:{_METHOD_NAME - 1}} {numbers}")
     return lines
-
-
-def _data_lines(report: SizeReport) -> list[str]:
-    """What delegates find by name."""
-    lines = [
-        f"  {model}: {printable(key)}, {size_bytes:,} bytes"
-        for model, key, size_bytes in report.named_data
-    ]
-    return ["named data of delegates, part of the models", *lines] if lines else []
 
 
 def _stack_lines(stack: FirmwareStack | None) -> list[str]:

@@ -1,14 +1,18 @@
-"""Data that a program leaves outside, or finds by name: constants, and of delegates."""
+"""Data that a program leaves outside, or finds by name: constants, and of delegates.
+
+Source: ExecuTorch `backends/xnnpack/operators/node_visitor.py`, where keys of scales
+have a prefix, and `backends/arm/arm_vela.py`.
+"""
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.errors import Diagnostic, ModelError, SourceSpan
-from orchestrator.program.delegate_keys import needed_keys
 from orchestrator.program.program import ExternalData
 from orchestrator.program.values import TensorValue
 
@@ -18,10 +22,13 @@ if TYPE_CHECKING:
     from orchestrator.program.flat_tensor import StoredTensor
     from orchestrator.program.program import Delegate, Program
 
-    _Places = list[tuple[str, StoredTensor]]
-    """What files hold under one name."""
-    _Given = dict[str, _Places]
+    _Given = dict[str, list[tuple[str, StoredTensor]]]
+    """What files hold, by name of the data."""
     _Notes = list[tuple[str, str]]
+
+_NAMES_KEYS: Final = ("XnnpackBackend", "EthosUBackend")
+"""Backends that name their data by SHA-256 in what they get; others do not tell."""
+_KEY: Final = re.compile(rb"\0((?:scale_)?[0-9a-f]{64})")
 
 
 def with_data(
@@ -51,8 +58,7 @@ def with_data(
         for tensor in tensors:
             given.setdefault(tensor.name, []).append((file, tensor))
     problems: _Notes = []
-    names = ", ".join(files) or "no data file"
-    found = _constants(program, given, problems, names)
+    found = _constants(program, given, problems, ", ".join(files) or "no data file")
     delegates = [d for m in program.methods for d in m.delegates]
     backends = {d.backend for d in delegates}
     if any(takes.get(backend) for backend in backends):
@@ -151,26 +157,39 @@ def data_problem(
     """
     keys = {named.key for named in program.named_data}
     refusing = [d for d in delegates if not takes.get(d.backend, True)]
-    needed = needed_keys(program, refusing)
+    refused = needed_keys(program, refusing)
     if refusing and len(refusing) == len(delegates):
-        needed |= keys
+        refused |= keys
     asked = [d for d in delegates if d.backend in takes]
-    twice = keys & {*outside} if asked else set()
     missing = needed_keys(program, asked) - {*keys, *outside}
+    twice = keys & {*outside} if asked else set()
     names = ", ".join(sorted({d.backend for d in refusing}))
-    notes = [(f'"{key}"', f"is not taken by {names}") for key in sorted(needed)]
-    notes += [(f'"{key}"', "is in the program and beside it") for key in sorted(twice)]
-    notes += [(f'"{key}"', "is not there") for key in sorted(missing - needed)]
+    notes = dict.fromkeys(sorted(missing), "is not there")
+    notes |= dict.fromkeys(sorted(twice), "is in the program and beside it")
+    notes |= dict.fromkeys(sorted(refused), f"is not taken by {names}")
     if not notes:
         return None
     return Diagnostic(
         code="delegate-data",
         message="a delegate cannot have its named data",
-        notes=tuple(notes),
-        hint="name the .ptd files that were exported with the program, and no others,"
-        " in `data` of its [[models]]; set `named_data = true` of delegates that find"
-        " data by name (docs/delegates.md#named-data)",
+        notes=tuple((f'"{key}"', text) for key, text in notes.items()),
+        hint="name the .ptd files that were exported with the program in `data`, and"
+        " set `named_data = true` of its delegate (docs/delegates.md#named-data)",
     )
+
+
+def needed_keys(program: Program, delegates: Iterable[Delegate]) -> set[str]:
+    """Keys that these delegates of a program certainly ask for."""
+    known = [d for d in delegates if d.backend in _NAMES_KEYS]
+    found: set[str] = set()
+    # Segments may overlap: no more is read than the file has.
+    left = program.size_bytes
+    for delegate in {(d.is_inline, d.data_index): d for d in known}.values():
+        data = program.delegate_bytes(delegate)
+        left -= len(data)
+        if left >= 0:
+            found.update(key.decode() for key in _KEY.findall(bytes(data)))
+    return found
 
 
 def _externals(program: Program) -> Iterator[TensorValue]:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from orchestrator.core.dtype import ScalarType
     from orchestrator.core.kernel import Kernel, KernelKey
     from orchestrator.core.operator import OperatorName, OpSchema
     from orchestrator.selection.op_info import Origin
-
-_NAMED_SOURCE_BYTES: Final = 24
-"""Behind the state of a part: `NamedSource` of runtime/src/load_delegates.cpp."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,9 +106,10 @@ class DelegateCode:
     @property
     def part_bytes(self) -> int:
         """RAM that the loader takes for each part of a model."""
-        if not self.named_data:
-            return self.state_bytes
-        return -(-self.state_bytes // 8) * 8 + _NAMED_SOURCE_BYTES
+        # The last ones are `NamedSource` of runtime/src/load_delegates.cpp.
+        return (
+            -(-self.state_bytes // 8) * 8 + 24 if self.named_data else self.state_bytes
+        )
 
     @property
     def functions(self) -> tuple[str, str]:

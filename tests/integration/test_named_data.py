@@ -82,7 +82,9 @@ def test_a_delegate_computes_with_named_weights(
     product.run("run", "--scenario", str(product.folder / "case.json"))
     size = product.run("size")
     assert " (212 named data), everything else" in size
-    assert "  net: first.weight, 120 bytes\n" in product.run("size", "--full")
+    assert "named data of net: first.weight, 120 bytes\n" in product.run(
+        "size", "--full"
+    )
     why = product.run("why", "Named")
     assert all(f"net: {key}," in why for key in KEYS)
     report = json.loads((product.folder / "out" / "report.json").read_text())

@@ -309,7 +309,6 @@ _INLINE_CONSTANTS = frozenset(
     f"runtime/src/{name}.cpp" for name in ("load_values", "program")
 )
 _LOADS_STATE = "runtime/src/load_values.cpp"
-_LOADS_DELEGATES = "runtime/src/load_delegates.cpp"
 _EXTERNAL_DATA = frozenset(
     f"runtime/src/{name}.cpp"
     for name in ("load_delegates", "load_method", "load_values", "model")
@@ -336,10 +335,9 @@ def _switches(
         found = (*found, "-DORCH_TRACE=1")
     if resolution.delegates and source in _DELEGATING:
         found = (*found, "-DORCH_DELEGATES=1")
-    if source == _LOADS_DELEGATES and not any(
-        delegate.code.named_data for delegate in resolution.delegates
-    ):
-        found = (*found, "-DORCH_NAMED_DATA=0")
+    if source == "runtime/src/load_delegates.cpp":
+        takes_named = any(d.code.named_data for d in resolution.delegates)
+        found += () if takes_named else ("-DORCH_NAMED_DATA=0",)
     return (*found, *_kernel_switches(source, resolution))
 
 

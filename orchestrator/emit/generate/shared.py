@@ -36,11 +36,11 @@ def sharing(methods: Sequence[ApiMethod], memory: MemoryPlan) -> list[list[ApiMe
 
 
 def shared_arena(method: ApiMethod, arena: Arena) -> str:
-    """An alias of the shared arena, which the first method of the group defines."""
+    """An alias of the first method's arena, in which passes may leave it nothing."""
     own = method.base.removesuffix(identifier(method.method.name))
     first = own + identifier(arena.shared[0])
     return (
-        f"constexpr uint8_t* {method.base}_arena{arena.memory_id} ="
+        f"[[maybe_unused]] constexpr uint8_t* {method.base}_arena{arena.memory_id} ="
         f" {first}_arena{arena.memory_id};"
     )
 
@@ -128,7 +128,8 @@ def arena_blocks(method: ApiMethod, memory: MethodMemory, alignment: int) -> lis
         if arena.common:
             block = common_symbol(arena.common.name)
             lines.append(
-                f"constexpr uint8_t* {method.base}_arena{arena.memory_id} ="
+                "[[maybe_unused]] constexpr uint8_t*"
+                f" {method.base}_arena{arena.memory_id} ="
                 f" {block} + {arena.common.offset_bytes};"
             )
         elif arena.shared and arena.shared[0] != method.method.name:

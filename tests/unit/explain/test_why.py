@@ -332,6 +332,18 @@ def test_a_delegate_and_who_asks_for_it() -> None:
         "  source     delegates/Mine/run.cpp\n"
         "  cost       not built: run `orchestrator build doorbell.toml`\n"
     )
+    named = (("person", "w", 1200), ("other", "w", 8))
+    taking = replace(of.resolution.delegates[0], code=replace(CODE, named_data=True))
+    with_data = replace(
+        of,
+        named_data=named,
+        resolution=replace(of.resolution, delegates=(taking,)),
+    )
+    answer = why("Mine", with_data)
+    assert "  named data person: w, 1,200 bytes\n  cost" in why_text(answer)
+    (document,) = why_document(answer)["delegates"]
+    assert document["named_data"] == named[:1]
+    assert "named data" not in why_text(why("Mine", replace(of, named_data=named)))
     part = Contributor(
         kind=ContributorKind.DELEGATE, name="Mine/run", flash_bytes=676, ram_bytes=4
     )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from orchestrator.compat.check import check_compat, firmware_of
+from orchestrator.compat.firmware import firmware_facts, read_firmware
 from orchestrator.emit.compile import LibraryOptions, plan_compile
 from orchestrator.emit.generate import generate
 from orchestrator.emit.generate.api_source import api_source
@@ -184,3 +185,40 @@ def test_a_firmware_has_to_have_every_delegate() -> None:
     ]
     # Without delegates the loader looks at calls only.
     assert problems(new=new) == [("delegate-missing", f"{MISSING} Elementwise")]
+
+
+@pytest.mark.parametrize("takes", [False, True])
+def test_only_delegates_that_take_named_data_pay_for_it(*, takes: bool) -> None:
+    code = replace(CODE, named_data=takes)
+    assert code.part_bytes == (16 + 24 if takes else 12)
+    linked = replace(LINKED, code=code)
+    resolution = Resolution(delegates=(linked,))
+    assert resolution.delegate_states == {"Elementwise": code.part_bytes}
+    table = registered_delegates("Head.", [linked]).text
+    assert ("mine::run::execute, true}" in table) == takes
+    plan = plan_compile(
+        profile="test",
+        target=target_of("cortex-m4", "gnu"),
+        toolchain=GNU,
+        resolution=resolution,
+        runtime_sources=("src/load_delegates.cpp", "src/model.cpp"),
+        models=(),
+        delegates={"Elementwise": LibraryOptions()},
+        external=True,
+    )
+    flags = {unit.source: unit.flags for unit in plan.units}
+    loader = flags["src/runtime/src/load_delegates.cpp"]
+    assert ("-DORCH_NAMED_DATA=0" in loader) != takes
+    assert "-DORCH_EXTERNAL_DATA=1" in loader
+    own = flags["src/delegates/Elementwise/a.cpp"]
+    assert f"-DORCH_DELEGATE_NAMED_DATA={int(takes)}" in own
+    firmware = firmware_of(
+        resolution=resolution,
+        memory=plan_memory({}, pointer_bytes=4, board=None, spans={}),
+        programs={},
+        pointer_bytes=4,
+    )
+    facts = dict(firmware_facts(firmware))
+    text = "40 bytes, takes named data" if takes else "12 bytes"
+    assert facts["delegate Elementwise"] == text
+    assert read_firmware(facts) == firmware

@@ -158,7 +158,9 @@ def test_the_api_has_one_arena_and_one_start() -> None:
     plan = _plan()
     source = api_source("p", "head", {"m": CACHE}, plan).text
     assert source.count("uint8_t p_m_decode_arena2[112]") == 1
-    assert "constexpr uint8_t* p_m_peek_arena2 = p_m_decode_arena2;" in source
+    # Passes may leave nothing of a method in it: compilers warn of unused names.
+    alias = "constexpr uint8_t* p_m_peek_arena2 = p_m_decode_arena2;"
+    assert f"[[maybe_unused]] {alias}" in source
     assert "Span<uint8_t>(p_m_peek_arena2, 112)" in source
     assert source.count("nullptr, start_model_m}") == 3
     assert "start_together(method, start_model_m_methods, load_linked)" in source

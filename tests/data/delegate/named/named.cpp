@@ -74,8 +74,9 @@ Error execute(const orch::DelegateHandle& handle, const orch::Args& args) {
       orch::writable_argument(args, 1, orch::ScalarType::Float);
   ORCH_CHECK(x != nullptr && y != nullptr && x->contiguous() &&
                  y->contiguous() && x->dim == 2 && y->dim == 2 &&
-                 x->size(0) == y->size(0) && x->size(1) == state.inputs &&
-                 y->size(1) == state.outputs,
+                 x->size(0) == y->size(0) &&
+                 static_cast<uint32_t>(x->size(1)) == state.inputs &&
+                 static_cast<uint32_t>(y->size(1)) == state.outputs,
              Error::InvalidArgument);
   Weights weights;
   ORCH_TRY(find(handle, weights));
