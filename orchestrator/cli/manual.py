@@ -105,7 +105,6 @@ MANUALS: Final = {
     "inspect": Manual(
         (
             ("inspect model.pte", "methods, operators, memory, what is unsupported"),
-            ("inspect model.pte --json", "the same as JSON"),
             ("inspect model.ptd", "tensors and named data of a data file"),
         ),
         (Exit.MODEL,),
