@@ -1,0 +1,112 @@
+"""`orchestrator test`: a product beside its own program."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from orchestrator.cli.main import run
+from orchestrator.method.passes import passes
+from tests.conftest import CORPUS
+from tests.integration.memory_programs import memory_product
+from tests.product import Product
+from tests.tools import need_toolchain
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from orchestrator.method.linked import LinkedMethod
+
+pytestmark = pytest.mark.toolchain
+
+
+def _judged(
+    product: Product, capsys: pytest.CaptureFixture[str], *options: str
+) -> tuple[int, dict[str, Any]]:
+    """The exit code, and the document."""
+    capsys.readouterr()
+    code = product.run("test", "--json", *options)
+    document: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return code, document
+
+
+def _mlp(folder: Path) -> Product:
+    folder.mkdir()
+    shutil.copyfile(CORPUS / "mlp" / "model.pte", folder / "model.pte")
+    (folder / "p.toml").write_text(
+        'schema = 1\nname = "p"\n[target]\ncpu = "host"\ntoolchain = "zig"\n'
+        '[[models]]\nname = "net"\npath = "model.pte"\nload = "prelinked"\n'
+    )
+    return Product(profile=folder / "p.toml", out=folder / "out")
+
+
+def test_state_and_methods_are_tried_in_turns(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    need_toolchain("host", "zig")
+    product = memory_product(tmp_path, ["state_rows", "state_constant"])
+    code, found = _judged(product, capsys, "--runs", "3")
+    assert code == 0, found
+    assert found["equal"]
+    names = [(m["model"], m["method"], m["runs"]) for m in found["methods"]]
+    assert ("state_rows_p", "forward", 3) in names
+    assert ("state_constant", "get_size", 3) in names
+    assert len(names) == 8
+    assert all(method["difference"] is None for method in found["methods"])
+    capsys.readouterr()
+    assert product.run("test", "--runs", "1", "--seed", "7") == 0
+    assert capsys.readouterr().out.splitlines()[0].split() == [
+        *("method", "runs", "outputs", "result")
+    ]
+
+
+def _other_bias(method: LinkedMethod) -> LinkedMethod:
+    """A fault: one bit of each constant is another one."""
+    data = tuple((i, bytes([*d[:3], d[3] ^ 16, *d[4:]])) for i, d in method.data)
+    return replace(method, data=data)
+
+
+def test_a_fault_of_a_pass_is_found(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    need_toolchain("host", "zig")
+    faulty = replace(
+        passes.PASSES["fold_pads"],
+        calls=None,
+        change=_other_bias,
+        before_plan=_other_bias,
+    )
+    monkeypatch.setattr(passes, "PASSES", {**passes.PASSES, "fold_pads": faulty})
+    product = _mlp(tmp_path / "p")
+    code, found = _judged(product, capsys, "--bisect")
+    assert code == 10
+    assert not found["equal"]
+    assert found["cause"].startswith("the pass fold_pads")
+    assert "instruction" in found["cause"]
+    difference = found["methods"][0]["difference"]
+    assert (difference["call"], difference["output"]) == (0, 0)
+    assert difference["got"] != difference["want"]
+    assert product.run("test") == 10
+    said = capsys.readouterr()
+    assert "error[differs-from-program]: net.forward differs from its" in said.err
+    assert "call 0, output 0 [0, " in said.out
+
+
+def test_a_workspace_is_tested(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    need_toolchain("host", "zig")
+    _mlp(tmp_path / "one")
+    (tmp_path / "orchestrator.toml").write_text(
+        'schema = 1\n[workspace]\nprofiles = ["one/*.toml"]\n'
+    )
+    monkeypatch.chdir(tmp_path)
+    assert run(["test", "--junit", "report.xml"]) == 0
+    assert "4 runs equal" in capsys.readouterr().out
+    assert 'tests="1"' in (tmp_path / "report.xml").read_text()
