@@ -66,7 +66,8 @@ def test_state_and_methods_are_tried_in_turns(
 
 def _other_bias(method: LinkedMethod) -> LinkedMethod:
     """A fault: one bit of each constant is another one."""
-    data = tuple((i, bytes([*d[:3], d[3] ^ 16, *d[4:]])) for i, d in method.data)
+    found = ((i, bytes(d[:])) for i, d in method.data)
+    data = tuple((i, bytes([*d[:3], d[3] ^ 16, *d[4:]])) for i, d in found)
     return replace(method, data=data)
 
 
