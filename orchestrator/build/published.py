@@ -9,10 +9,13 @@ writes folders, HTTP, S3 and others by their URL; the extra `fleet` installs it,
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
+import re
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -24,7 +27,8 @@ from orchestrator.provenance.objects import (
     object_list,
     read_object_list,
 )
-from orchestrator.shell.distribution import pip_install
+from orchestrator.shell.files import read_file
+from orchestrator.shell.places import Waits, is_s3, place_at, read_files, unusable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -38,26 +42,81 @@ URL: Final = "ORCHESTRATOR_PUBLISHED"
 KEY: Final = "ORCHESTRATOR_PUBLISHED_KEY"
 """File with the public key of who signed the list."""
 LIST: Final = "objects.dsse.json"
-_CONNECT_S: Final = 10
+MOST_LIST_BYTES: Final = 16 << 20
+"""Of a list, which is read before its signature is checked: some 40,000 objects."""
+_MOST_KEY_BYTES: Final = 1 << 20
 _MOST_EXPORTS: Final = 8
 """Of one request."""
 
 
 class KnownLists:
-    """Lists of places, each read once."""
+    """Lists of places, each read once, and the places that are not asked again.
 
-    def __init__(self) -> None:
+    Args:
+        waits: How long a place may take.
+        given_up: Folder where the processes of a command note such places; None if
+            there is only one process.
+    """
+
+    def __init__(
+        self, waits: Waits | None = None, given_up: Path | None = None
+    ) -> None:
+        self.waits = waits or Waits()
+        self._folder = given_up
+        self._given_up = set[str]()
         self._known: dict[tuple[str, Path], PublishedList] = {}
 
     def at(self, url: str, key: Path) -> PublishedList:
-        """The list of a place, if the key signed it. Raises what reading it raises."""
+        """The list of a place, if the key signed it; an empty one if it is given up.
+
+        Raises what reading it raises.
+        """
+        if any(map(self._is_given_up, (_mark(url), _mark(url, key)))):
+            return PublishedList()
         if (url, key) not in self._known:
-            self._known[url, key] = _list_at(url, key)
+            data = _list_bytes(url, self.waits)
+            try:
+                pem = read_file(key, most_bytes=_MOST_KEY_BYTES)
+                public = read_public_key(pem, file=str(key))
+                signed = open_envelope(data, public, file=f"{shown(url)}/{LIST}")
+                self._known[url, key] = read_object_list(signed.payload)
+            except (OrchestratorError, OSError, ValueError) as error:
+                raise _WrongList(_reason(error)) from error
         return self._known[url, key]
 
-    def forget(self, url: str, key: Path) -> None:
-        """Treat a place as empty."""
-        self._known[url, key] = PublishedList()
+    def give_up(self, url: str, key: Path | None) -> bool:
+        """Treat a place as empty from now on.
+
+        Args:
+            url: The place.
+            key: Whose list is wrong; None if the place cannot be read.
+
+        Returns:
+            Whether no other process of the command has said so.
+        """
+        mark = _mark(url, key)
+        self._given_up.add(mark)
+        try:
+            if self._folder is not None:
+                (self._folder / mark).touch(exist_ok=False)
+        except FileExistsError:
+            return False
+        except OSError:
+            pass  # the command has ended, or its folder is on another machine
+        return True
+
+    def _is_given_up(self, mark: str) -> bool:
+        if mark in self._given_up:
+            return True
+        return self._folder is not None and (self._folder / mark).exists()
+
+
+class _WrongList(Exception):  # noqa: N818
+    """What a place has is not a list that the key signed."""
+
+
+def _mark(url: str, key: Path | None = None) -> str:
+    return hashlib.sha256(f"{url}\n{key or ''}".encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,8 +156,10 @@ class PublishedFiles:
 
     def read(self, digests: Iterable[str]) -> Mapping[str, bytes]:
         """Bytes by digest, of those that are there and fit."""
+        sizes = self._list().sizes
+        wanted = {d: sizes[d] for d in sorted(set(digests)) if d in sizes}
         try:
-            return _files(self.url, sorted(set(digests)))
+            return _files(self.url, wanted, self.lists.waits) if wanted else {}
         except ToolchainError:
             raise
         except Exception as error:  # noqa: BLE001  # a store never fails a build
@@ -115,8 +176,13 @@ class PublishedFiles:
         return PublishedList()
 
     def _give_up(self, error: Exception) -> None:
-        self.lists.forget(self.url, self.key)
-        self.note(f"warning: published objects are not used: {_reason(error)}")
+        # Another key may be that of the list.
+        key = self.key if isinstance(error, _WrongList) else None
+        if self.lists.give_up(self.url, key):
+            self.note(
+                "warning: published objects are not used:"
+                f" {shown(self.url)}: {_reason(error)}"
+            )
 
 
 def published_at(
@@ -193,10 +259,10 @@ def _reached(url: str) -> Iterator[None]:
         if "://" not in url:
             raise
         hint = "check the URL, the network, and that it may be written"
-        if _is_s3(url):
+        if is_s3(url):
             hint = "check that the bucket exists, AWS_ACCESS_KEY_ID and its secret, and"
             hint += " AWS_ENDPOINT_URL where the server is not Amazon's"
-        raise _unusable(url, _reason(error), hint) from error
+        raise unusable(url, _reason(error), hint) from error
 
 
 def _publish(
@@ -208,10 +274,11 @@ def _publish(
     file: str,
     list_only: bool,
 ) -> tuple[Counts, Counts]:
-    place, root = _place(url)
+    waits = Waits()
+    place, root = place_at(url, waits)
     before = PublishedList()
     with suppress(FileNotFoundError):
-        data = place.cat_file(f"{root}/{LIST}")
+        data = _list_bytes(url, waits)
         signed = open_envelope(data, key.public_key(), file=f"{url}/{LIST}")
         before = read_object_list(signed.payload)
 
@@ -219,10 +286,11 @@ def _publish(
         for data in files.values():
             _write(place, _path(root, hashlib.sha256(data).hexdigest()), data)
 
-    objects = dict(before.objects)
+    objects, sizes = dict(before.objects), dict(before.sizes)
     for name in store.keys():  # noqa: SIM118  # not a mapping
         if name not in objects and (outputs := store.get(name)):
             objects[name] = _digests(outputs)
+            sizes |= _sizes(outputs)
             if not list_only:
                 write(outputs)
     listed = {name: [*found] for name, found in before.exports.items()}
@@ -231,44 +299,58 @@ def _publish(
         known, digests = listed.get(name, []), _digests(files)
         if digests not in known:
             write(files)
+            sizes |= _sizes(files)
             listed[name] = [digests, *known][:_MOST_EXPORTS]
             new += 1
+    named = chain(objects.values(), *listed.values())
+    used = sorted({digest for files in named for digest in files.values()})
     found = PublishedList(
-        objects=dict(sorted(objects.items())), exports=dict(sorted(listed.items()))
+        objects=dict(sorted(objects.items())),
+        exports=dict(sorted(listed.items())),
+        sizes={digest: sizes[digest] for digest in used},
     )
-    _write(place, f"{root}/{LIST}", sign(object_list(found), key, file=file))
+    data = sign(object_list(found), key, file=file)
+    if len(data) > MOST_LIST_BYTES:
+        most = (
+            f"its list would have {len(data):,} bytes, builds read {MOST_LIST_BYTES:,}"
+        )
+        raise unusable(url, most, "publish to a new place, from a smaller store")
+    _write(place, f"{root}/{LIST}", data)
     return (
         Counts(len(objects), len(objects) - len(before.objects)),
         Counts(sum(map(len, listed.values())), new),
     )
 
 
+def _sizes(files: Mapping[str, bytes]) -> dict[str, int]:
+    return {hashlib.sha256(data).hexdigest(): len(data) for data in files.values()}
+
+
 def _digests(files: Mapping[str, bytes]) -> dict[str, str]:
     return {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
 
 
-def _list_at(url: str, key: Path) -> PublishedList:
-    place, root = _place(url)
-    public = read_public_key(key.read_bytes(), file=str(key))
-    data = place.cat_file(f"{root}/{LIST}")
-    return read_object_list(open_envelope(data, public, file=f"{url}/{LIST}").payload)
+def _list_bytes(url: str, waits: Waits) -> bytes:
+    """The list of a place. Raises what reading it raises."""
+    place, root = place_at(url, waits)
+    path = f"{root}/{LIST}"
+    # Nothing is signed yet: neither its size nor how long it takes.
+    whole = replace(waits, bytes_per_s=0)
+    found = read_files(place, {path: MOST_LIST_BYTES}, whole)
+    if path not in found:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+    if len(found[path]) > MOST_LIST_BYTES:
+        raise _WrongList(f"{LIST} has more than {MOST_LIST_BYTES:,} bytes")
+    return found[path]
 
 
-def _files(url: str, digests: Iterable[str]) -> dict[str, bytes]:
+def _files(url: str, sizes: Mapping[str, int], waits: Waits) -> dict[str, bytes]:
     """Bytes by digest, of those that are there and fit."""
-    place, root = _place(url)
-    paths = {_path(root, digest): digest for digest in digests}
-    if not paths:
-        return {}
-    read = place.cat([*paths], on_error="return").values()
-    for problem in read:
-        # What is missing was pruned; otherwise all that is left would fail as well.
-        if isinstance(problem, Exception) and not isinstance(
-            problem, FileNotFoundError
-        ):
-            raise problem
-    found = {hashlib.sha256(b).hexdigest(): b for b in read if isinstance(b, bytes)}
-    return {digest: found[digest] for digest in paths.values() if digest in found}
+    place, root = place_at(url, waits)
+    most = {_path(root, digest): size for digest, size in sizes.items()}
+    read = read_files(place, most, waits)
+    found = {hashlib.sha256(data).hexdigest(): data for data in read.values()}
+    return {digest: found[digest] for digest in sizes if digest in found}
 
 
 def _path(root: str, digest: str) -> str:
@@ -283,53 +365,16 @@ def _write(place: Any, path: str, data: bytes) -> None:  # noqa: ANN401  # fsspe
         place.pipe_file(path, data)
 
 
-def _place(url: str) -> tuple[Any, str]:
-    """The file system of a URL, and the path in it. Raises ToolchainError."""
-    if url.startswith(("redis://", "rediss://")):
-        found = "fsspec has no file system for Redis"
-        hint = (
-            "use a folder, HTTP or S3; objects alone can come from a Redis by ccache,"
-        )
-        raise _unusable(url, found, f"{hint} see docs/fleet.md")
-    try:
-        from fsspec.core import url_to_fs  # noqa: PLC0415
-
-        options: dict[str, Any] = {}
-        if url.startswith(("http://", "https://")):
-            from aiohttp import ClientTimeout  # noqa: PLC0415
-
-            # A machine that is gone delays builds no longer than that.
-            timeout = ClientTimeout(sock_connect=_CONNECT_S)
-            options = {"client_kwargs": {"timeout": timeout}}
-        elif _is_s3(url):
-            # It tries again five times by itself, and so does s3fs around it.
-            once = {"connect_timeout": _CONNECT_S, "retries": {"max_attempts": 0}}
-            options = {"config_kwargs": once}
-        place, root = url_to_fs(url, **options)
-    except (ImportError, ValueError) as error:
-        extra = "s3" if _is_s3(url) else "fleet"
-        raise _unusable(url, str(error), pip_install(extra)) from error
-    return place, str(root).rstrip("/")
-
-
-def _is_s3(url: str) -> bool:
-    return url.startswith(("s3://", "s3a://"))
-
-
-def _unusable(url: str, found: str, hint: str) -> ToolchainError:
-    return ToolchainError(
-        Diagnostic(
-            code="published-unusable",
-            message=f"{url} cannot be used for published objects",
-            notes=(("found", found),),
-            hint=hint,
-        )
-    )
+def shown(url: str) -> str:
+    """A URL without user and password."""
+    return re.sub("://[^/]*@", "://", url)
 
 
 def _reason(error: Exception) -> str:
     if isinstance(error, OrchestratorError):
         return "; ".join(problem.message for problem in error.diagnostics)
     if isinstance(error, FileNotFoundError):
-        return f"there is no {error.filename or error}"
+        return f"there is no {shown(str(error.filename or error))}"
+    if isinstance(error, (TimeoutError, _WrongList)):
+        return str(error)
     return f"{type(error).__name__}: {error}"

@@ -26,31 +26,54 @@ class PublishedList:
         objects: By key of a compile step: SHA-256 of each file that it gave, by suffix.
         exports: By key of a request: of each export, SHA-256 by name of its files; the
             newest first.
+        sizes: Of each file, in bytes, by SHA-256.
     """
 
     objects: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     exports: Mapping[str, Sequence[Mapping[str, str]]] = field(default_factory=dict)
+    sizes: Mapping[str, int] = field(default_factory=dict)
 
 
 def object_list(found: PublishedList) -> bytes:
     """A list to sign."""
-    document = {"_type": OBJECTS_TYPE, "objects": found.objects}
+    document: dict[str, object] = {
+        "_type": OBJECTS_TYPE,
+        "objects": found.objects,
+        "sizes": found.sizes,
+    }
     if found.exports:
         document["exports"] = found.exports
     return document_bytes(document)
 
 
 def read_object_list(payload: bytes) -> PublishedList:
-    """What a list says. Raises ValueError: it is not one."""
+    """What a list says. Raises ValueError: it is not one.
+
+    Files without a size, as in lists of older versions, are left out, with what else
+    the step or the export gave: nothing says how much of them to read.
+    """
     match json.loads(payload):
         case {"_type": t, "objects": dict(objects), **more} if t == OBJECTS_TYPE:
-            exports = more.get("exports", {})
+            exports, sizes = more.get("exports", {}), more.get("sizes", {})
             if (
                 isinstance(exports, dict)
+                and isinstance(sizes, dict)
                 and all(_is_object(*entry) for entry in objects.items())
                 and all(_is_export(*entry) for entry in exports.items())
+                and all(type(size) is int and size >= 0 for size in sizes.values())
             ):
-                return PublishedList(objects=objects, exports=exports)
+                return PublishedList(
+                    objects={
+                        key: files
+                        for key, files in objects.items()
+                        if sizes.keys() >= {*files.values()}
+                    },
+                    exports={
+                        key: [f for f in found if sizes.keys() >= {*f.values()}]
+                        for key, found in exports.items()
+                    },
+                    sizes=sizes,
+                )
     raise ValueError("not a list of objects")
 
 
