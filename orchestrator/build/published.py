@@ -29,6 +29,7 @@ from orchestrator.provenance.objects import (
 )
 from orchestrator.shell.files import read_file
 from orchestrator.shell.places import Waits, is_s3, place_at, read_files, unusable
+from orchestrator.shell.settings import PUBLISHED, PUBLISHED_KEY, read_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -36,11 +37,10 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 
     from orchestrator.shell.object_store import ObjectStore
+    from orchestrator.shell.settings import Settings
 
-URL: Final = "ORCHESTRATOR_PUBLISHED"
-"""Where objects and exports are published."""
-KEY: Final = "ORCHESTRATOR_PUBLISHED_KEY"
-"""File with the public key of who signed the list."""
+URL: Final = PUBLISHED
+KEY: Final = PUBLISHED_KEY
 LIST: Final = "objects.dsse.json"
 MOST_LIST_BYTES: Final = 16 << 20
 """Of a list, which is read before its signature is checked: some 40,000 objects."""
@@ -63,7 +63,6 @@ class KnownLists:
     ) -> None:
         self.waits = waits or Waits()
         self._folder = given_up
-        self._given_up = set[str]()
         self._known: dict[tuple[str, Path], PublishedList] = {}
 
     def at(self, url: str, key: Path) -> PublishedList:
@@ -71,52 +70,32 @@ class KnownLists:
 
         Raises what reading it raises.
         """
-        if any(map(self._is_given_up, (_mark(url), _mark(url, key)))):
+        mark = self._mark(url, key)
+        if mark is not None and mark.exists():
             return PublishedList()
         if (url, key) not in self._known:
             data = _list_bytes(url, self.waits)
-            try:
-                pem = read_file(key, most_bytes=_MOST_KEY_BYTES)
-                public = read_public_key(pem, file=str(key))
-                signed = open_envelope(data, public, file=f"{shown(url)}/{LIST}")
-                self._known[url, key] = read_object_list(signed.payload)
-            except (OrchestratorError, OSError, ValueError) as error:
-                raise _WrongList(_reason(error)) from error
+            pem = read_file(key, most_bytes=_MOST_KEY_BYTES)
+            public = read_public_key(pem, file=str(key))
+            signed = open_envelope(data, public, file=f"{_shown(url)}/{LIST}")
+            self._known[url, key] = read_object_list(signed.payload)
         return self._known[url, key]
 
-    def give_up(self, url: str, key: Path | None) -> bool:
-        """Treat a place as empty from now on.
-
-        Args:
-            url: The place.
-            key: Whose list is wrong; None if the place cannot be read.
-
-        Returns:
-            Whether no other process of the command has said so.
-        """
-        mark = _mark(url, key)
-        self._given_up.add(mark)
-        try:
-            if self._folder is not None:
-                (self._folder / mark).touch(exist_ok=False)
-        except FileExistsError:
-            return False
-        except OSError:
-            pass  # the command has ended, or its folder is on another machine
+    def give_up(self, url: str, key: Path) -> bool:
+        """Treat a place as empty from now on; whether no other process has said so."""
+        self._known[url, key] = PublishedList()
+        if (mark := self._mark(url, key)) is not None:
+            # Without it, as on another machine, each process finds out by itself.
+            with suppress(FileNotFoundError):
+                try:
+                    mark.touch(exist_ok=False)
+                except FileExistsError:
+                    return False
         return True
 
-    def _is_given_up(self, mark: str) -> bool:
-        if mark in self._given_up:
-            return True
-        return self._folder is not None and (self._folder / mark).exists()
-
-
-class _WrongList(Exception):  # noqa: N818
-    """What a place has is not a list that the key signed."""
-
-
-def _mark(url: str, key: Path | None = None) -> str:
-    return hashlib.sha256(f"{url}\n{key or ''}".encode()).hexdigest()
+    def _mark(self, url: str, key: Path) -> Path | None:
+        name = hashlib.sha256(f"{url}\n{key}".encode()).hexdigest()
+        return None if self._folder is None else self._folder / name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,24 +155,21 @@ class PublishedFiles:
         return PublishedList()
 
     def _give_up(self, error: Exception) -> None:
-        # Another key may be that of the list.
-        key = self.key if isinstance(error, _WrongList) else None
-        if self.lists.give_up(self.url, key):
-            self.note(
-                "warning: published objects are not used:"
-                f" {shown(self.url)}: {_reason(error)}"
-            )
+        if self.lists.give_up(self.url, self.key):
+            what = f"{_shown(self.url)}: {_reason(error)}"
+            self.note(f"warning: published objects are not used: {what}")
 
 
 def published_at(
-    lists: KnownLists, note: Callable[[str], None]
+    lists: KnownLists, note: Callable[[str], None], settings: Settings | None = None
 ) -> PublishedFiles | None:
-    """What is published where the environment says; None if it names no place.
+    """What is published where settings say; None if they name no place.
 
     Raises:
         ToolchainError: There is no key to check it with.
     """
-    url, key = os.environ.get(URL), os.environ.get(KEY)
+    settings = settings or read_settings()
+    url, key = settings.published, settings.published_key
     if not url:
         return None
     if not key:
@@ -340,7 +316,7 @@ def _list_bytes(url: str, waits: Waits) -> bytes:
     if path not in found:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
     if len(found[path]) > MOST_LIST_BYTES:
-        raise _WrongList(f"{LIST} has more than {MOST_LIST_BYTES:,} bytes")
+        raise ValueError(f"{LIST} has more than {MOST_LIST_BYTES:,} bytes")
     return found[path]
 
 
@@ -365,7 +341,7 @@ def _write(place: Any, path: str, data: bytes) -> None:  # noqa: ANN401  # fsspe
         place.pipe_file(path, data)
 
 
-def shown(url: str) -> str:
+def _shown(url: str) -> str:
     """A URL without user and password."""
     return re.sub("://[^/]*@", "://", url)
 
@@ -374,7 +350,7 @@ def _reason(error: Exception) -> str:
     if isinstance(error, OrchestratorError):
         return "; ".join(problem.message for problem in error.diagnostics)
     if isinstance(error, FileNotFoundError):
-        return f"there is no {shown(str(error.filename or error))}"
-    if isinstance(error, (TimeoutError, _WrongList)):
+        return f"there is no {_shown(str(error.filename or error))}"
+    if isinstance(error, (TimeoutError, ValueError)):
         return str(error)
     return f"{type(error).__name__}: {error}"

@@ -36,21 +36,17 @@ class PublishedList:
 
 def object_list(found: PublishedList) -> bytes:
     """A list to sign."""
-    document: dict[str, object] = {
-        "_type": OBJECTS_TYPE,
-        "objects": found.objects,
-        "sizes": found.sizes,
-    }
-    if found.exports:
-        document["exports"] = found.exports
-    return document_bytes(document)
+    document = {"_type": OBJECTS_TYPE, "objects": found.objects, "sizes": found.sizes}
+    return document_bytes(
+        document | ({"exports": found.exports} if found.exports else {})
+    )
 
 
 def read_object_list(payload: bytes) -> PublishedList:
     """What a list says. Raises ValueError: it is not one.
 
-    Files without a size, as in lists of older versions, are left out, with what else
-    the step or the export gave: nothing says how much of them to read.
+    What has a file without a size, as in lists of older versions, is left out: nothing
+    says how much of it to read.
     """
     match json.loads(payload):
         case {"_type": t, "objects": dict(objects), **more} if t == OBJECTS_TYPE:
@@ -62,14 +58,13 @@ def read_object_list(payload: bytes) -> PublishedList:
                 and all(_is_export(*entry) for entry in exports.items())
                 and all(type(size) is int and size >= 0 for size in sizes.values())
             ):
+                known = sizes.keys()
                 return PublishedList(
                     objects={
-                        key: files
-                        for key, files in objects.items()
-                        if sizes.keys() >= {*files.values()}
+                        k: f for k, f in objects.items() if known >= {*f.values()}
                     },
                     exports={
-                        key: [f for f in found if sizes.keys() >= {*f.values()}]
+                        key: [files for files in found if known >= {*files.values()}]
                         for key, found in exports.items()
                     },
                     sizes=sizes,

@@ -1,8 +1,8 @@
 """Read files of a place that others write: a folder, HTTP, S3 or another URL of fsspec.
 
-Whoever has the place may let a connection wait, send one byte a second or for ever, or
-put a pipe in the place of a file. So the caller says how many bytes a file may have,
-and a request ends when nothing comes or too little. What it waited for is left behind.
+Whoever has the place may let a connection wait, send one byte a second or without end,
+or put a pipe in the place of a file. So a file has a limit, and a request ends when
+nothing arrives, or too little; what it waited for is left behind.
 """
 
 from __future__ import annotations
@@ -24,19 +24,18 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _AT_ONCE: Final = 16
-"""Files of a request that are on their way."""
+"""Files that are on their way."""
 _CHUNK_BYTES: Final = 1 << 18
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waits:
-    """How long a place may take; docs/fleet.md has the numbers.
+    """How long a request may take, whatever it is about; docs/fleet.md has the numbers.
 
     Args:
         silent_s: Nothing arrives; connecting included.
-        total_s: A whole request, however many files it is about ...
-        bytes_per_s: ... and a second more for each so many bytes that arrived: a
-            program of 100 MB takes its time. 0 for no more time.
+        total_s: All of it ...
+        bytes_per_s: ... and a second more whenever so much arrived; 0 for no more time.
     """
 
     silent_s: float = 10.0
@@ -45,7 +44,7 @@ class Waits:
 
 
 class _Request:
-    """What has arrived, told by who reads, and how long others wait for the rest."""
+    """What has arrived, as the reader says, and how long the caller waits for more."""
 
     def __init__(self, waits: Waits) -> None:
         self.found: dict[str, bytes] = {}
@@ -69,14 +68,14 @@ class _Request:
         while not self.ended.is_set():
             now = time.monotonic()
             more_s = self._bytes / waits.bytes_per_s if waits.bytes_per_s else 0
-            silent_s = self._last + waits.silent_s - now
             slow_s = self._begin + waits.total_s + more_s - now
-            if min(silent_s, slow_s) <= 0:
-                self._is_over = True
-                what = "no answer" if not self._bytes else "nothing arrived"
-                if silent_s <= 0:
-                    raise TimeoutError(f"{what} for {waits.silent_s:g} s")
-                came = f"{self._bytes:,} bytes arrived in {now - self._begin:.0f} s"
+            silent_s = self._last + waits.silent_s - now
+            self._is_over = min(silent_s, slow_s) <= 0
+            if self._is_over and silent_s <= 0:
+                what = "nothing more arrived" if self._bytes else "no answer"
+                raise TimeoutError(f"{what} for {waits.silent_s:g} s")
+            if self._is_over:
+                came = f"{self._bytes:,} bytes in {now - self._begin:.0f} s"
                 raise TimeoutError(f"too slow: {came}")
             self.ended.wait(min(silent_s, slow_s))
         if self.problem is not None:
@@ -109,6 +108,7 @@ def place_at(url: str, waits: Waits) -> tuple[Any, str]:
             "use a folder, HTTP or S3; objects alone can come from a Redis by ccache,"
         )
         raise unusable(url, found, f"{hint} see docs/fleet.md")
+    silent_s = waits.silent_s
     try:
         from fsspec.core import url_to_fs  # noqa: PLC0415
 
@@ -116,25 +116,19 @@ def place_at(url: str, waits: Waits) -> tuple[Any, str]:
         if url.startswith(("http://", "https://")):
             from aiohttp import ClientTimeout  # noqa: PLC0415
 
-            # `_Request` ends requests; this ends what it left behind.
-            timeout = ClientTimeout(
-                sock_connect=waits.silent_s, sock_read=waits.silent_s
-            )
-            # Bytes are counted as they come: a little of gzip may become gigabytes.
-            session = {
-                "timeout": timeout,
+            options["client_kwargs"] = {
+                "timeout": ClientTimeout(sock_connect=silent_s, sock_read=silent_s),
+                # Bytes are counted as they come: gzip makes gigabytes of few.
                 "auto_decompress": False,
                 "headers": {"Accept-Encoding": "identity"},
             }
-            options = {"client_kwargs": session}
         elif is_s3(url):
             # It tries again five times by itself, and so does s3fs around it.
-            once = {
-                "connect_timeout": waits.silent_s,
-                "read_timeout": waits.silent_s,
+            options["config_kwargs"] = {
                 "retries": {"max_attempts": 0},
+                "connect_timeout": silent_s,
+                "read_timeout": silent_s,
             }
-            options = {"config_kwargs": once}
         place, root = url_to_fs(url, **options)
     except (ImportError, ValueError) as error:
         extra = "s3" if is_s3(url) else "fleet"
@@ -144,15 +138,14 @@ def place_at(url: str, waits: Waits) -> tuple[Any, str]:
 
 def read_files(
     place: Any,  # noqa: ANN401  # fsspec
-    most_bytes: Mapping[str, int],
+    limits: Mapping[str, int],
     waits: Waits,
 ) -> dict[str, bytes]:
     """Files of a place by path; those that it does not have are left out.
 
     Args:
         place: A file system of fsspec.
-        most_bytes: By path: how many bytes are read. A larger file is cut there, one
-            byte later.
+        limits: By path: most bytes of a file. A larger one is cut a byte later.
         waits: How long to wait.
 
     Raises:
@@ -160,72 +153,60 @@ def read_files(
         TimeoutError: Too little arrives.
     """
     request = _Request(waits)
-    if {"http", "s3"} & {*place.protocol}:
-        done = asyncio.run_coroutine_threadsafe(
-            _read_all(place, most_bytes, request), place.loop
-        )
-        done.add_done_callback(lambda _: request.ended.set())
-        try:
-            return request.wait()
-        finally:
-            done.cancel()
-    # It may never return: Python ends without waiting for it.
-    Thread(target=_read_each, args=(place, most_bytes, request), daemon=True).start()
-    return request.wait()
+    if {"http", "s3"}.isdisjoint(place.protocol):
+        arguments = (place, limits, request)
+        # It may never return: Python ends without waiting for it.
+        Thread(target=_read_each, args=arguments, daemon=True).start()
+        return request.wait()
+    reading = _read_all(place, limits, request)
+    done = asyncio.run_coroutine_threadsafe(reading, place.loop)
+    done.add_done_callback(lambda _: request.ended.set())
+    try:
+        return request.wait()
+    finally:
+        done.cancel()
 
 
-async def _read_all(
-    place: Any,  # noqa: ANN401
-    most_bytes: Mapping[str, int],
-    request: _Request,
-) -> None:
+async def _read_all(place: Any, limits: Mapping[str, int], request: _Request) -> None:  # noqa: ANN401
     turns = asyncio.Semaphore(_AT_ONCE)
 
-    async def read(path: str, most: int) -> None:
+    async def read(path: str, limit: int) -> None:
         async with turns:
-            stream = await place.open_async(path, "rb", size=most)
             data = bytearray()
+            stream = await place.open_async(path, "rb", size=limit)
             try:
-                while len(data) <= most:
-                    chunk = await stream.read(min(most + 1 - len(data), _CHUNK_BYTES))
-                    request.arrived(len(chunk))
+                while chunk := await stream.read(limit + 1 - len(data)):
                     data += chunk
-                    if not chunk:
-                        break
+                    request.arrived(len(chunk))
                 request.found[path] = bytes(data)
             except FileNotFoundError:
                 request.arrived(0)
             finally:
-                # One that was read to its end gave its connection back.
+                # A connection that was read to its end has been given back.
                 if stream.r is not None:
                     stream.r.close()
                 await stream.close()
 
     try:
         async with asyncio.TaskGroup() as tasks:
-            for path, most in most_bytes.items():
-                tasks.create_task(read(path, most))
+            for path, limit in limits.items():
+                tasks.create_task(read(path, limit))
     except ExceptionGroup as group:
         request.problem = group.exceptions[0]
 
 
-def _read_each(
-    place: Any,  # noqa: ANN401
-    most_bytes: Mapping[str, int],
-    request: _Request,
-) -> None:
+def _read_each(place: Any, limits: Mapping[str, int], request: _Request) -> None:  # noqa: ANN401
     opened = _regular_file if "file" in place.protocol else place.open
     try:
-        for path, most in most_bytes.items():
+        for path, limit in limits.items():
             data = bytearray()
-            with suppress(FileNotFoundError):
-                with opened(path) as file:
-                    while chunk := file.read(min(most + 1 - len(data), _CHUNK_BYTES)):
-                        data += chunk
-                        request.arrived(len(chunk))
+            with suppress(FileNotFoundError), opened(path) as file:
+                while chunk := file.read(min(limit + 1 - len(data), _CHUNK_BYTES)):
+                    data += chunk
+                    request.arrived(len(chunk))
                 request.found[path] = bytes(data)
             request.arrived(0)
-    except Exception as error:  # noqa: BLE001  # another thread raises it
+    except Exception as error:  # noqa: BLE001  # the caller raises it
         request.problem = error
     finally:
         request.ended.set()
@@ -233,10 +214,12 @@ def _read_each(
 
 def _regular_file(path: str) -> IO[bytes]:
     """An open file of a folder: a pipe may never start, a device may never end."""
-    file = open(  # noqa: SIM115  # the caller closes it
-        path, "rb", buffering=0, opener=lambda p, f: os.open(p, f | os.O_NONBLOCK)
-    )
+    file = open(path, "rb", buffering=0, opener=_without_waiting)  # noqa: SIM115
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
         raise OSError(errno.EINVAL, "it is not a file", path)
     return file
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK)
