@@ -27,7 +27,7 @@ from orchestrator.provenance.objects import (
     object_list,
     read_object_list,
 )
-from orchestrator.shell.files import read_file
+from orchestrator.shell.files import read_file, reason_of
 from orchestrator.shell.places import Waits, is_s3, place_at, read_files, unusable
 from orchestrator.shell.settings import PUBLISHED, PUBLISHED_KEY, read_settings
 
@@ -353,4 +353,6 @@ def _reason(error: Exception) -> str:
         return f"there is no {_shown(str(error.filename or error))}"
     if isinstance(error, (TimeoutError, ValueError)):
         return str(error)
+    if isinstance(error, OSError) and error.filename:
+        return f"{error.filename}: {reason_of(error)}"
     return f"{type(error).__name__}: {error}"
