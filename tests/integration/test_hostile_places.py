@@ -386,3 +386,27 @@ def test_a_list_without_sizes_names_nothing(place: Path, tmp_path: Path) -> None
     )
     assert counts == (4, 4)
     assert _fetched() == (OBJECTS, [])
+
+
+@pytest.mark.parametrize("answer", [_stalls, _stalls_after_headers, _drips])
+@pytest.mark.usefixtures("place")
+def test_s3_that_does_not_answer(
+    answer: Callable[[socket.socket, str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    s3fs = pytest.importorskip("s3fs")
+    s3fs.S3FileSystem.clear_instance_cache()
+    with _server(answer) as (url, _):
+        for name, value in (
+            (URL, "s3://builds/objects"),
+            ("AWS_ENDPOINT_URL", url.replace("user:secret@", "")),
+            ("AWS_ACCESS_KEY_ID", "user"),
+            ("AWS_SECRET_ACCESS_KEY", "secret"),
+            ("AWS_DEFAULT_REGION", "us-east-1"),
+            ("AWS_CONFIG_FILE", "/dev/null"),
+            ("AWS_SHARED_CREDENTIALS_FILE", "/dev/null"),
+        ):
+            monkeypatch.setenv(name, value)
+        found, (note,) = _fetched(Waits(silent_s=1, total_s=2))
+        assert found == {}
+        assert "not used: s3://builds/objects: " in note
+    s3fs.S3FileSystem.clear_instance_cache()
