@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import sys
 import tempfile
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -28,8 +27,11 @@ from orchestrator.export.request import STEP_FILE, Request
 from orchestrator.profile.lowering import CORTEX_M
 from orchestrator.shell import sources
 from orchestrator.shell.build_folder import EXPORTED, WORK, claim, refuse_links
+from orchestrator.shell.cache import cache_folder
 from orchestrator.shell.distribution import PACKAGE_FOLDER
+from orchestrator.shell.environment import PYTHON, interpreter, python_environment
 from orchestrator.shell.exported import (
+    EXPORTS,
     PROGRAM,
     Entry,
     ExportCache,
@@ -56,8 +58,6 @@ if TYPE_CHECKING:
     from orchestrator.shell.process import Processes
     from orchestrator.shell.reporter import Reporter
 
-PYTHON = "ORCHESTRATOR_EXPORT_PYTHON"
-"""Environment variable: the interpreter that has PyTorch and ExecuTorch."""
 _TIMEOUT_S = 24 * 3600.0
 _LOG_LINES = 12
 _LOOK_S = 0.2
@@ -103,7 +103,7 @@ class ExportChoice:
         verify: Lower both ways, and compare.
         again: Export even if the cache has the program.
         fetched: Use programs that another machine exported.
-        cache: Folder of the cache; None for the machine's.
+        cache: Folder of all entries; None where no product is concerned.
     """
 
     accelerate: bool = True
@@ -329,7 +329,7 @@ def _cache(what: ExportRequest, model: ModelTable, request: Request) -> ExportCa
         _key(what, request, _read_files(what, model)),
         base=Path(request.file).parent,
         interpreter=interpreter(),
-        folder=what.choice.cache,
+        folder=what.choice.cache or cache_folder() / EXPORTS,
     )
 
 
@@ -356,11 +356,6 @@ def _vela(what: ExportRequest, vela: Vela) -> Vela:
         return vela
     config = Path(os.path.relpath(vela.config, what.profile.folder))
     return replace(vela, config=config.as_posix())
-
-
-def interpreter() -> str:
-    """The Python that exports."""
-    return os.environ.get(PYTHON) or sys.executable
 
 
 def _key(what: ExportRequest, request: Request, read: list[Path]) -> str:
@@ -484,13 +479,8 @@ def _run(
 
 
 def _environment() -> dict[str, str]:
-    """Of the Python that exports: it finds this package."""
-    paths = [str(PACKAGE_FOLDER.parent), os.environ.get("PYTHONPATH", "")]
-    return {
-        **os.environ,
-        **_SAME_EVERYWHERE,
-        "PYTHONPATH": os.pathsep.join(p for p in paths if p),
-    }
+    """Of the Python that exports."""
+    return python_environment() | _SAME_EVERYWHERE
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import tempfile
 import time
@@ -53,6 +52,7 @@ def carry_out(
     *,
     timeout_s: float,
     plan: CountPlan | None = None,
+    cache: Path | None = None,
 ) -> Answer:
     """Run calls on a firmware.
 
@@ -62,6 +62,7 @@ def carry_out(
         calls: In order.
         timeout_s: Time limit of the run.
         plan: What the emulator counts; None on hosts.
+        cache: Folder of the cache, for what counts; None for the user's.
 
     Raises:
         OrchestratorError: An input does not fit (`bad-input`), emulator or plugin is
@@ -73,10 +74,10 @@ def carry_out(
         command = _command(product, firmware)
         if plan is not None:
             # A relative path: QEMU splits the option at commas, which paths may have.
-            (work / PLUGIN).symlink_to(counting_plugin())
+            (work / PLUGIN).symlink_to(counting_plugin(cache))
             (work / EVENTS_FILE).write_bytes(plan.events)
             command = (*command, "-plugin", f"./{PLUGIN},{plan.arguments}")
-        done = process.run(command, cwd=work, env=os.environ, timeout_s=timeout_s)
+        done = process.run(command, cwd=work, timeout_s=timeout_s)
         if plan is not None and done.status == 1 and "plugin" in done.stderr.lower():
             raise _no_plugins(done, command)
         if done.status != 0:
@@ -129,9 +130,7 @@ def results_as_they_come(
             file = stack.enter_context(response.open("rb", buffering=0))
             try:
                 firmware_process = stack.enter_context(
-                    process.started(
-                        command, cwd=work, env=os.environ, stdout=output, stderr=output
-                    )
+                    process.started(command, cwd=work, stdout=output, stderr=output)
                 )
             except OSError as error:
                 raise _failed(

@@ -26,6 +26,7 @@ from orchestrator.shell import sources, stamp
 from orchestrator.shell.build_folder import check_names, exclusive, recorded_names
 from orchestrator.shell.compile_folder import NinjaFolder
 from orchestrator.shell.distribution import PACKAGE_FOLDER
+from orchestrator.shell.environment import program_folders
 from orchestrator.shell.files import write_atomic, write_if_changed
 from orchestrator.shell.launcher import compiler_launcher
 from orchestrator.shell.library_files import NATIVE_SUFFIXES
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from orchestrator.measure.size import SizeReport
     from orchestrator.profile import Profile
     from orchestrator.shell.object_store import ObjectStore
+    from orchestrator.shell.settings import Settings
     from orchestrator.targets.cores import Target
     from orchestrator.targets.toolchain import Toolchain
 
@@ -91,6 +93,7 @@ def build_product(project: Project, shell: Shell) -> BuildReport:
         OrchestratorError: A stage failed; outputs and lock are still those of the
             build before.
     """
+    settings = project.settings
     with exclusive(project.folder) as folder_lock:
         # Report a name that is taken before compiling.
         check_names(project.folder, recorded_names(project.folder))
@@ -99,8 +102,8 @@ def build_product(project: Project, shell: Shell) -> BuildReport:
             jobs=project.options.jobs,
             reporter=shell.reporter,
             folder_lock=folder_lock,
-            launcher=compiler_launcher() if project.options.shares else None,
-            store=_store(shell) if project.options.shares else None,
+            launcher=compiler_launcher(settings) if project.options.shares else None,
+            store=_store(settings, shell) if project.options.shares else None,
             at_once=None if shell.results is None else _AT_ONCE,
         )
         given: dict[Value[Any], object] = {
@@ -110,9 +113,9 @@ def build_product(project: Project, shell: Shell) -> BuildReport:
         return _build(project, shell, open_build(project, shell, given=given))
 
 
-def _store(shell: Shell) -> ObjectStore | None:
-    store = object_store()
-    return store and replace(store, published=shell.published())
+def _store(settings: Settings, shell: Shell) -> ObjectStore | None:
+    store = object_store(settings)
+    return store and replace(store, published=shell.published(settings))
 
 
 def _build(project: Project, shell: Shell, build: Build) -> BuildReport:
@@ -312,7 +315,7 @@ def _write_stamp(
     uses_path = toolchain.name == "gnu"
     if uses_path:
         # A compiler installed later in one of these folders may be found first.
-        others += os.get_exec_path()
+        others += program_folders()
     for path in others:
         absolute = os.path.abspath(path)  # noqa: PTH100  # keeps links
         files[absolute] = stamp.state_of(absolute)
@@ -360,7 +363,7 @@ def _common_paths(toolchain: Toolchain, *, others: bool) -> Callable[[str], bool
     )
     paths = {*toolchain.files}
     if others:
-        paths.update(map(os.path.abspath, os.get_exec_path()))
+        paths.update(map(os.path.abspath, program_folders()))
 
     def is_common(path: str) -> bool:
         return path in paths or f"{path}{os.sep}".startswith(folders)

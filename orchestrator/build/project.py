@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -15,10 +15,12 @@ from orchestrator.build.published import KnownLists, published_at
 from orchestrator.errors import ProfileError
 from orchestrator.shell import files, sources
 from orchestrator.shell.build_folder import WORK
+from orchestrator.shell.exported import EXPORTS
 from orchestrator.shell.input_files import DiskFiles
 from orchestrator.shell.notes import BuildNotes
 from orchestrator.shell.process import SystemProcesses
 from orchestrator.shell.reporter import Silent
+from orchestrator.shell.settings import read_settings
 from orchestrator.shell.toolchain import InstalledToolchains
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from orchestrator.shell.input_files import CommonFiles
     from orchestrator.shell.process import Processes
     from orchestrator.shell.reporter import Reporter
+    from orchestrator.shell.settings import Settings
     from orchestrator.shell.toolchain import Toolchains
     from orchestrator.workspace.load import Workspace
     from orchestrator.workspace.product import Product
@@ -76,7 +79,7 @@ class Shell:
 
     Args:
         reporter: Gets the progress.
-        toolchains: Compilers.
+        toolchains: Compilers; None for those of this machine.
         processes: Runs the Python that exports models.
         compile_folder: Compiles; None for ninja in the work folder.
         common: Files that all builds of a command read; None to read them each time.
@@ -85,20 +88,20 @@ class Shell:
     """
 
     reporter: Reporter = field(default_factory=Silent)
-    toolchains: Toolchains = field(default_factory=InstalledToolchains)
+    toolchains: Toolchains | None = None
     processes: Processes = field(default_factory=SystemProcesses)
     compile_folder: CompileFolder | None = None
     common: CommonFiles | None = None
     results: Results | None = None
     lists: KnownLists = field(default_factory=KnownLists)
 
-    def published(self) -> PublishedFiles | None:
-        """What other machines published; None if the environment names no place.
+    def published(self, settings: Settings) -> PublishedFiles | None:
+        """What other machines published; None if settings name no place.
 
         Raises:
             ToolchainError: There is no key to check it with.
         """
-        return published_at(self.lists, self.reporter.note)
+        return published_at(self.lists, self.reporter.note, settings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +131,17 @@ class Project:
     def lock_file(self) -> Path:
         """The lock."""
         return self.options.lock or self.profile.lock_file
+
+    @property
+    def settings(self) -> Settings:
+        """Those of the user and, where there are none, of the profile's workspace."""
+        return read_settings(dict(self.profile.settings))
+
+    @property
+    def export(self) -> ExportChoice:
+        """How models that are given as Python are exported."""
+        choice = self.options.export
+        return replace(choice, cache=choice.cache or self.settings.cache / EXPORTS)
 
     @property
     def notes(self) -> BuildNotes:
@@ -188,8 +202,6 @@ def _checked(profile: Profile, workspace: Workspace | None) -> Profile:
         return profile
     if problems := [*matrix_problems(profile, workspace)]:
         raise ProfileError(problems)
-    for name, value in workspace.settings.items():
-        os.environ.setdefault(name, value)
     return profile
 
 
@@ -226,7 +238,8 @@ def open_build(
         digests: Digests of inputs that were computed already.
     """
     shell = shell or Shell()
-    options = project.options
+    options, settings = project.options, project.settings
+    toolchains = shell.toolchains or InstalledToolchains(settings.cache)
     return Build(
         table.STAGES,
         {
@@ -234,14 +247,14 @@ def open_build(
             inputs.FILES: DiskFiles(shell.common),
             inputs.FOLDER: project.folder,
             inputs.WORK: project.work,
-            inputs.TOOLCHAINS: shell.toolchains,
+            inputs.TOOLCHAINS: toolchains,
             inputs.PROCESSES: shell.processes,
             # Digests to compare with a lock are computed from the files themselves.
             inputs.TRUST_CACHE: options.trust_cache and not options.locked,
-            inputs.EXPORT_CHOICE: replace(options.export, fetched=options.shares),
-            inputs.PUBLISHED: shell.published,
+            inputs.EXPORT_CHOICE: replace(project.export, fetched=options.shares),
+            inputs.PUBLISHED: partial(shell.published, settings),
             inputs.REPORTER: shell.reporter,
-            inputs.BUILTINS: shell.toolchains.builtins,
+            inputs.BUILTINS: toolchains.builtins,
             **given,
         },
         notes=project.notes,

@@ -9,10 +9,13 @@ writes folders, HTTP, S3 and others by their URL; the extra `fleet` installs it,
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
+import re
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -24,7 +27,9 @@ from orchestrator.provenance.objects import (
     object_list,
     read_object_list,
 )
-from orchestrator.shell.distribution import pip_install
+from orchestrator.shell.files import read_file, reason_of
+from orchestrator.shell.places import Waits, is_s3, place_at, read_files, unusable
+from orchestrator.shell.settings import PUBLISHED, PUBLISHED_KEY, read_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -32,32 +37,65 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 
     from orchestrator.shell.object_store import ObjectStore
+    from orchestrator.shell.settings import Settings
 
-URL: Final = "ORCHESTRATOR_PUBLISHED"
-"""Where objects and exports are published."""
-KEY: Final = "ORCHESTRATOR_PUBLISHED_KEY"
-"""File with the public key of who signed the list."""
+URL: Final = PUBLISHED
+KEY: Final = PUBLISHED_KEY
 LIST: Final = "objects.dsse.json"
-_CONNECT_S: Final = 10
+MOST_LIST_BYTES: Final = 16 << 20
+"""Of a list, which is read before its signature is checked: some 40,000 objects."""
+_MOST_KEY_BYTES: Final = 1 << 20
 _MOST_EXPORTS: Final = 8
 """Of one request."""
 
 
 class KnownLists:
-    """Lists of places, each read once."""
+    """Lists of places, each read once, and the places that are not asked again.
 
-    def __init__(self) -> None:
+    Args:
+        waits: How long a place may take.
+        given_up: Folder where the processes of a command note such places; None if
+            there is only one process.
+    """
+
+    def __init__(
+        self, waits: Waits | None = None, given_up: Path | None = None
+    ) -> None:
+        self.waits = waits or Waits()
+        self._folder = given_up
         self._known: dict[tuple[str, Path], PublishedList] = {}
 
     def at(self, url: str, key: Path) -> PublishedList:
-        """The list of a place, if the key signed it. Raises what reading it raises."""
+        """The list of a place, if the key signed it; an empty one if it is given up.
+
+        Raises what reading it raises.
+        """
+        mark = self._mark(url, key)
+        if mark is not None and mark.exists():
+            return PublishedList()
         if (url, key) not in self._known:
-            self._known[url, key] = _list_at(url, key)
+            data = _list_bytes(url, self.waits)
+            pem = read_file(key, most_bytes=_MOST_KEY_BYTES)
+            public = read_public_key(pem, file=str(key))
+            signed = open_envelope(data, public, file=f"{_shown(url)}/{LIST}")
+            self._known[url, key] = read_object_list(signed.payload)
         return self._known[url, key]
 
-    def forget(self, url: str, key: Path) -> None:
-        """Treat a place as empty."""
+    def give_up(self, url: str, key: Path) -> bool:
+        """Treat a place as empty from now on; whether no other process has said so."""
         self._known[url, key] = PublishedList()
+        if (mark := self._mark(url, key)) is not None:
+            # Without it, as on another machine, each process finds out by itself.
+            with suppress(FileNotFoundError):
+                try:
+                    mark.touch(exist_ok=False)
+                except FileExistsError:
+                    return False
+        return True
+
+    def _mark(self, url: str, key: Path) -> Path | None:
+        name = hashlib.sha256(f"{url}\n{key}".encode()).hexdigest()
+        return None if self._folder is None else self._folder / name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,8 +135,10 @@ class PublishedFiles:
 
     def read(self, digests: Iterable[str]) -> Mapping[str, bytes]:
         """Bytes by digest, of those that are there and fit."""
+        sizes = self._list().sizes
+        wanted = {d: sizes[d] for d in sorted(set(digests)) if d in sizes}
         try:
-            return _files(self.url, sorted(set(digests)))
+            return _files(self.url, wanted, self.lists.waits) if wanted else {}
         except ToolchainError:
             raise
         except Exception as error:  # noqa: BLE001  # a store never fails a build
@@ -115,19 +155,21 @@ class PublishedFiles:
         return PublishedList()
 
     def _give_up(self, error: Exception) -> None:
-        self.lists.forget(self.url, self.key)
-        self.note(f"warning: published objects are not used: {_reason(error)}")
+        if self.lists.give_up(self.url, self.key):
+            what = f"{_shown(self.url)}: {_reason(error)}"
+            self.note(f"warning: published objects are not used: {what}")
 
 
 def published_at(
-    lists: KnownLists, note: Callable[[str], None]
+    lists: KnownLists, note: Callable[[str], None], settings: Settings | None = None
 ) -> PublishedFiles | None:
-    """What is published where the environment says; None if it names no place.
+    """What is published where settings say; None if they name no place.
 
     Raises:
         ToolchainError: There is no key to check it with.
     """
-    url, key = os.environ.get(URL), os.environ.get(KEY)
+    settings = settings or read_settings()
+    url, key = settings.published, settings.published_key
     if not url:
         return None
     if not key:
@@ -193,10 +235,10 @@ def _reached(url: str) -> Iterator[None]:
         if "://" not in url:
             raise
         hint = "check the URL, the network, and that it may be written"
-        if _is_s3(url):
+        if is_s3(url):
             hint = "check that the bucket exists, AWS_ACCESS_KEY_ID and its secret, and"
             hint += " AWS_ENDPOINT_URL where the server is not Amazon's"
-        raise _unusable(url, _reason(error), hint) from error
+        raise unusable(url, _reason(error), hint) from error
 
 
 def _publish(
@@ -208,10 +250,11 @@ def _publish(
     file: str,
     list_only: bool,
 ) -> tuple[Counts, Counts]:
-    place, root = _place(url)
+    waits = Waits()
+    place, root = place_at(url, waits)
     before = PublishedList()
     with suppress(FileNotFoundError):
-        data = place.cat_file(f"{root}/{LIST}")
+        data = _list_bytes(url, waits)
         signed = open_envelope(data, key.public_key(), file=f"{url}/{LIST}")
         before = read_object_list(signed.payload)
 
@@ -219,10 +262,11 @@ def _publish(
         for data in files.values():
             _write(place, _path(root, hashlib.sha256(data).hexdigest()), data)
 
-    objects = dict(before.objects)
+    objects, sizes = dict(before.objects), dict(before.sizes)
     for name in store.keys():  # noqa: SIM118  # not a mapping
         if name not in objects and (outputs := store.get(name)):
             objects[name] = _digests(outputs)
+            sizes |= _sizes(outputs)
             if not list_only:
                 write(outputs)
     listed = {name: [*found] for name, found in before.exports.items()}
@@ -231,44 +275,58 @@ def _publish(
         known, digests = listed.get(name, []), _digests(files)
         if digests not in known:
             write(files)
+            sizes |= _sizes(files)
             listed[name] = [digests, *known][:_MOST_EXPORTS]
             new += 1
+    named = chain(objects.values(), *listed.values())
+    used = sorted({digest for files in named for digest in files.values()})
     found = PublishedList(
-        objects=dict(sorted(objects.items())), exports=dict(sorted(listed.items()))
+        objects=dict(sorted(objects.items())),
+        exports=dict(sorted(listed.items())),
+        sizes={digest: sizes[digest] for digest in used},
     )
-    _write(place, f"{root}/{LIST}", sign(object_list(found), key, file=file))
+    data = sign(object_list(found), key, file=file)
+    if len(data) > MOST_LIST_BYTES:
+        most = (
+            f"its list would have {len(data):,} bytes, builds read {MOST_LIST_BYTES:,}"
+        )
+        raise unusable(url, most, "publish to a new place, from a smaller store")
+    _write(place, f"{root}/{LIST}", data)
     return (
         Counts(len(objects), len(objects) - len(before.objects)),
         Counts(sum(map(len, listed.values())), new),
     )
 
 
+def _sizes(files: Mapping[str, bytes]) -> dict[str, int]:
+    return {hashlib.sha256(data).hexdigest(): len(data) for data in files.values()}
+
+
 def _digests(files: Mapping[str, bytes]) -> dict[str, str]:
     return {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
 
 
-def _list_at(url: str, key: Path) -> PublishedList:
-    place, root = _place(url)
-    public = read_public_key(key.read_bytes(), file=str(key))
-    data = place.cat_file(f"{root}/{LIST}")
-    return read_object_list(open_envelope(data, public, file=f"{url}/{LIST}").payload)
+def _list_bytes(url: str, waits: Waits) -> bytes:
+    """The list of a place. Raises what reading it raises."""
+    place, root = place_at(url, waits)
+    path = f"{root}/{LIST}"
+    # Nothing is signed yet: neither its size nor how long it takes.
+    whole = replace(waits, bytes_per_s=0)
+    found = read_files(place, {path: MOST_LIST_BYTES}, whole)
+    if path not in found:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+    if len(found[path]) > MOST_LIST_BYTES:
+        raise ValueError(f"{LIST} has more than {MOST_LIST_BYTES:,} bytes")
+    return found[path]
 
 
-def _files(url: str, digests: Iterable[str]) -> dict[str, bytes]:
+def _files(url: str, sizes: Mapping[str, int], waits: Waits) -> dict[str, bytes]:
     """Bytes by digest, of those that are there and fit."""
-    place, root = _place(url)
-    paths = {_path(root, digest): digest for digest in digests}
-    if not paths:
-        return {}
-    read = place.cat([*paths], on_error="return").values()
-    for problem in read:
-        # What is missing was pruned; otherwise all that is left would fail as well.
-        if isinstance(problem, Exception) and not isinstance(
-            problem, FileNotFoundError
-        ):
-            raise problem
-    found = {hashlib.sha256(b).hexdigest(): b for b in read if isinstance(b, bytes)}
-    return {digest: found[digest] for digest in paths.values() if digest in found}
+    place, root = place_at(url, waits)
+    most = {_path(root, digest): size for digest, size in sizes.items()}
+    read = read_files(place, most, waits)
+    found = {hashlib.sha256(data).hexdigest(): data for data in read.values()}
+    return {digest: found[digest] for digest in sizes if digest in found}
 
 
 def _path(root: str, digest: str) -> str:
@@ -283,53 +341,18 @@ def _write(place: Any, path: str, data: bytes) -> None:  # noqa: ANN401  # fsspe
         place.pipe_file(path, data)
 
 
-def _place(url: str) -> tuple[Any, str]:
-    """The file system of a URL, and the path in it. Raises ToolchainError."""
-    if url.startswith(("redis://", "rediss://")):
-        found = "fsspec has no file system for Redis"
-        hint = (
-            "use a folder, HTTP or S3; objects alone can come from a Redis by ccache,"
-        )
-        raise _unusable(url, found, f"{hint} see docs/fleet.md")
-    try:
-        from fsspec.core import url_to_fs  # noqa: PLC0415
-
-        options: dict[str, Any] = {}
-        if url.startswith(("http://", "https://")):
-            from aiohttp import ClientTimeout  # noqa: PLC0415
-
-            # A machine that is gone delays builds no longer than that.
-            timeout = ClientTimeout(sock_connect=_CONNECT_S)
-            options = {"client_kwargs": {"timeout": timeout}}
-        elif _is_s3(url):
-            # It tries again five times by itself, and so does s3fs around it.
-            once = {"connect_timeout": _CONNECT_S, "retries": {"max_attempts": 0}}
-            options = {"config_kwargs": once}
-        place, root = url_to_fs(url, **options)
-    except (ImportError, ValueError) as error:
-        extra = "s3" if _is_s3(url) else "fleet"
-        raise _unusable(url, str(error), pip_install(extra)) from error
-    return place, str(root).rstrip("/")
-
-
-def _is_s3(url: str) -> bool:
-    return url.startswith(("s3://", "s3a://"))
-
-
-def _unusable(url: str, found: str, hint: str) -> ToolchainError:
-    return ToolchainError(
-        Diagnostic(
-            code="published-unusable",
-            message=f"{url} cannot be used for published objects",
-            notes=(("found", found),),
-            hint=hint,
-        )
-    )
+def _shown(url: str) -> str:
+    """A URL without user and password."""
+    return re.sub("://[^/]*@", "://", url)
 
 
 def _reason(error: Exception) -> str:
     if isinstance(error, OrchestratorError):
         return "; ".join(problem.message for problem in error.diagnostics)
     if isinstance(error, FileNotFoundError):
-        return f"there is no {error.filename or error}"
+        return f"there is no {_shown(str(error.filename or error))}"
+    if isinstance(error, (TimeoutError, ValueError)):
+        return str(error)
+    if isinstance(error, OSError) and error.filename:
+        return f"{error.filename}: {reason_of(error)}"
     return f"{type(error).__name__}: {error}"

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from orchestrator.build.exporting import interpreter
 from orchestrator.running.new_scenario import reference_input
 from orchestrator.running.npy import Array, read_npy, write_npy
-from orchestrator.shell.distribution import PACKAGE_FOLDER
+from orchestrator.shell.environment import interpreter, python_environment
 from orchestrator.shell.files import read_own_json
 
 if TYPE_CHECKING:
@@ -60,17 +58,13 @@ def reference_outputs(
         if request is None:
             return Reference(problem="its Python API takes no lists")
         (folder / "request.json").write_text(json.dumps(request), encoding="utf-8")
-        paths = [str(PACKAGE_FOLDER.parent), os.environ.get("PYTHONPATH", "")]
         done = processes.run(
             [
                 *(interpreter(), "-B", "-m", "orchestrator.export.reference"),
                 *(str(folder / "request.json"), name),
             ],
             cwd=folder,
-            env={
-                **os.environ,
-                "PYTHONPATH": os.pathsep.join(path for path in paths if path),
-            },
+            env=python_environment(),
             timeout_s=_TIMEOUT_S,
         )
         result: Any = read_own_json(folder / "result.json")

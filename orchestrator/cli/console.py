@@ -156,8 +156,11 @@ class Console:
 
         from orchestrator.build import Shell  # noqa: PLC0415
 
-        shell = self._shell or Shell()
-        return shell if reporter is None else replace(shell, reporter=reporter)
+        # One for all builds of the command: it knows which places were given up.
+        self._shell = self._shell or Shell()
+        if reporter is None:
+            return self._shell
+        return replace(self._shell, reporter=reporter)
 
     def reporter(self, *, explain: bool = False) -> Reporter:
         """Progress: a line with a clock on a terminal, plain lines elsewhere."""

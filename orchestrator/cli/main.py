@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 from contextlib import suppress
 from importlib import import_module
@@ -33,7 +32,6 @@ def run(arguments: Sequence[str], *, shell: Shell | None = None) -> int:
         shell: Tools to build with; None for those of this machine.
     """
     console = Console(json="--json" in arguments, shell=shell)
-    variables = {*os.environ}
     try:
         args = _parsed(arguments, console)
         console.settings(color=args.color, quiet=args.quiet, verbose=args.verbose)
@@ -57,10 +55,6 @@ def run(arguments: Sequence[str], *, shell: Shell | None = None) -> int:
     except Exception as error:  # noqa: BLE001  # the last resort: never a traceback
         console.bug(error, ISSUES)
         return int(ExitCode.INTERNAL)
-    finally:
-        # What a workspace set ends with the command.
-        for name in {*os.environ} - variables:
-            del os.environ[name]
     return int(code)
 
 

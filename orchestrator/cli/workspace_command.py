@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -86,8 +85,6 @@ def run_workspace(
     file = _file(args.workspace)
     looked = Looked()
     listing = read_listing(file, looked)
-    for name, value in listing.settings.items():
-        os.environ.setdefault(name, value)
     products = in_shard(chosen(listing.products, args.products), args.shard)
     before = None
     if args.base is not None:

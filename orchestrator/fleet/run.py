@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from orchestrator.fleet.pool import outcomes
@@ -11,7 +13,6 @@ from orchestrator.fleet.task import Task
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
     from orchestrator.build import BuildOptions, Shell
     from orchestrator.fleet.kind import Kind
@@ -42,20 +43,26 @@ def run_tasks(
     if scheduler is not None:
         from orchestrator.fleet.scheduler import scheduled_outcomes  # noqa: PLC0415
 
-        alone = replace(options, jobs=options.jobs or 1)
-        tasks = _tasks(products, workspace, kind, alone)
-        return scheduled_outcomes(tasks, scheduler)
-    cores = options.jobs or len(os.sched_getaffinity(0))
-    workers = min(cores, len(products))
-    given = replace(options, jobs=max(1, cores // workers))
-    tasks = _tasks(products, workspace, kind, given)
-    return outcomes(tasks, workers=workers, shell=shell)
-
-
-def _tasks(
-    products: Sequence[Product], workspace: Path, kind: Kind, options: BuildOptions
-) -> list[Task]:
-    return [
-        Task(kind=kind, workspace=workspace, product=product, options=options)
-        for product in products
-    ]
+        given = replace(options, jobs=options.jobs or 1)
+        shared = workspace.absolute().parent / "build"
+        shared.mkdir(exist_ok=True)
+    else:
+        cores = options.jobs or len(os.sched_getaffinity(0))
+        workers = min(cores, len(products))
+        given = replace(options, jobs=max(1, cores // workers))
+        shared = None
+    with TemporaryDirectory(prefix=".orchestrator-", dir=shared) as command:
+        tasks = [
+            Task(
+                kind=kind,
+                workspace=workspace,
+                product=product,
+                options=given,
+                command=Path(command),
+            )
+            for product in products
+        ]
+        if scheduler is not None:
+            yield from scheduled_outcomes(tasks, scheduler)
+        else:
+            yield from outcomes(tasks, workers=workers, shell=shell)

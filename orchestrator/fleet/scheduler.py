@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import os
 import secrets
 import threading
-from contextlib import chdir, contextmanager
+from contextlib import chdir
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -26,7 +25,6 @@ from orchestrator.fleet.task import Worker
 from orchestrator.shell.distribution import extra_needed
 from orchestrator.shell.files import write_atomic
 from orchestrator.shell.sources import native_files, native_root, package_files
-from orchestrator.workspace.load import read_workspace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -169,21 +167,5 @@ def _worker() -> Worker:
 
 def _do(task: Task, folder: Path) -> Outcome:
     """Do a task as if in a folder; a worker runs this, in one of its threads."""
-    with _ONE_TASK, chdir(folder), _settings_of(task.workspace):
+    with _ONE_TASK, chdir(folder):
         return _worker().do(task)
-
-
-@contextmanager
-def _settings_of(workspace: Path) -> Iterator[None]:
-    """The environment of the worker, with what the workspace sets."""
-    added = {
-        name: value
-        for name, value in read_workspace(workspace).settings.items()
-        if name not in os.environ
-    }
-    os.environ.update(added)
-    try:
-        yield
-    finally:
-        for name in added:
-            del os.environ[name]

@@ -21,6 +21,7 @@ from orchestrator.build.judging import need_equal
 from orchestrator.build.locking import lock_text_of
 from orchestrator.build.product import target_facts
 from orchestrator.build.project import load_product
+from orchestrator.build.published import KnownLists
 from orchestrator.build.report_file import read_report_file
 from orchestrator.build.scenario_run import found_scenario, run_scenario
 from orchestrator.build.verifying import build_twice
@@ -31,7 +32,8 @@ from orchestrator.fleet.results import RecentResults
 from orchestrator.shell.files import reason_of, remedy_for
 from orchestrator.shell.input_files import CommonFiles
 from orchestrator.shell.reporter import Silent
-from orchestrator.shell.toolchain import KnownToolchains
+from orchestrator.shell.settings import read_settings
+from orchestrator.shell.toolchain import InstalledToolchains, KnownToolchains
 from orchestrator.workspace.load import read_workspace
 
 if TYPE_CHECKING:
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
 
     from orchestrator.build import Shell
     from orchestrator.measure.size import SizeReport
-    from orchestrator.profile import Profile
+    from orchestrator.shell.toolchain import Toolchains
     from orchestrator.workspace import Product
     from orchestrator.workspace.load import Workspace
 
@@ -53,12 +55,15 @@ class Task:
         workspace: Its `orchestrator.toml`.
         product: The product.
         options: Of builds.
+        command: Folder that lasts as long as the command, for what its processes tell
+            each other; None if there is only one process.
     """
 
     kind: Kind
     workspace: Path
     product: Product
     options: BuildOptions = field(default_factory=BuildOptions)
+    command: Path | None = None
 
 
 class _Notes(Silent):
@@ -80,22 +85,24 @@ class Worker:
     """
 
     def __init__(self, shell: Shell) -> None:
-        self._shell = replace(
-            shell,
-            toolchains=KnownToolchains(shell.toolchains),
-            common=CommonFiles(),
-            results=RecentResults(),
-        )
-        self._workspaces: dict[Path, Workspace] = {}
+        self._shell = replace(shell, common=CommonFiles(), results=RecentResults())
+        self._command: tuple[Path | None, Path] | None = None
+        self._workspace: Workspace
+        self._tools: tuple[Toolchains, KnownLists]
 
     def do(self, task: Task) -> Outcome:
         """The outcome of a task. Errors of the product are part of it."""
         begin = time.monotonic()
         notes = _Notes()
-        shell = replace(self._shell, reporter=notes)
         outcome = Outcome(product=task.product)
         try:
-            project = Project(self._profile(task), task.options)
+            self._begin(task)
+            toolchains, lists = self._tools
+            shell = replace(
+                self._shell, reporter=notes, toolchains=toolchains, lists=lists
+            )
+            profile = load_product(self._workspace, task.product)
+            project = Project(profile, task.options)
             outcome = replace(
                 outcome,
                 target=target_facts(open_build(project, shell)[inputs.TARGET]),
@@ -127,10 +134,16 @@ class Worker:
             notes=tuple(dict.fromkeys(notes.texts)),
         )
 
-    def _profile(self, task: Task) -> Profile:
-        if task.workspace not in self._workspaces:
-            self._workspaces[task.workspace] = read_workspace(task.workspace)
-        return load_product(self._workspaces[task.workspace], task.product)
+    def _begin(self, task: Task) -> None:
+        """Read what the tasks of a command share; a scheduler's worker outlives it."""
+        if self._command == (task.command, task.workspace):
+            return
+        self._workspace = read_workspace(task.workspace)
+        cache = read_settings(self._workspace.settings).cache
+        given = self._shell.toolchains or InstalledToolchains(cache)
+        lists = KnownLists(self._shell.lists.waits, task.command)
+        self._tools = KnownToolchains(given), lists
+        self._command = task.command, task.workspace
 
 
 def _done(kind: Kind, project: Project, shell: Shell, begun: Outcome) -> Outcome:

@@ -111,12 +111,14 @@ class Member:
         name: Its name, if a workspace makes several products of the profile.
         build_root: Folder in which its build folder is, in `build`.
         looked_for: States of all files that might have been that of its workspace.
+        settings: Variables that its workspace sets where the user did not.
     """
 
     inherited: Document | None = None
     name: str | None = None
     build_root: Path = Path()
     looked_for: tuple[tuple[str, Sequence[int]], ...] = ()
+    settings: tuple[tuple[str, str], ...] = ()
 
     def facts(self) -> dict[str, Any]:
         """Fields of the profile that do not come from its text."""
@@ -127,6 +129,7 @@ class Member:
             "is_variant": self.name is not None,
             "build_root": self.build_root,
             "looked_for": self.looked_for,
+            "settings": self.settings,
         }
 
 

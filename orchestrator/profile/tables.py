@@ -394,6 +394,7 @@ class Profile(ProfileTable):
         is_variant: One of several products that a workspace makes of the profile.
         build_root: Folder in which its build folder is, in `build`.
         looked_for: States of all files that might have been that of its workspace.
+        settings: Variables that its workspace sets where the user did not.
     """
 
     file: Path
@@ -403,6 +404,7 @@ class Profile(ProfileTable):
     is_variant: bool = False
     build_root: Path = Path()
     looked_for: tuple[tuple[str, Sequence[int]], ...] = ()
+    settings: tuple[tuple[str, str], ...] = ()
 
     @property
     def folder(self) -> Path:

@@ -25,6 +25,8 @@ _IN_TOTO: Final = "application/vnd.in-toto+json"
 _CYCLONEDX: Final = "application/vnd.cyclonedx+json"
 _OBJECTS: Final = "application/vnd.orchestrator.objects+json"
 _BYTES: Final = "application/octet-stream"
+_MOST_VALUES: Final = 1000
+"""Of an envelope: its payload is one, and each signature has some."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,8 +112,7 @@ def open_envelope(data: bytes, key: PublicKeyTypes, *, file: str) -> Signed:
     from securesystemslib.signer import SSlibKey  # noqa: PLC0415
 
     try:
-        document: dict[str, Any] = json.loads(data)
-        envelope = Envelope.from_dict(document)
+        envelope = Envelope.from_dict(_document(data))
         envelope.pae()
     except (
         ValueError,
@@ -161,6 +162,15 @@ def open_envelope(data: bytes, key: PublicKeyTypes, *, file: str) -> Signed:
             hint="sign the document with `orchestrator sign`",
         )
     return Signed(payload=envelope.payload, payload_type=expected, key_id=public.keyid)
+
+
+def _document(data: bytes) -> dict[str, Any]:
+    """The JSON of an envelope, whose writer is not known yet. Raises ValueError."""
+    # Values of JSON take up to 50 times the memory of their text.
+    if sum(map(data.count, b"[{,")) > _MOST_VALUES:
+        raise ValueError("it has too many values")
+    found: dict[str, Any] = json.loads(data)
+    return found
 
 
 def _refused(

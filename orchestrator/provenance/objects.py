@@ -26,31 +26,49 @@ class PublishedList:
         objects: By key of a compile step: SHA-256 of each file that it gave, by suffix.
         exports: By key of a request: of each export, SHA-256 by name of its files; the
             newest first.
+        sizes: Of each file, in bytes, by SHA-256.
     """
 
     objects: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     exports: Mapping[str, Sequence[Mapping[str, str]]] = field(default_factory=dict)
+    sizes: Mapping[str, int] = field(default_factory=dict)
 
 
 def object_list(found: PublishedList) -> bytes:
     """A list to sign."""
-    document = {"_type": OBJECTS_TYPE, "objects": found.objects}
-    if found.exports:
-        document["exports"] = found.exports
-    return document_bytes(document)
+    document = {"_type": OBJECTS_TYPE, "objects": found.objects, "sizes": found.sizes}
+    return document_bytes(
+        document | ({"exports": found.exports} if found.exports else {})
+    )
 
 
 def read_object_list(payload: bytes) -> PublishedList:
-    """What a list says. Raises ValueError: it is not one."""
+    """What a list says. Raises ValueError: it is not one.
+
+    What has a file without a size, as in lists of older versions, is left out: nothing
+    says how much of it to read.
+    """
     match json.loads(payload):
         case {"_type": t, "objects": dict(objects), **more} if t == OBJECTS_TYPE:
-            exports = more.get("exports", {})
+            exports, sizes = more.get("exports", {}), more.get("sizes", {})
             if (
                 isinstance(exports, dict)
+                and isinstance(sizes, dict)
                 and all(_is_object(*entry) for entry in objects.items())
                 and all(_is_export(*entry) for entry in exports.items())
+                and all(type(size) is int and size >= 0 for size in sizes.values())
             ):
-                return PublishedList(objects=objects, exports=exports)
+                known = sizes.keys()
+                return PublishedList(
+                    objects={
+                        k: f for k, f in objects.items() if known >= {*f.values()}
+                    },
+                    exports={
+                        key: [files for files in found if known >= {*files.values()}]
+                        for key, found in exports.items()
+                    },
+                    sizes=sizes,
+                )
     raise ValueError("not a list of objects")
 
 

@@ -5,22 +5,18 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-import os
 import re
 from contextlib import suppress
 from pathlib import Path
 
 from orchestrator.shell.files import read_own_json, write_atomic
+from orchestrator.shell.settings import read_settings
 from orchestrator.shell.stamp import State, state_of
 
 
 def cache_folder() -> Path:
-    """`$ORCHESTRATOR_CACHE`, else `$XDG_CACHE_HOME/orchestrator` or ~/.cache."""
-    own = os.environ.get("ORCHESTRATOR_CACHE")
-    if own:
-        return Path(own)
-    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(base).expanduser() / "orchestrator"
+    """The cache where no product is concerned, which has settings of its own."""
+    return read_settings().cache
 
 
 def file_digest(path: Path) -> str:
@@ -35,7 +31,9 @@ def _digest_in_state(path: str, _state: tuple[int, ...]) -> str:
     return file_digest(Path(path))
 
 
-def program_digest(path: Path, *, trust_cache: bool = True) -> str:
+def program_digest(
+    path: Path, *, trust_cache: bool = True, cache: Path | None = None
+) -> str:
     """SHA-256 of a program, from the cache if possible: some programs are large.
 
     A cached digest holds for one state of the file: size, times, inode.
@@ -44,10 +42,11 @@ def program_digest(path: Path, *, trust_cache: bool = True) -> str:
         path: The program.
         trust_cache: Accept a digest from the cache. Anyone who can write there decides
             what it is, so digests for a lock, or to compare with one, are computed.
+        cache: The product's; None for `cache_folder`.
     """
     real = str(path.resolve())
     state = state_of(real)
-    store = cache_folder() / "programs.json"
+    store = (cache or cache_folder()) / "programs.json"
     known = _remembered(store)
     if trust_cache and real in known and known[real][0] == state:
         return known[real][1]

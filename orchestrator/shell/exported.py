@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from orchestrator.core.bounds import SizeBound  # noqa: TC001  # pydantic reads it
-from orchestrator.shell.cache import cache_folder, file_digest
+from orchestrator.shell.cache import file_digest
 from orchestrator.shell.files import lazy_file, write_atomic
 from orchestrator.shell.stamp import State, state_of
 
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from orchestrator.core.lazy_bytes import Bytes
 
 PROGRAM = "model.pte"
+EXPORTS = "exports"
+"""Folder of all entries, in a cache."""
 _ENTRY = "entry.json"
 _MOST_ENTRIES = 8
 """Entries of one request: a user may switch between several branches."""
@@ -228,14 +230,12 @@ class ExportCache:
         key: Digest of the request.
         base: Folder of the code.
         interpreter: The Python that exports.
-        folder: Folder of all entries; None for the machine's cache.
+        folder: Folder of all entries.
     """
 
-    def __init__(
-        self, key: str, *, base: Path, interpreter: str, folder: Path | None = None
-    ) -> None:
+    def __init__(self, key: str, *, base: Path, interpreter: str, folder: Path) -> None:
         self._key = key
-        self._all = folder or _folder()
+        self._all = folder
         self._own = self._all / key
         self._base = base
         self._interpreter = interpreter
@@ -432,17 +432,12 @@ def _facts_bytes(facts: ExportFacts) -> bytes:
     return json.dumps(asdict(facts), indent=1).encode()
 
 
-def _folder() -> Path:
-    """The machine's cache."""
-    return cache_folder() / "exports"
-
-
-def exports_to_publish() -> Iterator[tuple[str, dict[str, bytes]]]:
-    """(key, bytes of each file by name) of all exports of this machine, oldest first.
+def exports_to_publish(cache: Path) -> Iterator[tuple[str, dict[str, bytes]]]:
+    """(key, bytes of each file by name) of all exports in a cache, oldest first.
 
     Equal exports have equal bytes: times and states of files are left out.
     """
-    entries = [path.parent for path in _folder().glob(f"*/*/{_ENTRY}")]
+    entries = [path.parent for path in cache.glob(f"{EXPORTS}/*/*/{_ENTRY}")]
     for folder in sorted(entries, key=lambda p: (p.stat().st_mtime_ns, p)):
         facts = _read_facts(folder / _ENTRY)
         if (

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from shutil import which
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from orchestrator.errors import Diagnostic, ToolchainError
+from orchestrator.shell.settings import LAUNCHER, STORAGE, read_settings
 
-VARIABLE: Final = "ORCHESTRATOR_COMPILER_LAUNCHER"
-STORAGE: Final = "CCACHE_REMOTE_STORAGE"
-"""ccache's own variable: a Redis, an HTTP server or a folder that machines share."""
+if TYPE_CHECKING:
+    from orchestrator.shell.settings import Settings
+
+VARIABLE: Final = LAUNCHER
 _REASONS: Final = {
     "sccache": "sccache changes what some compilers write, so locks would not hold",
     **dict.fromkeys(
@@ -70,13 +71,17 @@ class Launcher:
         return {STORAGE: self.storage, "CCACHE_RECACHE": "1"}
 
 
-def compiler_launcher() -> Launcher | None:
-    """The one that `$ORCHESTRATOR_COMPILER_LAUNCHER` names, if it is set.
+def compiler_launcher(settings: Settings | None = None) -> Launcher | None:
+    """The one that settings name, if they do.
+
+    Args:
+        settings: Those of the product; None where none is concerned.
 
     Raises:
         ToolchainError: It is not installed, or is not ccache.
     """
-    name = os.environ.get(VARIABLE)
+    settings = settings or read_settings()
+    name = settings.launcher
     if not name:
         return None
     kind = Path(name).name
@@ -87,7 +92,7 @@ def compiler_launcher() -> Launcher | None:
     program = which(name)
     if program is None:
         raise _unusable(name, "it is not installed")
-    return Launcher(str(Path(program).absolute()), os.environ.get(STORAGE, ""))
+    return Launcher(str(Path(program).absolute()), settings.storage)
 
 
 def _unusable(name: str, reason: str) -> ToolchainError:

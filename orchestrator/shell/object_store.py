@@ -18,15 +18,16 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from orchestrator.core.sizes import parse_size
 from orchestrator.errors import Diagnostic, ToolchainError
-from orchestrator.shell.cache import cache_folder
 from orchestrator.shell.files import write_atomic, write_if_changed
+from orchestrator.shell.settings import OBJECTS, read_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-VARIABLE: Final = "ORCHESTRATOR_OBJECTS"
-"""Most bytes of the store: `512 MiB`; `off` for no store."""
+    from orchestrator.shell.settings import Settings
+
+VARIABLE: Final = OBJECTS
 DEFAULT_BYTES: Final = 1 << 30
 _KEPT: Final = 0.8
 """Part of the limit that remains after the store outgrew it."""
@@ -273,13 +274,17 @@ def _outputs(entry: Path) -> dict[str, str]:
     raise ValueError
 
 
-def object_store() -> ObjectStore | None:
-    """The store of this machine; None if `$ORCHESTRATOR_OBJECTS` is `off`.
+def object_store(settings: Settings | None = None) -> ObjectStore | None:
+    """The store of a cache; None if `$ORCHESTRATOR_OBJECTS` is `off`.
+
+    Args:
+        settings: Those of the product; None where none is concerned.
 
     Raises:
         ToolchainError: The variable is neither a size nor `off`.
     """
-    text = os.environ.get(VARIABLE, "")
+    settings = settings or read_settings()
+    text = settings.objects
     if text == "off":
         return None
     limit = parse_size(text) if text else DEFAULT_BYTES
@@ -291,4 +296,4 @@ def object_store() -> ObjectStore | None:
                 hint="write a size such as 512 MiB, or off",
             )
         )
-    return ObjectStore(cache_folder() / "objects", limit)
+    return ObjectStore(settings.cache / "objects", limit)

@@ -76,7 +76,7 @@ def started(
     command: Sequence[str],
     *,
     cwd: Path,
-    env: Mapping[str, str],
+    env: Mapping[str, str] | None = None,
     stdout: int | IO[bytes] = subprocess.PIPE,
     stderr: int | IO[bytes] = subprocess.PIPE,
     ask_first: bool = False,
@@ -89,7 +89,7 @@ def started(
     Args:
         command: Program and arguments.
         cwd: Its folder.
-        env: Its whole environment.
+        env: Its whole environment; None for ours.
         stdout: As for `subprocess.Popen`.
         stderr: Likewise.
         ask_first: Whether to send SIGTERM first, for a process that ends what it
@@ -103,7 +103,7 @@ def started(
     process = subprocess.Popen(  # noqa: S603  # a list of arguments, no shell
         command,
         cwd=cwd,
-        env=dict(env),
+        env=None if env is None else dict(env),
         stdin=subprocess.DEVNULL,
         stdout=stdout,
         stderr=stderr,
@@ -157,7 +157,7 @@ def run(
     command: Sequence[str],
     *,
     cwd: Path,
-    env: Mapping[str, str],
+    env: Mapping[str, str] | None = None,
     timeout_s: float,
 ) -> Finished:
     """Run a program to its end without standard input. Never raises for its failure."""

@@ -24,17 +24,20 @@ _COMPILE_TIMEOUT_S = 120.0
 _FLAGS = ("-O2", "-fPIC", "-shared")
 
 
-def counting_plugin() -> Path:
+def counting_plugin(cache: Path | None = None) -> Path:
     """The plugin, compiled for this machine and kept in the cache.
 
     It needs no headers of QEMU: it declares the few functions that it uses.
+
+    Args:
+        cache: Folder of the cache; None for `cache_folder`.
 
     Raises:
         ToolchainError: There is no C compiler (`no-c-compiler`), or it cannot compile
             the plugin (`plugin-failed`).
     """
     source = native_root() / SOURCE
-    folder = cache_folder() / "qemu"
+    folder = (cache or cache_folder()) / "qemu"
     built = folder / f"count_instructions-{file_digest(source)[:16]}.so"
     if built.is_file():
         return built

@@ -8,6 +8,7 @@ import platform
 import re
 import shutil
 from dataclasses import replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -21,6 +22,8 @@ from orchestrator.shell.stamp import State, state_of
 from orchestrator.targets.toolchain import Toolchain
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from orchestrator.targets.cores import Target
 
 _HOST_COMPILERS = ("g++", "clang++", "c++")
@@ -65,7 +68,14 @@ class Toolchains(Protocol):
 
 
 class InstalledToolchains:
-    """The compilers of this machine."""
+    """The compilers of this machine.
+
+    Args:
+        cache: Folder of the cache that knows them; None for `cache_folder`.
+    """
+
+    def __init__(self, cache: Path | None = None) -> None:
+        self._cache = cache
 
     def name_for_host(self) -> str:
         """The system's compiler where there is one, else zig."""
@@ -74,11 +84,12 @@ class InstalledToolchains:
 
     def find(self, target: Target, *, trust_cache: bool) -> Toolchain:
         """See `Toolchains`."""
-        return find_toolchain(target, trust_cache=trust_cache)
+        return find_toolchain(target, trust_cache=trust_cache, cache=self._cache)
 
     def builtins(self, toolchain: Toolchain, target: Target) -> bytes:
         """See `Toolchains`."""
-        return Path(with_builtins(toolchain, target).builtins).read_bytes()
+        found = with_builtins(toolchain, target, cache=self._cache)
+        return Path(found.builtins).read_bytes()
 
 
 class KnownToolchains:
@@ -105,19 +116,23 @@ class KnownToolchains:
         return found
 
 
-def find_toolchain(target: Target, *, trust_cache: bool = True) -> Toolchain:
+def find_toolchain(
+    target: Target, *, trust_cache: bool = True, cache: Path | None = None
+) -> Toolchain:
     """Find the toolchain that a target names.
 
     Args:
         target: What is built for.
         trust_cache: As for `program_digest`.
+        cache: Likewise.
 
     Raises:
         ToolchainError: It is not installed, or does not work.
     """
+    digest = partial(program_digest, trust_cache=trust_cache, cache=cache)
     if target.toolchain == "zig":
-        return _zig(trust_cache=trust_cache)
-    return _gnu(target.cpu.gnu_prefix, trust_cache=trust_cache)
+        return _zig(digest)
+    return _gnu(target.cpu.gnu_prefix, digest)
 
 
 def zig_program() -> Path | None:
@@ -129,7 +144,7 @@ def zig_program() -> Path | None:
     return program if program.is_file() else None
 
 
-def _zig(*, trust_cache: bool) -> Toolchain:
+def _zig(digest: Callable[[Path], str]) -> Toolchain:
     program = zig_program()
     if program is None:
         raise _missing("zig", "the Python package ziglang")
@@ -145,12 +160,12 @@ def _zig(*, trust_cache: bool) -> Toolchain:
         compiler=(zig, "clang"),
         archiver=(zig, "ar"),
         linker=(zig, "ld.lld"),
-        programs=(("zig", program_digest(program, trust_cache=trust_cache)),),
+        programs=(("zig", digest(program)),),
         files=(zig,),
     )
 
 
-def _gnu(prefix: str, *, trust_cache: bool) -> Toolchain:
+def _gnu(prefix: str, digest: Callable[[Path], str]) -> Toolchain:
     names = (f"{prefix}g++",) if prefix else _HOST_COMPILERS
     compiler = next((p for n in names if (p := shutil.which(n))), None)
     if compiler is None:
@@ -174,15 +189,14 @@ def _gnu(prefix: str, *, trust_cache: bool) -> Toolchain:
         compiler=(compiler,),
         archiver=(archiver,),
         linker=(compiler,),
-        programs=tuple(
-            (role, program_digest(path, trust_cache=trust_cache))
-            for role, path in sorted(programs.items())
-        ),
+        programs=tuple((role, digest(path)) for role, path in sorted(programs.items())),
         files=tuple(str(path.absolute()) for path in programs.values()),
     )
 
 
-def with_builtins(toolchain: Toolchain, target: Target) -> Toolchain:
+def with_builtins(
+    toolchain: Toolchain, target: Target, *, cache: Path | None = None
+) -> Toolchain:
     """Build the toolchain's support functions for the target's core.
 
     zig ships them as source: they are built once per core and kept in the cache.
@@ -199,7 +213,7 @@ def with_builtins(toolchain: Toolchain, target: Target) -> Toolchain:
     triple = triple.format(machine=platform.machine())
     identity = f"{dict(toolchain.programs)['zig']}|{triple}|{cpu}"
     key = hashlib.sha256(identity.encode()).hexdigest()[:16]
-    folder = cache_folder() / "compiler_rt"
+    folder = (cache or cache_folder()) / "compiler_rt"
     built = folder / f"{target.cpu.name}-{target.isa.name}-{key}.o"
     if not built.is_file():
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""All products of a workspace, and its settings.
+"""All products of a workspace.
 
 The list is kept in the folder `build`, once builds made that: while no file or folder
 that it follows from has changed, nothing is read again, and nothing slow is imported.
@@ -15,7 +15,7 @@ from orchestrator.shell.stamp import environment, state_of
 from orchestrator.workspace.product import Product
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from orchestrator.shell.stamp import Looked, State
@@ -29,11 +29,9 @@ class Listing:
 
     Args:
         products: By name.
-        settings: Variables of the environment that it sets where the user did not.
     """
 
     products: tuple[Product, ...]
-    settings: Mapping[str, str]
 
 
 def read_listing(file: Path, looked: Looked) -> Listing:
@@ -67,10 +65,7 @@ def _read(file: Path) -> Listing:
         if one.base is not None:
             absolute = str(one.base.absolute())
             states.setdefault(absolute, state_of(absolute))
-    found = Listing(
-        products=products_of(workspace, expanded),
-        settings=workspace.settings,
-    )
+    found = Listing(products=products_of(workspace, expanded))
     if folders is not None and (file.parent / _LISTING).parent.is_dir():
         with suppress(OSError):  # the next command reads everything again
             _keep(file, found, states)
@@ -102,7 +97,6 @@ def _keep(file: Path, listing: Listing, states: dict[str, State]) -> None:
 
     document = {
         "environment": environment(),
-        "settings": dict(listing.settings),
         "products": [
             [
                 product.name,
@@ -124,11 +118,7 @@ def _known(file: Path, looked: Looked) -> Listing | None:
         found = json.loads((file.parent / _LISTING).read_bytes())
         is_here = str(file.absolute()) in found["files"]
         if is_here and found["environment"] == environment():
-            settings = found["settings"].items()
-            listing = Listing(
-                products=tuple(_products(found["products"], file.parent)),
-                settings={str(name): str(value) for name, value in settings},
-            )
+            listing = Listing(products=tuple(_products(found["products"], file.parent)))
             return listing if looked.all_are(found["files"]) else None
     return None
 

@@ -154,6 +154,7 @@ class Workspace:
             inherited=Document(path=self.file, data=data, spans=spans),
             name=product.name if product.is_variant else None,
             build_root=self.root,
+            settings=tuple(self.settings.items()),
         )
 
 

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 
 from orchestrator.errors import Diagnostic, SourceSpan, UsageError
 from orchestrator.profile.load import Member
+from orchestrator.shell.settings import read_settings
 from orchestrator.workspace.expand import expand, products_of
 from orchestrator.workspace.find import find_workspace, looked_for
 from orchestrator.workspace.load import read_workspace, seen_from_here
 
 if TYPE_CHECKING:
+    from orchestrator.shell.settings import Settings
     from orchestrator.workspace.load import Workspace
     from orchestrator.workspace.product import Product
 
@@ -65,6 +67,16 @@ def member_of(workspace: Workspace, product: Product) -> Member:
     """What a product has from its workspace, and the files that decide this."""
     states = looked_for(product.profile.parent)
     return replace(workspace.member_of(product), looked_for=states)
+
+
+def settings_here() -> Settings:
+    """The settings of the workspace that the current folder is in, or the user's.
+
+    Raises:
+        ProfileError: Something in `orchestrator.toml` is wrong.
+    """
+    file = find_workspace(Path())
+    return read_settings({} if file is None else read_workspace(file).settings)
 
 
 def _only(products: tuple[Product, ...], path: Path, workspace: Workspace) -> Product:

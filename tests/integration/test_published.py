@@ -152,9 +152,12 @@ def test_only_bytes_that_fit_are_taken(place: Path) -> None:
     files = sorted((place / "cas").glob("*/*"))
     assert len(files) == len(OBJECTS) + 1  # equal bytes once
     texts = [file.read_bytes() for file in files]
-    for file, text in zip(files, texts[1:] + texts[:1], strict=True):
+    equal = [pair for pair in zip(files, texts, strict=True) if pair[1] != b"same"]
+    for (file, _), (_, text) in zip(equal, equal[1:] + equal[:1], strict=True):
         file.write_bytes(text)
     assert _fetched() == OBJECTS  # by what they are, whatever they are called
+    for file, text in zip(files, texts, strict=True):
+        file.write_bytes(text)
     for file, text in zip(files, texts, strict=True):
         file.write_bytes(text + b"more")
     assert _fetched() == {}

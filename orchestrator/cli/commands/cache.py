@@ -8,9 +8,11 @@ from orchestrator.cli.commands.documents import cryptography_needed, read_named
 from orchestrator.errors import Diagnostic, ExitCode, MismatchError, UsageError
 from orchestrator.shell.exported import exports_to_publish
 from orchestrator.shell.object_store import Contents, ObjectStore, object_store
+from orchestrator.workspace.lookup import settings_here
 
 if TYPE_CHECKING:
     from argparse import Namespace
+    from pathlib import Path
 
     from orchestrator.cli.console import Console
 
@@ -20,13 +22,14 @@ def run(args: Namespace, console: Console) -> ExitCode:
     of_publish = (args.url, args.key, args.list_only, args.exports)
     if args.action != "publish" and any(of_publish):
         raise _usage("URL, --key, --list-only and --exports are for cache publish")
-    store = object_store()
+    settings = settings_here()
+    store = object_store(settings)
     if store is None:
         console.document({"folder": None})
         console.data("off")
         return ExitCode.OK
     if args.action == "publish":
-        return _publish(store, args, console)
+        return _publish(store, settings.cache, args, console)
     if args.action == "verify":
         damaged = store.damaged()
         if damaged:
@@ -54,7 +57,9 @@ def run(args: Namespace, console: Console) -> ExitCode:
     return ExitCode.OK
 
 
-def _publish(store: ObjectStore, args: Namespace, console: Console) -> ExitCode:
+def _publish(
+    store: ObjectStore, cache: Path, args: Namespace, console: Console
+) -> ExitCode:
     from orchestrator.build.published import publish  # noqa: PLC0415  # cryptography
 
     if not args.url or not args.key:
@@ -63,7 +68,7 @@ def _publish(store: ObjectStore, args: Namespace, console: Console) -> ExitCode:
     with cryptography_needed():
         objects, exports = publish(
             store,
-            exports_to_publish() if args.exports else (),
+            exports_to_publish(cache) if args.exports else (),
             args.url,
             pem,
             file=str(args.key),

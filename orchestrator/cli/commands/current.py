@@ -51,7 +51,7 @@ def need_current(project: Project, console: Console) -> None:
         pending = pending_exports(
             profile=project.profile,
             files=DiskFiles(),
-            export_choice=project.options.export,
+            export_choice=project.export,
             offered=open_build(project)[inputs.OFFERED],
         )
         if not pending and _holds(project, console):

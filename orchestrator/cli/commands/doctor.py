@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import shutil
 from dataclasses import dataclass
@@ -10,9 +9,9 @@ from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from orchestrator.build.exporting import PYTHON, interpreter
 from orchestrator.errors import ExitCode, ToolchainError
 from orchestrator.shell.distribution import pip_install
+from orchestrator.shell.environment import PYTHON, interpreter
 from orchestrator.shell.process import run as run_process
 from orchestrator.shell.toolchain import find_emulator, find_toolchain, install_hint
 from orchestrator.targets.cores import BOARDS, CPUS, resolve_target
@@ -144,9 +143,7 @@ for name in ("torch", "executorch", "ethos-u-vela", "tosa-tools"):
 def _export() -> _Finding:
     """The packages that export needs; they are not imported, which takes seconds."""
     python = interpreter()
-    done = run_process(
-        [python, "-c", _VERSIONS], cwd=Path(), env=os.environ, timeout_s=60.0
-    )
+    done = run_process([python, "-c", _VERSIONS], cwd=Path(), timeout_s=60.0)
     found = done.stdout.splitlines()
     needed = {"torch", "executorch"} <= {line.partition(" ")[0] for line in found}
     return _Finding(

@@ -85,7 +85,10 @@ def measure(
         firmware.chmod(0o755)
         with running(console, ready.product):
             answer = carry_out(
-                ready.product, firmware, every, timeout_s=timeout_s, plan=ready.plan
+                *(ready.product, firmware, every),
+                timeout_s=timeout_s,
+                plan=ready.plan,
+                cache=project.settings.cache,
             )
     results = decode_response(answer.response, every)
     first = results[: len(calls)]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator.cli.questions import ask
 from orchestrator.errors import Diagnostic, ToolchainError, UsageError
+from orchestrator.shell.toolchain import InstalledToolchains
 from orchestrator.targets.boards import boards_of
 from orchestrator.targets.cores import BOARDS, CPUS, resolve_target
 
@@ -27,12 +28,14 @@ class NewTarget:
     toolchain: str
 
 
-def choose_target(args: Namespace, toolchains: Toolchains, *, asks: bool) -> NewTarget:
+def choose_target(
+    args: Namespace, toolchains: Toolchains | None, *, asks: bool
+) -> NewTarget:
     """The target that options or answers choose; without them the host.
 
     Args:
         args: Has `cpu`, `board` and `toolchain`.
-        toolchains: Those of this machine.
+        toolchains: Installed ones; None for those of this machine.
         asks: Whether to ask for what no option chooses.
 
     Raises:
@@ -58,7 +61,7 @@ def choose_target(args: Namespace, toolchains: Toolchains, *, asks: bool) -> New
             )
         )
     names = CPUS[cpu].toolchains
-    toolchain = args.toolchain or _default(cpu, toolchains)
+    toolchain = args.toolchain or _default(cpu, toolchains or InstalledToolchains())
     if asks and args.toolchain is None and len(names) > 1:
         toolchain = ask("Toolchain", default=toolchain, choices=names)
     return NewTarget(cpu=cpu, board=board, toolchain=toolchain)

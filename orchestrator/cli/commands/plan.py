@@ -37,7 +37,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
         pending = pending_exports(
             profile=project.profile,
             files=build[inputs.FILES],
-            export_choice=project.options.export,
+            export_choice=project.export,
             offered=build[inputs.OFFERED],
         )
         if not pending:

@@ -49,12 +49,6 @@ def _kept(file: Path, monkeypatch: pytest.MonkeyPatch) -> bool:
 def test_it_is_read_back_as_it_was(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not _kept(file, monkeypatch)
     first = read_listing(file, Looked())
-    assert first.settings == {
-        "ORCHESTRATOR_CACHE": str(file.parent / "c"),
-        "ORCHESTRATOR_PUBLISHED": str(file.parent / "../objects"),
-        "ORCHESTRATOR_PUBLISHED_KEY": str(file.parent / "ci.pub"),
-        "ORCHESTRATOR_COMPILER_LAUNCHER": "ccache",
-    }
     assert _kept(file, monkeypatch)
     assert read_listing(file, Looked()) == first
 
@@ -116,7 +110,7 @@ def test_a_damaged_list_is_made_again(file: Path, text: str) -> None:
     expected = _names(file)
     kept = file.parent / "build" / ".workspace.json"
     found = json.loads(kept.read_text())
-    assert set(found) == {"environment", "settings", "products", "files"}
+    assert set(found) == {"environment", "products", "files"}
     kept.write_text(text)
     assert _names(file) == expected
 
