@@ -172,7 +172,7 @@ def test_a_library_with_another_float_abi(make: Make, tmp_path: Path) -> None:
     (tmp_path / "app.cpp").write_text('#include "kws.h"\n')
     where = f"-I{package / 'src'}"
     said = compiled(NANO_33_BLE, tmp_path / "app.cpp", tmp_path, where)
-    assert "compiled without -mfloat-abi=hard; compile with -mthumb" in said
+    assert "without -mfloat-abi=hard (target.float_abi in the profile)" in said
     options = (where, "-DORCH_ANY_TARGET")
     assert compiled(NANO_33_BLE, tmp_path / "app.cpp", tmp_path, *options) == ""
     (library,) = package.rglob("libkws.a")
@@ -217,3 +217,20 @@ def test_sources_do_not_depend_on_the_float_abi(make: Make, tmp_path: Path) -> N
         '"kws is made for cortex-m4 (isa dsp), but this program is compiled without'
         ' Thumb-2; compile with -mthumb -mcpu=cortex-m4"'
     ) in said
+
+
+@pytest.mark.parametrize(("product", "name"), [("hard", "HARD"), ("softfp", "SOFT")])
+def test_zephyr_gives_a_library_its_float_abi(
+    product: str, name: str, make: Make
+) -> None:
+    """Sources leave it to the application."""
+    _, sources = make(product, "zephyr")
+    _, library = make(product, "zephyr", "--binary")
+    for file, line in (
+        ("zephyr/Kconfig", f"depends on FPU && FP_{name}ABI"),
+        ("samples/kws/prj.conf", f"CONFIG_FPU=y\nCONFIG_FP_{name}ABI=y\n"),
+        ("README.md", f"needs `CONFIG_FPU=y` and `CONFIG_FP_{name}ABI=y`"),
+    ):
+        assert line in (library / file).read_text()
+        assert "ABI" not in (sources / file).read_text().replace("ORCH", "")
+    assert "CONFIG_FPU=y" in (sources / "samples/kws/prj.conf").read_text()

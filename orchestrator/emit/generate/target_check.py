@@ -127,8 +127,10 @@ def _other_code(target: Target) -> Iterator[tuple[str, str]]:
     macro = _machine_macro(cpu)
     if cpu.is_arm or macro == "__arm__":
         is_hard = cpu.float_abi == "hard"
-        does = "without" if is_hard else "with"
-        yield f"{'!' * is_hard}defined(__ARM_PCS_VFP)", f"{does} -mfloat-abi=hard"
+        what = f"{'without' if is_hard else 'with'} -mfloat-abi=hard"
+        if len(cpu.float_abis) > 1:
+            what += " (target.float_abi in the profile)"
+        yield f"{'!' * is_hard}defined(__ARM_PCS_VFP)", what
     if cpu.is_arm and cpu.float_abi != "soft":
         single = any("-sp-" in flag for flag in flags)
         bit, what = (_SINGLE, "an FPU") if single else (_DOUBLE, "an FPU for double")

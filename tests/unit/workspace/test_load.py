@@ -234,7 +234,7 @@ error[unknown-key]: unknown key "optimise" in [target]
   --> orchestrator.toml:6
    |
  6 | target.optimise = "size"
-   = expected: cpu, isa, board, toolchain, unaligned, flash_wait_states, \
+   = expected: cpu, isa, board, toolchain, unaligned, float_abi, flash_wait_states, \
 nonsecure_entries, optimize
    hint: did you mean "optimize"?
 """,

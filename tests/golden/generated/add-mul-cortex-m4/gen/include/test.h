@@ -15,7 +15,7 @@
 #elif !defined(__ARM_FEATURE_DSP)
 #error "libtest.a is built for cortex-m4 (isa dsp), but this program is compiled without the DSP instructions; compile with -mthumb -mcpu=cortex-m4 -mfpu=fpv4-sp-d16 -mfloat-abi=hard"
 #elif !defined(__ARM_PCS_VFP)
-#error "libtest.a is built for cortex-m4 (isa dsp), but this program is compiled without -mfloat-abi=hard; compile with -mthumb -mcpu=cortex-m4 -mfpu=fpv4-sp-d16 -mfloat-abi=hard"
+#error "libtest.a is built for cortex-m4 (isa dsp), but this program is compiled without -mfloat-abi=hard (target.float_abi in the profile); compile with -mthumb -mcpu=cortex-m4 -mfpu=fpv4-sp-d16 -mfloat-abi=hard"
 #elif (__ARM_FP & 4) == 0
 #error "libtest.a is built for cortex-m4 (isa dsp), but this program is compiled without an FPU; compile with -mthumb -mcpu=cortex-m4 -mfpu=fpv4-sp-d16 -mfloat-abi=hard"
 #endif
