@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from orchestrator.errors import Diagnostic, OrchestratorError, ToolchainError
 from orchestrator.provenance.envelope import open_envelope, sign
@@ -39,11 +39,12 @@ if TYPE_CHECKING:
     from orchestrator.shell.object_store import ObjectStore
     from orchestrator.shell.settings import Settings
 
+_T = TypeVar("_T")
 URL: Final = PUBLISHED
 KEY: Final = PUBLISHED_KEY
 LIST: Final = "objects.dsse.json"
 MOST_LIST_BYTES: Final = 16 << 20
-"""Of a list, which is read before its signature is checked: some 40,000 objects."""
+"""Of a list, which is read before its signature is checked: some 30,000 objects."""
 _MOST_KEY_BYTES: Final = 1 << 20
 _MOST_EXPORTS: Final = 8
 """Of one request."""
@@ -85,12 +86,12 @@ class KnownLists:
         """Treat a place as empty from now on; whether no other process has said so."""
         self._known[url, key] = PublishedList()
         if (mark := self._mark(url, key)) is not None:
-            # Without it, as on another machine, each process finds out by itself.
-            with suppress(FileNotFoundError):
-                try:
-                    mark.touch(exist_ok=False)
-                except FileExistsError:
-                    return False
+            try:
+                mark.touch(exist_ok=False)
+            except FileExistsError:
+                return False
+            except OSError:
+                pass  # each process finds out by itself
         return True
 
     def _mark(self, url: str, key: Path) -> Path | None:
@@ -137,27 +138,23 @@ class PublishedFiles:
         """Bytes by digest, of those that are there and fit."""
         sizes = self._list().sizes
         wanted = {d: sizes[d] for d in sorted(set(digests)) if d in sizes}
+        return self._got(lambda: _files(self.url, wanted, self.lists.waits)) or {}
+
+    def _list(self) -> PublishedList:
+        found = self._got(lambda: self.lists.at(self.url, self.key))
+        return found or PublishedList()
+
+    def _got(self, get: Callable[[], _T]) -> _T | None:
+        """What the place gives; None, and a note, if it cannot be used any more."""
         try:
-            return _files(self.url, wanted, self.lists.waits) if wanted else {}
+            return get()
         except ToolchainError:
             raise
         except Exception as error:  # noqa: BLE001  # a store never fails a build
-            self._give_up(error)
-        return {}
-
-    def _list(self) -> PublishedList:
-        try:
-            return self.lists.at(self.url, self.key)
-        except ToolchainError:
-            raise
-        except Exception as error:  # noqa: BLE001
-            self._give_up(error)
-        return PublishedList()
-
-    def _give_up(self, error: Exception) -> None:
-        if self.lists.give_up(self.url, self.key):
-            what = f"{_shown(self.url)}: {_reason(error)}"
-            self.note(f"warning: published objects are not used: {what}")
+            if self.lists.give_up(self.url, self.key):
+                what = f"{_shown(self.url)}: {_reason(error)}"
+                self.note(f"warning: published objects are not used: {what}")
+        return None
 
 
 def published_at(
@@ -322,6 +319,8 @@ def _list_bytes(url: str, waits: Waits) -> bytes:
 
 def _files(url: str, sizes: Mapping[str, int], waits: Waits) -> dict[str, bytes]:
     """Bytes by digest, of those that are there and fit."""
+    if not sizes:
+        return {}
     place, root = place_at(url, waits)
     most = {_path(root, digest): size for digest, size in sizes.items()}
     read = read_files(place, most, waits)
