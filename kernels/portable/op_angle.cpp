@@ -13,7 +13,7 @@ constexpr DtypeSet kIn = kDtypes & kComplex;
 constexpr DtypeSet kOut = kDtypes & kFloating;
 
 /// Of complex numbers, from -pi to pi.
-Error angles(const Tensor& self, Tensor& out) {
+[[maybe_unused]] Error angles(const Tensor& self, Tensor& out) {
   ORCH_CHECK(kFloating.has(out.dtype), Error::InvalidArgument);
   ORCH_TRY(set_sizes(out, self.sizes()));
   return switch_dtype<kIn.bits>(self.dtype, [&](auto in) {

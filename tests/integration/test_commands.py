@@ -600,17 +600,23 @@ def test_an_interrupt_is_no_error(
 
 
 @pytest.mark.parametrize(
-    ("error", "message"),
+    ("error", "message", "hint"),
     [
         (
             WriteError(OSError(28, "No space left on device"), Path("o/firmware.elf")),
             "cannot write o/firmware.elf: no space left on device",
+            "free space on the disk, or name a place on another one",
         ),
         (
             PermissionError(13, "Permission denied", "o"),
             "cannot access o: permission denied",
+            "check path, permissions and free space",
         ),
-        (OSError(12, "Cannot allocate memory"), "cannot allocate memory"),
+        (
+            OSError(12, "Cannot allocate memory"),
+            "cannot allocate memory",
+            "check path, permissions and free space",
+        ),
     ],
 )
 def test_what_the_system_says_is_told_with_the_file(
@@ -618,12 +624,12 @@ def test_what_the_system_says_is_told_with_the_file(
     capsys: pytest.CaptureFixture[str],
     error: OSError,
     message: str,
+    hint: str,
 ) -> None:
     monkeypatch.setattr(check_command, "run", _broken(error))
     assert run(["check", "a.toml"]) == 2
     assert capsys.readouterr().err == (
-        f"error[system-error]: {message}\n"
-        "   hint: check path, permissions and free space\n"
+        f"error[system-error]: {message}\n   hint: {hint}\n"
     )
 
 
