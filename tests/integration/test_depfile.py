@@ -27,6 +27,7 @@ PROGRAM = {
     *(str(path) for path in PACKAGE.rglob("*.py")),
     *(str(path) for path in (PACKAGE / "report" / "page").rglob("*.*")),
     *(str(path) for path in PACKAGE.glob("targets/board_files/*.toml")),
+    str(PACKAGE / "memory" / "code_sizes.json"),
 }
 
 

@@ -22,7 +22,6 @@ class _Exported:
         self.state_dict = {}
         self.constants = {}
         self.graph_module = SimpleNamespace(modules=tuple)  # none
-        self.graph = SimpleNamespace(nodes=())
         self.graph_signature = SimpleNamespace(
             buffers_to_mutate={},
             inputs_to_buffers={},
