@@ -205,6 +205,11 @@ ELSEWHERE = {
         (f"matrix.{key}" for key in ("enable", "cpus", "toolchains", "optimize")),
         "of workspaces: tests/unit/workspace",
     ),
+    "delegates.named_data": "of programs with some: tests/integration/test_named_data.py",
+    "models.shared_state": "several methods: tests/integration/test_kept_state.py",
+    # What `test` runs, no part of a product.
+    "test.runs": "tests/integration/test_judging.py",
+    "test.seed": "likewise",
     "memory.fuse": "int8 images: tests/qemu/test_rows.py",
     "memory.max_slowdown": "int8 images: tests/qemu/test_rows.py",
     "memory.recompute": "likewise, and needs fuse: tests/qemu/test_rows.py",
