@@ -205,7 +205,7 @@ ELSEWHERE = {
         (f"matrix.{key}" for key in ("enable", "cpus", "toolchains", "optimize")),
         "of workspaces: tests/unit/workspace",
     ),
-    "delegates.named_data": "of programs with some: tests/integration/test_named_data.py",
+    "delegates.named_data": "needs some: tests/integration/test_named_data.py",
     "models.shared_state": "several methods: tests/integration/test_kept_state.py",
     # What `test` runs, no part of a product.
     "test.runs": "tests/integration/test_judging.py",
