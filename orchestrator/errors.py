@@ -72,7 +72,7 @@ class Diagnostic:
 
 
 _MOST_DIAGNOSTICS = 1000
-"""Of one error: a file can have a problem in every line."""
+"""Most problems of one error: a file can have one in every line."""
 
 
 class OrchestratorError(Exception):

@@ -479,7 +479,7 @@ def _run(
 
 
 def _environment() -> dict[str, str]:
-    """Of the Python that exports."""
+    """The environment of the Python that exports."""
     return python_environment() | _SAME_EVERYWHERE
 
 

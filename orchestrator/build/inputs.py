@@ -175,7 +175,7 @@ SPEED_BUDGET = setting(
     "budget",
     lambda p: p.budget if favours_speed(target_choice=p.target) else None,
 )
-"""Of products that favour speed, whose passes may cost as much."""
+"""Bounds of a product that favours speed: its passes may cost as much."""
 
 # Where the profile says something: in messages only.
 

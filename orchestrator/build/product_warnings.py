@@ -26,7 +26,7 @@ _TRAIN = 2
 
 
 _MOST_NAMES: Final = 5
-"""Of buffers that a warning lists."""
+"""How many buffers a warning lists."""
 
 
 def list_absolute_paths(*, profile: Profile) -> tuple[tuple[str, str], ...]:

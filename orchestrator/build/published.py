@@ -44,7 +44,7 @@ URL: Final = PUBLISHED
 KEY: Final = PUBLISHED_KEY
 LIST: Final = "objects.dsse.json"
 MOST_LIST_BYTES: Final = 16 << 20
-"""Of a list, which is read before its signature is checked: some 30,000 objects."""
+"""Most bytes of a list, read before its signature is checked: 30,000 objects."""
 _MOST_KEY_BYTES: Final = 1 << 20
 _MOST_EXPORTS: Final = 8
 """Of one request."""

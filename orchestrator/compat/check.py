@@ -189,7 +189,7 @@ def check_compat(
 
 
 def _schemas(firmware: Firmware) -> dict[OperatorName, OpSchema]:
-    """The schemas that a firmware tells: those of kernels with scratch memory."""
+    """Schemas that a firmware records: those of kernels with scratch memory."""
     return {rule.schema.name: rule.schema for rule in firmware.rules}
 
 

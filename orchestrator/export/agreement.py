@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _SAME: Final = 1e-3
 """Another order of the same sums, as a part of the largest result."""
 _ROUGH: Final = 0.05
-"""The same in half precision, or behind numbers of 8 bits."""
+"""The bound in half precision, or behind numbers of 8 bits."""
 _STEPS: Final = 8
 """Quantized networks of the zoo are at most 7 steps from PyTorch (docs/export.md)."""
 _ALIKE: Final = 0.5
