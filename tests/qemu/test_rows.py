@@ -254,9 +254,9 @@ def test_a_net_by_rows_has_the_same_bits(
     assert smallest.output == whole.output
     assert smallest.arena <= net.smallest
     assert smallest.instructions <= net.slower * whole.instructions
-    ((network, plan),) = plans
+    # Passes are tried in more than one form, each with a plan.
     firmware = (tmp_path / f"net-{SMALLEST}" / "firmware.elf").read_bytes()
-    assert differences(firmware, network, plan) == []
+    assert any(differences(firmware, *plan) == [] for plan in plans)
     assert smallest.flash <= whole.flash + net.flash
     if net.automatic is not None:
         automatic = _run(tmp_path, net, "auto", capsys)
