@@ -43,8 +43,8 @@ class PlanFault:
         value: Its index.
         writer: Index of the value that is written over it.
         written: Index of the instruction that writes it.
-        read: Index of the instruction that reads the value afterwards; the number of
-            instructions means the end of the run.
+        read: Index of the instruction that reads the value afterwards or meanwhile;
+            the number of instructions means the end of the run.
     """
 
     value: int
@@ -54,11 +54,14 @@ class PlanFault:
 
     def text(self, method: Method) -> str:
         """Where and how, in a sentence."""
-        end = self.read == len(method.instructions)
-        read = "at the end" if end else f"by instruction {self.read}"
+        read = f"is read by instruction {self.read}"
+        if self.read == self.written:
+            read = "it reads"
+        elif self.read == len(method.instructions):
+            read = "is read at the end"
         return (
             f"method {method.name}: instruction {self.written} writes value"
-            f" {self.writer} over value {self.value}, which is read {read}"
+            f" {self.writer} over value {self.value}, which {read}"
         )
 
 
@@ -197,6 +200,12 @@ class Memory:
 
     def _step(self, time: int, effect: Effect, point: _Point) -> Iterator[PlanFault]:
         yield from self._reads(time, effect.reads, point)
+        read = {
+            self._of(index): index
+            for reader in effect.reads
+            for index in point.held.get(reader, (reader,))
+            if index in self._places
+        }
         for target in effect.replaces:
             sources = effect.reads
             point.held[target] = frozenset(
@@ -212,6 +221,10 @@ class Memory:
                 for other in {self._of(o) for o in point.owners[piece]} - {family}:
                     lost = point.lost.get(other, frozenset())
                     point.lost[other] = lost | {(index, time)}
+                    if other in read:  # a call may write before it has read all
+                        yield PlanFault(
+                            value=read[other], writer=index, written=time, read=time
+                        )
                 point.owners[piece] = frozenset({index})
 
     def _reads(
