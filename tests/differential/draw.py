@@ -145,7 +145,11 @@ class Drawer:
         channels = self.choice((1, 1, 2, 3, 4, 5, 8, 8, 9, 16, 33))
         sizes = (batch, channels, height, width)
         if kind == "image":
-            return self.value(sizes, _S.Char, equivalent_order(self.rng, NHWC, sizes))
+            return self.value(
+                sizes,
+                self.choice((_S.Char, _S.Char, _S.Short)),
+                equivalent_order(self.rng, NHWC, sizes),
+            )
         return self.value(sizes, _S.Float)
 
     def _buffers(self, kind: str) -> list[Value]:
@@ -348,7 +352,7 @@ class Drawer:
         self._pool.append(out)
         return None
 
-    # --- images of int8 items
+    # --- images of int8 or int16 items; zero points of int16 are 0
 
     def _windows(self, a: Value) -> tuple[list[list[int]], list[int]]:
         """Kernel, stride, padding and dilation; the sizes of the output."""
@@ -379,18 +383,20 @@ class Drawer:
             weights = weights.transpose(3, 1, 2, 0)
         y = (batch, outputs, *out)
         name = "quantized_depthwise_conv2d" if is_depthwise else "quantized_conv2d"
-        bias = self.constant((outputs,), _S.Int) if self.one(0, 2) else None
+        wide = a.dtype is _S.Short
+        kind = self.choice((_S.Int, _S.Long)) if wide else _S.Int
+        bias = self.constant((outputs,), kind) if self.one(0, 2) else None
         self.op(
             f"cortex_m::{name}.out",
             *(a, self.constant(weights.shape, _S.Char, weights), bias),
             *map(tuple, rest),
             *((outputs // channels,) if is_depthwise else ()),
-            *(self.one(-128, 127), self.one(-128, 127)),
+            *(self._zero_point(a), self._zero_point(a)),
             self.constant((outputs,), _S.Int, self._multipliers(outputs)),
             self.constant((outputs,), _S.Int, -self.rng.integers(6, 10, outputs)),
-            *self._limits(),
+            *self._limits(a),
             self.value((0,), _S.Byte),
-            self.value(y, _S.Char, equivalent_order(self.rng, NHWC, y)),
+            self.value(y, a.dtype, equivalent_order(self.rng, NHWC, y)),
         )
 
     def _two_convolutions(self) -> None:
@@ -400,24 +406,32 @@ class Drawer:
     def _multipliers(self, count: int) -> Any:
         return self.rng.integers(1 << 30, (1 << 31) - 1, count)
 
-    def _limits(self) -> tuple[int, int]:
+    def _limits(self, a: Value) -> tuple[int, int]:
+        """Least and largest item of a result."""
         found = self.choice(((-128, 127), (-128, 127), (0, 127), (-100, 90)))
+        if a.dtype is _S.Short:
+            found = self.choice(((-32768, 32767), (0, 32767), (-100, 9000)))
         return (found[0], found[1])
+
+    def _zero_point(self, a: Value) -> int:
+        return 0 if a.dtype is _S.Short else self.one(-128, 127)
 
     def _sum(self) -> None:
         a = self._any()
         b, out = self.alike(a), self.like(a)
         scale = (int(self._multipliers(1)[0]), self.one(-3, 0))
-        one, other = self.one(-128, 127), self.one(-128, 127)
+        one, other = self._zero_point(a), self._zero_point(a)
+        zero = 0 if a.dtype is _S.Short else self.one(-20, 20)
         self.op(
             "cortex_m::quantized_add.out",
-            *(a, one, *scale, b, other, *scale, self.one(-20, 20)),
-            *(1 << 30, self.one(-19, -17), *self._limits(), out),
+            *(a, one, *scale, b, other, *scale, zero),
+            *(1 << 30, self.one(-19, -17), *self._limits(a), out),
         )
 
     def _table(self) -> None:
         a = self._any()
-        table = self.constant((256,), _S.Char)
+        count = 256 if a.dtype is _S.Char else self.choice((257, 513))
+        table = self.constant((count,), a.dtype)
         self.op("cortex_m::quantized_activation.out", a, table, self.like(a))
 
     def _pool_(self) -> None:
@@ -433,7 +447,8 @@ class Drawer:
         self.op(
             "cortex_m::quantized_max_pool2d.out",
             *(a, tuple(kernel), tuple(stride), tuple(padding), (1, 1), False),
-            *(3, 3, -128, 127, self.value(y, _S.Char, NHWC)),
+            *(self._zero_point(a),) * 2,
+            *(*self._limits(a), self.value(y, a.dtype, NHWC)),
         )
         return None
 

@@ -138,7 +138,7 @@ def _write(
     folder: Path, programs: Sequence[bytes], tables: str, load: str
 ) -> tuple[Path, Path]:
     folder.mkdir(parents=True, exist_ok=True)
-    libraries = [n for n in library_names()[::-1] if n != "cortex_m_int16"]
+    libraries = library_names()[::-1]
     text = 'schema = 1\nname = "random"\n' + tables
     text += f"[kernels]\nlibraries = {json.dumps(libraries)}\n"
     for number, program in enumerate(programs):
