@@ -51,7 +51,7 @@ def test_scripts_are_shell_and_call_commands_that_exist(name: str) -> None:
 
 def test_every_step_is_in_both() -> None:
     text = "\n".join(_scripts().values())
-    for name in ("lock --check", "build --locked", "verify"):
+    for name in ("lock --check", "build --locked", "test", "verify"):
         assert text.count(f"orchestrator {name}") >= 2, name
     assert text.count("ci/size_diff.sh ") == 2
 
