@@ -17,6 +17,7 @@ from orchestrator.evaluation.layers import (
 )
 from orchestrator.method.effects import effects_of_method
 from orchestrator.method.places import place_of
+from orchestrator.method.separate import plan_faults
 from orchestrator.method.state import with_state
 from orchestrator.program.reader import read_program
 from orchestrator.program.write import write_program
@@ -123,6 +124,8 @@ def test_results_share_no_memory(case: str) -> None:
         (made,) = changed.methods
         found = read_program(bytes(write_program(changed)), file="probed.pte")
         assert found.methods[0].values == made.values
+        (built,) = with_state(found, schemas()).methods
+        assert plan_faults(built, schemas()) == ()
         outputs = made.outputs
         assert outputs[: len(method.outputs)] == method.outputs
         indices = [outputs[one.output] for one in probes]
