@@ -73,7 +73,7 @@ def probed(
             value = method.values[index]
             if not isinstance(value, TensorValue) or value.numel < 2:  # noqa: PLR2004
                 continue  # nothing that varies
-            if value.allocation is None or value.is_state:
+            if value.allocation is None or value.is_mutable_state:
                 continue
             if index in method.inputs:
                 continue
