@@ -23,7 +23,6 @@ BENCHMARKS = {
     "selection": "flash with every operator, with those of the model, with its dtypes",
     "kernels": "flash of the object of each portable kernel, with a single dtype",
     "planner": "memory plans of public hard instances, and the time they take",
-    "tilings": "memory plans of random tilings: how many are solved, in what time",
     "fleet": "a workspace of a thousand products against a build of each alone",
     "scale": "a profile of 50 models; a program of thousands of instructions",
     "overhead": "a chain of tiny operators: time per instruction, and of loading",

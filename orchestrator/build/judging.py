@@ -13,20 +13,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.build import inputs
 from orchestrator.build.firmware import carry_out, need_runnable
 from orchestrator.build.on_host import (
     host_profile,
+    probed_program,
     with_files,
     with_programs,
 )
 from orchestrator.build.product import build_variant
-from orchestrator.build.project import Project, open_build
+from orchestrator.build.project import Project
 from orchestrator.build.scenario_run import own_scenario, product_of, scenario_of
 from orchestrator.build.variant import without_bounds
 from orchestrator.core.lazy_bytes import chunks_of
 from orchestrator.errors import Diagnostic, MismatchError, SourceSpan, UsageError
-from orchestrator.evaluation.layers import probed
 from orchestrator.planner.policy import Fuse, Planner
 from orchestrator.profile import PASSES, Load
 from orchestrator.program.write import write_program
@@ -439,8 +438,8 @@ class _Search:
             return ""
         variants = self._variants
         options = variants.project.options
-        build = open_build(Project(self._profile, options), variants.shell)
-        changed, probes = probed(build[inputs.PROGRAMS][model], name)
+        project = Project(self._profile, options)
+        changed, probes = probed_program(project, model, name, variants.shell)
         calls = tuple(c for c in self._verdict.calls if c.method is found.method)
         with tempfile.TemporaryDirectory(prefix="orchestrator-test-") as folder:
             path = Path(folder) / "probed.pte"

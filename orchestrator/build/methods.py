@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from orchestrator.core.border import ModelIo
     from orchestrator.core.bounds import SizeBound
     from orchestrator.core.lazy_bytes import Bytes
-    from orchestrator.core.operator import OperatorName, OpSchema
     from orchestrator.core.rounding import WeightRounding
     from orchestrator.errors import SourceSpan
     from orchestrator.memory.plan import MemoryPlan
@@ -161,7 +160,7 @@ def mark_state(
     from orchestrator.method.separate import plan_faults, separated  # noqa: PLC0415
     from orchestrator.method.state import StateError, with_state  # noqa: PLC0415
 
-    schemas = _schemas(resolution)
+    schemas = resolution.schemas
     marked: dict[str, Program] = {}
     problems: list[Diagnostic] = []
     for name, program in programs.items():
@@ -213,7 +212,7 @@ def size_scratch(
     """Programs with resized scratch tensors, and pinned tensors in their arenas."""
     from orchestrator.method.replan import with_pinned, with_scratch  # noqa: PLC0415
 
-    schemas = _schemas(resolution)
+    schemas = resolution.schemas
     sized: dict[str, Program] = {}
     problems = []
     for number, (name, chosen) in enumerate(pins.items()):
@@ -234,10 +233,6 @@ def size_scratch(
     if problems:
         raise MemoryPlanError(problems)
     return sized
-
-
-def _schemas(resolution: Resolution) -> dict[OperatorName, OpSchema]:
-    return {o.name: o.schema for o in resolution.operators}
 
 
 def models_with_passes(
@@ -381,7 +376,7 @@ def replan_models(
 
     adapter = Adapter(
         passes=_passes(passes),
-        schemas=_schemas(resolution),
+        schemas=resolution.schemas,
         planner=_block_planner(planner),
         isa=isa,
         fast=fast,

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from orchestrator.build import inputs
+from orchestrator.build import inputs, table
 from orchestrator.build.product import build_variant
-from orchestrator.build.project import open_build
+from orchestrator.build.project import Project, open_build
 from orchestrator.build.variant import without_bounds
+from orchestrator.evaluation.layers import probed
 from orchestrator.planner.policy import Planner, ScratchPolicy
 from orchestrator.profile import load_profile
 from orchestrator.profile.choices import Load, Optimize
@@ -28,8 +29,10 @@ from orchestrator.shell.files import read_text_file
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from orchestrator.build.project import Project, Shell
+    from orchestrator.build.project import Shell
+    from orchestrator.evaluation.layers import Probe
     from orchestrator.profile import Profile
+    from orchestrator.program.program import Program
 
 HOST = "host"
 MODEL = "reference"
@@ -136,6 +139,19 @@ def program_profile(program: Path) -> Profile:
 def sorted_libraries() -> list[str]:
     """Every library, with the most general one last."""
     return sorted(sources.library_names(), key=lambda name: (name == "portable", name))
+
+
+def probed_program(
+    project: Project, model: str, method: str, shell: Shell
+) -> tuple[Program, tuple[Probe, ...]]:
+    """A model's program with every result of a method's calls as an output.
+
+    Raises:
+        OrchestratorError: Of the stage that failed.
+    """
+    build = open_build(project, shell)
+    schemas = build[table.RESOLVE].schemas
+    return probed(build[table.MARKED_PROGRAMS][model], method, schemas)
 
 
 def build_on_host(

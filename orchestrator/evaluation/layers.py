@@ -13,19 +13,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from orchestrator.method.effects import effects_of_method
-from orchestrator.method.places import place_of
+from orchestrator.method.separate import separated
 from orchestrator.program.interface import TENSOR_LISTS
 from orchestrator.program.program import KernelCall
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import numpy.typing as npt
 
+    from orchestrator.core.operator import OperatorName, OpSchema
     from orchestrator.program.program import Method, Program
-    from orchestrator.program.values import Value
 
     Floats = npt.NDArray[np.float64]
 
@@ -33,7 +32,6 @@ MOST_ELEMENTS: Final = 4096
 """Elements of a result that are compared, evenly spaced."""
 LARGE: Final = 0.1
 """An error that counts as a departure: a tenth of the signal, 20 dB."""
-_ALIGNMENT: Final = 16
 _LEAST_LIKENESS: Final = 0.25
 """Squared correlation below which two results are not of the same layer."""
 
@@ -55,12 +53,15 @@ class Probe:
     output: int
 
 
-def probed(program: Program, name: str) -> tuple[Program, tuple[Probe, ...]]:
+def probed(
+    program: Program, name: str, schemas: Mapping[OperatorName, OpSchema]
+) -> tuple[Program, tuple[Probe, ...]]:
     """The program with every result of a method's calls as an output.
 
     Args:
-        program: Any.
+        program: Its state is marked.
         name: Of the method; others are left out.
+        schemas: Of the operators that have a kernel.
     """
     method = program.method(name)
     outputs = list(method.outputs)
@@ -86,68 +87,9 @@ def probed(program: Program, name: str) -> tuple[Program, tuple[Probe, ...]]:
                 sizes=value.sizes,
                 output=outputs.index(index),
             )
-    made = replace(_apart(method), outputs=tuple(outputs), container=None)
-    return replace(program, methods=(made,)), tuple(probes.values())
-
-
-def _apart(method: Method) -> Method:
-    """The method with its arenas so large that results never share memory.
-
-    A tensor that nothing writes shows the bytes of another, and moves with it.
-    """
-    effects = effects_of_method(method, {})
-    values = list(method.values)
-    sizes = list(method.arena_bytes)
-    latest = list(effects.inputs)  # what was written, the last one last
-    moved: set[int] = set()
-    for effect in effects.at:
-        for index in effect.reads:
-            # Without schemas, items of a list that is written count as read, too.
-            if index not in {*moved, *latest, *effect.writes}:
-                moved.add(index)
-                values[index] = _shown(method, values, latest, index)
-        for index in effect.writes:
-            value = values[index]
-            if not isinstance(value, TensorValue) or index in effects.inputs:
-                continue
-            if value.allocation is None or value.is_mutable_state:
-                continue
-            if index not in moved:
-                arena = value.allocation.memory_id
-                begin = -(-sizes[arena] // _ALIGNMENT) * _ALIGNMENT
-                sizes[arena] = begin + value.size_bytes
-                values[index] = _placed(value, begin)
-                moved.add(index)
-            latest.append(index)
-    return replace(method, values=tuple(values), arena_bytes=tuple(sizes))
-
-
-def _shown(
-    method: Method, values: Sequence[Value], latest: Sequence[int], index: int
-) -> Value:
-    """A tensor that nothing writes, where the tensor that it shows is now."""
-    own = place_of(method.values[index], index)
-    value = values[index]
-    for other in reversed(latest):
-        base = place_of(method.values[other], other)
-        if base is None or own is None or not base.holds(own):
-            continue
-        there = values[other]
-        if not isinstance(there, TensorValue) or not isinstance(value, TensorValue):
-            break
-        if there.allocation is not None:
-            return _placed(
-                value, there.allocation.offset_bytes + own.begin - base.begin
-            )
-        break
-    return value
-
-
-def _placed(value: TensorValue, offset_bytes: int) -> TensorValue:
-    if value.allocation is None:
-        return value
-    allocation = replace(value.allocation, offset_bytes=offset_bytes)
-    return replace(value, allocation=allocation)
+    made = replace(method, outputs=tuple(outputs), container=None)
+    alone = replace(program, methods=(made,))
+    return separated(alone, schemas, (name,)), tuple(probes.values())
 
 
 def _results(method: Method, call: KernelCall) -> Iterator[int]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from orchestrator.core.kernel import KernelKey
-    from orchestrator.core.operator import OperatorName, OpSchema
+    from orchestrator.core.operator import OperatorName
     from orchestrator.errors import SourceSpan
     from orchestrator.method.linked import LinkedInstruction
     from orchestrator.program.program import Instruction, Method, Program
@@ -86,9 +86,7 @@ class _Linker:
         self._keys: Mapping[tuple[str, int], KernelKey] = {
             (c.method, c.instruction): c.pattern.key for c in info.calls
         }
-        self._schemas: Mapping[OperatorName, OpSchema] = {
-            o.name: o.schema for o in resolution.operators
-        }
+        self._schemas = resolution.schemas
         self._functions = {
             (entry.operator, entry.key): entry.function
             for entry in resolution.table_entries

@@ -125,7 +125,6 @@ class Memory:
         self._cuts = sorted(keys)
         self._parent = {index: index for index in self._places}
         written = {i for e in effects.at for i in (*e.writes, *e.replaces)}
-        written -= {i for e in effects.at for i in e.views}
         self._state = [i for i in self._places if _is_state(effects, i)]
         self._shown = self._places.keys() - written - {*effects.inputs, *self._state}
         for effect in effects.at:

@@ -19,63 +19,8 @@ if TYPE_CHECKING:
 
 _NUMBERS: Final = {"float": "f32", "double": "f64"}
 _SCALARS: Final = {"int": ("i64", "1"), "double": ("f64", "0.5"), "bool": ("u8", "1")}
-_KEYWORDS: Final = frozenset(
-    [
-        "as",
-        "async",
-        "await",
-        "break",
-        "const",
-        "continue",
-        "crate",
-        "dyn",
-        "else",
-        "enum",
-        "extern",
-        "false",
-        "fn",
-        "for",
-        "if",
-        "impl",
-        "in",
-        "let",
-        "loop",
-        "match",
-        "mod",
-        "move",
-        "mut",
-        "pub",
-        "ref",
-        "return",
-        "self",
-        "static",
-        "struct",
-        "super",
-        "trait",
-        "true",
-        "type",
-        "unsafe",
-        "use",
-        "where",
-        "while",
-        "abstract",
-        "become",
-        "box",
-        "do",
-        "final",
-        "gen",
-        "macro",
-        "override",
-        "priv",
-        "try",
-        "typeof",
-        "unsized",
-        "virtual",
-        "yield",
-        "take",
-        "self_test",
-    ]
-)
+_TAKEN: Final = "self_test"
+"""What the product's own function is called."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +77,7 @@ def _method(method: ApiMethod) -> RustMethod | None:
     return RustMethod(
         name=f"{method.model}.{method.method.name}",
         base=method.base,
-        rust_name=f"{name}_" if name in _KEYWORDS else name,
+        rust_name=f"{name}_" if name == _TAKEN else name,
         ffi_parameters=", ".join(p.ffi for p in known),
         parameters=", ".join(p.rust for p in known),
         arguments=", ".join(p.argument for p in known),

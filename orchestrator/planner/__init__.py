@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Literal
 
 from orchestrator.planner.blocks import BlockPlan
 from orchestrator.planner.bounds import least_bytes, peak_live_bytes
-from orchestrator.planner.columns import search_columns
 from orchestrator.planner.greedy import Conflicts, greedy_plans
 from orchestrator.planner.search import RESTARTS, STRATEGIES, Outcome, search
 from orchestrator.planner.sections import components
@@ -33,8 +32,6 @@ _BISECTION = (1_000,)
 """Likewise for targets between the bound and the best plan."""
 _RESTART = 1_500
 """Nodes of each search by chance, between the rounds."""
-_TREES = 20
-"""Trees of the search by columns, for each node of a strategy."""
 _PATIENCE = 6
 """At how many of these targets the search may give up."""
 
@@ -144,8 +141,6 @@ class _Part:
     def _meets(self, target: int, rounds: Sequence[int]) -> bool:
         """Whether some strategy finds a plan of a target; notes proof that none can."""
         for number, most in enumerate(rounds):
-            if self._fits_columns(target, most):
-                return True
             chances = [(strategy, _RESTART) for strategy in RESTARTS if number]
             for strategy, nodes in (*chances, *((s, most) for s in STRATEGIES)):
                 found = search(
@@ -158,11 +153,3 @@ class _Part:
                     self.least = max(self.least, target + 1)
                     return False
         return False
-
-    def _fits_columns(self, target: int, nodes: int) -> bool:
-        offsets = search_columns(
-            self.blocks, capacity_bytes=target, trees=_TREES * nodes
-        )
-        if offsets:
-            self.offer("search (by columns)", offsets)
-        return bool(offsets)

@@ -18,8 +18,6 @@ doi 10.1145/3623278.3624752; filling the lowest place is that of strip packing.
 
 from __future__ import annotations
 
-import sys
-from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import product
@@ -29,9 +27,12 @@ from typing import TYPE_CHECKING, Final
 from orchestrator.planner.sections import Sections, indices
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Generator, Iterator, Sequence
 
     from orchestrator.planner.blocks import Block
+
+    _Steps = Generator["_Steps", bool | None, bool]
+    """Asks for steps, gets what they come to, and comes to whether all blocks fit."""
 
 _FAR = 1 << 62
 """Higher than any floor; the slack of a section with nothing left."""
@@ -135,8 +136,7 @@ def search(
     unit = max((b.alignment for b in blocks), default=1)
     run = _Search(blocks, capacity_bytes, unit, strategy, nodes)
     try:
-        with deep(2 * len(blocks)):
-            found = run.everything()
+        found = run.everything()
     except _OutOfNodesError:
         return Found(Outcome.GAVE_UP, run.nodes)
     if found:
@@ -148,15 +148,20 @@ def search(
     return Found(Outcome.IMPOSSIBLE if same else Outcome.GAVE_UP, run.nodes)
 
 
-@contextmanager
-def deep(frames: int) -> Iterator[None]:
-    """Let Python's functions call each other as deep as a search may need."""
-    before = sys.getrecursionlimit()
-    sys.setrecursionlimit(before + frames + 100)
-    try:
-        yield
-    finally:
-        sys.setrecursionlimit(before)
+def _finished(steps: _Steps) -> bool:
+    """What steps come to that wait for others.
+
+    Each block is a few steps deeper: more than Python's own stack may take.
+    """
+    waiting, answer = [steps], None
+    while waiting:
+        try:
+            waiting.append(waiting[-1].send(answer))
+            answer = None
+        except StopIteration as end:
+            waiting.pop()
+            answer = end.value
+    return bool(answer)
 
 
 class _Search:
@@ -206,7 +211,7 @@ class _Search:
         if any(free < 0 for free in slack):
             return False
         floor = [0] * self.count
-        return self._solve_parts(0, (1 << len(self.size)) - 1, floor, slack)
+        return _finished(self._solve_parts(0, (1 << len(self.size)) - 1, floor, slack))
 
     def _preference(
         self, pick: Pick
@@ -225,7 +230,7 @@ class _Search:
 
     def _solve_parts(
         self, low: int, remaining: int, floor: list[int], slack: list[int]
-    ) -> bool:
+    ) -> _Steps:
         """Solve a range of sections, in parts between which no block is left.
 
         Args:
@@ -243,17 +248,18 @@ class _Search:
                     parts.append((begin - low, t + 1 - low, own))
                 begin = t + 1
         if len(parts) == 1 and parts[0][1] - parts[0][0] == len(floor):
-            return self._solve(low, remaining, floor, slack)
+            return bool((yield self._solve(low, remaining, floor, slack)))
         # The tightest part is the likeliest to fail.
         parts.sort(key=lambda part: min(slack[part[0] : part[1]]))
-        return all(
-            self._solve(low + begin, own, floor[begin:end], slack[begin:end])
-            for begin, end, own in parts
-        )
+        for begin, end, own in parts:
+            part = self._solve(low + begin, own, floor[begin:end], slack[begin:end])
+            if not (yield part):
+                return False
+        return True
 
     def _solve(
         self, low: int, remaining: int, floor: list[int], slack: list[int]
-    ) -> bool:
+    ) -> _Steps:
         """Solve a range of sections that hang together; see `_solve_parts`."""
         states = []
         while (found := self._pick_section(low, remaining, floor, slack)) is not None:
@@ -265,7 +271,7 @@ class _Search:
             if self.nodes > self.limit:
                 raise _OutOfNodesError
             at, candidates, near = found
-            if self._place(low, remaining, floor, slack, (at, candidates)):
+            if (yield self._place(low, remaining, floor, slack, (at, candidates))):
                 return True
             # None of them: give up the bytes up to where another block can lie.
             following = self._next_floor(low, remaining & near, floor, at)
@@ -283,7 +289,7 @@ class _Search:
         floor: list[int],
         slack: list[int],
         choice: tuple[int, int],
-    ) -> bool:
+    ) -> _Steps:
         """Try each candidate at the floor of a section: `choice` is both."""
         at, candidates = choice
         height = floor[at]
@@ -298,7 +304,7 @@ class _Search:
             end = height + self.size[rank]
             above[first - low : last + 1 - low] = [end] * (last + 1 - first)
             self.offsets[rank] = height
-            if self._solve_parts(low, remaining ^ 1 << rank, above, slack[:]):
+            if (yield self._solve_parts(low, remaining ^ 1 << rank, above, slack[:])):
                 return True
         return False
 

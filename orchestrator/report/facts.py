@@ -237,7 +237,7 @@ def report_facts(
         budget_flash: Bound of the profile in bytes; None without.
         budget_ram: Likewise.
     """
-    schemas = {o.name: o.schema for o in resolution.operators}
+    schemas = resolution.schemas
     kernels = {
         (origin.source, origin.method, origin.instruction): binding
         for operator in resolution.operators

@@ -146,6 +146,11 @@ class Resolution:
     delegates: tuple[ResolvedDelegate, ...] = ()
 
     @property
+    def schemas(self) -> dict[OperatorName, OpSchema]:
+        """Of the operators that have a kernel."""
+        return {o.name: o.schema for o in self.operators}
+
+    @property
     def delegate_states(self) -> dict[str, int]:
         """RAM of each part of a model by its backend; empty without delegates."""
         return {d.code.backend: d.code.part_bytes for d in self.delegates}

@@ -92,133 +92,74 @@ class Timing:
         return round(cycles + wait_states * events[Event.TAKEN])
 
 
-_M0_PLUS: Final = Timing(
-    cycles=MappingProxyType(
-        {
-            Event.DATA: 1,
-            Event.LOAD: 2,
-            Event.STORE: 2,
-            Event.MULTIPLY: 1,
-            Event.BRANCH: 1,
-            Event.MORE_REGISTERS: 1,
-            Event.TAKEN: 1,
-        }
-    ),
-    source="Cortex-M0+ Technical Reference Manual (DDI 0484), instruction set summary; "
-    "the multiplier of one cycle",
-)
-_M3: Final = Timing(
-    cycles=MappingProxyType(
-        {
-            Event.DATA: 1,
-            Event.LOAD: 2,
-            Event.STORE: 1,
-            Event.MULTIPLY: 1,
-            Event.MULTIPLY_ADD: 2,
-            Event.LONG_MULTIPLY: 4,
-            Event.LONG_MULTIPLY_ADD: 5.5,
-            Event.DIVIDE: 7,
-            Event.BRANCH: 1,
-            Event.MORE_REGISTERS: 1,
-            Event.NEIGHBOUR: -1,
-            Event.TAKEN: 2,
-        }
-    ),
-    source="Cortex-M3 Technical Reference Manual (DDI 0337), instruction timings; the "
-    "middle where it gives a range",
-)
-_M4_CYCLES: Final = MappingProxyType(
-    {
-        Event.DATA: 1,
-        Event.LOAD: 2,
-        Event.STORE: 1,
-        Event.MULTIPLY: 1,
-        Event.MULTIPLY_ADD: 1,
-        Event.LONG_MULTIPLY: 1,
-        Event.LONG_MULTIPLY_ADD: 1,
-        Event.DIVIDE: 7,
-        Event.BRANCH: 1,
-        Event.FLOAT: 1,
-        Event.FLOAT_MULTIPLY_ADD: 3,
-        Event.FLOAT_DIVIDE: 14,
-        Event.MORE_REGISTERS: 1,
-        Event.NEIGHBOUR: -1,
-        Event.TAKEN: 2,
-    }
-)
-_M4: Final = Timing(
-    cycles=_M4_CYCLES,
-    source="Cortex-M4 Technical Reference Manual (DDI 0439), instruction set and FPU "
-    "summaries; the middle where it gives a range",
-)
-_M33: Final = Timing(
-    cycles=_M4_CYCLES,
-    source="no numbers of its own are published; those of Cortex-M4, whose scheduling "
-    "model LLVM uses for both",
-    is_coarse=True,
-)
-_M7: Final = Timing(
-    cycles=MappingProxyType(
-        {
-            Event.DATA: 0.65,
-            Event.LOAD: 0.65,
-            Event.STORE: 0.65,
-            Event.MULTIPLY: 1,
-            Event.MULTIPLY_ADD: 1,
-            Event.LONG_MULTIPLY: 1,
-            Event.LONG_MULTIPLY_ADD: 1,
-            Event.DIVIDE: 7,
-            Event.BRANCH: 0.65,
-            Event.FLOAT: 1,
-            Event.FLOAT_MULTIPLY_ADD: 1,
-            Event.FLOAT_DIVIDE: 16,
-            Event.DOUBLE: 2,
-            Event.MORE_REGISTERS: 0.5,
-            Event.TAKEN: 1,
-        }
-    ),
-    source="LLVM's scheduling model of Cortex-M7 (ARMScheduleM7.td); two instructions "
-    "a cycle at best, three in two cycles assumed",
-    is_coarse=True,
-)
-_M55: Final = Timing(
-    cycles=MappingProxyType(
-        {
-            Event.DATA: 1,
-            Event.LOAD: 1,
-            Event.STORE: 1,
-            Event.MULTIPLY: 1,
-            Event.MULTIPLY_ADD: 1,
-            Event.LONG_MULTIPLY: 1,
-            Event.LONG_MULTIPLY_ADD: 1,
-            Event.DIVIDE: 7,
-            Event.BRANCH: 1,
-            Event.FLOAT: 1,
-            Event.FLOAT_MULTIPLY_ADD: 1,
-            Event.FLOAT_DIVIDE: 15,
-            Event.DOUBLE: 20,
-            Event.VECTOR_MEMORY: 2,
-            Event.VECTOR_GATHER: 2,
-            Event.VECTOR_INTEGER: 2,
-            Event.VECTOR_MULTIPLY: 2,
-            Event.MORE_REGISTERS: 1,
-            Event.OVERLAP: -1,
-            Event.TAKEN: 2,
-        }
-    ),
-    source="LLVM's scheduling model of Cortex-M55 (ARMScheduleM55.td): two beats a "
-    "cycle, units overlap; a gather moves two items a cycle (assumed)",
-    is_coarse=True,
-)
+_CORES: Final = ("cortex-m0plus", "cortex-m3", "cortex-m4", "cortex-m7", "cortex-m55")
+_CYCLES: Final[Mapping[Event, tuple[float, ...]]] = {
+    Event.DATA: (1, 1, 1, 0.65, 1),
+    Event.LOAD: (2, 2, 2, 0.65, 1),
+    Event.STORE: (2, 1, 1, 0.65, 1),
+    Event.MULTIPLY: (1, 1, 1, 1, 1),
+    Event.MULTIPLY_ADD: (0, 2, 1, 1, 1),
+    Event.LONG_MULTIPLY: (0, 4, 1, 1, 1),
+    Event.LONG_MULTIPLY_ADD: (0, 5.5, 1, 1, 1),
+    Event.DIVIDE: (0, 7, 7, 7, 7),
+    Event.BRANCH: (1, 1, 1, 0.65, 1),
+    Event.FLOAT: (0, 0, 1, 1, 1),
+    Event.FLOAT_MULTIPLY_ADD: (0, 0, 3, 1, 1),
+    Event.FLOAT_DIVIDE: (0, 0, 14, 16, 15),
+    Event.DOUBLE: (0, 0, 0, 2, 20),
+    Event.VECTOR_MEMORY: (0, 0, 0, 0, 2),
+    Event.VECTOR_GATHER: (0, 0, 0, 0, 2),
+    Event.VECTOR_INTEGER: (0, 0, 0, 0, 2),
+    Event.VECTOR_MULTIPLY: (0, 0, 0, 0, 2),
+    Event.MORE_REGISTERS: (1, 1, 1, 0.5, 1),
+    Event.NEIGHBOUR: (0, -1, -1, 0, 0),
+    Event.OVERLAP: (0, 0, 0, 0, -1),
+    Event.TAKEN: (1, 2, 2, 1, 2),
+}
+"""By event, on each of `_CORES`; 0: it does not occur there."""
+
+
+def _timing(core: str, source: str, *, is_coarse: bool = False) -> Timing:
+    at = _CORES.index(core)
+    cycles = {event: row[at] for event, row in _CYCLES.items() if row[at]}
+    return Timing(cycles=MappingProxyType(cycles), source=source, is_coarse=is_coarse)
+
 
 TIMINGS: Mapping[str, Timing] = MappingProxyType(
     {
-        "cortex-m0plus": _M0_PLUS,
-        "cortex-m3": _M3,
-        "cortex-m4": _M4,
-        "cortex-m7": _M7,
-        "cortex-m33": _M33,
-        "cortex-m55": _M55,
+        "cortex-m0plus": _timing(
+            "cortex-m0plus",
+            "Cortex-M0+ Technical Reference Manual (DDI 0484), instruction set summary;"
+            " the multiplier of one cycle",
+        ),
+        "cortex-m3": _timing(
+            "cortex-m3",
+            "Cortex-M3 Technical Reference Manual (DDI 0337), instruction timings; the"
+            " middle where it gives a range",
+        ),
+        "cortex-m4": _timing(
+            "cortex-m4",
+            "Cortex-M4 Technical Reference Manual (DDI 0439), instruction set and FPU"
+            " summaries; the middle where it gives a range",
+        ),
+        "cortex-m7": _timing(
+            "cortex-m7",
+            "LLVM's scheduling model of Cortex-M7 (ARMScheduleM7.td); two instructions"
+            " a cycle at best, three in two cycles assumed",
+            is_coarse=True,
+        ),
+        "cortex-m33": _timing(
+            "cortex-m4",
+            "no numbers of its own are published; those of Cortex-M4, whose scheduling"
+            " model LLVM uses for both",
+            is_coarse=True,
+        ),
+        "cortex-m55": _timing(
+            "cortex-m55",
+            "LLVM's scheduling model of Cortex-M55 (ARMScheduleM55.td): two beats a"
+            " cycle, units overlap; a gather moves two items a cycle (assumed)",
+            is_coarse=True,
+        ),
     }
 )
 """By core; the others have no numbers that are public."""

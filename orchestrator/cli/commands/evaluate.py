@@ -13,6 +13,7 @@ from orchestrator.build.on_host import (
     MODEL,
     build_on_host,
     host_profile,
+    probed_program,
     program_profile,
     with_files,
     with_programs,
@@ -40,7 +41,7 @@ from orchestrator.evaluation.fit import (
     output_numbers,
     output_quantizations,
 )
-from orchestrator.evaluation.layers import match_layers, probed, signal
+from orchestrator.evaluation.layers import match_layers, signal
 from orchestrator.evaluation.metrics import (
     METRICS,
     Scores,
@@ -159,7 +160,7 @@ def _evaluated(args: Namespace, session: Session, metric: str | None) -> Evaluat
         reference = _compared(str(path), outputs, floats, done, metric)
         if args.layers:
             pair = (firmware, done.outputs), (other, wanted.outputs)
-            layers = _layers(args, session, target, *pair)
+            layers = _layers(args, session, *pair)
     scored = _scored(metric, outputs, done)
     return Evaluation(
         profile=project.profile.name,
@@ -413,7 +414,6 @@ def _own_metric(
 def _layers(
     args: Namespace,
     session: Session,
-    target: _Target,
     mine: tuple[Firmware, Sequence[tuple[RunValue, ...]]],
     other: tuple[Firmware, Sequence[tuple[RunValue, ...]]],
 ) -> Layers:
@@ -422,8 +422,7 @@ def _layers(
     Args:
         args: Of the command line.
         session: Runs them.
-        target: What is evaluated.
-        mine: Its firmware, and the outputs of all samples.
+        mine: Firmware of what is evaluated, and the outputs of all samples.
         other: Those of the reference.
 
     Raises:
@@ -434,24 +433,21 @@ def _layers(
     shell = session.console.shell(session.reporter)
     count = min(args.layers, session.data.count or args.layers)
     found = []
-    for text, program, (whole, known) in (
-        ("model", target.programs[method.model], mine),
-        ("reference", _reference_program(args.reference), other),
+    host = host_profile(with_programs(project, shell))
+    for text, model, profile, (whole, known) in (
+        ("model", method.model, host, mine),
+        ("reference", MODEL, program_profile(args.reference), other),
     ):
         name = whole.method.name
-        changed, probes = probed(program, name)
+        reading = Project(profile, project.options)
+        changed, probes = probed_program(reading, model, name, shell)
         file = project.work / EVALUATIONS / f"{text}.pte"
         with exclusive(project.folder):
             file.parent.mkdir(parents=True, exist_ok=True)
             with file.open("wb") as output:
                 output.writelines(chunks_of(write_program(changed)))
-        if text == "model":
-            programs = with_programs(project, shell)
-            profile = host_profile(with_files(programs, {method.model: file}))
-            model = method.model
-        else:
-            profile, model = program_profile(file), MODEL
-        built = build_on_host(project, profile, f"every result of the {text}", shell)
+        probing = with_files(profile, {model: file})
+        built = build_on_host(project, probing, f"every result of the {text}", shell)
         probe = next(
             m for m in built.product.methods if (m.model, m.name) == (model, name)
         )

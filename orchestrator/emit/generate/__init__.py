@@ -103,7 +103,7 @@ def generate(
             delegates=resolution.delegate_states,
             integrity=integrity,
             limits=limits,
-            schemas={o.name: o.schema for o in resolution.operators},
+            schemas=resolution.schemas,
             has_random=draws(resolution),
             updates=updates,
         ),

@@ -198,11 +198,6 @@ def may_write_over_input(method: LinkedMethod, call: LinkedCall) -> bool:
     return all(axis == Axis(size=axis.size, out=axis.size) for axis in axes)
 
 
-def has_independent_pixels(method: LinkedMethod, call: LinkedCall) -> bool:
-    """Whether each pixel of the output needs the one at the same place only."""
-    return _rows_of(method, call) == _MATRIX_ROWS
-
-
 def _rows_of(method: LinkedMethod, call: LinkedCall) -> tuple[int, ...] | None:
     """The `Axis` of the rows of a call; `_MATRIX_ROWS` if pixels are independent."""
     assert call.prepared is not None  # noqa: S101  # callers know
