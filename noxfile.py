@@ -148,6 +148,20 @@ def differential(session: nox.Session) -> None:
 
 
 @nox.session
+def nightly(session: nox.Session) -> None:
+    """What is too long for every change: tests marked `nightly`, and random programs.
+
+    nox -s nightly -- --seed 20261129
+
+    Arguments are those of session `differential`.
+    """
+    _install(session, "-e", ".[zig,test]")
+    session.run("python", "-m", "pytest", *PARALLEL, "-m", "nightly")
+    arguments = session.posargs or ("--count", "2000")
+    session.run("python", "-m", "tests.differential", *arguments)
+
+
+@nox.session
 def interop(session: nox.Session) -> None:
     """Our files in ExecuTorch's own tools, with the package of $EXECUTORCH_PYTHON.
 

@@ -37,9 +37,16 @@ def pytest_configure(config: pytest.Config) -> None:
             os.environ.setdefault("CCACHE_DIR", str(cache))
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Order files by how long they take; within a folder they stay as they were."""
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> None:
+    """Order files by how long they take; within a folder they stay as they were.
+
+    Tests of the night are left out, unless `-m` speaks of them.
+    """
     tests = Path(__file__).parent
+    if "nightly" not in config.option.markexpr:
+        items[:] = [item for item in items if "nightly" not in item.keywords]
 
     def rank(item: pytest.Item) -> int:
         folder = item.path.relative_to(tests).parts[0]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import os
+import shutil
 import sys
 import tempfile
 import time
@@ -15,6 +17,7 @@ from orchestrator.program.values import TensorValue
 from tests.differential.draw import Drawer
 from tests.differential.exported import exported
 from tests.differential.judge import PLACES, judge
+from tests.differential.kept import keep
 from tests.differential.reduce import reduced
 
 if TYPE_CHECKING:
@@ -84,7 +87,10 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--no-reduce", action="store_true")
+    parser.add_argument("--keep", type=Path, help="end with the first; its file")
     args = parser.parse_args()
+    if ccache := shutil.which("ccache"):  # the models of a reduction share objects
+        os.environ.setdefault("ORCHESTRATOR_COMPILER_LAUNCHER", ccache)
     failed, begin = 0, time.monotonic()
     with tempfile.TemporaryDirectory(prefix="differential-") as name:
         folder = Path(name)
@@ -94,6 +100,9 @@ def main() -> int:
             if not args.no_reduce:
                 small = smallest(seed, place, folder / f"seed {seed}")
                 print(shown(small), flush=True)
+            if args.keep:
+                keep(small if not args.no_reduce else Drawer(seed).model(), args.keep)
+                break
     took = time.monotonic() - begin
     print(f"{args.count} programs, {failed} differ, {took:.0f} s")
     return min(failed, 1)

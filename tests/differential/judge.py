@@ -93,7 +93,7 @@ def judge(
 
     Models of which the product cannot be built are tried in halves.
     """
-    want = _meant(models, folder / "meant")
+    want = meant(models, folder / "meant")
     got = _by_halves(models, place, folder / "given")
     return [
         Difference(call=-1, text=a) if isinstance(a, str) else _compare(a, b)
@@ -134,7 +134,7 @@ def _compare(
     return None
 
 
-def _write(
+def write_profile(
     folder: Path, programs: Sequence[bytes], tables: str, load: str
 ) -> tuple[Path, Path]:
     folder.mkdir(parents=True, exist_ok=True)
@@ -149,14 +149,14 @@ def _write(
     return folder / "random.toml", folder / "out"
 
 
-def _built(profile: Path, out: Path) -> Product | None:
+def built(profile: Path, out: Path) -> Product | None:
     command = ["build", str(profile), "--out", str(out), "--no-lock", "--quiet"]
     if run(command) != 0:
         return None
     return read_product((out / "product.json").read_text())
 
 
-def _carried_out(
+def carried_out(
     product: Product, out: Path, calls: Sequence[Call]
 ) -> Sequence[CallResult]:
     firmware = (out / product.firmware).resolve()
@@ -164,25 +164,25 @@ def _carried_out(
     return decode_response(answer.response, calls)
 
 
-def _logical(value: Value, data: bytes) -> Array:
+def logical(value: Value, data: bytes) -> Array:
     """An array of items that lie in memory in a value's dim order."""
     stored = np.frombuffer(data, FORMS[value.dtype])
     stored = stored.reshape([value.sizes[d] for d in value.order])
     return Array.of(stored.transpose(np.argsort(value.order)))
 
 
-def _meant(models: Sequence[Model], folder: Path) -> list[list[list[bytes]]]:
+def meant(models: Sequence[Model], folder: Path) -> list[list[list[bytes]]]:
     """By model, call and output: the items that the model means."""
     tables = _PLAIN.format(passes=json.dumps(sorted(PASSES)))
-    profile, out = _write(folder, [unrolled(m) for m in models], tables, "pte")
-    product = _built(profile, out)
+    profile, out = write_profile(folder, [unrolled(m) for m in models], tables, "pte")
+    product = built(profile, out)
     assert product is not None, f"{profile} cannot be built"
     methods = {m.model: m for m in product.methods if m.name == METHOD}
     calls = [
         Call(
             method=methods[f"p{number}"],
             inputs=tuple(
-                _logical(value, data)
+                logical(value, data)
                 for index, inputs in model.session
                 for value, data in zip(model.methods[index].inputs, inputs, strict=True)
             ),
@@ -190,7 +190,7 @@ def _meant(models: Sequence[Model], folder: Path) -> list[list[list[bytes]]]:
         for number, model in enumerate(models)
     ]
     found = []
-    for model, result in zip(models, _carried_out(product, out, calls), strict=True):
+    for model, result in zip(models, carried_out(product, out, calls), strict=True):
         assert result.error is DeviceError.Ok, result
         outputs = iter(result.outputs)
         found.append(
@@ -207,8 +207,8 @@ def _given(
 ) -> list[list[CallResult | None]] | str:
     """By model and call: what the product gives; why there is none."""
     programs = [exported(model) for model in models]
-    profile, out = _write(folder, programs, place.target, place.load)
-    product = _built(profile, out)
+    profile, out = write_profile(folder, programs, place.target, place.load)
+    product = built(profile, out)
     if product is None:
         return "the product cannot be built"
     methods = {(m.model, m.name): m for m in product.methods}
@@ -220,12 +220,12 @@ def _given(
             calls.append(
                 Call(
                     method=methods[f"p{number}", method.name],
-                    inputs=tuple(_logical(value, data) for value, data in values),
+                    inputs=tuple(logical(value, data) for value, data in values),
                 )
             )
             owners.append(number)
     found: list[list[CallResult | None]] = [[] for _ in models]
-    results = _carried_out(product, out, calls)
+    results = carried_out(product, out, calls)
     for position, number in enumerate(owners):
         done = position < len(results)
         found[number].append(results[position] if done else None)

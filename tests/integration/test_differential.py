@@ -15,7 +15,7 @@ from tests.tools import need_emulator, need_toolchain
 if TYPE_CHECKING:
     from pathlib import Path
 
-COUNT = 60
+COUNT = 300
 SEED = 5000
 
 
