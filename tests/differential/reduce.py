@@ -51,6 +51,9 @@ def size_of(model: Model) -> int:
 
 def _smaller(model: Model) -> Iterator[Model]:
     """Models with something less, those with much less first."""
+    pruned = replace(model, methods=tuple(map(_pruned, model.methods)))
+    if size_of(pruned) < size_of(model):
+        yield pruned
     calls = len(model.session)
     for keep in dict.fromkeys((calls // 2, calls - 1)):
         if 0 < keep < calls:
@@ -63,6 +66,26 @@ def _smaller(model: Model) -> Iterator[Model]:
                 yield _with(model, number, replace(method, outputs=left))
         for at in range(len(method.statements) - 1, -1, -1):
             yield from _without(model, number, at)
+
+
+def _pruned(method: Method) -> Method:
+    """The method without statements that nothing needs."""
+    kept: tuple[Statement, ...] = ()
+    for statement in reversed(method.statements):
+        needed = {*uses_of(kept), *method.outputs}
+        is_store = isinstance(statement, (Store, Put))
+        if is_store or needed & {*_made_by(statement)}:
+            kept = (statement, *kept)
+    return replace(method, statements=kept)
+
+
+def _made_by(statement: Statement) -> tuple[Value, ...]:
+    match statement:
+        case Op():
+            return statement.outs
+        case Store() | Put():
+            return (statement.buffer,)
+    return (statement.out,)
 
 
 def _without(model: Model, number: int, at: int) -> Iterator[Model]:
