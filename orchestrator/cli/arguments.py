@@ -89,7 +89,13 @@ def parser() -> argparse.ArgumentParser:
         )
         _add_common(sub)
         if profile:
-            sub.path("profile", "PROFILE", PROFILE, nargs="?" if workspace else None)
+            sub.add_argument(
+                "profile",
+                type=Path,
+                nargs="?" if workspace else None,
+                metavar="PROFILE",
+                help=PROFILE,
+            )
             add_out(sub)
         if workspace:
             add_workspace(sub)
@@ -100,12 +106,13 @@ def parser() -> argparse.ArgumentParser:
     _add_build(command)
 
     watch = command("watch", "build whenever a file changes; show what it costs")
-    watch.path(
+    watch.add_argument(
         "--scenario",
-        "FILE",
-        "run it after each build, and show the instructions that it executes",
+        type=Path,
+        metavar="FILE",
+        help="run it after each build, and show the instructions that it executes",
     )
-    watch.jobs()
+    watch.add_argument("-j", "--jobs", type=job_count, metavar="N", help=JOBS)
 
     command("plan", "show what would be built and why; needs no compiler")
     check = command(
@@ -113,13 +120,13 @@ def parser() -> argparse.ArgumentParser:
         "check profile, models, kernels and memory; needs no compiler",
         workspace=True,
     )
-    check.jobs(WORKERS)
+    check.add_argument("-j", "--jobs", type=job_count, metavar="N", help=WORKERS)
 
     _add_memory(command)
     _add_export(command)
 
     inspect = command("inspect", "show what is in a .pte or .ptd file", profile=False)
-    inspect.path("model", "MODEL", "the file")
+    inspect.add_argument("model", type=Path, metavar="MODEL", help="the file")
 
     _add_memory_plan(command)
     _add_executorch_tools(command)
@@ -127,11 +134,14 @@ def parser() -> argparse.ArgumentParser:
     add_measuring(command)
 
     why = command("why", "show why something is in the product, and what it costs")
-    why.value("name", "NAME", _NAME)
+    why.add_argument("name", metavar="NAME", help=_NAME)
     why_not = command("why-not", "show why something is not in the product")
-    why_not.value("name", "NAME", _NAME)
-    why_not.value(
-        "dtype", "DTYPE", "a dtype that the kernel lacks, such as Half", nargs="?"
+    why_not.add_argument("name", metavar="NAME", help=_NAME)
+    why_not.add_argument(
+        "dtype",
+        nargs="?",
+        metavar="DTYPE",
+        help="a dtype that the kernel lacks, such as Half",
     )
 
     _add_compat(command)
@@ -150,13 +160,19 @@ def _add_help(command: Callable[..., CommandParser]) -> None:
     targets = command(
         "targets", "list cores, toolchains, boards and operators", profile=False
     )
-    targets.flag(
+    targets.add_argument(
         "--operators",
-        "list the operators that have a kernel, with dtypes and dim orders",
+        action="store_true",
+        help="list the operators that have a kernel, with dtypes and dim orders",
     )
     command("doctor", "list compilers and emulators, found and missing", profile=False)
     schema = command("schema", "print the JSON Schema of profiles", profile=False)
-    schema.flag("--workspace", "that of orchestrator.toml instead", dest="of_workspace")
+    schema.add_argument(
+        "--workspace",
+        action="store_true",
+        dest="of_workspace",
+        help="that of orchestrator.toml instead",
+    )
     _add_texts(command)
 
 
@@ -169,8 +185,15 @@ def _add_texts(command: Callable[..., CommandParser]) -> None:
         "shell", choices=("bash", "zsh", "fish"), help="the shell that reads it"
     )
     man = command("man", "print or write man pages", profile=False)
-    man.value("page", "COMMAND", "default: the page of orchestrator", nargs="?")
-    man.path("--output-dir", "DIR", "write the pages of all commands into this folder")
+    man.add_argument(
+        "page", nargs="?", metavar="COMMAND", help="default: the page of orchestrator"
+    )
+    man.add_argument(
+        "--output-dir",
+        type=Path,
+        metavar="DIR",
+        help="write the pages of all commands into this folder",
+    )
 
 
 def _add_common(command: argparse.ArgumentParser, *, is_top: bool = False) -> None:
@@ -205,14 +228,15 @@ def _add_build(command: Callable[..., CommandParser]) -> None:
         profile=False,
         workspace=True,
     )
-    build.path(
+    build.add_argument(
         "profiles",
-        "PROFILE",
-        "profiles to build, one after the other; - for stdin",
+        type=Path,
         nargs="*",
+        metavar="PROFILE",
+        help="profiles to build, one after the other; - for stdin",
     )
     add_out(build)
-    build.jobs()
+    build.add_argument("-j", "--jobs", type=job_count, metavar="N", help=JOBS)
     build.add_argument(
         "-k",
         "--keep-going",
@@ -220,22 +244,24 @@ def _add_build(command: Callable[..., CommandParser]) -> None:
         help="build the other profiles although one failed",
     )
     add_locking(build)
-    build.flag("--explain", "show why each stage ran, or did not")
+    build.add_argument(
+        "--explain", action="store_true", help="show why each stage ran, or did not"
+    )
     _add_depfile(build)
 
 
-def _add_target(command: CommandParser) -> None:
-    command.value(
+def _add_target(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
         "--cpu",
-        "CORE",
-        "core, as `orchestrator targets` lists them; default: host",
         choices=tuple(CPUS),
+        metavar="CORE",
+        help="core, as `orchestrator targets` lists them; default: host",
     )
-    command.value(
+    command.add_argument(
         "--board",
-        "BOARD",
-        "board, likewise; default: that of the core",
         choices=tuple(BOARDS),
+        metavar="BOARD",
+        help="board, likewise; default: that of the core",
     )
     command.add_argument(
         "--toolchain",
@@ -251,57 +277,67 @@ def _add_cleaning(command: Callable[..., CommandParser]) -> None:
         "show, shrink, check or publish the objects that builds share",
         profile=False,
     )
-    cache.value(
+    cache.add_argument(
         "action",
-        "ACTION",
-        "size: show how much there is; prune: remove damaged objects, and those"
+        choices=("size", "prune", "verify", "publish"),
+        metavar="ACTION",
+        help="size: show how much there is; prune: remove damaged objects, and those"
         " that were not used for the longest time; verify: compare all digests;"
         " publish: give all of them to other machines, with a signed list",
-        choices=("size", "prune", "verify", "publish"),
     )
-    cache.flag(
+    cache.add_argument(
         "--list-only",
-        "with publish: only the list of objects, where others have the objects"
+        action="store_true",
+        help="with publish: only the list of objects, where others have the objects"
         " from ccache's remote storage",
     )
-    cache.flag(
+    cache.add_argument(
         "--exports",
-        "with publish: programs made from Python code as well, with their inputs"
+        action="store_true",
+        help="with publish: programs made from Python code as well, with their inputs"
         " and outputs",
     )
-    cache.value(
+    cache.add_argument(
         "url",
-        "URL",
-        "where publish writes: a folder, or a URL that fsspec can write to",
         nargs="?",
+        metavar="URL",
+        help="where publish writes: a folder, or a URL that fsspec can write to",
     )
-    cache.path("--key", "KEY", "private key that publish signs with, in PEM")
-    cache.value(
+    cache.add_argument(
+        "--key",
+        type=Path,
+        metavar="KEY",
+        help="private key that publish signs with, in PEM",
+    )
+    cache.add_argument(
         "--to",
-        "SIZE",
-        "what prune leaves at most, such as 256 MiB; default: nothing",
         type=memory_size,
         default=0,
         dest="limit_bytes",
+        metavar="SIZE",
+        help="what prune leaves at most, such as 256 MiB; default: nothing",
     )
 
 
 def _add_starting(command: Callable[..., CommandParser]) -> None:
     """Commands that write the first files of a project."""
     init = command("init", "write a profile and a scenario for models", profile=False)
-    init.value(
+    init.add_argument(
         "models",
-        "MODEL",
-        "model.pte, model.pt2, or FILE.py:function that returns one;"
-        " default: the .pte and .pt2 files of the folder",
         nargs="*",
+        metavar="MODEL",
+        help="model.pte, model.pt2, or FILE.py:function that returns one;"
+        " default: the .pte and .pt2 files of the folder",
     )
-    init.value("--name", "NAME", "name of the product; default: that of the model")
-    init.path(
+    init.add_argument(
+        "--name", metavar="NAME", help="name of the product; default: that of the model"
+    )
+    init.add_argument(
         "--dir",
-        "DIR",
-        "folder of the new files; default: the current one",
+        type=Path,
         default=Path(),
+        metavar="DIR",
+        help="folder of the new files; default: the current one",
     )
     _add_target(init)
     init.add_argument(
@@ -309,17 +345,21 @@ def _add_starting(command: Callable[..., CommandParser]) -> None:
         choices=("pte", "prelinked"),
         help="pte (default): the device loads them; prelinked: the build",
     )
-    init.value(
+    init.add_argument(
         "--lowering",
-        "NAME",
-        "for .pt2 and .py models: what to lower for; default: portable",
+        metavar="NAME",
+        help="for .pt2 and .py models: what to lower for; default: portable",
     )
-    init.flag("--quantize", "make .pt2 and .py models int8")
-    init.value("--flash", "SIZE", 'flash budget, such as "256 KiB"')
-    init.value("--ram", "SIZE", 'RAM budget, such as "64 KiB"')
-    init.flag("--yes", "ask nothing, take the defaults")
+    init.add_argument(
+        "--quantize", action="store_true", help="make .pt2 and .py models int8"
+    )
+    init.add_argument("--flash", metavar="SIZE", help='flash budget, such as "256 KiB"')
+    init.add_argument("--ram", metavar="SIZE", help='RAM budget, such as "64 KiB"')
+    init.add_argument(
+        "--yes", action="store_true", help="ask nothing, take the defaults"
+    )
     new = command("new", "write an example firmware with a small model", profile=False)
-    new.path("folder", "DIR", "new or empty folder")
+    new.add_argument("folder", type=Path, metavar="DIR", help="new or empty folder")
     _add_target(new)
 
 
@@ -339,7 +379,7 @@ def _add_lock_commands(command: Callable[..., CommandParser]) -> None:
         "rebuild elsewhere and compare every byte, or one file with the lock",
         workspace=True,
     )
-    verify.jobs()
+    verify.add_argument("-j", "--jobs", type=job_count, metavar="N", help=JOBS)
     verify.add_argument(
         "--artefact",
         "--artifact",
@@ -353,22 +393,36 @@ def _add_lock_commands(command: Callable[..., CommandParser]) -> None:
 def _add_export(command: Callable[..., CommandParser]) -> None:
     """The export command."""
     export = command("export", "export models given as Python to programs")
-    export.flag("--again", "export even if nothing changed")
+    export.add_argument(
+        "--again", action="store_true", help="export even if nothing changed"
+    )
     export.add_argument(
         "--no-accelerate",
         action="store_false",
         dest="accelerate",
         help="use ExecuTorch's lowering unchanged",
     )
-    export.flag("--verify", "lower both ways, and compare every graph and the program")
-    export.flag("--explain", "show what each pass of lowering did")
+    export.add_argument(
+        "--verify",
+        action="store_true",
+        help="lower both ways, and compare every graph and the program",
+    )
+    export.add_argument(
+        "--explain", action="store_true", help="show what each pass of lowering did"
+    )
 
 
 def _add_memory(command: Callable[..., CommandParser]) -> None:
     """The memory command."""
     memory = command("memory", "show arenas, and what less RAM costs")
-    memory.flag("--pareto", "list plans by rows: bytes against instructions")
-    memory.path("--svg", "F.svg", "draw what --pareto lists")
+    memory.add_argument(
+        "--pareto",
+        action="store_true",
+        help="list plans by rows: bytes against instructions",
+    )
+    memory.add_argument(
+        "--svg", type=Path, metavar="F.svg", help="draw what --pareto lists"
+    )
 
 
 def _add_memory_plan(command: Callable[..., CommandParser]) -> None:
@@ -376,10 +430,19 @@ def _add_memory_plan(command: Callable[..., CommandParser]) -> None:
     plan = command(
         "memory-plan", "give each block of a CSV file an offset", profile=False
     )
-    plan.path("file", "FILE", "CSV with id,lower,upper,size")
-    plan.value("--capacity", "N", "accept any plan of at most N bytes", type=byte_count)
-    plan.path("--output", "F.csv", "write the blocks with offsets")
-    plan.path("--svg", "F.svg", "draw the plan")
+    plan.add_argument(
+        "file", type=Path, metavar="FILE", help="CSV with id,lower,upper,size"
+    )
+    plan.add_argument(
+        "--capacity",
+        type=byte_count,
+        metavar="N",
+        help="accept any plan of at most N bytes",
+    )
+    plan.add_argument(
+        "--output", type=Path, metavar="F.csv", help="write the blocks with offsets"
+    )
+    plan.add_argument("--svg", type=Path, metavar="F.svg", help="draw the plan")
 
 
 def _add_compat(command: Callable[..., CommandParser]) -> None:
@@ -387,9 +450,13 @@ def _add_compat(command: Callable[..., CommandParser]) -> None:
     compat = command(
         "compat", "check whether built firmware can run new programs", profile=False
     )
-    compat.path("firmware", "FIRMWARE", "lock or build folder")
-    compat.path("programs", "PROGRAM", "new .pte programs", nargs="+")
-    compat.value("--model", "NAME", "the model they replace")
+    compat.add_argument(
+        "firmware", type=Path, metavar="FIRMWARE", help="lock or build folder"
+    )
+    compat.add_argument(
+        "programs", type=Path, nargs="+", metavar="PROGRAM", help="new .pte programs"
+    )
+    compat.add_argument("--model", metavar="NAME", help="the model they replace")
 
 
 def _add_executorch_tools(command: Callable[..., CommandParser]) -> None:
@@ -399,16 +466,38 @@ def _add_executorch_tools(command: Callable[..., CommandParser]) -> None:
         "write an operator list for ExecuTorch's own build",
         profile=False,
     )
-    oplist.several(
-        "--model", "FILE", "a .pte program whose operators to list", type=Path
+    oplist.add_argument(
+        "--model",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="a .pte program whose operators to list",
     )
-    oplist.several("--ops", "LIST", "operator names")
-    oplist.several("--ops-dict", "JSON", "operators with dtypes or kernel keys")
-    oplist.several(
-        "--yaml", "FILE", "functions.yaml or selected_operators.yaml", type=Path
+    oplist.add_argument(
+        "--ops", action="append", default=[], metavar="LIST", help="operator names"
     )
-    oplist.flag("--all", "list every operator", dest="every")
-    oplist.path("--output", "FILE", "where to write", required=True)
+    oplist.add_argument(
+        "--ops-dict",
+        action="append",
+        default=[],
+        metavar="JSON",
+        help="operators with dtypes or kernel keys",
+    )
+    oplist.add_argument(
+        "--yaml",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="functions.yaml or selected_operators.yaml",
+    )
+    oplist.add_argument(
+        "--all", action="store_true", dest="every", help="list every operator"
+    )
+    oplist.add_argument(
+        "--output", type=Path, required=True, metavar="FILE", help="where to write"
+    )
     _add_depfile(oplist)
 
     headers = command(
@@ -424,18 +513,29 @@ def _add_executorch_tools(command: Callable[..., CommandParser]) -> None:
         metavar="FILE",
         help="an operator list; several are merged",
     )
-    headers.path("--output-dir", "DIR", "folder of the headers", required=True)
-    headers.value(
+    headers.add_argument(
+        "--output-dir",
+        type=Path,
+        required=True,
+        metavar="DIR",
+        help="folder of the headers",
+    )
+    headers.add_argument(
         "--prim-ops",
-        "N",
-        "prim ops that ExecuTorch registers, or `listed` for those of the list;"
-        " default: 28, as in 1.5",
         type=prim_op_count,
+        metavar="N",
+        help="prim ops that ExecuTorch registers, or `listed` for those of the list;"
+        " default: 28, as in 1.5",
     )
 
 
 def _add_depfile(command: CommandParser) -> None:
-    command.path(
-        "--depfile", "FILE", "write the files that were read, as a rule for make"
+    command.add_argument(
+        "--depfile",
+        type=Path,
+        metavar="FILE",
+        help="write the files that were read, as a rule for make",
     )
-    command.value("--depfile-target", "NAME", "name of the target in the depfile")
+    command.add_argument(
+        "--depfile-target", metavar="NAME", help="name of the target in the depfile"
+    )

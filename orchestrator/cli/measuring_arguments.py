@@ -15,7 +15,7 @@ from orchestrator.cli.argument_types import (
     quantization,
     sample_range,
 )
-from orchestrator.cli.shared_arguments import PROFILE, add_locking, add_out
+from orchestrator.cli.shared_arguments import JOBS, PROFILE, add_locking, add_out
 from orchestrator.targets.cores import TOOLCHAINS
 
 if TYPE_CHECKING:
@@ -36,27 +36,50 @@ def add_measuring(command: Callable[..., CommandParser]) -> None:
 def _add_run(command: Callable[..., CommandParser]) -> None:
     """The commands that run firmware and explain its statuses."""
     run = command("run", "run the built firmware on .npy inputs", workspace=True)
-    run.value("--model", "NAME", "model, if there are several")
-    run.value("--method", "NAME", "default: forward", default="forward")
-    run.several("--input", "FILE", "a .npy file or a number, once for each input")
-    run.several(
-        "--expect",
-        "FILE",
-        "a .npy file or a number to compare with, once for each output",
+    run.add_argument("--model", metavar="NAME", help="model, if there are several")
+    run.add_argument(
+        "--method", default="forward", metavar="NAME", help="default: forward"
     )
-    run.value("--atol", "X", "absolute tolerance", type=finite_number)
-    run.value("--rtol", "X", "relative tolerance", type=finite_number)
-    run.path("--output-dir", "DIR", "write every output as .npy")
-    run.path("--scenario", "FILE", "JSON file of calls and expected outputs")
-    run.flag("--no-build", "fail if the build is not current")
+    run.add_argument(
+        "--input",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="a .npy file or a number, once for each input",
+    )
+    run.add_argument(
+        "--expect",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="a .npy file or a number to compare with, once for each output",
+    )
+    run.add_argument(
+        "--atol", type=finite_number, metavar="X", help="absolute tolerance"
+    )
+    run.add_argument(
+        "--rtol", type=finite_number, metavar="X", help="relative tolerance"
+    )
+    run.add_argument(
+        "--output-dir", type=Path, metavar="DIR", help="write every output as .npy"
+    )
+    run.add_argument(
+        "--scenario",
+        type=Path,
+        metavar="FILE",
+        help="JSON file of calls and expected outputs",
+    )
+    run.add_argument(
+        "--no-build", action="store_true", help="fail if the build is not current"
+    )
     add_locking(run)
-    run.jobs()
-    run.value(
+    run.add_argument("-j", "--jobs", type=job_count, metavar="N", help=JOBS)
+    run.add_argument(
         "--timeout",
-        "SECONDS",
-        "stop the run after that time; default: 600",
         type=finite_number,
         default=600.0,
+        metavar="SECONDS",
+        help="stop the run after that time; default: 600",
     )
     run.add_argument(
         # argparse would name this option `profile`, which the positional argument has.
@@ -65,117 +88,142 @@ def _add_run(command: Callable[..., CommandParser]) -> None:
         dest="costs",
         help="show what each operator costs",
     )
-    run.value(
+    run.add_argument(
         "--passes",
-        "N",
-        "with --profile on a host: runs to take the median of",
         type=job_count,
+        metavar="N",
+        help="with --profile on a host: runs to take the median of",
     )
 
     test = command(
         "test", "compare the product with its own program, bit for bit", workspace=True
     )
-    test.value("--runs", "N", "random calls of each method", type=job_count)
-    test.value("--seed", "N", "of the random inputs", type=count)
-    test.path(
-        "--scenario",
-        "FILE",
-        "more calls; default: scenarios/NAME.json beside the profile",
+    test.add_argument(
+        "--runs", type=job_count, metavar="N", help="random calls of each method"
     )
-    test.flag(
-        "--bisect", "find the pass or the part of the plan that makes a difference"
+    test.add_argument("--seed", type=count, metavar="N", help="of the random inputs")
+    test.add_argument(
+        "--scenario",
+        type=Path,
+        metavar="FILE",
+        help="more calls; default: scenarios/NAME.json beside the profile",
+    )
+    test.add_argument(
+        "--bisect",
+        action="store_true",
+        help="find the pass or the part of the plan that makes a difference",
     )
     add_locking(test)
-    test.jobs()
-    test.value(
+    test.add_argument("-j", "--jobs", type=job_count, metavar="N", help=JOBS)
+    test.add_argument(
         "--timeout",
-        "SECONDS",
-        "stop each firmware after that time; default: 600",
         type=finite_number,
         default=600.0,
+        metavar="SECONDS",
+        help="stop each firmware after that time; default: 600",
     )
 
     decode = command("decode", "explain a status of the device", profile=False)
-    decode.value("code", "CODE", "number or name of an orch_status")
-    decode.path(
+    decode.add_argument("code", metavar="CODE", help="number or name of an orch_status")
+    decode.add_argument(
         "--profile",
-        "PROFILE",
-        "profile that the device was built from",
+        type=Path,
         required=True,
+        metavar="PROFILE",
         dest="from_profile",
+        help="profile that the device was built from",
     )
-    decode.value(
-        "--instruction", "N", "the instruction that failed", type=instruction_index
+    decode.add_argument(
+        "--instruction",
+        type=instruction_index,
+        metavar="N",
+        help="the instruction that failed",
     )
-    decode.value("--model", "NAME", "model, if there are several")
-    decode.value("--method", "NAME", "method, if there are several")
+    decode.add_argument("--model", metavar="NAME", help="model, if there are several")
+    decode.add_argument("--method", metavar="NAME", help="method, if there are several")
 
 
 def _add_evaluate(command: Callable[..., CommandParser]) -> None:
     """The evaluate command."""
     evaluate = command("evaluate", "measure the accuracy of a model over a data set")
-    evaluate.value(
+    evaluate.add_argument(
         "--data",
-        "DATA",
-        "folder, .npz file, or function as package.module:name",
         required=True,
+        metavar="DATA",
+        help="folder, .npz file, or function as package.module:name",
     )
-    evaluate.value("--model", "NAME", "model, if there are several")
-    evaluate.value("--method", "NAME", "method; default: forward", default="forward")
-    evaluate.value(
+    evaluate.add_argument("--model", metavar="NAME", help="model, if there are several")
+    evaluate.add_argument(
+        "--method", default="forward", metavar="NAME", help="method; default: forward"
+    )
+    evaluate.add_argument(
         "--metric",
-        "METRIC",
-        "top1, mae, auc, or package.module:name; default: top1 for classes, mae"
+        metavar="METRIC",
+        help="top1, mae, auc, or package.module:name; default: top1 for classes, mae"
         " for other numbers",
     )
-    evaluate.path(
-        "--reference", "FILE.pte", "program of the float model, to compare with"
+    evaluate.add_argument(
+        "--reference",
+        type=Path,
+        metavar="FILE.pte",
+        help="program of the float model, to compare with",
     )
-    evaluate.value(
+    evaluate.add_argument(
         "--layers",
-        "N",
-        "compare every layer with the reference, over the first N samples",
         type=job_count,
+        metavar="N",
+        help="compare every layer with the reference, over the first N samples",
     )
-    evaluate.flag(
+    evaluate.add_argument(
         "--emulator",
-        "run the board's firmware in its emulator; default: on this machine",
+        action="store_true",
+        help="run the board's firmware in its emulator; default: on this machine",
     )
-    evaluate.value(
+    evaluate.add_argument(
         "--samples",
-        "BEGIN:END",
-        "part of the data; END is exclusive",
         type=sample_range,
         default=(0, None),
+        metavar="BEGIN:END",
+        help="part of the data; END is exclusive",
     )
-    evaluate.value(
+    evaluate.add_argument(
         "--classes",
-        "NAMES",
-        "names of the classes, separated by commas",
         type=class_names,
         default=(),
+        metavar="NAMES",
+        help="names of the classes, separated by commas",
     )
-    evaluate.value("--worst", "N", "samples to list; default 5", type=count, default=5)
+    evaluate.add_argument(
+        "--worst", type=count, default=5, metavar="N", help="samples to list; default 5"
+    )
     for option, what in (("--input-quant", "inputs"), ("--output-quant", "outputs")):
-        evaluate.value(
+        evaluate.add_argument(
             option,
-            "SCALE,ZERO_POINT",
-            f"of integer {what} that stand for real numbers",
             type=quantization,
+            metavar="SCALE,ZERO_POINT",
+            help=f"of integer {what} that stand for real numbers",
         )
-    evaluate.value("--at-least", "X", "fail if the metric is less", type=finite_number)
-    evaluate.value("--at-most", "X", "fail if the metric is more", type=finite_number)
-    evaluate.flag("--resume", "continue an interrupted evaluation")
-    evaluate.path("--results", "FILE", "where outputs are kept")
-    evaluate.value(
+    evaluate.add_argument(
+        "--at-least", type=finite_number, metavar="X", help="fail if the metric is less"
+    )
+    evaluate.add_argument(
+        "--at-most", type=finite_number, metavar="X", help="fail if the metric is more"
+    )
+    evaluate.add_argument(
+        "--resume", action="store_true", help="continue an interrupted evaluation"
+    )
+    evaluate.add_argument(
+        "--results", type=Path, metavar="FILE", help="where outputs are kept"
+    )
+    evaluate.add_argument(
         "--timeout",
-        "SECONDS",
-        "seconds for one sample; default 600",
         type=finite_number,
         default=600.0,
+        metavar="SECONDS",
+        help="seconds for one sample; default 600",
     )
     add_locking(evaluate)
-    evaluate.jobs()
+    evaluate.add_argument("-j", "--jobs", type=job_count, metavar="N", help=JOBS)
 
 
 def _add_size(command: Callable[..., CommandParser]) -> None:
@@ -185,14 +233,19 @@ def _add_size(command: Callable[..., CommandParser]) -> None:
         "show flash and RAM of the last build, or of a variant",
         workspace=True,
     )
-    size.flag("--full", "every contributor, section and method")
+    size.add_argument(
+        "--full", action="store_true", help="every contributor, section and method"
+    )
     size.add_argument(
         "--by",
         choices=("op", "kernel", "model", "section"),
         help="one table, with its rows explained",
     )
-    size.path(
-        "--diff", "OTHER", "compare with a report.json, or with another profile's build"
+    size.add_argument(
+        "--diff",
+        type=Path,
+        metavar="OTHER",
+        help="compare with a report.json, or with another profile's build",
     )
     what_if = size.add_argument_group("what if", "build a variant and compare")
     for option, text in (
@@ -208,13 +261,13 @@ def _add_size(command: Callable[..., CommandParser]) -> None:
         ("--toolchain", TOOLCHAINS, "as target.toolchain"),
     ):
         what_if.add_argument(option, choices=choices, default="", help=text)
-    size.jobs()
+    size.add_argument("-j", "--jobs", type=job_count, metavar="N", help=JOBS)
 
 
 def _add_report(command: Callable[..., CommandParser]) -> None:
     """The report command."""
     report = command("report", "show the last build as a page, report.html")
-    report.flag("--open", "open it in the browser")
+    report.add_argument("--open", action="store_true", help="open it in the browser")
     what = report.add_mutually_exclusive_group()
     what.add_argument(
         "--serve",
@@ -228,31 +281,58 @@ def _add_report(command: Callable[..., CommandParser]) -> None:
             metavar="KIND",
             help=f"write pictures as {option.upper()}: flash, memory, arena or graph",
         )
-    report.several(
+    report.add_argument(
         "--diff",
-        "OTHER",
-        "add the changes from another build folder, report.json, profile or lock",
         type=Path,
+        action="append",
+        default=[],
+        metavar="OTHER",
+        help="add the changes from another build folder, report.json, profile or lock",
     )
-    report.flag("--history", "add the sizes of each commit of the lock, from git")
-    report.several(
+    report.add_argument(
+        "--history",
+        action="store_true",
+        help="add the sizes of each commit of the lock, from git",
+    )
+    report.add_argument(
         "--history-of",
-        "OTHER",
-        "the same with a line for other products: a lock, profile, or folder",
         type=Path,
+        action="append",
+        default=[],
+        metavar="OTHER",
+        help="the same with a line for other products: a lock, profile, or folder",
     )
-    report.path("--costs", "FILE", "add what `run --profile --json` measured")
-    report.several("--accuracy", "FILE", "add what `evaluate --json` found", type=Path)
-    report.path(
+    report.add_argument(
+        "--costs",
+        type=Path,
+        metavar="FILE",
+        help="add what `run --profile --json` measured",
+    )
+    report.add_argument(
+        "--accuracy",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="add what `evaluate --json` found",
+    )
+    report.add_argument(
         "--output",
-        "FILE",
-        "where to write a page with additions; default: in the build folder",
+        type=Path,
+        metavar="FILE",
+        help="where to write a page with additions; default: in the build folder",
     )
-    report.path("--output-dir", "DIR", "folder of the pictures")
-    report.value("--port", "N", "of --serve; default: a free one", type=port_number)
-    report.flag("--no-build", "fail if the build is not current")
+    report.add_argument(
+        "--output-dir", type=Path, metavar="DIR", help="folder of the pictures"
+    )
+    report.add_argument(
+        "--port", type=port_number, metavar="N", help="of --serve; default: a free one"
+    )
+    report.add_argument(
+        "--no-build", action="store_true", help="fail if the build is not current"
+    )
     add_locking(report)
-    report.jobs()
+    report.add_argument("-j", "--jobs", type=job_count, metavar="N", help=JOBS)
 
 
 def _add_scratch(command: Callable[..., CommandParser]) -> None:
@@ -260,12 +340,15 @@ def _add_scratch(command: Callable[..., CommandParser]) -> None:
     scratch = command(
         "scratch", "show scratch memory of each call, or compare tables", profile=False
     )
-    scratch.path("profile", "PROFILE", PROFILE, nargs="?")
+    scratch.add_argument(
+        "profile", type=Path, nargs="?", metavar="PROFILE", help=PROFILE
+    )
     add_out(scratch)
-    scratch.path(
+    scratch.add_argument(
         "--check",
-        "TABLE",
-        "CSV of scratch sizes of your CMSIS-NN",
+        type=Path,
         nargs="+",
         default=[],
+        metavar="TABLE",
+        help="CSV of scratch sizes of your CMSIS-NN",
     )

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import argparse
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from orchestrator.cli.argument_types import job_count
 from orchestrator.cli.shared_arguments import (
+    JOBS,
     PROFILE,
     CommandParser,
     add_locking,
@@ -30,34 +33,40 @@ def add_package(command: Callable[..., CommandParser]) -> None:
     package = command(
         "package", "make a package for another build system", profile=False
     )
-    package.path("profile", "PROFILE", PROFILE)
-    package.value(
+    package.add_argument("profile", type=Path, metavar="PROFILE", help=PROFILE)
+    package.add_argument(
         "--for",
-        "TARGET",
-        "cmake, conan, meson, zephyr, esp-idf, arduino, platformio, cmsis, bazel"
-        " or rust",
         required=True,
         dest="ecosystem",
+        metavar="TARGET",
+        help="cmake, conan, meson, zephyr, esp-idf, arduino, platformio, cmsis, bazel"
+        " or rust",
     )
-    package.path(
+    package.add_argument(
         "--out",
-        "DIR",
-        "folder of the package; default: packages/TARGET/NAME",
+        type=Path,
         dest="package_folder",
+        metavar="DIR",
+        help="folder of the package; default: packages/TARGET/NAME",
     )
-    package.flag("--binary", "the library as built, instead of its sources")
-    package.path(
+    package.add_argument(
+        "--binary",
+        action="store_true",
+        help="the library as built, instead of its sources",
+    )
+    package.add_argument(
         "--scenario",
-        "FILE",
-        "calls of the self test; default: one of each method, random inputs",
+        type=Path,
+        metavar="FILE",
+        help="calls of the self test; default: one of each method, random inputs",
     )
-    package.value(
+    package.add_argument(
         "--version",
-        "X.Y.Z",
-        "version of the package; default: that of the profile",
         type=_version,
         dest="package_version",
+        metavar="X.Y.Z",
+        help="version of the package; default: that of the profile",
     )
-    package.jobs()
+    package.add_argument("-j", "--jobs", type=job_count, metavar="N", help=JOBS)
     add_locking(package)
     package.set_defaults(out=None, timeout=_TIMEOUT_S)

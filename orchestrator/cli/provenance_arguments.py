@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from orchestrator.cli.shared_arguments import add_locking
+from orchestrator.cli.argument_types import job_count
+from orchestrator.cli.shared_arguments import JOBS, add_locking
 from orchestrator.core.version import packed_version
 from orchestrator.update.container import MOST
 
@@ -23,16 +25,16 @@ def add_provenance(command: Callable[..., CommandParser]) -> None:
     ):
         document = command(name, text)
         _add_output(document, "where to write it; default: stdout")
-        document.jobs()
+        document.add_argument("-j", "--jobs", type=job_count, metavar="N", help=JOBS)
         add_locking(document)
     sign = command("sign", "sign a file: a DSSE envelope", profile=False)
-    sign.path("file", "FILE", "what to sign")
+    sign.add_argument("file", type=Path, metavar="FILE", help="what to sign")
     _add_key(sign, "private key, PEM")
     _add_output(sign, "the envelope; default: FILE.dsse.json")
     verify = command(
         "verify-signature", "check the signature of a DSSE envelope", profile=False
     )
-    verify.path("file", "FILE", "an envelope")
+    verify.add_argument("file", type=Path, metavar="FILE", help="an envelope")
     _add_key(verify, "public key, PEM")
     _add_output(verify, "write what is in it; default: only check")
 
@@ -40,34 +42,43 @@ def add_provenance(command: Callable[..., CommandParser]) -> None:
 def add_update(command: Callable[..., CommandParser]) -> None:
     """The command `update`."""
     update = command("update", "make or show a signed update of a model", profile=False)
-    update.value(
+    update.add_argument(
         "action",
-        "ACTION",
-        "pack: make one of a program; show: what is in one",
         choices=("pack", "show"),
+        metavar="ACTION",
+        help="pack: make one of a program; show: what is in one",
     )
-    update.path("file", "FILE", "the new .pte program; or an update")
-    update.path(
-        "--for", "LOCK", "pack: lock of the firmware in the field", dest="firmware"
+    update.add_argument(
+        "file", type=Path, metavar="FILE", help="the new .pte program; or an update"
     )
-    update.value("--model", "NAME", "pack: the model it replaces, if several")
-    update.value(
+    update.add_argument(
+        "--for",
+        type=Path,
+        dest="firmware",
+        metavar="LOCK",
+        help="pack: lock of the firmware in the field",
+    )
+    update.add_argument(
+        "--model", metavar="NAME", help="pack: the model it replaces, if several"
+    )
+    update.add_argument(
         "--version",
-        "N",
-        "pack: version of the model; devices refuse lower ones",
         type=_model_version,
         dest="update_version",
+        metavar="N",
+        help="pack: version of the model; devices refuse lower ones",
     )
-    update.value(
+    update.add_argument(
         "--needs",
-        "X.Y.Z",
-        "pack: oldest firmware that runs it; default: that of the lock",
         type=_firmware_version,
+        metavar="X.Y.Z",
+        help="pack: oldest firmware that runs it; default: that of the lock",
     )
-    update.path(
+    update.add_argument(
         "--key",
-        "KEY",
-        "pack: private key, PEM; show: public key, to check the signature",
+        type=Path,
+        metavar="KEY",
+        help="pack: private key, PEM; show: public key, to check the signature",
     )
     _add_output(update, "pack: the update; default: FILE.update")
 
@@ -85,8 +96,8 @@ def _firmware_version(text: str) -> str:
 
 
 def _add_key(command: CommandParser, text: str) -> None:
-    command.path("--key", "KEY", text, required=True)
+    command.add_argument("--key", type=Path, required=True, metavar="KEY", help=text)
 
 
 def _add_output(command: CommandParser, text: str) -> None:
-    command.path("--output", "FILE", text)
+    command.add_argument("--output", type=Path, metavar="FILE", help=text)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
-from orchestrator.cli.argument_types import job_count, shard
+from orchestrator.cli.argument_types import shard
 from orchestrator.cli.manual import SYNONYMS
 from orchestrator.errors import Diagnostic, UsageError, did_you_mean
 
@@ -24,26 +24,6 @@ class CommandParser(argparse.ArgumentParser):
     """Reports usage errors like all other errors."""
 
     _given: Sequence[str] = ()
-
-    def flag(self, name: str, text: str, dest: str | None = None) -> None:
-        """An option without a value."""
-        self.add_argument(name, action="store_true", dest=dest, help=text)
-
-    def value(self, name: str, metavar: str, text: str, **more: Any) -> None:  # noqa: ANN401  # argparse's
-        """An argument or option with a value."""
-        self.add_argument(name, metavar=metavar, help=text, **more)
-
-    def path(self, name: str, metavar: str, text: str, **more: Any) -> None:  # noqa: ANN401  # argparse's
-        """One whose value is a path."""
-        self.value(name, metavar, text, type=Path, **more)
-
-    def several(self, name: str, metavar: str, text: str, **more: Any) -> None:  # noqa: ANN401  # argparse's
-        """An option that may be repeated, with a value each."""
-        self.value(name, metavar, text, action="append", default=[], **more)
-
-    def jobs(self, text: str = JOBS) -> None:
-        """How many processes work at a time."""
-        self.add_argument("-j", "--jobs", type=job_count, metavar="N", help=text)
 
     def parse_args(  # type: ignore[override]  # argparse has overloads for namespaces
         self, args: Sequence[str], namespace: None = None
@@ -175,9 +155,9 @@ WORKSPACE_OPTIONS: Final = (
 """Options of `add_workspace`, with their places in a namespace."""
 
 
-def add_out(command: CommandParser) -> None:
+def add_out(command: argparse.ArgumentParser) -> None:
     """The build folder."""
-    command.path("--out", "DIR", OUT)
+    command.add_argument("--out", type=Path, metavar="DIR", help=OUT)
 
 
 def add_locking(command: CommandParser) -> None:
@@ -199,6 +179,10 @@ def add_locking(command: CommandParser) -> None:
 
 def add_lock_file(command: CommandParser) -> None:
     """The lock, where it is not beside the profile."""
-    command.path(
-        "--lock", "FILE", "the lock; default: beside the profile", dest="lock_file"
+    command.add_argument(
+        "--lock",
+        type=Path,
+        metavar="FILE",
+        dest="lock_file",
+        help="the lock; default: beside the profile",
     )
