@@ -1,15 +1,13 @@
 """The stages of a build, in order: what each one reads and gives, and its function.
 
-A stage reads what the parameters of its function name; the function gets exactly these
-values, as keyword arguments, and can reach nothing else. Whether a stage runs follows
-from the same declaration: it runs if one of the inputs that it reads changed, itself or
-through derived values, or a stage that it reads (`orchestrator.build.engine`). Inputs
-are in `orchestrator.build.inputs`.
+A function gets exactly the values that its stage reads, as keyword arguments, and can
+reach nothing else. Whether a stage runs follows from the same declaration: it runs if
+one of the inputs that it reads changed, itself or through derived values, or a stage
+that it reads (`orchestrator.build.engine`). Inputs are in `orchestrator.build.inputs`.
 """
 
 from __future__ import annotations
 
-from inspect import signature
 from typing import TYPE_CHECKING, Any, Final
 
 from orchestrator.build import inputs
@@ -22,7 +20,7 @@ from orchestrator.build.compiling import (
     write_commands_json,
 )
 from orchestrator.build.documents import write_documents
-from orchestrator.build.engine import Derived, EachStage, Input, Stage, Value
+from orchestrator.build.engine import Derived, EachStage, Input, Stage
 from orchestrator.build.generating import (
     generate_files,
     list_firmware_facts,
@@ -57,39 +55,46 @@ from orchestrator.build.selecting import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-
-def _reads(run: Callable[..., object]) -> tuple[Value[Any], ...]:
-    """The values that a function's parameters name: inputs, and those made above."""
-    found = (*vars(inputs).values(), *globals().values())
-    known = {value.gives: value for value in found if isinstance(value, Value)}
-    return tuple(known[name] for name in signature(run).parameters)
-
+    from orchestrator.build.engine import Value
 
 # The selection, and the kernels that serve it.
 
 EXTRACT = EachStage(
     name="extract",
     each=inputs.MODEL_NAMES,
-    reads=_reads(extract_program),
+    reads=(inputs.MODEL, inputs.PROGRAM),
     run=extract_program,
     gives="op_infos",
     is_common=True,
 )
 OPERATOR_LISTS = Derived(
-    reads=_reads(read_operator_lists), run=read_operator_lists, gives="operator_lists"
+    reads=(inputs.OPERATOR_FILES,), run=read_operator_lists, gives="operator_lists"
 )
 AGGREGATE = Stage(
     name="aggregate",
-    reads=_reads(aggregate_selection),
+    reads=(EXTRACT, inputs.OPERATORS, inputs.DTYPES, OPERATOR_LISTS, inputs.SPAN),
     run=aggregate_selection,
     gives="selection",
 )
-CATALOG = Derived(reads=_reads(read_kernels), run=read_kernels, gives="catalog")
+CATALOG = Derived(
+    reads=(inputs.LIBRARY_TEXTS, inputs.KERNELS, inputs.SPAN),
+    run=read_kernels,
+    gives="catalog",
+)
 RESOLVE = Stage(
     name="resolve",
-    reads=_reads(resolve_selection),
+    reads=(
+        inputs.PROGRAMS,
+        EXTRACT,
+        AGGREGATE,
+        CATALOG,
+        inputs.DELEGATES,
+        inputs.OPERATORS,
+        inputs.DTYPES,
+        inputs.SPAN,
+        inputs.ORIGIN_SPAN,
+        inputs.EVERY_LIBRARY,
+    ),
     run=resolve_selection,
     gives="resolution",
 )
@@ -97,36 +102,107 @@ RESOLVE = Stage(
 # Models adapted to the target.
 
 SCRATCH_NEEDS = Derived(
-    reads=_reads(find_scratch_needs), run=find_scratch_needs, gives="scratch_needs"
+    reads=(inputs.PROGRAMS, RESOLVE, inputs.SCRATCH, inputs.ISA, inputs.MODEL_SPANS),
+    run=find_scratch_needs,
+    gives="scratch_needs",
 )
 MARKED_PROGRAMS = Derived(
-    reads=_reads(mark_state), run=mark_state, gives="marked_programs"
+    reads=(
+        inputs.PROGRAMS,
+        RESOLVE,
+        inputs.SHARED_STATE,
+        inputs.PLANNER,
+        inputs.MODEL_SPANS,
+    ),
+    run=mark_state,
+    gives="marked_programs",
 )
 SIZED_PROGRAMS = Derived(
-    reads=_reads(size_scratch), run=size_scratch, gives="sized_programs"
+    reads=(MARKED_PROGRAMS, SCRATCH_NEEDS, RESOLVE, inputs.PINS, inputs.SPAN),
+    run=size_scratch,
+    gives="sized_programs",
 )
 PASS_MODELS = Derived(
-    reads=_reads(models_with_passes), run=models_with_passes, gives="pass_models"
+    reads=(inputs.LOADS, inputs.PASSES), run=models_with_passes, gives="pass_models"
 )
 PRELINK = Stage(
     name="prelink",
     only_for=PASS_MODELS,
     otherwise={},
-    reads=_reads(prelink_models),
+    reads=(
+        PASS_MODELS,
+        SIZED_PROGRAMS,
+        EXTRACT,
+        RESOLVE,
+        inputs.LOADS,
+        inputs.PASSES,
+        inputs.PLANNER,
+        inputs.ISA,
+        inputs.FAST,
+        inputs.IO,
+        inputs.ROUNDING,
+        inputs.SPAN,
+        inputs.MODEL_SPANS,
+        inputs.REPORTER,
+    ),
     run=prelink_models,
     gives="linkages",
     is_common=True,
 )
 REPLAN = Stage(
     name="replan",
-    reads=_reads(replan_models),
+    reads=(
+        inputs.PROGRAMS,
+        SIZED_PROGRAMS,
+        PRELINK,
+        inputs.LOADS,
+        inputs.PASSES,
+        inputs.PLANNER,
+        inputs.FUSING,
+        inputs.ISA,
+        inputs.FAST,
+        inputs.IO,
+        inputs.SIZE_BOUNDS,
+        inputs.SPAN,
+        EXTRACT,
+        AGGREGATE,
+        RESOLVE,
+        inputs.OPERATORS,
+        inputs.DTYPES,
+        OPERATOR_LISTS,
+        CATALOG,
+        inputs.DELEGATES,
+        inputs.MODEL_SPANS,
+        inputs.ORIGIN_SPAN,
+        inputs.EVERY_LIBRARY,
+        inputs.TARGET,
+        inputs.PINS,
+        inputs.CONCURRENCY,
+        inputs.ALIGNMENT,
+        inputs.INTEGRITY,
+        inputs.UPDATES,
+        inputs.SPEED_BUDGET,
+        inputs.REPORTER,
+    ),
     run=replan_models,
     gives="adapted",
     is_common=True,
 )
 MEMORY = Stage(
     name="memory",
-    reads=_reads(plan_adapted_memory),
+    reads=(
+        REPLAN,
+        inputs.PROGRAMS,
+        inputs.TARGET,
+        inputs.DELEGATES,
+        SCRATCH_NEEDS,
+        inputs.PINS,
+        inputs.CONCURRENCY,
+        inputs.ALIGNMENT,
+        inputs.INTEGRITY,
+        inputs.UPDATES,
+        inputs.MODEL_SPANS,
+    ),
     run=plan_adapted_memory,
     gives="memory",
 )
@@ -134,17 +210,68 @@ MEMORY = Stage(
 # Generated sources.
 
 INLINE_CONSTANTS = Derived(
-    reads=_reads(loads_inline_constants),
+    reads=(inputs.PROGRAMS, inputs.LOADS),
     run=loads_inline_constants,
     gives="inline_constants",
 )
 FIRMWARE_FACTS = Derived(
-    reads=_reads(list_firmware_facts), run=list_firmware_facts, gives="firmware_facts"
+    reads=(
+        inputs.NAME,
+        REPLAN,
+        MEMORY,
+        inputs.TARGET,
+        INLINE_CONSTANTS,
+        inputs.UPDATES,
+    ),
+    run=list_firmware_facts,
+    gives="firmware_facts",
 )
 GENERATE = Stage(
-    name="generate", reads=_reads(generate_files), run=generate_files, gives="generated"
+    name="generate",
+    reads=(
+        inputs.NAME,
+        inputs.PROGRAMS,
+        REPLAN,
+        RESOLVE,
+        CATALOG,
+        MEMORY,
+        inputs.TARGET,
+        inputs.LIMITS,
+        inputs.INSTANCES,
+        inputs.UPDATES,
+        inputs.REGISTRY,
+        inputs.TRACE,
+        inputs.INTEGRITY,
+        inputs.NONSECURE,
+        FIRMWARE_FACTS,
+        inputs.SPAN,
+        inputs.MODEL_SPANS,
+    ),
+    run=generate_files,
+    gives="generated",
 )
-COMMANDS = Derived(reads=_reads(plan_commands), run=plan_commands, gives="commands")
+COMMANDS = Derived(
+    reads=(
+        inputs.NAME,
+        inputs.TARGET,
+        inputs.TOOLCHAIN,
+        inputs.PROGRAMS,
+        REPLAN,
+        MEMORY,
+        inputs.LOADS,
+        inputs.NATIVE,
+        inputs.LIBRARY_OPTIONS,
+        inputs.DELEGATE_OPTIONS,
+        inputs.TRACE,
+        inputs.INTEGRITY,
+        inputs.SCRATCH,
+        INLINE_CONSTANTS,
+        inputs.UPDATES,
+        inputs.SECTIONS,
+    ),
+    run=plan_commands,
+    gives="commands",
+)
 
 # Firmware and library, and their cost.
 
@@ -152,62 +279,167 @@ COMPILE = Stage(
     name="compile",
     # ninja keeps what it compiled.
     is_remembered=False,
-    reads=_reads(compile_product),
+    reads=(
+        COMMANDS,
+        GENERATE,
+        REPLAN,
+        MEMORY,
+        inputs.PROGRAMS,
+        inputs.PINS,
+        inputs.NATIVE,
+        inputs.TARGET,
+        inputs.TOOLCHAIN,
+        inputs.BUILTINS,
+        inputs.COMPILE_FOLDER,
+    ),
     run=compile_product,
     gives="compiled",
 )
 MEASURE = Stage(
-    name="measure", reads=_reads(measure_product), run=measure_product, gives="report"
+    name="measure",
+    reads=(
+        inputs.NAME,
+        COMPILE,
+        REPLAN,
+        MEMORY,
+        inputs.TARGET,
+        inputs.BUDGET,
+        inputs.DTYPES,
+        inputs.SPAN,
+        inputs.EVERY_DTYPE_SIZE,
+    ),
+    run=measure_product,
+    gives="report",
 )
 REPORT_FACTS = Derived(
-    reads=_reads(collect_report_facts),
+    reads=(inputs.PROGRAMS, REPLAN, MEMORY, MEASURE, inputs.TARGET, inputs.BUDGET),
     run=collect_report_facts,
     gives="report_page_facts",
 )
 COMMANDS_JSON = Input(
-    reads=_reads(write_commands_json), run=write_commands_json, gives="commands_json"
+    reads=(COMMANDS, inputs.TOOLCHAIN, inputs.LIBRARIES, inputs.WORK),
+    run=write_commands_json,
+    gives="commands_json",
 )
-OUTPUTS = Derived(reads=_reads(collect_outputs), run=collect_outputs, gives="outputs")
+OUTPUTS = Derived(
+    reads=(
+        inputs.NAME,
+        COMMANDS,
+        COMPILE,
+        GENERATE,
+        REPLAN,
+        MEASURE,
+        REPORT_FACTS,
+        inputs.NATIVE,
+        inputs.TARGET,
+        inputs.TRACE,
+        COMMANDS_JSON,
+    ),
+    run=collect_outputs,
+    gives="outputs",
+)
 
 # The lock: inputs and outputs of the build.
 
 PROFILE_FILES = Input(
-    reads=_reads(digest_profile_files), run=digest_profile_files, gives="profile_files"
+    reads=(inputs.PROFILE, inputs.FILES),
+    run=digest_profile_files,
+    gives="profile_files",
 )
 INHERITED = Input(
-    reads=(inputs.PROFILE,), run=lambda *, profile: profile.inherited, gives="inherited"
+    reads=(inputs.PROFILE,),
+    run=lambda *, profile: profile.inherited,
+    gives="inherited",
 )
 FUNCTION_FILES = Derived(
-    reads=_reads(name_function_files), run=name_function_files, gives="function_files"
+    reads=(inputs.KERNELS, inputs.LIBRARIES),
+    run=name_function_files,
+    gives="function_files",
 )
 EXPORT_FACTS = Input(
-    reads=_reads(list_export_facts), run=list_export_facts, gives="export_facts"
+    reads=(inputs.PROFILE, inputs.EXPORTED), run=list_export_facts, gives="export_facts"
 )
 DISTRIBUTIONS = Input(
-    reads=_reads(list_distributions), run=list_distributions, gives="distributions"
+    reads=(inputs.TOOLCHAIN, inputs.EXPORTED),
+    run=list_distributions,
+    gives="distributions",
 )
-LOCK_INPUTS = Derived(reads=_reads(lock_inputs), run=lock_inputs, gives="lock_inputs")
+LOCK_INPUTS = Derived(
+    reads=(
+        inputs.NAME,
+        PROFILE_FILES,
+        INHERITED,
+        inputs.OPERATOR_FILES,
+        inputs.MODEL_BYTES,
+        inputs.DATA_FILES,
+        inputs.NATIVE,
+        FUNCTION_FILES,
+        COMMANDS,
+        inputs.TARGET,
+        inputs.TOOLCHAIN,
+        DISTRIBUTIONS,
+        EXPORT_FACTS,
+    ),
+    run=lock_inputs,
+    gives="lock_inputs",
+)
 MEMORY_FACTS = Derived(
-    reads=_reads(list_memory_facts), run=list_memory_facts, gives="memory_facts"
+    reads=(MEMORY, inputs.ISA, FUNCTION_FILES, inputs.NATIVE),
+    run=list_memory_facts,
+    gives="memory_facts",
 )
 ARTEFACTS = Derived(reads=(GENERATE, OUTPUTS), run=list_artefacts, gives="artefacts")
 DOCUMENTS = Derived(
-    reads=_reads(write_documents), run=write_documents, gives="documents"
+    reads=(
+        inputs.PRODUCT,
+        inputs.CARDS,
+        inputs.LOADS,
+        inputs.PROGRAMS,
+        inputs.LIBRARIES,
+        MEASURE,
+        LOCK_INPUTS,
+        FIRMWARE_FACTS,
+        ARTEFACTS,
+    ),
+    run=write_documents,
+    gives="documents",
 )
 """Published, too, but not in `OUTPUTS`: they depend on the text of the profile."""
 LOCK = Stage(
     name="lock",
     # The lock records digests of the profile's files; other stages read settings only.
     is_remembered=False,
-    reads=_reads(make_lock),
+    reads=(
+        LOCK_INPUTS,
+        GENERATE,
+        ARTEFACTS,
+        DOCUMENTS,
+        FIRMWARE_FACTS,
+        MEMORY_FACTS,
+        MEASURE,
+    ),
     run=make_lock,
     gives="lock",
 )
 
 ABSOLUTE_PATHS = Input(
-    reads=_reads(list_absolute_paths), run=list_absolute_paths, gives="absolute_paths"
+    reads=(inputs.PROFILE,), run=list_absolute_paths, gives="absolute_paths"
 )
-WARNINGS = Derived(reads=_reads(list_warnings), run=list_warnings, gives="warnings")
+WARNINGS = Derived(
+    reads=(
+        inputs.PROGRAMS,
+        MARKED_PROGRAMS,
+        RESOLVE,
+        inputs.OPERATORS,
+        inputs.DELEGATES,
+        inputs.EXPORTED,
+        ABSOLUTE_PATHS,
+        MEMORY,
+        REPLAN,
+    ),
+    run=list_warnings,
+    gives="warnings",
+)
 
 STAGES: Final[tuple[Value[Any], ...]] = (
     inputs.EXPORTED,
