@@ -6,21 +6,13 @@ import re
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Self
 
-from pydantic import (
-    AfterValidator,
-    ConfigDict,
-    Field,
-    StrictBool,
-    StrictInt,
-    model_validator,
-)
+from pydantic import ConfigDict, Field, StrictBool, StrictInt, model_validator
 
 from orchestrator.core.border import IoDtype, IoPort, ModelIo, Stream
 from orchestrator.errors import Diagnostic
 from orchestrator.profile.choices import Load
 from orchestrator.profile.fields import (
-    ALIGNMENTS,
-    check_alignment,
+    Alignment,
     choice,
     key_text,
     problem,
@@ -101,14 +93,7 @@ class IoPortTable(Table):
         "docs/howto-rows.md. Default: all rows at once.",
         examples=[8],
     )
-    align: (
-        Annotated[
-            StrictInt,
-            AfterValidator(check_alignment),
-            Field(json_schema_extra={"enum": list(ALIGNMENTS)}),
-        ]
-        | None
-    ) = Field(
+    align: Alignment | None = Field(
         default=None,
         description="Of its address, in bytes, for DMA: a line of the cache. Arenas "
         "are aligned as much: docs/runtime.md. Default: 16.",

@@ -6,18 +6,17 @@ from contextlib import suppress
 from itertools import combinations, permutations
 from typing import TYPE_CHECKING, Annotated, Final
 
-from pydantic import AfterValidator, Field, StrictInt, StrictStr
+from pydantic import Field, StrictStr
 
 from orchestrator.errors import Diagnostic, did_you_mean
 from orchestrator.planner.policy import Fuse, Fusing, Planner, Recompute
 from orchestrator.profile.choices import RegionKind
 from orchestrator.profile.fields import (
     ADDRESS_END,
-    ALIGNMENTS,
     Address,
+    Alignment,
     ModelName,
     Size,
-    check_alignment,
     choice,
     key_text,
     matching,
@@ -163,11 +162,7 @@ class MemoryTable(Table):
         "outputs of a method are lost when another one runs.",
         examples=["sequential"],
     )
-    alignment: Annotated[
-        StrictInt,
-        AfterValidator(check_alignment),
-        Field(json_schema_extra={"enum": list(ALIGNMENTS)}),
-    ] = Field(
+    alignment: Alignment = Field(
         default=ARENA_ALIGNMENT,
         description="Of arenas, in bytes: a line of the cache, so that maintaining it "
         "touches nothing else. Arenas begin at multiples and are as long as one.",

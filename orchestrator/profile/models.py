@@ -23,12 +23,12 @@ from orchestrator.profile.card import CardTable
 from orchestrator.profile.choices import Load
 from orchestrator.profile.fields import (
     ModelName,
-    bad_value,
     choice,
     is_model_name,
     key_text,
     near_name,
     not_empty,
+    only,
     problem,
     shown,
     whole_number,
@@ -88,21 +88,21 @@ def _check_ids(value: dict[str, str]) -> dict[str, str]:
     return value
 
 
-def _check_tensor(value: str) -> str:
-    if re.fullmatch(_TENSOR, value):
-        return value
-    raise bad_value(
-        value,
+_Tensor = Annotated[
+    StrictStr,
+    only(
+        re.compile(_TENSOR).fullmatch,
         expected="input, output or value, and a number",
         hint='write tensor = "input 0"; `orchestrator inspect --json` lists them',
-    )
+    ),
+    Field(json_schema_extra={"pattern": f"^{_TENSOR}$"}),
+]
 
 
 class TensorTable(Table):
     """A tensor of a model that lies in a memory of its own choice: docs/memory.md."""
 
-    tensor: Annotated[StrictStr, AfterValidator(_check_tensor)] = Field(
-        json_schema_extra={"pattern": f"^{_TENSOR}$"},
+    tensor: _Tensor = Field(
         description="Which one: `input` or `output` and its number, or `value` and its "
         "index in the program. `orchestrator inspect --json` lists them.",
         examples=["input 0"],
