@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import IntEnum
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Self
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -92,6 +92,22 @@ class OrchestratorError(Exception):
             ]
         self.diagnostics: tuple[Diagnostic, ...] = tuple(diagnostics)
         super().__init__("; ".join(d.message for d in self.diagnostics))
+
+    @classmethod
+    def of(
+        cls,
+        code: str,
+        message: str,
+        *,
+        where: SourceSpan | None = None,
+        hint: str = "",
+        **notes: str,
+    ) -> Self:
+        """The error of one problem: `found="a"` is the note ("found", "a")."""
+        labels = tuple((label.replace("_", " "), text) for label, text in notes.items())
+        return cls(
+            Diagnostic(code=code, message=message, where=where, notes=labels, hint=hint)
+        )
 
 
 class UsageError(OrchestratorError):

@@ -123,14 +123,12 @@ def need_borders(
         if record.name == "quantized_io" and record.skipped
     }
     if io.needs_passes and reasons:
-        raise ModelError(
-            Diagnostic(
-                code="bad-io",
-                message=f'inputs and outputs of model "{model}" cannot be changed',
-                where=span("models", names.index(model), "io"),
-                notes=(("found", ", ".join(sorted(reasons))),),
-                hint="leave out models.io, or export the model without it",
-            )
+        raise ModelError.of(
+            "bad-io",
+            f'inputs and outputs of model "{model}" cannot be changed',
+            where=span("models", names.index(model), "io"),
+            found=", ".join(sorted(reasons)),
+            hint="leave out models.io, or export the model without it",
         )
 
 
@@ -181,15 +179,13 @@ def stream_model(
             program = streamed(program, port.index, port.stream)
         except StreamError as error:
             where = span("models", names.index(model), "io", port.name, "stream")
-            raise ModelError(
-                Diagnostic(
-                    code="bad-io",
-                    message=f'{port.name} of model "{model}", method {error.method},'
-                    " cannot be a stream",
-                    where=where,
-                    notes=(("found", error.found),),
-                    hint=error.hint,
-                )
+            raise ModelError.of(
+                "bad-io",
+                f'{port.name} of model "{model}", method {error.method},'
+                " cannot be a stream",
+                where=where,
+                found=error.found,
+                hint=error.hint,
             ) from error
     return program
 

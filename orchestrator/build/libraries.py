@@ -126,14 +126,12 @@ def _text(library: str, path: Path, files: InputFiles) -> str:
     try:
         return decoded(files.read(path, most_bytes=MOST_LIST_BYTES), file=str(path))
     except OSError as error:
-        raise ProfileError(
-            Diagnostic(
-                code="unreadable-file",
-                message=f"the list of the kernel library {library} cannot be read",
-                where=SourceSpan(file=str(path)),
-                notes=(("found", error.strerror or str(error)),),
-                hint="name a functions.yaml that you may read",
-            )
+        raise ProfileError.of(
+            "unreadable-file",
+            f"the list of the kernel library {library} cannot be read",
+            where=SourceSpan(file=str(path)),
+            found=error.strerror or str(error),
+            hint="name a functions.yaml that you may read",
         ) from error
 
 

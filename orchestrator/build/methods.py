@@ -400,15 +400,13 @@ def replan_models(
             found = border_problem(name, error, [*loads], span)
             raise ModelError(found) from error
         except EditError as error:
-            raise ModelError(
-                Diagnostic(
-                    code="unsupported-program",
-                    message=f'model "{name}" cannot be given the scratch memory that'
-                    " its kernels need",
-                    where=model_spans[name],
-                    notes=(("found", str(error)),),
-                    hint="export the model again with ExecuTorch's own exporter",
-                )
+            raise ModelError.of(
+                "unsupported-program",
+                f'model "{name}" cannot be given the scratch memory that'
+                " its kernels need",
+                where=model_spans[name],
+                found=str(error),
+                hint="export the model again with ExecuTorch's own exporter",
             ) from error
         bordered = with_streams(with_borders(model, linkage), original, io[name])
         return with_bounds(bordered, size_bounds.get(name, {}))

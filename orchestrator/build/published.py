@@ -19,7 +19,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
-from orchestrator.errors import Diagnostic, OrchestratorError, ToolchainError
+from orchestrator.errors import OrchestratorError, ToolchainError
 from orchestrator.provenance.envelope import open_envelope, sign
 from orchestrator.provenance.keys import read_private_key, read_public_key
 from orchestrator.provenance.objects import (
@@ -170,13 +170,11 @@ def published_at(
     if not url:
         return None
     if not key:
-        raise ToolchainError(
-            Diagnostic(
-                code="no-published-key",
-                message=f"{URL} is set, {KEY} is not",
-                notes=(("expected", "the public key of who publishes, in PEM"),),
-                hint=f"set {KEY}, or `published_key` of [cache] in orchestrator.toml",
-            )
+        raise ToolchainError.of(
+            "no-published-key",
+            f"{URL} is set, {KEY} is not",
+            expected="the public key of who publishes, in PEM",
+            hint=f"set {KEY}, or `published_key` of [cache] in orchestrator.toml",
         )
     return PublishedFiles(url=url, key=Path(key), lists=lists, note=note)
 

@@ -63,13 +63,11 @@ def _sections_of(file: str, read: Callable[[Path], bytes]) -> list[str]:
         parser.read_string(read(Path(file)).decode("utf-8"))
     except (Error, UnicodeDecodeError, OSError) as error:
         first = str(error).partition("\n")[0]
-        raise ProfileError(
-            Diagnostic(
-                code="bad-vela-config",
-                message="Vela cannot read its configuration",
-                where=SourceSpan(file=file),
-                notes=(("found", first),),
-                hint="write it as Vela's own: [System_Config.NAME], then key=value",
-            )
+        raise ProfileError.of(
+            "bad-vela-config",
+            "Vela cannot read its configuration",
+            where=SourceSpan(file=file),
+            found=first,
+            hint="write it as Vela's own: [System_Config.NAME], then key=value",
         ) from error
     return parser.sections()

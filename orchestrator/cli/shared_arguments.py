@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
 from orchestrator.cli.argument_types import finite_number, job_count, shard
 from orchestrator.cli.manual import SYNONYMS
-from orchestrator.errors import Diagnostic, UsageError, did_you_mean
+from orchestrator.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -34,12 +34,10 @@ class CommandParser(argparse.ArgumentParser):
         self._given = args
         found, rest = self.parse_known_args(args, namespace)
         if rest:
-            raise UsageError(
-                Diagnostic(
-                    code="usage",
-                    message=f"unrecognized arguments: {' '.join(rest)}",
-                    hint=self._place(found.command, rest[0]),
-                )
+            raise UsageError.of(
+                "usage",
+                f"unrecognized arguments: {' '.join(rest)}",
+                hint=self._place(found.command, rest[0]),
             )
         return found
 
@@ -54,7 +52,7 @@ class CommandParser(argparse.ArgumentParser):
                 hint = _AFTER
         else:
             hint = _near(message) or f"run `{self.prog} --help` to see its options"
-        raise UsageError(Diagnostic(code="usage", message=message, hint=hint))
+        raise UsageError.of("usage", message, hint=hint)
 
     def _commands(self) -> dict[str, CommandParser]:
         for action in self._actions:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator.cli.shared_arguments import WORKSPACE_OPTIONS
-from orchestrator.errors import Diagnostic, ExitCode, UsageError
+from orchestrator.errors import ExitCode, UsageError
 from orchestrator.fleet.kind import Kind
 from orchestrator.fleet.products import chosen, unchanged
 from orchestrator.fleet.table import counts, document, in_order, table_text
@@ -41,25 +41,21 @@ def needs_profile(args: Namespace, named: object, **options: object) -> bool:
     if named:
         wrong = [option for option, key in WORKSPACE_OPTIONS if getattr(args, key)]
         if wrong:
-            raise UsageError(
-                Diagnostic(
-                    code="usage",
-                    message=f"{wrong[0]} works on a workspace",
-                    notes=(("found", "a PROFILE"),),
-                    hint=f"leave out either PROFILE or {wrong[0]}",
-                )
+            raise UsageError.of(
+                "usage",
+                f"{wrong[0]} works on a workspace",
+                found="a PROFILE",
+                hint=f"leave out either PROFILE or {wrong[0]}",
             )
         return True
     for name, value in options.items():
         if value:
             option = f"--{name.replace('_', '-')}"
-            raise UsageError(
-                Diagnostic(
-                    code="usage",
-                    message=f"{option} requires PROFILE",
-                    hint="without PROFILE the command works on all products of the"
-                    " workspace",
-                )
+            raise UsageError.of(
+                "usage",
+                f"{option} requires PROFILE",
+                hint="without PROFILE the command works on all products of the"
+                " workspace",
             )
     return False
 
@@ -122,13 +118,11 @@ def _file(named: Path | None) -> Path:
         return named / WORKSPACE_FILE if named.is_dir() else named
     found = find_workspace(Path())
     if found is None:
-        raise UsageError(
-            Diagnostic(
-                code="no-workspace",
-                message=f"there is no {WORKSPACE_FILE} here or in a folder above",
-                notes=(("expected", "PROFILE, or a workspace"),),
-                hint="name the profile of a product, or see docs/workspaces.md",
-            )
+        raise UsageError.of(
+            "no-workspace",
+            f"there is no {WORKSPACE_FILE} here or in a folder above",
+            expected="PROFILE, or a workspace",
+            hint="name the profile of a product, or see docs/workspaces.md",
         )
     return found
 

@@ -183,14 +183,12 @@ def _read_base(
     """
     named_by = document.span("extends")
     if base_path == document.path:
-        raise ProfileError(
-            Diagnostic(
-                code="bad-extends",
-                message="the profile extends itself",
-                where=named_by,
-                notes=(("expected", "another profile"),),
-                hint="name the base, or remove extends",
-            )
+        raise ProfileError.of(
+            "bad-extends",
+            "the profile extends itself",
+            where=named_by,
+            expected="another profile",
+            hint="name the base, or remove extends",
         )
     base = read_document(base_path, text_of=text_of, named_by=named_by)
     problems = []

@@ -220,21 +220,15 @@ def _bad_response(
 ) -> MismatchError:
     """The error of a response that `reader` takes apart from byte `before` on."""
     at, size = before + reader.at, before + reader.size
-    return MismatchError(
-        Diagnostic(
-            code="bad-response",
-            message=(
-                "the response of the firmware is damaged"
-                if size
-                else "the firmware wrote no response"
-            ),
-            notes=(
-                ("at", f"{reader.place}, byte {at} of {size}"),
-                ("found", str(error)),
-            ),
-            hint="the firmware has crashed or was built from something else; "
-            "check its output and build again",
-        )
+    return MismatchError.of(
+        "bad-response",
+        "the response of the firmware is damaged"
+        if size
+        else "the firmware wrote no response",
+        at=f"{reader.place}, byte {at} of {size}",
+        found=str(error),
+        hint="the firmware has crashed or was built from something else; "
+        "check its output and build again",
     )
 
 

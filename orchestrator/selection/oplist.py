@@ -147,13 +147,11 @@ def _json_pairs(text: str, source: str) -> list[tuple[str, object]]:
         found, problem = None, str(error)
     if isinstance(found, _Pairs):
         return list(found)
-    raise UsageError(
-        Diagnostic(
-            code="bad-ops-dict",
-            message=f"{source} is not a JSON object",
-            notes=(("found", problem),),
-            hint='write {"aten::add.out": ["Float"]}, in quotes for the shell',
-        )
+    raise UsageError.of(
+        "bad-ops-dict",
+        f"{source} is not a JSON object",
+        found=problem,
+        hint='write {"aten::add.out": ["Float"]}, in quotes for the shell',
     )
 
 

@@ -170,14 +170,12 @@ def _found_models(folder: Path, *, asks: bool) -> list[str]:
         answer = ask("Models, separated by spaces", default=" ".join(found))
         found = answer.split()
     if not found:
-        raise UsageError(
-            Diagnostic(
-                code="usage",
-                message="no model is named",
-                notes=(("found", f"no .pte or .pt2 file in {folder.absolute()}"),),
-                hint="name one: `orchestrator init model.pte`; or begin with"
-                " `orchestrator new DIR`, an example with a model",
-            )
+        raise UsageError.of(
+            "usage",
+            "no model is named",
+            found=f"no .pte or .pt2 file in {folder.absolute()}",
+            hint="name one: `orchestrator init model.pte`; or begin with"
+            " `orchestrator new DIR`, an example with a model",
         )
     return found
 

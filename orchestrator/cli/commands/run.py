@@ -12,7 +12,7 @@ from orchestrator.cli.commands.current import make_current, need_current
 from orchestrator.cli.commands.measuring import measure, running
 from orchestrator.cli.commands.options import build_options, options_of
 from orchestrator.cli.workspace_command import needs_profile, run_workspace
-from orchestrator.errors import Diagnostic, ExitCode, MismatchError, UsageError
+from orchestrator.errors import ExitCode, MismatchError, UsageError
 from orchestrator.fleet.kind import Kind
 from orchestrator.running.compare import Tolerance, compare_calls
 from orchestrator.running.inputs import command_line_call
@@ -42,12 +42,10 @@ def run(args: Namespace, console: Console) -> ExitCode:
     if not needs_profile(args, args.profile, profile=args.costs, **of_one):
         return run_workspace(args, console, Kind.RUN, lambda: build_options(args))
     if args.passes is not None and not args.costs:
-        raise UsageError(
-            Diagnostic(
-                code="usage",
-                message="--passes requires --profile",
-                hint="add --profile, or leave out --passes",
-            )
+        raise UsageError.of(
+            "usage",
+            "--passes requires --profile",
+            hint="add --profile, or leave out --passes",
         )
     options = options_of(build_options(args), args.profile)
     project = Project(load(args.profile), options)
@@ -108,12 +106,10 @@ def _calls(
         rtol = _DEFAULT.rtol if args.rtol is None else args.rtol
         return (call,), Tolerance(atol=atol, rtol=rtol) if args.expect else None
     if args.input or args.expect or args.model:
-        raise UsageError(
-            Diagnostic(
-                code="usage",
-                message="--scenario names models, inputs and outputs itself",
-                hint="leave out --model, --input and --expect",
-            )
+        raise UsageError.of(
+            "usage",
+            "--scenario names models, inputs and outputs itself",
+            hint="leave out --model, --input and --expect",
         )
     scenario = scenario_of(args.scenario, product)
     return scenario.calls, scenario.tolerance

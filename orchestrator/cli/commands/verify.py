@@ -8,7 +8,7 @@ from orchestrator.build import BuildOptions, load
 from orchestrator.build.checking import identify
 from orchestrator.build.verifying import build_twice
 from orchestrator.cli.workspace_command import needs_profile, run_workspace
-from orchestrator.errors import Diagnostic, ExitCode, UsageError
+from orchestrator.errors import ExitCode, UsageError
 from orchestrator.fleet.kind import Kind
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def _check(args: Namespace) -> None:
         hint = "run `orchestrator verify --help` to see its options"
     else:
         return
-    raise UsageError(Diagnostic(code="usage", message=message, hint=hint))
+    raise UsageError.of("usage", message, hint=hint)
 
 
 def _identify(args: Namespace, console: Console) -> ExitCode:
