@@ -7,12 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from orchestrator.build import inputs, table
-from orchestrator.errors import (
-    KernelError,
-    MemoryPlanError,
-    ModelError,
-    UsageError,
-)
+from orchestrator.errors import KernelError, MemoryPlanError, ModelError, UsageError
 from orchestrator.explain import Facts, Outcome
 from orchestrator.selection.resolution import Resolution
 from orchestrator.shell.files import read_text_file

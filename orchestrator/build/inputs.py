@@ -9,14 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from orchestrator.build.engine import (
-    Effect,
-    Given,
-    Item,
-    Values,
-    digest,
-    repr_digest,
-)
+from orchestrator.build.engine import Effect, Given, Item, Values, digest, repr_digest
 from orchestrator.build.exporting import ExportChoice, Exported, export_models
 from orchestrator.build.libraries import (
     delegate_codes,

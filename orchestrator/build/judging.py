@@ -15,11 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.build import inputs
 from orchestrator.build.firmware import carry_out, need_runnable
-from orchestrator.build.on_host import (
-    host_profile,
-    with_files,
-    with_programs,
-)
+from orchestrator.build.on_host import host_profile, with_files, with_programs
 from orchestrator.build.product import build_variant
 from orchestrator.build.project import Project, open_build
 from orchestrator.build.scenario_run import own_scenario, product_of, scenario_of

@@ -22,11 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from orchestrator.errors import OrchestratorError, ToolchainError
 from orchestrator.provenance.envelope import open_envelope, sign
 from orchestrator.provenance.keys import read_private_key, read_public_key
-from orchestrator.provenance.objects import (
-    PublishedList,
-    object_list,
-    read_object_list,
-)
+from orchestrator.provenance.objects import PublishedList, object_list, read_object_list
 from orchestrator.shell.files import read_file, reason_of
 from orchestrator.shell.places import Waits, is_s3, place_at, read_files, unusable
 from orchestrator.shell.settings import PUBLISHED, PUBLISHED_KEY, read_settings

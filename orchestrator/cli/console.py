@@ -8,11 +8,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from orchestrator.cli.terminal import drop_output, put, say
-from orchestrator.errors import (
-    Diagnostic,
-    OrchestratorError,
-    UsageError,
-)
+from orchestrator.errors import Diagnostic, OrchestratorError, UsageError
 from orchestrator.printable import printable_lines
 
 if TYPE_CHECKING:

@@ -8,12 +8,7 @@ from typing import TYPE_CHECKING
 from orchestrator.errors import Diagnostic, did_you_mean
 from orchestrator.profile.fields import key_text, shown
 from orchestrator.profile.table import keys_of
-from orchestrator.profile.tables import (
-    field_of,
-    header_of,
-    is_array,
-    tables,
-)
+from orchestrator.profile.tables import field_of, header_of, is_array, tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -7,14 +7,7 @@ from contextlib import suppress
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Annotated, Final, Self
 
-from pydantic import (
-    AfterValidator,
-    ConfigDict,
-    Field,
-    StrictBool,
-    StrictInt,
-    StrictStr,
-)
+from pydantic import AfterValidator, ConfigDict, Field, StrictBool, StrictInt, StrictStr
 
 from orchestrator.core.border import NO_IO
 from orchestrator.errors import Diagnostic, did_you_mean
@@ -46,11 +39,7 @@ from orchestrator.profile.lowering import (
     unsupported,
 )
 from orchestrator.profile.lowering_tables import QuantizeTable, VelaTable
-from orchestrator.profile.paths import (
-    ModelCode,
-    ModelPath,
-    RelativePattern,
-)
+from orchestrator.profile.paths import ModelCode, ModelPath, RelativePattern
 from orchestrator.profile.table import BrokenValueError, Table, sound
 from orchestrator.profile.weights import WeightsTable, weight_problems
 from orchestrator.targets.regions import Pins, TensorKind, TensorPin

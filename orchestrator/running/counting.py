@@ -12,12 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.errors import MismatchError
-from orchestrator.running.costs import (
-    INSTRUCTIONS,
-    InstructionCost,
-    RunCosts,
-    sums,
-)
+from orchestrator.running.costs import INSTRUCTIONS, InstructionCost, RunCosts, sums
 from orchestrator.targets.timing import Event
 
 if TYPE_CHECKING:

@@ -17,12 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from orchestrator.errors import SourceSpan, UsageError
 from orchestrator.program.values import ValueKind
 from orchestrator.running.compare import Tolerance
-from orchestrator.running.inputs import (
-    Problems,
-    check_input,
-    find_method,
-    read_array,
-)
+from orchestrator.running.inputs import Problems, check_input, find_method, read_array
 from orchestrator.running.invalid import problem_of
 from orchestrator.running.product import Port
 from orchestrator.running.quantized import given

@@ -5,13 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from orchestrator.build import (
-    BuildOptions,
-    Project,
-    inputs,
-    load,
-    open_build,
-)
+from orchestrator.build import BuildOptions, Project, inputs, load, open_build
 from orchestrator.cli.commands.check import examine
 from orchestrator.cli.commands.new_files import GITIGNORE, create, write_files
 from orchestrator.cli.commands.new_models import (

@@ -18,12 +18,7 @@ from orchestrator.build.locking import needed_lock, sizes_of
 from orchestrator.cli.commands.current import make_current, need_current
 from orchestrator.cli.commands.options import build_options
 from orchestrator.cli.commands.text_file import read_text
-from orchestrator.errors import (
-    ExitCode,
-    LockError,
-    ToolchainError,
-    UsageError,
-)
+from orchestrator.errors import ExitCode, LockError, ToolchainError, UsageError
 from orchestrator.measure import read_report
 from orchestrator.report.accuracy import Accuracy
 from orchestrator.report.change import Change, change_of_locks, change_of_reports

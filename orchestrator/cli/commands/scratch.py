@@ -4,14 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.build import (
-    BuildOptions,
-    Project,
-    inputs,
-    load,
-    open_build,
-    table,
-)
+from orchestrator.build import BuildOptions, Project, inputs, load, open_build, table
 from orchestrator.cli.commands.text_file import read_text
 from orchestrator.errors import ExitCode, UsageError
 

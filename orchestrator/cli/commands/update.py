@@ -15,12 +15,7 @@ from orchestrator.cli.commands.in_the_field import (
 from orchestrator.cli.commands.reading import read_bytes
 from orchestrator.cli.render import diagnostic_to_json
 from orchestrator.core.version import packed_version
-from orchestrator.errors import (
-    ExitCode,
-    LockError,
-    SourceSpan,
-    UsageError,
-)
+from orchestrator.errors import ExitCode, LockError, SourceSpan, UsageError
 from orchestrator.provenance.keys import (
     device_signer,
     device_verifier,
