@@ -70,6 +70,20 @@ class Diagnostic:
     notes: tuple[tuple[str, str], ...] = ()
     hint: str = ""
 
+    @classmethod
+    def of(
+        cls,
+        code: str,
+        message: str,
+        *,
+        where: SourceSpan | None = None,
+        hint: str = "",
+        **notes: str,
+    ) -> Self:
+        """The problem with its notes as keywords: `required_by="a"`."""
+        labels = tuple((label.replace("_", " "), text) for label, text in notes.items())
+        return cls(code=code, message=message, where=where, notes=labels, hint=hint)
+
 
 _MOST_DIAGNOSTICS = 1000
 """Most problems of one error: a file can have one in every line."""
@@ -103,11 +117,8 @@ class OrchestratorError(Exception):
         hint: str = "",
         **notes: str,
     ) -> Self:
-        """The error of one problem: `found="a"` is the note ("found", "a")."""
-        labels = tuple((label.replace("_", " "), text) for label, text in notes.items())
-        return cls(
-            Diagnostic(code=code, message=message, where=where, notes=labels, hint=hint)
-        )
+        """The error of one problem."""
+        return cls(Diagnostic.of(code, message, where=where, hint=hint, **notes))
 
 
 class UsageError(OrchestratorError):

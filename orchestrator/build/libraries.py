@@ -198,11 +198,11 @@ def _unmatched(
     found: LibraryFiles,
 ) -> list[Diagnostic]:
     return [
-        Diagnostic(
-            code="missing-file",
-            message=f'no source matches "{entry.sources[at].written}"',
+        Diagnostic.of(
+            "missing-file",
+            f'no source matches "{entry.sources[at].written}"',
             where=profile.span(*where, "sources", at),
-            notes=(("found", f"nothing at {entry.sources[at].path}"),),
+            found=f"nothing at {entry.sources[at].path}",
             hint="check the pattern; it is relative to the folder of the"
             " profile that has it",
         )

@@ -119,11 +119,11 @@ def read_kernels(
     catalog = read_catalog(library_texts, kernels.operators)
     offered = dict(catalog.libraries)
     problems = [
-        Diagnostic(
-            code="bad-choice",
-            message=f"the kernel library {name} has no kernel of {operator}",
+        Diagnostic.of(
+            "bad-choice",
+            f"the kernel library {name} has no kernel of {operator}",
             where=span("kernels", "operators", str(operator)),
-            notes=(("expected", f"a library with a kernel of {operator}"),),
+            expected=f"a library with a kernel of {operator}",
             hint=f'remove "{name}" there',
         )
         for operator, names in kernels.operators

@@ -45,11 +45,11 @@ def check_vela_config(
         known = [s.removeprefix(prefix) for s in sections if s.startswith(prefix)]
         if name and name not in known:
             problems.append(
-                Diagnostic(
-                    code="bad-vela-config",
-                    message=f"{vela.config} has no section {shown(prefix + name)}",
+                Diagnostic.of(
+                    "bad-vela-config",
+                    f"{vela.config} has no section {shown(prefix + name)}",
                     where=profile.span("models", index, "vela", key),
-                    notes=(("found", ", ".join(known) or f"no {prefix[:-1]} at all"),),
+                    found=", ".join(known) or f"no {prefix[:-1]} at all",
                     hint=did_you_mean(name, known) or "name one of its sections",
                 )
             )

@@ -140,13 +140,11 @@ def delegate_problems(
                 continue
             other: KeyPath = ("delegates", place)
             span = facts.span(*other, "backend")
-            yield Diagnostic(
-                code="duplicate-delegate",
-                message=f"two delegates serve the backend {shown(table.backend)}",
+            yield Diagnostic.of(
+                "duplicate-delegate",
+                f"two delegates serve the backend {shown(table.backend)}",
                 where=facts.span(*where, "backend"),
-                notes=(
-                    ("found", f"{key_text(other)} does too, {span}"),
-                    ("expected", "one delegate for each backend"),
-                ),
+                found=f"{key_text(other)} does too, {span}",
+                expected="one delegate for each backend",
                 hint="remove one of them",
             )

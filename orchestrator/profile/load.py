@@ -194,14 +194,12 @@ def _read_base(
     problems = []
     if "extends" in base.data:
         problems.append(
-            Diagnostic(
-                code="bad-extends",
-                message="the base extends another profile",
+            Diagnostic.of(
+                "bad-extends",
+                "the base extends another profile",
                 where=base.span("extends"),
-                notes=(
-                    ("found", f"{document.path} extends {base_path} ({named_by})"),
-                    ("expected", "one base at most"),
-                ),
+                found=f"{document.path} extends {base_path} ({named_by})",
+                expected="one base at most",
                 hint="extend the last base directly, and repeat what is between",
             )
         )
@@ -209,11 +207,12 @@ def _read_base(
     if "schema" in document.data and version != SCHEMA_VERSION:
         # After merging, the profile's `schema` hides that of the base from validation.
         problems.append(
-            Diagnostic(
-                code="unknown-schema",
-                message="the base has another schema",
+            Diagnostic.of(
+                "unknown-schema",
+                "the base has another schema",
                 where=base.span("schema"),
-                notes=(("found", f"schema = {version}"), ("expected", "1")),
+                found=f"schema = {version}",
+                expected="1",
                 hint=f"write schema = {SCHEMA_VERSION}",
             )
         )

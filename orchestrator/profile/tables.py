@@ -476,11 +476,11 @@ def _selection_problems(facts: Facts) -> Iterator[Diagnostic]:
     unknown = set(facts.keys) - set(keys_of(ProfileTable).values())
     misspelt = any(did_you_mean(key, selecting) for key in unknown)
     if not misspelt and not set(selecting) & set(facts.keys):
-        yield Diagnostic(
-            code="nothing-selected",
-            message="the profile selects neither models nor operators",
+        yield Diagnostic.of(
+            "nothing-selected",
+            "the profile selects neither models nor operators",
             where=facts.span("models"),
-            notes=(("expected", "[[models]] or [operators]"),),
+            expected="[[models]] or [operators]",
             hint='add [[models]] and below it path = "model.pte", or [operators] and'
             " below it include = [] for a runtime without kernels",
         )

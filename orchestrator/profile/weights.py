@@ -66,10 +66,10 @@ def weight_problems(load: Load, where: KeyPath, facts: Facts) -> Iterator[Diagno
         facts: Further facts.
     """
     if load is not Load.PRELINKED:
-        yield Diagnostic(
-            code="bad-choice",
-            message=f'{key_text(where)} requires load = "prelinked"',
+        yield Diagnostic.of(
+            "bad-choice",
+            f'{key_text(where)} requires load = "prelinked"',
             where=facts.span(*where),
-            notes=(("found", "a program that the device loads, with int8 weights"),),
+            found="a program that the device loads, with int8 weights",
             hint='add load = "prelinked"',
         )

@@ -348,9 +348,9 @@ def _in_the_way(path: Path) -> UsageError:
 
 
 def _taken(path: Path) -> Diagnostic:
-    return Diagnostic(
-        code="name-taken",
-        message=f"cannot publish {path.name}: {path} was not made by a build",
-        notes=(("found", _kind(path)),),
+    return Diagnostic.of(
+        "name-taken",
+        f"cannot publish {path.name}: {path} was not made by a build",
+        found=_kind(path),
         hint="move it away, or choose another folder with --out",
     )

@@ -147,9 +147,9 @@ def _not_a_package(folder: Path, found: str) -> UsageError:
 
 
 def _taken(path: Path) -> Diagnostic:
-    return Diagnostic(
-        code="name-taken",
-        message=f"cannot write {path}: it was not made or was changed since",
-        notes=(("expected", "the file as `orchestrator package` wrote it"),),
+    return Diagnostic.of(
+        "name-taken",
+        f"cannot write {path}: it was not made or was changed since",
+        expected="the file as `orchestrator package` wrote it",
         hint="move it away, or choose another folder with --out",
     )

@@ -18,10 +18,10 @@ def depfile_problems(args: Namespace) -> list[Diagnostic]:
     if args.depfile_target is None or args.depfile is not None:
         return []
     return [
-        Diagnostic(
-            code="usage",
-            message="--depfile-target requires --depfile",
-            notes=(("found", f"--depfile-target {args.depfile_target}"),),
+        Diagnostic.of(
+            "usage",
+            "--depfile-target requires --depfile",
+            found=f"--depfile-target {args.depfile_target}",
             hint="name the file to write with --depfile FILE",
         )
     ]

@@ -516,10 +516,10 @@ def _missed_bounds(args: Namespace, found: Evaluation) -> tuple[Diagnostic, ...]
         name, value = found.scores.values[0]
         if not holds(value, bound):
             problems.append(
-                Diagnostic(
-                    code="missed-accuracy",
-                    message=f"{name} of {found.model}.{found.method} is {value:.6g}",
-                    notes=(("expected", f"{option[2:].replace('-', ' ')} {bound:g}"),),
+                Diagnostic.of(
+                    "missed-accuracy",
+                    f"{name} of {found.model}.{found.method} is {value:.6g}",
+                    expected=f"{option[2:].replace('-', ' ')} {bound:g}",
                     hint="see worst samples and layers for what is lost, and where",
                 )
             )

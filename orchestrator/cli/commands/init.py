@@ -120,10 +120,10 @@ def _check(args: Namespace) -> None:
     problems = []
     if args.lowering is not None and args.lowering not in LOWERINGS:
         problems.append(
-            Diagnostic(
-                code="usage",
-                message=f'argument --lowering: there is no lowering "{args.lowering}"',
-                notes=(("expected", ", ".join(LOWERINGS)),),
+            Diagnostic.of(
+                "usage",
+                f'argument --lowering: there is no lowering "{args.lowering}"',
+                expected=", ".join(LOWERINGS),
                 hint=did_you_mean(args.lowering, LOWERINGS) or "choose one of them",
             )
         )
@@ -138,12 +138,10 @@ def _check(args: Namespace) -> None:
             )
     if args.name is not None and product_name(args.name) != args.name:
         problems.append(
-            Diagnostic(
-                code="usage",
-                message=f'argument --name: a product cannot be named "{args.name}"',
-                notes=(
-                    ("expected", "a small letter, then small letters, digits and -"),
-                ),
+            Diagnostic.of(
+                "usage",
+                f'argument --name: a product cannot be named "{args.name}"',
+                expected="a small letter, then small letters, digits and -",
                 hint=f'write "{product_name(args.name)}"',
             )
         )
