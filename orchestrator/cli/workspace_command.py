@@ -27,13 +27,14 @@ if TYPE_CHECKING:
     from orchestrator.workspace import Product
 
 
-def needs_profile(args: Namespace, named: object, **options: object) -> bool:
+def needs_profile(args: Namespace, named: object, options: str) -> bool:
     """Whether the command is about the profile that it names, not about a workspace.
 
     Args:
         args: Of the command line.
         named: What stands for PROFILE; empty or None without.
-        options: Options that only work with PROFILE, by name, with their values.
+        options: Options that only work with PROFILE: `name`, or `name=place` where
+            their place in `args` has another name.
 
     Raises:
         UsageError: An option is for the other one.
@@ -48,12 +49,12 @@ def needs_profile(args: Namespace, named: object, **options: object) -> bool:
                 hint=f"leave out either PROFILE or {wrong[0]}",
             )
         return True
-    for name, value in options.items():
-        if value:
-            option = f"--{name.replace('_', '-')}"
+    for option in options.split():
+        name, _, place = option.partition("=")
+        if getattr(args, place or name):
             raise UsageError.of(
                 "usage",
-                f"{option} requires PROFILE",
+                f"--{name.replace('_', '-')} requires PROFILE",
                 hint="without PROFILE the command works on all products of the"
                 " workspace",
             )

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def run(args: Namespace, console: Console) -> ExitCode:
     """Check profile, models, selection, kernels, dtypes and memory."""
-    if not needs_profile(args, args.profile, out=args.out):
+    if not needs_profile(args, args.profile, "out"):
         return run_workspace(
             args, console, Kind.CHECK, lambda: BuildOptions(jobs=args.jobs)
         )

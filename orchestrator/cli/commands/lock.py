@@ -26,7 +26,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
             "--outputs requires --check",
             hint="`lock PROFILE --check --outputs` compares outputs with the lock",
         )
-    if not needs_profile(args, args.profile, out=args.out, lock=args.lock_file):
+    if not needs_profile(args, args.profile, "out lock=lock_file"):
         if not args.check:
             raise UsageError.of(
                 "usage",

@@ -30,16 +30,14 @@ if TYPE_CHECKING:
 
 _DEFAULT = Tolerance(atol=1e-5, rtol=1e-5)
 _OF_ONE = (
-    *("out", "model", "input", "expect", "atol", "rtol", "output_dir", "scenario"),
-    *("no_build", "passes"),
+    "profile=costs out model input expect atol rtol output_dir scenario no_build passes"
 )
 """Options for the profile that is named."""
 
 
 def run(args: Namespace, console: Console) -> ExitCode:
     """Run calls in order, write their outputs, and compare them with expected ones."""
-    of_one = {key: getattr(args, key) for key in _OF_ONE}
-    if not needs_profile(args, args.profile, profile=args.costs, **of_one):
+    if not needs_profile(args, args.profile, _OF_ONE):
         return run_workspace(args, console, Kind.RUN, lambda: build_options(args))
     if args.passes is not None and not args.costs:
         raise UsageError.of(

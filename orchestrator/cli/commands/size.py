@@ -35,19 +35,8 @@ _PROFILE_SUFFIX = ".toml"
 
 def run(args: Namespace, console: Console) -> ExitCode:
     """Print flash and RAM, or their change from another build or in a what-if."""
-    if not needs_profile(
-        args,
-        args.profile,
-        out=args.out,
-        full=args.full,
-        by=args.by,
-        diff=args.diff,
-        without_model=args.without_model,
-        without_op=args.without_op,
-        dtypes=args.dtypes,
-        optimize=args.optimize,
-        toolchain=args.toolchain,
-    ):
+    of_one = "out full by diff without_model without_op dtypes optimize toolchain"
+    if not needs_profile(args, args.profile, of_one):
         return run_workspace(
             args, console, Kind.SIZE, lambda: BuildOptions(jobs=args.jobs)
         )

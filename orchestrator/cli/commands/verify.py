@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def run(args: Namespace, console: Console) -> ExitCode:
     """Compare two builds, or a file with the lock."""
     about_one = args.profile or args.artefact or args.lock_file
-    if not needs_profile(args, about_one, out=args.out):
+    if not needs_profile(args, about_one, "out"):
         return run_workspace(
             args, console, Kind.VERIFY, lambda: BuildOptions(jobs=args.jobs)
         )
