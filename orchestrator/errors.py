@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import IntEnum
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Self
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -70,6 +70,20 @@ class Diagnostic:
     notes: tuple[tuple[str, str], ...] = ()
     hint: str = ""
 
+    @classmethod
+    def of(
+        cls,
+        code: str,
+        message: str,
+        *,
+        where: SourceSpan | None = None,
+        hint: str = "",
+        **notes: str,
+    ) -> Self:
+        """The problem with its notes as keywords: `required_by="a"`."""
+        labels = tuple((label.replace("_", " "), text) for label, text in notes.items())
+        return cls(code=code, message=message, where=where, notes=labels, hint=hint)
+
 
 _MOST_DIAGNOSTICS = 1000
 """Most problems of one error: a file can have one in every line."""
@@ -92,6 +106,19 @@ class OrchestratorError(Exception):
             ]
         self.diagnostics: tuple[Diagnostic, ...] = tuple(diagnostics)
         super().__init__("; ".join(d.message for d in self.diagnostics))
+
+    @classmethod
+    def of(
+        cls,
+        code: str,
+        message: str,
+        *,
+        where: SourceSpan | None = None,
+        hint: str = "",
+        **notes: str,
+    ) -> Self:
+        """The error of one problem."""
+        return cls(Diagnostic.of(code, message, where=where, hint=hint, **notes))
 
 
 class UsageError(OrchestratorError):

@@ -37,11 +37,11 @@ def border_problem(
     port = error.port
     wish = "stay readable" if not port.reuse else f"be {port.dtype or 'int8'}"
     wish = error.wish or wish
-    return Diagnostic(
-        code="bad-io",
-        message=f'{port.name} of model "{model}", method {error.method}, cannot {wish}',
+    return Diagnostic.of(
+        "bad-io",
+        f'{port.name} of model "{model}", method {error.method}, cannot {wish}',
         where=span("models", names.index(model), "io", port.name),
-        notes=(("found", error.found),),
+        found=error.found,
         hint=error.hint,
     )
 
@@ -58,13 +58,11 @@ def unknown_ports(
         for port in wanted.ports:
             counts = [len(m.inputs if port.is_input else m.outputs) for m in methods]
             if port.index >= max(counts, default=0):
-                yield Diagnostic(
-                    code="bad-io",
-                    message=f'model "{model}" has no {port.name}',
+                yield Diagnostic.of(
+                    "bad-io",
+                    f'model "{model}" has no {port.name}',
                     where=span("models", names.index(model), "io", port.name),
-                    notes=(
-                        ("found", f"methods with at most {max(counts, default=0)}"),
-                    ),
+                    found=f"methods with at most {max(counts, default=0)}",
                     hint="`orchestrator inspect` lists inputs and outputs",
                 )
 
@@ -87,21 +85,16 @@ def unaligned_ports(
                 place = value.allocation if isinstance(value, TensorValue) else None
                 if place is not None and place.offset_bytes % port.align == 0:
                     continue
-                yield Diagnostic(
-                    code="bad-io",
-                    message=f"{port.name} of method {method.name} cannot begin at a"
+                yield Diagnostic.of(
+                    "bad-io",
+                    f"{port.name} of method {method.name} cannot begin at a"
                     f" multiple of {port.align}",
                     where=span("models", names.index(model), "io", port.name),
-                    notes=(
-                        ("model", model),
-                        (
-                            "found",
-                            "it is in no arena"
-                            if place is None
-                            else f"byte {place.offset_bytes} of arena"
-                            f" {place.memory_id}, which keeps its plan",
-                        ),
-                    ),
+                    model=model,
+                    found="it is in no arena"
+                    if place is None
+                    else f"byte {place.offset_bytes} of arena"
+                    f" {place.memory_id}, which keeps its plan",
                     hint="align the array that the application gives"
                     if place is None
                     else 'leave align out, or let the build plan it: planner = "best"',
@@ -123,14 +116,12 @@ def need_borders(
         if record.name == "quantized_io" and record.skipped
     }
     if io.needs_passes and reasons:
-        raise ModelError(
-            Diagnostic(
-                code="bad-io",
-                message=f'inputs and outputs of model "{model}" cannot be changed',
-                where=span("models", names.index(model), "io"),
-                notes=(("found", ", ".join(sorted(reasons))),),
-                hint="leave out models.io, or export the model without it",
-            )
+        raise ModelError.of(
+            "bad-io",
+            f'inputs and outputs of model "{model}" cannot be changed',
+            where=span("models", names.index(model), "io"),
+            found=", ".join(sorted(reasons)),
+            hint="leave out models.io, or export the model without it",
         )
 
 
@@ -181,15 +172,13 @@ def stream_model(
             program = streamed(program, port.index, port.stream)
         except StreamError as error:
             where = span("models", names.index(model), "io", port.name, "stream")
-            raise ModelError(
-                Diagnostic(
-                    code="bad-io",
-                    message=f'{port.name} of model "{model}", method {error.method},'
-                    " cannot be a stream",
-                    where=where,
-                    notes=(("found", error.found),),
-                    hint=error.hint,
-                )
+            raise ModelError.of(
+                "bad-io",
+                f'{port.name} of model "{model}", method {error.method},'
+                " cannot be a stream",
+                where=where,
+                found=error.found,
+                hint=error.hint,
             ) from error
     return program
 

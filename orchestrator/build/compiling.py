@@ -334,11 +334,11 @@ def _own_library(name: str, commands: CompilePlan, compiled: Compiled) -> bytes:
 
     defined = defined_symbols(compiled.library)
     problems = [
-        Diagnostic(
-            code="unknown-export",
-            message=f"no source defines {symbol}, which the profile exports",
+        Diagnostic.of(
+            "unknown-export",
+            f"no source defines {symbol}, which the profile exports",
             where=where,
-            notes=(("expected", 'a function or variable, in C++ extern "C"'),),
+            expected='a function or variable, in C++ extern "C"',
             hint="remove it from exports, or check the name",
         )
         for symbol, where in commands.exports

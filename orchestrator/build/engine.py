@@ -9,6 +9,7 @@ through derived values, and the keys of the stages that it reads.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from inspect import signature
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 T_co = TypeVar("T_co", covariant=True)
 T = TypeVar("T")
+ValueT = TypeVar("ValueT", bound="Value[Any]")
 
 
 def digest(data: Bytes) -> str:
@@ -131,6 +133,45 @@ class EachStage(Value["dict[str, T_co]"], Generic[T_co]):
 
 
 AnyStage: TypeAlias = "Stage[Any] | EachStage[Any]"
+
+
+class Values:
+    """Values by name. A function reads those that its parameters name.
+
+    Args:
+        known: Those that there are already.
+    """
+
+    def __init__(self, known: Mapping[str, Value[Any]] = MappingProxyType({})) -> None:
+        self._known = dict(known)
+
+    def copy(self) -> Values:
+        """The same values, to which others can be added."""
+        return Values(self._known)
+
+    def add(self, value: ValueT) -> ValueT:
+        """Let functions of later values name this one."""
+        self._known[value.gives] = value
+        return value
+
+    def input(self, run: Callable[..., T], **more: Any) -> Input[T]:  # noqa: ANN401
+        """Add an input; `more` are its fields."""
+        return self.add(Input(run=run, reads=self._read_by(run), **more))
+
+    def derived(self, run: Callable[..., T], gives: str) -> Derived[T]:
+        """Add a derived value."""
+        return self.add(Derived(run=run, reads=self._read_by(run), gives=gives))
+
+    def stage(self, run: Callable[..., T], **more: Any) -> Stage[T]:  # noqa: ANN401
+        """Add a stage."""
+        return self.add(Stage(run=run, reads=self._read_by(run), **more))
+
+    def each_stage(self, run: Callable[..., T], **more: Any) -> EachStage[T]:  # noqa: ANN401
+        """Add a stage that runs once for each model."""
+        return self.add(EachStage(run=run, reads=self._read_by(run), **more))
+
+    def _read_by(self, run: Callable[..., object]) -> tuple[Value[Any], ...]:
+        return tuple(self._known[name] for name in signature(run).parameters)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,13 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from orchestrator.build import inputs, table
-from orchestrator.errors import (
-    Diagnostic,
-    KernelError,
-    MemoryPlanError,
-    ModelError,
-    UsageError,
-)
+from orchestrator.errors import KernelError, MemoryPlanError, ModelError, UsageError
 from orchestrator.explain import Facts, Outcome
 from orchestrator.selection.resolution import Resolution
 from orchestrator.shell.files import read_text_file
@@ -137,12 +131,10 @@ def _report(project: Project) -> SizeReport | None:
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(
-            Diagnostic(
-                code="no-report",
-                message=f"{path} cannot be read",
-                notes=(("found", getattr(error, "strerror", None) or str(error)),),
-                hint=f"run `orchestrator build {project.profile.file}` first",
-            )
+        raise UsageError.of(
+            "no-report",
+            f"{path} cannot be read",
+            found=getattr(error, "strerror", None) or str(error),
+            hint=f"run `orchestrator build {project.profile.file}` first",
         ) from error
     return read_report(text, file=str(path))

@@ -170,21 +170,14 @@ def need_runnable(product: Product) -> None:
     if not product.board or product.emulator:
         return
     emulated = ", ".join(f"{b.name} ({b.cpu})" for b in BOARDS.values() if b.emulator)
-    raise ToolchainError(
-        Diagnostic(
-            code="no-emulator",
-            message=f"firmware for {product.board} can be built, but not run here",
-            notes=(
-                (
-                    "found",
-                    "[[memory.regions]] with addresses that its emulator lacks"
-                    if product.board in BOARDS and BOARDS[product.board].emulator
-                    else f"no emulator knows {product.board}",
-                ),
-                ("known", emulated),
-            ),
-            hint="run it on the device, or build for a board that is emulated",
-        )
+    raise ToolchainError.of(
+        "no-emulator",
+        f"firmware for {product.board} can be built, but not run here",
+        found="[[memory.regions]] with addresses that its emulator lacks"
+        if product.board in BOARDS and BOARDS[product.board].emulator
+        else f"no emulator knows {product.board}",
+        known=emulated,
+        hint="run it on the device, or build for a board that is emulated",
     )
 
 
@@ -198,16 +191,12 @@ _MEANINGS = {
 
 
 def _no_plugins(done: process.Finished, command: tuple[str, ...]) -> ToolchainError:
-    return ToolchainError(
-        Diagnostic(
-            code="plugin-failed",
-            message="this QEMU does not load the plugin that counts instructions",
-            notes=(
-                ("command", " ".join(command)),
-                ("found", done.stderr.strip()[-2000:]),
-            ),
-            hint="install a QEMU that is built with TCG plugins, as distributions do",
-        )
+    return ToolchainError.of(
+        "plugin-failed",
+        "this QEMU does not load the plugin that counts instructions",
+        command=" ".join(command),
+        found=done.stderr.strip()[-2000:],
+        hint="install a QEMU that is built with TCG plugins, as distributions do",
     )
 
 

@@ -7,17 +7,9 @@ no remembered result depends on them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
-from orchestrator.build.engine import (
-    Derived,
-    Effect,
-    Given,
-    Input,
-    Item,
-    digest,
-    repr_digest,
-)
+from orchestrator.build.engine import Effect, Given, Item, Values, digest, repr_digest
 from orchestrator.build.exporting import ExportChoice, Exported, export_models
 from orchestrator.build.libraries import (
     delegate_codes,
@@ -52,6 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from orchestrator.build.engine import Input
     from orchestrator.errors import SourceSpan
     from orchestrator.measure.size import SizeReport
     from orchestrator.profile import Load, OperatorsTable, Profile
@@ -68,22 +61,28 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+VALUES: Final = Values()
+
 # What the caller of a build gives.
 
-PROFILE: Given[Profile] = Given(gives="profile")
-FILES: Given[InputFiles] = Given(gives="files")
-FOLDER: Given[Path] = Given(gives="folder")
-WORK: Given[Path] = Given(gives="work")
-TOOLCHAINS: Given[Toolchains] = Given(gives="toolchains")
-PROCESSES: Given[Processes] = Given(gives="processes")
-TRUST_CACHE: Given[bool] = Given(gives="trust_cache")
-EXPORT_CHOICE: Given[ExportChoice] = Given(gives="export_choice")
-PUBLISHED: Given[Callable[[], PublishedExports | None]] = Given(gives="published")
-REPORTER: Effect[Reporter] = Effect(gives="reporter")
-COMPILE_FOLDER: Effect[CompileFolder] = Effect(gives="compile_folder")
-BUILTINS: Effect[Callable[[Toolchain, Target], bytes]] = Effect(gives="builtins")
-EVERY_DTYPE_SIZE: Effect[Callable[[], SizeReport | None]] = Effect(
-    gives="every_dtype_size"
+PROFILE: Given[Profile] = VALUES.add(Given(gives="profile"))
+FILES: Given[InputFiles] = VALUES.add(Given(gives="files"))
+FOLDER: Given[Path] = VALUES.add(Given(gives="folder"))
+WORK: Given[Path] = VALUES.add(Given(gives="work"))
+TOOLCHAINS: Given[Toolchains] = VALUES.add(Given(gives="toolchains"))
+PROCESSES: Given[Processes] = VALUES.add(Given(gives="processes"))
+TRUST_CACHE: Given[bool] = VALUES.add(Given(gives="trust_cache"))
+EXPORT_CHOICE: Given[ExportChoice] = VALUES.add(Given(gives="export_choice"))
+PUBLISHED: Given[Callable[[], PublishedExports | None]] = VALUES.add(
+    Given(gives="published")
+)
+REPORTER: Effect[Reporter] = VALUES.add(Effect(gives="reporter"))
+COMPILE_FOLDER: Effect[CompileFolder] = VALUES.add(Effect(gives="compile_folder"))
+BUILTINS: Effect[Callable[[Toolchain, Target], bytes]] = VALUES.add(
+    Effect(gives="builtins")
+)
+EVERY_DTYPE_SIZE: Effect[Callable[[], SizeReport | None]] = VALUES.add(
+    Effect(gives="every_dtype_size")
 )
 
 # Settings of the profile.
@@ -91,9 +90,8 @@ EVERY_DTYPE_SIZE: Effect[Callable[[], SizeReport | None]] = Effect(
 
 def setting(gives: str, table: str, run: Callable[[Profile], T]) -> Input[T]:
     """A setting that plans show as `profile [table]`."""
-    return Input(
+    return VALUES.input(
         gives=gives,
-        reads=(PROFILE,),
         run=lambda *, profile: run(profile),
         label=f"profile [{table}]",
         digests=repr_digest,
@@ -179,162 +177,112 @@ SPEED_BUDGET = setting(
 
 # Where the profile says something: in messages only.
 
-SPAN: Input[Callable[..., SourceSpan]] = Input(
-    gives="span", reads=(PROFILE,), run=lambda *, profile: profile.span
+SPAN: Input[Callable[..., SourceSpan]] = VALUES.input(
+    gives="span", run=lambda *, profile: profile.span
 )
-MODEL_SPANS = Input(gives="model_spans", reads=(PROFILE,), run=find_model_spans)
-ORIGIN_SPAN = Input(
-    gives="origin_span", reads=(PROFILE, MODEL_SPANS), run=find_origin_span
-)
+MODEL_SPANS = VALUES.input(gives="model_spans", run=find_model_spans)
+ORIGIN_SPAN = VALUES.input(gives="origin_span", run=find_origin_span)
 
 # Orchestrator itself, and the target.
 
-ORCHESTRATOR = Input(
+ORCHESTRATOR = VALUES.input(
     gives="orchestrator",
-    reads=(FILES,),
     run=digest_program,
     label="orchestrator",
     digests=lambda found: {"": found},
 )
-HOST_TOOLCHAIN = Input(
+HOST_TOOLCHAIN = VALUES.input(
     gives="host_toolchain",
-    reads=(PROFILE, TOOLCHAINS),
     run=name_host_toolchain,
     label="profile [target]",
     digests=repr_digest,
 )
-TARGET = Derived(
-    gives="target",
-    reads=(TARGET_CHOICE, HOST_TOOLCHAIN, REGIONS, PLACES),
-    run=choose_target,
-)
-FAST = Derived(gives="fast", reads=(TARGET_CHOICE,), run=favours_speed)
-ISA = Derived(gives="isa", reads=(TARGET_CHOICE,), run=name_isa)
-TOOLCHAIN = Input(
-    gives="toolchain",
-    reads=(TARGET, TOOLCHAINS, TRUST_CACHE),
-    run=find_toolchain,
-    label="toolchain",
-    digests=repr_digest,
+TARGET = VALUES.derived(gives="target", run=choose_target)
+FAST = VALUES.derived(gives="fast", run=favours_speed)
+ISA = VALUES.derived(gives="isa", run=name_isa)
+TOOLCHAIN = VALUES.input(
+    gives="toolchain", run=find_toolchain, label="toolchain", digests=repr_digest
 )
 
 # Kernels on offer.
 
-LIBRARIES = Input(
-    gives="libraries",
-    reads=(PROFILE,),
-    run=lambda *, profile: find_libraries(profile),
+LIBRARIES = VALUES.input(
+    gives="libraries", run=lambda *, profile: find_libraries(profile)
 )
-LIBRARY_TEXTS = Input(
-    gives="library_texts",
-    reads=(PROFILE, LIBRARIES, FILES),
-    run=read_library_texts,
-    label="library",
-    digests=digest_texts,
+LIBRARY_TEXTS = VALUES.input(
+    gives="library_texts", run=read_library_texts, label="library", digests=digest_texts
 )
-OFFERED: Input[Callable[[], frozenset[str]]] = Input(
-    gives="offered",
-    reads=(LIBRARY_TEXTS, KERNELS, SPAN),
-    run=name_offered,
+OFFERED: Input[Callable[[], frozenset[str]]] = VALUES.input(
+    gives="offered", run=name_offered
 )
 """For exports, which note what they asked for."""
 
 # Models.
 
-EXPORTED: Input[dict[str, Exported]] = Input(
-    gives="exported",
-    reads=(
-        *(PROFILE, FILES, EXPORT_CHOICE, OFFERED, PUBLISHED),
-        *(FOLDER, PROCESSES, REPORTER),
-    ),
-    run=export_models,
-)
+EXPORTED: Input[dict[str, Exported]] = VALUES.input(gives="exported", run=export_models)
 """Stage export: it remembers by itself, and later stages depend on the programs."""
-MODEL_NAMES = Input(
+MODEL_NAMES = VALUES.input(
     gives="model_names",
-    reads=(PROFILE,),
     run=lambda *, profile: {model.name: model.name for model in profile.models},
     label="model",
     digests=lambda found: {name: digest(name.encode()) for name in found},
 )
-MODEL_BYTES = Input(
-    gives="model_bytes",
-    reads=(PROFILE, FILES, EXPORTED),
-    run=read_models,
-    label="model",
-    digests=digest_each,
+MODEL_BYTES = VALUES.input(
+    gives="model_bytes", run=read_models, label="model", digests=digest_each
 )
-DATA_FILES = Input(
-    gives="data_files",
-    reads=(PROFILE, FILES),
-    run=read_data_files,
-    label="model",
-    digests=digest_data,
+DATA_FILES = VALUES.input(
+    gives="data_files", run=read_data_files, label="model", digests=digest_data
 )
-MODEL_PATHS = Input(
+MODEL_PATHS = VALUES.input(
     gives="model_paths",
-    reads=(PROFILE,),
     run=lambda *, profile: {m.name: str(m.path) for m in profile.models},
 )
-SIZE_BOUNDS = Input(
+SIZE_BOUNDS = VALUES.input(
     gives="size_bounds",
-    reads=(EXPORTED,),
     run=lambda *, exported: {n: e.facts.bounds for n, e in exported.items()},
     label="input sizes",
     digests=lambda found: {
         name: digest(str(bounds).encode()) for name, bounds in found.items()
     },
 )
-TAKES: Input[dict[str, bool]] = Input(
+TAKES: Input[dict[str, bool]] = VALUES.input(
     gives="takes",
-    reads=(PROFILE,),
     run=lambda *, profile: {d.backend: d.named_data for d in profile.delegates},
 )
 """By backend, whether its delegate takes named data. `DELEGATES` has the digests."""
-PROGRAMS = Derived(
-    gives="programs",
-    reads=(MODEL_BYTES, DATA_FILES, MODEL_PATHS, MODEL_SPANS, STREAMS, TAKES, SPAN),
-    run=decode_programs,
-)
-MODEL: Item[str] = Item(gives="model", of=MODEL_NAMES)
-PROGRAM: Item[Program] = Item(gives="program", of=PROGRAMS)
+PROGRAMS = VALUES.derived(gives="programs", run=decode_programs)
+MODEL: Item[str] = VALUES.add(Item(gives="model", of=MODEL_NAMES))
+PROGRAM: Item[Program] = VALUES.add(Item(gives="program", of=PROGRAMS))
 
 # Operators and sources.
 
-OPERATOR_FILES = Input(
+OPERATOR_FILES = VALUES.input(
     gives="operator_files",
-    reads=(PROFILE, FILES),
     run=read_operator_files,
     label="file",
     digests=lambda found: {file.label: digest(file.data) for file in found},
 )
-LIBRARY_OPTIONS = Input(
+LIBRARY_OPTIONS = VALUES.input(
     gives="library_options",
-    reads=(PROFILE, LIBRARIES),
     run=lambda *, profile, libraries: library_options(profile, libraries),
     label="library",
     digests=digest_reprs,
 )
-EVERY_LIBRARY = Input(
-    gives="every_library", reads=(PROFILE, LIBRARIES, FILES), run=read_every_library
-)
-DELEGATES = Input(
+EVERY_LIBRARY = VALUES.input(gives="every_library", run=read_every_library)
+DELEGATES = VALUES.input(
     gives="delegates",
-    reads=(PROFILE, LIBRARIES),
     run=lambda *, profile, libraries: delegate_codes(profile, libraries),
     label="delegate",
     digests=lambda found: {c.backend: digest(repr(c).encode()) for c in found},
 )
-DELEGATE_OPTIONS = Input(
+DELEGATE_OPTIONS = VALUES.input(
     gives="delegate_options",
-    reads=(PROFILE, LIBRARIES),
     run=lambda *, profile, libraries: delegate_options(profile, libraries),
     label="delegate",
     digests=digest_reprs,
 )
-NATIVE = Input(
+NATIVE = VALUES.input(
     gives="native",
-    reads=(PROFILE, LIBRARIES, FILES),
     run=lambda *, profile, libraries, files: {
         name: files.read(path)
         for name, path in native_paths(profile, libraries, files).items()

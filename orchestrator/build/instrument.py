@@ -15,7 +15,7 @@ from orchestrator.build.product import build_variant
 from orchestrator.build.project import open_build
 from orchestrator.build.side import built
 from orchestrator.build.variant import without_bounds
-from orchestrator.errors import CompileError, Diagnostic
+from orchestrator.errors import CompileError
 from orchestrator.measure.elf import ElfFile
 from orchestrator.measure.thumb_events import events
 from orchestrator.memory.plan import method_symbol
@@ -184,13 +184,11 @@ def _plan(
             )
         )
     if missing:
-        raise CompileError(
-            Diagnostic(
-                code="not-countable",
-                message="the firmware lacks symbols needed to count instructions",
-                notes=(("missing", ", ".join(missing)),),
-                hint="build the profile again",
-            )
+        raise CompileError.of(
+            "not-countable",
+            "the firmware lacks symbols needed to count instructions",
+            missing=", ".join(missing),
+            hint="build the profile again",
         )
     executor = symbols["orch::execute"]
     parts = [symbols[name] for name in _STEPS if name in symbols]

@@ -501,11 +501,9 @@ def need_random(verdict: Verdict) -> None:
         UsageError: No method takes random inputs (`nothing-to-test`).
     """
     if not any(method.runs for method in verdict.methods):
-        raise UsageError(
-            Diagnostic(
-                code="nothing-to-test",
-                message="no call of the product could be compared",
-                notes=(("found", "inputs that have no random values"),),
-                hint="write a scenario, and name it with --scenario",
-            )
+        raise UsageError.of(
+            "nothing-to-test",
+            "no call of the product could be compared",
+            found="inputs that have no random values",
+            hint="write a scenario, and name it with --scenario",
         )

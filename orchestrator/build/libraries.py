@@ -126,14 +126,12 @@ def _text(library: str, path: Path, files: InputFiles) -> str:
     try:
         return decoded(files.read(path, most_bytes=MOST_LIST_BYTES), file=str(path))
     except OSError as error:
-        raise ProfileError(
-            Diagnostic(
-                code="unreadable-file",
-                message=f"the list of the kernel library {library} cannot be read",
-                where=SourceSpan(file=str(path)),
-                notes=(("found", error.strerror or str(error)),),
-                hint="name a functions.yaml that you may read",
-            )
+        raise ProfileError.of(
+            "unreadable-file",
+            f"the list of the kernel library {library} cannot be read",
+            where=SourceSpan(file=str(path)),
+            found=error.strerror or str(error),
+            hint="name a functions.yaml that you may read",
         ) from error
 
 
@@ -200,11 +198,11 @@ def _unmatched(
     found: LibraryFiles,
 ) -> list[Diagnostic]:
     return [
-        Diagnostic(
-            code="missing-file",
-            message=f'no source matches "{entry.sources[at].written}"',
+        Diagnostic.of(
+            "missing-file",
+            f'no source matches "{entry.sources[at].written}"',
             where=profile.span(*where, "sources", at),
-            notes=(("found", f"nothing at {entry.sources[at].path}"),),
+            found=f"nothing at {entry.sources[at].path}",
             hint="check the pattern; it is relative to the folder of the"
             " profile that has it",
         )

@@ -170,28 +170,25 @@ def _release(version: object) -> tuple[int, ...]:
 
 def damaged(file: str, found: str) -> LockError:
     """The error for a lock that cannot be read."""
-    return LockError(
-        Diagnostic(
-            code="bad-lock",
-            message="the lock file is damaged, or it is not a lock file",
-            where=SourceSpan(file=file),
-            notes=(("found", found),),
-            hint="restore it, or remove it and build again to write a new one",
-        )
+    return LockError.of(
+        "bad-lock",
+        "the lock file is damaged, or it is not a lock file",
+        where=SourceSpan(file=file),
+        found=found,
+        hint="restore it, or remove it and build again to write a new one",
     )
 
 
 def _newer(file: str, found: str, expected: str) -> LockError:
     """The error for a lock of a newer version."""
-    return LockError(
-        Diagnostic(
-            code="newer-lock",
-            message="the lock file was made by a newer Orchestrator",
-            where=SourceSpan(file=file),
-            notes=(("found", found), ("expected", f"{expected} or older")),
-            hint="update Orchestrator; to go back to this version, remove the lock"
-            " and build again",
-        )
+    return LockError.of(
+        "newer-lock",
+        "the lock file was made by a newer Orchestrator",
+        where=SourceSpan(file=file),
+        found=found,
+        expected=f"{expected} or older",
+        hint="update Orchestrator; to go back to this version, remove the lock"
+        " and build again",
     )
 
 

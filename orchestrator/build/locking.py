@@ -17,7 +17,7 @@ from orchestrator.build.engine import digest
 from orchestrator.build.reading import relative
 from orchestrator.emit.artifact import Artifact, GeneratedFile
 from orchestrator.emit.compile import SOURCES
-from orchestrator.errors import Diagnostic, UsageError
+from orchestrator.errors import UsageError
 from orchestrator.profile.lowering import quantize_text, vela_text
 from orchestrator.provenance.documents import DOCUMENTS
 from orchestrator.shell.distribution import DISTRIBUTION
@@ -113,12 +113,10 @@ def _need_writable(file: Path) -> None:
     try:
         check_writable(file)
     except WriteError as error:
-        raise UsageError(
-            Diagnostic(
-                code="unwritable-lock",
-                message=str(error),
-                hint="`--lock FILE` writes the lock elsewhere, `--no-lock` writes none",
-            )
+        raise UsageError.of(
+            "unwritable-lock",
+            str(error),
+            hint="`--lock FILE` writes the lock elsewhere, `--no-lock` writes none",
         ) from error
 
 

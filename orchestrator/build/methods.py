@@ -168,11 +168,11 @@ def mark_state(
             found = with_state(program, schemas, shared_state[name])
         except StateError as error:
             problems.append(
-                Diagnostic(
-                    code="state-not-shared",
-                    message=f'the methods of model "{name}" cannot share their state',
+                Diagnostic.of(
+                    "state-not-shared",
+                    f'the methods of model "{name}" cannot share their state',
                     where=model_spans[name],
-                    notes=(("found", str(error)),),
+                    found=str(error),
                     hint="export them together, with MemoryPlanningPass("
                     'share_mutable_buffers=True), or write shared_state = "no" to give'
                     " each method its own",
@@ -220,12 +220,12 @@ def size_scratch(
         program = with_scratch(marked_programs[name], scratch_needs[name])
         sized[name], unplaced = with_pinned(program, chosen, schemas)
         problems += [
-            Diagnostic(
-                code="cannot-pin",
-                message=f'{chosen.tensors[p.pin].text} of model "{name}",'
+            Diagnostic.of(
+                "cannot-pin",
+                f'{chosen.tensors[p.pin].text} of model "{name}",'
                 f" method {p.method}, cannot have a place of its own",
                 where=span("models", number, "tensors", p.pin, "tensor"),
-                notes=(("found", p.found),),
+                found=p.found,
                 hint="name another tensor, or place its whole arena with `regions`",
             )
             for p in unplaced
@@ -395,15 +395,13 @@ def replan_models(
             found = border_problem(name, error, [*loads], span)
             raise ModelError(found) from error
         except EditError as error:
-            raise ModelError(
-                Diagnostic(
-                    code="unsupported-program",
-                    message=f'model "{name}" cannot be given the scratch memory that'
-                    " its kernels need",
-                    where=model_spans[name],
-                    notes=(("found", str(error)),),
-                    hint="export the model again with ExecuTorch's own exporter",
-                )
+            raise ModelError.of(
+                "unsupported-program",
+                f'model "{name}" cannot be given the scratch memory that'
+                " its kernels need",
+                where=model_spans[name],
+                found=str(error),
+                hint="export the model again with ExecuTorch's own exporter",
             ) from error
         bordered = with_streams(with_borders(model, linkage), original, io[name])
         return with_bounds(bordered, size_bounds.get(name, {}))

@@ -19,14 +19,10 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
-from orchestrator.errors import Diagnostic, OrchestratorError, ToolchainError
+from orchestrator.errors import OrchestratorError, ToolchainError
 from orchestrator.provenance.envelope import open_envelope, sign
 from orchestrator.provenance.keys import read_private_key, read_public_key
-from orchestrator.provenance.objects import (
-    PublishedList,
-    object_list,
-    read_object_list,
-)
+from orchestrator.provenance.objects import PublishedList, object_list, read_object_list
 from orchestrator.shell.files import read_file, reason_of
 from orchestrator.shell.places import Waits, is_s3, place_at, read_files, unusable
 from orchestrator.shell.settings import PUBLISHED, PUBLISHED_KEY, read_settings
@@ -170,13 +166,11 @@ def published_at(
     if not url:
         return None
     if not key:
-        raise ToolchainError(
-            Diagnostic(
-                code="no-published-key",
-                message=f"{URL} is set, {KEY} is not",
-                notes=(("expected", "the public key of who publishes, in PEM"),),
-                hint=f"set {KEY}, or `published_key` of [cache] in orchestrator.toml",
-            )
+        raise ToolchainError.of(
+            "no-published-key",
+            f"{URL} is set, {KEY} is not",
+            expected="the public key of who publishes, in PEM",
+            hint=f"set {KEY}, or `published_key` of [cache] in orchestrator.toml",
         )
     return PublishedFiles(url=url, key=Path(key), lists=lists, note=note)
 

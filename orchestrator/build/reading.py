@@ -135,11 +135,11 @@ def read_models(
 def _unreadable(
     code: str, message: str, where: SourceSpan, error: OSError
 ) -> Diagnostic:
-    return Diagnostic(
-        code=code,
-        message=message,
+    return Diagnostic.of(
+        code,
+        message,
         where=where,
-        notes=(("found", error.strerror or str(error)),),
+        found=error.strerror or str(error),
         hint="check the file's permissions",
     )
 

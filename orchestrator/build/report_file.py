@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from orchestrator.errors import Diagnostic, SourceSpan, UsageError
+from orchestrator.errors import SourceSpan, UsageError
 from orchestrator.measure import read_report
 from orchestrator.shell.files import read_text_file
 
@@ -29,15 +29,13 @@ def read_report_file(
     try:
         text = read_text_file(path)
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(
-            Diagnostic(
-                code="no-report",
-                message=f"{path} cannot be read",
-                where=SourceSpan(file=str(build)) if build else None,
-                notes=(("found", getattr(error, "strerror", None) or str(error)),),
-                hint=f"run `orchestrator build {build}` first"
-                if build
-                else "name the report.json of a build, or a profile",
-            )
+        raise UsageError.of(
+            "no-report",
+            f"{path} cannot be read",
+            where=SourceSpan(file=str(build)) if build else None,
+            found=getattr(error, "strerror", None) or str(error),
+            hint=f"run `orchestrator build {build}` first"
+            if build
+            else "name the report.json of a build, or a profile",
         ) from error
     return text, read_report(text, file=str(path))

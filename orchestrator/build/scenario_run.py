@@ -92,13 +92,11 @@ def product_of(project: Project) -> Product:
         text = read_text_file(path)
     except (OSError, UnicodeDecodeError) as error:
         profile = project.profile.file
-        raise UsageError(
-            Diagnostic(
-                code="not-built",
-                message=f"{profile} is not built",
-                notes=(("expected", str(path)),),
-                hint=f"run `orchestrator build {profile}` first",
-            )
+        raise UsageError.of(
+            "not-built",
+            f"{profile} is not built",
+            expected=str(path),
+            hint=f"run `orchestrator build {profile}` first",
         ) from error
     return read_product(text)
 
@@ -112,14 +110,12 @@ def scenario_of(path: Path, product: Product) -> Scenario:
     try:
         text = read_text_file(path)
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(
-            Diagnostic(
-                code="bad-scenario",
-                message="cannot read the scenario",
-                where=SourceSpan(file=str(path)),
-                notes=(("found", getattr(error, "strerror", None) or str(error)),),
-                hint="name a JSON file with runs and tolerance",
-            )
+        raise UsageError.of(
+            "bad-scenario",
+            "cannot read the scenario",
+            where=SourceSpan(file=str(path)),
+            found=getattr(error, "strerror", None) or str(error),
+            hint="name a JSON file with runs and tolerance",
         ) from error
     return read_scenario(text, file=str(path), product=product, read_bytes=read_bytes)
 

@@ -17,11 +17,7 @@ if TYPE_CHECKING:
     from orchestrator.build.reading import OperatorFile
     from orchestrator.catalog import Catalog, LibraryText
     from orchestrator.errors import SourceSpan
-    from orchestrator.profile import (
-        DtypesTable,
-        KernelsTable,
-        OperatorsTable,
-    )
+    from orchestrator.profile import DtypesTable, KernelsTable, OperatorsTable
     from orchestrator.program.program import Program
     from orchestrator.selection.op_info import OpInfo, Selection
     from orchestrator.selection.resolution import DelegateCode, Resolution
@@ -123,11 +119,11 @@ def read_kernels(
     catalog = read_catalog(library_texts, kernels.operators)
     offered = dict(catalog.libraries)
     problems = [
-        Diagnostic(
-            code="bad-choice",
-            message=f"the kernel library {name} has no kernel of {operator}",
+        Diagnostic.of(
+            "bad-choice",
+            f"the kernel library {name} has no kernel of {operator}",
             where=span("kernels", "operators", str(operator)),
-            notes=(("expected", f"a library with a kernel of {operator}"),),
+            expected=f"a library with a kernel of {operator}",
             hint=f'remove "{name}" there',
         )
         for operator, names in kernels.operators

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator.build.product import build_variant, known_outputs
 from orchestrator.build.project import open_build
-from orchestrator.errors import Diagnostic, UsageError
+from orchestrator.errors import UsageError
 from orchestrator.shell.build_folder import exclusive
 
 if TYPE_CHECKING:
@@ -47,23 +47,19 @@ def built(project: Project, shell: Shell) -> Iterator[SizeReport]:
 
     remedy = f"run `orchestrator build {project.profile.file}` first"
     if not (project.folder / "report.json").is_file():
-        raise UsageError(
-            Diagnostic(
-                code="no-report",
-                message=f"{project.profile.name} is not built",
-                notes=(("expected", f"{project.folder / 'report.json'}"),),
-                hint=remedy,
-            )
+        raise UsageError.of(
+            "no-report",
+            f"{project.profile.name} is not built",
+            expected=f"{project.folder / 'report.json'}",
+            hint=remedy,
         )
     with exclusive(project.folder):
         outputs = known_outputs(project, open_build(project, shell))
         if outputs is None:
-            raise UsageError(
-                Diagnostic(
-                    code="stale-build",
-                    message=f"something changed since {project.profile.name} was built",
-                    notes=(("found", f"an older build in {project.folder}"),),
-                    hint=remedy,
-                )
+            raise UsageError.of(
+                "stale-build",
+                f"something changed since {project.profile.name} was built",
+                found=f"an older build in {project.folder}",
+                hint=remedy,
             )
         yield read_report(outputs["report.json"].decode())

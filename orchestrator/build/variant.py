@@ -111,10 +111,10 @@ class Variant:
         known = [model.name for model in profile.models]
         for name in self.without_models:
             if name not in known:
-                yield Diagnostic(
-                    code="unknown-model",
-                    message=f'{profile.name} has no model "{name}"',
-                    notes=(("models", ", ".join(known) or "none"),),
+                yield Diagnostic.of(
+                    "unknown-model",
+                    f'{profile.name} has no model "{name}"',
+                    models=", ".join(known) or "none",
                     hint=did_you_mean(name, known) or "name a model of the profile",
                 )
 
@@ -136,18 +136,18 @@ class Variant:
             keys = [key for key in operator.keys if key not in _REMOVABLE]
             if models:
                 options = " ".join(f"--without-model {model}" for model in models)
-                yield Diagnostic(
-                    code="operator-needed",
-                    message=f"{name} cannot be left out: models call it",
-                    notes=(("called by", ", ".join(models)),),
+                yield Diagnostic.of(
+                    "operator-needed",
+                    f"{name} cannot be left out: models call it",
+                    called_by=", ".join(models),
                     hint=f"leave out what calls it: {options}",
                 )
             elif keys:
-                yield Diagnostic(
-                    code="operator-needed",
-                    message=f"{name} cannot be left out: the profile lists more than"
+                yield Diagnostic.of(
+                    "operator-needed",
+                    f"{name} cannot be left out: the profile lists more than"
                     " single operators",
-                    notes=(("requested by", ", ".join(keys)),),
+                    requested_by=", ".join(keys),
                     hint="only operators of operators.include and dtypes.operators can"
                     " be left out one by one",
                 )
@@ -155,10 +155,10 @@ class Variant:
     def _toolchain_problems(self, profile: Profile) -> Iterator[Diagnostic]:
         known = CPUS[profile.target.cpu].toolchains
         if self.toolchain and self.toolchain not in known:
-            yield Diagnostic(
-                code="usage",
-                message=f"{profile.target.cpu} has no toolchain {self.toolchain}",
-                notes=(("expected", " or ".join(known)),),
+            yield Diagnostic.of(
+                "usage",
+                f"{profile.target.cpu} has no toolchain {self.toolchain}",
+                expected=" or ".join(known),
                 hint="choose one of these",
             )
 

@@ -45,11 +45,11 @@ def check_vela_config(
         known = [s.removeprefix(prefix) for s in sections if s.startswith(prefix)]
         if name and name not in known:
             problems.append(
-                Diagnostic(
-                    code="bad-vela-config",
-                    message=f"{vela.config} has no section {shown(prefix + name)}",
+                Diagnostic.of(
+                    "bad-vela-config",
+                    f"{vela.config} has no section {shown(prefix + name)}",
                     where=profile.span("models", index, "vela", key),
-                    notes=(("found", ", ".join(known) or f"no {prefix[:-1]} at all"),),
+                    found=", ".join(known) or f"no {prefix[:-1]} at all",
                     hint=did_you_mean(name, known) or "name one of its sections",
                 )
             )
@@ -63,13 +63,11 @@ def _sections_of(file: str, read: Callable[[Path], bytes]) -> list[str]:
         parser.read_string(read(Path(file)).decode("utf-8"))
     except (Error, UnicodeDecodeError, OSError) as error:
         first = str(error).partition("\n")[0]
-        raise ProfileError(
-            Diagnostic(
-                code="bad-vela-config",
-                message="Vela cannot read its configuration",
-                where=SourceSpan(file=file),
-                notes=(("found", first),),
-                hint="write it as Vela's own: [System_Config.NAME], then key=value",
-            )
+        raise ProfileError.of(
+            "bad-vela-config",
+            "Vela cannot read its configuration",
+            where=SourceSpan(file=file),
+            found=first,
+            hint="write it as Vela's own: [System_Config.NAME], then key=value",
         ) from error
     return parser.sections()

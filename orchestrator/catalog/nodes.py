@@ -40,11 +40,11 @@ class YamlFile:
         try:
             if deep := _too_deep(self._text):
                 self.problems.append(
-                    Diagnostic(
-                        code="bad-yaml",
-                        message=f"{self.file} is nested too deeply",
+                    Diagnostic.of(
+                        "bad-yaml",
+                        f"{self.file} is nested too deeply",
                         where=self.span(deep),
-                        notes=(("expected", f"at most {_MAX_DEPTH} levels"),),
+                        expected=f"at most {_MAX_DEPTH} levels",
                         hint="correct the file at this line",
                     )
                 )

@@ -136,14 +136,12 @@ def _clashes(
         if kernel.entry not in seen and not _same_form(kernel.schema, expected):
             seen.add(kernel.entry)
             problems.append(
-                Diagnostic(
-                    code="schema-conflict",
-                    message=f"two schemas for {kernel.operator}",
+                Diagnostic.of(
+                    "schema-conflict",
+                    f"two schemas for {kernel.operator}",
                     where=file.span(_line(kernel.entry)),
-                    notes=(
-                        ("found", kernel.schema.text),
-                        ("expected", expected.text),
-                    ),
+                    found=kernel.schema.text,
+                    expected=expected.text,
                     hint="give every library the schema the operator really has",
                 )
             )
@@ -154,14 +152,12 @@ def _duplicate(
     file: YamlFile, kernel: Kernel, first: Kernel, key: KernelKey | None
 ) -> Diagnostic:
     what = f"kernel key {key}" if key else "a fallback kernel"
-    return Diagnostic(
-        code="duplicate-kernel",
-        message=f"{kernel.library} offers {what} of {kernel.operator} twice",
+    return Diagnostic.of(
+        "duplicate-kernel",
+        f"{kernel.library} offers {what} of {kernel.operator} twice",
         where=file.span(_line(kernel.entry)),
-        notes=(
-            ("first", f"{first.function}, {first.entry}"),
-            ("again", f"{kernel.function}, {kernel.entry}"),
-        ),
+        first=f"{first.function}, {first.entry}",
+        again=f"{kernel.function}, {kernel.entry}",
         hint="remove one of the entries, or put it in a library of its own",
     )
 

@@ -34,11 +34,11 @@ def missing_size(kernel: Kernel) -> Diagnostic:
     """The problem of a kernel without scratch sizes."""
     named = dict(kernel.scratch)
     names = [a.name for _, a in scratch_arguments(kernel.schema) if a.name not in named]
-    return Diagnostic(
-        code="missing-scratch-size",
-        message=f"no scratch size is given for {kernel.operator}",
+    return Diagnostic.of(
+        "missing-scratch-size",
+        f"no scratch size is given for {kernel.operator}",
         where=entry_of(kernel),
-        notes=(("found", f"{', '.join(names)} in {kernel.schema.text}"),),
+        found=f"{', '.join(names)} in {kernel.schema.text}",
         hint="add `scratch` to this entry, see docs/scratch.md",
     )
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from orchestrator.core.sizes import parse_size
 
 if TYPE_CHECKING:
     from orchestrator.evaluation.fit import Quantization
+
+_Reader: TypeAlias = Callable[[str], int]
 
 
 def finite_number(text: str) -> float:
@@ -20,28 +23,30 @@ def finite_number(text: str) -> float:
     raise argparse.ArgumentTypeError(f"{text} is not a finite number of at least 0")
 
 
-def job_count(text: str) -> int:
-    """A count of at least one."""
-    with suppress(ValueError):
-        if 1 <= (number := int(text)) <= _MOST_JOBS:
-            return number
-    raise argparse.ArgumentTypeError(f"{text} is not a number from 1 to {_MOST_JOBS}")
+def _whole(first: int, last: int, problem: str = "", *, base: int = 10) -> _Reader:
+    """What reads a whole number within bounds."""
+    expected = problem or f"a number from {first} to {last}"
+
+    def read(text: str) -> int:
+        with suppress(ValueError):
+            if first <= (number := int(text, base)) <= last:
+                return number
+        raise argparse.ArgumentTypeError(f"{text} is not {expected}")
+
+    return read
 
 
-def port_number(text: str) -> int:
-    """A TCP port."""
-    with suppress(ValueError):
-        if 1 <= (number := int(text)) <= _MOST_PORTS:
-            return number
-    raise argparse.ArgumentTypeError(f"{text} is not a port from 1 to {_MOST_PORTS}")
+_MOST_JOBS = 1000
+_MOST_DIGITS = 16
+_MOST_ZERO_POINT = 1 << 15
+_MOST_BYTES = 1 << 48
 
-
-def instruction_index(text: str) -> int:
-    """Index of an instruction, in any base."""
-    with suppress(ValueError):
-        if 0 <= (number := int(text, 0)) < _INDICES:
-            return number
-    raise argparse.ArgumentTypeError(f"{text} is not the index of an instruction")
+job_count = _whole(1, _MOST_JOBS)
+port_number = _whole(1, 65_535, "a port from 1 to 65535")
+# The device reports an index in 32 bits.
+instruction_index = _whole(0, (1 << 32) - 1, "the index of an instruction", base=0)
+byte_count = _whole(0, _MOST_BYTES, f"a number of bytes from 0 to {_MOST_BYTES}")
+count = _whole(0, 1_000_000)
 
 
 def memory_size(text: str) -> int:
@@ -49,16 +54,6 @@ def memory_size(text: str) -> int:
     if (size := parse_size(text)) is not None:
         return size
     raise argparse.ArgumentTypeError(f"{text!r} is not a size such as 256 MiB")
-
-
-def byte_count(text: str) -> int:
-    """A number of bytes."""
-    with suppress(ValueError):
-        if 0 <= (number := int(text)) <= _MOST_BYTES:
-            return number
-    raise argparse.ArgumentTypeError(
-        f"{text} is not a number of bytes from 0 to {_MOST_BYTES}"
-    )
 
 
 def sample_range(text: str) -> tuple[int, int | None]:
@@ -103,40 +98,17 @@ def quantization(text: str) -> Quantization:
     )
 
 
-def count(text: str) -> int:
-    """A count, which may be 0."""
-    return _count(text)
-
-
 def prim_op_count(text: str) -> int | str:
     """A number of prim ops, or `listed`."""
-    return text if text == "listed" else _count(text)
-
-
-def _count(text: str) -> int:
-    with suppress(ValueError):
-        if 0 <= (number := int(text)) <= _MOST_KERNELS:
-            return number
-    raise argparse.ArgumentTypeError(
-        f"{text} is not a number from 0 to {_MOST_KERNELS}"
-    )
-
-
-_MOST_JOBS = 1000
-_MOST_PORTS = 65_535
-_MOST_DIGITS = 16
-_MOST_ZERO_POINT = 1 << 15
-_MOST_BYTES = 1 << 48
-_INDICES = 1 << 32  # the device reports an index in 32 bits
-_MOST_KERNELS = 1_000_000
+    return text if text == "listed" else count(text)
 
 
 def shard(text: str) -> tuple[int, int]:
     """`1/4`: part 1 of 4."""
-    number, slash, count = text.partition("/")
-    is_number = slash and number.isdecimal() and count.isdecimal()
-    if is_number and 1 <= int(number) <= int(count) <= _MOST_JOBS:
-        return int(number), int(count)
+    number, slash, parts = text.partition("/")
+    is_number = slash and number.isdecimal() and parts.isdecimal()
+    if is_number and 1 <= int(number) <= int(parts) <= _MOST_JOBS:
+        return int(number), int(parts)
     raise argparse.ArgumentTypeError(
         f"{text} is not a part such as 1/4: the first of four"
     )

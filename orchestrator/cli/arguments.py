@@ -8,25 +8,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 import orchestrator
-from orchestrator.cli.argument_types import (
-    byte_count,
-    job_count,
-    memory_size,
-    prim_op_count,
-)
+from orchestrator.cli.argument_types import byte_count, memory_size, prim_op_count
 from orchestrator.cli.manual import epilog
 from orchestrator.cli.measuring_arguments import add_measuring
 from orchestrator.cli.package_arguments import add_package
 from orchestrator.cli.provenance_arguments import add_provenance, add_update
 from orchestrator.cli.shared_arguments import (
-    JOBS,
     PROFILE,
     WORKERS,
     CommandParser,
+    add_jobs,
     add_lock_file,
     add_locking,
     add_out,
     add_workspace,
+    flag,
+    option,
+    path,
+    several,
 )
 from orchestrator.targets.cores import BOARDS, CPUS, TOOLCHAINS
 
@@ -61,12 +60,8 @@ def parser() -> argparse.ArgumentParser:
         action="version",
         version=f"orchestrator {orchestrator.__version__}",
     )
-    top.add_argument(
-        "--cmakedir",
-        action=_CMakeFolder,
-        nargs=0,
-        help="print the folder of the CMake package and exit",
-    )
+    what = "print the folder of the CMake package and exit"
+    flag(top, "--cmakedir", what, action=_CMakeFolder, nargs=0)
     _add_common(top, is_top=True)
     commands = top.add_subparsers(
         dest="command",
@@ -89,44 +84,30 @@ def parser() -> argparse.ArgumentParser:
         )
         _add_common(sub)
         if profile:
-            sub.add_argument(
-                "profile",
-                type=Path,
-                nargs="?" if workspace else None,
-                metavar="PROFILE",
-                help=PROFILE,
-            )
+            nargs = "?" if workspace else None
+            path(sub, "profile", "PROFILE", PROFILE, nargs=nargs)
             add_out(sub)
         if workspace:
             add_workspace(sub)
         return sub
 
     _add_starting(command)
-
     _add_build(command)
 
     watch = command("watch", "build whenever a file changes; show what it costs")
-    watch.add_argument(
-        "--scenario",
-        type=Path,
-        metavar="FILE",
-        help="run it after each build, and show the instructions that it executes",
-    )
-    watch.add_argument("-j", "--jobs", type=job_count, metavar="N", help=JOBS)
+    what = "run it after each build, and show the instructions that it executes"
+    path(watch, "--scenario", "FILE", what)
+    add_jobs(watch)
 
     command("plan", "show what would be built and why; needs no compiler")
-    check = command(
-        "check",
-        "check profile, models, kernels and memory; needs no compiler",
-        workspace=True,
-    )
-    check.add_argument("-j", "--jobs", type=job_count, metavar="N", help=WORKERS)
+    what = "check profile, models, kernels and memory; needs no compiler"
+    add_jobs(command("check", what, workspace=True), WORKERS)
 
     _add_memory(command)
     _add_export(command)
 
     inspect = command("inspect", "show what is in a .pte or .ptd file", profile=False)
-    inspect.add_argument("model", type=Path, metavar="MODEL", help="the file")
+    path(inspect, "model", "MODEL", "the file")
 
     _add_memory_plan(command)
     _add_executorch_tools(command)
@@ -134,15 +115,11 @@ def parser() -> argparse.ArgumentParser:
     add_measuring(command)
 
     why = command("why", "show why something is in the product, and what it costs")
-    why.add_argument("name", metavar="NAME", help=_NAME)
+    option(why, "name", "NAME", _NAME)
     why_not = command("why-not", "show why something is not in the product")
-    why_not.add_argument("name", metavar="NAME", help=_NAME)
-    why_not.add_argument(
-        "dtype",
-        nargs="?",
-        metavar="DTYPE",
-        help="a dtype that the kernel lacks, such as Half",
-    )
+    option(why_not, "name", "NAME", _NAME)
+    what = "a dtype that the kernel lacks, such as Half"
+    option(why_not, "dtype", "DTYPE", what, nargs="?")
 
     _add_compat(command)
     add_update(command)
@@ -157,43 +134,28 @@ def parser() -> argparse.ArgumentParser:
 def _add_help(command: Callable[..., CommandParser]) -> None:
     """Commands about Orchestrator itself, and what remains."""
     _add_cleaning(command)
-    targets = command(
-        "targets", "list cores, toolchains, boards and operators", profile=False
-    )
-    targets.add_argument(
-        "--operators",
-        action="store_true",
-        help="list the operators that have a kernel, with dtypes and dim orders",
-    )
+    what = "list cores, toolchains, boards and operators"
+    targets = command("targets", what, profile=False)
+    what = "list the operators that have a kernel, with dtypes and dim orders"
+    flag(targets, "--operators", what)
     command("doctor", "list compilers and emulators, found and missing", profile=False)
     schema = command("schema", "print the JSON Schema of profiles", profile=False)
-    schema.add_argument(
-        "--workspace",
-        action="store_true",
-        dest="of_workspace",
-        help="that of orchestrator.toml instead",
-    )
+    what = "that of orchestrator.toml instead"
+    flag(schema, "--workspace", what, dest="of_workspace")
     _add_texts(command)
 
 
 def _add_texts(command: Callable[..., CommandParser]) -> None:
     """Commands that print a text about all commands."""
-    completion = command(
-        "completion", "print a completion script for a shell", profile=False
-    )
-    completion.add_argument(
-        "shell", choices=("bash", "zsh", "fish"), help="the shell that reads it"
-    )
+    what = "print a completion script for a shell"
+    completion = command("completion", what, profile=False)
+    shells = ("bash", "zsh", "fish")
+    option(completion, "shell", None, "the shell that reads it", choices=shells)
     man = command("man", "print or write man pages", profile=False)
-    man.add_argument(
-        "page", nargs="?", metavar="COMMAND", help="default: the page of orchestrator"
-    )
-    man.add_argument(
-        "--output-dir",
-        type=Path,
-        metavar="DIR",
-        help="write the pages of all commands into this folder",
-    )
+    what = "default: the page of orchestrator"
+    option(man, "page", "COMMAND", what, nargs="?")
+    what = "write the pages of all commands into this folder"
+    path(man, "--output-dir", "DIR", what)
 
 
 def _add_common(command: argparse.ArgumentParser, *, is_top: bool = False) -> None:
@@ -201,341 +163,176 @@ def _add_common(command: argparse.ArgumentParser, *, is_top: bool = False) -> No
     # A default of the command would overwrite what stands before it.
     off, auto = (False, "auto") if is_top else (argparse.SUPPRESS, argparse.SUPPRESS)
     much = command.add_mutually_exclusive_group()
-    for flags, text in (
-        (("-q", "--quiet"), "print results and errors only"),
-        (("-v", "--verbose"), "print every step as a line"),
-    ):
-        much.add_argument(*flags, action="store_true", default=off, help=text)
-    command.add_argument(
-        "--json",
-        action="store_true",
-        default=off,
-        help="print results as JSON",
-    )
-    command.add_argument(
-        "--color",
-        choices=("auto", "always", "never"),
-        default=auto,
-        help="colours on stderr; auto: on a terminal, unless NO_COLOR is set",
-    )
+    flag(much, "-q --quiet", "print results and errors only", default=off)
+    flag(much, "-v --verbose", "print every step as a line", default=off)
+    flag(command, "--json", "print results as JSON", default=off)
+    what = "colours on stderr; auto: on a terminal, unless NO_COLOR is set"
+    colors = ("auto", "always", "never")
+    option(command, "--color", None, what, choices=colors, default=auto)
 
 
 def _add_build(command: Callable[..., CommandParser]) -> None:
-    """The build command."""
-    build = command(
-        "build",
-        "build firmware, library and lock file",
-        profile=False,
-        workspace=True,
-    )
-    build.add_argument(
-        "profiles",
-        type=Path,
-        nargs="*",
-        metavar="PROFILE",
-        help="profiles to build, one after the other; - for stdin",
-    )
+    what = "build firmware, library and lock file"
+    build = command("build", what, profile=False, workspace=True)
+    what = "profiles to build, one after the other; - for stdin"
+    path(build, "profiles", "PROFILE", what, nargs="*")
     add_out(build)
-    build.add_argument("-j", "--jobs", type=job_count, metavar="N", help=JOBS)
-    build.add_argument(
-        "-k",
-        "--keep-going",
-        action="store_true",
-        help="build the other profiles although one failed",
-    )
+    add_jobs(build)
+    what = "build the other profiles although one failed"
+    flag(build, "-k --keep-going", what)
     add_locking(build)
-    build.add_argument(
-        "--explain", action="store_true", help="show why each stage ran, or did not"
-    )
+    flag(build, "--explain", "show why each stage ran, or did not")
     _add_depfile(build)
 
 
 def _add_target(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--cpu",
-        choices=tuple(CPUS),
-        metavar="CORE",
-        help="core, as `orchestrator targets` lists them; default: host",
-    )
-    command.add_argument(
-        "--board",
-        choices=tuple(BOARDS),
-        metavar="BOARD",
-        help="board, likewise; default: that of the core",
-    )
-    command.add_argument(
-        "--toolchain",
-        choices=TOOLCHAINS,
-        help="compiler; default: the first that is installed",
-    )
+    what = "core, as `orchestrator targets` lists them; default: host"
+    option(command, "--cpu", "CORE", what, choices=tuple(CPUS))
+    what = "board, likewise; default: that of the core"
+    option(command, "--board", "BOARD", what, choices=tuple(BOARDS))
+    what = "compiler; default: the first that is installed"
+    option(command, "--toolchain", None, what, choices=TOOLCHAINS)
 
 
 def _add_cleaning(command: Callable[..., CommandParser]) -> None:
     command("clean", "remove the build folder")
-    cache = command(
-        "cache",
-        "show, shrink, check or publish the objects that builds share",
-        profile=False,
-    )
-    cache.add_argument(
+    what = "show, shrink, check or publish the objects that builds share"
+    cache = command("cache", what, profile=False)
+    option(
+        cache,
         "action",
-        choices=("size", "prune", "verify", "publish"),
-        metavar="ACTION",
-        help="size: show how much there is; prune: remove damaged objects, and those"
+        "ACTION",
+        "size: show how much there is; prune: remove damaged objects, and those"
         " that were not used for the longest time; verify: compare all digests;"
         " publish: give all of them to other machines, with a signed list",
+        choices=("size", "prune", "verify", "publish"),
     )
-    cache.add_argument(
+    flag(
+        cache,
         "--list-only",
-        action="store_true",
-        help="with publish: only the list of objects, where others have the objects"
+        "with publish: only the list of objects, where others have the objects"
         " from ccache's remote storage",
     )
-    cache.add_argument(
+    flag(
+        cache,
         "--exports",
-        action="store_true",
-        help="with publish: programs made from Python code as well, with their inputs"
+        "with publish: programs made from Python code as well, with their inputs"
         " and outputs",
     )
-    cache.add_argument(
-        "url",
-        nargs="?",
-        metavar="URL",
-        help="where publish writes: a folder, or a URL that fsspec can write to",
-    )
-    cache.add_argument(
-        "--key",
-        type=Path,
-        metavar="KEY",
-        help="private key that publish signs with, in PEM",
-    )
-    cache.add_argument(
-        "--to",
-        type=memory_size,
-        default=0,
-        dest="limit_bytes",
-        metavar="SIZE",
-        help="what prune leaves at most, such as 256 MiB; default: nothing",
-    )
+    what = "where publish writes: a folder, or a URL that fsspec can write to"
+    option(cache, "url", "URL", what, nargs="?")
+    path(cache, "--key", "KEY", "private key that publish signs with, in PEM")
+    what = "what prune leaves at most, such as 256 MiB; default: nothing"
+    option(cache, "--to", "SIZE", what, type=memory_size, default=0, dest="limit_bytes")
 
 
 def _add_starting(command: Callable[..., CommandParser]) -> None:
     """Commands that write the first files of a project."""
     init = command("init", "write a profile and a scenario for models", profile=False)
-    init.add_argument(
+    option(
+        init,
         "models",
-        nargs="*",
-        metavar="MODEL",
-        help="model.pte, model.pt2, or FILE.py:function that returns one;"
+        "MODEL",
+        "model.pte, model.pt2, or FILE.py:function that returns one;"
         " default: the .pte and .pt2 files of the folder",
+        nargs="*",
     )
-    init.add_argument(
-        "--name", metavar="NAME", help="name of the product; default: that of the model"
-    )
-    init.add_argument(
-        "--dir",
-        type=Path,
-        default=Path(),
-        metavar="DIR",
-        help="folder of the new files; default: the current one",
-    )
+    option(init, "--name", "NAME", "name of the product; default: that of the model")
+    what = "folder of the new files; default: the current one"
+    path(init, "--dir", "DIR", what, default=Path())
     _add_target(init)
-    init.add_argument(
-        "--load",
-        choices=("pte", "prelinked"),
-        help="pte (default): the device loads them; prelinked: the build",
-    )
-    init.add_argument(
-        "--lowering",
-        metavar="NAME",
-        help="for .pt2 and .py models: what to lower for; default: portable",
-    )
-    init.add_argument(
-        "--quantize", action="store_true", help="make .pt2 and .py models int8"
-    )
-    init.add_argument("--flash", metavar="SIZE", help='flash budget, such as "256 KiB"')
-    init.add_argument("--ram", metavar="SIZE", help='RAM budget, such as "64 KiB"')
-    init.add_argument(
-        "--yes", action="store_true", help="ask nothing, take the defaults"
-    )
+    what = "pte (default): the device loads them; prelinked: the build"
+    option(init, "--load", None, what, choices=("pte", "prelinked"))
+    what = "for .pt2 and .py models: what to lower for; default: portable"
+    option(init, "--lowering", "NAME", what)
+    flag(init, "--quantize", "make .pt2 and .py models int8")
+    option(init, "--flash", "SIZE", 'flash budget, such as "256 KiB"')
+    option(init, "--ram", "SIZE", 'RAM budget, such as "64 KiB"')
+    flag(init, "--yes", "ask nothing, take the defaults")
     new = command("new", "write an example firmware with a small model", profile=False)
-    new.add_argument("folder", type=Path, metavar="DIR", help="new or empty folder")
+    path(new, "folder", "DIR", "new or empty folder")
     _add_target(new)
 
 
 def _add_lock_commands(command: Callable[..., CommandParser]) -> None:
     """Commands for the lock and its outputs."""
     lock = command("lock", "write the lock file", workspace=True)
-    lock.add_argument("-j", "--jobs", type=job_count, metavar="N", help=JOBS)
+    add_jobs(lock)
     add_lock_file(lock)
-    lock.add_argument("--check", action="store_true", help="compare, change nothing")
-    lock.add_argument(
-        "--outputs",
-        action="store_true",
-        help="with --check: compare the published outputs with the lock",
-    )
-    verify = command(
-        "verify",
-        "rebuild elsewhere and compare every byte, or one file with the lock",
-        workspace=True,
-    )
-    verify.add_argument("-j", "--jobs", type=job_count, metavar="N", help=JOBS)
-    verify.add_argument(
-        "--artefact",
-        "--artifact",
-        type=Path,
-        metavar="FILE",
-        help="identify this file as an output of the lock; build nothing",
-    )
+    flag(lock, "--check", "compare, change nothing")
+    what = "with --check: compare the published outputs with the lock"
+    flag(lock, "--outputs", what)
+    what = "rebuild elsewhere and compare every byte, or one file with the lock"
+    verify = command("verify", what, workspace=True)
+    add_jobs(verify)
+    what = "identify this file as an output of the lock; build nothing"
+    path(verify, "--artefact --artifact", "FILE", what)
     add_lock_file(verify)
 
 
 def _add_export(command: Callable[..., CommandParser]) -> None:
-    """The export command."""
     export = command("export", "export models given as Python to programs")
-    export.add_argument(
-        "--again", action="store_true", help="export even if nothing changed"
-    )
-    export.add_argument(
-        "--no-accelerate",
-        action="store_false",
-        dest="accelerate",
-        help="use ExecuTorch's lowering unchanged",
-    )
-    export.add_argument(
-        "--verify",
-        action="store_true",
-        help="lower both ways, and compare every graph and the program",
-    )
-    export.add_argument(
-        "--explain", action="store_true", help="show what each pass of lowering did"
-    )
+    flag(export, "--again", "export even if nothing changed")
+    what = "use ExecuTorch's lowering unchanged"
+    flag(export, "--no-accelerate", what, action="store_false", dest="accelerate")
+    flag(export, "--verify", "lower both ways, and compare every graph and the program")
+    flag(export, "--explain", "show what each pass of lowering did")
 
 
 def _add_memory(command: Callable[..., CommandParser]) -> None:
-    """The memory command."""
     memory = command("memory", "show arenas, and what less RAM costs")
-    memory.add_argument(
-        "--pareto",
-        action="store_true",
-        help="list plans by rows: bytes against instructions",
-    )
-    memory.add_argument(
-        "--svg", type=Path, metavar="F.svg", help="draw what --pareto lists"
-    )
+    flag(memory, "--pareto", "list plans by rows: bytes against instructions")
+    path(memory, "--svg", "F.svg", "draw what --pareto lists")
 
 
 def _add_memory_plan(command: Callable[..., CommandParser]) -> None:
     """The memory planner as a command of its own."""
-    plan = command(
-        "memory-plan", "give each block of a CSV file an offset", profile=False
-    )
-    plan.add_argument(
-        "file", type=Path, metavar="FILE", help="CSV with id,lower,upper,size"
-    )
-    plan.add_argument(
-        "--capacity",
-        type=byte_count,
-        metavar="N",
-        help="accept any plan of at most N bytes",
-    )
-    plan.add_argument(
-        "--output", type=Path, metavar="F.csv", help="write the blocks with offsets"
-    )
-    plan.add_argument("--svg", type=Path, metavar="F.svg", help="draw the plan")
+    what = "give each block of a CSV file an offset"
+    plan = command("memory-plan", what, profile=False)
+    path(plan, "file", "FILE", "CSV with id,lower,upper,size")
+    what = "accept any plan of at most N bytes"
+    option(plan, "--capacity", "N", what, type=byte_count)
+    path(plan, "--output", "F.csv", "write the blocks with offsets")
+    path(plan, "--svg", "F.svg", "draw the plan")
 
 
 def _add_compat(command: Callable[..., CommandParser]) -> None:
-    """The compat command."""
-    compat = command(
-        "compat", "check whether built firmware can run new programs", profile=False
-    )
-    compat.add_argument(
-        "firmware", type=Path, metavar="FIRMWARE", help="lock or build folder"
-    )
-    compat.add_argument(
-        "programs", type=Path, nargs="+", metavar="PROGRAM", help="new .pte programs"
-    )
-    compat.add_argument("--model", metavar="NAME", help="the model they replace")
+    what = "check whether built firmware can run new programs"
+    compat = command("compat", what, profile=False)
+    path(compat, "firmware", "FIRMWARE", "lock or build folder")
+    path(compat, "programs", "PROGRAM", "new .pte programs", nargs="+")
+    option(compat, "--model", "NAME", "the model they replace")
 
 
 def _add_executorch_tools(command: Callable[..., CommandParser]) -> None:
     """Commands for a user who keeps ExecuTorch's own build."""
-    oplist = command(
-        "oplist",
-        "write an operator list for ExecuTorch's own build",
-        profile=False,
-    )
-    oplist.add_argument(
-        "--model",
-        type=Path,
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="a .pte program whose operators to list",
-    )
-    oplist.add_argument(
-        "--ops", action="append", default=[], metavar="LIST", help="operator names"
-    )
-    oplist.add_argument(
-        "--ops-dict",
-        action="append",
-        default=[],
-        metavar="JSON",
-        help="operators with dtypes or kernel keys",
-    )
-    oplist.add_argument(
-        "--yaml",
-        type=Path,
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="functions.yaml or selected_operators.yaml",
-    )
-    oplist.add_argument(
-        "--all", action="store_true", dest="every", help="list every operator"
-    )
-    oplist.add_argument(
-        "--output", type=Path, required=True, metavar="FILE", help="where to write"
-    )
+    what = "write an operator list for ExecuTorch's own build"
+    oplist = command("oplist", what, profile=False)
+    what = "a .pte program whose operators to list"
+    several(oplist, "--model", "FILE", what, type=Path)
+    several(oplist, "--ops", "LIST", "operator names")
+    several(oplist, "--ops-dict", "JSON", "operators with dtypes or kernel keys")
+    what = "functions.yaml or selected_operators.yaml"
+    several(oplist, "--yaml", "FILE", what, type=Path)
+    flag(oplist, "--all", "list every operator", dest="every")
+    path(oplist, "--output", "FILE", "where to write", required=True)
     _add_depfile(oplist)
-
-    headers = command(
-        "headers",
-        "write headers of an operator list for ExecuTorch's own build",
-        profile=False,
-    )
-    headers.add_argument(
-        "--oplist",
-        type=Path,
-        action="append",
-        required=True,
-        metavar="FILE",
-        help="an operator list; several are merged",
-    )
-    headers.add_argument(
-        "--output-dir",
-        type=Path,
-        required=True,
-        metavar="DIR",
-        help="folder of the headers",
-    )
-    headers.add_argument(
+    what = "write headers of an operator list for ExecuTorch's own build"
+    headers = command("headers", what, profile=False)
+    what = "an operator list; several are merged"
+    path(headers, "--oplist", "FILE", what, action="append", required=True)
+    path(headers, "--output-dir", "DIR", "folder of the headers", required=True)
+    option(
+        headers,
         "--prim-ops",
-        type=prim_op_count,
-        metavar="N",
-        help="prim ops that ExecuTorch registers, or `listed` for those of the list;"
+        "N",
+        "prim ops that ExecuTorch registers, or `listed` for those of the list;"
         " default: 28, as in 1.5",
+        type=prim_op_count,
     )
 
 
 def _add_depfile(command: CommandParser) -> None:
-    command.add_argument(
-        "--depfile",
-        type=Path,
-        metavar="FILE",
-        help="write the files that were read, as a rule for make",
-    )
-    command.add_argument(
-        "--depfile-target", metavar="NAME", help="name of the target in the depfile"
-    )
+    what = "write the files that were read, as a rule for make"
+    path(command, "--depfile", "FILE", what)
+    option(command, "--depfile-target", "NAME", "name of the target in the depfile")

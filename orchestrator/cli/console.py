@@ -8,11 +8,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from orchestrator.cli.terminal import drop_output, put, say
-from orchestrator.errors import (
-    Diagnostic,
-    OrchestratorError,
-    UsageError,
-)
+from orchestrator.errors import Diagnostic, OrchestratorError, UsageError
 from orchestrator.printable import printable_lines
 
 if TYPE_CHECKING:
@@ -77,12 +73,10 @@ class Console:
         except OSError as error:
             drop_output()
             reason = (error.strerror or str(error)).lower()
-            raise UsageError(
-                Diagnostic(
-                    code="system-error",
-                    message=f"cannot write to stdout: {reason}",
-                    hint="free space where stdout goes, or leave it open",
-                )
+            raise UsageError.of(
+                "system-error",
+                f"cannot write to stdout: {reason}",
+                hint="free space where stdout goes, or leave it open",
             ) from error
 
     def status(self, text: str) -> None:
@@ -136,13 +130,11 @@ class Console:
             "w", prefix="orchestrator-", suffix=".log", delete=False
         ) as file:
             file.write("".join(traceback.format_exception(error)))
-        bug = OrchestratorError(
-            Diagnostic(
-                code="internal-error",
-                message=f"internal error: {type(error).__name__}: {error}",
-                notes=(("trace", file.name),),
-                hint=f"please report it with that file attached: {issues}",
-            )
+        bug = OrchestratorError.of(
+            "internal-error",
+            f"internal error: {type(error).__name__}: {error}",
+            trace=file.name,
+            hint=f"please report it with that file attached: {issues}",
         )
         self.failure(bug)
 

@@ -9,10 +9,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator.cli.arguments import parser
 from orchestrator.cli.console import Console
-from orchestrator.errors import (
-    ExitCode,
-    OrchestratorError,
-)
+from orchestrator.errors import ExitCode, OrchestratorError
 from orchestrator.shell.signals import Ended
 
 if TYPE_CHECKING:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import argparse
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.cli.argument_types import job_count
 from orchestrator.cli.shared_arguments import (
-    JOBS,
     PROFILE,
     CommandParser,
+    add_jobs,
     add_locking,
+    flag,
+    option,
+    path,
 )
 
 if TYPE_CHECKING:
@@ -30,43 +31,25 @@ def _version(text: str) -> str:
 
 def add_package(command: Callable[..., CommandParser]) -> None:
     """The package command."""
-    package = command(
-        "package", "make a package for another build system", profile=False
-    )
-    package.add_argument("profile", type=Path, metavar="PROFILE", help=PROFILE)
-    package.add_argument(
+    what = "make a package for another build system"
+    package = command("package", what, profile=False)
+    path(package, "profile", "PROFILE", PROFILE)
+    option(
+        package,
         "--for",
+        "TARGET",
+        "cmake, conan, meson, zephyr, esp-idf, arduino, platformio, cmsis, bazel"
+        " or rust",
         required=True,
         dest="ecosystem",
-        metavar="TARGET",
-        help="cmake, conan, meson, zephyr, esp-idf, arduino, platformio, cmsis, bazel"
-        " or rust",
     )
-    package.add_argument(
-        "--out",
-        type=Path,
-        dest="package_folder",
-        metavar="DIR",
-        help="folder of the package; default: packages/TARGET/NAME",
-    )
-    package.add_argument(
-        "--binary",
-        action="store_true",
-        help="the library as built, instead of its sources",
-    )
-    package.add_argument(
-        "--scenario",
-        type=Path,
-        metavar="FILE",
-        help="calls of the self test; default: one of each method, random inputs",
-    )
-    package.add_argument(
-        "--version",
-        type=_version,
-        dest="package_version",
-        metavar="X.Y.Z",
-        help="version of the package; default: that of the profile",
-    )
-    package.add_argument("-j", "--jobs", type=job_count, metavar="N", help=JOBS)
+    what = "folder of the package; default: packages/TARGET/NAME"
+    path(package, "--out", "DIR", what, dest="package_folder")
+    flag(package, "--binary", "the library as built, instead of its sources")
+    what = "calls of the self test; default: one of each method, random inputs"
+    path(package, "--scenario", "FILE", what)
+    what = "version of the package; default: that of the profile"
+    option(package, "--version", "X.Y.Z", what, type=_version, dest="package_version")
+    add_jobs(package)
     add_locking(package)
     package.set_defaults(out=None, timeout=_TIMEOUT_S)

@@ -74,10 +74,10 @@ def _is_unchanged(
 def _check(args: Namespace) -> None:
     """Check what the parser cannot. Raises UsageError with every problem."""
     problems = [
-        Diagnostic(
-            code="usage",
-            message=f"{option} takes one profile",
-            notes=(("found", f"{len(args.profiles)} profiles"),),
+        Diagnostic.of(
+            "usage",
+            f"{option} takes one profile",
+            found=f"{len(args.profiles)} profiles",
             hint=f"build them one by one, or without {option}",
         )
         for option, value in (

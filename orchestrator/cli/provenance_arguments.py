@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from orchestrator.cli.argument_types import job_count
-from orchestrator.cli.shared_arguments import JOBS, add_locking
+from orchestrator.cli.shared_arguments import add_jobs, add_locking, option, path
 from orchestrator.core.version import packed_version
 from orchestrator.update.container import MOST
 
@@ -24,63 +22,36 @@ def add_provenance(command: Callable[..., CommandParser]) -> None:
         ("provenance", "print how the product was made, as an in-toto statement"),
     ):
         document = command(name, text)
-        _add_output(document, "where to write it; default: stdout")
-        document.add_argument("-j", "--jobs", type=job_count, metavar="N", help=JOBS)
+        path(document, "--output", "FILE", "where to write it; default: stdout")
+        add_jobs(document)
         add_locking(document)
     sign = command("sign", "sign a file: a DSSE envelope", profile=False)
-    sign.add_argument("file", type=Path, metavar="FILE", help="what to sign")
-    _add_key(sign, "private key, PEM")
-    _add_output(sign, "the envelope; default: FILE.dsse.json")
-    verify = command(
-        "verify-signature", "check the signature of a DSSE envelope", profile=False
-    )
-    verify.add_argument("file", type=Path, metavar="FILE", help="an envelope")
-    _add_key(verify, "public key, PEM")
-    _add_output(verify, "write what is in it; default: only check")
+    path(sign, "file", "FILE", "what to sign")
+    path(sign, "--key", "KEY", "private key, PEM", required=True)
+    path(sign, "--output", "FILE", "the envelope; default: FILE.dsse.json")
+    what = "check the signature of a DSSE envelope"
+    verify = command("verify-signature", what, profile=False)
+    path(verify, "file", "FILE", "an envelope")
+    path(verify, "--key", "KEY", "public key, PEM", required=True)
+    path(verify, "--output", "FILE", "write what is in it; default: only check")
 
 
 def add_update(command: Callable[..., CommandParser]) -> None:
     """The command `update`."""
     update = command("update", "make or show a signed update of a model", profile=False)
-    update.add_argument(
-        "action",
-        choices=("pack", "show"),
-        metavar="ACTION",
-        help="pack: make one of a program; show: what is in one",
-    )
-    update.add_argument(
-        "file", type=Path, metavar="FILE", help="the new .pte program; or an update"
-    )
-    update.add_argument(
-        "--for",
-        type=Path,
-        dest="firmware",
-        metavar="LOCK",
-        help="pack: lock of the firmware in the field",
-    )
-    update.add_argument(
-        "--model", metavar="NAME", help="pack: the model it replaces, if several"
-    )
-    update.add_argument(
-        "--version",
-        type=_model_version,
-        dest="update_version",
-        metavar="N",
-        help="pack: version of the model; devices refuse lower ones",
-    )
-    update.add_argument(
-        "--needs",
-        type=_firmware_version,
-        metavar="X.Y.Z",
-        help="pack: oldest firmware that runs it; default: that of the lock",
-    )
-    update.add_argument(
-        "--key",
-        type=Path,
-        metavar="KEY",
-        help="pack: private key, PEM; show: public key, to check the signature",
-    )
-    _add_output(update, "pack: the update; default: FILE.update")
+    what = "pack: make one of a program; show: what is in one"
+    option(update, "action", "ACTION", what, choices=("pack", "show"))
+    path(update, "file", "FILE", "the new .pte program; or an update")
+    what = "pack: lock of the firmware in the field"
+    path(update, "--for", "LOCK", what, dest="firmware")
+    option(update, "--model", "NAME", "pack: the model it replaces, if several")
+    what = "pack: version of the model; devices refuse lower ones"
+    option(update, "--version", "N", what, type=_model_version, dest="update_version")
+    what = "pack: oldest firmware that runs it; default: that of the lock"
+    option(update, "--needs", "X.Y.Z", what, type=_firmware_version)
+    what = "pack: private key, PEM; show: public key, to check the signature"
+    path(update, "--key", "KEY", what)
+    path(update, "--output", "FILE", "pack: the update; default: FILE.update")
 
 
 def _model_version(text: str) -> int:
@@ -93,11 +64,3 @@ def _firmware_version(text: str) -> str:
     if packed_version(text) is not None:
         return text
     raise argparse.ArgumentTypeError(f"{text!r} is not MAJOR.MINOR.PATCH")
-
-
-def _add_key(command: CommandParser, text: str) -> None:
-    command.add_argument("--key", type=Path, required=True, metavar="KEY", help=text)
-
-
-def _add_output(command: CommandParser, text: str) -> None:
-    command.add_argument("--output", type=Path, metavar="FILE", help=text)

@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.cli.terminal import say
-from orchestrator.errors import Diagnostic, UsageError, did_you_mean
+from orchestrator.errors import UsageError, did_you_mean
 from orchestrator.printable import printable
 
 if TYPE_CHECKING:
@@ -51,12 +51,10 @@ def ask(
         line = sys.stdin.readline()
         if not line:
             say("\n")
-            raise UsageError(
-                Diagnostic(
-                    code="usage",
-                    message="standard input ended before all questions were answered",
-                    hint="answer them by options, or take the defaults with --yes",
-                )
+            raise UsageError.of(
+                "usage",
+                "standard input ended before all questions were answered",
+                hint="answer them by options, or take the defaults with --yes",
             )
         answer = line.strip() or default
         if choices and not answer:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import argparse
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
-from orchestrator.cli.argument_types import shard
+from orchestrator.cli.argument_types import finite_number, job_count, shard
 from orchestrator.cli.manual import SYNONYMS
-from orchestrator.errors import Diagnostic, UsageError, did_you_mean
+from orchestrator.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    Arguments: TypeAlias = argparse._ActionsContainer  # noqa: SLF001  # no other name
 
 PROFILE: Final = "profile of the product, a TOML file; - for stdin"
 OUT: Final = "build folder; default: build/NAME in the current folder"
@@ -32,12 +34,10 @@ class CommandParser(argparse.ArgumentParser):
         self._given = args
         found, rest = self.parse_known_args(args, namespace)
         if rest:
-            raise UsageError(
-                Diagnostic(
-                    code="usage",
-                    message=f"unrecognized arguments: {' '.join(rest)}",
-                    hint=self._place(found.command, rest[0]),
-                )
+            raise UsageError.of(
+                "usage",
+                f"unrecognized arguments: {' '.join(rest)}",
+                hint=self._place(found.command, rest[0]),
             )
         return found
 
@@ -52,7 +52,7 @@ class CommandParser(argparse.ArgumentParser):
                 hint = _AFTER
         else:
             hint = _near(message) or f"run `{self.prog} --help` to see its options"
-        raise UsageError(Diagnostic(code="usage", message=message, hint=hint))
+        raise UsageError.of("usage", message, hint=hint)
 
     def _commands(self) -> dict[str, CommandParser]:
         for action in self._actions:
@@ -100,56 +100,66 @@ def _near(message: str) -> str:
     return ""
 
 
+def option(
+    to: Arguments,
+    name: str,
+    metavar: str | None,
+    text: str,
+    **more: Any,  # noqa: ANN401  # argparse's own, likewise below
+) -> None:
+    """An argument with a value, of a command or a group of arguments."""
+    to.add_argument(*name.split(), metavar=metavar, help=text, **more)
+
+
+def path(to: Arguments, name: str, metavar: str, text: str, **more: Any) -> None:  # noqa: ANN401
+    """An argument whose value is a path."""
+    option(to, name, metavar, text, type=Path, **more)
+
+
+def several(to: Arguments, name: str, metavar: str, text: str, **more: Any) -> None:  # noqa: ANN401
+    """An option that may be repeated."""
+    option(to, name, metavar, text, action="append", default=[], **more)
+
+
+def flag(to: Arguments, name: str, text: str, **more: Any) -> None:  # noqa: ANN401
+    """An option without a value."""
+    to.add_argument(*name.split(), help=text, **{"action": "store_true", **more})
+
+
+def add_jobs(command: CommandParser, text: str = JOBS) -> None:
+    """How many steps run at a time."""
+    option(command, "-j --jobs", "N", text, type=job_count)
+
+
+def add_timeout(command: CommandParser, text: str) -> None:
+    """How long firmware may run."""
+    option(command, "--timeout", "SECONDS", text, type=finite_number, default=600.0)
+
+
 def add_workspace(command: CommandParser) -> None:
     """Options of commands that work on a whole workspace without PROFILE."""
     group = command.add_argument_group("without PROFILE: all products of the workspace")
-    group.add_argument(
+    path(
+        group,
         "--workspace",
-        type=Path,
-        metavar="FILE",
-        help="orchestrator.toml or its folder; default: the nearest one from the"
+        "FILE",
+        "orchestrator.toml or its folder; default: the nearest one from the"
         " current folder upwards",
     )
-    group.add_argument(
-        "-p",
-        "--product",
-        action="append",
-        default=[],
-        dest="products",
-        metavar="NAME",
-        help="only this product; * stands for any text; may be repeated",
-    )
-    group.add_argument(
-        "--shard",
-        type=shard,
-        metavar="I/N",
-        help="only part I of N of the products, chosen by their names",
-    )
-    group.add_argument(
-        "--scheduler",
-        metavar="ADDRESS",
-        help="do the work on the workers of a Dask scheduler: tcp://HOST:8786",
-    )
-    group.add_argument(
-        "--base",
-        metavar="REV",
-        help="show changes from the locks at a git revision",
-    )
-    group.add_argument(
-        "--junit", type=Path, metavar="FILE", help="write results as JUnit XML"
-    )
-    group.add_argument(
-        "--markdown", type=Path, metavar="FILE", help="write a summary in Markdown"
-    )
+    what = "only this product; * stands for any text; may be repeated"
+    several(group, "-p --product", "NAME", what, dest="products")
+    what = "only part I of N of the products, chosen by their names"
+    option(group, "--shard", "I/N", what, type=shard)
+    what = "do the work on the workers of a Dask scheduler: tcp://HOST:8786"
+    option(group, "--scheduler", "ADDRESS", what)
+    option(group, "--base", "REV", "show changes from the locks at a git revision")
+    path(group, "--junit", "FILE", "write results as JUnit XML")
+    path(group, "--markdown", "FILE", "write a summary in Markdown")
 
 
 WORKSPACE_OPTIONS: Final = (
-    ("--workspace", "workspace"),
-    ("--product", "products"),
-    ("--shard", "shard"),
-    ("--scheduler", "scheduler"),
-    ("--base", "base"),
-    ("--junit", "junit"),
+    *(("--workspace", "workspace"), ("--product", "products"), ("--shard", "shard")),
+    *(("--scheduler", "scheduler"), ("--base", "base"), ("--junit", "junit")),
     ("--markdown", "markdown"),
 )
 """Options of `add_workspace`, with their places in a namespace."""
@@ -157,32 +167,19 @@ WORKSPACE_OPTIONS: Final = (
 
 def add_out(command: argparse.ArgumentParser) -> None:
     """The build folder."""
-    command.add_argument("--out", type=Path, metavar="DIR", help=OUT)
+    path(command, "--out", "DIR", OUT)
 
 
 def add_locking(command: CommandParser) -> None:
     """Lock options of commands that build."""
     add_lock_file(command)
     lock = command.add_mutually_exclusive_group()
-    lock.add_argument(
-        "--no-lock", action="store_true", help="neither read nor write a lock"
-    )
-    lock.add_argument(
-        "--locked", action="store_true", help="fail if the lock would change"
-    )
-    lock.add_argument(
-        "--frozen",
-        action="store_true",
-        help="like --locked, and compare the inputs first",
-    )
+    flag(lock, "--no-lock", "neither read nor write a lock")
+    flag(lock, "--locked", "fail if the lock would change")
+    flag(lock, "--frozen", "like --locked, and compare the inputs first")
 
 
 def add_lock_file(command: CommandParser) -> None:
     """The lock, where it is not beside the profile."""
-    command.add_argument(
-        "--lock",
-        type=Path,
-        metavar="FILE",
-        dest="lock_file",
-        help="the lock; default: beside the profile",
-    )
+    what = "the lock; default: beside the profile"
+    path(command, "--lock", "FILE", what, dest="lock_file")

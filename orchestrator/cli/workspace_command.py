@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator.cli.shared_arguments import WORKSPACE_OPTIONS
-from orchestrator.errors import Diagnostic, ExitCode, UsageError
+from orchestrator.errors import ExitCode, UsageError
 from orchestrator.fleet.kind import Kind
 from orchestrator.fleet.products import chosen, unchanged
 from orchestrator.fleet.table import counts, document, in_order, table_text
@@ -27,13 +27,14 @@ if TYPE_CHECKING:
     from orchestrator.workspace import Product
 
 
-def needs_profile(args: Namespace, named: object, **options: object) -> bool:
+def needs_profile(args: Namespace, named: object, options: str) -> bool:
     """Whether the command is about the profile that it names, not about a workspace.
 
     Args:
         args: Of the command line.
         named: What stands for PROFILE; empty or None without.
-        options: Options that only work with PROFILE, by name, with their values.
+        options: Options that only work with PROFILE: `name`, or `name=place` where
+            their place in `args` has another name.
 
     Raises:
         UsageError: An option is for the other one.
@@ -41,25 +42,21 @@ def needs_profile(args: Namespace, named: object, **options: object) -> bool:
     if named:
         wrong = [option for option, key in WORKSPACE_OPTIONS if getattr(args, key)]
         if wrong:
-            raise UsageError(
-                Diagnostic(
-                    code="usage",
-                    message=f"{wrong[0]} works on a workspace",
-                    notes=(("found", "a PROFILE"),),
-                    hint=f"leave out either PROFILE or {wrong[0]}",
-                )
+            raise UsageError.of(
+                "usage",
+                f"{wrong[0]} works on a workspace",
+                found="a PROFILE",
+                hint=f"leave out either PROFILE or {wrong[0]}",
             )
         return True
-    for name, value in options.items():
-        if value:
-            option = f"--{name.replace('_', '-')}"
-            raise UsageError(
-                Diagnostic(
-                    code="usage",
-                    message=f"{option} requires PROFILE",
-                    hint="without PROFILE the command works on all products of the"
-                    " workspace",
-                )
+    for option in options.split():
+        name, _, place = option.partition("=")
+        if getattr(args, place or name):
+            raise UsageError.of(
+                "usage",
+                f"--{name.replace('_', '-')} requires PROFILE",
+                hint="without PROFILE the command works on all products of the"
+                " workspace",
             )
     return False
 
@@ -122,13 +119,11 @@ def _file(named: Path | None) -> Path:
         return named / WORKSPACE_FILE if named.is_dir() else named
     found = find_workspace(Path())
     if found is None:
-        raise UsageError(
-            Diagnostic(
-                code="no-workspace",
-                message=f"there is no {WORKSPACE_FILE} here or in a folder above",
-                notes=(("expected", "PROFILE, or a workspace"),),
-                hint="name the profile of a product, or see docs/workspaces.md",
-            )
+        raise UsageError.of(
+            "no-workspace",
+            f"there is no {WORKSPACE_FILE} here or in a folder above",
+            expected="PROFILE, or a workspace",
+            hint="name the profile of a product, or see docs/workspaces.md",
         )
     return found
 

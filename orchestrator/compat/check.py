@@ -138,19 +138,19 @@ def check_compat(
     problems = []
     if program.original is not None:
         problems.append(
-            Diagnostic(
-                code="newer-program",
-                message=f"{file} has scratch memory of delegates beside its values",
-                notes=(("expected", "it among the arguments of calls"),),
+            Diagnostic.of(
+                "newer-program",
+                f"{file} has scratch memory of delegates beside its values",
+                expected="it among the arguments of calls",
                 hint="build the program with its profile and ship models/",
             )
         )
     if program.inline_constants and not firmware.inline_constants:
         problems.append(
-            Diagnostic(
-                code="unsupported-program",
-                message=f"{file} has constants inside the flatbuffer",
-                notes=(("expected", "constants in a segment, as in the firmware's"),),
+            Diagnostic.of(
+                "unsupported-program",
+                f"{file} has constants inside the flatbuffer",
+                expected="constants in a segment, as in the firmware's",
                 hint="export the model again with ExecuTorch 0.7 or newer",
             )
         )
@@ -158,10 +158,10 @@ def check_compat(
         program = with_state(program, _schemas(firmware))
     except StateError as error:
         problems.append(
-            Diagnostic(
-                code="state-not-shared",
-                message=f"methods of {file} cannot share their state",
-                notes=(("found", str(error)),),
+            Diagnostic.of(
+                "state-not-shared",
+                f"methods of {file} cannot share their state",
+                found=str(error),
                 hint="export them together, with share_mutable_buffers=True",
             )
         )
@@ -172,10 +172,10 @@ def check_compat(
         method = methods.get(place.method)
         if method is None:
             problems.append(
-                Diagnostic(
-                    code="method-missing",
-                    message=f"{file} has no method {place.method}",
-                    notes=(("found", ", ".join(sorted(methods)) or "none"),),
+                Diagnostic.of(
+                    "method-missing",
+                    f"{file} has no method {place.method}",
+                    found=", ".join(sorted(methods)) or "none",
                     hint=did_you_mean(place.method, methods)
                     or "export the program with this method",
                 )

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from orchestrator.emit.artifact import GeneratedFile
-from orchestrator.errors import Diagnostic, ProfileError
+from orchestrator.errors import ProfileError
 from orchestrator.program.prim_ops import PRIM_OPS
 from orchestrator.selection.resolution import Resolution
 
@@ -76,17 +76,13 @@ def check_max_kernels(
     """
     count = len(resolution.table_entries)
     if max_kernels is not None and max_kernels < count:
-        raise ProfileError(
-            Diagnostic(
-                code="registry-too-small",
-                message=f"registry.max_kernels has no room for {count} kernels",
-                where=where,
-                notes=(
-                    ("found", f"max_kernels = {max_kernels}"),
-                    ("expected", f"at least {count}, as many as are linked"),
-                ),
-                hint=f"write max_kernels = {count} or more, or leave it out",
-            )
+        raise ProfileError.of(
+            "registry-too-small",
+            f"registry.max_kernels has no room for {count} kernels",
+            where=where,
+            found=f"max_kernels = {max_kernels}",
+            expected=f"at least {count}, as many as are linked",
+            hint=f"write max_kernels = {count} or more, or leave it out",
         )
 
 

@@ -14,12 +14,7 @@ from orchestrator.program.values import DoubleValue, IntValue, ValueKind
 from orchestrator.running.compare import decoded
 from orchestrator.running.npy import Array
 from orchestrator.running.quantized import dequantized, given, quantized
-from orchestrator.running.values import (
-    NPY_DTYPES,
-    fixed_value,
-    sizes_fit,
-    stored_as,
-)
+from orchestrator.running.values import NPY_DTYPES, fixed_value, sizes_fit, stored_as
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

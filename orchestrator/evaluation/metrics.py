@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from orchestrator.errors import Diagnostic, MismatchError
+from orchestrator.errors import MismatchError
 from orchestrator.evaluation.samples import bad_data
 
 if TYPE_CHECKING:
@@ -211,15 +211,11 @@ def _auc(
     ]
     nans = [n for n, s in zip(names, found, strict=True) if np.isnan(s)]
     if nans:
-        raise MismatchError(
-            Diagnostic(
-                code="nan-output",
-                message="auc cannot order scores that are not numbers",
-                notes=(
-                    ("found", f"NaN for {len(nans)} samples, the first is {nans[0]}"),
-                ),
-                hint="run that sample with `orchestrator run`",
-            )
+        raise MismatchError.of(
+            "nan-output",
+            "auc cannot order scores that are not numbers",
+            found=f"NaN for {len(nans)} samples, the first is {nans[0]}",
+            hint="run that sample with `orchestrator run`",
         )
     positive = np.array(
         [

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from orchestrator.core.operator import OperatorName
-from orchestrator.errors import Diagnostic, UsageError, did_you_mean
+from orchestrator.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -85,24 +85,17 @@ def unknown_name(name: str, facts: Facts) -> UsageError:
             plain = _plain(symbol.name)
             known |= {symbol.name, symbol.symbol, plain, plain.rpartition("::")[2]}
     built = facts.report is not None
-    return UsageError(
-        Diagnostic(
-            code="unknown-name",
-            message=f'nothing is named "{name}"',
-            notes=(
-                (
-                    "searched",
-                    "operators, kernels, sources"
-                    + (" and symbols of the last build" if built else ""),
-                ),
-            ),
-            hint=did_you_mean(name, known - {""})
-            or (
-                "name an operator like aten::add.out, a kernel or a symbol"
-                if built
-                else f"`orchestrator build {facts.file}` makes symbols known"
-            ),
-        )
+    return UsageError.of(
+        "unknown-name",
+        f'nothing is named "{name}"',
+        searched="operators, kernels, sources"
+        + (" and symbols of the last build" if built else ""),
+        hint=did_you_mean(name, known - {""})
+        or (
+            "name an operator like aten::add.out, a kernel or a symbol"
+            if built
+            else f"`orchestrator build {facts.file}` makes symbols known"
+        ),
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.errors import Diagnostic, UsageError
+from orchestrator.errors import UsageError
 from orchestrator.explain.names import meaning_of, unknown_name
 from orchestrator.measure.size import ContributorKind as Kind
 from orchestrator.selection.call import calls_of_key, takes, tensor_names
@@ -190,12 +190,10 @@ def why(name: str, facts: Facts) -> Why:
         if delegate.code.backend in meaning.backends
     )
     if not uses and not parts and not delegates:
-        raise UsageError(
-            Diagnostic(
-                code="not-in-product",
-                message=f"{name} is not in {facts.profile}",
-                hint=f"run `orchestrator why-not {facts.file} {name}`",
-            )
+        raise UsageError.of(
+            "not-in-product",
+            f"{name} is not in {facts.profile}",
+            hint=f"run `orchestrator why-not {facts.file} {name}`",
         )
     return Why(
         profile=facts.profile,

@@ -127,12 +127,10 @@ def _of_backends(backends: tuple[str, ...], facts: Facts) -> list[Absence]:
 
 def _is_in(name: str, facts: Facts, *, dtype: ScalarType | None) -> UsageError:
     what = f"{name} with {dtype.name}" if dtype is not None else name
-    return UsageError(
-        Diagnostic(
-            code="in-product",
-            message=f"{what} is in {facts.profile}",
-            hint=f"run `orchestrator why {facts.file} {name}`",
-        )
+    return UsageError.of(
+        "in-product",
+        f"{what} is in {facts.profile}",
+        hint=f"run `orchestrator why {facts.file} {name}`",
     )
 
 
@@ -141,14 +139,12 @@ def _dtype(name: str) -> ScalarType:
         return ScalarType[name]
     by_small_name = {known.lower(): known for known in ScalarType.__members__}
     known = by_small_name.get(name.lower())
-    raise UsageError(
-        Diagnostic(
-            code="unknown-name",
-            message=f'"{name}" is not a dtype',
-            notes=(("known", ", ".join(ScalarType.__members__)),),
-            hint=did_you_mean(known or name, ScalarType.__members__)
-            or "write it like Float",
-        )
+    raise UsageError.of(
+        "unknown-name",
+        f'"{name}" is not a dtype',
+        known=", ".join(ScalarType.__members__),
+        hint=did_you_mean(known or name, ScalarType.__members__)
+        or "write it like Float",
     )
 
 

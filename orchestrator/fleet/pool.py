@@ -65,10 +65,10 @@ def outcomes(tasks: Sequence[Task], *, workers: int, shell: Shell) -> Iterator[O
 
 def died(task: Task) -> Outcome:
     """The outcome of a task whose worker was killed."""
-    problem = Diagnostic(
-        code="worker-died",
-        message=f"the process that worked on {task.product.name} was killed",
-        notes=(("expected", "enough memory for what runs at a time"),),
+    problem = Diagnostic.of(
+        "worker-died",
+        f"the process that worked on {task.product.name} was killed",
+        expected="enough memory for what runs at a time",
         hint="run the command for this product alone, or with fewer jobs: -j 1",
     )
     return Outcome(

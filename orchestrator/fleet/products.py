@@ -28,10 +28,10 @@ def chosen(products: Sequence[Product], patterns: Sequence[str]) -> tuple[Produc
         return tuple(products)
     names = [product.name for product in products]
     problems = [
-        Diagnostic(
-            code="no-product",
-            message=f'the workspace has no product "{pattern}"',
-            notes=(("found", f"{len(names)} products"),),
+        Diagnostic.of(
+            "no-product",
+            f'the workspace has no product "{pattern}"',
+            found=f"{len(names)} products",
             hint=did_you_mean(pattern, names) or "`*` stands for any text",
         )
         for pattern in dict.fromkeys(patterns)

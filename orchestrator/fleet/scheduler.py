@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 import orchestrator
 from orchestrator.build import Shell
-from orchestrator.errors import Diagnostic, ToolchainError
+from orchestrator.errors import ToolchainError
 from orchestrator.fleet.pool import died
 from orchestrator.fleet.task import Worker
 from orchestrator.shell.distribution import extra_needed
@@ -125,14 +125,12 @@ def _difference(own: Mapping[str, str], facts: object) -> str:
 
 
 def _unusable(address: str, found: str) -> ToolchainError:
-    return ToolchainError(
-        Diagnostic(
-            code="no-scheduler",
-            message=f"the scheduler at {address} cannot be used",
-            notes=(("found", found),),
-            hint="start `dask scheduler`, and on each machine `dask worker` in the same"
-            " environment, with the workspace in the same folder; see docs/fleet.md",
-        )
+    return ToolchainError.of(
+        "no-scheduler",
+        f"the scheduler at {address} cannot be used",
+        found=found,
+        hint="start `dask scheduler`, and on each machine `dask worker` in the same"
+        " environment, with the workspace in the same folder; see docs/fleet.md",
     )
 
 

@@ -121,10 +121,10 @@ class Worker:
             )
             outcome = replace(outcome, exit_code=ExitCode.USAGE, problems=(problem,))
         except Exception as error:  # noqa: BLE001  # one product stops no other
-            problem = Diagnostic(
-                code="internal-error",
-                message=f"internal error: {type(error).__name__}: {error}",
-                notes=(("trace", "".join(format_exception(error))),),
+            problem = Diagnostic.of(
+                "internal-error",
+                f"internal error: {type(error).__name__}: {error}",
+                trace="".join(format_exception(error)),
                 hint="please report it",
             )
             outcome = replace(outcome, exit_code=ExitCode.INTERNAL, problems=(problem,))

@@ -196,11 +196,11 @@ def _unknown_arenas(
         known = sorted({a.memory_id for m in model.methods for a in m.arenas})
         for memory_id, _ in pins.get(model.model, NO_PINS).by_id:
             if memory_id not in known:
-                yield Diagnostic(
-                    code="unknown-arena",
-                    message=f'model "{model.model}" has no arena {memory_id}',
+                yield Diagnostic.of(
+                    "unknown-arena",
+                    f'model "{model.model}" has no arena {memory_id}',
                     where=spans.get(model.model),
-                    notes=(("known", ", ".join(map(str, known)) or "none"),),
+                    known=", ".join(map(str, known)) or "none",
                     hint="correct the memory id in `regions` of [[models]]",
                 )
 

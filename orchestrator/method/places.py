@@ -22,6 +22,11 @@ class Place:
     begin: int
     end: int
 
+    @property
+    def ends(self) -> tuple[tuple[Space, int], tuple[Space, int]]:
+        """Begin and end, to compare with those in any space."""
+        return (self.space, self.begin), (self.space, self.end)
+
     def overlaps(self, other: Place) -> bool:
         """Whether both share a byte."""
         return (

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from orchestrator.method.effects import effects_of_method
 from orchestrator.method.places import place_of
+from orchestrator.method.sets import Sets
 from orchestrator.program.shared import SHARED_ID
 from orchestrator.program.values import Allocation, TensorValue
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from orchestrator.core.operator import OperatorName, OpSchema
     from orchestrator.method.effects import Effect, MethodEffects
-    from orchestrator.method.places import Place, Space
+    from orchestrator.method.places import Place
     from orchestrator.program.program import Method, Program
 
     Schemas = Mapping[OperatorName, OpSchema]
@@ -121,9 +122,8 @@ class Memory:
             for i, v in enumerate(effects.values)
             if (place := place_of(v, i)) is not None and place.space[0] == "arena"
         }
-        keys = {(p.space, at) for p in self._places.values() for at in (p.begin, p.end)}
-        self._cuts = sorted(keys)
-        self._parent = {index: index for index in self._places}
+        self._cuts = sorted({at for p in self._places.values() for at in p.ends})
+        self._sets = Sets(self._places)
         written = {i for e in effects.at for i in (*e.writes, *e.replaces)}
         self._state = [i for i in self._places if _is_state(effects, i)]
         self._shown = self._places.keys() - written - {*effects.inputs, *self._state}
@@ -131,43 +131,21 @@ class Memory:
             for view in effect.views:
                 for base in effect.reads:
                     self._join(view, base)
-        self._join_state()
+        state = ((*self._places[i].ends, i) for i in self._state)
+        self._sets.join_overlapping(state)
         self.faults = tuple(dict.fromkeys(self._walk()))
 
     def families(self) -> Iterable[list[int]]:
         """Value indices of each family, sorted; in the order of their first ones."""
-        found: dict[int, list[int]] = {}
-        for index in sorted(self._places):
-            found.setdefault(self._of(index), []).append(index)
-        return found.values()
-
-    def _of(self, index: int) -> int:
-        while self._parent[index] != index:
-            self._parent[index] = self._parent[self._parent[index]]
-            index = self._parent[index]
-        return index
+        return self._sets.groups(self._places)
 
     def _join(self, one: int, other: int) -> None:
         if one in self._places and other in self._places:
-            low, high = sorted((self._of(one), self._of(other)))
-            self._parent[high] = low
-
-    def _join_state(self) -> None:
-        def begin(index: int) -> tuple[Space, int]:
-            return self._places[index].space, self._places[index].begin
-
-        reach, holder = None, -1
-        for index in sorted(self._state, key=begin):
-            place = self._places[index]
-            if reach is not None and place.overlaps(reach):
-                self._join(index, holder)
-            if reach is None or place.space != reach.space or place.end > reach.end:
-                reach, holder = place, index
+            self._sets.join(one, other)
 
     def _pieces(self, index: int) -> range:
-        place = self._places[index]
-        begin = bisect_left(self._cuts, (place.space, place.begin))
-        return range(begin, bisect_left(self._cuts, (place.space, place.end)))
+        begin, end = (bisect_left(self._cuts, at) for at in self._places[index].ends)
+        return range(begin, end)
 
     def _walk(self) -> Iterator[PlanFault]:
         steps = self._effects.at
@@ -213,11 +191,11 @@ class Memory:
         for index in effect.writes:
             if index not in self._places or index in effect.views:
                 continue
-            family = self._of(index)
+            family = self._sets.of(index)
             if index in (*effect.fills, *effect.scratch):
                 point.lost.pop(family, None)
             for piece in self._pieces(index):
-                for other in {self._of(o) for o in point.owners[piece]} - {family}:
+                for other in {self._sets.of(o) for o in point.owners[piece]} - {family}:
                     lost = point.lost.get(other, frozenset())
                     point.lost[other] = lost | {(index, time)}
                     if other in read:  # a call may write before it has read all
@@ -238,7 +216,7 @@ class Memory:
                     for piece in self._pieces(index):
                         for owner in point.owners[piece]:
                             self._join(index, owner)
-                for writer, written in sorted(point.lost.get(self._of(index), ())):
+                for writer, written in sorted(point.lost.get(self._sets.of(index), ())):
                     yield PlanFault(
                         value=index, writer=writer, written=written, read=time
                     )

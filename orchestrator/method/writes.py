@@ -42,11 +42,11 @@ def check_writes(
     """
     schemas = {operator.name: operator.schema for operator in resolution.operators}
     problems = [
-        Diagnostic(
-            code="write-to-constant",
-            message=f'model "{model}" writes into memory that must not change',
+        Diagnostic.of(
+            "write-to-constant",
+            f'model "{model}" writes into memory that must not change',
             where=spans.get(model),
-            notes=(("found", f"method {method.name}, {what}"),),
+            found=f"method {method.name}, {what}",
             hint="export the model again; if it was exported just now, report it to"
             " ExecuTorch",
         )

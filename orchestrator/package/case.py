@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.errors import Diagnostic, UsageError
+from orchestrator.errors import UsageError
 from orchestrator.package.self_test import Case
 from orchestrator.running.new_scenario import random_input
 from orchestrator.running.protocol import encode_request, untraced
@@ -55,11 +55,9 @@ def case_of(calls: Sequence[Call], response: bytes) -> Case:
 
 
 def _case_needed(method: ProductMethod) -> UsageError:
-    return UsageError(
-        Diagnostic(
-            code="case-needed",
-            message=f"method {method} has an input that cannot be made up",
-            notes=(("found", ", ".join(map(str, method.inputs))),),
-            hint="give the calls of the self test with --scenario",
-        )
+    return UsageError.of(
+        "case-needed",
+        f"method {method} has an input that cannot be made up",
+        found=", ".join(map(str, method.inputs)),
+        hint="give the calls of the self test with --scenario",
     )

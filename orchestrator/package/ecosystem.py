@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.errors import Diagnostic, UsageError, did_you_mean
+from orchestrator.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from orchestrator.targets.cores import Cpu, Target
@@ -191,13 +191,11 @@ def ecosystem_of(name: str) -> Ecosystem:
     """
     if name in ECOSYSTEMS:
         return ECOSYSTEMS[name]
-    raise UsageError(
-        Diagnostic(
-            code="unknown-ecosystem",
-            message=f'there are no packages for "{name}"',
-            notes=(("known", ", ".join(ECOSYSTEMS)),),
-            hint=did_you_mean(name, ECOSYSTEMS) or "choose one of these with --for",
-        )
+    raise UsageError.of(
+        "unknown-ecosystem",
+        f'there are no packages for "{name}"',
+        known=", ".join(ECOSYSTEMS),
+        hint=did_you_mean(name, ECOSYSTEMS) or "choose one of these with --for",
     )
 
 
@@ -210,19 +208,15 @@ def check_fit(ecosystem: Ecosystem, target: Target, *, has_library: bool) -> Non
     """
     cpu = target.cpu
     if family_of(cpu) not in ecosystem.families:
-        raise UsageError(
-            Diagnostic(
-                code="package-does-not-fit",
-                message=f"a product for {cpu.name} does not fit {ecosystem.title}",
-                notes=(("expected", " or ".join(sorted(ecosystem.families))),),
-                hint="package a profile for a core that it has",
-            )
+        raise UsageError.of(
+            "package-does-not-fit",
+            f"a product for {cpu.name} does not fit {ecosystem.title}",
+            expected=" or ".join(sorted(ecosystem.families)),
+            hint="package a profile for a core that it has",
         )
     if has_library and not ecosystem.library:
-        raise UsageError(
-            Diagnostic(
-                code="package-does-not-fit",
-                message=f"packages for {ecosystem.title} have sources only",
-                hint="leave out --binary",
-            )
+        raise UsageError.of(
+            "package-does-not-fit",
+            f"packages for {ecosystem.title} have sources only",
+            hint="leave out --binary",
         )

@@ -139,10 +139,10 @@ def _problems(
     yield from whole_map(table.regions, board, document.span, where)
     for cpu in (table.cpu, *table.also_runs):
         if CPUS[cpu].default_board is None:
-            yield Diagnostic(
-                code="bad-value",
-                message=f"a board cannot have the cpu {shown(cpu)}",
+            yield Diagnostic.of(
+                "bad-value",
+                f"a board cannot have the cpu {shown(cpu)}",
                 where=document.span("cpu"),
-                notes=(("expected", "a core that firmware runs on without Linux"),),
+                expected="a core that firmware runs on without Linux",
                 hint="`orchestrator targets` lists the cores",
             )

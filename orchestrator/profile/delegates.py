@@ -13,10 +13,10 @@ from orchestrator.profile.fields import (
     Define,
     Size,
     Symbol,
-    bad_value,
     key_text,
     matching,
     not_empty,
+    only,
     problem,
     shown,
     sorted_set,
@@ -41,16 +41,6 @@ def _check_state(value: int) -> int:
         f"{{key}} cannot be {shown(size_text(value))}",
         expected="at most 16 MiB",
         hint="tensors of a delegate can be arguments, which the exporter plans",
-    )
-
-
-def _check_namespace(value: str) -> str:
-    if value != "orch":
-        return value
-    raise bad_value(
-        value,
-        expected="a namespace of your own",
-        hint="orch has functions of these names; write a namespace inside it",
     )
 
 
@@ -81,7 +71,11 @@ class DelegateTable(Table):
             expected="a C++ namespace such as my::backend",
             hint="write it as the code does",
         ),
-        AfterValidator(_check_namespace),
+        only(
+            lambda name: name != "orch",
+            expected="a namespace of your own",
+            hint="orch has functions of these names; write a namespace inside it",
+        ),
     ] = Field(
         description="C++ namespace of its functions `init` and `execute`.",
         examples=["my_backend"],
@@ -146,13 +140,11 @@ def delegate_problems(
                 continue
             other: KeyPath = ("delegates", place)
             span = facts.span(*other, "backend")
-            yield Diagnostic(
-                code="duplicate-delegate",
-                message=f"two delegates serve the backend {shown(table.backend)}",
+            yield Diagnostic.of(
+                "duplicate-delegate",
+                f"two delegates serve the backend {shown(table.backend)}",
                 where=facts.span(*where, "backend"),
-                notes=(
-                    ("found", f"{key_text(other)} does too, {span}"),
-                    ("expected", "one delegate for each backend"),
-                ),
+                found=f"{key_text(other)} does too, {span}",
+                expected="one delegate for each backend",
                 hint="remove one of them",
             )

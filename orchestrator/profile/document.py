@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import tomli
 
-from orchestrator.errors import Diagnostic, ProfileError, SourceSpan
+from orchestrator.errors import ProfileError, SourceSpan
 from orchestrator.profile.source_map import (
     MOST_PARTS,
     TooManyPartsError,
@@ -150,31 +150,29 @@ def read_document(
         found = {}
         line = error.args[0]
     if line:
-        problem = Diagnostic(
-            code="too-many-values",
-            message=f"a key of the {what} has more than {MOST_PARTS} parts"
+        raise ProfileError.of(
+            "too-many-values",
+            f"a key of the {what} has more than {MOST_PARTS} parts"
             if not found
             else f"the {what} has more than {MOST_VALUES:,} keys and items",
             where=SourceSpan(file=file, line=line, text=lines[line - 1]),
-            notes=(("expected", "a file of a few hundred lines, for one product"),),
+            expected="a file of a few hundred lines, for one product",
             hint="name lists of operators with operators.include_yaml",
         )
-        raise ProfileError(problem)
     try:
         data = tomli.loads(text)
     except tomli.TOMLDecodeError as error:
         where = SourceSpan(file=file, line=error.lineno, text=lines[error.lineno - 1])
-        raise ProfileError(_syntax_error(error, where)) from error
+        raise _syntax_error(error, where) from error
     except (RecursionError, ValueError) as error:
         # The parser's own limits: 400 levels, 4300 digits of a number.
-        problem = Diagnostic(
-            code="toml-syntax",
-            message="a value is nested too deeply or has too many digits",
+        raise ProfileError.of(
+            "toml-syntax",
+            "a value is nested too deeply or has too many digits",
             where=SourceSpan(file=file),
-            notes=(("found", str(error).partition(";")[0]),),
+            found=str(error).partition(";")[0],
             hint="see docs/profile.md for what a profile may hold",
-        )
-        raise ProfileError(problem) from error
+        ) from error
     spans = {
         key_path: SourceSpan(file=file, line=line, text=lines[line - 1])
         for key_path, line in found.items()
@@ -200,17 +198,15 @@ def _add_folders(values: Any, folder: Path) -> None:  # noqa: ANN401  # of any s
             _add_folders(value, folder)
 
 
-def _syntax_error(error: tomli.TOMLDecodeError, where: SourceSpan) -> Diagnostic:
+def _syntax_error(error: tomli.TOMLDecodeError, where: SourceSpan) -> ProfileError:
     at_end = error.pos >= len(error.doc.rstrip())
     place = "the end of the file" if at_end else f"the error at column {error.colno}"
-    return Diagnostic(
-        code="toml-syntax",
-        message=f"not TOML: {error.msg[:1].lower()}{error.msg[1:]}",
+    return ProfileError.of(
+        "toml-syntax",
+        f"not TOML: {error.msg[:1].lower()}{error.msg[1:]}",
         where=where,
-        notes=(
-            ("found", place),
-            ("expected", 'TOML 1.0, such as key = "text", key = 1, [table]'),
-        ),
+        found=place,
+        expected='TOML 1.0, such as key = "text", key = 1, [table]',
         hint="texts need quotes, and each key may occur once in its table",
     )
 
@@ -225,44 +221,35 @@ def _read_text(
     try:
         return text_of(path)
     except FileNotFoundError as error:
-        problem = Diagnostic(
-            code="missing-file",
-            message=f'there is no {what} "{file}"',
+        start = "profile" if named_by else "current folder"
+        raise ProfileError.of(
+            "missing-file",
+            f'there is no {what} "{file}"',
             where=named_by or SourceSpan(file=file),
-            notes=(("expected", "a TOML file"),),
-            hint="check the path: it is relative to the profile"
-            if named_by
-            else "check the path: it is relative to the current folder",
-        )
-        raise ProfileError(problem) from error
+            expected="a TOML file",
+            hint=f"check the path: it is relative to the {start}",
+        ) from error
     except UnicodeDecodeError as error:
         before = bytes(error.object[: error.start])
-        problem = Diagnostic(
-            code="not-utf8",
-            message=f'"{file}" is not UTF-8 text',
+        raise ProfileError.of(
+            "not-utf8",
+            f'"{file}" is not UTF-8 text',
             where=SourceSpan(file=file, line=before.count(b"\n") + 1),
-            notes=(
-                ("found", f"byte 0x{error.object[error.start]:02x} at {error.start}"),
-                ("expected", "TOML, which is always UTF-8"),
-            ),
+            found=f"byte 0x{error.object[error.start]:02x} at {error.start}",
+            expected="TOML, which is always UTF-8",
             hint="save the file as UTF-8",
-        )
-        raise ProfileError(problem) from error
-    except PermissionError as error:
-        raise _no_file(
-            f'cannot read the {what} "{file}"',
-            file,
-            where=named_by,
-            found=error.strerror or "",
-            hint="check the permissions of the file",
         ) from error
     except OSError as error:
-        raise _no_file(
+        hint = _TOO_LARGE if error.errno == errno.EFBIG else _A_FILE
+        if isinstance(error, PermissionError):
+            hint = "check the permissions of the file"
+        raise ProfileError.of(
+            "unreadable-file",
             f'cannot read the {what} "{file}"',
-            file,
-            where=named_by,
+            where=named_by or SourceSpan(file=file),
             found=error.strerror or type(error).__name__,
-            hint=_TOO_LARGE if error.errno == errno.EFBIG else "",
+            expected="a TOML file",
+            hint=hint,
         ) from error
 
 
@@ -271,21 +258,3 @@ _A_FILE = (
     "save it as a file: its paths start at the folder of that file, and its lock goes"
     " beside it"
 )
-
-
-def _no_file(
-    message: str,
-    file: str,
-    *,
-    where: SourceSpan | None = None,
-    found: str = "",
-    hint: str = "",
-) -> ProfileError:
-    problem = Diagnostic(
-        code="unreadable-file",
-        message=message,
-        where=where or SourceSpan(file=file),
-        notes=(*([("found", found)] if found else []), ("expected", "a TOML file")),
-        hint=hint or _A_FILE,
-    )
-    return ProfileError(problem)

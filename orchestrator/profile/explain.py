@@ -8,12 +8,7 @@ from typing import TYPE_CHECKING
 from orchestrator.errors import Diagnostic, did_you_mean
 from orchestrator.profile.fields import key_text, shown
 from orchestrator.profile.table import keys_of
-from orchestrator.profile.tables import (
-    field_of,
-    header_of,
-    is_array,
-    tables,
-)
+from orchestrator.profile.tables import field_of, header_of, is_array, tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -75,11 +70,11 @@ def _unknown_key(path: KeyPath, span: FindSpan, root: type[Table] | None) -> Dia
     table, key = _table_of(path), str(path[-1])
     known = keys_of(tables(root)[table]).values()
     place = f" in {header_of(table, root)}" if table else ""
-    return Diagnostic(
-        code="unknown-key",
-        message=f'unknown key "{key}"{place}',
+    return Diagnostic.of(
+        "unknown-key",
+        f'unknown key "{key}"{place}',
         where=span(*path),
-        notes=(("expected", ", ".join(known)),),
+        expected=", ".join(known),
         hint=_where_it_belongs(key, root) or did_you_mean(key, known) or "remove it",
     )
 
@@ -102,11 +97,11 @@ def _missing_key(path: KeyPath, span: FindSpan, root: type[Table] | None) -> Dia
         what = header_of((key,), root)
         hint = f"add {_beginning((*table, key), root)}"
     description = field_of(path, root)[1].description or ""
-    return Diagnostic(
-        code="missing-key",
-        message=f"{what} is missing{place}",
+    return Diagnostic.of(
+        "missing-key",
+        f"{what} is missing{place}",
         where=span(*path[:-1]),
-        notes=(("expected", description.partition(". ")[0].rstrip(".")),),
+        expected=description.partition(". ")[0].rstrip("."),
         hint=hint,
     )
 
@@ -137,14 +132,12 @@ def _wrong_type(
     value: object,
     root: type[Table] | None,
 ) -> Diagnostic:
-    return Diagnostic(
-        code="wrong-type",
-        message=f"{key_text(path)} must be {expected}",
+    return Diagnostic.of(
+        "wrong-type",
+        f"{key_text(path)} must be {expected}",
         where=span(*path),
-        notes=(
-            ("found", f"{_type_name(value)} {shown(value)}"),
-            ("expected", expected),
-        ),
+        found=f"{_type_name(value)} {shown(value)}",
+        expected=expected,
         hint=_type_hint(path, expected, value, root),
     )
 

@@ -7,7 +7,7 @@ A type of a single table is beside that table.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sized
+from collections.abc import Callable, Iterable, Sequence, Sized
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
@@ -82,19 +82,23 @@ def bad_value(value: object, *, expected: str, hint: str) -> PydanticCustomError
     return problem("bad-value", message, expected=expected, hint=hint)
 
 
-ALIGNMENTS: Final = tuple(ARENA_ALIGNMENT << n for n in range(9))
-"""In bytes, that a profile may ask for."""
+def only(
+    accepts: Callable[[Any], object], *, expected: str, hint: str
+) -> AfterValidator:
+    """A validator of values that a function accepts: `expected`, in words."""
+
+    def check(value: object) -> object:
+        if accepts(value):
+            return value
+        raise bad_value(value, expected=expected, hint=hint)
+
+    return AfterValidator(check)
 
 
-def check_alignment(value: int) -> int:
-    """An alignment of arenas or of single tensors."""
-    if value in ALIGNMENTS:
-        return value
-    raise bad_value(
-        value,
-        expected=f"one of {', '.join(map(str, ALIGNMENTS))}",
-        hint="write the bytes of a line of the data cache: 32 on Cortex-M",
-    )
+def one_of(known: Sequence[int], *, expected: str, hint: str) -> tuple[object, ...]:
+    """Annotations of an integer from a closed set."""
+    schema = Field(json_schema_extra={"enum": list(known)})
+    return (only(known.__contains__, expected=expected, hint=hint), schema)
 
 
 def shown_key(key: str) -> str:
@@ -199,26 +203,17 @@ def matching(
     title: str, pattern: str, *, expected: str, hint: str
 ) -> tuple[object, ...]:
     """Annotations of a text that matches a pattern: `expected`, in words."""
-
-    def check(value: str) -> str:
-        if re.fullmatch(pattern, value, re.ASCII):
-            return value
-        raise bad_value(value, expected=expected, hint=hint)
-
-    return (AfterValidator(check), text_schema(title, pattern))
+    accepts = re.compile(pattern, re.ASCII).fullmatch
+    check = only(accepts, expected=expected, hint=hint)
+    return (check, text_schema(title, pattern))
 
 
 def whole_number(first: int, last: int, *, hint: str) -> tuple[object, ...]:
     """Annotations of an integer from `first` to `last`."""
-
-    def check(value: int) -> int:
-        if first <= value <= last:
-            return value
-        expected = f"an integer from {first} to {last}"
-        raise bad_value(value, expected=expected, hint=hint)
-
+    expected = f"an integer from {first} to {last}"
+    check = only(lambda n: first <= n <= last, expected=expected, hint=hint)
     schema = {"type": "integer", "minimum": first, "maximum": last}
-    return (AfterValidator(check), WithJsonSchema(schema))
+    return (check, WithJsonSchema(schema))
 
 
 def not_empty(items: _Items) -> _Items:
@@ -328,19 +323,23 @@ Address = Annotated[
 
 _MOST_WAIT_STATES: Final = 15
 
-
-def _check_wait_states(value: int) -> int:
-    if 0 <= value <= _MOST_WAIT_STATES:
-        return value
-    raise bad_value(
-        value,
-        expected=f"a number from 0 to {_MOST_WAIT_STATES}",
-        hint="write the latency that firmware sets for the flash of the chip",
-    )
-
-
 WaitStates = Annotated[
     StrictInt,
-    AfterValidator(_check_wait_states),
+    only(
+        range(_MOST_WAIT_STATES + 1).__contains__,
+        expected=f"a number from 0 to {_MOST_WAIT_STATES}",
+        hint="write the latency that firmware sets for the flash of the chip",
+    ),
     Field(json_schema_extra={"minimum": 0, "maximum": _MOST_WAIT_STATES}),
 ]
+_ALIGNMENTS: Final = tuple(ARENA_ALIGNMENT << n for n in range(9))
+
+Alignment = Annotated[
+    StrictInt,
+    *one_of(
+        _ALIGNMENTS,
+        expected=f"one of {', '.join(map(str, _ALIGNMENTS))}",
+        hint="write the bytes of a line of the data cache: 32 on Cortex-M",
+    ),
+]
+"""Of arenas or of single tensors, in bytes."""

@@ -6,21 +6,13 @@ import re
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Self
 
-from pydantic import (
-    AfterValidator,
-    ConfigDict,
-    Field,
-    StrictBool,
-    StrictInt,
-    model_validator,
-)
+from pydantic import ConfigDict, Field, StrictBool, StrictInt, model_validator
 
 from orchestrator.core.border import IoDtype, IoPort, ModelIo, Stream
 from orchestrator.errors import Diagnostic
 from orchestrator.profile.choices import Load
 from orchestrator.profile.fields import (
-    ALIGNMENTS,
-    check_alignment,
+    Alignment,
     choice,
     key_text,
     problem,
@@ -101,14 +93,7 @@ class IoPortTable(Table):
         "docs/howto-rows.md. Default: all rows at once.",
         examples=[8],
     )
-    align: (
-        Annotated[
-            StrictInt,
-            AfterValidator(check_alignment),
-            Field(json_schema_extra={"enum": list(ALIGNMENTS)}),
-        ]
-        | None
-    ) = Field(
+    align: Alignment | None = Field(
         default=None,
         description="Of its address, in bytes, for DMA: a line of the cache. Arenas "
         "are aligned as much: docs/runtime.md. Default: 16.",
@@ -219,28 +204,28 @@ def io_problems(
         with suppress(BrokenValueError):
             for name in ("reuse", "rows", "stream"):
                 if name in port.written_keys:
-                    yield Diagnostic(
-                        code="bad-choice",
-                        message=f"{key_text((*path, name))} is for inputs",
+                    yield Diagnostic.of(
+                        "bad-choice",
+                        f"{key_text((*path, name))} is for inputs",
                         where=facts.span(*path, name),
-                        notes=(("found", "an output, which stays until the next run"),),
+                        found="an output, which stays until the next run",
                         hint=f"leave {name} out",
                     )
             if port.dtype is IoDtype.UINT8:
-                yield Diagnostic(
-                    code="bad-choice",
-                    message=f'{key_text(path)} cannot be "uint8"',
+                yield Diagnostic.of(
+                    "bad-choice",
+                    f'{key_text(path)} cannot be "uint8"',
                     where=facts.span(*path),
-                    notes=(("expected", "int8, or float32; uint8 is for images"),),
+                    expected="int8, or float32; uint8 is for images",
                     hint='write "int8"',
                 )
     if len(streams) > 1:
         first, second = streams[:2]
-        yield Diagnostic(
-            code="bad-choice",
-            message=f"{key_text((*where, second))} cannot be a stream as well",
+        yield Diagnostic.of(
+            "bad-choice",
+            f"{key_text((*where, second))} cannot be a stream as well",
             where=facts.span(*where, second, "stream"),
-            notes=(("found", f"{first}, {facts.span(*where, first, 'stream')}"),),
+            found=f"{first}, {facts.span(*where, first, 'stream')}",
             hint="give whole windows of the other input, or join both in the model",
         )
 
@@ -252,27 +237,27 @@ def _rows_problems(
     if port.rows is None:
         return
     if port.stream is not None:
-        yield Diagnostic(
-            code="bad-choice",
-            message=f"{key_text(path)} cannot come by rows and be a stream",
+        yield Diagnostic.of(
+            "bad-choice",
+            f"{key_text(path)} cannot come by rows and be a stream",
             where=facts.span(*path, "stream"),
-            notes=(("found", f"rows, {facts.span(*path, 'rows')}"),),
+            found=f"rows, {facts.span(*path, 'rows')}",
             hint="leave one of them out: a stream computes what is new at once",
         )
     if load is not Load.PRELINKED:
-        yield Diagnostic(
-            code="bad-choice",
-            message=f"{key_text((*path, 'rows'))} is for prelinked models",
+        yield Diagnostic.of(
+            "bad-choice",
+            f"{key_text((*path, 'rows'))} is for prelinked models",
             where=facts.span(*path, "rows"),
-            notes=(("found", f'load = "{load}"'),),
+            found=f'load = "{load}"',
             hint='write load = "prelinked"',
         )
     if not port.reuse:
-        yield Diagnostic(
-            code="bad-choice",
-            message=f"{key_text(path)} cannot be kept and come by rows",
+        yield Diagnostic.of(
+            "bad-choice",
+            f"{key_text(path)} cannot be kept and come by rows",
             where=facts.span(*path, "reuse"),
-            notes=(("found", f"rows, {facts.span(*path, 'rows')}"),),
+            found=f"rows, {facts.span(*path, 'rows')}",
             hint="leave one of them out: rows are gone when no operator needs them",
         )
 
@@ -282,11 +267,10 @@ def skip_problems(
 ) -> Iterator[Diagnostic]:
     """A model with a table whose passes the profile skips."""
     if skipped:
-        yield Diagnostic(
-            code="bad-choice",
-            message=f"passes.skip has {skipped[0]}, which does what"
-            f" {key_text(where)} says",
+        yield Diagnostic.of(
+            "bad-choice",
+            f"passes.skip has {skipped[0]}, which does what {key_text(where)} says",
             where=facts.span("passes", "skip"),
-            notes=(("found", f"{key_text(where)}, {facts.span(*where)}"),),
+            found=f"{key_text(where)}, {facts.span(*where)}",
             hint=f"take {skipped[0]} out of skip, or leave out models.{where[-1]}",
         )

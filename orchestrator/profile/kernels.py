@@ -411,12 +411,11 @@ def _custom_problems(
 
 def _nameless(table: CustomTable, where: KeyPath, facts: Facts) -> Diagnostic:
     folder = PurePosixPath(table.functions.written).parent.name
-    return Diagnostic(
-        code="missing-key",
-        message=f"{key_text(where)} needs a name: its folder {shown(folder)} cannot be"
-        " one",
+    return Diagnostic.of(
+        "missing-key",
+        f"{key_text(where)} needs a name: its folder {shown(folder)} cannot be one",
         where=facts.span(*where, "functions"),
-        notes=(("expected", "a small letter, then small letters, digits or _"),),
+        expected="a small letter, then small letters, digits or _",
         hint=f'add name = "{near_name(folder, "_") or "my_ops"}"',
     )
 
@@ -425,11 +424,12 @@ def _duplicate(
     table: CustomTable, where: KeyPath, name: str, found: str, facts: Facts
 ) -> Diagnostic:
     key = "name" if "name" in table.written_keys else "functions"
-    return Diagnostic(
-        code="duplicate-library",
-        message=f"two kernel libraries are named {shown(name)}",
+    return Diagnostic.of(
+        "duplicate-library",
+        f"two kernel libraries are named {shown(name)}",
         where=facts.span(*where, key),
-        notes=(("found", found), ("expected", "a unique name for each library")),
+        found=found,
+        expected="a unique name for each library",
         hint=f'write name = "my_{name}", or another name',
     )
 
@@ -442,22 +442,20 @@ def _name_problems(
     seen: dict[str, int] = {}
     for index, library in sound(libraries):
         if library in seen:
-            yield Diagnostic(
-                code="duplicate-library",
-                message=f"the kernel library {shown(library)} is named twice",
+            yield Diagnostic.of(
+                "duplicate-library",
+                f"the kernel library {shown(library)} is named twice",
                 where=facts.span(*key_path, index),
-                notes=(
-                    ("found", f"items {seen[library]} and {index}"),
-                    ("expected", "each library once, in the order of preference"),
-                ),
+                found=f"items {seen[library]} and {index}",
+                expected="each library once, in the order of preference",
                 hint="remove the second",
             )
         elif library not in known:
-            yield Diagnostic(
-                code="unknown-library",
-                message=f"there is no kernel library {shown(library)}",
+            yield Diagnostic.of(
+                "unknown-library",
+                f"there is no kernel library {shown(library)}",
                 where=facts.span(*key_path, index),
-                notes=(("expected", names),),
+                expected=names,
                 hint=did_you_mean(library, known)
                 or f"choose {names.replace(', ', ' or ')}, or add it to"
                 " [[kernels.custom]]",
@@ -483,12 +481,12 @@ def _left_out_problems(
         needed = kernel_libraries(lowering, model.quantize)
         missing = [n for n in needed if n not in listed]
         every = ", ".join(map(shown, [*missing, *listed]))
-        yield Diagnostic(
-            code="missing-library",
-            message=f"a model quantized for {lowering} needs the kernel library"
+        yield Diagnostic.of(
+            "missing-library",
+            f"a model quantized for {lowering} needs the kernel library"
             f" {shown(library)}",
             where=facts.span("kernels", "libraries"),
-            notes=(("required by", str(facts.span("models", index))),),
+            required_by=str(facts.span("models", index)),
             hint=f"write libraries = [{every}], or leave it out",
         )
         return
@@ -501,13 +499,10 @@ def _unused_problems(
     for operator, libraries in kernels.operators_.items():
         for index, name in sound(libraries):
             if name in unused:
-                yield Diagnostic(
-                    code="unused-library",
-                    message=f"the profile does not use the kernel library"
-                    f" {shown(name)}",
+                yield Diagnostic.of(
+                    "unused-library",
+                    f"the profile does not use the kernel library {shown(name)}",
                     where=facts.span("kernels", "operators", operator, index),
-                    notes=(
-                        ("expected", "a library of kernels.libraries or a custom one"),
-                    ),
+                    expected="a library of kernels.libraries or a custom one",
                     hint=f"add {shown(name)} to kernels.libraries",
                 )

@@ -183,27 +183,23 @@ def _read_base(
     """
     named_by = document.span("extends")
     if base_path == document.path:
-        raise ProfileError(
-            Diagnostic(
-                code="bad-extends",
-                message="the profile extends itself",
-                where=named_by,
-                notes=(("expected", "another profile"),),
-                hint="name the base, or remove extends",
-            )
+        raise ProfileError.of(
+            "bad-extends",
+            "the profile extends itself",
+            where=named_by,
+            expected="another profile",
+            hint="name the base, or remove extends",
         )
     base = read_document(base_path, text_of=text_of, named_by=named_by)
     problems = []
     if "extends" in base.data:
         problems.append(
-            Diagnostic(
-                code="bad-extends",
-                message="the base extends another profile",
+            Diagnostic.of(
+                "bad-extends",
+                "the base extends another profile",
                 where=base.span("extends"),
-                notes=(
-                    ("found", f"{document.path} extends {base_path} ({named_by})"),
-                    ("expected", "one base at most"),
-                ),
+                found=f"{document.path} extends {base_path} ({named_by})",
+                expected="one base at most",
                 hint="extend the last base directly, and repeat what is between",
             )
         )
@@ -211,11 +207,12 @@ def _read_base(
     if "schema" in document.data and version != SCHEMA_VERSION:
         # After merging, the profile's `schema` hides that of the base from validation.
         problems.append(
-            Diagnostic(
-                code="unknown-schema",
-                message="the base has another schema",
+            Diagnostic.of(
+                "unknown-schema",
+                "the base has another schema",
                 where=base.span("schema"),
-                notes=(("found", f"schema = {version}"), ("expected", "1")),
+                found=f"schema = {version}",
+                expected="1",
                 hint=f"write schema = {SCHEMA_VERSION}",
             )
         )

@@ -6,18 +6,17 @@ from contextlib import suppress
 from itertools import combinations, permutations
 from typing import TYPE_CHECKING, Annotated, Final
 
-from pydantic import AfterValidator, Field, StrictInt, StrictStr
+from pydantic import Field, StrictStr
 
 from orchestrator.errors import Diagnostic, did_you_mean
 from orchestrator.planner.policy import Fuse, Fusing, Planner, Recompute
 from orchestrator.profile.choices import RegionKind
 from orchestrator.profile.fields import (
     ADDRESS_END,
-    ALIGNMENTS,
     Address,
+    Alignment,
     ModelName,
     Size,
-    check_alignment,
     choice,
     key_text,
     matching,
@@ -163,11 +162,7 @@ class MemoryTable(Table):
         "outputs of a method are lost when another one runs.",
         examples=["sequential"],
     )
-    alignment: Annotated[
-        StrictInt,
-        AfterValidator(check_alignment),
-        Field(json_schema_extra={"enum": list(ALIGNMENTS)}),
-    ] = Field(
+    alignment: Alignment = Field(
         default=ARENA_ALIGNMENT,
         description="Of arenas, in bytes: a line of the cache, so that maintaining it "
         "touches nothing else. Arenas begin at multiples and are as long as one.",
@@ -261,14 +256,12 @@ def _recompute_problems(memory: MemoryTable, facts: Facts) -> Iterator[Diagnosti
     """Nothing is computed again in a plan of whole tensors."""
     with suppress(BrokenValueError):
         if memory.recompute is not Recompute.OFF and memory.fuse is Fuse.OFF:
-            yield Diagnostic(
-                code="bad-value",
-                message="memory.recompute requires memory.fuse",
+            yield Diagnostic.of(
+                "bad-value",
+                "memory.recompute requires memory.fuse",
                 where=facts.span("memory", "recompute"),
-                notes=(
-                    ("found", f'recompute = "{memory.recompute}", fuse = "off"'),
-                    ("expected", 'fuse = "auto" or "smallest"'),
-                ),
+                found=f'recompute = "{memory.recompute}", fuse = "off"',
+                expected='fuse = "auto" or "smallest"',
                 hint="set fuse, or remove recompute",
             )
 
@@ -284,14 +277,12 @@ def _section_problems(memory: MemoryTable, facts: Facts) -> Iterator[Diagnostic]
                 continue  # found the other way round
             where: KeyPath = ("memory", "sections", second)
             other: KeyPath = ("memory", "sections", first)
-            yield Diagnostic(
-                code="bad-value",
-                message=f"{key_text(where)} is part of {key_text(other)}",
+            yield Diagnostic.of(
+                "bad-value",
+                f"{key_text(where)} is part of {key_text(other)}",
                 where=facts.span(*where),
-                notes=(
-                    ("found", f"{long}.*, which {short}.* includes"),
-                    ("expected", "names of which none begins with another"),
-                ),
+                found=f"{long}.*, which {short}.* includes",
+                expected="names of which none begins with another",
                 hint="choose another name",
             )
 
@@ -305,11 +296,12 @@ def _no_board(
     places = [_REGIONS] if memory.regions_ else [where for where, _ in _named(models())]
     places += [where for where, _, _ in _placed(memory)]
     for where in places[:1]:
-        yield Diagnostic(
-            code="bad-region",
-            message=f"{cpu} has no memories to choose from",
+        yield Diagnostic.of(
+            "bad-region",
+            f"{cpu} has no memories to choose from",
             where=facts.span(*where),
-            notes=(("found", key_text(where)), ("expected", "a cpu that has a board")),
+            found=key_text(where),
+            expected="a cpu that has a board",
             hint="remove it, or build for a board",
         )
 
@@ -326,14 +318,12 @@ def duplicates(
             if place != index:
                 other: KeyPath = (*where, place)
                 there = span(*other, "name")
-                yield Diagnostic(
-                    code="duplicate-region",
-                    message=f"two memories are named {shown(name)}",
+                yield Diagnostic.of(
+                    "duplicate-region",
+                    f"two memories are named {shown(name)}",
                     where=span(*where, index, "name"),
-                    notes=(
-                        ("found", f"{key_text(other)} is {shown(name)} too, {there}"),
-                        ("expected", "a unique name for each memory"),
-                    ),
+                    found=f"{key_text(other)} is {shown(name)} too, {there}",
+                    expected="a unique name for each memory",
                     hint="rename one of them",
                 )
 
@@ -369,13 +359,11 @@ def _region_problems(
     if choice.origin is not None:
         yield from beyond_the_end(choice, where, facts.span)
     elif region is None:
-        yield Diagnostic(
-            code="unknown-region",
-            message=f"{board.name} has no memory {shown(choice.name)}",
+        yield Diagnostic.of(
+            "unknown-region",
+            f"{board.name} has no memory {shown(choice.name)}",
             where=facts.span(*where, "name"),
-            notes=(
-                ("known", ", ".join(f"{r.name} ({r.kind})" for r in board.regions)),
-            ),
+            known=", ".join(f"{r.name} ({r.kind})" for r in board.regions),
             hint=did_you_mean(choice.name, known)
             or "add its origin, if the board is your own",
         )
@@ -423,14 +411,12 @@ def whole_map(
     places = {region.name: index for index, region in enumerate(regions)}
     for a, b in combinations(board.regions, 2):
         if a.origin < b.end and b.origin < a.end:
-            yield Diagnostic(
-                code="overlapping-regions",
-                message=f"memories {shown(a.name)} and {shown(b.name)} overlap",
+            yield Diagnostic.of(
+                "overlapping-regions",
+                f"memories {shown(a.name)} and {shown(b.name)} overlap",
                 where=span(*where, places[b.name]),
-                notes=(
-                    ("found", f"{_range(a)} and {_range(b)}"),
-                    ("expected", "memories that have no address in common"),
-                ),
+                found=f"{_range(a)} and {_range(b)}",
+                expected="memories that have no address in common",
                 hint="correct origin or size of one of them",
             )
 
@@ -460,13 +446,13 @@ def _pins(
         if name in ram:
             continue
         is_flash = any(r.name == name for r in board.regions)
-        yield Diagnostic(
-            code="unknown-region",
-            message=f"arenas cannot lie in {shown(name)}, which is flash"
+        yield Diagnostic.of(
+            "unknown-region",
+            f"arenas cannot lie in {shown(name)}, which is flash"
             if is_flash
             else f"there is no memory {shown(name)}",
             where=facts.span(*where),
-            notes=(("known", ", ".join(ram)),),
+            known=", ".join(ram),
             hint=did_you_mean(name, ram) or "name one of these",
         )
 
@@ -490,13 +476,13 @@ def _places(memory: MemoryTable, board: Board, facts: Facts) -> Iterator[Diagnos
         if name in known:
             continue
         is_ram = any(r.name == name for r in board.regions)
-        yield Diagnostic(
-            code="unknown-region",
-            message=f"weights cannot lie in {shown(name)}, which is ram"
+        yield Diagnostic.of(
+            "unknown-region",
+            f"weights cannot lie in {shown(name)}, which is ram"
             if is_ram
             else f"there is no memory {shown(name)}",
             where=facts.span(*where),
-            notes=(("known", ", ".join(known)),),
+            known=", ".join(known),
             hint=(None if is_ram else did_you_mean(name, known)) or "name one of these",
         )
 
@@ -504,12 +490,8 @@ def _places(memory: MemoryTable, board: Board, facts: Facts) -> Iterator[Diagnos
 def _problem(
     where: SourceSpan, message: str, *, found: str, expected: str, hint: str
 ) -> Diagnostic:
-    return Diagnostic(
-        code="bad-region",
-        message=message,
-        where=where,
-        notes=(("found", found), ("expected", expected)),
-        hint=hint,
+    return Diagnostic.of(
+        "bad-region", message, where=where, found=found, expected=expected, hint=hint
     )
 
 

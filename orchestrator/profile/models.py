@@ -7,14 +7,7 @@ from contextlib import suppress
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Annotated, Final, Self
 
-from pydantic import (
-    AfterValidator,
-    ConfigDict,
-    Field,
-    StrictBool,
-    StrictInt,
-    StrictStr,
-)
+from pydantic import AfterValidator, ConfigDict, Field, StrictBool, StrictInt, StrictStr
 
 from orchestrator.core.border import NO_IO
 from orchestrator.errors import Diagnostic, did_you_mean
@@ -23,12 +16,12 @@ from orchestrator.profile.card import CardTable
 from orchestrator.profile.choices import Load
 from orchestrator.profile.fields import (
     ModelName,
-    bad_value,
     choice,
     is_model_name,
     key_text,
     near_name,
     not_empty,
+    only,
     problem,
     shown,
     whole_number,
@@ -46,11 +39,7 @@ from orchestrator.profile.lowering import (
     unsupported,
 )
 from orchestrator.profile.lowering_tables import QuantizeTable, VelaTable
-from orchestrator.profile.paths import (
-    ModelCode,
-    ModelPath,
-    RelativePattern,
-)
+from orchestrator.profile.paths import ModelCode, ModelPath, RelativePattern
 from orchestrator.profile.table import BrokenValueError, Table, sound
 from orchestrator.profile.weights import WeightsTable, weight_problems
 from orchestrator.targets.regions import Pins, TensorKind, TensorPin
@@ -88,21 +77,21 @@ def _check_ids(value: dict[str, str]) -> dict[str, str]:
     return value
 
 
-def _check_tensor(value: str) -> str:
-    if re.fullmatch(_TENSOR, value):
-        return value
-    raise bad_value(
-        value,
+_Tensor = Annotated[
+    StrictStr,
+    only(
+        re.compile(_TENSOR).fullmatch,
         expected="input, output or value, and a number",
         hint='write tensor = "input 0"; `orchestrator inspect --json` lists them',
-    )
+    ),
+    Field(json_schema_extra={"pattern": f"^{_TENSOR}$"}),
+]
 
 
 class TensorTable(Table):
     """A tensor of a model that lies in a memory of its own choice: docs/memory.md."""
 
-    tensor: Annotated[StrictStr, AfterValidator(_check_tensor)] = Field(
-        json_schema_extra={"pattern": f"^{_TENSOR}$"},
+    tensor: _Tensor = Field(
         description="Which one: `input` or `output` and its number, or `value` and its "
         "index in the program. `orchestrator inspect --json` lists them.",
         examples=["input 0"],
@@ -426,29 +415,29 @@ def _origin_problems(
     """Problems of path and source, and of keys that belong to the other."""
     keys = model.written_keys
     if not keys & {"path", "source"}:
-        yield Diagnostic(
-            code="missing-key",
-            message='the key "path" is missing in [[models]]',
+        yield Diagnostic.of(
+            "missing-key",
+            'the key "path" is missing in [[models]]',
             where=facts.span(*where),
-            notes=(("expected", "an exported program, or `source`, the code of one"),),
+            expected="an exported program, or `source`, the code of one",
             hint='add path = "../models/vww_int8.pte"',
         )
     elif {"path", "source"} <= keys:
-        yield Diagnostic(
-            code="bad-choice",
-            message=f"{key_text(where)} has both path and source",
+        yield Diagnostic.of(
+            "bad-choice",
+            f"{key_text(where)} has both path and source",
             where=facts.span(*where, "source"),
-            notes=(("expected", "a program, or the code that it is made of"),),
+            expected="a program, or the code that it is made of",
             hint="leave one of them out",
         )
     elif "source" not in keys:
         for key in ("lowering", "quantize", "vela", "reads"):
             if key in keys:
-                yield Diagnostic(
-                    code="bad-choice",
-                    message=f"{key_text((*where, key))} is for models with `source`",
+                yield Diagnostic.of(
+                    "bad-choice",
+                    f"{key_text((*where, key))} is for models with `source`",
                     where=facts.span(*where, key),
-                    notes=(("found", "a program, which is lowered already"),),
+                    found="a program, which is lowered already",
                     hint=f"leave {key} out, or name the code of the model",
                 )
 
@@ -457,19 +446,19 @@ def _limit_problems(
     model: ModelTable, where: KeyPath, facts: Facts
 ) -> Iterator[Diagnostic]:
     if "max_instructions" in model.written_keys and model.load is Load.PRELINKED:
-        yield Diagnostic(
-            code="bad-choice",
-            message=f'{key_text((*where, "max_instructions"))} requires load = "pte"',
+        yield Diagnostic.of(
+            "bad-choice",
+            f'{key_text((*where, "max_instructions"))} requires load = "pte"',
             where=facts.span(*where, "max_instructions"),
-            notes=(("found", "a prelinked model, which no other program replaces"),),
+            found="a prelinked model, which no other program replaces",
             hint="leave max_instructions out",
         )
     if "update" in model.written_keys and model.load is Load.PRELINKED and model.update:
-        yield Diagnostic(
-            code="bad-choice",
-            message=f'{key_text((*where, "update"))} requires load = "pte"',
+        yield Diagnostic.of(
+            "bad-choice",
+            f'{key_text((*where, "update"))} requires load = "pte"',
             where=facts.span(*where, "update"),
-            notes=(("found", "a prelinked model, which no other program replaces"),),
+            found="a prelinked model, which no other program replaces",
             hint='write load = "pte", or leave update out',
         )
 
@@ -535,14 +524,11 @@ def _name_problems(
         name = PurePosixPath(model.written).stem
         key = (*where, model.key)
         if not is_model_name(name):
-            yield Diagnostic(
-                code="missing-key",
-                message=f"{key_text(where)} needs a name: its file name"
-                f' "{name}" cannot be one',
+            yield Diagnostic.of(
+                "missing-key",
+                f'{key_text(where)} needs a name: its file name "{name}" cannot be one',
                 where=facts.span(*key),
-                notes=(
-                    ("expected", "a small letter, then small letters, digits or _"),
-                ),
+                expected="a small letter, then small letters, digits or _",
                 hint=f'add name = "{near_name(name, "_") or "model"}"',
             )
     taken = {name, *instance_names(name, model.instances)}
@@ -550,17 +536,12 @@ def _name_problems(
         first = first_with.setdefault(name, key)
         if first is not key:
             verb = "write" if key[-1] == "name" else "add"
-            yield Diagnostic(
-                code="duplicate-model",
-                message=f'two models are named "{name}"',
+            yield Diagnostic.of(
+                "duplicate-model",
+                f'two models are named "{name}"',
                 where=facts.span(*key),
-                notes=(
-                    (
-                        "found",
-                        f'{key_text(first[:2])} is "{name}" too, {facts.span(*first)}',
-                    ),
-                    ("expected", "a unique name for each model"),
-                ),
+                found=f'{key_text(first[:2])} is "{name}" too, {facts.span(*first)}',
+                expected="a unique name for each model",
                 hint=f'{verb} name = "{name}_2", or another name',
             )
 
@@ -575,11 +556,11 @@ def _quantize_problems(
         key, expected = found
         path = (*where, "quantize", key)
         value = shown(getattr(model.quantize, key))
-        yield Diagnostic(
-            code="bad-choice",
-            message=f"{key_text(path)} cannot be {value} with {model.lowering}",
+        yield Diagnostic.of(
+            "bad-choice",
+            f"{key_text(path)} cannot be {value} with {model.lowering}",
             where=facts.span(*path),
-            notes=(("expected", expected),),
+            expected=expected,
             hint="leave it out, or choose another lowering",
         )
 
@@ -606,22 +587,22 @@ def _vela_problems(
     if "source" not in model.written_keys or model.vela_ is None:
         return
     if model.lowering not in ETHOS_U:
-        yield Diagnostic(
-            code="bad-choice",
-            message=f"{key_text(where)} is for Ethos-U",
+        yield Diagnostic.of(
+            "bad-choice",
+            f"{key_text(where)} is for Ethos-U",
             where=facts.span(*where),
-            notes=(("found", f'lowering = "{model.lowering}"'),),
+            found=f'lowering = "{model.lowering}"',
             hint="leave it out, or choose a lowering for Ethos-U",
         )
         return
     if model.vela_.config is not None:
         path = model.vela_.config.written
         if not path.endswith(".ini") or any(map(str.isspace, path)):
-            yield Diagnostic(
-                code="bad-value",
-                message=f"{key_text((*where, 'config'))} cannot be {shown(path)}",
+            yield Diagnostic.of(
+                "bad-value",
+                f"{key_text((*where, 'config'))} cannot be {shown(path)}",
                 where=facts.span(*where, "config"),
-                notes=(("expected", "a path without spaces that ends in .ini"),),
+                expected="a path without spaces that ends in .ini",
                 hint="rename the file: Vela accepts no other name",
             )
         return
@@ -632,12 +613,12 @@ def _vela_problems(
         with suppress(BrokenValueError):
             name = getattr(model.vela_, key)
             if name is not None and name not in known:
-                yield Diagnostic(
-                    code="bad-choice",
-                    message=f"{key_text((*where, key))} cannot be {shown(name)} with"
+                yield Diagnostic.of(
+                    "bad-choice",
+                    f"{key_text((*where, key))} cannot be {shown(name)} with"
                     f" {model.lowering}",
                     where=facts.span(*where, key),
-                    notes=(("expected", ", ".join(known)),),
+                    expected=", ".join(known),
                     hint=did_you_mean(name, known)
                     or "name one of them, or a file of your own with `config`",
                 )

@@ -51,14 +51,12 @@ class Facts:
         with suppress(OSError):  # a name that the file system cannot have
             if self.is_file(file.path):
                 return
-        yield Diagnostic(
-            code="missing-file",
-            message=f'there is no {what} "{file.written}"',
+        yield Diagnostic.of(
+            "missing-file",
+            f'there is no {what} "{file.written}"',
             where=self.span(*key_path),
-            notes=(
-                ("found", f"nothing to read at {file.path}"),
-                ("expected", expected),
-            ),
+            found=f"nothing to read at {file.path}",
+            expected=expected,
             hint="check the path: it is relative to the file that names it",
         )
 

@@ -28,9 +28,9 @@ from orchestrator.profile.delegates import DelegateTable, delegate_problems
 from orchestrator.profile.fields import (
     MAX_NAME_LENGTH,
     Size,
-    bad_value,
     choice,
     name_like,
+    only,
     problem,
     shown,
     sorted_set,
@@ -256,24 +256,23 @@ class BudgetTable(Table):
     )
 
 
-def _check_version(value: str) -> str:
-    if packed_version(value) is not None:
-        return value
-    raise bad_value(
-        value,
+_Version = Annotated[
+    StrictStr,
+    only(
+        lambda text: packed_version(text) is not None,
         expected="MAJOR.MINOR.PATCH, at most 255.255.65535",
         hint='write version = "1.4.0"',
-    )
-
-
-def _check_line(value: str) -> str:
-    if value == printable(value):
-        return value
-    raise bad_value(
-        value,
+    ),
+    text_schema("version", VERSION),
+]
+_Line = Annotated[
+    StrictStr,
+    only(
+        lambda text: text == printable(text),
         expected="one line of text, without control characters",
         hint='write description = "Person detection, Cortex-M55"',
-    )
+    ),
+]
 
 
 class ProfileTable(Table):
@@ -302,14 +301,12 @@ class ProfileTable(Table):
         description="Name of the product, and of its outputs; never inherited.",
         examples=["doorbell"],
     )
-    description: Annotated[StrictStr, AfterValidator(_check_line)] = Field(
+    description: _Line = Field(
         default="",
         description="One-line description; never inherited.",
         examples=["Person detection, Cortex-M55"],
     )
-    version: Annotated[
-        StrictStr, AfterValidator(_check_version), text_schema("version", VERSION)
-    ] = Field(
+    version: _Version = Field(
         default="0.0.0",
         description="Version of the firmware, for the SBOM and for signed updates: "
         "three numbers, of at most 255, 255 and 65535.",
@@ -479,11 +476,11 @@ def _selection_problems(facts: Facts) -> Iterator[Diagnostic]:
     unknown = set(facts.keys) - set(keys_of(ProfileTable).values())
     misspelt = any(did_you_mean(key, selecting) for key in unknown)
     if not misspelt and not set(selecting) & set(facts.keys):
-        yield Diagnostic(
-            code="nothing-selected",
-            message="the profile selects neither models nor operators",
+        yield Diagnostic.of(
+            "nothing-selected",
+            "the profile selects neither models nor operators",
             where=facts.span("models"),
-            notes=(("expected", "[[models]] or [operators]"),),
+            expected="[[models]] or [operators]",
             hint='add [[models]] and below it path = "model.pte", or [operators] and'
             " below it include = [] for a runtime without kernels",
         )

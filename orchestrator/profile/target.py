@@ -190,13 +190,13 @@ def isa_problems(target: TargetTable, facts: Facts) -> Iterator[Diagnostic]:
         cpu = None
     isas = tuple(cpu.isas) if cpu else _ISAS
     if target.isa and target.isa not in isas:
-        yield Diagnostic(
-            code="unknown-isa",
-            message=f"{cpu.name} has no isa {shown(target.isa)}"
+        yield Diagnostic.of(
+            "unknown-isa",
+            f"{cpu.name} has no isa {shown(target.isa)}"
             if cpu
             else f"target.isa cannot be {shown(target.isa)}",
             where=facts.span("target", "isa"),
-            notes=(("expected", ", ".join(isas)),),
+            expected=", ".join(isas),
             hint=did_you_mean(target.isa, isas)
             or "leave it out for the default of the cpu",
         )
@@ -209,14 +209,12 @@ def board_problems(target: TargetTable, facts: Facts) -> Iterator[Diagnostic]:
         return
     default = CPUS[target.cpu].default_board
     boards = boards_of(target.cpu, BOARDS)
-    yield Diagnostic(
-        code="board-mismatch",
-        message=f"target.board cannot be {shown(target.board)} with {target.cpu}",
+    yield Diagnostic.of(
+        "board-mismatch",
+        f"target.board cannot be {shown(target.board)} with {target.cpu}",
         where=facts.span("target", "board"),
-        notes=(
-            ("found", f"{target.board} has a {board.cpu}"),
-            ("expected", ", ".join(boards) or f"no board for {target.cpu}"),
-        ),
+        found=f"{target.board} has a {board.cpu}",
+        expected=", ".join(boards) or f"no board for {target.cpu}",
         hint=f'write board = "{default}", or change the cpu'
         if default
         else "leave board out, or change the cpu",
@@ -227,12 +225,11 @@ def toolchain_problems(target: TargetTable, facts: Facts) -> Iterator[Diagnostic
     """The problem of a toolchain that cannot build for the cpu."""
     cpu = CPUS[target.cpu]
     if target.toolchain is not None and target.toolchain not in cpu.toolchains:
-        yield Diagnostic(
-            code="toolchain-mismatch",
-            message=f"the toolchain {shown(target.toolchain)} cannot build for"
-            f" {cpu.name}",
+        yield Diagnostic.of(
+            "toolchain-mismatch",
+            f"the toolchain {shown(target.toolchain)} cannot build for {cpu.name}",
             where=facts.span("target", "toolchain"),
-            notes=(("expected", ", ".join(cpu.toolchains)),),
+            expected=", ".join(cpu.toolchains),
             hint=f'write toolchain = "{cpu.toolchains[0]}"',
         )
 
@@ -244,18 +241,13 @@ def unaligned_problems(target: TargetTable, facts: Facts) -> Iterator[Diagnostic
         return
     if cpu.is_arm and not target.unaligned:
         return  # already the case
-    yield Diagnostic(
-        code="unaligned-mismatch",
-        message=f"target.unaligned cannot be chosen with {cpu.name}",
+    yield Diagnostic.of(
+        "unaligned-mismatch",
+        f"target.unaligned cannot be chosen with {cpu.name}",
         where=facts.span("target", "unaligned"),
-        notes=(
-            (
-                "found",
-                "the core loads words from aligned addresses only"
-                if cpu.is_arm
-                else "the key is for Cortex-M",
-            ),
-        ),
+        found="the core loads words from aligned addresses only"
+        if cpu.is_arm
+        else "the key is for Cortex-M",
         hint="leave it out",
     )
 
@@ -264,12 +256,11 @@ def float_abi_problems(target: TargetTable, facts: Facts) -> Iterator[Diagnostic
     """The problem of a float ABI that the cpu does not have."""
     known = CPUS[target.cpu].float_abis
     if target.float_abi not in (None, *known):
-        yield Diagnostic(
-            code="float-abi-mismatch",
-            message=f"target.float_abi cannot be {shown(target.float_abi)}"
-            f" with {target.cpu}",
+        yield Diagnostic.of(
+            "float-abi-mismatch",
+            f"target.float_abi cannot be {shown(target.float_abi)} with {target.cpu}",
             where=facts.span("target", "float_abi"),
-            notes=(("expected", ", ".join(known)),),
+            expected=", ".join(known),
             hint="leave it out for the default of the cpu",
         )
 
@@ -279,10 +270,10 @@ def nonsecure_problems(target: TargetTable, facts: Facts) -> Iterator[Diagnostic
     cpu = CPUS[target.cpu]
     if target.nonsecure_entries and not cpu.has_trustzone:
         with_it = ", ".join(name for name, c in CPUS.items() if c.has_trustzone)
-        yield Diagnostic(
-            code="nonsecure-mismatch",
-            message=f"{cpu.name} has no non-secure side",
+        yield Diagnostic.of(
+            "nonsecure-mismatch",
+            f"{cpu.name} has no non-secure side",
             where=facts.span("target", "nonsecure_entries"),
-            notes=(("expected", with_it),),
+            expected=with_it,
             hint="leave it out",
         )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Final
 
-from pydantic import AfterValidator, Field, StrictInt
+from pydantic import Field, StrictInt
 
 from orchestrator.core.rounding import WeightRounding
 from orchestrator.errors import Diagnostic
 from orchestrator.profile.choices import Load
-from orchestrator.profile.fields import bad_value, key_text
+from orchestrator.profile.fields import key_text, one_of, only
 from orchestrator.profile.table import Table
 
 if TYPE_CHECKING:
@@ -18,26 +18,19 @@ if TYPE_CHECKING:
     from orchestrator.profile.rules import Facts
     from orchestrator.profile.source_map import KeyPath
 
-_BITS: Final = (4,)
+_Bits = Annotated[
+    StrictInt,
+    *one_of((4,), expected="4", hint="write bits = 4, or leave the table out for int8"),
+]
 _GROUPS: Final = (32, 64, 128)
-
-
-def _check_bits(value: int) -> int:
-    if value in _BITS:
-        return value
-    raise bad_value(
-        value, expected="4", hint="write bits = 4, or leave the table out for int8"
-    )
-
-
-def _check_group(value: int) -> int:
-    if value in _GROUPS:
-        return value
-    raise bad_value(
-        value,
+_Group = Annotated[
+    StrictInt,
+    only(
+        _GROUPS.__contains__,
         expected="32, 64 or 128",
         hint="write group = 32, or leave it out for one step of each output",
-    )
+    ),
+]
 
 
 class WeightsTable(Table):
@@ -46,12 +39,11 @@ class WeightsTable(Table):
     This changes outputs; `evaluate` says how much.
     """
 
-    bits: Annotated[StrictInt, AfterValidator(_check_bits)] = Field(
-        json_schema_extra={"enum": list(_BITS)},
+    bits: _Bits = Field(
         description="Bits of the weights of int8 convolutions and matrix products.",
         examples=[4],
     )
-    group: Annotated[StrictInt, AfterValidator(_check_group)] | None = Field(
+    group: _Group | None = Field(
         default=None,
         json_schema_extra={"enum": list(_GROUPS)},
         description="Inputs of a matrix product that share a step: fewer lose less, "
@@ -74,10 +66,10 @@ def weight_problems(load: Load, where: KeyPath, facts: Facts) -> Iterator[Diagno
         facts: Further facts.
     """
     if load is not Load.PRELINKED:
-        yield Diagnostic(
-            code="bad-choice",
-            message=f'{key_text(where)} requires load = "prelinked"',
+        yield Diagnostic.of(
+            "bad-choice",
+            f'{key_text(where)} requires load = "prelinked"',
             where=facts.span(*where),
-            notes=(("found", "a program that the device loads, with int8 weights"),),
+            found="a program that the device loads, with int8 weights",
             hint='add load = "prelinked"',
         )

@@ -77,11 +77,11 @@ def with_data(
             )
         )
     refused = [
-        Diagnostic(
-            code="unused-data",
-            message=f'model "{model}" uses nothing of the data file "{file}"',
+        Diagnostic.of(
+            "unused-data",
+            f'model "{model}" uses nothing of the data file "{file}"',
             where=where,
-            notes=(("expected", "constants of the program, or data of its delegates"),),
+            expected="constants of the program, or data of its delegates",
             hint="name the .ptd that was exported with the program; delegates get its"
             " data with `named_data = true`",
         )

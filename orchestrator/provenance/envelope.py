@@ -77,14 +77,12 @@ def sign(payload: bytes, key: PrivateKeyTypes, *, file: str) -> bytes:
     try:
         signer = CryptoSigner(key)
     except ValueError as error:
-        raise UsageError(
-            Diagnostic(
-                code="bad-key",
-                message=f"{file} cannot sign",
-                where=SourceSpan(file=file),
-                notes=(("found", str(error)),),
-                hint="use a key of Ed25519, ECDSA or RSA",
-            )
+        raise UsageError.of(
+            "bad-key",
+            f"{file} cannot sign",
+            where=SourceSpan(file=file),
+            found=str(error),
+            hint="use a key of Ed25519, ECDSA or RSA",
         ) from error
     envelope = Envelope(payload, payload_type_of(payload), {})
     envelope.sign(signer)
@@ -132,13 +130,11 @@ def open_envelope(data: bytes, key: PublicKeyTypes, *, file: str) -> Signed:
     try:
         public = SSlibKey.from_crypto(key)
     except ValueError as error:
-        raise UsageError(
-            Diagnostic(
-                code="bad-key",
-                message="the key cannot check signatures",
-                notes=(("found", str(error)),),
-                hint="use a key of Ed25519, ECDSA or RSA",
-            )
+        raise UsageError.of(
+            "bad-key",
+            "the key cannot check signatures",
+            found=str(error),
+            hint="use a key of Ed25519, ECDSA or RSA",
         ) from error
     try:
         envelope.verify([public], 1)

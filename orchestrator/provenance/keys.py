@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable  # noqa: TC003  # part of an alias
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from orchestrator.errors import Diagnostic, SourceSpan, UsageError
+from orchestrator.errors import SourceSpan, UsageError
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.types import (
@@ -114,13 +114,11 @@ def device_verifier(key: PublicKeyTypes, *, file: str) -> Verify:
 
 
 def _bad_key(file: str, expected: str) -> UsageError:
-    return UsageError(
-        Diagnostic(
-            code="bad-key",
-            message=f"{file} is not a key that this command takes",
-            where=SourceSpan(file=file),
-            notes=(("expected", expected),),
-            hint="`openssl genpkey -algorithm ed25519 -out key.pem` makes one, and"
-            " `openssl pkey -in key.pem -pubout -out key.pub` its public key",
-        )
+    return UsageError.of(
+        "bad-key",
+        f"{file} is not a key that this command takes",
+        where=SourceSpan(file=file),
+        expected=expected,
+        hint="`openssl genpkey -algorithm ed25519 -out key.pem` makes one, and"
+        " `openssl pkey -in key.pem -pubout -out key.pub` its public key",
     )

@@ -7,7 +7,7 @@ from itertools import zip_longest
 from statistics import median_low
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.errors import Diagnostic, MismatchError
+from orchestrator.errors import MismatchError
 from orchestrator.plain_table import table_lines
 from orchestrator.targets.timing import Event
 
@@ -141,13 +141,11 @@ def timed(
 
 
 def _unsteady(number: int, call: Call) -> MismatchError:
-    return MismatchError(
-        Diagnostic(
-            code="bad-response",
-            message="the firmware did not run the same instructions each time",
-            notes=(("at", f"call {number} of {call.method}"),),
-            hint="the firmware was built from something else; build again",
-        )
+    return MismatchError.of(
+        "bad-response",
+        "the firmware did not run the same instructions each time",
+        at=f"call {number} of {call.method}",
+        hint="the firmware was built from something else; build again",
     )
 
 

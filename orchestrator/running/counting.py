@@ -11,13 +11,8 @@ import struct
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.errors import Diagnostic, MismatchError
-from orchestrator.running.costs import (
-    INSTRUCTIONS,
-    InstructionCost,
-    RunCosts,
-    sums,
-)
+from orchestrator.errors import MismatchError
+from orchestrator.running.costs import INSTRUCTIONS, InstructionCost, RunCosts, sums
 from orchestrator.targets.timing import Event
 
 if TYPE_CHECKING:
@@ -190,13 +185,11 @@ def _events(words: Sequence[str]) -> tuple[int, ...]:
 
 
 def _damaged(found: str) -> MismatchError:
-    return MismatchError(
-        Diagnostic(
-            code="bad-counts",
-            message="the emulator's counts of instructions cannot be used",
-            notes=(("found", found),),
-            hint="run again; the plugin of QEMU may not fit this version of it",
-        )
+    return MismatchError.of(
+        "bad-counts",
+        "the emulator's counts of instructions cannot be used",
+        found=found,
+        hint="run again; the plugin of QEMU may not fit this version of it",
     )
 
 

@@ -12,7 +12,7 @@ from math import prod
 from tokenize import TokenError
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from orchestrator.errors import Diagnostic, SourceSpan, UsageError
+from orchestrator.errors import SourceSpan, UsageError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -112,14 +112,13 @@ def read_npy(data: bytes, *, file: str) -> Array:
     try:
         return _read(data)
     except _NpyError as error:
-        raise UsageError(
-            Diagnostic(
-                code="bad-npy",
-                message=error.message,
-                where=SourceSpan(file=file),
-                notes=(("found", error.found), ("expected", error.expected)),
-                hint=error.hint,
-            )
+        raise UsageError.of(
+            "bad-npy",
+            error.message,
+            where=SourceSpan(file=file),
+            found=error.found,
+            expected=error.expected,
+            hint=error.hint,
         ) from None
 
 

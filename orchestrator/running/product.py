@@ -23,7 +23,7 @@ from pydantic import (
 from orchestrator.core.border import Quantization, border_of
 from orchestrator.core.bounds import SizeBound, bounds_of
 from orchestrator.core.dtype import ScalarType
-from orchestrator.errors import Diagnostic, SourceSpan, UsageError
+from orchestrator.errors import SourceSpan, UsageError
 from orchestrator.program.interface import TENSOR_LISTS, given_inputs
 from orchestrator.program.values import (
     VALUE_KINDS,
@@ -364,12 +364,10 @@ def read_product(text: str, *, file: str = "product.json") -> Product:
     try:
         return Product.model_validate_json(text)
     except ValidationError as error:
-        raise UsageError(
-            Diagnostic(
-                code="bad-product",
-                message="cannot read the description of the built product",
-                where=SourceSpan(file=file),
-                notes=(("found", sentence_of(error.errors()[0])),),
-                hint="run `orchestrator build` for the profile again",
-            )
+        raise UsageError.of(
+            "bad-product",
+            "cannot read the description of the built product",
+            where=SourceSpan(file=file),
+            found=sentence_of(error.errors()[0]),
+            hint="run `orchestrator build` for the profile again",
         ) from None

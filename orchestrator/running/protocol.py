@@ -148,14 +148,12 @@ def encode_request(calls: Sequence[Call]) -> bytes:
                 parts.append(_encode(value, port))
                 continue
             problems.append(
-                Diagnostic(
-                    code="bad-input",
-                    message=misfit.message,
-                    notes=(
-                        ("at", f"call {number} of {call.method}, input {index}"),
-                        ("found", misfit.found),
-                        ("expected", misfit.expected),
-                    ),
+                Diagnostic.of(
+                    "bad-input",
+                    misfit.message,
+                    at=f"call {number} of {call.method}, input {index}",
+                    found=misfit.found,
+                    expected=misfit.expected,
                     hint=misfit.hint,
                 )
             )
@@ -165,14 +163,12 @@ def encode_request(calls: Sequence[Call]) -> bytes:
 
 
 def _wrong_count(number: int, call: Call) -> Diagnostic:
-    return Diagnostic(
-        code="bad-input",
-        message="the call has the wrong number of inputs for its method",
-        notes=(
-            ("at", f"call {number} of {call.method}"),
-            ("found", str(len(call.inputs))),
-            ("expected", str(len(call.method.inputs))),
-        ),
+    return Diagnostic.of(
+        "bad-input",
+        "the call has the wrong number of inputs for its method",
+        at=f"call {number} of {call.method}",
+        found=str(len(call.inputs)),
+        expected=str(len(call.method.inputs)),
     )
 
 
@@ -220,21 +216,15 @@ def _bad_response(
 ) -> MismatchError:
     """The error of a response that `reader` takes apart from byte `before` on."""
     at, size = before + reader.at, before + reader.size
-    return MismatchError(
-        Diagnostic(
-            code="bad-response",
-            message=(
-                "the response of the firmware is damaged"
-                if size
-                else "the firmware wrote no response"
-            ),
-            notes=(
-                ("at", f"{reader.place}, byte {at} of {size}"),
-                ("found", str(error)),
-            ),
-            hint="the firmware has crashed or was built from something else; "
-            "check its output and build again",
-        )
+    return MismatchError.of(
+        "bad-response",
+        "the response of the firmware is damaged"
+        if size
+        else "the firmware wrote no response",
+        at=f"{reader.place}, byte {at} of {size}",
+        found=str(error),
+        hint="the firmware has crashed or was built from something else; "
+        "check its output and build again",
     )
 
 

@@ -14,15 +14,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar, asser
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from orchestrator.errors import Diagnostic, SourceSpan, UsageError
+from orchestrator.errors import SourceSpan, UsageError
 from orchestrator.program.values import ValueKind
 from orchestrator.running.compare import Tolerance
-from orchestrator.running.inputs import (
-    Problems,
-    check_input,
-    find_method,
-    read_array,
-)
+from orchestrator.running.inputs import Problems, check_input, find_method, read_array
 from orchestrator.running.invalid import problem_of
 from orchestrator.running.product import Port
 from orchestrator.running.quantized import given
@@ -152,14 +147,12 @@ def read_scenario(
         document = json.loads(text)
     except (ValueError, RecursionError) as error:
         line = error.lineno if isinstance(error, json.JSONDecodeError) else 0
-        raise UsageError(
-            Diagnostic(
-                code="bad-scenario",
-                message="the scenario is not valid JSON",
-                where=SourceSpan(file=file, line=line),
-                notes=(("found", str(error)),),
-                hint="a scenario is an object with runs and tolerance",
-            )
+        raise UsageError.of(
+            "bad-scenario",
+            "the scenario is not valid JSON",
+            where=SourceSpan(file=file, line=line),
+            found=str(error),
+            hint="a scenario is an object with runs and tolerance",
         ) from None
     reader = _Reader(file, product, read_bytes)
     scenario = reader.scenario(document)

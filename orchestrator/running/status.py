@@ -125,13 +125,11 @@ def parse_status(text: str) -> DeviceError:
     if found is not None:
         return found
     names = [error.name for error in DeviceError]
-    raise UsageError(
-        Diagnostic(
-            code="unknown-status",
-            message=f"{text} is not a status of the runtime",
-            notes=(("expected", f"0 to {max(DeviceError)}, or {', '.join(names)}"),),
-            hint=did_you_mean(text, names) or "docs/runtime.md lists them",
-        )
+    raise UsageError.of(
+        "unknown-status",
+        f"{text} is not a status of the runtime",
+        expected=f"0 to {max(DeviceError)}, or {', '.join(names)}",
+        hint=did_you_mean(text, names) or "docs/runtime.md lists them",
     )
 
 
@@ -189,36 +187,30 @@ def find_place(
         return place
     count = len(place.instructions)
     if instruction >= count:
-        raise UsageError(
-            Diagnostic(
-                code="unknown-instruction",
-                message=f"there is no instruction {instruction} in {place.text}",
-                notes=(("expected", f"less than {count}"),),
-                hint="name the profile, and the model, that the device was built from",
-            )
+        raise UsageError.of(
+            "unknown-instruction",
+            f"there is no instruction {instruction} in {place.text}",
+            expected=f"less than {count}",
+            hint="name the profile, and the model, that the device was built from",
         )
     return replace(place, instruction=instruction)
 
 
 def _no_model(name: str, known: Sequence[str]) -> UsageError:
-    return UsageError(
-        Diagnostic(
-            code="unknown-model",
-            message=f'there is no model "{name}"',
-            notes=(("expected", ", ".join(known) or "none"),),
-            hint=did_you_mean(name, known) or "name a model of the profile",
-        )
+    return UsageError.of(
+        "unknown-model",
+        f'there is no model "{name}"',
+        expected=", ".join(known) or "none",
+        hint=did_you_mean(name, known) or "name a model of the profile",
     )
 
 
 def _no_method(name: str, known: Sequence[str]) -> UsageError:
-    return UsageError(
-        Diagnostic(
-            code="unknown-method",
-            message=f'there is no method "{name}"',
-            notes=(("expected", ", ".join(known) or "none"),),
-            hint=did_you_mean(name, known) or "name a method of the model",
-        )
+    return UsageError.of(
+        "unknown-method",
+        f'there is no method "{name}"',
+        expected=", ".join(known) or "none",
+        hint=did_you_mean(name, known) or "name a method of the model",
     )
 
 

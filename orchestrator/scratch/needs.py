@@ -190,19 +190,12 @@ def product_scratch(
 
 
 def _unknown_size(method: str, kernel: Kernel, unknown: UnknownSize) -> Diagnostic:
-    return Diagnostic(
-        code="no-scratch-size",
-        message=f"`scratch` of {unknown.argument} has no size for a call:"
-        f" {unknown.reason}",
+    return Diagnostic.of(
+        "no-scratch-size",
+        f"`scratch` of {unknown.argument} has no size for a call: {unknown.reason}",
         where=entry_of(kernel),
-        notes=(
-            (
-                "call",
-                f"method {method}, instruction {unknown.instruction},"
-                f" {kernel.operator}",
-            ),
-            ("found", unknown.expression),
-        ),
+        call=f"method {method}, instruction {unknown.instruction}, {kernel.operator}",
+        found=unknown.expression,
         hint="correct the expression, or export the model again",
     )
 
@@ -242,16 +235,14 @@ def policy_problems(
             hint = "export the model again: something else uses this scratch tensor"
         else:
             continue
-        yield Diagnostic(
-            code=code,
-            message=f'model "{model}" has {need.reserved_bytes} bytes of scratch'
+        yield Diagnostic.of(
+            code,
+            f'model "{model}" has {need.reserved_bytes} bytes of scratch'
             f" memory where {need.operator} needs {need.needed_bytes}",
             where=where,
-            notes=(
-                ("method", need.method),
-                ("instruction", f"{need.instruction}, argument {need.argument}"),
-                ("found", f"{need.reserved_bytes} bytes (value {need.value})"),
-                ("expected", f"{need.needed_bytes} bytes with {isa}"),
-            ),
+            method=need.method,
+            instruction=f"{need.instruction}, argument {need.argument}",
+            found=f"{need.reserved_bytes} bytes (value {need.value})",
+            expected=f"{need.needed_bytes} bytes with {isa}",
             hint=hint,
         )

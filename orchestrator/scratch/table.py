@@ -191,14 +191,12 @@ def _differences(row: _Row, where: SourceSpan) -> list[Diagnostic]:
     if expected == found:
         return []
     return [
-        Diagnostic(
-            code="scratch-difference",
-            message=f"{function} of {backend.name}, {data_type} differs",
+        Diagnostic.of(
+            "scratch-difference",
+            f"{function} of {backend.name}, {data_type} differs",
             where=where,
-            notes=(
-                ("found", f"{found} bytes, which is what Orchestrator computes"),
-                ("expected", f"{expected} bytes, as the table says"),
-            ),
+            found=f"{found} bytes, which is what Orchestrator computes",
+            expected=f"{expected} bytes, as the table says",
             hint="a CMSIS-NN of this table needs sizes of its own: write expressions"
             " in its functions.yaml, see docs/scratch.md",
         )

@@ -69,10 +69,10 @@ def read_dictionary(text: str, *, source: str) -> Selection:
         name = _name(operator, source, problems)
         if not _is_texts(items):
             problems.append(
-                Diagnostic(
-                    code="bad-ops-dict",
-                    message=f"{source}: {operator} has no list of strings",
-                    notes=(("found", _shown(items)),),
+                Diagnostic.of(
+                    "bad-ops-dict",
+                    f"{source}: {operator} has no list of strings",
+                    found=_shown(items),
                     hint='write a list such as ["Float", "Int"]; [] is every dtype',
                 )
             )
@@ -129,10 +129,10 @@ def _dtype_or_key(text: str) -> KernelKey | None:
 
 
 def _bad_dtype(text: str, who: str) -> Diagnostic:
-    return Diagnostic(
-        code="bad-dtype",
-        message=f'{who} has "{text}", neither a dtype nor a kernel key',
-        notes=(("expected", "a dtype such as Float, or a key such as v1/6;0,1|6;0,1"),),
+    return Diagnostic.of(
+        "bad-dtype",
+        f'{who} has "{text}", neither a dtype nor a kernel key',
+        expected="a dtype such as Float, or a key such as v1/6;0,1|6;0,1",
         hint=did_you_mean(text, ScalarType.__members__)
         or "write Float, Half, Char, Int, Long, Bool or another name of ScalarType",
     )
@@ -147,13 +147,11 @@ def _json_pairs(text: str, source: str) -> list[tuple[str, object]]:
         found, problem = None, str(error)
     if isinstance(found, _Pairs):
         return list(found)
-    raise UsageError(
-        Diagnostic(
-            code="bad-ops-dict",
-            message=f"{source} is not a JSON object",
-            notes=(("found", problem),),
-            hint='write {"aten::add.out": ["Float"]}, in quotes for the shell',
-        )
+    raise UsageError.of(
+        "bad-ops-dict",
+        f"{source} is not a JSON object",
+        found=problem,
+        hint='write {"aten::add.out": ["Float"]}, in quotes for the shell',
     )
 
 

@@ -31,14 +31,12 @@ def check_overlap(infos: Iterable[OpInfo], *, where: SourceSpan) -> None:
         for name in (*(name for _, name in info.operators), *called):
             models.setdefault(name, set()).add(info.model)
     problems = [
-        Diagnostic(
-            code="overlap",
-            message=f"{len(names)} models use {operator}",
+        Diagnostic.of(
+            "overlap",
+            f"{len(names)} models use {operator}",
             where=where,
-            notes=(
-                ("found", ", ".join(sorted(names))),
-                ("expected", 'each operator from one model, as overlap = "error" says'),
-            ),
+            found=", ".join(sorted(names)),
+            expected='each operator from one model, as overlap = "error" says',
             hint='write overlap = "allow" to let models share kernels',
         )
         for operator, names in sorted(models.items())

@@ -259,13 +259,11 @@ def check_lock(path: Path) -> None:
         UsageError: It would (`name-taken`).
     """
     if os.path.lexists(path) and not path.is_file():
-        raise UsageError(
-            Diagnostic(
-                code="name-taken",
-                message=f"cannot write the lock {path}: it is not a file",
-                notes=(("found", _kind(path)),),
-                hint="move it away",
-            )
+        raise UsageError.of(
+            "name-taken",
+            f"cannot write the lock {path}: it is not a file",
+            found=_kind(path),
+            hint="move it away",
         )
 
 
@@ -320,13 +318,11 @@ def _kind(path: Path) -> str:
 
 
 def _not_a_folder(folder: Path) -> UsageError:
-    return UsageError(
-        Diagnostic(
-            code="not-a-build-folder",
-            message=f"{folder} is {_kind(folder)}, not a build folder",
-            notes=(("expected", "a folder"),),
-            hint="choose another folder with --out",
-        )
+    return UsageError.of(
+        "not-a-build-folder",
+        f"{folder} is {_kind(folder)}, not a build folder",
+        expected="a folder",
+        hint="choose another folder with --out",
     )
 
 
@@ -334,31 +330,27 @@ def _not_ours(folder: Path) -> UsageError:
     names = sorted(path.name for path in folder.iterdir())
     shown = ", ".join(names[:_SHOWN_NAMES])
     more = len(names) - _SHOWN_NAMES
-    return UsageError(
-        Diagnostic(
-            code="not-a-build-folder",
-            message=f"{folder} is not a build folder of Orchestrator, and not empty",
-            notes=(("found", shown + (f" and {more} more" if more > 0 else "")),),
-            hint="choose a new or empty folder with --out; nothing was changed",
-        )
+    return UsageError.of(
+        "not-a-build-folder",
+        f"{folder} is not a build folder of Orchestrator, and not empty",
+        found=shown + (f" and {more} more" if more > 0 else ""),
+        hint="choose a new or empty folder with --out; nothing was changed",
     )
 
 
 def _in_the_way(path: Path) -> UsageError:
-    return UsageError(
-        Diagnostic(
-            code="link-in-the-way",
-            message=f"{path} is {_kind(path)}, which no build made",
-            notes=(("expected", "what builds make there, or nothing"),),
-            hint="remove it, or choose another folder with --out",
-        )
+    return UsageError.of(
+        "link-in-the-way",
+        f"{path} is {_kind(path)}, which no build made",
+        expected="what builds make there, or nothing",
+        hint="remove it, or choose another folder with --out",
     )
 
 
 def _taken(path: Path) -> Diagnostic:
-    return Diagnostic(
-        code="name-taken",
-        message=f"cannot publish {path.name}: {path} was not made by a build",
-        notes=(("found", _kind(path)),),
+    return Diagnostic.of(
+        "name-taken",
+        f"cannot publish {path.name}: {path} was not made by a build",
+        found=_kind(path),
         hint="move it away, or choose another folder with --out",
     )

@@ -51,13 +51,11 @@ def extra_needed(extra: str, purpose: str) -> Iterator[None]:
     try:
         yield
     except ImportError as error:
-        from orchestrator.errors import Diagnostic, ToolchainError  # noqa: PLC0415
+        from orchestrator.errors import ToolchainError  # noqa: PLC0415
 
-        raise ToolchainError(
-            Diagnostic(
-                code="missing-package",
-                message=f"the package {error.name} is not installed",
-                notes=(("needed", purpose),),
-                hint=pip_install(extra),
-            )
+        raise ToolchainError.of(
+            "missing-package",
+            f"the package {error.name} is not installed",
+            needed=purpose,
+            hint=pip_install(extra),
         ) from error

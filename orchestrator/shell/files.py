@@ -21,7 +21,7 @@ from orchestrator.core.lazy_bytes import (
     chunks_of,
     settled,
 )
-from orchestrator.errors import Diagnostic, ModelError
+from orchestrator.errors import ModelError
 from orchestrator.shell.stamp import state_of
 
 if TYPE_CHECKING:
@@ -153,13 +153,11 @@ class FileBytes(LazyBytes):
             raise self._changed(reason_of(error)) from error
 
     def _changed(self, found: str) -> ModelError:
-        return ModelError(
-            Diagnostic(
-                code="changed-file",
-                message=f"{self._path} changed while it was read",
-                notes=(("found", found),),
-                hint="run the command again when nothing writes the file",
-            )
+        return ModelError.of(
+            "changed-file",
+            f"{self._path} changed while it was read",
+            found=found,
+            hint="run the command again when nothing writes the file",
         )
 
     def part(self, begin: int, end: int) -> Bytes:

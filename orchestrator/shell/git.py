@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from orchestrator.errors import Diagnostic, UsageError
+from orchestrator.errors import UsageError
 from orchestrator.shell.process import run
 
 if TYPE_CHECKING:
@@ -102,11 +102,9 @@ def _git(file: Path, *arguments: str, missing: str | None = None) -> str:
 
 
 def _no_history(file: Path, found: str) -> UsageError:
-    return UsageError(
-        Diagnostic(
-            code="no-history",
-            message=f"{file} has no history",
-            notes=(("found", found),),
-            hint="commit the lock of each build to a git repository",
-        )
+    return UsageError.of(
+        "no-history",
+        f"{file} has no history",
+        found=found,
+        hint="commit the lock of each build to a git repository",
     )

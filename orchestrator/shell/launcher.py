@@ -9,7 +9,7 @@ from pathlib import Path
 from shutil import which
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.errors import Diagnostic, ToolchainError
+from orchestrator.errors import ToolchainError
 from orchestrator.shell.settings import LAUNCHER, STORAGE, read_settings
 
 if TYPE_CHECKING:
@@ -96,11 +96,9 @@ def compiler_launcher(settings: Settings | None = None) -> Launcher | None:
 
 
 def _unusable(name: str, reason: str) -> ToolchainError:
-    return ToolchainError(
-        Diagnostic(
-            code="launcher-unusable",
-            message=f"compiler launcher {name} cannot be used",
-            notes=(("reason", reason),),
-            hint=f"install ccache, or unset {VARIABLE}",
-        )
+    return ToolchainError.of(
+        "launcher-unusable",
+        f"compiler launcher {name} cannot be used",
+        reason=reason,
+        hint=f"install ccache, or unset {VARIABLE}",
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from orchestrator.errors import CompileError, Diagnostic, RegionOverflowError
+from orchestrator.errors import CompileError, RegionOverflowError
 from orchestrator.shell import process
 from orchestrator.shell.environment import compiler_environment
 
@@ -99,11 +99,9 @@ def _failure(text: str, folder: Path) -> CompileError | RegionOverflowError:
     shown = text[max(start, 0) :].rstrip()
     if len(shown) > _SHOWN_CHARACTERS:
         shown = shown[:_SHOWN_CHARACTERS] + "\n[...]"
-    return CompileError(
-        Diagnostic(
-            code="compile-failed",
-            message="compiling or linking failed",
-            notes=(("output", shown),),
-            hint=f"the commands are in {folder / 'build.ninja'}",
-        )
+    return CompileError.of(
+        "compile-failed",
+        "compiling or linking failed",
+        output=shown,
+        hint=f"the commands are in {folder / 'build.ninja'}",
     )

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from orchestrator.core.sizes import parse_size
-from orchestrator.errors import Diagnostic, ToolchainError
+from orchestrator.errors import ToolchainError
 from orchestrator.shell.files import write_atomic, write_if_changed
 from orchestrator.shell.settings import OBJECTS, read_settings
 
@@ -289,11 +289,9 @@ def object_store(settings: Settings | None = None) -> ObjectStore | None:
         return None
     limit = parse_size(text) if text else DEFAULT_BYTES
     if limit is None:
-        raise ToolchainError(
-            Diagnostic(
-                code="object-store-size",
-                message=f"{VARIABLE} is no size: {text!r}",
-                hint="write a size such as 512 MiB, or off",
-            )
+        raise ToolchainError.of(
+            "object-store-size",
+            f"{VARIABLE} is no size: {text!r}",
+            hint="write a size such as 512 MiB, or off",
         )
     return ObjectStore(settings.cache / "objects", limit)

@@ -80,12 +80,10 @@ def _record(folder: Path) -> dict[str, frozenset[str]]:
             return {name: frozenset(digests) for name, digests in made.items()}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         pass
-    raise UsageError(
-        Diagnostic(
-            code="not-a-package",
-            message=f"{folder / MARKER} is damaged",
-            hint="remove the folder, or choose another one with --out",
-        )
+    raise UsageError.of(
+        "not-a-package",
+        f"{folder / MARKER} is damaged",
+        hint="remove the folder, or choose another one with --out",
     )
 
 
@@ -95,13 +93,11 @@ def _check_links(folder: Path, names: Iterable[str]) -> None:
     ways = {folder, *folder.parents[: -2 if folder.is_absolute() else None]}
     ways |= {p for n in names for p in (folder / n).parents if folder in p.parents}
     if linked := sorted(path for path in ways if path.is_symlink()):
-        raise UsageError(
-            Diagnostic(
-                code="not-a-package",
-                message=f"cannot write through {linked[0]}, which is a link",
-                notes=(("found", f"it leads to {linked[0].readlink()}"),),
-                hint="choose a folder without links with --out; nothing was changed",
-            )
+        raise UsageError.of(
+            "not-a-package",
+            f"cannot write through {linked[0]}, which is a link",
+            found=f"it leads to {linked[0].readlink()}",
+            hint="choose a folder without links with --out; nothing was changed",
         )
 
 
@@ -142,20 +138,18 @@ def _remove_empty(folder: Path, *, top: Path) -> None:
 
 
 def _not_a_package(folder: Path, found: str) -> UsageError:
-    return UsageError(
-        Diagnostic(
-            code="not-a-package",
-            message=f"{folder} is not a package of Orchestrator, and not empty",
-            notes=(("found", found),),
-            hint="choose a new or empty folder with --out; nothing was changed",
-        )
+    return UsageError.of(
+        "not-a-package",
+        f"{folder} is not a package of Orchestrator, and not empty",
+        found=found,
+        hint="choose a new or empty folder with --out; nothing was changed",
     )
 
 
 def _taken(path: Path) -> Diagnostic:
-    return Diagnostic(
-        code="name-taken",
-        message=f"cannot write {path}: it was not made or was changed since",
-        notes=(("expected", "the file as `orchestrator package` wrote it"),),
+    return Diagnostic.of(
+        "name-taken",
+        f"cannot write {path}: it was not made or was changed since",
+        expected="the file as `orchestrator package` wrote it",
         hint="move it away, or choose another folder with --out",
     )

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from threading import Event, Thread
 from typing import IO, TYPE_CHECKING, Any, Final
 
-from orchestrator.errors import Diagnostic, ToolchainError
+from orchestrator.errors import ToolchainError
 from orchestrator.shell.distribution import pip_install
 
 if TYPE_CHECKING:
@@ -90,13 +90,11 @@ def is_s3(url: str) -> bool:
 
 def unusable(url: str, found: str, hint: str) -> ToolchainError:
     """The error about a place that cannot be used."""
-    return ToolchainError(
-        Diagnostic(
-            code="published-unusable",
-            message=f"{url} cannot be used for published objects",
-            notes=(("found", found),),
-            hint=hint,
-        )
+    return ToolchainError.of(
+        "published-unusable",
+        f"{url} cannot be used for published objects",
+        found=found,
+        hint=hint,
     )
 
 

@@ -6,7 +6,7 @@ import os
 import shutil
 from typing import TYPE_CHECKING
 
-from orchestrator.errors import Diagnostic, ToolchainError
+from orchestrator.errors import ToolchainError
 from orchestrator.shell import process
 from orchestrator.shell.cache import cache_folder, file_digest
 from orchestrator.shell.distribution import pip_install
@@ -47,16 +47,12 @@ def counting_plugin(cache: Path | None = None) -> Path:
     env = {**compiler_environment(), "ZIG_GLOBAL_CACHE_DIR": str(folder / "zig-cache")}
     done = process.run(command, cwd=folder, env=env, timeout_s=_COMPILE_TIMEOUT_S)
     if done.status != 0 or not temporary.is_file():
-        raise ToolchainError(
-            Diagnostic(
-                code="plugin-failed",
-                message="the QEMU plugin that counts instructions does not compile",
-                notes=(
-                    ("command", " ".join(command)),
-                    ("found", done.stderr.strip()[-2000:] or f"status {done.status}"),
-                ),
-                hint="install a working C compiler for this machine, such as gcc",
-            )
+        raise ToolchainError.of(
+            "plugin-failed",
+            "the QEMU plugin that counts instructions does not compile",
+            command=" ".join(command),
+            found=done.stderr.strip()[-2000:] or f"status {done.status}",
+            hint="install a working C compiler for this machine, such as gcc",
         )
     temporary.replace(built)
     return built
@@ -69,13 +65,11 @@ def _compiler() -> tuple[str, ...]:
             return (found,)
     zig = zig_program()
     if zig is None:
-        raise ToolchainError(
-            Diagnostic(
-                code="no-c-compiler",
-                message="no C compiler for the QEMU plugin that counts instructions",
-                notes=(("expected", "gcc, cc or clang on the PATH, or ziglang"),),
-                hint=f"apt-get install gcc, or {pip_install('zig')}",
-            )
+        raise ToolchainError.of(
+            "no-c-compiler",
+            "no C compiler for the QEMU plugin that counts instructions",
+            expected="gcc, cc or clang on the PATH, or ziglang",
+            hint=f"apt-get install gcc, or {pip_install('zig')}",
         )
     # QEMU, which loads the plugin, defines its undefined symbols.
     return (str(zig), "cc", "-Wl,-z,undefs")

@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from orchestrator.errors import Diagnostic, ToolchainError
+from orchestrator.errors import ToolchainError
 from orchestrator.shell import process
 from orchestrator.shell.cache import cache_folder, program_digest
 from orchestrator.shell.distribution import pip_install
@@ -233,14 +233,11 @@ def with_builtins(
             timeout_s=_BUILD_TIMEOUT_S,
         )
         if done.status != 0 or not temporary.is_file():
-            raise ToolchainError(
-                Diagnostic(
-                    code="builtins-failed",
-                    message="zig cannot build its support functions for"
-                    f" {target.cpu.name}",
-                    notes=(("found", done.stderr.strip()[-2000:]),),
-                    hint="reinstall the Python package ziglang",
-                )
+            raise ToolchainError.of(
+                "builtins-failed",
+                f"zig cannot build its support functions for {target.cpu.name}",
+                found=done.stderr.strip()[-2000:],
+                hint="reinstall the Python package ziglang",
             )
         temporary.replace(built)
     return replace(toolchain, builtins=str(built))
@@ -254,28 +251,22 @@ def _ask(program: Path, *arguments: str) -> str:
         timeout_s=_PROBE_TIMEOUT_S,
     )
     if done.status != 0:
-        raise ToolchainError(
-            Diagnostic(
-                code="toolchain-broken",
-                message=f"{program.name} does not work",
-                notes=(
-                    ("command", " ".join((str(program), *arguments))),
-                    ("found", done.stderr.strip()[-500:] or f"status {done.status}"),
-                ),
-                hint=f"reinstall it: {install_hint(program.name)}",
-            )
+        raise ToolchainError.of(
+            "toolchain-broken",
+            f"{program.name} does not work",
+            command=" ".join((str(program), *arguments)),
+            found=done.stderr.strip()[-500:] or f"status {done.status}",
+            hint=f"reinstall it: {install_hint(program.name)}",
         )
     return done.stdout
 
 
 def _missing(program: str, found: str) -> ToolchainError:
-    return ToolchainError(
-        Diagnostic(
-            code="toolchain-missing",
-            message=f"{program} is not installed",
-            notes=(("found", found),),
-            hint=f"{install_hint(program)}; `orchestrator doctor` lists what is there",
-        )
+    return ToolchainError.of(
+        "toolchain-missing",
+        f"{program} is not installed",
+        found=found,
+        hint=f"{install_hint(program)}; `orchestrator doctor` lists what is there",
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.version import packed_version, version_text
-from orchestrator.errors import Diagnostic, ModelError, SourceSpan
+from orchestrator.errors import ModelError, SourceSpan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -154,12 +154,11 @@ def read_update(data: bytes, *, file: str) -> Update:
 
 
 def _damaged(file: str, found: str, expected: str) -> ModelError:
-    return ModelError(
-        Diagnostic(
-            code="bad-update",
-            message=f"{file} is not an update, or it is damaged",
-            where=SourceSpan(file=file),
-            notes=(("found", found), ("expected", expected)),
-            hint="make it again with `orchestrator update pack`",
-        )
+    return ModelError.of(
+        "bad-update",
+        f"{file} is not an update, or it is damaged",
+        where=SourceSpan(file=file),
+        found=found,
+        expected=expected,
+        hint="make it again with `orchestrator update pack`",
     )

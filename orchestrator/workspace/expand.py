@@ -111,11 +111,11 @@ def products_of(
     products = [product for one in real.values() for product in one.products]
     if not products:
         problems.append(
-            Diagnostic(
-                code="no-profiles",
-                message="the workspace has no products",
+            Diagnostic.of(
+                "no-profiles",
+                "the workspace has no products",
                 where=workspace.document.span("workspace", "profiles"),
-                notes=(("found", f"{len(expanded)} files without a name"),),
+                found=f"{len(expanded)} files without a name",
                 hint="add a profile, or take less out with exclude",
             )
         )
@@ -130,23 +130,21 @@ def _duplicates(real: Mapping[Path, Expanded]) -> Iterable[Diagnostic]:
     for one in real.values():
         for product in one.products:
             if product.name in names:
-                yield Diagnostic(
-                    code="duplicate-product",
-                    message=f'two products have the name "{product.name}"',
+                yield Diagnostic.of(
+                    "duplicate-product",
+                    f'two products have the name "{product.name}"',
                     where=one.where,
-                    notes=(("found", f"the first at {names[product.name]}"),),
+                    found=f"the first at {names[product.name]}",
                     hint="build folders have the names of products: choose another",
                 )
             elif product.lock_file in locks:
                 other = locks[product.lock_file]
-                yield Diagnostic(
-                    code="duplicate-lock",
-                    message=f"two products have the lock {product.lock_file}",
+                yield Diagnostic.of(
+                    "duplicate-lock",
+                    f"two products have the lock {product.lock_file}",
                     where=one.where,
-                    notes=(
-                        ("found", f"{other.name} and {product.name}"),
-                        ("first", str(other.profile)),
-                    ),
+                    found=f"{other.name} and {product.name}",
+                    first=str(other.profile),
                     hint="rename one of the products, or its profile",
                 )
             names.setdefault(product.name, one.where)
@@ -166,10 +164,10 @@ def _nested(
     for folder, path in sorted(found.items()):
         inner = folder / WORKSPACE_FILE
         if inner.is_file():
-            yield Diagnostic(
-                code="nested-workspace",
-                message=f"{path} is in another workspace",
+            yield Diagnostic.of(
+                "nested-workspace",
+                f"{path} is in another workspace",
                 where=SourceSpan(file=str(inner)),
-                notes=(("found", f"it is also in that of {workspace.file}"),),
+                found=f"it is also in that of {workspace.file}",
                 hint=f"remove {inner}, or exclude the folder in the other one",
             )

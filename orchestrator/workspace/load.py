@@ -115,11 +115,11 @@ class Workspace:
         return found
 
     def _no_files(self, index: int, pattern: str) -> Diagnostic:
-        return Diagnostic(
-            code="no-profiles",
-            message=f'no file matches "{pattern}"',
+        return Diagnostic.of(
+            "no-profiles",
+            f'no file matches "{pattern}"',
             where=self.document.span("workspace", "profiles", index),
-            notes=(("found", f"no such file below {self.root}"),),
+            found=f"no such file below {self.root}",
             hint="patterns start at the folder of orchestrator.toml; remove it if it"
             " is not needed any more",
         )
@@ -159,11 +159,11 @@ class Workspace:
 
 
 def _outside(path: Path) -> Diagnostic:
-    return Diagnostic(
-        code="no-profiles",
-        message=f"{path} is a link that leads outside of the workspace",
+    return Diagnostic.of(
+        "no-profiles",
+        f"{path} is a link that leads outside of the workspace",
         where=SourceSpan(file=str(path)),
-        notes=(("found", f"it leads to {os.path.realpath(path)}"),),
+        found=f"it leads to {os.path.realpath(path)}",
         hint="put the file there, or add it to [workspace] exclude",
     )
 
@@ -251,12 +251,12 @@ def matrix_problems(profile: Profile, workspace: Workspace) -> Iterator[Diagnost
         for index, value in enumerate(profile.matrix.axis(axis)):
             if value not in known:
                 place = workspace.document.span("matrix", axis)
-                yield Diagnostic(
-                    code="bad-value",
-                    message=f"{key_text(('matrix', axis))} has {shown(value)}, which"
+                yield Diagnostic.of(
+                    "bad-value",
+                    f"{key_text(('matrix', axis))} has {shown(value)}, which"
                     " the workspace's matrix has not",
                     where=profile.span("matrix", axis, index),
-                    notes=(("expected", f"{', '.join(known) or 'nothing'} ({place})"),),
+                    expected=f"{', '.join(known) or 'nothing'} ({place})",
                     hint=did_you_mean(value, known)
                     or "add it to [matrix] of orchestrator.toml, or leave it out here",
                 )

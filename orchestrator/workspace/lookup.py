@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from orchestrator.errors import Diagnostic, SourceSpan, UsageError
+from orchestrator.errors import SourceSpan, UsageError
 from orchestrator.profile.load import Member
 from orchestrator.shell.settings import read_settings
 from orchestrator.workspace.expand import expand, products_of
@@ -83,12 +83,10 @@ def _only(products: tuple[Product, ...], path: Path, workspace: Workspace) -> Pr
     if len(products) == 1:
         return products[0]
     names = ", ".join(product.name for product in products)
-    raise UsageError(
-        Diagnostic(
-            code="several-products",
-            message=f"{path} gives {len(products)} products in its workspace",
-            where=SourceSpan(file=str(workspace.file)),
-            notes=(("found", names),),
-            hint="write the name of one in the place of the profile",
-        )
+    raise UsageError.of(
+        "several-products",
+        f"{path} gives {len(products)} products in its workspace",
+        where=SourceSpan(file=str(workspace.file)),
+        found=names,
+        hint="write the name of one in the place of the profile",
     )

@@ -17,14 +17,8 @@ if TYPE_CHECKING:
 
 def run(args: Namespace, console: Console) -> ExitCode:
     """Build the profiles, or all products of the workspace."""
-    if needs_profile(
-        args,
-        args.profiles,
-        out=args.out,
-        lock=args.lock_file,
-        explain=args.explain,
-        depfile=args.depfile,
-    ):
+    of_one = "out lock=lock_file explain depfile"
+    if needs_profile(args, args.profiles, of_one):
         # What builds is imported only if something has to be built.
         from orchestrator.cli.profile_builds import build_profiles  # noqa: PLC0415
 

@@ -91,12 +91,10 @@ def _publish(
 
 
 def _usage(message: str) -> UsageError:
-    return UsageError(
-        Diagnostic(
-            code="usage",
-            message=message,
-            hint="such as: orchestrator cache publish ../objects --key ci.key",
-        )
+    return UsageError.of(
+        "usage",
+        message,
+        hint="such as: orchestrator cache publish ../objects --key ci.key",
     )
 
 

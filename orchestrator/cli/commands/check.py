@@ -4,14 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from orchestrator.build import (
-    BuildOptions,
-    Project,
-    load,
-    open_build,
-    prove,
-    table,
-)
+from orchestrator.build import BuildOptions, Project, load, open_build, prove, table
 from orchestrator.cli.commands.arenas import arena_lines, arenas_json
 from orchestrator.cli.workspace_command import needs_profile, run_workspace
 from orchestrator.errors import ExitCode
@@ -27,7 +20,7 @@ if TYPE_CHECKING:
 
 def run(args: Namespace, console: Console) -> ExitCode:
     """Check profile, models, selection, kernels, dtypes and memory."""
-    if not needs_profile(args, args.profile, out=args.out):
+    if not needs_profile(args, args.profile, "out"):
         return run_workspace(
             args, console, Kind.CHECK, lambda: BuildOptions(jobs=args.jobs)
         )

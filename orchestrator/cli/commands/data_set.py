@@ -11,7 +11,7 @@ from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from orchestrator.errors import Diagnostic, SourceSpan, UsageError
+from orchestrator.errors import SourceSpan, UsageError
 from orchestrator.evaluation.samples import (
     Files,
     archive_data,
@@ -103,14 +103,12 @@ def users_code(text: str, what: str, hint: str = _CORRECT) -> Iterator[None]:
             yield
     except Exception as error:
         found = traceback.format_exception_only(error)[-1].strip()
-        raise UsageError(
-            Diagnostic(
-                code="user-code",
-                message=f"{text} {what}",
-                where=_place(error),
-                notes=(("found", found[:_MOST_TEXT]),),
-                hint=hint,
-            )
+        raise UsageError.of(
+            "user-code",
+            f"{text} {what}",
+            where=_place(error),
+            found=found[:_MOST_TEXT],
+            hint=hint,
         ) from error
 
 

@@ -18,10 +18,10 @@ def depfile_problems(args: Namespace) -> list[Diagnostic]:
     if args.depfile_target is None or args.depfile is not None:
         return []
     return [
-        Diagnostic(
-            code="usage",
-            message="--depfile-target requires --depfile",
-            notes=(("found", f"--depfile-target {args.depfile_target}"),),
+        Diagnostic.of(
+            "usage",
+            "--depfile-target requires --depfile",
+            found=f"--depfile-target {args.depfile_target}",
             hint="name the file to write with --depfile FILE",
         )
     ]
@@ -36,14 +36,10 @@ def write_dependencies(depfile: Path, *, target: str, inputs: Iterable[str]) -> 
     try:
         write_depfile(str(depfile), target=target, inputs=inputs)
     except ValueError as error:
-        raise UsageError(
-            Diagnostic(
-                code="bad-depfile",
-                message="a depfile cannot hold the path of a file",
-                notes=(
-                    ("found", ascii(error.args[0])),
-                    ("expected", "a path without tabs and line ends"),
-                ),
-                hint="rename the file or its folder, or build without --depfile",
-            )
+        raise UsageError.of(
+            "bad-depfile",
+            "a depfile cannot hold the path of a file",
+            found=ascii(error.args[0]),
+            expected="a path without tabs and line ends",
+            hint="rename the file or its folder, or build without --depfile",
         ) from error

@@ -9,7 +9,7 @@ from orchestrator.build import Project, load
 from orchestrator.cli.commands.current import make_current
 from orchestrator.cli.commands.options import build_options, options_of
 from orchestrator.cli.commands.text_file import read_text
-from orchestrator.errors import Diagnostic, UsageError
+from orchestrator.errors import UsageError
 from orchestrator.shell.distribution import extra_needed
 from orchestrator.shell.files import read_file, write_if_changed
 
@@ -51,11 +51,9 @@ def read_named(path: Path, *, wanted: str) -> bytes:
     try:
         return read_file(path)
     except OSError as error:
-        raise UsageError(
-            Diagnostic(
-                code="unreadable-file",
-                message=f"{path} cannot be read",
-                notes=(("found", error.strerror or str(error)),),
-                hint=f"name {wanted}",
-            )
+        raise UsageError.of(
+            "unreadable-file",
+            f"{path} cannot be read",
+            found=error.strerror or str(error),
+            hint=f"name {wanted}",
         ) from error

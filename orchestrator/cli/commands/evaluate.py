@@ -185,12 +185,10 @@ def _check_options(args: Namespace) -> None:
     elif args.reference is not None and args.reference.suffix != ".pte":
         problem = "--reference takes a .pte program"
     if problem:
-        raise UsageError(
-            Diagnostic(
-                code="usage",
-                message=problem,
-                hint="name the program of the float model: --reference FILE.pte",
-            )
+        raise UsageError.of(
+            "usage",
+            problem,
+            hint="name the program of the float model: --reference FILE.pte",
         )
 
 
@@ -201,13 +199,11 @@ def _metric(text: str | None) -> str | None:
     if is_function(text):
         function(text)  # a typing error shows before anything is built
         return text
-    raise UsageError(
-        Diagnostic(
-            code="usage",
-            message=f"no such metric: {text}",
-            notes=(("expected", f"{', '.join(METRICS)}, or package.module:name"),),
-            hint=did_you_mean(text, METRICS) or "choose one of these",
-        )
+    raise UsageError.of(
+        "usage",
+        f"no such metric: {text}",
+        expected=f"{', '.join(METRICS)}, or package.module:name",
+        hint=did_you_mean(text, METRICS) or "choose one of these",
     )
 
 
@@ -266,13 +262,11 @@ def _target(args: Namespace, session: Session) -> _Target:
     shell = console.shell(session.reporter)
     is_host = project.profile.target.cpu == HOST
     if is_host and args.emulator:
-        raise UsageError(
-            Diagnostic(
-                code="usage",
-                message="--emulator is for profiles with a board",
-                notes=(("found", 'cpu = "host"'),),
-                hint="leave it out",
-            )
+        raise UsageError.of(
+            "usage",
+            "--emulator is for profiles with a board",
+            found='cpu = "host"',
+            hint="leave it out",
         )
     programs = open_build(project, shell)[inputs.PROGRAMS]
     if is_host or args.emulator:
@@ -322,12 +316,10 @@ def _reference_program(path: Path) -> Program:
     try:
         return read_program(lazy_file(path), file=str(path))
     except OSError as error:
-        raise UsageError(
-            Diagnostic(
-                code="unreadable-model",
-                message=f"cannot read {path}: {reason_of(error)}",
-                hint="name the program of the float model",
-            )
+        raise UsageError.of(
+            "unreadable-model",
+            f"cannot read {path}: {reason_of(error)}",
+            hint="name the program of the float model",
         ) from error
 
 
@@ -340,13 +332,12 @@ def _of_program(
         known = list(product.methods)
     if not known:
         names = ", ".join(m.name for m in product.methods)
-        raise UsageError(
-            Diagnostic(
-                code="unknown-method",
-                message=f"the reference has no method {name}",
-                notes=(("expected", name), ("found", names)),
-                hint="name the float program that the model was quantized from",
-            )
+        raise UsageError.of(
+            "unknown-method",
+            f"the reference has no method {name}",
+            expected=name,
+            found=names,
+            hint="name the float program that the model was quantized from",
         )
     return Firmware(
         product=product,
@@ -461,12 +452,10 @@ def _layers(
         outputs = session.probe(firmware, count)
         own = len(whole.method.outputs)
         if any(one[:own] != two for one, two in zip(outputs, known, strict=False)):
-            raise MismatchError(
-                Diagnostic(
-                    code="layers-differ",
-                    message=f"the {text} has other outputs when every result is kept",
-                    hint="leave out --layers, and please report it with the program",
-                )
+            raise MismatchError.of(
+                "layers-differ",
+                f"the {text} has other outputs when every result is kept",
+                hint="leave out --layers, and please report it with the program",
             )
         found.append(_signals(probes, probe, outputs))
     return match_layers(found[0], found[1], samples=count)
@@ -515,20 +504,18 @@ def _missed_bounds(args: Namespace, found: Evaluation) -> tuple[Diagnostic, ...]
         if bound is None:
             continue
         if found.scores is None:
-            raise UsageError(
-                Diagnostic(
-                    code="usage",
-                    message=f"{option} requires labels",
-                    hint="add labels to the data, or leave it out",
-                )
+            raise UsageError.of(
+                "usage",
+                f"{option} requires labels",
+                hint="add labels to the data, or leave it out",
             )
         name, value = found.scores.values[0]
         if not holds(value, bound):
             problems.append(
-                Diagnostic(
-                    code="missed-accuracy",
-                    message=f"{name} of {found.model}.{found.method} is {value:.6g}",
-                    notes=(("expected", f"{option[2:].replace('-', ' ')} {bound:g}"),),
+                Diagnostic.of(
+                    "missed-accuracy",
+                    f"{name} of {found.model}.{found.method} is {value:.6g}",
+                    expected=f"{option[2:].replace('-', ' ')} {bound:g}",
                     hint="see worst samples and layers for what is lost, and where",
                 )
             )

@@ -14,7 +14,7 @@ from orchestrator.build import (
     open_build,
 )
 from orchestrator.build.exporting import named_calls, published
-from orchestrator.errors import Diagnostic, ExitCode, SourceSpan, UsageError
+from orchestrator.errors import ExitCode, SourceSpan, UsageError
 from orchestrator.shell.build_folder import exclusive
 
 if TYPE_CHECKING:
@@ -31,22 +31,18 @@ def run(args: Namespace, console: Console) -> ExitCode:
     """Export every model that the profile gives as Python; nothing else is built."""
     profile = load(args.profile)
     if all(model.source is None for model in profile.models):
-        raise UsageError(
-            Diagnostic(
-                code="nothing-to-export",
-                message=f"{profile.name} has no models given as Python",
-                where=SourceSpan(file=str(args.profile)),
-                notes=(("expected", "[[models]] with `source`"),),
-                hint="see docs/export.md",
-            )
+        raise UsageError.of(
+            "nothing-to-export",
+            f"{profile.name} has no models given as Python",
+            where=SourceSpan(file=str(args.profile)),
+            expected="[[models]] with `source`",
+            hint="see docs/export.md",
         )
     if args.verify and not args.accelerate:
-        raise UsageError(
-            Diagnostic(
-                code="usage",
-                message="--verify cannot be used with --no-accelerate",
-                hint="leave one of them out",
-            )
+        raise UsageError.of(
+            "usage",
+            "--verify cannot be used with --no-accelerate",
+            hint="leave one of them out",
         )
     again = args.again or args.verify or not args.accelerate
     choice = ExportChoice(accelerate=args.accelerate, verify=args.verify, again=again)

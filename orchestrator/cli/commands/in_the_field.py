@@ -63,13 +63,11 @@ def firmware_in(path: Path) -> Firmware:
     try:
         text = read_text_file(file)
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(
-            Diagnostic(
-                code="no-firmware",
-                message=f"{file} cannot be read",
-                notes=(("found", getattr(error, "strerror", None) or str(error)),),
-                hint="name the lock or the build folder of a built product",
-            )
+        raise UsageError.of(
+            "no-firmware",
+            f"{file} cannot be read",
+            found=getattr(error, "strerror", None) or str(error),
+            hint="name the lock or the build folder of a built product",
         ) from error
     if path.is_dir():
         try:
@@ -91,13 +89,11 @@ def firmware_of_facts(facts: Mapping[str, str], *, file: str) -> Firmware:
 
 
 def _damaged(file: str, found: str) -> UsageError:
-    return UsageError(
-        Diagnostic(
-            code="no-firmware",
-            message=f"{file} does not describe a firmware",
-            notes=(("found", found),),
-            hint="build the product again with this version of Orchestrator",
-        )
+    return UsageError.of(
+        "no-firmware",
+        f"{file} does not describe a firmware",
+        found=found,
+        hint="build the product again with this version of Orchestrator",
     )
 
 
@@ -108,14 +104,11 @@ def model_to_replace(firmware: Firmware, name: str | None) -> str:
         return models[0]
     if name is not None and name in models:
         return name
-    raise UsageError(
-        Diagnostic(
-            code="unknown-model" if name else "model-needed",
-            message=f'the firmware has no model "{name}"'
-            if name
-            else "the firmware does not have exactly one model",
-            notes=(("found", ", ".join(models) or "no models"),),
-            hint=(did_you_mean(name, models) if name else "")
-            or "name one with --model",
-        )
+    raise UsageError.of(
+        "unknown-model" if name else "model-needed",
+        f'the firmware has no model "{name}"'
+        if name
+        else "the firmware does not have exactly one model",
+        found=", ".join(models) or "no models",
+        hint=(did_you_mean(name, models) if name else "") or "name one with --model",
     )

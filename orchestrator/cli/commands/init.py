@@ -5,13 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from orchestrator.build import (
-    BuildOptions,
-    Project,
-    inputs,
-    load,
-    open_build,
-)
+from orchestrator.build import BuildOptions, Project, inputs, load, open_build
 from orchestrator.cli.commands.check import examine
 from orchestrator.cli.commands.new_files import GITIGNORE, create, write_files
 from orchestrator.cli.commands.new_models import (
@@ -126,10 +120,10 @@ def _check(args: Namespace) -> None:
     problems = []
     if args.lowering is not None and args.lowering not in LOWERINGS:
         problems.append(
-            Diagnostic(
-                code="usage",
-                message=f'argument --lowering: there is no lowering "{args.lowering}"',
-                notes=(("expected", ", ".join(LOWERINGS)),),
+            Diagnostic.of(
+                "usage",
+                f'argument --lowering: there is no lowering "{args.lowering}"',
+                expected=", ".join(LOWERINGS),
                 hint=did_you_mean(args.lowering, LOWERINGS) or "choose one of them",
             )
         )
@@ -144,12 +138,10 @@ def _check(args: Namespace) -> None:
             )
     if args.name is not None and product_name(args.name) != args.name:
         problems.append(
-            Diagnostic(
-                code="usage",
-                message=f'argument --name: a product cannot be named "{args.name}"',
-                notes=(
-                    ("expected", "a small letter, then small letters, digits and -"),
-                ),
+            Diagnostic.of(
+                "usage",
+                f'argument --name: a product cannot be named "{args.name}"',
+                expected="a small letter, then small letters, digits and -",
                 hint=f'write "{product_name(args.name)}"',
             )
         )
@@ -170,14 +162,12 @@ def _found_models(folder: Path, *, asks: bool) -> list[str]:
         answer = ask("Models, separated by spaces", default=" ".join(found))
         found = answer.split()
     if not found:
-        raise UsageError(
-            Diagnostic(
-                code="usage",
-                message="no model is named",
-                notes=(("found", f"no .pte or .pt2 file in {folder.absolute()}"),),
-                hint="name one: `orchestrator init model.pte`; or begin with"
-                " `orchestrator new DIR`, an example with a model",
-            )
+        raise UsageError.of(
+            "usage",
+            "no model is named",
+            found=f"no .pte or .pt2 file in {folder.absolute()}",
+            hint="name one: `orchestrator init model.pte`; or begin with"
+            " `orchestrator new DIR`, an example with a model",
         )
     return found
 

@@ -9,7 +9,7 @@ from orchestrator.build.checking import check_lock, check_outputs
 from orchestrator.build.project import piped_name
 from orchestrator.cli.commands.options import no_place_for_lock
 from orchestrator.cli.workspace_command import needs_profile, run_workspace
-from orchestrator.errors import Diagnostic, ExitCode, UsageError
+from orchestrator.errors import ExitCode, UsageError
 from orchestrator.fleet.kind import Kind
 
 if TYPE_CHECKING:
@@ -21,22 +21,18 @@ if TYPE_CHECKING:
 def run(args: Namespace, console: Console) -> ExitCode:
     """Build what the lock depends on, and write it; --check changes nothing."""
     if args.outputs and not args.check:
-        raise UsageError(
-            Diagnostic(
-                code="usage",
-                message="--outputs requires --check",
-                hint="`lock PROFILE --check --outputs` compares outputs with the lock",
-            )
+        raise UsageError.of(
+            "usage",
+            "--outputs requires --check",
+            hint="`lock PROFILE --check --outputs` compares outputs with the lock",
         )
-    if not needs_profile(args, args.profile, out=args.out, lock=args.lock_file):
+    if not needs_profile(args, args.profile, "out lock=lock_file"):
         if not args.check:
-            raise UsageError(
-                Diagnostic(
-                    code="usage",
-                    message="without PROFILE, lock only checks",
-                    hint="`lock --check` checks the locks of the workspace,"
-                    " `build` writes them",
-                )
+            raise UsageError.of(
+                "usage",
+                "without PROFILE, lock only checks",
+                hint="`lock --check` checks the locks of the workspace,"
+                " `build` writes them",
             )
         kind = Kind.OUTPUTS_CHECK if args.outputs else Kind.LOCK_CHECK
         return run_workspace(

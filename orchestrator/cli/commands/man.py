@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator.cli.arguments import parser
 from orchestrator.cli.man_page import man_pages
-from orchestrator.errors import Diagnostic, ExitCode, UsageError, did_you_mean
+from orchestrator.errors import ExitCode, UsageError, did_you_mean
 from orchestrator.shell.files import write_atomic
 
 if TYPE_CHECKING:
@@ -31,13 +31,11 @@ def run(args: Namespace, console: Console) -> ExitCode:
         known = [
             page.removeprefix("orchestrator-").removesuffix(".1") for page in pages
         ]
-        raise UsageError(
-            Diagnostic(
-                code="usage",
-                message=f'there is no command "{args.page}"',
-                hint=did_you_mean(args.page, known)
-                or "run `orchestrator --help` to see all commands",
-            )
+        raise UsageError.of(
+            "usage",
+            f'there is no command "{args.page}"',
+            hint=did_you_mean(args.page, known)
+            or "run `orchestrator --help` to see all commands",
         )
     console.document({"page": name, "text": pages[name]})
     if not console.json:

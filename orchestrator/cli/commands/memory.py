@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator.build import BuildOptions, Project, inputs, load, open_build, table
 from orchestrator.cli.commands.arenas import arena_lines, arenas_json
-from orchestrator.errors import Diagnostic, ExitCode, UsageError
+from orchestrator.errors import ExitCode, UsageError
 from orchestrator.plain_table import table_lines
 from orchestrator.shell.files import write_if_changed
 
@@ -24,12 +24,10 @@ if TYPE_CHECKING:
 def run(args: Namespace, console: Console) -> ExitCode:
     """Print the arenas, or with --pareto what each method can have."""
     if args.svg is not None and not args.pareto:
-        raise UsageError(
-            Diagnostic(
-                code="usage",
-                message="--svg requires --pareto",
-                hint="`orchestrator report` draws the arenas of a build",
-            )
+        raise UsageError.of(
+            "usage",
+            "--svg requires --pareto",
+            hint="`orchestrator report` draws the arenas of a build",
         )
     project = Project(load(args.profile), BuildOptions(out=args.out))
     found: dict[str, tuple[Choice, ...]] = {}
@@ -103,13 +101,11 @@ def _draw(args: Namespace, found: dict[str, tuple[Choice, ...]]) -> None:
 
     drawn = {title: choices for title, choices in found.items() if choices}
     if len(drawn) != 1:
-        raise UsageError(
-            Diagnostic(
-                code="usage",
-                message="--svg draws one method",
-                notes=(("found", ", ".join(drawn) or "none that can run by rows"),),
-                hint="leave --svg out, or give a profile with one of them",
-            )
+        raise UsageError.of(
+            "usage",
+            "--svg draws one method",
+            found=", ".join(drawn) or "none that can run by rows",
+            hint="leave --svg out, or give a profile with one of them",
         )
     ((title, choices),) = drawn.items()
     write_if_changed(args.svg, choices_svg(title, choices).encode())

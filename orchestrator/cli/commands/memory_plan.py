@@ -83,13 +83,11 @@ def _too_small(plan: BlockPlan, capacity_bytes: int, file: str) -> Diagnostic:
         why = f"impossible: every plan takes at least {least} bytes"
     else:
         why = "none was found: the search ended at its limit of nodes"
-    return Diagnostic(
-        code="capacity-too-small",
-        message=f"no plan fits {capacity_bytes} bytes",
+    return Diagnostic.of(
+        "capacity-too-small",
+        f"no plan fits {capacity_bytes} bytes",
         where=SourceSpan(file=file),
-        notes=(
-            ("reason", why),
-            ("smallest found", f"{plan.size_bytes} bytes, {plan.planner}"),
-        ),
+        reason=why,
+        smallest_found=f"{plan.size_bytes} bytes, {plan.planner}",
         hint=f"give --capacity {plan.size_bytes}, or none to get the smallest plan",
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator.cli.commands.new_files import GITIGNORE, write_files
 from orchestrator.cli.commands.new_target import choose_target
-from orchestrator.errors import Diagnostic, ExitCode, SourceSpan, UsageError
+from orchestrator.errors import ExitCode, SourceSpan, UsageError
 from orchestrator.profile import schema_text
 from orchestrator.profile.starter import (
     SCHEMA_FILE,
@@ -69,14 +69,12 @@ def run(args: Namespace, console: Console) -> ExitCode:
 
 
 def _taken(folder: Path, found: str) -> UsageError:
-    return UsageError(
-        Diagnostic(
-            code="file-exists",
-            message=f"{folder} is not an empty folder",
-            where=SourceSpan(file=str(folder)),
-            notes=(("found", found),),
-            hint="name a new folder; `orchestrator init` adds a profile to an old one",
-        )
+    return UsageError.of(
+        "file-exists",
+        f"{folder} is not an empty folder",
+        where=SourceSpan(file=str(folder)),
+        found=found,
+        hint="name a new folder; `orchestrator init` adds a profile to an old one",
     )
 
 

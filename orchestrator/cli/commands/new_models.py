@@ -94,14 +94,12 @@ def _function(path: Path, function: str, *, asks: bool) -> str:
         tree = ast.parse(read_text_file(path))
     except (OSError, UnicodeDecodeError, ValueError, SyntaxError) as error:
         line = getattr(error, "lineno", None) or 0
-        raise UsageError(
-            Diagnostic(
-                code="usage",
-                message=f"{path} is not Python code",
-                where=SourceSpan(file=str(path), line=line),
-                notes=(("found", str(error)),),
-                hint=f"name {_EXPECTED}",
-            )
+        raise UsageError.of(
+            "usage",
+            f"{path} is not Python code",
+            where=SourceSpan(file=str(path), line=line),
+            found=str(error),
+            hint=f"name {_EXPECTED}",
         ) from error
     names = [
         node.name
@@ -129,14 +127,13 @@ def _needs_arguments(arguments: ast.arguments) -> bool:
 
 
 def _bad(file: str, message: str, found: str, hint: str = "") -> UsageError:
-    return UsageError(
-        Diagnostic(
-            code="usage",
-            message=message,
-            where=SourceSpan(file=file),
-            notes=(("found", found), ("expected", _EXPECTED)),
-            hint=hint or f"name {_EXPECTED}",
-        )
+    return UsageError.of(
+        "usage",
+        message,
+        where=SourceSpan(file=file),
+        found=found,
+        expected=_EXPECTED,
+        hint=hint or f"name {_EXPECTED}",
     )
 
 

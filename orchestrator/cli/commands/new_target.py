@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from orchestrator.cli.questions import ask
-from orchestrator.errors import Diagnostic, ToolchainError, UsageError
+from orchestrator.errors import ToolchainError, UsageError
 from orchestrator.shell.toolchain import InstalledToolchains
 from orchestrator.targets.boards import boards_of
 from orchestrator.targets.cores import BOARDS, CPUS, resolve_target
@@ -52,13 +52,11 @@ def choose_target(
         cpu = BOARDS[board].cpu
     elif cpu not in BOARDS[board].cpus:
         known = ", ".join(boards_of(cpu, BOARDS)) or "no board: it is this machine"
-        raise UsageError(
-            Diagnostic(
-                code="usage",
-                message=f"board {board} does not run firmware for {cpu}",
-                notes=(("expected", known),),
-                hint=f"leave out --cpu: the board has a {BOARDS[board].cpu}",
-            )
+        raise UsageError.of(
+            "usage",
+            f"board {board} does not run firmware for {cpu}",
+            expected=known,
+            hint=f"leave out --cpu: the board has a {BOARDS[board].cpu}",
         )
     names = CPUS[cpu].toolchains
     toolchain = args.toolchain or _default(cpu, toolchains or InstalledToolchains())

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator.build import BuildOptions
 from orchestrator.build.project import piped_name
-from orchestrator.errors import Diagnostic, UsageError
+from orchestrator.errors import UsageError
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -29,12 +29,10 @@ def build_options(args: Namespace) -> BuildOptions:
     }
     for option, other in _CONTRADICTIONS:
         if has[option] and has[other]:
-            raise UsageError(
-                Diagnostic(
-                    code="usage",
-                    message=f"argument {option}: not allowed with argument {other}",
-                    hint="leave one of them out",
-                )
+            raise UsageError.of(
+                "usage",
+                f"argument {option}: not allowed with argument {other}",
+                hint="leave one of them out",
             )
     return BuildOptions(
         out=args.out,
@@ -61,12 +59,10 @@ def options_of(options: BuildOptions, profile: Path) -> BuildOptions:
 
 def no_place_for_lock() -> UsageError:
     """A profile from a pipe has no lock beside it."""
-    return UsageError(
-        Diagnostic(
-            code="usage",
-            message="a profile from a pipe has no lock beside it",
-            hint="name the lock with --lock FILE",
-        )
+    return UsageError.of(
+        "usage",
+        "a profile from a pipe has no lock beside it",
+        hint="name the lock with --lock FILE",
     )
 
 

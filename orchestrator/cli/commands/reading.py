@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from orchestrator.errors import Diagnostic, ModelError
+from orchestrator.errors import ModelError
 from orchestrator.program.reader import read_program
 from orchestrator.shell.files import lazy_file
 
@@ -25,11 +25,9 @@ def read_bytes(path: Path) -> Bytes:
     try:
         return lazy_file(path)
     except OSError as error:
-        raise ModelError(
-            Diagnostic(
-                code="unreadable-model",
-                message=f"{path} cannot be read",
-                notes=(("found", error.strerror or str(error)),),
-                hint="name a .pte file",
-            )
+        raise ModelError.of(
+            "unreadable-model",
+            f"{path} cannot be read",
+            found=error.strerror or str(error),
+            hint="name a .pte file",
         ) from error

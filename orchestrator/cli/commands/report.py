@@ -18,13 +18,7 @@ from orchestrator.build.locking import needed_lock, sizes_of
 from orchestrator.cli.commands.current import make_current, need_current
 from orchestrator.cli.commands.options import build_options
 from orchestrator.cli.commands.text_file import read_text
-from orchestrator.errors import (
-    Diagnostic,
-    ExitCode,
-    LockError,
-    ToolchainError,
-    UsageError,
-)
+from orchestrator.errors import ExitCode, LockError, ToolchainError, UsageError
 from orchestrator.measure import read_report
 from orchestrator.report.accuracy import Accuracy
 from orchestrator.report.change import Change, change_of_locks, change_of_reports
@@ -118,20 +112,18 @@ def _check(args: Namespace) -> None:
 
 
 def _usage(message: str, hint: str) -> UsageError:
-    return UsageError(Diagnostic(code="usage", message=message, hint=hint))
+    return UsageError.of("usage", message, hint=hint)
 
 
 def _facts(args: Namespace, project: Project, console: Console) -> ReportFacts:
     """The facts of the last build, from what it remembers."""
     build = open_build(project, console.shell())
     if build.remembered(table.MEASURE) is None:
-        raise UsageError(
-            Diagnostic(
-                code="stale-build",
-                message=f"the results of {project.profile.file} are not at hand",
-                notes=(("found", f"no notes of the last build in {project.work}"),),
-                hint=f"run `orchestrator build {project.profile.file}` again",
-            )
+        raise UsageError.of(
+            "stale-build",
+            f"the results of {project.profile.file} are not at hand",
+            found=f"no notes of the last build in {project.work}",
+            hint=f"run `orchestrator build {project.profile.file}` again",
         )
     facts = build[table.REPORT_FACTS]
     if args.costs is None:
@@ -183,13 +175,11 @@ def _accuracy(path: Path, project: Project, facts: ReportFacts) -> Accuracy:
 def _not_of_this(
     path: Path, code: str, what: str, found: str, command: str
 ) -> UsageError:
-    return UsageError(
-        Diagnostic(
-            code=code,
-            message=f"{path} is not {what} of this product",
-            notes=(("found", found),),
-            hint=f"write it with `orchestrator {command} --json`",
-        )
+    return UsageError.of(
+        code,
+        f"{path} is not {what} of this product",
+        found=found,
+        hint=f"write it with `orchestrator {command} --json`",
     )
 
 
@@ -339,12 +329,10 @@ def _write_pictures(args: Namespace, project: Project, console: Console) -> None
                 write_if_changed(file, data)
                 files.append(str(file))
     except NoFontsError as error:
-        raise ToolchainError(
-            Diagnostic(
-                code="no-fonts",
-                message="no font to draw text with is installed",
-                hint="install one, such as fonts-dejavu-core, or use --svg",
-            )
+        raise ToolchainError.of(
+            "no-fonts",
+            "no font to draw text with is installed",
+            hint="install one, such as fonts-dejavu-core, or use --svg",
         ) from error
     if "graph" in (args.svg, args.png):
         for method in facts.methods:
@@ -362,13 +350,11 @@ def _serve(args: Namespace, file: Path, console: Console) -> None:
     try:
         server = PageServer(file, args.port or 0)
     except OSError as error:
-        raise UsageError(
-            Diagnostic(
-                code="port-taken",
-                message=f"cannot listen on port {args.port}",
-                notes=(("found", error.strerror or str(error)),),
-                hint="choose another port, or leave out --port",
-            )
+        raise UsageError.of(
+            "port-taken",
+            f"cannot listen on port {args.port}",
+            found=error.strerror or str(error),
+            hint="choose another port, or leave out --port",
         ) from error
     with server:
         console.document({"report": str(file), "url": server.url})

@@ -12,7 +12,7 @@ from orchestrator.cli.commands.current import make_current, need_current
 from orchestrator.cli.commands.measuring import measure, running
 from orchestrator.cli.commands.options import build_options, options_of
 from orchestrator.cli.workspace_command import needs_profile, run_workspace
-from orchestrator.errors import Diagnostic, ExitCode, MismatchError, UsageError
+from orchestrator.errors import ExitCode, MismatchError, UsageError
 from orchestrator.fleet.kind import Kind
 from orchestrator.running.compare import Tolerance, compare_calls
 from orchestrator.running.inputs import command_line_call
@@ -30,24 +30,20 @@ if TYPE_CHECKING:
 
 _DEFAULT = Tolerance(atol=1e-5, rtol=1e-5)
 _OF_ONE = (
-    *("out", "model", "input", "expect", "atol", "rtol", "output_dir", "scenario"),
-    *("no_build", "passes"),
+    "profile=costs out model input expect atol rtol output_dir scenario no_build passes"
 )
 """Options for the profile that is named."""
 
 
 def run(args: Namespace, console: Console) -> ExitCode:
     """Run calls in order, write their outputs, and compare them with expected ones."""
-    of_one = {key: getattr(args, key) for key in _OF_ONE}
-    if not needs_profile(args, args.profile, profile=args.costs, **of_one):
+    if not needs_profile(args, args.profile, _OF_ONE):
         return run_workspace(args, console, Kind.RUN, lambda: build_options(args))
     if args.passes is not None and not args.costs:
-        raise UsageError(
-            Diagnostic(
-                code="usage",
-                message="--passes requires --profile",
-                hint="add --profile, or leave out --passes",
-            )
+        raise UsageError.of(
+            "usage",
+            "--passes requires --profile",
+            hint="add --profile, or leave out --passes",
         )
     options = options_of(build_options(args), args.profile)
     project = Project(load(args.profile), options)
@@ -108,12 +104,10 @@ def _calls(
         rtol = _DEFAULT.rtol if args.rtol is None else args.rtol
         return (call,), Tolerance(atol=atol, rtol=rtol) if args.expect else None
     if args.input or args.expect or args.model:
-        raise UsageError(
-            Diagnostic(
-                code="usage",
-                message="--scenario names models, inputs and outputs itself",
-                hint="leave out --model, --input and --expect",
-            )
+        raise UsageError.of(
+            "usage",
+            "--scenario names models, inputs and outputs itself",
+            hint="leave out --model, --input and --expect",
         )
     scenario = scenario_of(args.scenario, product)
     return scenario.calls, scenario.tolerance

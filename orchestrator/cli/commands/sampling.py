@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from orchestrator.build.device_status import explain_failure
 from orchestrator.build.firmware import results_as_they_come
-from orchestrator.errors import Diagnostic, MismatchError, UsageError
+from orchestrator.errors import MismatchError, UsageError
 from orchestrator.evaluation.fit import inputs_of
 from orchestrator.evaluation.records import (
     Record,
@@ -261,12 +261,10 @@ def _kept(file: Path, run_: Run, records: Sequence[Record]) -> Iterator[Any]:
         with file.open("a", encoding="utf-8", buffering=1) as output:
             yield lambda record: output.write(record_line(record))
     except OSError as error:
-        raise UsageError(
-            Diagnostic(
-                code="system-error",
-                message=f"cannot write {file}: {reason_of(error)}",
-                hint="name a file elsewhere with --results, or free space",
-            )
+        raise UsageError.of(
+            "system-error",
+            f"cannot write {file}: {reason_of(error)}",
+            hint="name a file elsewhere with --results, or free space",
         ) from error
 
 

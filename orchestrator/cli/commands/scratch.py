@@ -4,16 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.build import (
-    BuildOptions,
-    Project,
-    inputs,
-    load,
-    open_build,
-    table,
-)
+from orchestrator.build import BuildOptions, Project, inputs, load, open_build, table
 from orchestrator.cli.commands.text_file import read_text
-from orchestrator.errors import Diagnostic, ExitCode, UsageError
+from orchestrator.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -27,12 +20,10 @@ _TABLE: Final = "a table of scratch sizes (CSV)"
 def run(args: Namespace, console: Console) -> ExitCode:
     """Show scratch memory of a product, or compare tables with CMSIS-NN's sizes."""
     if (args.profile is None) == (not args.check):
-        raise UsageError(
-            Diagnostic(
-                code="usage",
-                message="scratch needs either a profile or --check with tables",
-                hint="run `orchestrator scratch --help` to see its options",
-            )
+        raise UsageError.of(
+            "usage",
+            "scratch needs either a profile or --check with tables",
+            hint="run `orchestrator scratch --help` to see its options",
         )
     if args.check:
         return _check(args.check, console)

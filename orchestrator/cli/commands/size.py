@@ -11,7 +11,7 @@ from orchestrator.build.side import what_if
 from orchestrator.build.variant import Variant
 from orchestrator.cli.commands.current import note_if_stale
 from orchestrator.cli.workspace_command import needs_profile, run_workspace
-from orchestrator.errors import Diagnostic, ExitCode, UsageError
+from orchestrator.errors import ExitCode, UsageError
 from orchestrator.fleet.kind import Kind
 from orchestrator.measure import (
     By,
@@ -35,19 +35,8 @@ _PROFILE_SUFFIX = ".toml"
 
 def run(args: Namespace, console: Console) -> ExitCode:
     """Print flash and RAM, or their change from another build or in a what-if."""
-    if not needs_profile(
-        args,
-        args.profile,
-        out=args.out,
-        full=args.full,
-        by=args.by,
-        diff=args.diff,
-        without_model=args.without_model,
-        without_op=args.without_op,
-        dtypes=args.dtypes,
-        optimize=args.optimize,
-        toolchain=args.toolchain,
-    ):
+    of_one = "out full by diff without_model without_op dtypes optimize toolchain"
+    if not needs_profile(args, args.profile, of_one):
         return run_workspace(
             args, console, Kind.SIZE, lambda: BuildOptions(jobs=args.jobs)
         )
@@ -59,13 +48,11 @@ def run(args: Namespace, console: Console) -> ExitCode:
         toolchain=args.toolchain,
     )
     if variant.text and args.diff is not None:
-        raise UsageError(
-            Diagnostic(
-                code="usage",
-                message="--diff compares with another build, and a what-if with this",
-                notes=(("found", f"--diff and {variant.text}"),),
-                hint="ask one after the other",
-            )
+        raise UsageError.of(
+            "usage",
+            "--diff compares with another build, and a what-if with this",
+            found=f"--diff and {variant.text}",
+            hint="ask one after the other",
         )
     by = By(args.by) if args.by else By.PART
     options = BuildOptions(out=args.out, jobs=args.jobs, write_lock=False)

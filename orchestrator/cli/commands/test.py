@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from orchestrator.build import Project, load
@@ -23,14 +23,13 @@ if TYPE_CHECKING:
     from orchestrator.build.judging import Trial, Verdict
     from orchestrator.cli.console import Console
 
-_OF_ONE = ("out", "scenario", "runs", "seed", "bisect")
+_OF_ONE = "out scenario runs seed bisect"
 """Options for the profile that is named."""
 
 
 def run(args: Namespace, console: Console) -> ExitCode:
     """Compare the product with its program, and show a line for each method."""
-    of_one = {key: getattr(args, key) for key in _OF_ONE}
-    if not needs_profile(args, args.profile, **of_one):
+    if not needs_profile(args, args.profile, _OF_ONE):
         return run_workspace(args, console, Kind.TEST, lambda: build_options(args))
     options = options_of(build_options(args), args.profile)
     project = Project(load(args.profile), options)
@@ -83,15 +82,7 @@ def _document(verdict: Verdict, trial: Trial, cause: str) -> dict[str, object]:
                 "method": found.method.name,
                 "runs": found.runs,
                 "outputs": found.outputs,
-                "difference": None
-                if (difference := found.difference) is None
-                else {
-                    "call": difference.call,
-                    "output": difference.output,
-                    "index": list(difference.index),
-                    "got": difference.got,
-                    "want": difference.want,
-                },
+                "difference": found.difference and asdict(found.difference),
             }
             for found in verdict.methods
         ],

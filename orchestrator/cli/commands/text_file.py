@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from orchestrator.errors import Diagnostic, SourceSpan, UsageError
+from orchestrator.errors import SourceSpan, UsageError
 from orchestrator.shell.files import MOST_TEXT_BYTES, read_text_file
 
 if TYPE_CHECKING:
@@ -26,12 +26,10 @@ def read_text(path: Path, *, wanted: str, most_bytes: int = MOST_TEXT_BYTES) -> 
         return read_text_file(path, encoding="utf-8-sig", most_bytes=most_bytes)
     except (OSError, UnicodeDecodeError) as error:
         decoding = isinstance(error, UnicodeDecodeError)
-        raise UsageError(
-            Diagnostic(
-                code="not-utf8" if decoding else "unreadable-file",
-                message=f"{path} cannot be read",
-                where=SourceSpan(file=str(path)),
-                notes=(("found", getattr(error, "strerror", None) or str(error)),),
-                hint=f"name {wanted}",
-            )
+        raise UsageError.of(
+            "not-utf8" if decoding else "unreadable-file",
+            f"{path} cannot be read",
+            where=SourceSpan(file=str(path)),
+            found=getattr(error, "strerror", None) or str(error),
+            hint=f"name {wanted}",
         ) from error

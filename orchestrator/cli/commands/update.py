@@ -15,13 +15,7 @@ from orchestrator.cli.commands.in_the_field import (
 from orchestrator.cli.commands.reading import read_bytes
 from orchestrator.cli.render import diagnostic_to_json
 from orchestrator.core.version import packed_version
-from orchestrator.errors import (
-    Diagnostic,
-    ExitCode,
-    LockError,
-    SourceSpan,
-    UsageError,
-)
+from orchestrator.errors import ExitCode, LockError, SourceSpan, UsageError
 from orchestrator.provenance.keys import (
     device_signer,
     device_verifier,
@@ -65,7 +59,7 @@ def _check(args: Namespace) -> None:
         message = f"update show does not take {', '.join(wrong)}"
     if wrong:
         hint = "run `orchestrator update --help` to see its options"
-        raise UsageError(Diagnostic(code="usage", message=message, hint=hint))
+        raise UsageError.of("usage", message, hint=hint)
 
 
 def _pack(args: Namespace, console: Console) -> ExitCode:
@@ -110,14 +104,12 @@ def _accepted(fact: str | None, model: str, lock: Path) -> tuple[bytes, int]:
         found = "nothing about updates in the lock"
     except ValueError as error:
         found = str(error)
-    raise UsageError(
-        Diagnostic(
-            code="no-updates",
-            message=f"the firmware takes no signed updates of {model}",
-            where=SourceSpan(file=str(lock)),
-            notes=(("found", found),),
-            hint="write update = true below [[models]], and build firmware with it",
-        )
+    raise UsageError.of(
+        "no-updates",
+        f"the firmware takes no signed updates of {model}",
+        where=SourceSpan(file=str(lock)),
+        found=found,
+        hint="write update = true below [[models]], and build firmware with it",
     )
 
 
@@ -141,15 +133,12 @@ def _show(args: Namespace, console: Console) -> ExitCode:
             public = read_public_key(pem, file=str(args.key))
             verify = device_verifier(public, file=str(args.key))
         if not verify(update.signed, update.signature):
-            raise LockError(
-                Diagnostic(
-                    code="wrong-signature",
-                    message=f"{args.file} was not signed with this key, or it changed"
-                    " since",
-                    where=SourceSpan(file=str(args.file)),
-                    notes=(("key", str(args.key)),),
-                    hint="do not trust it; ask who signed it for the right key",
-                )
+            raise LockError.of(
+                "wrong-signature",
+                f"{args.file} was not signed with this key, or it changed since",
+                where=SourceSpan(file=str(args.file)),
+                key=str(args.key),
+                hint="do not trust it; ask who signed it for the right key",
             )
         signature = f"by {args.key}"
     console.document({**_facts(update), "signature": signature})

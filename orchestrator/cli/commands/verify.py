@@ -8,7 +8,7 @@ from orchestrator.build import BuildOptions, load
 from orchestrator.build.checking import identify
 from orchestrator.build.verifying import build_twice
 from orchestrator.cli.workspace_command import needs_profile, run_workspace
-from orchestrator.errors import Diagnostic, ExitCode, UsageError
+from orchestrator.errors import ExitCode, UsageError
 from orchestrator.fleet.kind import Kind
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def run(args: Namespace, console: Console) -> ExitCode:
     """Compare two builds, or a file with the lock."""
     about_one = args.profile or args.artefact or args.lock_file
-    if not needs_profile(args, about_one, out=args.out):
+    if not needs_profile(args, about_one, "out"):
         return run_workspace(
             args, console, Kind.VERIFY, lambda: BuildOptions(jobs=args.jobs)
         )
@@ -40,7 +40,7 @@ def _check(args: Namespace) -> None:
         hint = "run `orchestrator verify --help` to see its options"
     else:
         return
-    raise UsageError(Diagnostic(code="usage", message=message, hint=hint))
+    raise UsageError.of("usage", message, hint=hint)
 
 
 def _identify(args: Namespace, console: Console) -> ExitCode:

@@ -405,10 +405,10 @@ def _clash(name: str, one: ApiMethod, other: ApiMethod) -> Diagnostic:
 
 
 def _taken(name: str, method: ApiMethod) -> Diagnostic:
-    return Diagnostic(
-        code="name-clash",
-        message=f"the generated API would have {name}, which C libraries have",
-        notes=(("found", _described(method)),),
+    return Diagnostic.of(
+        "name-clash",
+        f"the generated API would have {name}, which C libraries have",
+        found=_described(method),
         hint="give the product or the model another name in the profile",
     )
 

@@ -24,12 +24,7 @@ from orchestrator.method.passes.views import View
 from orchestrator.method.replan.proof import problems_of
 from orchestrator.program.caller import lacks_memory
 from orchestrator.program.shared import SHARED_ID
-from orchestrator.program.values import (
-    Allocation,
-    DoubleValue,
-    IntValue,
-    TensorValue,
-)
+from orchestrator.program.values import Allocation, DoubleValue, IntValue, TensorValue
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,11 +17,7 @@ from orchestrator.method.passes.evaluate import (
 )
 from orchestrator.method.passes.fold import SMALL_BYTES, folded
 from orchestrator.method.passes.moved_bytes import MovedBytes
-from orchestrator.method.passes.views import (
-    ITEM_BYTES,
-    moves_items,
-    views_of,
-)
+from orchestrator.method.passes.views import ITEM_BYTES, moves_items, views_of
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:

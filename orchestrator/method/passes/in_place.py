@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from orchestrator.method.linked import LinkedCall
 from orchestrator.method.passes.dataflow import Dataflow
 from orchestrator.method.passes.proof import is_same
+from orchestrator.method.sets import Sets
 from orchestrator.program.values import Allocation, TensorValue
 
 if TYPE_CHECKING:
@@ -302,7 +303,7 @@ class _Webs:
         self._method = method
         self._flow = flow
         self._places = {i: p for i, p in places.items() if p.space[0] == "arena"}
-        self._parent = {index: index for index in self._places}
+        self._sets = Sets(self._places)
         self._times: dict[int, list[int]] = {}
         self._fixed: set[int] = set()
 
@@ -315,25 +316,14 @@ class _Webs:
             self._join(index, (*effect.reads, *effect.updates, *effect.moved))
         self._touch(end, self._flow.outputs)
         self._join(end, self._flow.outputs)
-        members: dict[int, list[int]] = {}
-        for index in sorted(self._times):
-            members.setdefault(self._of(index), []).append(index)
-        return [self._web(found) for found in members.values()]
+        return [*map(self._web, self._sets.groups(self._times))]
 
     def _touch(self, time: int, tensors: Iterable[int]) -> None:
         """Join tensors that one instruction touches and that overlap."""
         here = {t for t in tensors if t in self._places}
-        order = sorted(here, key=lambda t: astuple(self._places[t]))
-        farthest: int | None = None  # the one of those before that ends last
-        for one in order:
+        for one in here:
             self._times.setdefault(one, []).append(time)
-            place = self._places[one]
-            if farthest is not None and self._places[farthest].space == place.space:
-                if place.overlaps(self._places[farthest]):
-                    self._unite(one, farthest)
-                if place.end <= self._places[farthest].end:
-                    continue
-            farthest = one
+        self._sets.join_overlapping((*self._places[t].ends, t) for t in here)
 
     def _join(self, time: int, reads: Iterable[int]) -> None:
         """Join readers with the writers of their bytes."""
@@ -345,7 +335,7 @@ class _Webs:
             if writers is None:
                 self._fixed.add(tensor)
             for _, writer in writers or ():
-                self._unite(tensor, writer)
+                self._sets.join(tensor, writer)
 
     def _web(self, members: Sequence[int]) -> Web:
         method, times = self._method, [t for m in members for t in self._times[m]]
@@ -367,13 +357,3 @@ class _Webs:
             has_input=not method.received.isdisjoint(members),
             has_output=not method.returned.isdisjoint(members),
         )
-
-    def _of(self, index: int) -> int:
-        while self._parent[index] != index:
-            self._parent[index] = self._parent[self._parent[index]]
-            index = self._parent[index]
-        return index
-
-    def _unite(self, one: int, other: int) -> None:
-        low, high = sorted((self._of(one), self._of(other)))
-        self._parent[high] = low

@@ -17,6 +17,7 @@ from itertools import pairwise
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from orchestrator.method.sets import Sets
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
@@ -137,8 +138,8 @@ class _Analysis:
                 begin = value.allocation.offset_bytes
                 self._places[index] = (begin, begin + value.size_bytes)
         self._end = len(effects.at)
-        self._groups = _Sets(self._places)
-        self._kin = _Sets(self._places)
+        self._groups = Sets(self._places)
+        self._kin = Sets(self._places)
         self._spans: dict[int, list[int]] = {}
         self._whole: set[int] = set()
         self._written: set[int] = set(effects.replaced)
@@ -165,11 +166,8 @@ class _Analysis:
                 self._follow(piece, blocks, state)
         touched = {event.value for event in events}
         idle = tuple(sorted(self._places.keys() - touched))
-        members: dict[int, list[int]] = {}
-        for value in sorted(touched):
-            members.setdefault(self._groups.of(value), []).append(value)
         return Flow(
-            groups=tuple(self._group(found) for found in members.values()),
+            groups=tuple(map(self._group, self._groups.groups(touched))),
             idle=idle,
             is_clear=self._is_clear,
         )
@@ -268,13 +266,9 @@ class _Analysis:
 
     def _beside(self, values: Iterable[int]) -> None:
         """Join tensors that one instruction touches and that overlap."""
-        found = sorted((self._places[v], v) for v in set(values) if v in self._places)
-        reach, holder = -1, -1
-        for (begin, end), value in found:
-            if begin < reach:
-                self._groups.join(value, holder)
-            if end > reach:
-                reach, holder = end, value
+        self._groups.join_overlapping(
+            (*self._places[v], v) for v in {*values} if v in self._places
+        )
 
     def _pieces(self, events: Sequence[_Event]) -> dict[tuple[int, int], list[_Event]]:
         """By (begin, end): the events of each piece that has some, in order."""
@@ -438,22 +432,3 @@ def _by_block(
         number = bisect_left(starts, event.time + 1) - 1
         found.setdefault(number, []).append(event)
     return found
-
-
-class _Sets:
-    """Disjoint sets (union-find); each is named by its least member."""
-
-    def __init__(self, items: Iterable[int]) -> None:
-        self._parent = {item: item for item in items}
-
-    def of(self, item: int) -> int:
-        """The name of an item's set."""
-        while self._parent[item] != item:
-            self._parent[item] = self._parent[self._parent[item]]
-            item = self._parent[item]
-        return item
-
-    def join(self, one: int, other: int) -> None:
-        """Join the sets of two items."""
-        low, high = sorted((self.of(one), self.of(other)))
-        self._parent[high] = low

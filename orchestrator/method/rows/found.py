@@ -223,6 +223,7 @@ class _Builder:
             found = windows_of(self._banded, self._call_at(number))
             windows += found or ()
             by_rows = by_rows and found is not None
+        by_rows = by_rows and bool(reads)  # rows of nothing are no rows
         first = calls[0][1]
         arguments = list(zip(first.args, first.accesses, strict=True))
         numbers = tuple(number for number, _ in calls)
@@ -321,6 +322,8 @@ class _Builder:
         reads: tuple[tuple[int, int], ...],
         layer: Layer,
     ) -> None:
+        if any(w.size > self._images[image].rows for image, w in layer.reads):
+            raise UnknownNetworkError("it reads more rows of an image than it has")
         self._calls.append(calls)
         self._reads.append(reads)
         self._layers.append(layer)

@@ -30,13 +30,11 @@ def duplicate_functions(
                 continue
             other = first.setdefault(kernel.function, kernel)
             if other.library != library:
-                problems[kernel.function] = Diagnostic(
-                    code="duplicate-function",
-                    message=f"two libraries define {kernel.function}",
-                    notes=(
-                        ("first", f"{other.operator} in {other.entry}"),
-                        ("again", f"{kernel.operator} in {kernel.entry}"),
-                    ),
+                problems[kernel.function] = Diagnostic.of(
+                    "duplicate-function",
+                    f"two libraries define {kernel.function}",
+                    first=f"{other.operator} in {other.entry}",
+                    again=f"{kernel.operator} in {kernel.entry}",
                     hint=f"give {library} its own namespace",
                 )
     return list(problems.values())

@@ -11,10 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from orchestrator.method.passes.arguments import UnknownCallError, need
 from orchestrator.method.passes.packing.convolution import LOWEST, starts_of
-from orchestrator.method.passes.packing.headers import (
-    depthwise_header,
-    line_header,
-)
+from orchestrator.method.passes.packing.headers import depthwise_header, line_header
 from orchestrator.method.passes.packing.scaling import scales
 from orchestrator.method.passes.packing.words import TILE, WORD, int32, up
 
