@@ -178,7 +178,7 @@ class Memory:
     def _step(self, time: int, effect: Effect, point: _Point) -> Iterator[PlanFault]:
         yield from self._reads(time, effect.reads, point)
         read = {
-            self._of(index): index
+            self._sets.of(index): index
             for reader in effect.reads
             for index in point.held.get(reader, (reader,))
             if index in self._places
