@@ -290,8 +290,8 @@ class Drawer:
         sizes[dim] *= 2
         self.op("aten::cat.out", (a, b), dim, self.value(sizes, a.dtype))
 
-    def _turn(self) -> None:
-        a = self._any()
+    def _turn(self, given: Value | None = None) -> None:
+        a = given or self._any()
         if len(a.sizes) != 2:
             return self._two()
         out = self.value(a.sizes[::-1], a.dtype)
@@ -340,6 +340,8 @@ class Drawer:
             blocks = (self._block(a, out), self._block(a, out))
             self._statements.append(Cond(flag, blocks, out))
             self._pool.append(out)
+        if self.maybe(2):
+            self._turn(out)  # it must not write over what a branch gave
         return None
 
     def _each(self) -> None:
