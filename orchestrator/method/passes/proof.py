@@ -39,7 +39,7 @@ _MOST_STEPS: Final = 50_000
 thousands of calls take apart what one call joins, there would be the square of that.
 """
 _LOOKS_PER_STEP: Final = 16
-"""Instructions of which only the tensors are looked at, in the time of a step."""
+"""Instructions and tensors of them that are looked at in the time of a step."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +100,8 @@ class _Proof:
         self._affected = sorted(
             {*dropped, *(at for index in changed for at in flow.touching(index))}
         )
-        flow.steps += len(self._affected) // _LOOKS_PER_STEP
+        looks = sum(1 + len(flow.at[index].touches) for index in self._affected)
+        flow.steps += looks // _LOOKS_PER_STEP
         self._window = self._spans_of_change()
         self._near: dict[int, bool] = {}
         self._writers = {
