@@ -236,12 +236,12 @@ class LinkedMethod:
             count -= 1
         return count
 
-    @property
+    @cached_property
     def received(self) -> frozenset[int]:
         """Inputs, and the tensors in inputs that are lists."""
         return self._with_items(self.inputs)
 
-    @property
+    @cached_property
     def returned(self) -> frozenset[int]:
         """What the caller reads after a run, with the tensors in lists."""
         return self._with_items((*self.outputs, *self.kept))

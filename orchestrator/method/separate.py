@@ -12,7 +12,7 @@ Source: pytorch/executorch#21490.
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, insort
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -154,9 +154,11 @@ class Memory:
             for piece in self._pieces(index) if index in self._places else ():
                 start.owners[piece] |= {index}
         targets = {n for i, e in enumerate(steps) for n in e.next if n != i + 1}
-        known, ahead = {0: start}, [0]
+        known, ahead, time = {0: start}, [0], 0
         while ahead:
-            time = ahead.pop()
+            # In rounds over the method, or loops in loops would take time without end.
+            at = bisect_left(ahead, time)
+            time = ahead.pop(at if at < len(ahead) else 0)
             point = known[time].copy()
             while time < len(steps):
                 yield from self._step(time, steps[time], point)
@@ -169,7 +171,8 @@ class Memory:
                         known[target] = point.copy()
                     elif not known[target].join(point):
                         continue
-                    ahead.append(target)
+                    if target not in ahead:
+                        insort(ahead, target)
                 break
             else:
                 effects = self._effects

@@ -10,7 +10,7 @@ from math import prod
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.dtype import ALL, ScalarType, dtype_names
-from orchestrator.program.interface import moved_to
+from orchestrator.program.limits import is_within_limits
 from orchestrator.program.problems import method_place
 from orchestrator.program.program import (
     DelegateCall,
@@ -58,6 +58,8 @@ def check_program(program: Program, problems: Problems) -> None:
     _check_data_tables(program, problems)
     if not program.methods:
         problems.damaged("the program has no method")
+    if not is_within_limits(program, problems):
+        return  # what follows goes through every item
     seen: set[str] = set()
     for index, method in enumerate(program.methods):
         if not method.name or "\0" in method.name or method.name in seen:
@@ -68,7 +70,7 @@ def check_program(program: Program, problems: Problems) -> None:
                 expected="a name that is not empty, unique, and without NUL",
             )
         seen.add(method.name)
-        check_method(program, method, problems)
+        _Check(program, method, problems).run()
 
 
 def _check_segments(program: Program, problems: Problems) -> None:
@@ -133,37 +135,8 @@ def _check_segment_index(
             )
 
 
-_ITEMS_PER_BYTE: Final = 2
-"""Of the flatbuffer, that calls and lists of a method may have together.
-
-Calls may share one list of arguments, and without a bound a small file would keep the
-device busy for as long as the square of its size. What each has for itself takes four
-bytes or more. `MethodLoader::spend` of the runtime counts the same.
-"""
 _MOST_ARGS: Final = 65535
 """Of an instruction; the runtime counts them in 16 bits."""
-
-
-_MOST_PORTS: Final = 4096
-"""Inputs and outputs of a method, with the items of those that are lists.
-
-Each is a parameter of a C function; the standard promises 127 (C11, 5.2.4.1).
-"""
-_LEAST_INSTRUCTION_BYTES: Final = 20
-"""An entry in the vector and two tables, whose fields may have defaults."""
-_LEAST_VALUE_BYTES: Final = 16
-"""The same of a value without content."""
-_MOST_MOVED: Final = 50_000
-"""Pairs of a value and one that may have been moved there; a loop has two for each."""
-
-
-_LISTS: Final = (IntListValue, TensorListValue, OptionalTensorListValue)
-"""Whose items name values."""
-
-
-def check_method(program: Program, method: Method, problems: Problems) -> None:
-    """Note in `problems` everything in a method that cannot be."""
-    _Check(program, method, problems).run()
 
 
 class _Check:
@@ -175,12 +148,6 @@ class _Check:
         self._place = method_place(method.name)
 
     def run(self) -> None:
-        if not (
-            self._check_items_in_all()
-            and self._check_port_count()
-            and self._check_move_count()
-        ):
-            return  # what follows goes through every item
         self._check_arenas()
         for index, value in enumerate(self._method.values):
             self._check_value(index, value)
@@ -199,87 +166,6 @@ class _Check:
             found=found,
             expected=expected,
         )
-
-    def _check_items_in_all(self) -> bool:
-        method = self._method
-        calls = [
-            i.args
-            for i in method.instructions
-            if isinstance(i, KernelCall | DelegateCall)
-        ]
-        lists = {
-            index: len(value.items)
-            for index, value in enumerate(method.values)
-            if isinstance(value, _LISTS)
-        }
-        most = _ITEMS_PER_BYTE * self._program.flatbuffer_bytes
-        count = sum(map(len, calls)) + sum(lists.values())
-        count += sum(len(delegate.compile_specs) for delegate in method.delegates)
-        if count <= most:  # the kernel of a call depends on the tensors in its lists
-            count += sum(
-                lists[arg]
-                for i in method.instructions
-                if isinstance(i, KernelCall)
-                for arg in i.args
-                if arg in lists and not isinstance(method.values[arg], IntListValue)
-            )
-        if count > most:
-            self._problems.damaged(
-                "calls and lists share their items too often",
-                place=self._place,
-                found=f"{count} items or more",
-                expected=f"at most {most}, {_ITEMS_PER_BYTE} per byte of the program",
-            )
-            return False
-        # Tables that many entries lead to: no exporter writes them, and later stages
-        # take their time for each.
-        least = _LEAST_INSTRUCTION_BYTES * len(method.instructions)
-        least += _LEAST_VALUE_BYTES * len(method.values)
-        if least > self._program.flatbuffer_bytes:
-            self._problems.damaged(
-                "instructions and values share their tables",
-                place=self._place,
-                found=f"{len(method.instructions)} instructions and"
-                f" {len(method.values)} values",
-                expected=f"at most {self._program.flatbuffer_bytes} bytes of them",
-            )
-            return False
-        return True
-
-    def _check_port_count(self) -> bool:
-        method, count = self._method, 0
-        for index in (*method.inputs, *method.outputs):
-            known = 0 <= index < self._count
-            items = getattr(method.values[index], "items", ()) if known else ()
-            count += max(1, len(items))
-        if count > _MOST_PORTS:
-            self._problems.damaged(
-                "a method has more inputs and outputs than a C function can take",
-                place=self._place,
-                found=f"{count}, with the items of lists",
-                expected=f"at most {_MOST_PORTS}",
-            )
-        return count <= _MOST_PORTS
-
-    def _check_move_count(self) -> bool:
-        moves = {
-            (i.source, i.target)
-            for i in self._method.instructions
-            if isinstance(i, MoveCall)
-        }
-        count = 0
-        for _, sources in moved_to(moves):
-            count += len(sources)
-            if count > _MOST_MOVED:
-                self._problems.damaged(
-                    "moves pass values on through too many others",
-                    place=self._place,
-                    found=f"{len(moves)} moves",
-                    expected=f"at most {_MOST_MOVED} pairs of a value and where it"
-                    " may come from",
-                )
-                return False
-        return True
 
     def _check_arenas(self) -> None:
         sizes = self._method.arena_bytes

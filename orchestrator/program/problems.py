@@ -86,7 +86,7 @@ class Problems:
 
     Attributes:
         has_gaps: Something that cannot be decoded was left out, and indices of what
-            comes after it mean something else.
+            comes after it mean something else; or the rest was not checked.
     """
 
     def __init__(self, file: str) -> None:
@@ -114,6 +114,14 @@ class Problems:
     ) -> None:
         """Note something that is valid and that the runtime cannot do."""
         self._add("unsupported-program", message, (place, found, expected), hint)
+
+    def too_large(
+        self, message: str, *, place: str = "", found: str, expected: str, hint: str
+    ) -> None:
+        """Note that there is more of something than can be gone through."""
+        parts = (place, found, expected)
+        self._add(UnsupportedError.code, message, parts, hint)
+        self.has_gaps = True  # nothing of it is checked
 
     def undecodable(self, error: DecodeError, place: str) -> None:
         """Note that a part of the file could not be decoded."""

@@ -14,6 +14,7 @@ import stat
 import time
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from threading import Event, Thread
 from typing import IO, TYPE_CHECKING, Any, Final
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 _AT_ONCE: Final = 16
 """Files that are on their way."""
 _CHUNK_BYTES: Final = 1 << 18
+_FIRST_FAILURE: Final = 300
+"""Of the status codes of HTTP whose body says what is wrong."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,12 +129,36 @@ def place_at(url: str, waits: Waits) -> tuple[Any, str]:
                 "retries": {"max_attempts": 0},
                 "connect_timeout": silent_s,
                 "read_timeout": silent_s,
+                "http_session_cls": _session_of_short_errors(),
             }
         place, root = url_to_fs(url, **options)
     except (ImportError, ValueError) as error:
         extra = "s3" if is_s3(url) else "fleet"
         raise unusable(url, str(error), pip_install(extra)) from error
     return place, str(root).rstrip("/")
+
+
+@cache  # fsspec keeps file systems by what they are given
+def _session_of_short_errors() -> type:
+    """Sessions of aiobotocore that read only the beginning of an answer that fails.
+
+    It reads all of it by itself, to say what S3 answered.
+    """
+    from aiobotocore.httpsession import AIOHTTPSession  # noqa: PLC0415
+
+    class Session(AIOHTTPSession):  # type: ignore[misc]  # has no types
+        async def send(self, request: Any) -> Any:  # noqa: ANN401
+            response = await super().send(request)
+            if response.status_code >= _FIRST_FAILURE and request.stream_output:
+                body = response.raw.content
+                data = bytearray()
+                while len(data) < _CHUNK_BYTES and (chunk := await body.readany()):
+                    data += chunk
+                response._content = bytes(data)  # noqa: SLF001  # as `content` does
+                response.raw.close()
+            return response
+
+    return Session
 
 
 def read_files(

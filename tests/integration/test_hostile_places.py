@@ -388,7 +388,7 @@ def test_a_list_without_sizes_names_nothing(place: Path, tmp_path: Path) -> None
     assert _fetched() == (OBJECTS, [])
 
 
-@pytest.mark.parametrize("answer", [_stalls, _stalls_after_headers, _drips])
+@pytest.mark.parametrize("answer", [_stalls, _stalls_after_headers, _drips, _fails])
 @pytest.mark.usefixtures("place")
 def test_s3_that_does_not_answer(
     answer: Callable[[socket.socket, str], None], monkeypatch: pytest.MonkeyPatch

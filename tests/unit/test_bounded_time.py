@@ -47,6 +47,84 @@ def _jumps(count: int) -> bytes:
     return _relu([_X, _Y, value("Bool", bool_val=False)], ([0, 2], [1]), calls)
 
 
+def _at(index: int, size: int = 4) -> dict[str, Any]:
+    """A tensor at a place of its own among others that are as large."""
+    return tensor([size], 16 * index)
+
+
+def _method(
+    values: list[dict[str, Any]], ports: Any, calls: Any, operators: Any = (_RELU,)
+) -> bytes:
+    arenas = (1 << 20,)
+    return program(plan("forward", values, ports, calls, operators, arena_bytes=arenas))
+
+
+def _all_outputs(count: int, source: Callable[[int], int]) -> bytes:
+    calls = [call(0, source(i), i + 1, i + 1) for i in range(count - 1)]
+    return _method([*map(_at, range(count))], ([0], range(1, count)), calls)
+
+
+def _adds(count: int) -> bytes:
+    values = [*map(_at, range(60)), value("Int", int_val=1)]
+    pairs = [(i % 60, i // 60) for i in range(count)]
+    calls = [call(0, a, b, 60, (7 * a + b) % 60, (7 * a + b) % 60) for a, b in pairs]
+    return _method(values, (range(4), range(60)), calls, ["aten::add.out"])
+
+
+def _joins(count: int, lists: int, calls: int) -> bytes:
+    """Calls that join all tensors; each has a list of its own, or all have one."""
+    number, out = count + lists, count + lists + 1
+    place = 16 * count
+    values = [
+        *map(_at, range(count)),
+        *[value("TensorList", items=[*range(count)])] * lists,
+        value("Int", int_val=0),
+        *(tensor([4 * count], place + 16 * count * i) for i in range(lists)),
+    ]
+    joins = [
+        call(0, count + i % lists, number, out + i % lists, out + i % lists)
+        for i in range(calls)
+    ]
+    ports = (range(count), range(out, out + lists))
+    return _method(values, ports, joins, ["aten::cat.out"])
+
+
+def _slices(count: int) -> bytes:
+    """Every item of a tensor, and all of them joined again."""
+    zero = count + 1
+    values = [
+        _at(0, count),
+        *(_at(count + i, 1) for i in range(count)),
+        *(value("Int", int_val=i) for i in range(count + 1)),
+        value("TensorList", items=[*range(1, count + 1)]),
+        _at(3 * count, count),
+    ]
+    last = len(values) - 1
+    calls = [
+        call(0, 0, zero, zero + i, zero + i + 1, zero + 1, i + 1, i + 1)
+        for i in range(count)
+    ]
+    calls.append(call(1, last - 1, zero, last, last))
+    slices = ["aten::slice_copy.Tensor_out", "aten::cat.out"]
+    return _method(values, ([0], [last]), calls, slices)
+
+
+def _methods(count: int) -> bytes:
+    return program(
+        *(
+            plan(f"m{i}", [_X, _Y], ([0], [1]), [call(0, 0, 1, 1)], [_RELU])
+            for i in range(count)
+        )
+    )
+
+
+def _arenas(count: int) -> bytes:
+    calls = [call(0, 0, 1, 1)]
+    sizes = [512] * count
+    found = plan("forward", [_X, _Y], ([0], [1]), calls, [_RELU], arena_bytes=sizes)
+    return program(found)
+
+
 PROGRAMS: dict[str, Callable[[], bytes]] = {
     "one output, 50,000 times": lambda: _relu([_X, _Y], ([0], [1] * 50_000)),
     "one output of the caller, 4,000 times": lambda: _relu(
@@ -70,6 +148,21 @@ PROGRAMS: dict[str, Callable[[], bytes]] = {
         [move(i, i + 1) for i in range(2, 2_002)],
     ),
     "1,500 loops": lambda: _jumps(1_500),
+    "64 loops": lambda: _jumps(64),
+    "a chain of 1,300 outputs": lambda: _all_outputs(1_300, lambda i: i),
+    "1,300 outputs of one value": lambda: _all_outputs(1_300, lambda _: 0),
+    "3,400 adds of 60 values": lambda: _adds(3_400),
+    "2,700 equal operators": lambda: _method(
+        [_X, _Y],
+        ([0], [1]),
+        [call(i, i % 2, 1 - i % 2, 1 - i % 2) for i in range(2_700)],
+        [_RELU] * 2_700,
+    ),
+    "one list, 2,500 joins": lambda: _joins(40, 1, 2_500),
+    "100 lists of 250, 100 joins": lambda: _joins(250, 100, 100),
+    "700 slices": lambda: _slices(700),
+    "500 methods": lambda: _methods(500),
+    "20,000 arenas": lambda: _arenas(20_000),
 }
 
 
@@ -109,6 +202,10 @@ TEXTS = {
     "libraries": f"{_TARGET}[kernels]\nlibraries = ["
     + ", ".join(f'"portable{i}"' for i in range(5_000))
     + "]\n",
+    "models": _TARGET
+    + "".join(f'[[models]]\nname = "m{i}"\npath = "m.pte"\n' for i in range(300)),
+    "one model": _TARGET + _MODEL * 3_000,
+    "long name": f'{_TARGET}[[models]]\nname = "{"a" * 190_000}"\npath = "m.pte"\n',
     "unknown": _TARGET + "".join(f"[t{i}]\na = 1\n" for i in range(4_500)),
 }
 
@@ -138,6 +235,8 @@ def test_a_key_of_many_parts_is_named(
             "one output, 50,000 times",
             "a method has more inputs and outputs than a C function can take",
         ),
+        ("1,500 loops", "a method has too many loops"),
+        ("20,000 arenas", "a method has too many arenas"),
         ("a chain of 2,000 moves", "moves pass values on through too many others"),
     ],
 )
@@ -147,5 +246,6 @@ def test_programs_that_are_refused(
     (folder / "m.pte").write_bytes(PROGRAMS[name]())
     capsys.readouterr()
     assert run(["check", "p.toml", "--json"]) == 4
-    problems = json.loads(capsys.readouterr().out)["diagnostics"]
-    assert [p["message"] for p in problems] == [message]
+    (problem,) = json.loads(capsys.readouterr().out)["diagnostics"]
+    assert problem["message"] == message
+    assert problem["code"] == "unsupported-program"

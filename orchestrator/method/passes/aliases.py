@@ -18,6 +18,7 @@ from orchestrator.method.passes.edit import without
 from orchestrator.method.passes.proof import Dropped, is_same
 from orchestrator.method.passes.views import View, views_of
 from orchestrator.method.places import Place
+from orchestrator.method.spans import join, touches
 from orchestrator.program.shared import SHARED_ID
 from orchestrator.program.values import Allocation, TensorValue
 
@@ -124,9 +125,14 @@ class _Sides:
         return None
 
     def _candidates(self) -> Iterator[Candidate | None]:
+        ends: dict[Space, list[tuple[int, int]]] = {}
+        for _, to in self._sides:
+            ends.setdefault(to.space, []).append((to.begin, to.end))
+        written = {space: join(tuple(spans), ()) for space, spans in ends.items()}
         crossed = any(
             here.overlaps(to) and (i != j or here != to)
             for i, (here, _) in enumerate(self._sides)
+            if touches(written.get(here.space, ()), here.begin, here.end)
             for j, (_, to) in enumerate(self._sides)
         )
         if crossed or any(here.space[0] != "arena" for here, _ in self._sides):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from copy import copy
+from itertools import islice
 from typing import TYPE_CHECKING, Self
 
 from orchestrator.method.effects import Effect, effects_of_linked
+from orchestrator.method.places import Place
 from orchestrator.method.spans import touches
 from orchestrator.program.program import MoveCall
 from orchestrator.program.values import TensorValue
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from orchestrator.method.linked import LinkedMethod
-    from orchestrator.method.places import Place, Space
+    from orchestrator.method.places import Space
     from orchestrator.method.spans import Spans
 
 
@@ -33,6 +35,7 @@ class Dataflow:
         state: Tensors whose bytes outlive a run.
         is_open: A call writes to memory that a move chooses: nothing may change.
         is_straight: Every instruction follows the one before it.
+        steps: Of all proofs about it so far; their number is bounded.
     """
 
     def __init__(self, method: LinkedMethod) -> None:
@@ -54,6 +57,7 @@ class Dataflow:
             if isinstance(value, TensorValue) and value.is_state
         )
         self.is_open = not effects.is_known
+        self.steps = 0
         self.is_straight = all(e.next == (i + 1,) for i, e in enumerate(self.at))
         self._after: dict[int, int] = {}  # instructions that were dropped
         # Of the method as it was: what is dropped later leaves its entries behind.
@@ -64,8 +68,9 @@ class Dataflow:
                 self._touching.setdefault(tensor, []).append(index)
             for following in effect.next:
                 self._previous.setdefault(following, []).append(index)
-        # By place: instructions that touch a tensor there, once for each such tensor.
-        self._users: dict[Place, list[int]] = {}
+        # Instructions that touch a tensor at a place, once for each such tensor.
+        self._users = _Users()
+        self._writers = _Users()
         self._places: dict[int, Place] = {}
         self.move({t: places[t] for t in self._touching if t in places})
 
@@ -73,7 +78,8 @@ class Dataflow:
         """A copy with drops of its own."""
         new = copy(self)
         new.at = [*self.at]
-        new._users = {place: [*users] for place, users in self._users.items()}  # noqa: SLF001  # its own
+        new._users = self._users.copy()  # noqa: SLF001  # its own
+        new._writers = self._writers.copy()  # noqa: SLF001
         new._places = {**self._places}  # noqa: SLF001
         new._after = {**self._after}  # noqa: SLF001
         return new
@@ -89,41 +95,35 @@ class Dataflow:
                 continue
             was = self._places.get(tensor)
             for index in self.touching(tensor):
-                if tensor in self.at[index].touches:
-                    self._forget(index, was)
-                    insort(self._users.setdefault(place, []), index)
+                for users in self._kept_in(index, tensor):
+                    users.forget(index, was)
+                    users.add(index, place)
             self._places[tensor] = place
 
-    def _forget(self, index: int, place: Place | None) -> None:
-        """Note that an instruction touches a tensor less at a place."""
-        users = self._users.get(place, []) if place else []
-        at = bisect_left(users, index)
-        if users[at : at + 1] == [index]:
-            del users[at]
-            if place and not users:
-                del self._users[place]
+    def _kept_in(self, index: int, tensor: int) -> Iterator[_Users]:
+        """Where it is noted that an instruction touches a tensor."""
+        effect = self.at[index]
+        if tensor in effect.touches:
+            yield self._users
+        if tensor in effect.writes:
+            yield self._writers
 
     def next_user(self, spans: Mapping[Space, Spans], start: int) -> int:
         """The first instruction from `start` on that touches bytes of arenas."""
         first = len(self.at)
         for space, wanted in spans.items():
             low, high = wanted[0][0], wanted[-1][1]
-            for place, users in self._users.items():
-                if (
-                    place.begin < high
-                    and low < place.end
-                    and place.space == space
-                    and touches(wanted, place.begin, place.end)
-                ):
-                    at = bisect_left(users, start)
-                    if at < len(users):
-                        first = min(first, users[at])
+            for place, users in self._users.near(Place(space, low, high)):
+                at = bisect_left(users, start)
+                if at < len(users) and touches(wanted, place.begin, place.end):
+                    first = min(first, users[at])
         return first
 
     def drop(self, index: int) -> None:
         """Treat an instruction as a no-op."""
         for tensor in self.at[index].touches:
-            self._forget(index, self._places.get(tensor))
+            for users in self._kept_in(index, tensor):
+                users.forget(index, self._places.get(tensor))
         self.at[index] = Effect(next=(index + 1,))
         self._after[index] = index + 1
 
@@ -163,6 +163,8 @@ class Dataflow:
         ahead = [*first]
         while ahead:
             index = self._kept(ahead.pop())
+            if self.is_straight and where.space[0] == "arena":
+                index = self._users.next(where, index, len(self.at))
             if index in seen:
                 continue
             seen.add(index)
@@ -194,6 +196,8 @@ class Dataflow:
         behind = [start]
         while behind:
             index = behind.pop()
+            if self.is_straight and where.space[0] == "arena":
+                index = self._writers.last(where, index) + 1
             if index == 0:
                 return None
             for last in self._previous.get(index, ()):
@@ -203,6 +207,63 @@ class Dataflow:
                     seen.add(last)
                     behind.append(last)
         return found
+
+
+class _Users:
+    """Instructions by place, in order, and the places near another."""
+
+    def __init__(self) -> None:
+        self._at: dict[Place, list[int]] = {}
+        # By space, and by the size as a power of two: where places begin, and they.
+        self._begins: dict[tuple[Space, int], list[tuple[int, int]]] = {}
+
+    def copy(self) -> _Users:
+        """One that can change on its own."""
+        new = _Users()
+        new._at = {place: [*users] for place, users in self._at.items()}
+        new._begins = {key: [*found] for key, found in self._begins.items()}
+        return new
+
+    def add(self, index: int, place: Place) -> None:
+        """Note an instruction at a place."""
+        if place not in self._at:
+            insort(self._row(place), (place.begin, place.end))
+        insort(self._at.setdefault(place, []), index)
+
+    def forget(self, index: int, place: Place | None) -> None:
+        """Note an instruction less at a place."""
+        users = self._at.get(place, []) if place else []
+        at = bisect_left(users, index)
+        if users[at : at + 1] == [index]:
+            del users[at]
+            if place and not users:
+                del self._at[place]
+                self._row(place).remove((place.begin, place.end))
+
+    def _row(self, place: Place) -> list[tuple[int, int]]:
+        size = (place.end - place.begin).bit_length()
+        return self._begins.setdefault((place.space, size), [])
+
+    def near(self, where: Place) -> Iterator[tuple[Place, list[int]]]:
+        """Places that overlap one, with their instructions."""
+        for (space, size), row in self._begins.items():
+            if space != where.space:
+                continue
+            first = bisect_left(row, (where.begin - (1 << size), 0))
+            for begin, end in islice(row, first, bisect_left(row, (where.end, 0))):
+                if end > where.begin:
+                    place = Place(space, begin, end)
+                    yield place, self._at[place]
+
+    def next(self, where: Place, start: int, end: int) -> int:
+        """The first instruction from `start` on at such a place, or `end`."""
+        found = ((users, bisect_left(users, start)) for _, users in self.near(where))
+        return min((u[at] for u, at in found if at < len(u)), default=end)
+
+    def last(self, where: Place, end: int) -> int:
+        """The last instruction before `end` at such a place, or -1."""
+        found = ((users, bisect_left(users, end)) for _, users in self.near(where))
+        return max((u[at - 1] for u, at in found if at), default=-1)
 
 
 def _near(

@@ -74,7 +74,7 @@ def share_values(method: LinkedMethod) -> LinkedMethod:
     targets = {i.target for i in method.instructions if isinstance(i, MoveCall)}
     written = method.written
     data = dict(method.data)
-    given = method.given
+    given = targets | method.given
     first: dict[object, int] = {}
     new_index: dict[int, int] = {}
 
@@ -84,7 +84,7 @@ def share_values(method: LinkedMethod) -> LinkedMethod:
         value = method.values[index]
         key: object
         if isinstance(value, TensorValue):
-            shareable = index not in targets | given and not value.is_dynamic
+            shareable = index not in given and not value.is_dynamic
             key = (replace(value, data_buffer_index=0, extra=None), data.get(index))
         else:
             shareable = index not in written

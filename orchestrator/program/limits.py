@@ -1,0 +1,188 @@
+"""Limits of a program: what later stages do takes its time for each of these.
+
+No exporter comes near them. Without them a file of some hundred KB would keep
+Orchestrator, or the device, busy for minutes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from orchestrator.program.interface import moved_to
+from orchestrator.program.problems import method_place
+from orchestrator.program.program import (
+    DelegateCall,
+    JumpFalseCall,
+    KernelCall,
+    MoveCall,
+)
+from orchestrator.program.values import (
+    IntListValue,
+    OptionalTensorListValue,
+    TensorListValue,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from orchestrator.program.problems import Problems
+    from orchestrator.program.program import Method, Program
+
+_ITEMS_PER_BYTE: Final = 2
+"""Of the flatbuffer, that calls and lists of all methods may have together.
+
+Calls may share one list of arguments, and without a bound a small file would keep the
+device busy for as long as the square of its size. What each has for itself takes four
+bytes or more. `MethodLoader::spend` of the runtime counts the same, per method.
+"""
+_LEAST_METHOD_BYTES: Final = 36
+"""An entry in the vector, and a table with the fields that each method has."""
+_LEAST_INSTRUCTION_BYTES: Final = 20
+"""An entry in the vector and two tables, whose fields may have defaults."""
+_LEAST_VALUE_BYTES: Final = 16
+"""The same of a value without content."""
+_MOST_METHODS: Final = 1000
+_MOST_PORTS: Final = 4096
+"""Inputs and outputs of a method, with the items of those that are lists.
+
+Each is a parameter of a C function; the standard promises 127 (C11, 5.2.4.1).
+"""
+_MOST_ARENAS: Final = 16
+"""ExecuTorch plans one for each memory of the target."""
+_MOST_LOOPS: Final = 64
+"""Jumps back: `map`, `scan` and `while_loop` have one each."""
+_MOST_MOVED: Final = 50_000
+"""Pairs of a value and one that may have been moved there; a loop has two for each."""
+_LISTS: Final = (IntListValue, TensorListValue, OptionalTensorListValue)
+"""Whose items name values."""
+
+
+def is_within_limits(program: Program, problems: Problems) -> bool:
+    """Whether a decoded program has no more than later stages can go through in time.
+
+    Args:
+        program: Nothing of it is checked yet.
+        problems: Get the first limit that is exceeded.
+    """
+    if len(program.methods) > _MOST_METHODS:
+        problems.too_large(
+            "the program has too many methods",
+            found=str(len(program.methods)),
+            expected=f"at most {_MOST_METHODS}",
+            hint="export fewer methods, or several programs",
+        )
+        return False
+    return _shares_little(program, problems) and all(
+        _has_few(method, problems) for method in program.methods
+    )
+
+
+def _shares_little(program: Program, problems: Problems) -> bool:
+    """Whether methods are not much larger than the bytes of the program.
+
+    Tables that many entries lead to are something that no exporter writes.
+    """
+    items = least = 0
+    most, place = program.flatbuffer_bytes, ""
+    for method in program.methods:
+        place = method_place(method.name)
+        for count in _items(method):
+            items += count
+            if items > _ITEMS_PER_BYTE * most:
+                problems.damaged(
+                    "calls and lists share their items too often",
+                    place=place,
+                    found=f"{items} items or more",
+                    expected=f"at most {_ITEMS_PER_BYTE * most}, {_ITEMS_PER_BYTE} per"
+                    " byte of the program",
+                )
+                return False
+        least += _LEAST_METHOD_BYTES
+        least += _LEAST_INSTRUCTION_BYTES * len(method.instructions)
+        least += _LEAST_VALUE_BYTES * len(method.values)
+        if least > most:
+            problems.damaged(
+                "instructions and values share their tables",
+                place=place,
+                found=f"{len(method.instructions)} instructions and"
+                f" {len(method.values)} values",
+                expected=f"at most {most} bytes of them in all methods",
+            )
+            return False
+    return True
+
+
+def _items(method: Method) -> Iterator[int]:
+    """How many items lists, delegates and calls of a method have."""
+    lists = {
+        index: len(value.items)
+        for index, value in enumerate(method.values)
+        if isinstance(value, _LISTS)
+    }
+    yield from lists.values()
+    for delegate in method.delegates:
+        yield len(delegate.compile_specs)
+    for i in method.instructions:
+        if isinstance(i, KernelCall | DelegateCall):
+            yield len(i.args)
+    # The kernel of a call depends on the tensors in its lists.
+    for i in method.instructions:
+        for arg in i.args if isinstance(i, KernelCall) and lists else ():
+            if arg in lists and not isinstance(method.values[arg], IntListValue):
+                yield lists[arg]
+
+
+def _has_few(method: Method, problems: Problems) -> bool:
+    """Whether a method has few of what makes later stages slow."""
+    values = range(len(method.values))
+    ports = [
+        len(getattr(method.values[i], "items", ())) if i in values else 1
+        for i in (*method.inputs, *method.outputs)
+    ]
+    loops = [
+        at
+        for at, i in enumerate(method.instructions)
+        if isinstance(i, JumpFalseCall) and i.destination <= at
+    ]
+    moves = {
+        (i.source, i.target) for i in method.instructions if isinstance(i, MoveCall)
+    }
+    moved = 0
+    for _, sources in moved_to(moves):
+        moved += len(sources)
+        if moved > _MOST_MOVED:
+            break
+    for message, count, most, hint in (
+        (
+            "a method has more inputs and outputs than a C function can take",
+            sum(max(1, count) for count in ports),
+            _MOST_PORTS,
+            "export a model that takes and returns fewer values: join its tensors",
+        ),
+        (
+            "a method has too many arenas",
+            len(method.arena_bytes) - 1,
+            _MOST_ARENAS,
+            "export the model with a memory plan of fewer memories",
+        ),
+        (
+            "a method has too many loops",
+            len(loops),
+            _MOST_LOOPS,
+            "unroll loops of the model, or export its parts as methods",
+        ),
+        (
+            "moves pass values on through too many others",
+            moved,
+            _MOST_MOVED,
+            "export the model with fewer loops, or its parts as methods",
+        ),
+    ):
+        if count > most:
+            place = method_place(method.name)
+            expected = f"at most {most}"
+            problems.too_large(
+                message, place=place, found=str(count), expected=expected, hint=hint
+            )
+            return False
+    return True
