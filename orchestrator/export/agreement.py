@@ -37,31 +37,41 @@ _ROUGH_DTYPES: Final = (torch.float16, torch.bfloat16)
 
 
 def check_agreement(
-    program: Any, captured: Any, inputs: Any, outputs: list[Any]
-) -> None:
-    """Compare a lowered program with its model on the example inputs.
+    program: Any,
+    captured: Any,
+    inputs: Any,
+    outputs: list[Any],
+    state: dict[str, Any] | None,
+) -> dict[str, Any] | None:
+    """Compare a lowered method with PyTorch's on the example inputs.
 
     Args:
         program: The exported program in the edge dialect, before memory is planned.
         captured: The exported program that was lowered.
         inputs: The example inputs.
         outputs: What PyTorch gives for them, flat.
+        state: Buffers that earlier methods changed; None if that is unknown: values
+            are not compared then.
+
+    Returns:
+        State after the call.
 
     Raises:
         ExportError: An output has another size or dtype, or values out of the bound.
     """
     wanted = [value for value in outputs if isinstance(value, torch.Tensor)]
     found = _other_form(_declared(program), wanted)
+    run = _Run(program, state or {})
     if found is None:
-        results = _results(_Run(program), inputs)
+        results = None if state is None else _results(run, inputs)
         if results is None:
-            return
+            return None
         bounds = _bounds(captured, results, wanted)
         found = _other_form(results, wanted) or _other_values(results, wanted, bounds)
     if found is None:
-        return
+        return run.state
     what, *notes = found
-    layer = _first_departure(program, captured, inputs)
+    layer = _first_departure(program, captured, inputs, state)
     raise ExportError(
         "export-differs",
         f"{what} of the lowered program differs from PyTorch's",
@@ -192,12 +202,16 @@ class _Run(Interpreter):  # type: ignore[misc]  # PyTorch's is Any
 
     Args:
         program: An exported program.
+        state: Buffers that earlier runs changed.
         keeps: Keep what each node gives.
     """
 
-    def __init__(self, program: Any, *, keeps: bool = False) -> None:
+    def __init__(
+        self, program: Any, state: dict[str, Any], *, keeps: bool = False
+    ) -> None:
         super().__init__(program.graph_module)
         self.program = program
+        self.state = dict(state)
         self.kept: dict[str, Any] = {}
         self._keeps = keeps
 
@@ -224,6 +238,8 @@ def _results(run: _Run, inputs: Any) -> list[Any] | None:
     for spec in program.graph_signature.input_specs:
         if spec.kind.name == "USER_INPUT":
             values.append(next(given))
+        elif spec.target in run.state:
+            values.append(run.state[spec.target].clone())
         elif spec.target in program.state_dict:
             values.append(program.state_dict[spec.target])
         else:
@@ -236,17 +252,15 @@ def _results(run: _Run, inputs: Any) -> list[Any] | None:
         return None
     if not torch.equal(before, torch.get_rng_state()):
         return None
-    specs = program.graph_signature.output_specs
-    return [
-        value
-        for value, spec in zip(found, specs, strict=True)
-        if spec.kind.name == "USER_OUTPUT" and isinstance(value, torch.Tensor)
-    ]
+    pairs = list(zip(program.graph_signature.output_specs, found, strict=True))
+    run.state |= {s.target: v for s, v in pairs if s.kind.name == "BUFFER_MUTATION"}
+    results = [v for s, v in pairs if s.kind.name == "USER_OUTPUT"]
+    return [value for value in results if isinstance(value, torch.Tensor)]
 
 
-def _first_departure(program: Any, captured: Any, inputs: Any) -> str:
+def _first_departure(program: Any, captured: Any, inputs: Any, state: Any) -> str:
     """The first layer whose lowered form gives something else, "" if unknown."""
-    lowered, model = (_Run(p, keeps=True) for p in (program, captured))
+    lowered, model = (_Run(p, state or {}, keeps=True) for p in (program, captured))
     _results(model, inputs)
     _results(lowered, inputs)
     nodes = {node.name: node for node in captured.graph.nodes}

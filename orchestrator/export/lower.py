@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
-from contextlib import suppress
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import executorch.kernels.quantized  # noqa: F401  # forms of operators that programs have
 import torch
 from executorch.exir import ExecutorchBackendConfig
+from executorch.exir.passes import MemoryPlanningPass
 from executorch.exir.passes.init_mutable_pass import InitializedMutableBufferPass
 from torch.export import export
 from torch.utils import _pytree
@@ -23,17 +24,27 @@ from orchestrator.export.decompose import without_leftovers
 from orchestrator.export.failure import ExportError
 from orchestrator.export.layout import channels_last, is_quantized, with_one_layout
 from orchestrator.export.offered import Offered
+from orchestrator.export.source import FORWARD
+from orchestrator.export.state import (
+    WithState,
+    mark_state,
+    state_of,
+    with_explicit_state,
+    without_marks,
+    without_side_effects,
+)
 from orchestrator.export.unsupported import named_operators, with_plain_outputs
 from orchestrator.export.views import with_contiguous_views
 from orchestrator.export.weights import with_constant_weights
 from orchestrator.profile.lowering import CORTEX_M, ETHOS_U, PORTABLE, XNNPACK
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from orchestrator.export.request import Request
-    from orchestrator.export.source import Source
+    from orchestrator.export.source import Model, Source
 
+_T = TypeVar("_T")
 _MOST_ERROR = 1e-3
 """Tolerance for another order of the same sums, as a part of the largest result."""
 _LOWERINGS = "orchestrator.export.lowerings"
@@ -45,12 +56,36 @@ def lowering_module(name: str) -> Any:
     return import_module(f"{_LOWERINGS}.{own}")
 
 
-def arranged(source: Source, request: Request) -> Source:
+@contextmanager
+def _named(name: str) -> Iterator[None]:
+    """Add the name of a method to its errors."""
+    try:
+        yield
+    except ExportError as error:
+        if name != FORWARD:
+            error.notes = (("method", name), *error.notes)
+        raise
+
+
+def _each(model: Model, step: Callable[[str, Source], _T]) -> dict[str, _T]:
+    """What a step gives for each method."""
+    found = {}
+    for name, method in model.methods.items():
+        with _named(name):
+            found[name] = step(name, method)
+    return found
+
+
+def arranged(model: Model, request: Request) -> Model:
     """The model with example inputs as the lowering wants them; the same values."""
-    is_int8 = request.quantize is not None or is_quantized(source.module)
-    if request.lowering != CORTEX_M or not is_int8:
-        return source
-    return with_one_layout(source)
+    if request.lowering != CORTEX_M:
+        return model
+
+    def step(_: str, method: Source) -> Source:
+        is_int8 = request.quantize is not None or is_quantized(method.module)
+        return with_one_layout(method) if is_int8 else method
+
+    return replace(model, methods=_each(model, step))
 
 
 def _has_int_weights(module: Any) -> bool:
@@ -61,52 +96,95 @@ def _has_int_weights(module: Any) -> bool:
     )
 
 
-def quantized(source: Source, request: Request) -> tuple[Any, list[str]]:
-    """The module that is lowered, quantized if the request says so; warnings.
+def quantized(model: Model, request: Request) -> tuple[dict[str, Any], list[str]]:
+    """The module of each method, quantized if the request says so; warnings.
 
     Raises:
         ExportError: PyTorch cannot export or quantize it.
     """
-    if request.quantize is None:
-        if request.lowering == CORTEX_M and is_quantized(source.module):
-            return _captured(source, request)
-        if request.lowering != XNNPACK and _has_int_weights(source.module):
-            # It gives PyTorch an operator.
-            from orchestrator.export.int_weights import (  # noqa: PLC0415
-                with_int_weights,
-            )
-
-            graph, notes = _captured(source, request)
-            return with_int_weights(graph), notes
-        return source.module, []
-    quantizer = lowering_module(request.lowering).quantizer(request)
-    graph, notes = _captured(source, request)
-    with ExportError.around("cannot-quantize", "PyTorch cannot quantize the model"):
-        prepared = prepare_pt2e(with_constant_weights(graph), quantizer)
-    with ExportError.around(
-        "bad-callable", "the model cannot run a calibration sample"
-    ):
-        for sample in source.calibration:
-            prepared(*copy.deepcopy(sample))
-    with ExportError.around("cannot-quantize", "PyTorch cannot quantize the model"):
-        return convert_pt2e(prepared), notes
+    capture = _unquantized if request.quantize is None else _captured
+    found = _each(model, lambda _, method: capture(method, request))
+    notes = [note for _, notes in found.values() for note in notes]
+    modules = {name: module for name, (module, _) in found.items()}
+    if request.quantize is not None:
+        modules = _with_scales(modules, model, request)
+    return modules, list(dict.fromkeys(notes))
 
 
-def _captured(source: Source, request: Request) -> tuple[Any, list[str]]:
-    """The graph of the module, with the layout that the lowering wants; warnings."""
+def _unquantized(method: Source, request: Request) -> tuple[Any, list[str]]:
+    if request.lowering == CORTEX_M and is_quantized(method.module):
+        return _captured(method, request)
+    if request.lowering != XNNPACK and _has_int_weights(method.module):
+        # It gives PyTorch an operator.
+        from orchestrator.export.int_weights import with_int_weights  # noqa: PLC0415
+
+        graph, notes = _captured(method, request)
+        return with_int_weights(graph), notes
+    return method.module, []
+
+
+def _quantizing() -> AbstractContextManager[None]:
+    return ExportError.around("cannot-quantize", "PyTorch cannot quantize the model")
+
+
+def _with_scales(
+    graphs: dict[str, Any], model: Model, request: Request
+) -> dict[str, Any]:
+    """Quantized graphs of all methods, which share their state."""
+    changed = {name: state_of(graph) for name, graph in graphs.items()}
+    buffers = next(iter(model.methods.values())).module.named_buffers()
+    names = set().union(*changed.values())
+    state = {name: value.clone() for name, value in buffers if name in names}
+
+    def prepare(name: str, method: Source) -> Any:
+        graph = graphs[name]
+        if state:
+            explicit = with_explicit_state(method, changed[name], state)
+            graph, _ = _captured(method, request, explicit)
+        with _quantizing():
+            quantizer = lowering_module(request.lowering).quantizer(request)
+            return prepare_pt2e(with_constant_weights(graph), quantizer)
+
+    def convert(name: str, _: Source) -> Any:
+        with _quantizing():
+            graph = convert_pt2e(prepared[name])
+        return WithState(graph, state) if state else graph
+
+    prepared, now = _each(model, prepare), dict(state)
+    for name, sample in model.calibration:
+        with (
+            _named(name),
+            ExportError.around(
+                "bad-callable", "the model cannot run a calibration sample"
+            ),
+        ):
+            given = copy.deepcopy(sample)
+            if not state:
+                prepared[name](*given)
+            else:
+                now |= prepared[name](now, *given)[1]
+    return _each(model, convert)
+
+
+def _captured(
+    method: Source, request: Request, explicit: Source | None = None
+) -> tuple[Any, list[str]]:
+    """The graph of a method, with the layout that the lowering wants; warnings."""
     if request.lowering != CORTEX_M:
-        return _graph(source), []
+        return _graph(method, explicit), []
     with suppress(ExportError):
-        with channels_last(source) as notes:
-            graph = _graph(source)
-        if _computes_the_same(graph, source):
+        with channels_last(method) as notes:
+            graph = _graph(method, explicit)
+        if _computes_the_same(graph, explicit or method):
             return graph, notes
     note = "its images keep their layout: it does not work in channels-last"
-    return _graph(source), [note]
+    return _graph(method, explicit), [note]
 
 
-def _graph(source: Source) -> Any:
-    return _exported(source.module, source).module(check_guards=False)
+def _graph(method: Source, explicit: Source | None) -> Any:
+    if explicit is not None:
+        return without_side_effects(_exported(explicit))
+    return _exported(method).module(check_guards=False)
 
 
 def _computes_the_same(graph: Any, source: Source) -> bool:
@@ -115,7 +193,7 @@ def _computes_the_same(graph: Any, source: Source) -> bool:
     It does not where the module changes a view of an image in place: there was a copy.
     """
     for got, want in zip(
-        reference(graph, source), reference(source.module, source), strict=True
+        *(_run(copy.deepcopy(m), source) for m in (graph, source.module)), strict=True
     ):
         if isinstance(want, torch.Tensor) and want.numel():
             bound = _MOST_ERROR * float(want.abs().max())
@@ -124,12 +202,12 @@ def _computes_the_same(graph: Any, source: Source) -> bool:
     return True
 
 
-def _exported(module: Any, source: Source) -> Any:
+def _exported(method: Source) -> Any:
     with ExportError.around("cannot-export", "torch.export failed"):
         return export(
-            module,
-            copy.deepcopy(source.inputs),
-            dynamic_shapes=source.dynamic_shapes,
+            method.module,
+            copy.deepcopy(method.inputs),
+            dynamic_shapes=method.dynamic_shapes,
             strict=False,
         )
 
@@ -142,32 +220,70 @@ class Lowered:
         manager: ExecuTorch's program manager, in whose `buffer` the program is.
         decomposed: Calls of operators without a kernel that were replaced, by operator.
         asked: By operator: whether it has a kernel.
-        bounds: Sizes that inputs may have, as `SizeBound` has them.
+        bounds: By method: sizes that inputs may have, as `SizeBound` has them.
     """
 
     manager: Any
     decomposed: Mapping[str, int]
     asked: Mapping[str, bool]
-    bounds: list[dict[str, int]]
+    bounds: Mapping[str, list[dict[str, int]]]
 
 
 def lowered(
-    module: Any, source: Source, request: Request, outputs: list[Any] | None = None
+    modules: Mapping[str, Any],
+    model: Model,
+    request: Request,
+    outputs: Mapping[str, list[Any]] | None = None,
 ) -> Lowered:
-    """The program of a module.
+    """The program of a model.
 
     Args:
-        module: The module, quantized or not.
-        source: Gives the example inputs.
+        modules: The module of each method, quantized or not.
+        model: Gives the example inputs.
         request: How to lower it.
-        outputs: What the module gives for them, to compare the program with.
+        outputs: What PyTorch gives for them, to compare the program with.
 
     Raises:
         ExportError: PyTorch cannot export it, ExecuTorch cannot lower it, or the
             program gives something else.
     """
-    captured = program = _exported(module, source)
-    bounds = size_bounds(program)
+    captured = _each(model, lambda n, m: _exported(replace(m, module=modules[n])))
+    bounds = {name: size_bounds(program) for name, program in captured.items()}
+    marked = mark_state(captured) if len(captured) > 1 else {}
+    decomposed: Counter[str] = Counter()
+    offered = Offered(request.offered or ())
+    edges, programs = [], {}
+    state: dict[str, Any] | None = {}
+    for name, whole in captured.items():
+        with _named(name), _lowering(request, whole):
+            edges.append(lowering_module(request.lowering).lowered(whole, request))
+            program = edges[-1].exported_program()
+            if marked:
+                without_marks(program, marked[name])
+            if request.offered is not None:
+                program, calls = without_leftovers(program, offered)
+                decomposed += calls
+            programs[name] = program = with_contiguous_views(program)
+            if outputs is not None:
+                inputs = model.methods[name].inputs
+                state = check_agreement(program, whole, inputs, outputs[name], state)
+    with _lowering(request, *captured.values()):
+        edge, *others = edges
+        for other in others:
+            data = other._named_data_store.get_named_data_store_output()  # noqa: SLF001
+            edge._named_data_store.merge_named_data_store(data)  # noqa: SLF001
+        edge._edge_programs = programs  # noqa: SLF001
+        edge._config_methods = model.constants or None  # noqa: SLF001
+        return Lowered(
+            manager=edge.to_executorch(_with_state(programs)),
+            decomposed=decomposed,
+            asked=offered.asked,
+            bounds=bounds,
+        )
+
+
+@contextmanager
+def _lowering(request: Request, *captured: Any) -> Iterator[None]:
     with (
         ExportError.around(
             "cannot-lower",
@@ -177,67 +293,69 @@ def lowered(
         ),
         named_operators(captured, request.offered or ()),
     ):
-        edge = lowering_module(request.lowering).lowered(program, request)
-        program = edge.exported_program()
-        decomposed: Mapping[str, int] = {}
-        offered = Offered(request.offered or ())
-        if request.offered is not None:
-            program, decomposed = without_leftovers(program, offered)
-        program = with_contiguous_views(program)
-        edge._edge_programs["forward"] = program  # noqa: SLF001
-        if outputs is not None:
-            check_agreement(program, captured, source.inputs, outputs)
-        return Lowered(
-            manager=edge.to_executorch(_with_initial_state(program)),
-            decomposed=decomposed,
-            asked=offered.asked,
-            bounds=bounds,
-        )
+        yield
 
 
-def _with_initial_state(program: Any) -> ExecutorchBackendConfig:
-    """Keep the initial values of buffers that the model changes.
+def _with_state(programs: Mapping[str, Any]) -> ExecutorchBackendConfig:
+    """Keep the initial values of buffers that methods change, and share the buffers.
 
     Otherwise ExecuTorch writes their sizes only, and the first call reads whatever the
     memory holds.
     """
-    signature = program.graph_signature
-    changed = set(signature.buffers_to_mutate.values())
-    names = [n for n, name in signature.inputs_to_buffers.items() if name in changed]
-    passes = [InitializedMutableBufferPass(names)] if names else []
-    return ExecutorchBackendConfig(passes=passes)
+    signatures = [program.graph_signature for program in programs.values()]
+    changed = {b for s in signatures for b in s.buffers_to_mutate.values()}
+    buffers = {pair for s in signatures for pair in s.inputs_to_buffers.items()}
+    names = sorted(name for name, buffer in buffers if buffer in changed)
+    config = ExecutorchBackendConfig(
+        passes=[InitializedMutableBufferPass(names)] if names else []
+    )
+    if names and len(programs) > 1:
+        config.memory_planning_pass = MemoryPlanningPass(share_mutable_buffers=True)
+    return config
 
 
-def with_reference(module: Any, source: Source) -> tuple[Any, list[Any]]:
-    """The module with outputs that programs can have, and PyTorch's for the example."""
-    outputs = reference(module, source)
-    return with_plain_outputs(module, outputs), outputs
+def with_reference(
+    modules: Mapping[str, Any], model: Model
+) -> tuple[dict[str, Any], dict[str, list[Any]]]:
+    """Modules with outputs that programs can have, and PyTorch's for the examples."""
+    outputs = reference(modules, model)
+    plain = {n: with_plain_outputs(modules[n], found) for n, found in outputs.items()}
+    return plain, outputs
 
 
-def reference(module: Any, source: Source) -> list[Any]:
-    """PyTorch's outputs for the example inputs: flat, tensors and numbers."""
+def reference(modules: Mapping[str, Any], model: Model) -> dict[str, list[Any]]:
+    """PyTorch's outputs for the example inputs of all methods, called in order.
+
+    Returns:
+        By method: flat, tensors and numbers.
+    """
+    # A copy: the program must have the initial state, which a call may change.
+    copies = copy.deepcopy(dict(modules))
+    return _each(model, lambda name, method: _run(copies[name], method))
+
+
+def _run(module: Any, method: Source) -> list[Any]:
     with (
         ExportError.around("bad-callable", "the model cannot run its example inputs"),
         torch.no_grad(),
     ):
-        # A copy: the program must have the initial state, which a call may change.
-        found = copy.deepcopy(module)(*copy.deepcopy(source.inputs))
-    return list(_pytree.tree_leaves(found))
+        return list(_pytree.tree_leaves(module(*copy.deepcopy(method.inputs))))
 
 
 def left_over(program: Lowered, request: Request) -> list[str]:
     """Warnings about heavy operators that the lowering did not take."""
     if request.lowering == PORTABLE:
         return []
-    plan = program.manager.executorch_program.execution_plan[0]
-    if request.lowering != CORTEX_M and not plan.delegates:
+    plans = program.manager.executorch_program.execution_plan
+    if request.lowering != CORTEX_M and not any(plan.delegates for plan in plans):
         return [f"no part of the model was lowered for {request.lowering}"]
-    names = [f"{o.name}.{o.overload}".removesuffix(".") for o in plan.operators]
     calls = Counter(
-        names[instruction.instr_args.op_index]
+        f"{called.name}.{called.overload}".removesuffix(".")
+        for plan in plans
         for chain in plan.chains
         for instruction in chain.instructions
         if hasattr(instruction.instr_args, "op_index")
+        for called in (plan.operators[instruction.instr_args.op_index],)
     )
     found = [f"{n} ({c})" for n, c in sorted(calls.items()) if n.startswith(_HEAVY)]
     if not found:

@@ -2,43 +2,61 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
 import importlib.util
+import inspect
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from difflib import get_close_matches
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import MethodType
 from typing import Any
 
+from orchestrator.errors import did_you_mean
 from orchestrator.export.failure import ExportError
 
-_KEYS = ("module", "inputs", "calibration", "dynamic_shapes")
+FORWARD = "forward"
+_KEYS = ("module", "inputs", "calibration", "dynamic_shapes", "constant_methods")
 _EXPECTED = (
-    "(module, inputs), (module, inputs, calibration),"
-    " (module, inputs, calibration, dynamic_shapes), or a dict with these keys"
+    f"(module, inputs), more of ({', '.join(_KEYS)}) in this order, or a dict with"
+    " these keys"
 )
 _HINT = "see docs/export.md for what the callable returns"
 
 
 @dataclass(frozen=True)
 class Source:
-    """A model as its code returns it.
+    """A method as the code of its model returns it.
 
     Args:
-        module: A `torch.nn.Module` in evaluation mode.
-        inputs: Example inputs, the arguments of `forward`.
-        calibration: Further inputs, from which scales are chosen.
+        module: A `torch.nn.Module` in evaluation mode whose `forward` is the method.
+            Modules of all methods have the same parameters and buffers.
+        inputs: Example inputs, the arguments of the method.
         dynamic_shapes: As `torch.export.export` takes them.
     """
 
     module: Any
     inputs: tuple[Any, ...]
-    calibration: tuple[tuple[Any, ...], ...]
-    dynamic_shapes: Any
+    dynamic_shapes: Any = None
 
 
-def load_source(file: str, function: str) -> Source:
+@dataclass(frozen=True)
+class Model:
+    """A model as its code returns it.
+
+    Args:
+        methods: By name, in the order in which the examples are run.
+        calibration: Calls from which scales are chosen: method and inputs, in order.
+        constants: What constant methods give, by name.
+    """
+
+    methods: dict[str, Source]
+    calibration: tuple[tuple[str, tuple[Any, ...]], ...]
+    constants: dict[str, Any] = field(default_factory=dict)
+
+
+def load_source(file: str, function: str) -> Model:
     """Import the file, call the function, check its result.
 
     Args:
@@ -91,16 +109,15 @@ def _callable(module: Any, file: str, function: str) -> Any:
         for name, value in vars(module).items()
         if callable(value) and getattr(value, "__module__", "") == module.__name__
     ]
-    near = get_close_matches(function, own, n=1)
     raise ExportError(
         "bad-callable",
         f'{Path(file).name} has no callable "{function}"',
         notes=(("found", ", ".join(own) or "no callable"),),
-        hint=f'did you mean "{near[0]}"?' if near else "name one of them",
+        hint=did_you_mean(function, own) or "name one of them",
     )
 
 
-def _checked(result: Any) -> Source:
+def _checked(result: Any) -> Model:
     import torch  # noqa: PLC0415  # the user's code has it already
 
     if isinstance(result, Mapping):
@@ -112,25 +129,98 @@ def _checked(result: Any) -> Source:
         parts = [*result, *[None] * (len(_KEYS) - len(result))]
     else:
         raise _bad(_kind(result))
-    module, inputs, calibration, dynamic_shapes = parts
+    module, inputs, calibration, shapes, constants = parts
     if not isinstance(module, torch.nn.Module):
         raise _bad(f"{_kind(module)} as module", "a torch.nn.Module")
-    inputs = _inputs(inputs, "inputs")
     if isinstance(calibration, torch.Tensor) or not isinstance(
         calibration, (Iterable, type(None))
     ):
         raise _bad(f"{_kind(calibration)} as calibration", "samples, one by one")
-    samples = [_inputs(s, "a calibration sample") for s in calibration or ()]
     if module.training:
         _evaluate(module)
     for parameter in module.parameters():
         parameter.requires_grad_(False)  # noqa: FBT003  # nothing is trained here
-    return Source(
-        module=module,
-        inputs=inputs,
-        calibration=tuple(samples) or (inputs,),
-        dynamic_shapes=dynamic_shapes,
+    if isinstance(inputs, Mapping):
+        methods = _methods(module, inputs, shapes or {})
+        samples = [_call(sample, methods) for sample in calibration or ()]
+    else:
+        methods = {
+            FORWARD: Source(
+                module, _inputs(inputs, "inputs"), _in_order(module, shapes)
+            )
+        }
+        what = "a calibration sample"
+        samples = [(FORWARD, _inputs(sample, what)) for sample in calibration or ()]
+    return Model(
+        methods=methods,
+        calibration=tuple(samples) or tuple((n, m.inputs) for n, m in methods.items()),
+        constants=_constants(constants or {}, methods),
     )
+
+
+def _methods(module: Any, inputs: Any, shapes: Any) -> dict[str, Source]:
+    """Several methods, each as a module; the modules share their tensors."""
+    import torch  # noqa: PLC0415
+
+    own = [
+        name
+        for name, value in inspect.getmembers(type(module), inspect.isfunction)
+        if value is not getattr(torch.nn.Module, name, None) and name[0] != "_"
+    ]
+    for name in inputs:
+        if name not in own:
+            raise ExportError(
+                "bad-callable",
+                f'{type(module).__name__} has no method "{name}"',
+                notes=(("found", ", ".join(own) or "no methods"),),
+                hint=did_you_mean(str(name), own) or _HINT,
+            )
+    if not inputs:
+        raise _bad("no method in inputs", "example inputs by method")
+    if not isinstance(shapes, Mapping) or not shapes.keys() <= inputs.keys():
+        raise _bad(f"{_kind(shapes)} as dynamic_shapes", "a dict by method of inputs")
+    found = {}
+    for name, values in inputs.items():
+        view = copy.copy(module)
+        if name != FORWARD:
+            view.forward = MethodType(getattr(type(module), name), view)
+        given = _inputs(values, f'inputs of "{name}"')
+        found[name] = Source(view, given, _in_order(view, shapes.get(name)))
+    return found
+
+
+def _in_order(module: Any, shapes: Any) -> Any:
+    """Dynamic shapes in the order of arguments: names are lost where it is wrapped."""
+    if not isinstance(shapes, Mapping):
+        return shapes
+    names = inspect.signature(module.forward).parameters
+    if any(names[n].kind is names[n].VAR_POSITIONAL for n in shapes if n in names):
+        return shapes
+    found = tuple(shapes[name] for name in names if name in shapes)
+    return found if len(found) == len(shapes) else shapes
+
+
+def _call(sample: Any, methods: Mapping[str, Any]) -> tuple[str, tuple[Any, ...]]:
+    match sample:
+        case [str(name), inputs] if name in methods:
+            return name, _inputs(inputs, f'a calibration sample of "{name}"')
+    expected = "(method, inputs), with one of the methods of inputs"
+    raise _bad(f"{_kind(sample)} as a calibration sample", expected)
+
+
+def _constants(constants: Any, methods: Mapping[str, Any]) -> dict[str, Any]:
+    import torch  # noqa: PLC0415
+
+    if not isinstance(constants, Mapping):
+        raise _bad(f"{_kind(constants)} as constant_methods", "a dict by method")
+    for name, value in constants.items():
+        what = f'constant_methods["{name}"]'
+        if name in methods or not str(name).isidentifier():
+            raise _bad(what, "a name that no method of inputs has")
+        for part in value if isinstance(value, (tuple, list)) else (value,):
+            if not isinstance(part, (bool, int, float, str, torch.Tensor)):
+                raise _bad(f"{_kind(part)} in {what}", "numbers, texts and tensors")
+    return dict(constants)
 
 
 def _evaluate(module: Any) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch._ops import HigherOrderOperator
-from torch.fx import GraphModule
+from torch.fx import GraphModule, Interpreter
+from torch.fx.traceback import preserve_node_meta
 from torch.utils import _pytree
 
 from orchestrator.export.failure import ExportError, own_lines
@@ -22,23 +24,6 @@ _LOOP = (
     "write a loop with a fixed number of steps, and torch.where for those behind the"
     " last one; or export one step, and let the caller repeat it"
 )
-
-
-class _Plain(torch.nn.Module):  # type: ignore[misc]  # PyTorch's is Any
-    """A module whose outputs are a tuple, numbers as tensors without dimensions."""
-
-    def __init__(self, module: Any, kinds: list[type]) -> None:
-        super().__init__()
-        self.module = module
-        self._kinds = kinds
-
-    def forward(self, *args: Any) -> Any:
-        """Run the module."""
-        leaves = _pytree.tree_leaves(self.module(*args))
-        return tuple(
-            torch.scalar_tensor(leaf, dtype=_DTYPES[kind]) if kind in _DTYPES else leaf
-            for leaf, kind in zip(leaves, self._kinds, strict=True)
-        )
 
 
 def with_plain_outputs(module: Any, outputs: list[Any]) -> Any:
@@ -57,21 +42,43 @@ def with_plain_outputs(module: Any, outputs: list[Any]) -> Any:
         torch.scalar_tensor(value, dtype=_DTYPES[kind])
         for value, kind in zip(outputs, kinds, strict=True)
     ]
-    return _Plain(module, kinds)
+
+    def forward(*args: Any) -> Any:
+        leaves = _pytree.tree_leaves(called(module, *args))
+        return tuple(
+            torch.scalar_tensor(leaf, dtype=_DTYPES[kind])
+            for leaf, kind in zip(leaves, kinds, strict=True)
+        )
+
+    plain = torch.nn.Module()
+    vars(plain).update(vars(module))  # the same parameters, by the same names
+    plain.forward = forward
+    return plain
+
+
+def called(module: Any, *args: Any) -> Any:
+    """What a part of a module gives, while PyTorch exports the whole."""
+    if not isinstance(module, GraphModule):
+        return module(*args)
+    # What nodes know is handed on, such as that they are quantized.
+    with preserve_node_meta():
+        return Interpreter(module).run(*args)
 
 
 @contextmanager
-def named_operators(captured: Any, offered: Collection[str]) -> Iterator[None]:
+def named_operators(
+    captured: Collection[Any], offered: Collection[str]
+) -> Iterator[None]:
     """Name the calls that ExecuTorch cannot lower, in place of its own errors.
 
     Args:
-        captured: The exported program; the block lowers it.
+        captured: Exported programs; the block lowers them.
         offered: Operators that have a kernel.
 
     Raises:
         ExportError: The program has a loop, or calls with side effects.
     """
-    for node in _nodes(captured):
+    for node in chain.from_iterable(map(_nodes, captured)):
         name = str(getattr(node.target, "_name", ""))
         if isinstance(node.target, HigherOrderOperator) and name not in _CONTROL:
             hint = _LOOP if name == "while_loop" else "write the model without it"
@@ -81,11 +88,12 @@ def named_operators(captured: Any, offered: Collection[str]) -> Iterator[None]:
     except AttributeError as error:
         if "WithEffects" not in str(error):
             raise
-        nodes = {node.name: node for node in captured.graph.nodes}
-        for node in _nodes(captured.run_decompositions()):
-            if str(node.target) == "with_effects":
-                called = origin_of(node, nodes) or node
-                raise _effect(called, node.args[1], offered) from error
+        for program in captured:
+            nodes = {node.name: node for node in program.graph.nodes}
+            for node in _nodes(program.run_decompositions()):
+                if str(node.target) == "with_effects":
+                    origin = origin_of(node, nodes) or node
+                    raise _effect(origin, node.args[1], offered) from error
         raise
 
 

@@ -52,7 +52,7 @@ def with_constant_weights(graph: GraphModule) -> GraphModule:
 
 def constants_of(graph: GraphModule) -> dict[Node, Any]:
     """What nodes give that depend on constants alone, by node."""
-    changed = _changed(graph)
+    changed = changed_nodes(graph)
     values: dict[Node, Any] = {}
     for node in graph.graph.nodes:
         if node.op == "get_attr" and node not in changed:
@@ -75,7 +75,7 @@ def _is_pure(node: Node) -> bool:
     return not seeded and not target._schema.is_mutable  # noqa: SLF001  # likewise
 
 
-def _changed(graph: GraphModule) -> set[Node]:
+def changed_nodes(graph: Any) -> set[Node]:
     """What operators change in place, and what it shares its memory with."""
     found: set[Node] = set()
     waiting = [

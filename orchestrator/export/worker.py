@@ -29,10 +29,13 @@ from orchestrator.shell.distribution import pip_install
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from orchestrator.export.source import Source
+    from orchestrator.export.source import Model
 
 PACKAGE = Path(__file__).parents[1]
 SEED = 0
+_KINDS = {bool: "bool", int: "int", float: "double", str: "string"}
+_TOLERANCE = {"atol": 1e-4, "rtol": 1e-3}
+"""As that of `new-scenario` for floats."""
 
 
 def main(request_file: str, folder: str) -> None:
@@ -73,7 +76,7 @@ def _export(request: Request, folder: Path) -> dict[str, Any]:
     (folder / STEP_FILE).unlink()
     observer.stop()
     (folder / "model.pte").write_bytes(result.pop("program"))
-    names = _write_arrays(result.pop("values"), folder)
+    names = _write_calls(result.pop("calls"), folder)
     return {
         **result,
         "arrays": names,
@@ -108,21 +111,20 @@ def _once(
         raise _missing(error.name or str(error)) from error
     unknown = unknown_versions() if request.accelerate else []
     step("calling the model's code")
-    source = _source(request)
-    source = lower.arranged(source, request)
+    model = lower.arranged(_model(request), request)
     start = time.process_time()
     with accelerated() if request.accelerate else nullcontext() as ledger:
         step("quantizing" if request.quantize else "capturing")
-        module, notes = lower.quantized(source, request)
+        modules, notes = lower.quantized(model, request)
         step("running it in PyTorch")
-        module, outputs = lower.with_reference(module, source)
+        modules, outputs = lower.with_reference(modules, model)
         step(f"lowering for {request.lowering}")
-        program = lower.lowered(module, source, request, outputs)
+        program = lower.lowered(modules, model, request, outputs)
     return {
         "program": bytes(program.manager.buffer),
         "decomposed": dict(program.decomposed),
         "asked": dict(program.asked),
-        "bounds": {"forward": program.bounds},
+        "bounds": dict(program.bounds),
         "warnings": [
             *(("left-over", f"lowering is not accelerated: {u}") for u in unknown),
             *(("default-layout", note) for note in notes),
@@ -130,11 +132,11 @@ def _once(
         ],
         "seconds": time.process_time() - start,
         "ledger": None if ledger is None else asdict(ledger),
-        "values": {"in": source.inputs, "out": outputs},
+        "calls": [(n, m.inputs, outputs[n]) for n, m in model.methods.items()],
     }
 
 
-def _source(request: Request) -> Source:
+def _model(request: Request) -> Model:
     """The model, the same in every process."""
     import torch  # noqa: PLC0415
 
@@ -186,22 +188,36 @@ def _verified(request: Request) -> dict[str, Any]:
     return {**after, "verified": verified}
 
 
-def _write_arrays(values: dict[str, Any], folder: Path) -> list[str]:
-    """Tensors as `.npy` files, named `in0.npy`, `out0.npy` and so on."""
+def _write_calls(calls: list[tuple[str, Any, Any]], folder: Path) -> list[str]:
+    """Example calls as a scenario, tensors as `.npy` files; names of the files.
+
+    The files are `in0.npy`, `out0.npy` and so on, after `METHOD.` if there are several.
+    """
     import numpy as np  # noqa: PLC0415
     import torch  # noqa: PLC0415
     from torch.utils import _pytree  # noqa: PLC0415
 
-    names = []
-    for kind, found in values.items():
-        for number, value in enumerate(_pytree.tree_leaves(list(found))):
-            if not isinstance(value, torch.Tensor):
-                continue
-            tensor = value.detach().contiguous()
-            if tensor.dtype is torch.bfloat16:
-                tensor = tensor.view(torch.uint16)
-            names.append(f"{kind}{number}.npy")
-            np.save(folder / names[-1], tensor.numpy())
+    names, runs = ["scenario.json"], []
+    for method, inputs, outputs in calls:
+        run: dict[str, Any] = {"method": method, "inputs": [], "outputs": []}
+        start = f"{method}." if len(calls) > 1 else ""
+        for kind, found in (("in", inputs), ("out", outputs)):
+            for number, value in enumerate(_pytree.tree_leaves(list(found))):
+                entry = {"kind": "none"}
+                if type(value) in _KINDS:
+                    entry = {"kind": _KINDS[type(value)], "value": value}
+                if isinstance(value, torch.Tensor):
+                    names.append(f"{start}{kind}{number}.npy")
+                    entry = {"kind": "tensor", "file": names[-1]}
+                    tensor = value.detach().contiguous()
+                    if tensor.dtype is torch.bfloat16:
+                        tensor = tensor.view(torch.uint16)
+                        entry["stored_as"] = "uint16 bit patterns"
+                    np.save(folder / names[-1], tensor.numpy())
+                run[f"{kind}puts"].append(entry)
+        runs.append(run)
+    text = json.dumps({"tolerance": _TOLERANCE, "runs": runs}, indent=1)
+    (folder / names[0]).write_text(f"{text}\n", encoding="utf-8")
     return names
 
 

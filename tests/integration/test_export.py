@@ -522,11 +522,12 @@ def test_export_publishes_programs(w: Workspace) -> None:
     assert program == w.out / "exported" / "model" / "model.pte"
     assert program.read_bytes() == (w.folder / "code" / "weights.bin").read_bytes()
     assert model["reason"] == "first export"
-    assert model["arrays"] == ["in0.npy", "out0.npy"]
+    assert model["arrays"] == ["scenario.json", "in0.npy", "out0.npy"]
     assert sorted(p.name for p in program.parent.iterdir()) == [
         "in0.npy",
         "model.pte",
         "out0.npy",
+        "scenario.json",
     ]
     again = w.run("export")
     assert again.out.startswith("model: up to date, ")

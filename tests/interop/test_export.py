@@ -407,12 +407,12 @@ from orchestrator.export.request import parse_request
 from orchestrator.export.source import load_source
 
 request = parse_request(open(sys.argv[1]).read())
-source = lower.arranged(load_source(request.file, request.function), request)
-module = copy.deepcopy(source.module)
+model = lower.arranged(load_source(request.file, request.function), request)
+module = copy.deepcopy(model.methods["forward"].module)
 lower.lowering_module(request.lowering)
-quantized, _ = lower.quantized(source, request)
+quantized = lower.quantized(model, request)[0]["forward"]
 squares = []
-for sample in source.calibration:
+for _, sample in model.calibration:
     with torch.no_grad():
         squares.append(((module(*sample) - quantized(*sample)) ** 2).mean())
 print(float(torch.stack(squares).mean().sqrt()))
@@ -571,10 +571,11 @@ file, folder = sys.argv[1:]
 request = Request(
     file=file, function="wrong", folder=folder, lowering="portable", cpu="host", isa=""
 )
-source = load_source(request.file, request.function)
-module, outputs = lower.with_reference(source.module, source)
+model = load_source(request.file, request.function)
+modules = {"forward": model.methods["forward"].module}
+modules, outputs = lower.with_reference(modules, model)
 try:
-    lower.lowered(module, source, request, outputs)
+    lower.lowered(modules, model, request, outputs)
 except ExportError as error:
     print(error.code, error.message, dict(error.notes)["first layer"])
 """

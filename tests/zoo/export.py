@@ -40,7 +40,7 @@ from orchestrator.catalog import LibraryText, read_catalog
 from orchestrator.export import lower
 from orchestrator.export.failure import ExportError
 from orchestrator.export.request import Request
-from orchestrator.export.source import Source
+from orchestrator.export.source import FORWARD, Model, Source
 from orchestrator.lowering import accelerated
 from orchestrator.profile.lowering import PORTABLE, Quantize
 from orchestrator.shell.sources import library_file
@@ -129,16 +129,20 @@ def _offered() -> tuple[str, ...]:
     return tuple(map(str, catalog.operators))
 
 
+def _model(net: Net) -> Model:
+    method = Source(net.module, net.inputs)
+    return Model({FORWARD: method}, ((FORWARD, net.inputs),))
+
+
 def _deployed(net: Net, facts: dict[str, Any]) -> bytes:
     """As the project's own export of a profile, with decompositions."""
     request = Request(
         file="", function="", folder="", lowering=PORTABLE, cpu="host", isa="scalar",
         offered=_offered(),
     )  # fmt: skip
-    source = Source(net.module, net.inputs, (net.inputs,), None)
     try:
         with accelerated():
-            found = lower.lowered(net.module, source, request)
+            found = lower.lowered({FORWARD: net.module}, _model(net), request)
     except ExportError as error:
         if error.code != "cannot-export":
             facts["step"] = LOWER
@@ -167,18 +171,19 @@ def _int8(net: Net, facts: dict[str, Any]) -> tuple[bytes, dict[str, Any]]:
         file="", function="", folder="", lowering=net.quantize,
         cpu="cortex-m3", isa="scalar", quantize=Quantize(),
     )  # fmt: skip
-    source = Source(net.module, net.inputs, (net.inputs,), None)
-    source = lower.arranged(source, request)
+    model = lower.arranged(_model(net), request)
+    inputs = model.methods[FORWARD].inputs
     facts["step"] = "quantize"
-    module, _ = lower.quantized(source, request)
+    modules, _ = lower.quantized(model, request)
+    module = modules[FORWARD]
     facts["step"] = "eager"
-    outputs = lower.reference(module, source)
-    in_double = InDouble(module).run(*copy.deepcopy(source.inputs))
+    outputs = lower.reference(modules, model)[FORWARD]
+    in_double = InDouble(module).run(*copy.deepcopy(inputs))
     facts["step"] = "lower"
     with accelerated():
-        program = lower.lowered(module, source, request).manager
+        program = lower.lowered(modules, model, request).manager
     facts["steps"] = [_step(module)]
-    arrays = arrays_of(source.inputs, outputs)
+    arrays = arrays_of(inputs, outputs)
     return bytes(program.buffer), arrays | arrays_of((), in_double, prefix="double ")
 
 

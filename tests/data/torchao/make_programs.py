@@ -44,7 +44,7 @@ def write(name: str, to: Path) -> None:
         for part in ("model.pte", "in0.npy"):
             shutil.copyfile(Path(folder) / part, to / f"{name}.{part}")
     torch.manual_seed(SEED)
-    source = load_source(file, name)
+    source = load_source(file, name).methods["forward"]
     with torch.no_grad():
         np.save(to / f"{name}.out0.npy", source.module(*source.inputs).numpy())
 

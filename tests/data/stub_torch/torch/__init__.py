@@ -8,7 +8,7 @@ from torch._not_run import any_name
 
 bfloat16, float16 = "bfloat16", "float16"
 bool, int64, float32 = "bool", "int64", "float32"  # noqa: A001
-clone, ops = any_name("clone"), any_name("ops")
+clone, library, ops = map(any_name, ("clone", "library", "ops"))
 
 
 class Tensor:
@@ -55,6 +55,10 @@ class _Module:
         return ()
 
     def buffers(self):
+        """None."""
+        return ()
+
+    def named_buffers(self):
         """None."""
         return ()
 

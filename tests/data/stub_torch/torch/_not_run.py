@@ -14,6 +14,7 @@ NAMES = (
     "torch._ops",
     "torch.func",
     "torch.fx.experimental",
+    "torch.fx.traceback",
     "torch.utils._sympy",
 )
 """Those and what is below them; another module that the stub lacks is missing."""
