@@ -404,14 +404,12 @@ def _read_files(what: ExportRequest, model: ModelTable) -> list[Path]:
         ]
         if not files:
             index = what.profile.models.index(model)
-            raise ProfileError(
-                Diagnostic(
-                    code="missing-file",
-                    message=f'no file matches "{named.written}"',
-                    where=what.profile.span("models", index, "reads", at),
-                    notes=(("found", f"no file at {text}"),),
-                    hint="correct the pattern, or leave it out",
-                )
+            raise ProfileError.of(
+                "missing-file",
+                f'no file matches "{named.written}"',
+                where=what.profile.span("models", index, "reads", at),
+                found=f"no file at {text}",
+                hint="correct the pattern, or leave it out",
             )
         found.update(files)
     return sorted(found)
@@ -446,32 +444,26 @@ def _run(
             timeout_s=_TIMEOUT_S,
         )
     if done.status == NOT_STARTED:
-        raise ToolchainError(
-            Diagnostic(
-                code="missing-extra",
-                message="the interpreter that exports models does not start",
-                where=where,
-                notes=(("found", f"{python}: {done.stderr}"),),
-                hint=f"correct {PYTHON}",
-            )
+        raise ToolchainError.of(
+            "missing-extra",
+            "the interpreter that exports models does not start",
+            where=where,
+            found=f"{python}: {done.stderr}",
+            hint=f"correct {PYTHON}",
         )
     log.parent.mkdir(parents=True, exist_ok=True)
     log.write_text(done.stdout + done.stderr, encoding="utf-8")
     result = made / "result.json"
     if not result.is_file():
         lines = (done.stdout + done.stderr).rstrip().splitlines()[-_LOG_LINES:]
-        raise ModelError(
-            Diagnostic(
-                code="export-crashed",
-                message=f'model "{name}": the process that exports it died',
-                where=where,
-                notes=(
-                    ("found", f"status {done.status}"),
-                    ("its end", "\n".join(lines) or "no output"),
-                    ("log", str(log)),
-                ),
-                hint="does the code of the model run by itself?",
-            )
+        raise ModelError.of(
+            "export-crashed",
+            f'model "{name}": the process that exports it died',
+            where=where,
+            found=f"status {done.status}",
+            its_end="\n".join(lines) or "no output",
+            log=str(log),
+            hint="does the code of the model run by itself?",
         )
     found = read_result(result)
     result.unlink()

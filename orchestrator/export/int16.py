@@ -24,12 +24,8 @@ from executorch.backends.cortex_m.passes.passes_utils import (
     get_activation_bounds,
     quantize_multiplier_aot,
 )
-from executorch.backends.cortex_m.quantizer import (
-    quantization_configs as configs,
-)
-from executorch.backends.cortex_m.quantizer import (
-    quantizer_support as support,
-)
+from executorch.backends.cortex_m.quantizer import quantization_configs as configs
+from executorch.backends.cortex_m.quantizer import quantizer_support as support
 from executorch.backends.cortex_m.quantizer.node_finders import (
     GlobalNodeFinder,
     NodeTargetNodeFinder,

@@ -14,7 +14,7 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.errors import CompileError, Diagnostic
+from orchestrator.errors import CompileError
 from orchestrator.measure.frames import read_frames
 from orchestrator.measure.functions import CodeFile, Function, plain
 
@@ -72,16 +72,12 @@ def read_calls(
             firmware,
         )
     except (LookupError, ValueError) as error:
-        raise CompileError(
-            Diagnostic(
-                code="object-unreadable",
-                message="the calls of the firmware cannot be read",
-                notes=(
-                    ("found", str(error) or type(error).__name__),
-                    ("expected", "little-endian ELF files for Cortex-M or RISC-V"),
-                ),
-                hint="delete the build folder and build again",
-            )
+        raise CompileError.of(
+            "object-unreadable",
+            "the calls of the firmware cannot be read",
+            found=str(error) or type(error).__name__,
+            expected="little-endian ELF files for Cortex-M or RISC-V",
+            hint="delete the build folder and build again",
         ) from error
 
 

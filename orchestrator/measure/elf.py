@@ -12,7 +12,7 @@ import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from orchestrator.errors import CompileError, Diagnostic
+from orchestrator.errors import CompileError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -291,16 +291,12 @@ def read_firmware(data: bytes) -> Firmware:
     try:
         elf = ElfFile(data)
     except ValueError as error:
-        raise CompileError(
-            Diagnostic(
-                code="elf-unreadable",
-                message="the linked firmware cannot be read",
-                notes=(
-                    ("found", f"{len(data)} bytes, {error}"),
-                    ("expected", "a little-endian ELF executable"),
-                ),
-                hint="delete the build folder and build again",
-            )
+        raise CompileError.of(
+            "elf-unreadable",
+            "the linked firmware cannot be read",
+            found=f"{len(data)} bytes, {error}",
+            expected="a little-endian ELF executable",
+            hint="delete the build folder and build again",
         ) from error
     return Firmware(
         sections=tuple(

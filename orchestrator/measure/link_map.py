@@ -149,10 +149,11 @@ def _place(section: ElfSection) -> str:
 
 
 def _diagnostic(code: str, problem: _Problem) -> Diagnostic:
-    return Diagnostic(
-        code=code,
-        message=problem.message,
-        notes=(("found", problem.found), ("expected", problem.expected)),
+    return Diagnostic.of(
+        code,
+        problem.message,
+        found=problem.found,
+        expected=problem.expected,
         hint="delete the build folder and build again; if that does not help, report"
         " it with firmware.map",
     )

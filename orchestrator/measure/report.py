@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
 
-from orchestrator.errors import Diagnostic, UsageError
+from orchestrator.errors import UsageError
 from orchestrator.measure.size import SizeReport
 
 SCHEMA: Final = 1
@@ -65,11 +65,10 @@ def _adapter() -> TypeAdapter[SizeReport]:
 
 
 def _bad(file: str, found: str, expected: str) -> UsageError:
-    return UsageError(
-        Diagnostic(
-            code="bad-report",
-            message=f"{file} is not a size report of this version",
-            notes=(("found", found), ("expected", expected)),
-            hint="build the product again with this version of Orchestrator",
-        )
+    return UsageError.of(
+        "bad-report",
+        f"{file} is not a size report of this version",
+        found=found,
+        expected=expected,
+        hint="build the product again with this version of Orchestrator",
     )

@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.errors import CompileError, Diagnostic
+from orchestrator.errors import CompileError
 from orchestrator.measure.elf import LOCAL, SECTION, ElfFile
 from orchestrator.measure.owner import is_merged
 from orchestrator.measure.size import ContributorKind as Kind
@@ -220,16 +220,12 @@ def read_object(data: bytes, *, path: str) -> ObjectFile:
     try:
         return _read(ElfFile(data))
     except (LookupError, ValueError) as error:
-        raise CompileError(
-            Diagnostic(
-                code="object-unreadable",
-                message=f"{path} cannot be read",
-                notes=(
-                    ("found", f"{len(data)} bytes, {error or type(error).__name__}"),
-                    ("expected", "a little-endian ELF object"),
-                ),
-                hint="delete the build folder and build again",
-            )
+        raise CompileError.of(
+            "object-unreadable",
+            f"{path} cannot be read",
+            found=f"{len(data)} bytes, {error or type(error).__name__}",
+            expected="a little-endian ELF object",
+            hint="delete the build folder and build again",
         ) from error
 
 
