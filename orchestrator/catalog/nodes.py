@@ -34,6 +34,7 @@ class YamlFile:
         self.file = file
         self.problems: list[Diagnostic] = []
         self._text = text
+        self._lines = text.split("\n")
 
     def root(self) -> Node | None:
         """The document; None if the file is empty or not YAML."""
@@ -66,7 +67,7 @@ class YamlFile:
 
     def span(self, line: int) -> SourceSpan:
         """The place of a 1-based line, with its text."""
-        lines = self._text.split("\n")
+        lines = self._lines
         text = lines[line - 1].rstrip("\r") if 0 < line <= len(lines) else ""
         return SourceSpan(file=self.file, line=line, text=text)
 

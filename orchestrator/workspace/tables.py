@@ -12,14 +12,27 @@ from orchestrator.profile.paths import RelativePath, is_relative_path
 from orchestrator.profile.table import Table
 from orchestrator.profile.tables import SCHEMA_VERSION, BudgetTable, check_schema
 
+_LONGEST = 1000
+_MOST_PARTS = 50
+"""Python goes through a pattern recursively."""
+
 
 def _check_pattern(value: str) -> str:
-    if is_relative_path(value) and ".." not in value.split("/"):
+    parts = value.split("/")
+    is_clear = (
+        len(parts) <= _MOST_PARTS and len(value) <= _LONGEST and ".." not in parts
+    )
+    if (
+        is_relative_path(value)
+        and is_clear
+        and not any("**" in part and part != "**" for part in parts)
+    ):
         return value
     raise bad_value(
         value,
         expected="a pattern of files below the folder of orchestrator.toml, with /"
-        " between folders",
+        f" between folders; at most {_LONGEST} characters in {_MOST_PARTS} parts, `**`"
+        " is a part of its own",
         hint='write it as seen from there, such as "products/*.toml"',
     )
 

@@ -216,6 +216,21 @@ def test_profiles(name: str, folder: Path) -> None:
     assert _seconds("check", "p.toml") < _MOST_SECONDS
 
 
+@pytest.mark.parametrize("text", ["- &a x\n" + "- *a\n" * 33_000, "a: 1\n" * 30_000])
+def test_yaml(text: str, folder: Path) -> None:
+    (folder / "k.yaml").write_text(text)
+    lists = '[operators]\ninclude_yaml = ["k.yaml"]\n'
+    (folder / "p.toml").write_text(_HEAD + _TARGET + lists)
+    assert _seconds("check", "p.toml") < _MOST_SECONDS
+
+
+@pytest.mark.parametrize("pattern", ["**/" * 60_000, "*" * 180_000, "*a" * 60_000])
+def test_workspaces(pattern: str, folder: Path) -> None:
+    workspace = f'schema = 1\n[workspace]\nprofiles = ["{pattern}"]\n'
+    (folder / "orchestrator.toml").write_text(workspace)
+    assert _seconds("check") < _MOST_SECONDS
+
+
 def test_a_key_of_many_parts_is_named(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

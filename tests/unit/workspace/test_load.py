@@ -247,7 +247,7 @@ error[bad-value]: workspace.profiles[0] cannot be "../*.toml"
    |
  3 | profiles = ["../*.toml"]
    = expected: a pattern of files below the folder of orchestrator.toml, with / \
-between folders
+between folders; at most 1000 characters in 50 parts, `**` is a part of its own
    hint: write it as seen from there, such as "products/*.toml"
 """,
     ),
