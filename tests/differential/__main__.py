@@ -30,21 +30,24 @@ BATCH = 20
 """Programs of one product: what it compiles beside them is shared by all."""
 
 
-def batches(count: int, seed: int) -> Iterator[tuple[Place, list[int]]]:
+def batches(
+    count: int, seed: int, size: int = BATCH
+) -> Iterator[tuple[Place, list[int]]]:
     """Seeds of programs, with what they are built for."""
-    for number, first in enumerate(range(0, count, BATCH)):
-        seeds = range(seed + first, seed + min(first + BATCH, count))
+    for number, first in enumerate(range(0, count, size)):
+        seeds = range(seed + first, seed + min(first + size, count))
         yield PLACES[number % len(PLACES)], [*seeds]
 
 
 def differences(
-    count: int, seed: int, folder: Path
+    count: int, seed: int, folder: Path, size: int = BATCH
 ) -> Iterator[tuple[int, Place, str, int]]:
     """(seed, place, what differs, programs judged so far) of each one that does."""
     done = 0
-    for number, (place, seeds) in enumerate(batches(count, seed)):
+    for number, (place, seeds) in enumerate(batches(count, seed, size)):
         models = [Drawer(one).model() for one in seeds]
         found = judge(models, place, folder / f"{number}")
+        shutil.rmtree(folder / f"{number}")
         done += len(seeds)
         for one, difference in zip(seeds, found, strict=True):
             if difference is not None:
@@ -86,6 +89,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="tests.differential")
     parser.add_argument("--count", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--batch", type=int, default=BATCH, help="of one product")
     parser.add_argument("--no-reduce", action="store_true")
     parser.add_argument("--keep", type=Path, help="end with the first; its file")
     args = parser.parse_args()
@@ -94,7 +98,9 @@ def main() -> int:
     failed, begin = 0, time.monotonic()
     with tempfile.TemporaryDirectory(prefix="differential-") as name:
         folder = Path(name)
-        for seed, place, text, _ in differences(args.count, args.seed, folder):
+        for seed, place, text, _ in differences(
+            args.count, args.seed, folder, args.batch
+        ):
             failed += 1
             print(f"seed {seed}, {place.name}: {text}", flush=True)
             if not args.no_reduce:
