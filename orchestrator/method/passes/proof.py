@@ -35,9 +35,10 @@ State: TypeAlias = "dict[tuple[Space, Space, int], Spans]"
 
 
 _MOST_STEPS: Final = 50_000
-"""Of the proofs of one pass, about a second. Models have some 10 for each call; where
+"""Of the proofs of a pass, about a second. Models have at most 12 for each call; where
 thousands of calls take apart what one call joins, there would be the square of that.
 """
+_STEPS_PER_CALL: Final = 20
 _LOOKS_PER_STEP: Final = 16
 """Instructions and tensors of them that are looked at in the time of a step."""
 
@@ -75,7 +76,7 @@ def is_same(
             the input.
     """
     return (
-        flow.steps < _MOST_STEPS
+        flow.steps < max(_MOST_STEPS, _STEPS_PER_CALL * len(flow.at))
         and _Proof(method, flow, changed, dropped, shared).holds()
     )
 

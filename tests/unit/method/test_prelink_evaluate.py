@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import tracemalloc
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -289,6 +290,26 @@ def test_calls_without_tensors_are_constant() -> None:
     after = run_passes(b.method((x,), (out,)), [EVALUATE])
     assert bases(after) == ["add"]
     assert data_of(after, y) == struct.pack("<4f", *[2.5] * 4)
+
+
+def test_a_result_larger_than_any_flash_is_not_computed() -> None:
+    """A few bytes of a program can name any size."""
+
+    def peak_bytes(count: int) -> int:
+        b = Builder()
+        x, y, out = (b.tensor((count,), at * count) for at in range(3))
+        size, number = b.numbers(count), b.value(IntValue(2))
+        b.call("aten::full.out", size, number, y, function="orch::portable::full_out")
+        both(b, x, y, out)
+        tracemalloc.start()
+        try:
+            run_passes(b.method((x,), (out,)), [EVALUATE])
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    assert peak_bytes(1 << 20) > 1 << 20
+    assert peak_bytes((1 << 26) + 1) < 1 << 20
 
 
 def test_a_number_that_a_run_computes_is_not_constant() -> None:

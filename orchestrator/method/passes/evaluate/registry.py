@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from orchestrator.program.values import Value
 
 _LISTS = (TensorListValue, OptionalTensorListValue)
+_MOST_BYTES: Final = 1 << 26
+"""Of the results of a call, 64 MiB: more than the flash of any board."""
 _PACKAGE: Final = __name__.rpartition(".")[0]
 
 _TENSORS: Final[Mapping[str, str]] = MappingProxyType(
@@ -98,8 +100,14 @@ def has_evaluator(call: LinkedCall) -> bool:
 
 
 def may_be_computed(method: LinkedMethod, call: LinkedCall) -> bool:
-    """Whether a call has an evaluator for tensors, and reads no tensor in an arena."""
-    return call.function in _TENSORS and _inputs(method, call) is not None
+    """Whether a call has an evaluator for tensors, and reads no tensor in an arena.
+
+    Not if its results are large: a small program can name sizes without end.
+    """
+    if call.function not in _TENSORS or _inputs(method, call) is None:
+        return False
+    sizes = (getattr(method.values[out], "size_bytes", 0) for out in call.outs)
+    return sum(sizes) <= _MOST_BYTES
 
 
 def results_of(
