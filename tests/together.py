@@ -16,12 +16,15 @@ from tempfile import mkdtemp, mkstemp
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     import pytest
 
 _LONG_FIRST: Final = ("qemu", "fuzz", "integration")
 """Folders whose files take minutes: a worker that begins one last keeps all waiting."""
+
+_LIKE_OTHERS: Final = re.compile(r"\b(cortex-m(3|7|23|33|35p|85)|rv32imafc|armv7a)\b")
+"""Cores that run what the M4 or the M55 runs; rv32imac and aarch64 have tests, too."""
 
 _FOLDER: Final = "ORCHESTRATOR_TEST_SESSION"
 """Environment variable that workers inherit: where the session's files are."""
@@ -38,21 +41,36 @@ def pytest_configure(config: pytest.Config) -> None:
             os.environ.setdefault("CCACHE_DIR", str(cache))
 
 
+def said_by_others(tests: Collection[str]) -> set[str]:
+    """Ids of tests that show little more than the same ones on other targets."""
+    known, found = set(tests), set()
+    for name in tests:
+        others = {re.sub(r"\bgnu\b", "zig", name)}
+        for core in ("cortex-m4", "cortex-m55"):
+            others |= {_LIKE_OTHERS.sub(core, other) for other in others}
+        if not known.isdisjoint(others - {name}):
+            found.add(name)
+    return found
+
+
 def pytest_collection_modifyitems(
     config: pytest.Config, items: list[pytest.Item]
 ) -> None:
     """Order files by how long they take; within a folder they stay as they were.
 
     Tests of the night are left out, unless `-m` speaks of them or they are named. So
-    is one with GCC, where the same test is there with Zig.
+    is one with GCC, where the same test is there with Zig, and one on a core that has
+    the instructions of another one.
     """
     tests = Path(__file__).parent
-    known = {item.nodeid for item in items}
+    left = said_by_others([item.nodeid for item in items])
     for item in items:
-        if re.sub(r"\bgnu\b", "zig", item.nodeid) in known - {item.nodeid}:
+        if item.nodeid in left:
             item.add_marker("nightly")
-    named = any("::" in argument for argument in config.args)
-    if "nightly" not in config.option.markexpr and not named:
+    wanted = "nightly" in config.option.markexpr or bool(
+        os.environ.get("ORCHESTRATOR_EVERY_TARGET")
+    )
+    if not wanted and not any("::" in argument for argument in config.args):
         items[:] = [item for item in items if "nightly" not in item.keywords]
 
     def rank(item: pytest.Item) -> int:
