@@ -12,6 +12,8 @@ from orchestrator.cli.terminal import drop_output, open_standard_streams
 
 NOBODY_READS = 141
 """Exit code when the reader of a pipe is gone, as of programs that SIGPIPE ends."""
+INTERRUPTED = 130
+"""Exit code after Ctrl-C, as of programs that SIGINT ends."""
 
 
 def main() -> int:
@@ -21,6 +23,8 @@ def main() -> int:
         return _run(sys.argv[1:])
     except BrokenPipeError:
         return NOBODY_READS
+    except KeyboardInterrupt:  # while modules are loaded: later, commands say so
+        return INTERRUPTED
     finally:
         drop_output()
 

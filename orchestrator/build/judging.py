@@ -53,8 +53,6 @@ ASKED: Final = frozenset(
     {"fold_batch_norm", "keep_inputs", "quantized_io", "round_weights"}
 )
 """Passes that do what the profile says of a model, and that the reference has, too."""
-_MOST_REFUSED: Final = 16
-"""Calls that are left out, as the program refuses their sizes or indices."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,17 +236,16 @@ class _Variants:
         """The calls that the reference of a profile carries out, and its results.
 
         Random sizes and indices may be none that the program takes: such a call ends a
-        run, and is left out. One that follows from a scenario stays.
+        run, and is left out, as is one of a scenario.
         """
         with exclusive(self.project.folder):
             product, firmware = self._built(reference_profile(profile), name)
-            for _ in range(_MOST_REFUSED):
+            while True:
                 found = _run(product, firmware, calls, self.trial)
                 last = len(found) - 1
                 if not found or found[last].error is DeviceError.Ok:
-                    break
+                    return calls, found
                 calls = (*calls[:last], *calls[last + 1 :])
-        return calls, found
 
     def results(
         self, profile: Profile, name: str, calls: Sequence[Call]
@@ -498,12 +495,13 @@ def need_random(verdict: Verdict) -> None:
     """Check that something was compared.
 
     Raises:
-        UsageError: No method takes random inputs (`nothing-to-test`).
+        UsageError: No method takes random inputs, or none that the program takes
+            (`nothing-to-test`).
     """
     if not any(method.runs for method in verdict.methods):
         raise UsageError.of(
             "nothing-to-test",
             "no call of the product could be compared",
-            found="inputs that have no random values",
+            found="no random values for the inputs, or the program refused every call",
             hint="write a scenario, and name it with --scenario",
         )

@@ -28,7 +28,8 @@ class Outcome:
 
     Args:
         product: The product.
-        done: What happened, in a word or two: `built`; "" if it failed.
+        done: What happened: `built`; "" if it failed. What follows " in " is of this
+            product alone: `equal in 4 runs`.
         target: Core, compiler, what it optimizes for; None if the profile cannot be
             read.
         costs: Sizes now.

@@ -77,7 +77,7 @@ def counts(outcomes: Sequence[Outcome]) -> str:
     """`12 products: 11 up to date, 1 failed`."""
     found: dict[str, int] = {}
     for one in outcomes:
-        what = "failed" if one.failed else one.done
+        what = "failed" if one.failed else one.done.partition(" in ")[0]
         found[what] = found.get(what, 0) + 1
     what = ", ".join(f"{count} {text}" for text, count in found.items())
     products = "1 product" if len(outcomes) == 1 else f"{len(outcomes):,} products"

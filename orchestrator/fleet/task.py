@@ -170,7 +170,7 @@ def _done(kind: Kind, project: Project, shell: Shell, begun: Outcome) -> Outcome
             check_lock(project, shell)
             done = "lock current"
         case Kind.OUTPUTS_CHECK:
-            done = f"{check_outputs(project, shell)} outputs match"
+            done = f"match in {check_outputs(project, shell)} outputs"
         case _:
             assert_never(kind)
     return replace(begun, done=done, costs=costs)
@@ -190,7 +190,7 @@ def _tested(project: Project, shell: Shell) -> tuple[str, Costs]:
     """Build, and compare the product with its program."""
     report = build_product(project, shell).report
     verdict = need_equal(project, shell)
-    return f"{sum(m.runs for m in verdict.methods)} runs equal", _costs(report)
+    return f"equal in {sum(m.runs for m in verdict.methods)} runs", _costs(report)
 
 
 def _costs(report: SizeReport) -> Costs:

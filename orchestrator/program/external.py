@@ -173,7 +173,9 @@ def data_problem(
         code="delegate-data",
         message="a delegate cannot have its named data",
         notes=tuple((f'"{key}"', text) for key, text in notes.items()),
-        hint="name the .ptd files that were exported with the program in `data`, and"
+        hint="leave the file out of `data`: the program has what is in it"
+        if {*notes} == twice
+        else "name the .ptd files that were exported with the program in `data`, and"
         " set `named_data = true` of its delegate (docs/delegates.md#named-data)",
     )
 

@@ -15,6 +15,7 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
 from orchestrator.targets.cores import BOARDS, CPUS, Board
+from tests.conftest import CORPUS
 from tests.product import Product, make_product
 from tests.targets import BUILD_ONLY, chosen_pairs, with_toolchains
 from tests.tools import need_toolchain
@@ -123,6 +124,22 @@ def test_nothing_of_ours_runs_before_the_application(firmware: Firmware) -> None
         elf = firmware.elf()
         for name in (".init_array", ".ctors", ".preinit_array", ".fini_array"):
             assert _size_of(elf, name) == 0
+
+
+def test_loaded_models_beside_others_by_rows_have_no_constructors(
+    tmp_path: Path,
+) -> None:
+    """The linker refuses them."""
+    need_toolchain("cortex-m4", "gnu")
+    rows, loaded = (CORPUS / n / "model.pte" for n in ("kws_dscnn_int8_m4", "add_mul"))
+    (tmp_path / "p.toml").write_text(
+        'schema = 1\nname = "p"\n[target]\ncpu = "cortex-m4"\ntoolchain = "gnu"\n'
+        '[kernels]\nlibraries = ["cortex_m", "quantized", "portable"]\n'
+        f'[memory]\nfuse = "smallest"\n[[models]]\nname = "rows"\npath = "{rows}"\n'
+        f'load = "prelinked"\n[[models]]\nname = "loaded"\npath = "{loaded}"\n'
+    )
+    product = Product(profile=tmp_path / "p.toml", out=tmp_path / "out")
+    assert product.run("build") == 0
 
 
 def test_no_exceptions_and_no_type_information(firmware: Firmware) -> None:

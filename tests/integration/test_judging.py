@@ -7,13 +7,14 @@ import shutil
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 from orchestrator.cli.main import run
 from orchestrator.method.passes import passes
 from tests.conftest import CORPUS
 from tests.integration.memory_programs import memory_product
-from tests.product import Product
+from tests.product import Product, make_product
 from tests.tools import need_toolchain
 
 if TYPE_CHECKING:
@@ -64,6 +65,30 @@ def test_state_and_methods_are_tried_in_turns(
     ]
 
 
+def test_calls_that_the_program_refuses_are_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """However many there are, calls after them are compared."""
+    need_toolchain("host", "zig")
+    extra = "[test]\nruns = 1"
+    product = make_product(
+        tmp_path / "p", "embedding_argmax", cpu="host", toolchain="zig", extra=extra
+    )
+    runs = []
+    for name, index in (("far", 9999), ("near", 1)):
+        np.save(tmp_path / f"{name}.npy", np.full((2, 7), index))
+        value = {"kind": "tensor", "file": f"{name}.npy", "dtype": "int64"}
+        runs.append({"method": "forward", "inputs": [{**value, "shape": [2, 7]}]})
+    far, near = runs
+    for refused in (16, 17):
+        document = {"tolerance": {"atol": 0, "rtol": 0}, "description": ""}
+        scenario = tmp_path / "calls.json"
+        scenario.write_text(json.dumps({**document, "runs": [far] * refused + [near]}))
+        code, found = _judged(product, capsys, "--scenario", str(scenario))
+        assert code == 0, found
+        assert [method["runs"] for method in found["methods"]] == [2]
+
+
 def _other_bias(method: LinkedMethod) -> LinkedMethod:
     """A fault: one bit of each constant is another one."""
     found = ((i, bytes(d[:])) for i, d in method.data)
@@ -109,5 +134,7 @@ def test_a_workspace_is_tested(
     )
     monkeypatch.chdir(tmp_path)
     assert run(["test", "--junit", "report.xml"]) == 0
-    assert "4 runs equal" in capsys.readouterr().out
+    output = capsys.readouterr().out
+    assert "equal in 4 runs" in output
+    assert "1 product: 1 equal\n" in output
     assert 'tests="1"' in (tmp_path / "report.xml").read_text()

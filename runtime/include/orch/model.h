@@ -16,14 +16,14 @@
 namespace orch {
 
 /// What a method keeps in RAM besides its state block.
+///
+/// Initialisers make the type constant-initialised: without them the compiler
+/// emits a constructor.
 struct LoadedMethod {
 #if ORCH_INDEX_BYTES == 4
-  MethodImage image;
+  MethodImage image = {};
 #endif
   // Bytes of the state block, 1 if there is none; 0 until the method is ready.
-  // The initialiser
-  // makes the type constant-initialised: without it the compiler emits a
-  // constructor.
   uint32_t state_used = 0;
 };
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator import __main__ as start
 from orchestrator.shell.signals import ENDING, undisturbed
 
 ROOT = Path(__file__).parents[3]
@@ -95,3 +96,14 @@ def test_other_threads_are_not_interrupted_anyway() -> None:
     thread.start()
     thread.join()
     assert done == [1]
+
+
+def test_an_interrupt_while_modules_are_loaded_has_no_traceback(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def interrupted(_: list[str]) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(start, "_run", interrupted)
+    monkeypatch.setattr(start, "drop_output", lambda: None)
+    assert start.main() == 130
