@@ -19,7 +19,7 @@ from torch.utils import _pytree
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
 from orchestrator.export.agreement import check_agreement
-from orchestrator.export.bounds import size_bounds
+from orchestrator.export.bounds import size_bounds, with_least_sizes
 from orchestrator.export.decompose import without_leftovers
 from orchestrator.export.failure import ExportError
 from orchestrator.export.layout import channels_last, is_quantized, with_one_layout
@@ -27,6 +27,7 @@ from orchestrator.export.offered import Offered
 from orchestrator.export.source import FORWARD
 from orchestrator.export.state import (
     WithState,
+    first_names,
     mark_state,
     state_of,
     with_explicit_state,
@@ -131,8 +132,10 @@ def _with_scales(
     graphs: dict[str, Any], model: Model, request: Request
 ) -> dict[str, Any]:
     """Quantized graphs of all methods, which share their state."""
-    changed = {name: state_of(graph) for name, graph in graphs.items()}
-    buffers = next(iter(model.methods.values())).module.named_buffers()
+    module = next(iter(model.methods.values())).module
+    first = first_names(module)
+    changed = {n: {first.get(b, b) for b in state_of(g)} for n, g in graphs.items()}
+    buffers = module.named_buffers()
     names = set().union(*changed.values())
     state = {name: value.clone() for name, value in buffers if name in names}
 
@@ -274,6 +277,8 @@ def lowered(
             edge._named_data_store.merge_named_data_store(data)  # noqa: SLF001
         edge._edge_programs = programs  # noqa: SLF001
         edge._config_methods = model.constants or None  # noqa: SLF001
+        for name, program in programs.items():
+            with_least_sizes(program, bounds[name])
         return Lowered(
             manager=edge.to_executorch(_with_state(programs)),
             decomposed=decomposed,
@@ -339,7 +344,8 @@ def _run(module: Any, method: Source) -> list[Any]:
         ExportError.around("bad-callable", "the model cannot run its example inputs"),
         torch.no_grad(),
     ):
-        return list(_pytree.tree_leaves(module(*copy.deepcopy(method.inputs))))
+        found = _pytree.tree_leaves(module(*copy.deepcopy(method.inputs)))
+        return list(copy.deepcopy(found))  # a later call may change a buffer among them
 
 
 def left_over(program: Lowered, request: Request) -> list[str]:

@@ -39,10 +39,12 @@ class _Explicit(torch.nn.Module):  # type: ignore[misc]  # PyTorch's is Any
         super().__init__()
         self.module = module
         self._changed = sorted(changed)
+        self._names = first_names(module)
 
     def forward(self, state: dict[str, Any], *args: Any) -> Any:
         """Run the method."""
         state = {name: value.clone() for name, value in state.items()}
+        state |= {o: state[n] for o, n in self._names.items() if n in state}
         # Buffers that the method assigns come back in `state`, unless it unties them.
         found = functional_call(self.module, state, args, tie_weights=False)
         return found, {name: state[name] for name in self._changed}
@@ -70,6 +72,13 @@ class WithState(torch.nn.Module):  # type: ignore[misc]  # PyTorch's is Any
         for name, value in changed.items():
             state[name].copy_(value)
         return found
+
+
+def first_names(module: Any) -> dict[str, str]:
+    """Each name of a buffer, and the first of those that the same buffer has."""
+    names = {id(buffer): name for name, buffer in module.named_buffers()}
+    buffers = module.named_buffers(remove_duplicate=False)
+    return {name: names[id(buffer)] for name, buffer in buffers}
 
 
 def state_of(graph: Any) -> set[str]:
@@ -175,5 +184,8 @@ def without_marks(program: Any, marked: Iterable[str]) -> None:
     ]
     output.args = (tuple(node for node, _ in kept),)
     specs[:] = [spec for _, spec in kept]
+    for node in list(graph.nodes):  # of a method that gives the buffer itself
+        if getattr(node.target, "_op", None) is torch.ops.orchestrator.mark.default:
+            node.replace_all_uses_with(node.args[0])
     graph.eliminate_dead_code()
     program.graph_module.recompile()

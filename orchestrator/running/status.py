@@ -288,7 +288,10 @@ def explain_status(
             )
             remedy = f"give each arena its size ({sizes or 'the method has none'})"
         case DeviceError.ShapeTooLarge if bounds := _bounds(method):
-            remedy = f"give inputs of at most these sizes: {bounds}"
+            remedy = (
+                f"give inputs of at most these sizes: {bounds}; if they are no larger,"
+                " the program plans too little for small ones: build it from `source`"
+            )
         case DeviceError.NotSupported if operator:
             remedy = (
                 f"change the model so that it calls {operator} otherwise, or choose"

@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from orchestrator.cli.main import run
@@ -217,9 +218,11 @@ class Bounded(nn.Module):
     def __init__(self):
         super().__init__()
         self.conv = nn.Conv1d(2, 3, 4, 4)
+        self.register_buffer("past", torch.arange(12.0))
 
     def forward(self, x, times, many, rest):
-        return self.conv(x) * times, many["y"] + 1, rest[:, ::2] * 2
+        kept = self.past[rest.shape[1] :] * 2  # the more, the smaller the input
+        return self.conv(x) * times, many["y"] + 1, rest[:, ::2] * 2, kept
 
 
 def build():
@@ -255,6 +258,14 @@ def test_least_sizes_and_multiples_are_known(tmp_path: Path) -> None:
         [],
         [{"input": 3, "dim": 1, "least": 3, "step": 2}],
     ]
+    words = ["--output-dir", str(tmp_path)]
+    for name, sizes in (("x", (1, 2, 8)), ("y", (0, 4)), ("rest", (0, 3))):
+        np.save(tmp_path / f"{name}.npy", np.zeros(sizes, np.float32))
+        words += ["--input", str(tmp_path / f"{name}.npy")]
+        words += ["--input", "2"] if name == "x" else []
+    assert run(["run", str(profile), "--out", str(out), *words]) == 0
+    kept = np.load(tmp_path / "out3.npy")
+    assert kept.tolist() == [2.0 * n for n in range(3, 12)]
 
 
 READERS = """\

@@ -171,7 +171,9 @@ def test_remedies_have_the_numbers_of_the_method() -> None:
         DeviceError.ShapeTooLarge, Place(model="m", method=method), state_bytes=0
     )
     assert re.fullmatch(
-        r"give inputs of at most these sizes: input 0 \[\d+, \d+\]", found.remedy
+        r"give inputs of at most these sizes: input 0 \[\d+, \d+\]; if they are no"
+        r" larger, the program plans too little for small ones: .*`source`",
+        found.remedy,
     )
 
 
