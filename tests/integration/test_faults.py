@@ -14,10 +14,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from orchestrator.method.separate import plan_faults
+from orchestrator.method.state import with_state
+from orchestrator.program.reader import read_program
 from tests.differential.judge import PLACES
 from tests.differential.kept import read_kept, wrong_calls
 from tests.integration.test_differential import COUNT, SEED
 from tests.tools import need_emulator, need_tool, need_toolchain
+from tests.unit.schemas import schemas
 
 if TYPE_CHECKING:
     from tests.differential.judge import Place
@@ -37,6 +41,13 @@ def test_the_smallest_programs_are_right(place: Place, tmp_path: Path) -> None:
     kept = [read_kept(DATA / name) for name in FAULTS]
     assert len(kept) >= 6
     assert wrong_calls(kept, place, tmp_path) == [[]] * len(kept)
+
+
+def test_a_call_over_its_own_input_is_said() -> None:
+    data = read_kept(DATA / "over_its_input").program
+    program = with_state(read_program(data, file="m.pte"), schemas())
+    texts = [f.text(m) for m in program.methods for f in plan_faults(m, schemas())]
+    assert any(text.endswith(", which it reads") for text in texts), texts
 
 
 @pytest.mark.parametrize("name", FAULTS)

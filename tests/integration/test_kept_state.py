@@ -77,7 +77,7 @@ def test_a_wrong_plan_is_not_kept(
     for problem in problems_of(product, capsys):
         assert problem["code"] == "unsound-plan"
         assert problem["notes"][0]["text"] == (
-            "method forward: instruction 16 writes value 31 over value 18, which is"
+            "method forward: instruction 12 writes value 26 over value 18, which is"
             " read by instruction 18"
         )
 

@@ -116,6 +116,12 @@ NOT_READ: Final = {
     "the file has a field that this version does not know",
     # Sizes that vtables give of themselves and their tables bound nothing here.
     "a vtable has an impossible size",
+    # Limits for the tools, which take more time for each than a device does.
+    "the program has too many methods",
+    "a method has more inputs and outputs than a C function can take",
+    "a method has too many arenas",
+    "a method has too many loops",
+    "moves pass values on through too many others",
     # Time is bounded by the state that a method is given.
     "the program refers to the same bytes over and over",
 }
