@@ -170,7 +170,7 @@ def _done(kind: Kind, project: Project, shell: Shell, begun: Outcome) -> Outcome
             check_lock(project, shell)
             done = "lock current"
         case Kind.OUTPUTS_CHECK:
-            done = f"match in {check_outputs(project, shell)} outputs"
+            done = f"match in {check_outputs(project, shell)} files"
         case _:
             assert_never(kind)
     return replace(begun, done=done, costs=costs)
