@@ -26,6 +26,8 @@ _LONG_FIRST: Final = ("qemu", "fuzz", "integration")
 _LIKE_OTHERS: Final = re.compile(r"\b(cortex-m(3|7|23|33|35p|85)|rv32imafc|armv7a)\b")
 """Cores that run what the M4 or the M55 runs; rv32imac and aarch64 have tests, too."""
 
+_TOOLCHAINS: Final = ("gnu", "zig")
+
 _FOLDER: Final = "ORCHESTRATOR_TEST_SESSION"
 """Environment variable that workers inherit: where the session's files are."""
 
@@ -46,8 +48,10 @@ def said_by_others(tests: Collection[str]) -> set[str]:
     known, found = set(tests), set()
     for name in tests:
         others = {re.sub(r"\bgnu\b", "zig", name)}
-        for core in ("cortex-m4", "cortex-m55"):
-            others |= {_LIKE_OTHERS.sub(core, other) for other in others}
+        if _LIKE_OTHERS.search(name):
+            for core in ("cortex-m4", "cortex-m55"):
+                here = _LIKE_OTHERS.sub(core, name)
+                others |= {re.sub(r"\b(gnu|zig)\b", t, here) for t in _TOOLCHAINS}
         if not known.isdisjoint(others - {name}):
             found.add(name)
     return found

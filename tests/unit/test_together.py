@@ -7,6 +7,8 @@ def test_one_toolchain_and_one_core_of_a_kind_are_for_every_change() -> None:
     tests = [
         *("t.py::a[host-zig]", "t.py::a[host-gnu]", "t.py::b[host-gnu]"),
         *("t.py::a[cortex-m4-zig]", "t.py::a[cortex-m7-gnu]", "t.py::b[cortex-m7-gnu]"),
+        *("t.py::d[cortex-m4-gnu]", "t.py::d[cortex-m33-zig]"),
         *("t.py::a[cortex-m0plus-zig]", "t.py::a[rv32imac-zig]", "t.py::c"),
     ]
-    assert said_by_others(tests) == {"t.py::a[host-gnu]", "t.py::a[cortex-m7-gnu]"}
+    left = {"t.py::a[host-gnu]", "t.py::a[cortex-m7-gnu]", "t.py::d[cortex-m33-zig]"}
+    assert said_by_others(tests) == left
