@@ -58,7 +58,7 @@ class _Module:
         """None."""
         return ()
 
-    def named_buffers(self):
+    def named_buffers(self, **_):
         """None."""
         return ()
 
