@@ -106,6 +106,8 @@ class _Sides:
         """Tensors with new places that make the call unnecessary, or None."""
         places = self._places
         for view in self._views:
+            if not self._flow.replaced.isdisjoint((view.source, view.target)):
+                return None  # what lies at its place in the plan is something else
             source, target = places.get(view.source), places.get(view.target)
             if source is None or target is None or not view.is_block:
                 return None

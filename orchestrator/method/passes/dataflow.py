@@ -31,6 +31,7 @@ class Dataflow:
         at: Effect of every instruction.
         outputs: Tensors whose items the method returns.
         moved: Values that moves read or write, with their memory.
+        replaced: Values that moves write: their memory is another one then.
         overlaps: Outputs and inputs of the method that overlap.
         state: Tensors whose bytes outlive a run.
         is_open: A call writes to memory that a move chooses: nothing may change.
@@ -44,6 +45,7 @@ class Dataflow:
         self.at = [*effects.at]
         self.outputs = (*effects.outputs, *effects.moved)
         self.moved = {v for move in moves for v in (move.source, move.target)}
+        self.replaced = {move.target for move in moves}
         places = method.places
         self.overlaps = frozenset(
             (o, i)
