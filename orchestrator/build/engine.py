@@ -146,7 +146,7 @@ class Values:
         self._known = dict(known)
 
     def copy(self) -> Values:
-        """The same values, to which others can be added."""
+        """This returns the same values, to which others can be added."""
         return Values(self._known)
 
     def add(self, value: ValueT) -> ValueT:
