@@ -49,6 +49,8 @@ class Drawer:
         self.rng = np.random.default_rng(seed)
         self._pool: list[Value] = []
         self._statements: list[Statement] = []
+        self._constants: dict[tuple[object, ...], list[Value]] = {}
+        self._depth = 0
 
     def one(self, low: int, high: int) -> int:
         """A number, both ends included."""
@@ -79,15 +81,29 @@ class Drawer:
         return Value(tuple(sizes), dtype, tuple(order) or tuple(range(len(sizes))))
 
     def constant(
-        self, sizes: Sequence[int], dtype: ScalarType, data: Any = None
+        self,
+        sizes: Sequence[int],
+        dtype: ScalarType,
+        data: Any = None,
+        *,
+        purpose: str = "",
     ) -> Value:
-        """A constant in the order of its dimensions, or in one that means the same."""
+        """A constant in the order of its dimensions, or in one that means the same.
+
+        It may be one that another call has for this purpose.
+        """
+        kind = (tuple(sizes), dtype)
+        known = self._constants.setdefault((*kind, purpose), [])
+        if known and self.maybe(3):
+            shared: Value = self.choice(known)
+            return shared
         count = int(np.prod(sizes, dtype=int))
         stored = self.items(dtype, count) if data is None else None
         if stored is None:
             stored = np.ascontiguousarray(data, FORMS[dtype]).tobytes()
         order = equivalent_order(self.rng, tuple(range(len(sizes))), tuple(sizes))
-        return Value(tuple(sizes), dtype, order, data=stored)
+        known.append(Value(*kind, order, data=stored))
+        return known[-1]
 
     def op(self, operator: str, *args: Any) -> Value:
         """Add a call; its output is the last argument."""
@@ -272,8 +288,8 @@ class Drawer:
         name = self.choice(("neg", "abs", "relu", *floats))
         self.op(f"aten::{name}.out", a, self.like(a))
 
-    def _columns(self) -> None:
-        a = self._any()
+    def _columns(self, given: Value | None = None) -> None:
+        a = given or self._any()
         if len(a.sizes) != 2 or a.sizes[1] < 2:
             return self._one()
         begin = self.one(0, a.sizes[1] - 2)
@@ -282,8 +298,8 @@ class Drawer:
         self.op("aten::slice_copy.Tensor_out", a, 1, begin, end, 1, out)
         return None
 
-    def _join(self) -> None:
-        a = self._any()
+    def _join(self, given: Value | None = None) -> None:
+        a = given or self._any()
         b = self.alike(a)
         dim = self.one(0, len(a.sizes) - 1)
         sizes = [*a.sizes]
@@ -301,15 +317,19 @@ class Drawer:
             self.op("aten::mm.out", out, weights, self.value((a.sizes[1], 4), a.dtype))
         return None
 
-    def _view(self) -> None:
+    def _view(self, given: Value | None = None) -> None:
         written = {o for s in self._statements if isinstance(s, Op) for o in s.outs}
         found = [v for v in self._pool if v in written and v.order == (0, 1)]
+        if given and given.order == (0, 1):
+            found = [given]
         if not found:
             return self._one()
         base = self.choice(found)
         sizes = (base.sizes[0] * base.sizes[1],)
         out = self.value(sizes, base.dtype)
-        self._statements.append(View(base, out, is_called=self.maybe(2)))
+        # What a move gives has no place of its own: its view is made by a call.
+        is_called = base not in written or self.maybe(2)
+        self._statements.append(View(base, out, is_called=is_called))
         self._pool.append(out)
         return None
 
@@ -317,13 +337,19 @@ class Drawer:
         """A few statements on a value that give another of a kind."""
         outer = self._pool, self._statements
         self._pool, self._statements = [given], []
+        self._depth += 1
         for _ in range(self.one(0, 2)):
             self.choice((self._two, self._one))()
-        last = self._pool[-1]
-        result = self.like(kind)
-        self.op("aten::mul.out", last, self.alike(last), result)
+        if self._depth == 1 and self.maybe(4):
+            self.choice((self._branches, self._branches, self._each))()
+        result = self._pool[-1]
+        is_inner = self._statements and isinstance(self._statements[-1], (Cond, Map))
+        if not is_inner or self.maybe(2):
+            last, result = result, self.like(kind)
+            self.op("aten::mul.out", last, self.alike(last), result)
         block = Block(tuple(self._statements), result)
         self._pool, self._statements = outer
+        self._depth -= 1
         return block
 
     def _branches(self) -> None:
@@ -340,8 +366,9 @@ class Drawer:
             blocks = (self._block(a, out), self._block(a, out))
             self._statements.append(Cond(flag, blocks, out))
             self._pool.append(out)
-        if self.maybe(2):
-            self._turn(out)  # it must not write over what a branch gave
+        if self._depth == 0 and self.maybe(2):
+            # It must not write over what a branch gave.
+            self.choice((self._turn, self._columns, self._join, self._view))(out)
         return None
 
     def _each(self) -> None:
@@ -390,12 +417,21 @@ class Drawer:
         bias = self.constant((outputs,), kind) if self.one(0, 2) else None
         self.op(
             f"cortex_m::{name}.out",
-            *(a, self.constant(weights.shape, _S.Char, weights), bias),
+            a,
+            self.constant(weights.shape, _S.Char, weights, purpose="weights"),
+            bias,
             *map(tuple, rest),
             *((outputs // channels,) if is_depthwise else ()),
             *(self._zero_point(a), self._zero_point(a)),
-            self.constant((outputs,), _S.Int, self._multipliers(outputs)),
-            self.constant((outputs,), _S.Int, -self.rng.integers(6, 10, outputs)),
+            self.constant(
+                (outputs,), _S.Int, self._multipliers(outputs), purpose="multipliers"
+            ),
+            self.constant(
+                (outputs,),
+                _S.Int,
+                -self.rng.integers(6, 10, outputs),
+                purpose="shifts",
+            ),
             *self._limits(a),
             self.value((0,), _S.Byte),
             self.value(y, a.dtype, equivalent_order(self.rng, NHWC, y)),
