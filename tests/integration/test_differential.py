@@ -9,7 +9,16 @@ import pytest
 
 from tests.differential.__main__ import batches, differences, shown
 from tests.differential.draw import Drawer
-from tests.differential.program import Cond, Map, Put, Store, statements_of
+from tests.differential.program import (
+    Cond,
+    Map,
+    Op,
+    Put,
+    Store,
+    Value,
+    blocks_of,
+    statements_of,
+)
 from tests.tools import need_emulator, need_toolchain
 
 if TYPE_CHECKING:
@@ -45,6 +54,24 @@ def test_programs_have_what_they_are_for() -> None:
     methods = [method for model in models for method in model.methods]
     kinds = [type(s) for m in methods for s in statements_of(m.statements)]
     assert all(kinds.count(kind) > 10 for kind in (Cond, Map, Put, Store))
+    inner = [
+        s
+        for m in methods
+        for x in m.statements
+        for b in blocks_of(x)
+        for s in statements_of(b.statements)
+    ]
+    assert {type(s) for s in inner} >= {Op, Cond, Map}
+    calls = [
+        s for m in methods for s in statements_of(m.statements) if isinstance(s, Op)
+    ]
+    weights = [
+        a
+        for c in calls
+        for a in c.args
+        if isinstance(a, Value) and a.data and not a.buffer
+    ]
+    assert len(weights) > len(set(weights)) + 100, "no constant is used twice"
     assert sum(model.traits["unsound"] for model in models) > 25
     assert sum(model.traits["constant"] for model in models) > 7
     assert {len(model.methods) for model in models} == {1, 2, 3, 4}
