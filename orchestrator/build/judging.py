@@ -340,7 +340,7 @@ def _differences(
 def _values(
     got: RunValue, want: RunValue
 ) -> Iterator[tuple[tuple[int, ...], str, str]]:
-    """Where two values differ in a bit: index, and both as text."""
+    """Where two values first differ in a bit: index, and both as text."""
     if isinstance(got, Array) and isinstance(want, Array):
         if got.shape != want.shape or got.dtype != want.dtype:
             yield (), str(got), str(want)
@@ -348,13 +348,13 @@ def _values(
             import numpy as np  # noqa: PLC0415  # only for what differs
 
             bits = f"V{got.item_bytes}"
-            ours, theirs = (x.numpy.reshape(-1).view(bits) for x in (got, want))
-            at = int(np.nonzero(ours != theirs)[0][0])
-            index = (
-                tuple(map(int, np.unravel_index(at, got.shape))) if got.shape else ()
-            )
-            mine, other = (str(x.numpy.reshape(-1)[at].item()) for x in (got, want))
-            yield index, mine, other
+            ours, theirs = (x.numpy.reshape(-1) for x in (got, want))
+            differ = ours.view(bits) != theirs.view(bits)
+            # The sign of NaN depends on the processor.
+            differ &= (ours == ours) | (theirs == theirs)  # noqa: PLR0124
+            for at in np.nonzero(differ)[0][:1]:
+                index = np.unravel_index(int(at), got.shape) if got.shape else ()
+                yield tuple(map(int, index)), str(ours[at]), str(theirs[at])
     elif isinstance(got, ListValue) and isinstance(want, ListValue):
         if len(got.items) != len(want.items):
             yield (), f"{len(got.items)} items", f"{len(want.items)} items"

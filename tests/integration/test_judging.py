@@ -11,11 +11,14 @@ import numpy as np
 import pytest
 
 from orchestrator.cli.main import run
+from orchestrator.core.dtype import ScalarType
 from orchestrator.method.passes import passes
 from tests.conftest import CORPUS
+from tests.differential.exported import exported
+from tests.differential.program import Method, Model, Op, Value
 from tests.integration.memory_programs import memory_product
 from tests.product import Product, make_product
-from tests.tools import need_toolchain
+from tests.tools import need_emulator, need_toolchain
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,6 +66,28 @@ def test_state_and_methods_are_tried_in_turns(
     assert capsys.readouterr().out.splitlines()[0].split() == [
         *("method", "runs", "outputs", "result")
     ]
+
+
+def test_nan_has_no_sign(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Infinity less infinity has its sign bit set on x86, and not on Arm."""
+    need_toolchain("cortex-m4", "zig")
+    need_emulator("cortex-m4")
+    kind = Value((2, 2), ScalarType.Float, (0, 1))
+    large = replace(kind, data=np.full(4, 3e38, "<f4").tobytes())
+    x, y, z, out = (replace(kind) for _ in range(4))
+    steps = (
+        Op("aten::mul.out", (x, large, y), (y,)),
+        Op("aten::mul.out", (y, large, z), (z,)),
+        Op("aten::sub.out", (z, z, 1, out), (out,)),
+    )
+    product = _mlp(tmp_path / "p")
+    method = Method("forward", (x,), steps, (z, out))
+    model = product.profile.parent / "model.pte"
+    model.write_bytes(exported(Model(methods=(method,), session=())))
+    text = product.profile.read_text().replace('"host"', '"cortex-m4"')
+    product.profile.write_text(text)
+    code, found = _judged(product, capsys)
+    assert code == 0, found
 
 
 def test_calls_that_the_program_refuses_are_left_out(
