@@ -8,6 +8,8 @@ import shutil
 import sys
 import tempfile
 import time
+from contextlib import ExitStack
+from multiprocessing import Pool
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +25,7 @@ from tests.differential.reduce import reduced
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.differential.judge import Place
+    from tests.differential.judge import Difference, Place
     from tests.differential.program import Model
 
 BATCH = 20
@@ -39,19 +41,29 @@ def batches(
         yield PLACES[number % len(PLACES)], [*seeds]
 
 
+def _judged(
+    work: tuple[Path, Place, list[int]],
+) -> tuple[Place, list[int], list[Difference | None]]:
+    folder, place, seeds = work
+    found = judge([Drawer(one).model() for one in seeds], place, folder)
+    shutil.rmtree(folder)
+    return place, seeds, found
+
+
 def differences(
-    count: int, seed: int, folder: Path, size: int = BATCH
-) -> Iterator[tuple[int, Place, str, int]]:
-    """(seed, place, what differs, programs judged so far) of each one that does."""
-    done = 0
-    for number, (place, seeds) in enumerate(batches(count, seed, size)):
-        models = [Drawer(one).model() for one in seeds]
-        found = judge(models, place, folder / f"{number}")
-        shutil.rmtree(folder / f"{number}")
-        done += len(seeds)
-        for one, difference in zip(seeds, found, strict=True):
-            if difference is not None:
-                yield one, place, difference.text, done
+    count: int, seed: int, folder: Path, size: int = BATCH, jobs: int = 1
+) -> Iterator[tuple[int, Place, str]]:
+    """(seed, place, what differs) of each program that does, in order."""
+    work = [
+        (folder / f"{number}", place, seeds)
+        for number, (place, seeds) in enumerate(batches(count, seed, size))
+    ]
+    with ExitStack() as stack:
+        each = stack.enter_context(Pool(jobs)).imap if jobs > 1 else map
+        for place, seeds, found in each(_judged, work):
+            for one, difference in zip(seeds, found, strict=True):
+                if difference is not None:
+                    yield one, place, difference.text
 
 
 def smallest(seed: int, place: Place, folder: Path) -> Model:
@@ -90,6 +102,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--batch", type=int, default=BATCH, help="of one product")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--no-reduce", action="store_true")
     parser.add_argument("--keep", type=Path, help="end with the first; its file")
     args = parser.parse_args()
@@ -98,8 +111,8 @@ def main() -> int:
     failed, begin = 0, time.monotonic()
     with tempfile.TemporaryDirectory(prefix="differential-") as name:
         folder = Path(name)
-        for seed, place, text, _ in differences(
-            args.count, args.seed, folder, args.batch
+        for seed, place, text in differences(
+            args.count, args.seed, folder, args.batch, args.jobs
         ):
             failed += 1
             print(f"seed {seed}, {place.name}: {text}", flush=True)
