@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from orchestrator.profile.memory import MemoryTable
     from orchestrator.profile.models import ModelTable
     from orchestrator.profile.paths import NamedFile, PythonCallable
-    from orchestrator.profile.reference import reference_page, schema_text
+    from orchestrator.profile.reference import schema_text
     from orchestrator.profile.source_map import KeyPath
     from orchestrator.profile.tables import (
         BudgetTable,
@@ -76,7 +76,6 @@ __all__ = [
     "TestTable",
     "TraceTable",
     "load_profile",
-    "reference_page",
     "schema_text",
 ]
 

@@ -36,9 +36,9 @@ from orchestrator.profile import (
     target,
 )
 from orchestrator.profile.lowering import NO_VELA, Activations, Quantize, Vela
-from orchestrator.profile.reference import EXAMPLE
 from orchestrator.targets.cores import CPUS, resolve_target
 from orchestrator.targets.regions import NO_PINS, Pins, TensorKind, TensorPin
+from tests.pages import PROFILE_EXAMPLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -88,7 +88,7 @@ ADD, MUL = (OperatorName("aten", name, "out") for name in ("add", "mul"))
 
 def test_every_key() -> None:
     """Values as the rest of the program takes them, table by table."""
-    profile = load(EXAMPLE)
+    profile = load(PROFILE_EXAMPLE)
     assert (profile.file, profile.files, profile.folder) == (
         MAIN,
         (MAIN,),
@@ -495,7 +495,7 @@ def test_spans() -> None:
 
 
 def test_profile_pickles() -> None:
-    profile = load(EXAMPLE)
+    profile = load(PROFILE_EXAMPLE)
     assert pickle.loads(pickle.dumps(profile)) == profile  # noqa: S301  # our own bytes
 
 
@@ -662,7 +662,7 @@ JSON_LIKE = st.recursive(
     ),
     max_leaves=5,
 )
-TOP_KEYS = (*tomli.loads(EXAMPLE), "extends", "memory", "[key]")
+TOP_KEYS = (*tomli.loads(PROFILE_EXAMPLE), "extends", "memory", "[key]")
 
 
 @given(
@@ -683,7 +683,7 @@ TOP_KEYS = (*tomli.loads(EXAMPLE), "extends", "memory", "[key]")
 def test_any_toml_loads_or_is_explained(
     changes: dict[str, object], inner: dict[tuple[str, str], object]
 ) -> None:
-    data = tomli.loads(EXAMPLE)
+    data = tomli.loads(PROFILE_EXAMPLE)
     for (table, key), value in inner.items():
         (data[table][0] if table == "models" else data[table])[key] = value
     text = tomli_w.dumps(data | changes)
