@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from orchestrator.report import ReportFacts
     from orchestrator.shell.compile_folder import CompileFolder
     from orchestrator.targets.cores import Target
-    from orchestrator.targets.regions import Pins, SectionNames
+    from orchestrator.targets.regions import Pins
     from orchestrator.targets.toolchain import Toolchain
 
 
@@ -59,7 +59,7 @@ def plan_commands(
     scratch: ScratchTable,
     inline_constants: bool,
     updates: Mapping[str, str],
-    sections: SectionNames,
+    sections: Mapping[str, str],
 ) -> CompilePlan:
     """Every compile and link step."""
     from orchestrator.emit.compile import (  # noqa: PLC0415
