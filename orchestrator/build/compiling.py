@@ -11,7 +11,7 @@ from orchestrator.catalog.scratch_arguments import scratch_arguments
 from orchestrator.errors import CompileError, Diagnostic, RegionOverflowError
 from orchestrator.memory.plan import identifier
 from orchestrator.method.compact import table_layout
-from orchestrator.profile import Load
+from orchestrator.profile.choices import Load
 from orchestrator.shell import sources
 from orchestrator.targets.toolchain import TOOLCHAIN_FILE
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from orchestrator.errors import SourceSpan
     from orchestrator.measure.size import SizeReport
     from orchestrator.memory.plan import MemoryPlan
-    from orchestrator.profile import (
+    from orchestrator.profile.kernels import DtypesTable
+    from orchestrator.profile.tables import (
         BudgetTable,
-        DtypesTable,
         IntegrityTable,
         ScratchTable,
         TraceTable,

@@ -52,8 +52,10 @@ if TYPE_CHECKING:
 
     from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.errors import SourceSpan
-    from orchestrator.profile import ModelTable, Profile, PythonCallable
     from orchestrator.profile.lowering import Vela
+    from orchestrator.profile.models import ModelTable
+    from orchestrator.profile.paths import PythonCallable
+    from orchestrator.profile.tables import Profile
     from orchestrator.shell.input_files import InputFiles
     from orchestrator.shell.process import Processes
     from orchestrator.shell.reporter import Reporter

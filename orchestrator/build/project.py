@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from orchestrator.build.engine import Results, Value
     from orchestrator.build.published import PublishedFiles
-    from orchestrator.profile import Profile
     from orchestrator.profile.load import Member
+    from orchestrator.profile.tables import Profile
     from orchestrator.shell.compile_folder import CompileFolder
     from orchestrator.shell.input_files import CommonFiles
     from orchestrator.shell.process import Processes
@@ -206,7 +206,7 @@ def _checked(profile: Profile, workspace: Workspace | None) -> Profile:
 
 
 def _load(path: Path, member: Member | None, *, pipe: Path | None = None) -> Profile:
-    from orchestrator.profile import load_profile  # noqa: PLC0415  # imports pydantic
+    from orchestrator.profile.load import load_profile  # noqa: PLC0415  # imports pydantic
 
     def text_of(file: Path) -> str:
         if file == pipe:

@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from orchestrator.catalog import Catalog, LibraryText
     from orchestrator.core.border import ModelIo
     from orchestrator.core.lazy_bytes import Bytes
-    from orchestrator.profile import Profile, TargetTable
     from orchestrator.profile.memory import RegionTable
+    from orchestrator.profile.tables import Profile
+    from orchestrator.profile.target import TargetTable
     from orchestrator.program.program import Program
     from orchestrator.selection.op_info import Origin
     from orchestrator.shell.input_files import InputFiles

@@ -16,7 +16,8 @@ from orchestrator.profile.lowering import with_defaults
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from orchestrator.profile import ModelTable, Profile
+    from orchestrator.profile.models import ModelTable
+    from orchestrator.profile.tables import Profile
 
 _SECTIONS = {"system_config": "System_Config.", "memory_mode": "Memory_Mode."}
 

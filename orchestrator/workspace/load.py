@@ -23,8 +23,8 @@ from orchestrator.workspace.tables import WorkspaceTable
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from orchestrator.profile import Profile
     from orchestrator.profile.source_map import KeyPath
+    from orchestrator.profile.tables import Profile
     from orchestrator.workspace.product import Product
 
 

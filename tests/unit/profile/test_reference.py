@@ -11,7 +11,8 @@ import pytest
 import tomli
 
 from orchestrator.errors import ProfileError
-from orchestrator.profile import load_profile, schema_text
+from orchestrator.profile.load import load_profile
+from orchestrator.profile.reference import schema_text
 from orchestrator.profile.table import keys_of
 from orchestrator.profile.tables import tables
 from orchestrator.targets.cores import BOARDS, CPUS
