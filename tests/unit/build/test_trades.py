@@ -12,7 +12,7 @@ import pytest
 from orchestrator.build import BuildOptions, Project, Shell, load, open_build, table
 from orchestrator.core.dtype import ScalarType
 from orchestrator.errors import MemoryPlanError
-from orchestrator.fleet.results import RecentResults
+from orchestrator.fleet.task import RecentResults
 from orchestrator.method.passes.fold import SMALL_BYTES
 from orchestrator.profile.choices import PASSES
 from orchestrator.shell.input_files import CommonFiles
