@@ -13,13 +13,12 @@ from orchestrator.build.engine import Build
 from orchestrator.build.exporting import ExportChoice
 from orchestrator.build.published import KnownLists, published_at
 from orchestrator.errors import ProfileError
-from orchestrator.shell import files, sources
+from orchestrator.shell import files, process, sources
 from orchestrator.shell.build_folder import WORK
 from orchestrator.shell.exported import EXPORTS
 from orchestrator.shell.input_files import DiskFiles
 from orchestrator.shell.notes import BuildNotes
-from orchestrator.shell.process import SystemProcesses
-from orchestrator.shell.reporter import Silent
+from orchestrator.shell.reporter import Reporter
 from orchestrator.shell.settings import read_settings
 from orchestrator.shell.toolchain import InstalledToolchains
 
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from orchestrator.shell.compile_folder import CompileFolder
     from orchestrator.shell.input_files import CommonFiles
     from orchestrator.shell.process import Processes
-    from orchestrator.shell.reporter import Reporter
     from orchestrator.shell.settings import Settings
     from orchestrator.shell.toolchain import Toolchains
     from orchestrator.workspace.load import Workspace
@@ -87,9 +85,9 @@ class Shell:
         lists: Of what is published.
     """
 
-    reporter: Reporter = field(default_factory=Silent)
+    reporter: Reporter = field(default_factory=Reporter)
     toolchains: Toolchains | None = None
-    processes: Processes = field(default_factory=SystemProcesses)
+    processes: Processes = process
     compile_folder: CompileFolder | None = None
     common: CommonFiles | None = None
     results: Results | None = None

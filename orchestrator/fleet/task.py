@@ -31,7 +31,7 @@ from orchestrator.fleet.kind import Kind
 from orchestrator.fleet.outcome import Costs, Outcome, sizes_in_lock
 from orchestrator.shell.files import reason_of, remedy_for
 from orchestrator.shell.input_files import CommonFiles
-from orchestrator.shell.reporter import Silent
+from orchestrator.shell.reporter import Reporter
 from orchestrator.shell.settings import read_settings
 from orchestrator.shell.toolchain import InstalledToolchains, KnownToolchains
 from orchestrator.workspace.load import read_workspace
@@ -94,7 +94,7 @@ class Task:
     command: Path | None = None
 
 
-class _Notes(Silent):
+class _Notes(Reporter):
     """Keeps what builds say about a product."""
 
     def __init__(self) -> None:
