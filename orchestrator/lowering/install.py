@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.lowering.cache import Cache
 from orchestrator.lowering.checks import verify_once
 from orchestrator.lowering.copies import Copies
 from orchestrator.lowering.garbage import collect_rarely
@@ -16,7 +15,6 @@ from orchestrator.lowering.provenance import share_provenance
 from orchestrator.lowering.recompile import DeferredCode
 from orchestrator.lowering.signatures import Signatures
 from orchestrator.lowering.skips import Skips
-from orchestrator.lowering.texts import describe_on_demand
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,8 +26,6 @@ if TYPE_CHECKING:
 _COUNTED: Final = ("copied", "remembered", "dispatched")
 _APART: Final[dict[Mechanism, Callable[[Patches], None]]] = {
     Mechanism.PROVENANCE: share_provenance,
-    Mechanism.TEXTS: describe_on_demand,
-    Mechanism.CACHE: lambda patches: Cache().install(patches),
     Mechanism.SIGNATURES: lambda patches: Signatures().install(patches),
     Mechanism.OPERATORS: look_up_once,
     Mechanism.CHECKS: verify_once,
