@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.lowering.checks import verify_once
+from orchestrator.lowering.apart import (
+    collect_rarely,
+    look_up_once,
+    share_provenance,
+    verify_once,
+)
 from orchestrator.lowering.copies import Copies
-from orchestrator.lowering.garbage import collect_rarely
 from orchestrator.lowering.mechanisms import Mechanism
 from orchestrator.lowering.memo import Memo
-from orchestrator.lowering.operators import look_up_once
 from orchestrator.lowering.passes import Passes
-from orchestrator.lowering.provenance import share_provenance
 from orchestrator.lowering.recompile import DeferredCode
 from orchestrator.lowering.signatures import Signatures
 from orchestrator.lowering.skips import Skips
