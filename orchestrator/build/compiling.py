@@ -11,7 +11,7 @@ from orchestrator.catalog.scratch_arguments import scratch_arguments
 from orchestrator.errors import CompileError, Diagnostic, RegionOverflowError
 from orchestrator.memory.plan import identifier
 from orchestrator.method.compact import table_layout
-from orchestrator.profile import Load
+from orchestrator.profile.choices import Load
 from orchestrator.shell import sources
 from orchestrator.targets.toolchain import TOOLCHAIN_FILE
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from orchestrator.errors import SourceSpan
     from orchestrator.measure.size import SizeReport
     from orchestrator.memory.plan import MemoryPlan
-    from orchestrator.profile import (
+    from orchestrator.profile.kernels import DtypesTable
+    from orchestrator.profile.tables import (
         BudgetTable,
-        DtypesTable,
         IntegrityTable,
         ScratchTable,
         TraceTable,
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from orchestrator.report import ReportFacts
     from orchestrator.shell.compile_folder import CompileFolder
     from orchestrator.targets.cores import Target
-    from orchestrator.targets.regions import Pins, SectionNames
+    from orchestrator.targets.regions import Pins
     from orchestrator.targets.toolchain import Toolchain
 
 
@@ -59,7 +59,7 @@ def plan_commands(
     scratch: ScratchTable,
     inline_constants: bool,
     updates: Mapping[str, str],
-    sections: SectionNames,
+    sections: Mapping[str, str],
 ) -> CompilePlan:
     """Every compile and link step."""
     from orchestrator.emit.compile import (  # noqa: PLC0415

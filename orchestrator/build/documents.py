@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from orchestrator.build.libraries import Libraries
     from orchestrator.measure.size import SizeReport
-    from orchestrator.profile import Load
     from orchestrator.profile.card import CardTable
+    from orchestrator.profile.choices import Load
     from orchestrator.program.program import Program
 
 _FILE = "file "

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import tempfile
+from configparser import ConfigParser, Error
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,18 +14,20 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING
 
 from orchestrator.build.engine import digest
-from orchestrator.build.vela_config import check_vela_config
 from orchestrator.errors import (
     Diagnostic,
     ModelError,
     OrchestratorError,
     ProfileError,
     ReproducibilityError,
+    SourceSpan,
     ToolchainError,
+    did_you_mean,
 )
 from orchestrator.export.offered import changed_answer
 from orchestrator.export.request import STEP_FILE, Request
-from orchestrator.profile.lowering import CORTEX_M
+from orchestrator.profile.fields import shown
+from orchestrator.profile.lowering import CORTEX_M, with_defaults
 from orchestrator.shell import sources
 from orchestrator.shell.build_folder import EXPORTED, WORK, claim, refuse_links
 from orchestrator.shell.cache import cache_folder
@@ -51,9 +54,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from orchestrator.core.lazy_bytes import Bytes
-    from orchestrator.errors import SourceSpan
-    from orchestrator.profile import ModelTable, Profile, PythonCallable
     from orchestrator.profile.lowering import Vela
+    from orchestrator.profile.models import ModelTable
+    from orchestrator.profile.paths import PythonCallable
+    from orchestrator.profile.tables import Profile
     from orchestrator.shell.input_files import InputFiles
     from orchestrator.shell.process import Processes
     from orchestrator.shell.reporter import Reporter
@@ -533,3 +537,60 @@ def published(found: Mapping[str, Exported], folder: Path) -> dict[str, Path]:
         },
     )
     return {name: folder / EXPORTED / name / PROGRAM for name in found}
+
+
+_SECTIONS = {"system_config": "System_Config.", "memory_mode": "Memory_Mode."}
+
+
+def check_vela_config(
+    profile: Profile, model: ModelTable, read: Callable[[Path], bytes]
+) -> None:
+    """Check that the file of Vela's that a model names has the sections it names.
+
+    Vela itself reports a missing section only after quantizing the model, in its log.
+
+    Args:
+        profile: The profile; gives the lines for messages.
+        model: One of its models.
+        read: Reads a file; may raise `OSError`.
+
+    Raises:
+        ProfileError: The file is not a configuration, or lacks sections: all of them.
+    """
+    if model.source is None or not model.vela.config:
+        return
+    vela = with_defaults(model.vela, model.lowering)
+    sections = _sections_of(vela.config, read)
+    index = profile.models.index(model)
+    problems = []
+    for key, prefix in _SECTIONS.items():
+        name = getattr(vela, key)
+        known = [s.removeprefix(prefix) for s in sections if s.startswith(prefix)]
+        if name and name not in known:
+            problems.append(
+                Diagnostic.of(
+                    "bad-vela-config",
+                    f"{vela.config} has no section {shown(prefix + name)}",
+                    where=profile.span("models", index, "vela", key),
+                    found=", ".join(known) or f"no {prefix[:-1]} at all",
+                    hint=did_you_mean(name, known) or "name one of its sections",
+                )
+            )
+    if problems:
+        raise ProfileError(problems)
+
+
+def _sections_of(file: str, read: Callable[[Path], bytes]) -> list[str]:
+    parser = ConfigParser()
+    try:
+        parser.read_string(read(Path(file)).decode("utf-8"))
+    except (Error, UnicodeDecodeError, OSError) as error:
+        first = str(error).partition("\n")[0]
+        raise ProfileError.of(
+            "bad-vela-config",
+            "Vela cannot read its configuration",
+            where=SourceSpan(file=file),
+            found=first,
+            hint="write it as Vela's own: [System_Config.NAME], then key=value",
+        ) from error
+    return parser.sections()

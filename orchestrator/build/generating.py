@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import orchestrator
 from orchestrator.emit.artifact import GeneratedFile
-from orchestrator.profile import Load
+from orchestrator.profile.choices import Load
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from orchestrator.emit.generate.update import UpdateTarget
     from orchestrator.errors import SourceSpan
     from orchestrator.memory.plan import MemoryPlan
-    from orchestrator.profile import IntegrityTable, RegistryTable, TraceTable
+    from orchestrator.profile.tables import IntegrityTable, RegistryTable, TraceTable
     from orchestrator.program.program import Program
     from orchestrator.selection.resolution import Resolution
     from orchestrator.targets.cores import Target

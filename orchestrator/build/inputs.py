@@ -47,7 +47,9 @@ if TYPE_CHECKING:
     from orchestrator.build.engine import Input
     from orchestrator.errors import SourceSpan
     from orchestrator.measure.size import SizeReport
-    from orchestrator.profile import Load, OperatorsTable, Profile
+    from orchestrator.profile.choices import Load
+    from orchestrator.profile.kernels import OperatorsTable
+    from orchestrator.profile.tables import Profile
     from orchestrator.program.program import Program
     from orchestrator.shell.compile_folder import CompileFolder
     from orchestrator.shell.exported import PublishedExports

@@ -27,7 +27,7 @@ from orchestrator.build.variant import without_bounds
 from orchestrator.core.lazy_bytes import chunks_of
 from orchestrator.errors import Diagnostic, MismatchError, SourceSpan, UsageError
 from orchestrator.planner.policy import Fuse, Planner
-from orchestrator.profile import PASSES, Load
+from orchestrator.profile.choices import PASSES, Load
 from orchestrator.program.write import write_program
 from orchestrator.running.new_scenario import random_input
 from orchestrator.running.npy import Array
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from orchestrator.build.project import Shell
-    from orchestrator.profile import Profile
+    from orchestrator.profile.tables import Profile
     from orchestrator.running.product import Port, Product, ProductMethod
     from orchestrator.running.protocol import CallResult
     from orchestrator.running.values import RunValue

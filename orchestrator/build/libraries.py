@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from orchestrator.profile import CustomTable, DelegateTable, KeyPath, Profile
+    from orchestrator.profile.delegates import DelegateTable
+    from orchestrator.profile.kernels import CustomTable
+    from orchestrator.profile.source_map import KeyPath
+    from orchestrator.profile.tables import Profile
     from orchestrator.shell.input_files import InputFiles
 
 _SHARED = "util"

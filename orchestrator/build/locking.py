@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from orchestrator.emit.compile import CompilePlan, CompileUnit
     from orchestrator.measure.size import SizeReport
     from orchestrator.memory.plan import MemoryPlan
-    from orchestrator.profile import KernelsTable, Profile
+    from orchestrator.profile.kernels import KernelsTable
+    from orchestrator.profile.tables import Profile
     from orchestrator.shell.input_files import InputFiles
     from orchestrator.targets.cores import Target
     from orchestrator.targets.toolchain import Toolchain

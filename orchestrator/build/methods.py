@@ -10,7 +10,7 @@ from orchestrator.build.selecting import find_kernels, select
 from orchestrator.errors import Diagnostic, MemoryPlanError, ModelError
 from orchestrator.method.linked import Linkage
 from orchestrator.planner.policy import Planner, ScratchPolicy
-from orchestrator.profile import Load
+from orchestrator.profile.choices import Load
 from orchestrator.program.edit import EditError
 from orchestrator.program.unsupported import unsupported
 from orchestrator.scratch import policy_problems, product_scratch
@@ -31,11 +31,10 @@ if TYPE_CHECKING:
     from orchestrator.method.replan import Adapted
     from orchestrator.planner.blocks import Block, BlockPlan
     from orchestrator.planner.policy import Fusing, SharedState
-    from orchestrator.profile import (
+    from orchestrator.profile.kernels import DtypesTable, OperatorsTable
+    from orchestrator.profile.tables import (
         BudgetTable,
-        DtypesTable,
         IntegrityTable,
-        OperatorsTable,
         PassesTable,
         ScratchTable,
     )
@@ -239,7 +238,7 @@ def models_with_passes(
     *, loads: Mapping[str, Load], passes: PassesTable
 ) -> tuple[str, ...]:
     """Names of the models that passes run on: all, unless every pass is skipped."""
-    from orchestrator.profile import PASSES  # noqa: PLC0415  # pydantic
+    from orchestrator.profile.choices import PASSES  # noqa: PLC0415  # pydantic
 
     runs = len(passes.skip) < len(PASSES)
     return tuple(n for n, load in loads.items() if runs or load is Load.PRELINKED)

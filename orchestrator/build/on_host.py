@@ -17,8 +17,8 @@ from orchestrator.build.project import Project, open_build
 from orchestrator.build.variant import without_bounds
 from orchestrator.evaluation.layers import probed
 from orchestrator.planner.policy import Planner, ScratchPolicy
-from orchestrator.profile import load_profile
 from orchestrator.profile.choices import Load, Optimize
+from orchestrator.profile.load import load_profile
 from orchestrator.profile.paths import NamedFile
 from orchestrator.running.product import Product, read_product
 from orchestrator.shell import sources
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from orchestrator.build.project import Shell
     from orchestrator.evaluation.layers import Probe
-    from orchestrator.profile import Profile
+    from orchestrator.profile.tables import Profile
     from orchestrator.program.program import Program
 
 HOST = "host"

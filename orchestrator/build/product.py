@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.errors import Diagnostic
     from orchestrator.measure.size import SizeReport
-    from orchestrator.profile import Profile
+    from orchestrator.profile.tables import Profile
     from orchestrator.shell.object_store import ObjectStore
     from orchestrator.shell.settings import Settings
     from orchestrator.targets.cores import Target

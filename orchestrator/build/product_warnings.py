@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from orchestrator.build.exporting import Exported
     from orchestrator.build.methods import AdaptedModels
     from orchestrator.memory.plan import MemoryPlan
-    from orchestrator.profile import OperatorsTable, Profile
+    from orchestrator.profile.kernels import OperatorsTable
+    from orchestrator.profile.tables import Profile
     from orchestrator.program.program import Method, Program
     from orchestrator.selection.resolution import DelegateCode, Resolution
 

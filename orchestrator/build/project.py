@@ -13,13 +13,12 @@ from orchestrator.build.engine import Build
 from orchestrator.build.exporting import ExportChoice
 from orchestrator.build.published import KnownLists, published_at
 from orchestrator.errors import ProfileError
-from orchestrator.shell import files, sources
+from orchestrator.shell import files, process, sources
 from orchestrator.shell.build_folder import WORK
 from orchestrator.shell.exported import EXPORTS
 from orchestrator.shell.input_files import DiskFiles
 from orchestrator.shell.notes import BuildNotes
-from orchestrator.shell.process import SystemProcesses
-from orchestrator.shell.reporter import Silent
+from orchestrator.shell.reporter import Reporter
 from orchestrator.shell.settings import read_settings
 from orchestrator.shell.toolchain import InstalledToolchains
 
@@ -28,12 +27,11 @@ if TYPE_CHECKING:
 
     from orchestrator.build.engine import Results, Value
     from orchestrator.build.published import PublishedFiles
-    from orchestrator.profile import Profile
     from orchestrator.profile.load import Member
+    from orchestrator.profile.tables import Profile
     from orchestrator.shell.compile_folder import CompileFolder
     from orchestrator.shell.input_files import CommonFiles
     from orchestrator.shell.process import Processes
-    from orchestrator.shell.reporter import Reporter
     from orchestrator.shell.settings import Settings
     from orchestrator.shell.toolchain import Toolchains
     from orchestrator.workspace.load import Workspace
@@ -87,9 +85,9 @@ class Shell:
         lists: Of what is published.
     """
 
-    reporter: Reporter = field(default_factory=Silent)
+    reporter: Reporter = field(default_factory=Reporter)
     toolchains: Toolchains | None = None
-    processes: Processes = field(default_factory=SystemProcesses)
+    processes: Processes = process
     compile_folder: CompileFolder | None = None
     common: CommonFiles | None = None
     results: Results | None = None
@@ -206,7 +204,7 @@ def _checked(profile: Profile, workspace: Workspace | None) -> Profile:
 
 
 def _load(path: Path, member: Member | None, *, pipe: Path | None = None) -> Profile:
-    from orchestrator.profile import load_profile  # noqa: PLC0415  # imports pydantic
+    from orchestrator.profile.load import load_profile  # noqa: PLC0415  # imports pydantic
 
     def text_of(file: Path) -> str:
         if file == pipe:

@@ -13,6 +13,7 @@ from orchestrator.build.engine import digest
 from orchestrator.build.libraries import Libraries, library_text
 from orchestrator.errors import Diagnostic, ModelError, ProfileError, SourceSpan
 from orchestrator.profile.choices import Optimize
+from orchestrator.profile.memory import with_regions
 from orchestrator.shell import sources
 from orchestrator.shell.files import MOST_LIST_BYTES
 from orchestrator.targets.cores import CPUS, resolve_target
@@ -24,13 +25,15 @@ if TYPE_CHECKING:
     from orchestrator.catalog import Catalog, LibraryText
     from orchestrator.core.border import ModelIo
     from orchestrator.core.lazy_bytes import Bytes
-    from orchestrator.profile import Profile, TargetTable
+    from orchestrator.profile.memory import RegionTable
+    from orchestrator.profile.tables import Profile
+    from orchestrator.profile.target import TargetTable
     from orchestrator.program.program import Program
     from orchestrator.selection.op_info import Origin
     from orchestrator.shell.input_files import InputFiles
     from orchestrator.shell.toolchain import Toolchains
     from orchestrator.targets.cores import Target
-    from orchestrator.targets.regions import Places, RegionChoice
+    from orchestrator.targets.regions import Places
     from orchestrator.targets.toolchain import Toolchain
 
 
@@ -72,20 +75,19 @@ def choose_target(
     *,
     target_choice: TargetTable,
     host_toolchain: str,
-    regions: tuple[RegionChoice, ...],
+    regions: tuple[RegionTable, ...],
     places: Places,
 ) -> Target:
     """The target of the build."""
+    board = target_choice.described_board
     return resolve_target(
         cpu=target_choice.cpu,
         isa=target_choice.isa,
-        board=target_choice.described_board,
+        board=board and with_regions(board, regions, places),
         toolchain=target_choice.toolchain or host_toolchain,
         optimize=target_choice.optimize.value,
         unaligned=target_choice.unaligned,
         float_abi=target_choice.float_abi,
-        regions=regions,
-        places=places,
     )
 
 

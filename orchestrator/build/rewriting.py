@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from orchestrator.build import table
 from orchestrator.build.project import BuildOptions, Project, open_build
 from orchestrator.errors import OrchestratorError
-from orchestrator.profile import load_profile
+from orchestrator.profile.load import load_profile
 from orchestrator.shell.sources import library_names
 
 if TYPE_CHECKING:

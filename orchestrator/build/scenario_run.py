@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from orchestrator.build.project import Project
-    from orchestrator.profile import Profile
+    from orchestrator.profile.tables import Profile
     from orchestrator.running.scenario import Scenario
 
 _TIMEOUT_S: Final = 600.0

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from orchestrator.build.reading import OperatorFile
     from orchestrator.catalog import Catalog, LibraryText
     from orchestrator.errors import SourceSpan
-    from orchestrator.profile import DtypesTable, KernelsTable, OperatorsTable
+    from orchestrator.profile.kernels import DtypesTable, KernelsTable, OperatorsTable
     from orchestrator.program.program import Program
     from orchestrator.selection.op_info import OpInfo, Selection
     from orchestrator.selection.resolution import DelegateCode, Resolution

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from orchestrator.memory.plan import MemoryPlan
     from orchestrator.method.linked import Linkage
     from orchestrator.method.replan import Adapted
-    from orchestrator.profile import BudgetTable
+    from orchestrator.profile.tables import BudgetTable
     from orchestrator.targets.cores import Board
 
 Restraints: TypeAlias = "dict[str, str]"

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from orchestrator.measure.size import SizeOperator
-    from orchestrator.profile import DtypesTable, OperatorsTable, Profile, TargetTable
+    from orchestrator.profile.kernels import DtypesTable, OperatorsTable
+    from orchestrator.profile.tables import Profile
+    from orchestrator.profile.target import TargetTable
 
 _REMOVABLE = frozenset({"operators.include", "dtypes.operators"})
 """Keys of the profile that name single operators."""

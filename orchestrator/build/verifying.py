@@ -24,7 +24,7 @@ from orchestrator.shell.publish import published_files
 if TYPE_CHECKING:
     from orchestrator.build.product import BuildReport
     from orchestrator.build.project import Shell
-    from orchestrator.profile import Profile
+    from orchestrator.profile.tables import Profile
 
 
 def build_twice(

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 from orchestrator.catalog.executorch_operators import (
     CORTEX_M,
     CUSTOM,
-    NEVER_CALLED,
     PORTABLE,
     QUANTIZED,
 )
@@ -132,62 +131,3 @@ def _in_groups(dtypes: frozenset[ScalarType]) -> str:
 
 def _list_of(operator: str) -> str:
     return next((name for name, listed in LISTS.items() if operator in listed), "")
-
-
-_HEAD: Final = """\
-# Operators
-
-Generated from `kernels/*/functions.yaml`, which has the exact conditions of each kernel
-(`requires`). `orchestrator targets --operators` prints the same table.
-
-- **dtypes**: `integral` is Byte, Char, Short, Int and Long; `floating` Half, BFloat16,
-  Float and Double; `real` both; `complex` ComplexHalf, ComplexFloat and ComplexDouble;
-  `all` also Bool and UInt16, UInt32, UInt64.
-- **dim orders**: `any`; `same`: one for all tensors; `contiguous`.
-- **code for**: instructions that a kernel uses besides plain C++.
-- **error**: of floats, in units in the last place of the dtype
-  ([bounds](kernels.md#bounds)). `exact`: the bits of PyTorch; in `cortex_m` and
-  `quantized`, those of ExecuTorch's kernels.
-- **limits**: conditions on numbers among the arguments, as in
-  [`requires`](kernels.md#what-a-kernel-requires). Differences from PyTorch are in
-  [executorch-compatibility.md](executorch-compatibility.md#portable-kernels).
-- **ExecuTorch**: its list that has the operator.
-"""
-
-
-def operators_page(kernels: Iterable[Kernel]) -> str:
-    """Text of `docs/operators.md`."""
-    rows = operator_rows(kernels)
-    lines = [
-        _HEAD,
-        "| ExecuTorch's list | operators | with a kernel here |",
-        "|---|--:|--:|",
-    ]
-    lines += [
-        f"| {name} | {of} | {have} |" for name, (have, of) in counts(rows).items()
-    ]
-    for name, left in missing(rows).items():
-        names = [f"`{o}`" for o in left if o not in NEVER_CALLED]
-        if names:
-            lines += ["", f"Of `{name}` there is no kernel for {', '.join(names)}."]
-    for operator, instead in NEVER_CALLED.items():
-        lines += ["", _NEVER_CALLED.format(operator, instead)]
-    for library in sorted({row.library for row in rows}):
-        own = [row for row in rows if row.library == library]
-        lines += ["", f"## {library}", "", _TABLE_HEAD, "|---|---|---|---|---|---|---|"]
-        lines += [
-            f"| `{row.operator}` | {row.dtypes} | {row.dim_orders}"
-            f" | {', '.join(row.isas)} | {row.error}"
-            f" | {'; '.join(f'`{limit}`' for limit in row.limits)} | {row.executorch} |"
-            for row in own
-        ]
-    return "\n".join(lines) + "\n"
-
-
-_NEVER_CALLED: Final = (
-    "No program calls `{}`: programs have out variants only,\n"
-    "here `{}`. ExecuTorch's kernel for it aborts."
-)
-_TABLE_HEAD: Final = (
-    "| operator | dtypes | dim orders | code for | error | limits | ExecuTorch |"
-)

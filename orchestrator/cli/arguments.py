@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
 import orchestrator
 from orchestrator.cli.argument_types import byte_count, memory_size, prim_op_count
 from orchestrator.cli.manual import epilog
 from orchestrator.cli.measuring_arguments import add_measuring
-from orchestrator.cli.package_arguments import add_package
-from orchestrator.cli.provenance_arguments import add_provenance, add_update
 from orchestrator.cli.shared_arguments import (
     PROFILE,
     WORKERS,
@@ -27,7 +26,9 @@ from orchestrator.cli.shared_arguments import (
     path,
     several,
 )
+from orchestrator.core.version import packed_version
 from orchestrator.targets.cores import BOARDS, CPUS, TOOLCHAINS
+from orchestrator.update.container import MOST
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -336,3 +337,90 @@ def _add_depfile(command: CommandParser) -> None:
     what = "write the files that were read, as a rule for make"
     path(command, "--depfile", "FILE", what)
     option(command, "--depfile-target", "NAME", "name of the target in the depfile")
+
+
+_TIMEOUT_S: Final = 600.0
+_VERSION: Final = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)")
+
+
+def _version(text: str) -> str:
+    if _VERSION.fullmatch(text):
+        return text
+    raise argparse.ArgumentTypeError(f"{text!r} is not MAJOR.MINOR.PATCH")
+
+
+def add_package(command: Callable[..., CommandParser]) -> None:
+    """The package command."""
+    what = "make a package for another build system"
+    package = command("package", what, profile=False)
+    path(package, "profile", "PROFILE", PROFILE)
+    option(
+        package,
+        "--for",
+        "TARGET",
+        "cmake, conan, meson, zephyr, esp-idf, arduino, platformio, cmsis, bazel"
+        " or rust",
+        required=True,
+        dest="ecosystem",
+    )
+    what = "folder of the package; default: packages/TARGET/NAME"
+    path(package, "--out", "DIR", what, dest="package_folder")
+    flag(package, "--binary", "the library as built, instead of its sources")
+    what = "calls of the self test; default: one of each method, random inputs"
+    path(package, "--scenario", "FILE", what)
+    what = "version of the package; default: that of the profile"
+    option(package, "--version", "X.Y.Z", what, type=_version, dest="package_version")
+    add_jobs(package)
+    add_locking(package)
+    package.set_defaults(out=None, timeout=_TIMEOUT_S)
+
+
+def add_provenance(command: Callable[..., CommandParser]) -> None:
+    """The commands `sbom`, `provenance`, `sign` and `verify-signature`."""
+    for name, text in (
+        ("sbom", "print what the product consists of, as CycloneDX"),
+        ("provenance", "print how the product was made, as an in-toto statement"),
+    ):
+        document = command(name, text)
+        path(document, "--output", "FILE", "where to write it; default: stdout")
+        add_jobs(document)
+        add_locking(document)
+    sign = command("sign", "sign a file: a DSSE envelope", profile=False)
+    path(sign, "file", "FILE", "what to sign")
+    path(sign, "--key", "KEY", "private key, PEM", required=True)
+    path(sign, "--output", "FILE", "the envelope; default: FILE.dsse.json")
+    what = "check the signature of a DSSE envelope"
+    verify = command("verify-signature", what, profile=False)
+    path(verify, "file", "FILE", "an envelope")
+    path(verify, "--key", "KEY", "public key, PEM", required=True)
+    path(verify, "--output", "FILE", "write what is in it; default: only check")
+
+
+def add_update(command: Callable[..., CommandParser]) -> None:
+    """The command `update`."""
+    update = command("update", "make or show a signed update of a model", profile=False)
+    what = "pack: make one of a program; show: what is in one"
+    option(update, "action", "ACTION", what, choices=("pack", "show"))
+    path(update, "file", "FILE", "the new .pte program; or an update")
+    what = "pack: lock of the firmware in the field"
+    path(update, "--for", "LOCK", what, dest="firmware")
+    option(update, "--model", "NAME", "pack: the model it replaces, if several")
+    what = "pack: version of the model; devices refuse lower ones"
+    option(update, "--version", "N", what, type=_model_version, dest="update_version")
+    what = "pack: oldest firmware that runs it; default: that of the lock"
+    option(update, "--needs", "X.Y.Z", what, type=_firmware_version)
+    what = "pack: private key, PEM; show: public key, to check the signature"
+    path(update, "--key", "KEY", what)
+    path(update, "--output", "FILE", "pack: the update; default: FILE.update")
+
+
+def _model_version(text: str) -> int:
+    if text.isascii() and text.isdigit() and int(text) <= MOST:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to {MOST}")
+
+
+def _firmware_version(text: str) -> str:
+    if packed_version(text) is not None:
+        return text
+    raise argparse.ArgumentTypeError(f"{text!r} is not MAJOR.MINOR.PATCH")

@@ -157,9 +157,9 @@ class Console:
     def reporter(self, *, explain: bool = False) -> Reporter:
         """Progress: a line with a clock on a terminal, plain lines elsewhere."""
         if self._quiet:
-            from orchestrator.shell.reporter import Silent  # noqa: PLC0415
+            from orchestrator.shell.reporter import Reporter  # noqa: PLC0415
 
-            return Silent()
+            return Reporter()
         if sys.stderr.isatty() and not self._verbose:
             from orchestrator.cli.progress import Bar  # noqa: PLC0415  # imports rich
 

@@ -20,8 +20,8 @@ class Manual:
         exits: Exit codes besides 0, 2 and 70, which every command has.
     """
 
-    examples: tuple[tuple[str, str], tuple[str, str]]
-    exits: tuple[Exit, ...] = ()
+    examples: tuple[tuple[str, str], ...]
+    exits: tuple[Exit, ...]
 
 
 MEANINGS: Final = {
@@ -43,200 +43,123 @@ MEANINGS: Final = {
 _CHECKS = (Exit.PROFILE, Exit.MODEL, Exit.KERNEL, Exit.MEMORY, Exit.TOOLCHAIN)
 _BUILDS = (*_CHECKS, Exit.LOCK, Exit.COMPILE)
 
-
-def _manual(*examples: str, exits: tuple[Exit, ...] = ()) -> Manual:
-    first, second = (example.partition("  # ")[::2] for example in examples)
-    return Manual((first, second), exits)
-
-
-MANUALS: Final = {
-    "init": _manual(
-        "init model.pte  # ask, then write profile, scenario and schema",
-        "init net.py:build --board mps3-an547 --yes  # ask nothing",
-        exits=_CHECKS,
-    ),
-    "new": _manual(
-        "new sine  # an example firmware for this machine",
-        "new sine --board mps3-an547  # the same for a board, run in QEMU",
-    ),
-    "build": _manual(
-        "build doorbell.toml  # build what changed, and write the lock",
-        "build --locked *.toml  # in CI: fail if a lock would change",
-        exits=_BUILDS,
-    ),
-    "watch": _manual(
-        "watch doorbell.toml  # build again whenever a file changes",
-        "watch doorbell.toml --scenario scenarios/doorbell.json"
-        "  # show the change of instructions",
-        exits=(Exit.PROFILE, Exit.TOOLCHAIN),
-    ),
-    "plan": _manual(
-        "plan doorbell.toml  # what a build would do, and why",
-        "plan doorbell.toml --json  # the same as JSON",
-        exits=_CHECKS,
-    ),
-    "memory": _manual(
-        "memory doorbell.toml  # arenas of all methods",
-        "memory doorbell.toml --pareto --svg ram.svg  # RAM against time, drawn",
-        exits=_CHECKS,
-    ),
-    "check": _manual(
-        "check doorbell.toml  # kernels, dtypes, memory; needs no compiler",
-        "sed s/m55/m4/ doorbell.toml | orchestrator check -  # on another core",
-        exits=_CHECKS,
-    ),
-    "export": _manual(
-        "export doorbell.toml  # export what changed",
-        "export doorbell.toml --verify  # compare with ExecuTorch's lowering",
-        exits=(*_CHECKS[:3], Exit.TOOLCHAIN, Exit.NOT_REPRODUCIBLE),
-    ),
-    "inspect": _manual(
-        "inspect model.pte  # methods, operators, memory, what is unsupported",
-        "inspect model.ptd  # tensors and named data of a data file",
-        exits=(Exit.MODEL,),
-    ),
-    "memory-plan": _manual(
-        "memory-plan blocks.csv --svg plan.svg  # the smallest plan, drawn",
-        "memory-plan blocks.csv --capacity 65536  # any plan that fits",
-        exits=(Exit.MEMORY,),
-    ),
-    "oplist": _manual(
-        "oplist --model a.pte --output ops.yaml  # operators of a program",
-        "oplist --ops aten::add.out --output ops.yaml  # operators by name",
-        exits=(Exit.PROFILE, Exit.MODEL),
-    ),
-    "headers": _manual(
-        "headers --oplist ops.yaml --output-dir gen  # for ExecuTorch 1.5",
-        "headers --oplist a.yaml --oplist b.yaml --output-dir gen  # the union",
-        exits=(Exit.PROFILE,),
-    ),
-    "run": _manual(
-        "run doorbell.toml --scenario scenarios/doorbell.json  # compare outputs",
-        "run doorbell.toml --input image.npy --profile  # cost per operator",
-        exits=(*_BUILDS, Exit.MISMATCH),
-    ),
-    "test": _manual(
-        "test doorbell.toml  # random inputs, all methods, several runs",
-        "test doorbell.toml --bisect  # which pass makes a difference",
-        exits=(*_BUILDS, Exit.MISMATCH),
-    ),
-    "decode": _manual(
-        "decode 11 --profile doorbell.toml  # what a status means",
-        "decode 10 --instruction 12 --profile doorbell.toml  # which operator",
-        exits=(Exit.PROFILE, Exit.MODEL),
-    ),
-    "evaluate": _manual(
-        "evaluate digits.toml --data digits.npz  # accuracy, on this machine",
-        "evaluate digits.toml --data digits.npz --reference float.pte"
-        "  # compare with the float model",
-        exits=(*_BUILDS, Exit.MISMATCH),
-    ),
-    "size": _manual(
-        "size doorbell.toml  # a summary; --full has everything",
-        "size doorbell.toml --diff main/report.json  # against another build",
-        exits=_BUILDS,
-    ),
-    "report": _manual(
-        "report doorbell.toml --open  # build, and open the page in the browser",
-        "report doorbell.toml --diff build/main  # show what changed",
-        exits=_BUILDS,
-    ),
-    "scratch": _manual(
-        "scratch doorbell.toml  # scratch memory of each call",
-        "scratch --check sizes.csv  # compare with your CMSIS-NN",
-        exits=(*_CHECKS,),
-    ),
-    "why": _manual(
-        "why doorbell.toml add.out  # who needs an operator, and its cost",
-        "why doorbell.toml load_method  # the same for a part of the runtime",
-        exits=_CHECKS,
-    ),
-    "why-not": _manual(
-        "why-not doorbell.toml relu.out  # why an operator is not linked",
-        "why-not doorbell.toml relu.out Half  # why a kernel lacks a dtype",
-        exits=_CHECKS,
-    ),
-    "compat": _manual(
-        "compat releases/1.4/doorbell.lock new.pte  # for an update over the air",
-        "compat build/doorbell new.pte --model person  # against a build",
-        exits=(Exit.MODEL, Exit.LOCK, Exit.INCOMPATIBLE),
-    ),
-    "update": _manual(
-        "update pack new.pte --for fw.lock --version 7 --key key.pem"
-        "  # prove that the firmware runs it, and sign",
-        "update show new.update --key key.pub  # what is in it, and who signed",
-        exits=(Exit.MODEL, Exit.TOOLCHAIN, Exit.LOCK, Exit.INCOMPATIBLE),
-    ),
-    "package": _manual(
-        "package doorbell.toml --for zephyr  # sources as a Zephyr module",
-        "package doorbell.toml --for arduino --binary"
-        "  # the library instead of its sources",
-        exits=(*_BUILDS, Exit.MISMATCH),
-    ),
-    "sbom": _manual(
-        "sbom doorbell.toml --output sbom.cdx.json  # write the SBOM",
-        "sbom doorbell.toml --locked  # print that of the locked product",
-        exits=_BUILDS,
-    ),
-    "provenance": _manual(
-        "provenance doorbell.toml  # inputs, parameters and outputs",
-        "provenance doorbell.toml --locked  # of the locked product",
-        exits=_BUILDS,
-    ),
-    "sign": _manual(
-        "sign provenance.intoto.json --key key.pem  # for those who get it",
-        "sign fw.bin --key key.pem --output fw.sig  # any other file",
-        exits=(Exit.TOOLCHAIN,),
-    ),
-    "verify-signature": _manual(
-        "verify-signature fw.bin.dsse.json --key key.pub  # who signed it?",
-        "verify-signature fw.sig --key key.pub --output fw.bin"
-        "  # check it, and take the file out",
-        exits=(Exit.TOOLCHAIN, Exit.LOCK),
-    ),
-    "lock": _manual(
-        "lock doorbell.toml  # write the lock",
-        "lock doorbell.toml --check  # in CI: is the lock current?",
-        exits=_BUILDS,
-    ),
-    "verify": _manual(
-        "verify doorbell.toml  # build twice, compare every byte",
-        "verify --lock doorbell.lock --artefact fw.bin"
-        "  # check a file against the lock",
-        exits=(*_BUILDS, Exit.NOT_REPRODUCIBLE),
-    ),
-    "clean": _manual(
-        "clean doorbell.toml  # remove what builds made",
-        "clean doorbell.toml --out out  # in another build folder",
-        exits=(Exit.PROFILE,),
-    ),
-    "cache": _manual(
-        "cache prune --to '256 MiB'  # keep what was used last",
-        "cache publish ../objects --key ci.key  # give them to other machines",
-        exits=(Exit.TOOLCHAIN, Exit.LOCK, Exit.MISMATCH),
-    ),
-    "targets": _manual(
-        "targets  # cores, toolchains and boards",
-        "targets --operators  # operators that have a kernel",
-    ),
-    "doctor": _manual(
-        "doctor  # what is missing, and how to install it",
-        "doctor --json  # every compiler and emulator that was found",
-    ),
-    "schema": _manual(
-        "schema > profile.schema.json  # for editors",
-        "schema | python -m json.tool --compact  # on one line",
-    ),
-    "completion": _manual(
-        'eval "$(orchestrator completion bash)"  # in ~/.bashrc',
-        "orchestrator completion fish | source  # in config.fish",
-        exits=(Exit.TOOLCHAIN,),
-    ),
-    "man": _manual(
-        "man build | man -l -  # read the page of a command",
-        "man --output-dir ~/.local/share/man/man1  # install all pages",
-    ),
+_EXAMPLES: Final = """\
+init model.pte  # ask, then write profile, scenario and schema
+init net.py:build --board mps3-an547 --yes  # ask nothing
+new sine  # an example firmware for this machine
+new sine --board mps3-an547  # the same for a board, run in QEMU
+build doorbell.toml  # build what changed, and write the lock
+build --locked *.toml  # in CI: fail if a lock would change
+watch doorbell.toml  # build again whenever a file changes
+watch doorbell.toml --scenario scenarios/doorbell.json\
+  # show the change of instructions
+plan doorbell.toml  # what a build would do, and why
+plan doorbell.toml --json  # the same as JSON
+memory doorbell.toml  # arenas of all methods
+memory doorbell.toml --pareto --svg ram.svg  # RAM against time, drawn
+check doorbell.toml  # kernels, dtypes, memory; needs no compiler
+sed s/m55/m4/ doorbell.toml | orchestrator check -  # on another core
+export doorbell.toml  # export what changed
+export doorbell.toml --verify  # compare with ExecuTorch's lowering
+inspect model.pte  # methods, operators, memory, what is unsupported
+inspect model.ptd  # tensors and named data of a data file
+memory-plan blocks.csv --svg plan.svg  # the smallest plan, drawn
+memory-plan blocks.csv --capacity 65536  # any plan that fits
+oplist --model a.pte --output ops.yaml  # operators of a program
+oplist --ops aten::add.out --output ops.yaml  # operators by name
+headers --oplist ops.yaml --output-dir gen  # for ExecuTorch 1.5
+headers --oplist a.yaml --oplist b.yaml --output-dir gen  # the union
+run doorbell.toml --scenario scenarios/doorbell.json  # compare outputs
+run doorbell.toml --input image.npy --profile  # cost per operator
+test doorbell.toml  # random inputs, all methods, several runs
+test doorbell.toml --bisect  # which pass makes a difference
+decode 11 --profile doorbell.toml  # what a status means
+decode 10 --instruction 12 --profile doorbell.toml  # which operator
+evaluate digits.toml --data digits.npz  # accuracy, on this machine
+evaluate digits.toml --data digits.npz --reference float.pte\
+  # compare with the float model
+size doorbell.toml  # a summary; --full has everything
+size doorbell.toml --diff main/report.json  # against another build
+report doorbell.toml --open  # build, and open the page in the browser
+report doorbell.toml --diff build/main  # show what changed
+scratch doorbell.toml  # scratch memory of each call
+scratch --check sizes.csv  # compare with your CMSIS-NN
+why doorbell.toml add.out  # who needs an operator, and its cost
+why doorbell.toml load_method  # the same for a part of the runtime
+why-not doorbell.toml relu.out  # why an operator is not linked
+why-not doorbell.toml relu.out Half  # why a kernel lacks a dtype
+compat releases/1.4/doorbell.lock new.pte  # for an update over the air
+compat build/doorbell new.pte --model person  # against a build
+update pack new.pte --for fw.lock --version 7 --key key.pem\
+  # prove that the firmware runs it, and sign
+update show new.update --key key.pub  # what is in it, and who signed
+package doorbell.toml --for zephyr  # sources as a Zephyr module
+package doorbell.toml --for arduino --binary  # the library instead of its sources
+sbom doorbell.toml --output sbom.cdx.json  # write the SBOM
+sbom doorbell.toml --locked  # print that of the locked product
+provenance doorbell.toml  # inputs, parameters and outputs
+provenance doorbell.toml --locked  # of the locked product
+sign provenance.intoto.json --key key.pem  # for those who get it
+sign fw.bin --key key.pem --output fw.sig  # any other file
+verify-signature fw.bin.dsse.json --key key.pub  # who signed it?
+verify-signature fw.sig --key key.pub --output fw.bin  # check it, and take the file out
+lock doorbell.toml  # write the lock
+lock doorbell.toml --check  # in CI: is the lock current?
+verify doorbell.toml  # build twice, compare every byte
+verify --lock doorbell.lock --artefact fw.bin  # check a file against the lock
+clean doorbell.toml  # remove what builds made
+clean doorbell.toml --out out  # in another build folder
+cache prune --to '256 MiB'  # keep what was used last
+cache publish ../objects --key ci.key  # give them to other machines
+targets  # cores, toolchains and boards
+targets --operators  # operators that have a kernel
+doctor  # what is missing, and how to install it
+doctor --json  # every compiler and emulator that was found
+schema > profile.schema.json  # for editors
+schema | python -m json.tool --compact  # on one line
+eval "$(orchestrator completion bash)"  # in ~/.bashrc
+orchestrator completion fish | source  # in config.fish
+man build | man -l -  # read the page of a command
+man --output-dir ~/.local/share/man/man1  # install all pages
+"""
+"""Two for each command: what is typed, and what it does."""
+_EXITS: Final = {
+    command: codes
+    for commands, codes in {
+        "init plan memory check scratch why why-not": _CHECKS,
+        "build size report sbom provenance lock": _BUILDS,
+        "watch": (Exit.PROFILE, Exit.TOOLCHAIN),
+        "export": (*_CHECKS[:3], Exit.TOOLCHAIN, Exit.NOT_REPRODUCIBLE),
+        "inspect": (Exit.MODEL,),
+        "memory-plan": (Exit.MEMORY,),
+        "oplist decode": (Exit.PROFILE, Exit.MODEL),
+        "headers clean": (Exit.PROFILE,),
+        "run test evaluate package": (*_BUILDS, Exit.MISMATCH),
+        "compat": (Exit.MODEL, Exit.LOCK, Exit.INCOMPATIBLE),
+        "update": (Exit.MODEL, Exit.TOOLCHAIN, Exit.LOCK, Exit.INCOMPATIBLE),
+        "sign completion": (Exit.TOOLCHAIN,),
+        "verify-signature": (Exit.TOOLCHAIN, Exit.LOCK),
+        "verify": (*_BUILDS, Exit.NOT_REPRODUCIBLE),
+        "cache": (Exit.TOOLCHAIN, Exit.LOCK, Exit.MISMATCH),
+    }.items()
+    for command in commands.split()
 }
+"""Exit codes besides 0, 2 and 70, which every command has."""
+
+
+def _manuals() -> dict[str, Manual]:
+    examples: dict[str, list[tuple[str, str]]] = {}
+    for line in _EXAMPLES.splitlines():
+        text, _, what = line.partition("  # ")
+        command = text.rpartition("orchestrator ")[2].split()[0]
+        examples.setdefault(command, []).append((text, what))
+    return {
+        name: Manual(tuple(found), _EXITS.get(name, ()))
+        for name, found in examples.items()
+    }
+
+
+MANUALS: Final = _manuals()
 
 SYNONYMS: Final = {
     word: command

@@ -14,6 +14,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from orchestrator.cli.progress_lines import Explained
 from orchestrator.printable import printable, printable_lines
 
 
@@ -27,7 +28,7 @@ class _Counts(ProgressColumn):
         return Text(f"{int(task.completed)}/{int(task.total)}")
 
 
-class Bar:
+class Bar(Explained):
     """What runs now, how much of it is done, and since when; gone at the end.
 
     Args:
@@ -36,7 +37,7 @@ class Bar:
     """
 
     def __init__(self, *, explain: bool, color: bool = True) -> None:
-        self._explain = explain
+        super().__init__(explain=explain)
         self._console = Console(stderr=True, highlight=False, no_color=not color)
         self._progress = Progress(
             SpinnerColumn(),
@@ -50,23 +51,6 @@ class Bar:
         self._task = self._progress.add_task("starting", total=None)
         self._kind = ""
         self._started = False
-
-    def stage(self, label: str, reason: str) -> None:
-        """A stage begins."""
-        if self._explain:
-            self._console.print(
-                printable(f"{label}: runs ({reason})"), markup=False, style="bold"
-            )
-
-    def skipped(self, label: str) -> None:
-        """A stage is up to date."""
-        if self._explain:
-            self._console.print(printable(f"{label}: known"), markup=False, style="dim")
-
-    def explained(self, text: str) -> None:
-        """What a stage did."""
-        if self._explain:
-            self._console.print(printable_lines(text), markup=False)
 
     def working(self, text: str, number: int = 1, total: int = 1) -> None:
         """Something that may take seconds begins."""
@@ -94,9 +78,9 @@ class Bar:
         change = self._progress.reset if is_new else self._progress.update
         change(self._task, completed=done, description=shown)
 
-    def note(self, text: str) -> None:
-        """A message for the user."""
-        self._console.print(printable_lines(text.rstrip()), markup=False)
+    def say(self, text: str, style: str = "") -> None:
+        """Print lines of text above the bar."""
+        self._console.print(printable_lines(text), markup=False, style=style)
 
     def close(self) -> None:
         """Remove the bar."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.cli.terminal import say
 from orchestrator.printable import printable, printable_lines
+from orchestrator.shell.reporter import Reporter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,11 +16,41 @@ _EVERY_S: Final = 10.0
 """A log shows that something still happens, and no more."""
 
 
-def _say(text: str) -> None:
-    say(f"{printable_lines(text)}\n")
+class Explained(Reporter):
+    """Says why stages run and what they do, where that is wanted.
+
+    Args:
+        explain: Whether it is.
+    """
+
+    def __init__(self, *, explain: bool) -> None:
+        self._explain = explain
+
+    def stage(self, label: str, reason: str) -> None:
+        """A stage begins."""
+        if self._explain:
+            self.say(f"{label}: runs ({reason})", style="bold")
+
+    def skipped(self, label: str) -> None:
+        """A stage is up to date."""
+        if self._explain:
+            self.say(f"{label}: known", style="dim")
+
+    def explained(self, text: str) -> None:
+        """What a stage did."""
+        if self._explain:
+            self.say(text)
+
+    def note(self, text: str) -> None:
+        """A message for the user."""
+        self.say(text.rstrip())
+
+    def say(self, text: str, style: str = "") -> None:  # noqa: ARG002  # plain
+        """Print lines of text."""
+        say(f"{printable_lines(text)}\n")
 
 
-class Lines:
+class Lines(Explained):
     """A line now and then about what runs; with `verbose` one for each compile step.
 
     Args:
@@ -35,25 +66,10 @@ class Lines:
         verbose: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._explain = explain
+        super().__init__(explain=explain)
         self._verbose = verbose or explain
         self._clock = clock
         self._start = self._last = clock()
-
-    def stage(self, label: str, reason: str) -> None:
-        """A stage begins."""
-        if self._explain:
-            _say(f"{label}: runs ({reason})")
-
-    def skipped(self, label: str) -> None:
-        """A stage is up to date."""
-        if self._explain:
-            _say(f"{label}: known")
-
-    def explained(self, text: str) -> None:
-        """What a stage did."""
-        if self._explain:
-            _say(text)
 
     def working(self, text: str, number: int = 1, total: int = 1) -> None:
         """Something that may take seconds begins."""
@@ -64,7 +80,7 @@ class Lines:
         """A compile step ended."""
         line = f"[{done}/{total}] {printable(text)}"
         if self._verbose:
-            _say(line)
+            self.say(line)
         else:
             self._now_and_then(line)
 
@@ -72,11 +88,4 @@ class Lines:
         now = self._clock()
         if now - self._last >= _EVERY_S:
             self._last = now
-            _say(f"{line}, {now - self._start:.0f} s")
-
-    def note(self, text: str) -> None:
-        """A message for the user."""
-        _say(text.rstrip())
-
-    def close(self) -> None:
-        """Nothing to close."""
+            self.say(f"{line}, {now - self._start:.0f} s")

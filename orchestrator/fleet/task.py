@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections import OrderedDict
 from dataclasses import dataclass, field, replace
 from traceback import format_exception
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, Final, assert_never
 
 from orchestrator.build import (
     BuildOptions,
@@ -28,10 +29,9 @@ from orchestrator.build.verifying import build_twice
 from orchestrator.errors import Diagnostic, ExitCode, OrchestratorError
 from orchestrator.fleet.kind import Kind
 from orchestrator.fleet.outcome import Costs, Outcome, sizes_in_lock
-from orchestrator.fleet.results import RecentResults
 from orchestrator.shell.files import reason_of, remedy_for
 from orchestrator.shell.input_files import CommonFiles
-from orchestrator.shell.reporter import Silent
+from orchestrator.shell.reporter import Reporter
 from orchestrator.shell.settings import read_settings
 from orchestrator.shell.toolchain import InstalledToolchains, KnownToolchains
 from orchestrator.workspace.load import read_workspace
@@ -44,6 +44,34 @@ if TYPE_CHECKING:
     from orchestrator.shell.toolchain import Toolchains
     from orchestrator.workspace import Product
     from orchestrator.workspace.load import Workspace
+
+MOST_RESULTS: Final = 64
+"""As many as the stages of some twenty products have: products of one profile, which
+have most in common, are done one after the other."""
+
+
+class RecentResults:
+    """The last results of stages that several products of a workspace have in common.
+
+    By key; those used least recently are dropped first.
+    """
+
+    def __init__(self) -> None:
+        self._values: OrderedDict[str, object] = OrderedDict()
+
+    def get(self, key: str) -> object | None:
+        """See `Results`."""
+        if key not in self._values:
+            return None
+        self._values.move_to_end(key)
+        return self._values[key]
+
+    def put(self, key: str, value: object) -> None:
+        """See `Results`."""
+        self._values[key] = value
+        self._values.move_to_end(key)
+        if len(self._values) > MOST_RESULTS:
+            self._values.popitem(last=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +94,7 @@ class Task:
     command: Path | None = None
 
 
-class _Notes(Silent):
+class _Notes(Reporter):
     """Keeps what builds say about a product."""
 
     def __init__(self) -> None:

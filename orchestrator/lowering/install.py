@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.lowering.cache import Cache
-from orchestrator.lowering.checks import verify_once
+from orchestrator.lowering.apart import (
+    collect_rarely,
+    look_up_once,
+    share_provenance,
+    verify_once,
+)
 from orchestrator.lowering.copies import Copies
-from orchestrator.lowering.garbage import collect_rarely
 from orchestrator.lowering.mechanisms import Mechanism
 from orchestrator.lowering.memo import Memo
-from orchestrator.lowering.operators import look_up_once
 from orchestrator.lowering.passes import Passes
-from orchestrator.lowering.provenance import share_provenance
 from orchestrator.lowering.recompile import DeferredCode
 from orchestrator.lowering.signatures import Signatures
 from orchestrator.lowering.skips import Skips
-from orchestrator.lowering.texts import describe_on_demand
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 _COUNTED: Final = ("copied", "remembered", "dispatched")
 _APART: Final[dict[Mechanism, Callable[[Patches], None]]] = {
     Mechanism.PROVENANCE: share_provenance,
-    Mechanism.TEXTS: describe_on_demand,
-    Mechanism.CACHE: lambda patches: Cache().install(patches),
     Mechanism.SIGNATURES: lambda patches: Signatures().install(patches),
     Mechanism.OPERATORS: look_up_once,
     Mechanism.CHECKS: verify_once,

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from orchestrator.errors import SourceSpan
     from orchestrator.measure.size import Contributor, SizeReport
-    from orchestrator.profile import BudgetTable
+    from orchestrator.profile.tables import BudgetTable
 
 _CULPRITS: Final = 5
 _KIB: Final = 1024

@@ -238,7 +238,7 @@ def product_of(
 
 
 def _code_script(built: Built, base: str) -> str:
-    section = built.commands.sections.code
+    section = built.commands.sections.get("code")
     if section is None:
         return ""
     return code_script(

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
     from orchestrator.emit.compile import CompileUnit
-    from orchestrator.targets.regions import SectionNames
 
 RUNNER: Final = f"{SOURCES}/runtime/app/runner.cpp"
 """The application of `run`; the self test is made of it."""
@@ -138,7 +137,7 @@ def with_own_symbols(text: str, base: str, functions: Collection[str]) -> str:
     return _SYMBOL.sub(lambda m: f"{base}_{m[0]}" if m[0] in functions else m[0], text)
 
 
-def with_sections(text: str, names: SectionNames) -> str:
+def with_sections(text: str, names: Mapping[str, str]) -> str:
     """A generated source with constants and arenas in sections of these names."""
     return _SECTION.sub(
         lambda m: f'section("{named_section(m[1], names)}")',

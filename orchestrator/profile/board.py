@@ -20,8 +20,8 @@ from orchestrator.profile.memory import (
     duplicates,
     whole_map,
 )
-from orchestrator.profile.own_board import OwnBoard
 from orchestrator.profile.table import Table
+from orchestrator.profile.target import OwnBoard
 from orchestrator.targets.boards import DEFAULT_STACK, Board, board_of
 from orchestrator.targets.cores import CPUS
 

@@ -15,7 +15,6 @@ from orchestrator.profile.board import read_board
 from orchestrator.profile.document import Document, Text, read_document
 from orchestrator.profile.explain import explain
 from orchestrator.profile.models import with_instances
-from orchestrator.profile.own_board import SUFFIX
 from orchestrator.profile.paths import is_relative_path
 from orchestrator.profile.rules import Facts
 from orchestrator.profile.table import salvage
@@ -25,11 +24,12 @@ from orchestrator.profile.tables import (
     ProfileTable,
     rule_problems,
 )
+from orchestrator.profile.target import SUFFIX
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-    from orchestrator.profile.own_board import OwnBoard
+    from orchestrator.profile.target import OwnBoard
 
 
 def load_profile(

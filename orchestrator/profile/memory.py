@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from itertools import combinations, permutations
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -23,24 +24,23 @@ from orchestrator.profile.fields import (
     shown,
 )
 from orchestrator.profile.table import BrokenValueError, Table, sound
-from orchestrator.targets.boards import with_regions
+from orchestrator.targets.boards import Region
 from orchestrator.targets.regions import (
     ARENA_ALIGNMENT,
+    NO_PLACES,
     Concurrency,
     Places,
-    RegionChoice,
-    SectionNames,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from orchestrator.errors import SourceSpan
     from orchestrator.profile.models import ModelTable
     from orchestrator.profile.rules import Facts
     from orchestrator.profile.source_map import FindSpan, KeyPath
     from orchestrator.profile.target import TargetTable
-    from orchestrator.targets.boards import Board, Region
+    from orchestrator.targets.boards import Board
 
 _PERCENT: Final = "([0-9]{1,3}) ?%"
 _REGIONS: Final[KeyPath] = ("memory", "regions")
@@ -109,9 +109,9 @@ class SectionsTable(Table):
     )
 
     @property
-    def names(self) -> SectionNames:
-        """The table as later stages take it."""
-        return SectionNames(weights=self.weights, code=self.code, arenas=self.arenas)
+    def names(self) -> dict[str, str]:
+        """Names that the profile gives, by key."""
+        return {key: name for key, name in self if name is not None}
 
 
 class MemoryTable(Table):
@@ -183,8 +183,8 @@ class MemoryTable(Table):
     sections: SectionsTable = Field(
         default=SectionsTable(), description="Names of sections in the library."
     )
-    regions_: tuple[RegionTable, ...] = Field(
-        default=(), alias="regions", description="Memories of the board."
+    regions: tuple[RegionTable, ...] = Field(
+        default=(), description="Memories of the board."
     )
 
     @property
@@ -203,18 +203,54 @@ class MemoryTable(Table):
         """Memories for weights and code."""
         return Places(weights=self.weights, code=self.code)
 
-    @property
-    def regions(self) -> tuple[RegionChoice, ...]:
-        """Memories of the board, as later stages take them."""
-        return tuple(
-            RegionChoice(
-                name=region.name,
-                size_bytes=region.size_bytes,
-                origin=region.origin,
-                kind=region.kind,
-            )
-            for region in self.regions_
-        )
+
+def with_regions(
+    board: Board, regions: Sequence[RegionTable], places: Places = NO_PLACES
+) -> Board:
+    """A board with the memories that a profile describes.
+
+    If one of them has an origin, they replace the memories of the board, in their
+    order; otherwise they limit the board's memories. The emulator is kept if it has
+    memory at all these addresses and starts at the first flash.
+
+    Args:
+        board: What the profile names.
+        regions: Known to fit it.
+        places: Memories for weights and code; among those that it then has.
+    """
+    known = {r.name: r for r in board.regions}
+    chosen = {c.name: _described(c, known.get(c.name)) for c in regions}
+    limits = all(c.origin is None for c in regions)
+    if limits:
+        regions_now = tuple(chosen.get(r.name, r) for r in board.regions)
+    else:
+        regions_now = tuple(chosen.values())
+    first, start = (
+        next((r.origin for r in found if r.kind == "flash"), None)
+        for found in (regions_now, board.regions)
+    )
+    there = first == start and all(
+        any(r.is_within(k) for k in board.regions) for r in regions_now
+    )
+    return replace(
+        board,
+        regions=regions_now,
+        emulator=board.emulator if there else (),
+        is_own=board.is_own or any(c.origin is not None for c in regions),
+        places=places,
+        whole=board.regions if limits and regions else (),
+    )
+
+
+def _described(choice: RegionTable, known: Region | None) -> Region:
+    if choice.origin is None and known is not None:
+        return replace(known, size_bytes=choice.size_bytes)
+    return Region(
+        name=choice.name,
+        origin=choice.origin or 0,
+        size_bytes=choice.size_bytes,
+        kind=choice.kind or "ram",
+    )
 
 
 def memory_problems(
@@ -238,16 +274,15 @@ def memory_problems(
         yield from _no_board(memory, models, target.cpu, facts)
         return
     problems = [
-        *duplicates(memory.regions_, facts.span),
-        *_against_board(memory.regions_, board, facts),
+        *duplicates(memory.regions, facts.span),
+        *_against_board(memory.regions, board, facts),
     ]
     yield from problems
-    regions = memory.regions
     if problems:
         return
-    full = with_regions(board, regions)
-    if regions and full.regions != board.regions:
-        yield from whole_map(memory.regions_, full, facts.span)
+    full = with_regions(board, memory.regions)
+    if memory.regions and full.regions != board.regions:
+        yield from whole_map(memory.regions, full, facts.span)
     yield from _pins(models(), full, facts)
     yield from _places(memory, full, facts)
 
@@ -269,7 +304,7 @@ def _recompute_problems(memory: MemoryTable, facts: Facts) -> Iterator[Diagnosti
 def _section_problems(memory: MemoryTable, facts: Facts) -> Iterator[Diagnostic]:
     """Sections that a linker script would take for each other."""
     with suppress(BrokenValueError):
-        named = memory.sections.names.by_key
+        named = memory.sections.names
         for (first, short), (second, long) in permutations(named.items(), 2):
             if not f"{long}.".startswith(f"{short}."):
                 continue
@@ -293,7 +328,7 @@ def _no_board(
     cpu: str,
     facts: Facts,
 ) -> Iterator[Diagnostic]:
-    places = [_REGIONS] if memory.regions_ else [where for where, _ in _named(models())]
+    places = [_REGIONS] if memory.regions else [where for where, _ in _named(models())]
     places += [where for where, _, _ in _placed(memory)]
     for where in places[:1]:
         yield Diagnostic.of(

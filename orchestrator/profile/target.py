@@ -23,7 +23,6 @@ from orchestrator.profile.fields import (
     problem,
     shown,
 )
-from orchestrator.profile.own_board import SUFFIX, OwnBoard
 from orchestrator.profile.table import BrokenValueError, Table
 from orchestrator.targets.boards import boards_of
 from orchestrator.targets.cores import BOARDS, CPUS, FLOAT_ABIS, TOOLCHAINS
@@ -33,6 +32,32 @@ if TYPE_CHECKING:
 
     from orchestrator.profile.rules import Facts
     from orchestrator.targets.boards import Board
+
+SUFFIX: Final = ".toml"
+"""By which a profile's `board` is known to be a path."""
+
+
+class OwnBoard(str):
+    """The path of a board's file, as a profile writes it, and what the file says."""
+
+    __slots__ = ("board",)
+
+    board: Board
+
+    def __new__(cls, written: str, board: Board) -> Self:
+        """Make a string with the board that it names."""
+        self = super().__new__(cls, str(written))
+        self.board = board
+        return self
+
+    def __reduce__(self) -> tuple[type[OwnBoard], tuple[str, Board]]:
+        """What makes a copy (a hook of pickle)."""
+        return OwnBoard, (str(self), self.board)
+
+    def __repr__(self) -> str:
+        """All that it says: what a build is made of is compared by this text."""
+        return f"OwnBoard({str(self)!r}, {self.board!r})"
+
 
 _ISAS: Final = tuple(dict.fromkeys(isa for cpu in CPUS.values() for isa in cpu.isas))
 

@@ -43,7 +43,7 @@ class Finished:
 
 
 class Processes(Protocol):
-    """Runs programs."""
+    """Runs programs: this module does."""
 
     def run(
         self,
@@ -54,21 +54,6 @@ class Processes(Protocol):
         timeout_s: float,
     ) -> Finished:
         """See `run`."""
-
-
-class SystemProcesses:
-    """Runs programs on this machine."""
-
-    def run(
-        self,
-        command: Sequence[str],
-        *,
-        cwd: Path,
-        env: Mapping[str, str],
-        timeout_s: float,
-    ) -> Finished:
-        """See `run`."""
-        return run(command, cwd=cwd, env=env, timeout_s=timeout_s)
 
 
 @contextmanager

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Protocol
 
+class Reporter:
+    """Receives the progress of a build; does not affect the build.
 
-class Reporter(Protocol):
-    """Receives the progress of a build; does not affect the build."""
+    This one ignores everything.
+    """
 
     def stage(self, label: str, reason: str) -> None:
         """A stage begins; `reason` says why."""
@@ -30,7 +31,7 @@ class Reporter(Protocol):
         """The build ended, successfully or not."""
 
 
-class StepsOnly:
+class StepsOnly(Reporter):
     """Forwards the steps of a variant's build, without messages about the product.
 
     Args:
@@ -38,39 +39,24 @@ class StepsOnly:
     """
 
     def __init__(self, reporter: Reporter) -> None:
-        self.stage = reporter.stage
-        self.skipped = reporter.skipped
-        self.working = reporter.working
-        self.progress = reporter.progress
-        self.close = reporter.close
-
-    def note(self, text: str) -> None:
-        """Ignore."""
-
-    def explained(self, text: str) -> None:
-        """Ignore."""
-
-
-class Silent:
-    """Ignores everything."""
+        self._reporter = reporter
 
     def stage(self, label: str, reason: str) -> None:
-        """Ignore."""
+        """See `Reporter`."""
+        self._reporter.stage(label, reason)
 
     def skipped(self, label: str) -> None:
-        """Ignore."""
-
-    def explained(self, text: str) -> None:
-        """Ignore."""
+        """See `Reporter`."""
+        self._reporter.skipped(label)
 
     def working(self, text: str, number: int = 1, total: int = 1) -> None:
-        """Ignore."""
+        """See `Reporter`."""
+        self._reporter.working(text, number, total)
 
     def progress(self, done: int, total: int, text: str) -> None:
-        """Ignore."""
-
-    def note(self, text: str) -> None:
-        """Ignore."""
+        """See `Reporter`."""
+        self._reporter.progress(done, total, text)
 
     def close(self) -> None:
-        """Nothing to do."""
+        """See `Reporter`."""
+        self._reporter.close()

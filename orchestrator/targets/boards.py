@@ -8,7 +8,7 @@ add a file; no code branches on names.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -17,9 +17,9 @@ from orchestrator.core.sizes import parse_size
 from orchestrator.targets.regions import NO_PLACES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
-    from orchestrator.targets.regions import Places, RegionChoice
+    from orchestrator.targets.regions import Places
 
 DEFAULT_STACK: Final = "4 KiB"
 """For the stack, where a board's file says nothing."""
@@ -102,55 +102,6 @@ class Board:
     def cpus(self) -> tuple[str, ...]:
         """Cores whose firmware it runs, its own first."""
         return (self.cpu, *self.also_runs)
-
-
-def with_regions(
-    board: Board, regions: Sequence[RegionChoice], places: Places = NO_PLACES
-) -> Board:
-    """A board with the memories that a profile describes.
-
-    If one of them has an origin, they replace the memories of the board, in their
-    order; otherwise they limit the board's memories. The emulator is kept if it has
-    memory at all these addresses and starts at the first flash.
-
-    Args:
-        board: What the profile names.
-        regions: Known to fit it.
-        places: Memories for weights and code; among those that it then has.
-    """
-    known = {r.name: r for r in board.regions}
-    chosen = {c.name: _described(c, known.get(c.name)) for c in regions}
-    limits = all(c.origin is None for c in regions)
-    if limits:
-        regions_now = tuple(chosen.get(r.name, r) for r in board.regions)
-    else:
-        regions_now = tuple(chosen.values())
-    first, start = (
-        next((r.origin for r in found if r.kind == "flash"), None)
-        for found in (regions_now, board.regions)
-    )
-    there = first == start and all(
-        any(r.is_within(k) for k in board.regions) for r in regions_now
-    )
-    return replace(
-        board,
-        regions=regions_now,
-        emulator=board.emulator if there else (),
-        is_own=board.is_own or any(c.origin is not None for c in regions),
-        places=places,
-        whole=board.regions if limits and regions else (),
-    )
-
-
-def _described(choice: RegionChoice, known: Region | None) -> Region:
-    if choice.origin is None and known is not None:
-        return replace(known, size_bytes=choice.size_bytes)
-    return Region(
-        name=choice.name,
-        origin=choice.origin or 0,
-        size_bytes=choice.size_bytes,
-        kind=choice.kind or "ram",
-    )
 
 
 def boards_of(cpu: str, boards: Mapping[str, Board]) -> tuple[str, ...]:

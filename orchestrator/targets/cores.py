@@ -12,13 +12,11 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.targets.boards import BOARDS, Board, Region, with_regions
-from orchestrator.targets.regions import NO_PLACES
+from orchestrator.targets.boards import BOARDS, Board, Region
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
-    from orchestrator.targets.regions import Places, RegionChoice
 
 __all__ = [
     "BOARDS",
@@ -506,8 +504,6 @@ def resolve_target(
     optimize: str,
     unaligned: bool = True,
     float_abi: str | None = None,
-    regions: Sequence[RegionChoice] = (),
-    places: Places = NO_PLACES,
 ) -> Target:
     """The target of these names, which are known to fit each other."""
     core = CPUS[cpu]
@@ -517,13 +513,13 @@ def resolve_target(
     if core.has_unaligned and not unaligned:
         flags = (*variant.machine_flags, "-mno-unaligned-access")
         variant = replace(variant, machine_flags=flags)
-    chosen = board or core.default_board
+    chosen = board or core.default_board or None
     if isinstance(chosen, str):
         chosen = BOARDS[chosen]
     return Target(
         cpu=core,
         isa=variant,
-        board=with_regions(chosen, regions, places) if chosen else None,
+        board=chosen,
         toolchain=toolchain or core.toolchains[0],
         optimize=optimize,
         unaligned=unaligned and core.has_unaligned,

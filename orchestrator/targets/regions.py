@@ -10,23 +10,6 @@ ARENA_ALIGNMENT = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RegionChoice:
-    """A memory as the profile describes it.
-
-    Args:
-        name: Unique in the profile.
-        size_bytes: Length, or how much of the board's may be used.
-        origin: First address; None for one of the board's.
-        kind: `flash` or `ram`; None is the board's, or `ram`.
-    """
-
-    name: str
-    size_bytes: int
-    origin: int | None = None
-    kind: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Places:
     """Memories that the profile chose for what is the same in every product.
 
@@ -41,31 +24,6 @@ class Places:
 
 NO_PLACES = Places()
 """Leaves both to the build."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SectionNames:
-    """Sections of the library that the profile names, for the user's linker script.
-
-    Args:
-        weights: Of programs and weights; None: the build's own names, likewise below.
-        code: Of functions.
-        arenas: Of planned memory.
-    """
-
-    weights: str | None = None
-    code: str | None = None
-    arenas: str | None = None
-
-    @property
-    def by_key(self) -> dict[str, str]:
-        """Names that the profile gives, by its keys."""
-        named = {"weights": self.weights, "code": self.code, "arenas": self.arenas}
-        return {key: name for key, name in named.items() if name is not None}
-
-
-NO_SECTION_NAMES = SectionNames()
-"""The build's own."""
 
 
 class Concurrency(StrEnum):

@@ -15,16 +15,16 @@ from orchestrator.profile.explain import explain
 from orchestrator.profile.fields import key_text, shown
 from orchestrator.profile.load import Member
 from orchestrator.profile.matrix import AXES
-from orchestrator.profile.own_board import SUFFIX
 from orchestrator.profile.tables import ProfileTable
+from orchestrator.profile.target import SUFFIX
 from orchestrator.shell import files
 from orchestrator.workspace.tables import WorkspaceTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from orchestrator.profile import Profile
     from orchestrator.profile.source_map import KeyPath
+    from orchestrator.profile.tables import Profile
     from orchestrator.workspace.product import Product
 
 

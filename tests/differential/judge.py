@@ -10,7 +10,7 @@ import numpy as np
 
 from orchestrator.build.firmware import carry_out
 from orchestrator.cli.main import run
-from orchestrator.profile import PASSES
+from orchestrator.profile.choices import PASSES
 from orchestrator.running.npy import Array
 from orchestrator.running.product import read_product
 from orchestrator.running.protocol import DeviceError, decode_response

@@ -16,7 +16,7 @@ import pytest
 from orchestrator.shell.compile_folder import NinjaFolder
 from orchestrator.shell.launcher import VARIABLE, Launcher, compiler_launcher
 from orchestrator.shell.object_store import ObjectStore
-from orchestrator.shell.reporter import Silent
+from orchestrator.shell.reporter import Reporter
 from orchestrator.shell.settings import STORAGE
 from orchestrator.targets.toolchain import TOOLCHAIN_FILE
 from tests.tools import need_tool
@@ -131,7 +131,7 @@ class Machine:
         return NinjaFolder(
             path=self.folder / "w",
             jobs=1,
-            reporter=Silent(),
+            reporter=Reporter(),
             folder_lock=0,
             launcher=Launcher(need_tool("ccache"), storage),
             store=store,

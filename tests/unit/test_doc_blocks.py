@@ -14,7 +14,7 @@ import tomli
 from packaging.requirements import Requirement
 
 from orchestrator.cli.arguments import parser
-from orchestrator.profile import load_profile
+from orchestrator.profile.load import load_profile
 from orchestrator.shell.distribution import DISTRIBUTION
 from orchestrator.shell.sources import library_names
 from orchestrator.workspace.load import read_workspace

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from orchestrator.build.exporting import Exported
     from orchestrator.cli.console import Console
-    from orchestrator.profile import Profile
+    from orchestrator.profile.tables import Profile
 
 
 def run(args: Namespace, console: Console) -> ExitCode:

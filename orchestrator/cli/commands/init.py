@@ -24,8 +24,8 @@ from orchestrator.errors import (
     UsageError,
     did_you_mean,
 )
-from orchestrator.profile import schema_text
 from orchestrator.profile.lowering import CORTEX_M, LOWERINGS, PORTABLE
+from orchestrator.profile.reference import schema_text
 from orchestrator.profile.starter import (
     SCHEMA_FILE,
     NewProfile,

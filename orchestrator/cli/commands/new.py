@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from orchestrator.cli.commands.new_files import GITIGNORE, write_files
 from orchestrator.cli.commands.new_target import choose_target
 from orchestrator.errors import ExitCode, SourceSpan, UsageError
-from orchestrator.profile import schema_text
+from orchestrator.profile.reference import schema_text
 from orchestrator.profile.starter import (
     SCHEMA_FILE,
     NewModel,

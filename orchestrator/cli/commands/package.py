@@ -25,7 +25,7 @@ from orchestrator.package.product import Built, Sizes
 from orchestrator.package.render import package_files
 from orchestrator.package.rust import rust_methods
 from orchestrator.package.typed_test import typed_test
-from orchestrator.profile import Load
+from orchestrator.profile.choices import Load
 from orchestrator.provenance.documents import SBOM, STATEMENT
 from orchestrator.running.compare import compare_calls
 from orchestrator.running.protocol import decode_response

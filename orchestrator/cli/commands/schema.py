@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from orchestrator.errors import ExitCode
-from orchestrator.profile import schema_text
+from orchestrator.profile.reference import schema_text
 from orchestrator.workspace.reference import workspace_schema_text
 
 if TYPE_CHECKING:

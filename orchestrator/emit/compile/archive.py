@@ -8,12 +8,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from orchestrator.emit.compile.sections import named_section
-from orchestrator.targets.regions import NO_SECTION_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from orchestrator.targets.regions import SectionNames
 
 _STACK_NOTE: Final = b"\0.note.GNU-stack\0"
 _COMMENT: Final = b"\0.comment".ljust(len(_STACK_NOTE), b"\0")
@@ -67,7 +65,7 @@ def own_symbols(
     *,
     suffix: str,
     exports: Collection[str] = (),
-    sections: SectionNames = NO_SECTION_NAMES,
+    sections: Mapping[str, str] = MappingProxyType({}),
     used: Mapping[str, str] = MappingProxyType({}),
 ) -> bytes:
     """The library with symbols that no other product's library has.
@@ -96,7 +94,7 @@ def own_symbols(
     own |= {name.encode(): other.encode() for name, other in used.items()}
     for part in objects:
         part.rename(own)
-        if sections.by_key:
+        if sections:
             part.rename_sections(sections)
     return _archive(
         [
@@ -200,7 +198,7 @@ class _Object:
         _, names_header = self._headers()
         self._name(found, names_header)
 
-    def rename_sections(self, sections: SectionNames) -> None:
+    def rename_sections(self, sections: Mapping[str, str]) -> None:
         """Name the object's sections, and relocations after what they relocate."""
         found = []
         headers, names_header = self._section_headers()

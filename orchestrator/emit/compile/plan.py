@@ -31,7 +31,6 @@ from orchestrator.emit.compile.units import (
 )
 from orchestrator.method.compact import WIDE_TABLES
 from orchestrator.program.values import TensorValue
-from orchestrator.targets.regions import NO_SECTION_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
     from orchestrator.program.program import Program
     from orchestrator.selection.resolution import DelegateCode, Resolution
     from orchestrator.targets.cores import Target
-    from orchestrator.targets.regions import SectionNames
     from orchestrator.targets.toolchain import Toolchain
 
 _COMMON = (
@@ -120,7 +118,7 @@ def plan_compile(
     sums: tuple[str, ...] = (),
     is_empty: Callable[[str], bool] = lambda _: False,
     updates: bool = False,
-    sections: SectionNames = NO_SECTION_NAMES,
+    sections: Mapping[str, str] = MappingProxyType({}),
 ) -> CompilePlan:
     """List every compile and link step.
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from orchestrator.targets.regions import NO_SECTION_NAMES
-
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from orchestrator.errors import SourceSpan
     from orchestrator.targets.cores import Target
-    from orchestrator.targets.regions import SectionNames
 
 SOURCES = "src"
 """Folder in ninja's folder with copies of runtime/ and kernels/."""
@@ -73,7 +72,7 @@ class CompilePlan:
     ninja: str
     sources: tuple[str, ...]
     exports: tuple[tuple[str, SourceSpan], ...] = ()
-    sections: SectionNames = NO_SECTION_NAMES
+    sections: Mapping[str, str] = field(default_factory=dict)
 
 
 _FOLDERS = (

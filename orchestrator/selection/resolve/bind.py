@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator.catalog.scratch_arguments import missing_size, scratch_arguments
 from orchestrator.core.kernel import TensorMeta
-from orchestrator.errors import KernelError
+from orchestrator.errors import Diagnostic, KernelError
 from orchestrator.selection.call import calls_of_key, misfit, takes, tensor_names
 from orchestrator.selection.op_info import CallPattern, Origin, SelectedOperator
 from orchestrator.selection.resolution import (
@@ -18,17 +18,16 @@ from orchestrator.selection.resolution import (
     ResolvedOperator,
     TableEntry,
 )
-from orchestrator.selection.resolve.duplicates import duplicate_functions
 from orchestrator.selection.resolve.gaps import Gaps
 from orchestrator.selection.resolve.request import Request
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from orchestrator.catalog.model import Catalog
     from orchestrator.core.dtype import ScalarType
     from orchestrator.core.kernel import Kernel, KernelKey
-    from orchestrator.errors import Diagnostic, SourceSpan
+    from orchestrator.errors import SourceSpan
     from orchestrator.selection.op_info import Selection
 
 EVERY_OPERATOR = Origin(source="operators.all")
@@ -366,3 +365,30 @@ class _Linker:
             )
             for key in (*keys, *last)
         ]
+
+
+def duplicate_functions(
+    catalog: Catalog, used: Mapping[str, Collection[str]]
+) -> list[Diagnostic]:
+    """Functions that sources of two libraries define: they cannot be linked together.
+
+    Args:
+        catalog: Kernels on offer.
+        used: By library: the sources that are compiled.
+    """
+    first: dict[str, Kernel] = {}
+    problems: dict[str, Diagnostic] = {}
+    for library, kernels in catalog.libraries:
+        for kernel in kernels:
+            if set(kernel.sources).isdisjoint(used.get(library, ())):
+                continue
+            other = first.setdefault(kernel.function, kernel)
+            if other.library != library:
+                problems[kernel.function] = Diagnostic.of(
+                    "duplicate-function",
+                    f"two libraries define {kernel.function}",
+                    first=f"{other.operator} in {other.entry}",
+                    again=f"{kernel.operator} in {kernel.entry}",
+                    hint=f"give {library} its own namespace",
+                )
+    return list(problems.values())

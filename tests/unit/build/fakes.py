@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from orchestrator.build import Shell
 from orchestrator.errors import Diagnostic, ToolchainError
 from orchestrator.shell.process import Finished
+from orchestrator.shell.reporter import Reporter
 from orchestrator.targets.toolchain import Toolchain
 from tests.unit.measure.measure_cases import case
 from tests.unit.measure.objects import ObjectSpec
@@ -146,7 +147,7 @@ class FakeExporter:
 
 
 @dataclass
-class Recorder:
+class Recorder(Reporter):
     """A reporter that writes down what it hears."""
 
     stages: dict[str, str] = field(default_factory=dict)
@@ -171,9 +172,6 @@ class Recorder:
 
     def note(self, text: str) -> None:
         self.notes.append(text)
-
-    def close(self) -> None:
-        pass
 
 
 @dataclass

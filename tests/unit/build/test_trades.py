@@ -12,9 +12,9 @@ import pytest
 from orchestrator.build import BuildOptions, Project, Shell, load, open_build, table
 from orchestrator.core.dtype import ScalarType
 from orchestrator.errors import MemoryPlanError
-from orchestrator.fleet.results import RecentResults
+from orchestrator.fleet.task import RecentResults
 from orchestrator.method.passes.fold import SMALL_BYTES
-from orchestrator.profile import PASSES
+from orchestrator.profile.choices import PASSES
 from orchestrator.shell.input_files import CommonFiles
 from tests.conftest import CASES, CORPUS
 from tests.integration.joined_nets import Net, program_bytes

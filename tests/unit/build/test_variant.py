@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,8 +14,12 @@ from orchestrator.cli.arguments import parser
 from orchestrator.core.operator import OperatorName
 from orchestrator.errors import Diagnostic, UsageError
 from orchestrator.measure.size import SizeOperator
-from orchestrator.profile import DtypeSelect, Optimize, Profile, load_profile
+from orchestrator.profile.choices import DtypeSelect, Optimize
+from orchestrator.profile.load import load_profile
 from orchestrator.targets.cores import CPUS, TOOLCHAINS
+
+if TYPE_CHECKING:
+    from orchestrator.profile.tables import Profile
 
 RELU, TANH = (OperatorName.parse(f"aten::{n}.out") for n in ("relu", "tanh"))
 

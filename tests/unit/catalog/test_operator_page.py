@@ -13,9 +13,9 @@ from orchestrator.catalog.operator_page import (
     dtypes_of,
     missing,
     operator_rows,
-    operators_page,
 )
 from orchestrator.shell.sources import library_file, library_names
+from tests.pages import operators_page
 
 if TYPE_CHECKING:
     import pytest

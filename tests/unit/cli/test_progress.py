@@ -10,7 +10,7 @@ from rich.console import Console as RichConsole
 from orchestrator.cli.console import Console
 from orchestrator.cli.progress import Bar
 from orchestrator.cli.progress_lines import Lines
-from orchestrator.shell.reporter import Silent
+from orchestrator.shell.reporter import Reporter
 
 if TYPE_CHECKING:
     import pytest
@@ -80,7 +80,7 @@ def test_settings(
     console.settings(color="always", quiet=True, verbose=False)
     assert console.color
     console.status("unseen")
-    assert isinstance(console.reporter(), Silent)
+    assert isinstance(console.reporter(), Reporter)
     console.data("seen")
     said = capsys.readouterr()
     assert (said.out, said.err) == ("seen\n", "")

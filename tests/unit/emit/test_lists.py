@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from orchestrator.compat.check import firmware_of
+from orchestrator.emit.generate.api_functions import load_function
 from orchestrator.emit.generate.api_header import api_header
 from orchestrator.emit.generate.api_source import api_source
-from orchestrator.emit.generate.load_function import load_function
 from orchestrator.emit.generate.ports import api_methods
 from orchestrator.emit.generate.prelinked import prelinked_block
 from orchestrator.errors import ModelError

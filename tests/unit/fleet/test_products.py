@@ -9,7 +9,7 @@ import pytest
 
 from orchestrator.errors import UsageError
 from orchestrator.fleet.products import chosen
-from orchestrator.fleet.results import MOST_RESULTS, RecentResults
+from orchestrator.fleet.task import MOST_RESULTS, RecentResults
 from orchestrator.shell.input_files import CommonFiles, DiskFiles
 from orchestrator.shell.sources import package_files
 from orchestrator.shell.toolchain import KnownToolchains

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.measure.frames import Frame, read_frames
+from orchestrator.measure.call_graph import Frame, read_frames
 
 
 def test_frames_of_both_compilers() -> None:

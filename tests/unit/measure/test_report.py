@@ -22,7 +22,7 @@ from orchestrator.measure import (
     size_table,
 )
 from orchestrator.measure.size import MethodStack, SizeMethod, SizeReport, SizeTotals
-from orchestrator.profile import BudgetTable
+from orchestrator.profile.tables import BudgetTable
 from tests.unit.measure.measure_cases import CASES, SMALL, STACK, Kind, cost, report
 
 

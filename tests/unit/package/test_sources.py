@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from orchestrator.emit.compile import CompileUnit
-from orchestrator.package.boards import (
+from orchestrator.package.constants import constants_source, symbols_of
+from orchestrator.package.render import (
     CMSIS_CORES,
     CMSIS_DEVICES,
     ZEPHYR_BOARDS,
     arduino_folder,
 )
-from orchestrator.package.constants import constants_source, symbols_of
 from orchestrator.package.sources import (
     Places,
     Unit,

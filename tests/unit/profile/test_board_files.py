@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from orchestrator.errors import Diagnostic, ProfileError
-from orchestrator.profile import Profile, load
+from orchestrator.profile import load
 from orchestrator.profile.board import read_board
 from orchestrator.targets import boards
 from orchestrator.targets.boards import BOARDS
+
+if TYPE_CHECKING:
+    from orchestrator.profile.tables import Profile
 
 OWN = """\
 cpu = "rv32imac"

@@ -21,27 +21,26 @@ from orchestrator.core.kernel import KernelKey
 from orchestrator.core.operator import OperatorName
 from orchestrator.errors import Diagnostic, ProfileError, SourceSpan
 from orchestrator.planner.policy import RuntimeCheck
-from orchestrator.profile import (
+from orchestrator.profile import target
+from orchestrator.profile.choices import (
     CheckImage,
-    DtypeRequest,
     DtypeSelect,
     Load,
-    NamedFile,
-    OperatorsTable,
     Optimize,
     Overlap,
-    Profile,
-    PythonCallable,
-    load_profile,
-    target,
 )
+from orchestrator.profile.kernels import DtypeRequest, OperatorsTable
+from orchestrator.profile.load import load_profile
 from orchestrator.profile.lowering import NO_VELA, Activations, Quantize, Vela
-from orchestrator.profile.reference import EXAMPLE
+from orchestrator.profile.paths import NamedFile, PythonCallable
 from orchestrator.targets.cores import CPUS, resolve_target
 from orchestrator.targets.regions import NO_PINS, Pins, TensorKind, TensorPin
+from tests.pages import PROFILE_EXAMPLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from orchestrator.profile.tables import Profile
 
 ROOT = Path(__file__).parents[3]
 MAIN = Path("profiles/doorbell.toml")
@@ -88,7 +87,7 @@ ADD, MUL = (OperatorName("aten", name, "out") for name in ("add", "mul"))
 
 def test_every_key() -> None:
     """Values as the rest of the program takes them, table by table."""
-    profile = load(EXAMPLE)
+    profile = load(PROFILE_EXAMPLE)
     assert (profile.file, profile.files, profile.folder) == (
         MAIN,
         (MAIN,),
@@ -495,7 +494,7 @@ def test_spans() -> None:
 
 
 def test_profile_pickles() -> None:
-    profile = load(EXAMPLE)
+    profile = load(PROFILE_EXAMPLE)
     assert pickle.loads(pickle.dumps(profile)) == profile  # noqa: S301  # our own bytes
 
 
@@ -662,7 +661,7 @@ JSON_LIKE = st.recursive(
     ),
     max_leaves=5,
 )
-TOP_KEYS = (*tomli.loads(EXAMPLE), "extends", "memory", "[key]")
+TOP_KEYS = (*tomli.loads(PROFILE_EXAMPLE), "extends", "memory", "[key]")
 
 
 @given(
@@ -683,7 +682,7 @@ TOP_KEYS = (*tomli.loads(EXAMPLE), "extends", "memory", "[key]")
 def test_any_toml_loads_or_is_explained(
     changes: dict[str, object], inner: dict[tuple[str, str], object]
 ) -> None:
-    data = tomli.loads(EXAMPLE)
+    data = tomli.loads(PROFILE_EXAMPLE)
     for (table, key), value in inner.items():
         (data[table][0] if table == "models" else data[table])[key] = value
     text = tomli_w.dumps(data | changes)
@@ -694,9 +693,9 @@ def test_any_toml_loads_or_is_explained(
         assert problem.hint
 
 
-def test_package_is_cheap_to_import() -> None:
+def test_choices_are_cheap_to_import() -> None:
     program = (
-        "import sys, orchestrator.profile, orchestrator.cli.render;"
+        "import sys, orchestrator.profile.choices, orchestrator.cli.render;"
         "print(sorted({'pydantic', 'tomli', 'json'} & set(sys.modules)))"
     )
     done = subprocess.run(

@@ -8,7 +8,7 @@ import pytest
 
 from orchestrator.cli.render import render_diagnostics
 from orchestrator.errors import Diagnostic, ExitCode, ProfileError
-from orchestrator.profile import load_profile
+from orchestrator.profile.load import load_profile
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "messages"
 CASES = sorted(case for case in GOLDEN.iterdir() if (case / "doorbell.toml").exists())

@@ -11,11 +11,12 @@ import pytest
 import tomli
 
 from orchestrator.errors import ProfileError
-from orchestrator.profile import load_profile, reference_page, schema_text
-from orchestrator.profile.reference import EXAMPLE
+from orchestrator.profile.load import load_profile
+from orchestrator.profile.reference import schema_text
 from orchestrator.profile.table import keys_of
 from orchestrator.profile.tables import tables
 from orchestrator.targets.cores import BOARDS, CPUS
+from tests.pages import PROFILE_EXAMPLE, profile_page
 
 ROOT = Path(__file__).parents[3]
 VALIDATOR = jsonschema.Draft202012Validator(json.loads(schema_text()))
@@ -39,7 +40,7 @@ def _loads(text: str) -> bool:
     ("file", "text"),
     [
         ("schema/profile.schema.json", schema_text()),
-        ("docs/profile.md", reference_page()),
+        ("docs/profile.md", profile_page()),
     ],
 )
 def test_generated_file_is_current(
@@ -62,7 +63,7 @@ M4 = SMALL.replace("host", "cortex-m4")
 @pytest.mark.parametrize(
     "text",
     [
-        EXAMPLE,
+        PROFILE_EXAMPLE,
         SMALL,
         M4 + "[memory]\n",
         M4 + '[[memory.regions]]\nname = "sram"\nsize = "1 KiB"\n',
@@ -132,7 +133,7 @@ def test_what_the_base_may_have_is_not_asked_for() -> None:
 
 
 def test_page_has_every_key_once() -> None:
-    rows = re.findall(r"^\| `(\w+)` \|", reference_page(), re.MULTILINE)
+    rows = re.findall(r"^\| `(\w+)` \|", profile_page(), re.MULTILINE)
     keys = [
         key
         for table, model in tables().items()

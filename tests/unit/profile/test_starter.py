@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from itertools import product
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from orchestrator.profile import Profile, load_profile
+from orchestrator.profile.load import load_profile
 from orchestrator.profile.lowering import LOWERINGS
 from orchestrator.profile.starter import (
     NewModel,
@@ -18,6 +19,9 @@ from orchestrator.profile.starter import (
 )
 from orchestrator.targets.boards import boards_of
 from orchestrator.targets.cores import BOARDS, CPUS
+
+if TYPE_CHECKING:
+    from orchestrator.profile.tables import Profile
 
 TARGETS = [
     (cpu.name, board, toolchain)

@@ -14,6 +14,7 @@ from orchestrator.profile.fields import Size  # noqa: TC001  # pydantic reads it
 from orchestrator.profile.kernels import KernelsTable
 from orchestrator.profile.table import BrokenValueError, salvage, sound
 from orchestrator.profile.tables import BudgetTable, Profile, ProfileTable
+from tests import pages
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -76,7 +77,7 @@ def test_a_new_key_needs_only_its_table() -> None:
     assert misspelt.notes[0][1].endswith(", heap")
     assert misspelt.hint == 'did you mean "heap"?'
     assert "heap" in reference.json_schema()["$defs"]["_Budget"]["properties"]
-    assert "| `heap` | size | no bound | Most heap. |" in reference.reference_page()
+    assert "| `heap` | size | no bound | Most heap. |" in pages.profile_page()
 
 
 @pytest.mark.parametrize("name", ["name", "target", "files"])

@@ -8,7 +8,7 @@ import pytest
 
 from orchestrator.shell import ninja
 from orchestrator.shell.compile_folder import NinjaFolder
-from orchestrator.shell.reporter import Silent
+from orchestrator.shell.reporter import Reporter
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,7 +20,7 @@ FILES = {"build.ninja": b"", "src/a.cpp": b"a"}
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> NinjaFolder:
     monkeypatch.setattr(ninja, "run_ninja", lambda path, **_: f"in {path.name}")
-    return NinjaFolder(path=tmp_path / "w", jobs=2, reporter=Silent(), folder_lock=0)
+    return NinjaFolder(path=tmp_path / "w", jobs=2, reporter=Reporter(), folder_lock=0)
 
 
 def test_files_are_laid_out_and_others_removed(folder: NinjaFolder) -> None:

@@ -9,14 +9,14 @@ import pytest
 from orchestrator.errors import CompileError, Diagnostic, MemoryPlanError
 from orchestrator.shell.environment import ALLOWED
 from orchestrator.shell.ninja import ninja_program, run_ninja
-from orchestrator.shell.reporter import Silent
+from orchestrator.shell.reporter import Reporter
 from tests.environment import HOSTILE
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-class _Recorder(Silent):
+class _Recorder(Reporter):
     def __init__(self) -> None:
         self.steps: list[tuple[int, int, str]] = []
 
@@ -47,7 +47,7 @@ def test_steps_are_reported_and_not_repeated(tmp_path: Path) -> None:
 
 def test_steps_do_not_see_the_folder_of_the_machine(tmp_path: Path) -> None:
     _rules(tmp_path, one="echo $$PWD $$LC_ALL > $out")
-    run_ninja(tmp_path, jobs=None, reporter=Silent())
+    run_ninja(tmp_path, jobs=None, reporter=Reporter())
     assert (tmp_path / "one.out").read_text() == "/proc/self/cwd C\n"
 
 
@@ -59,7 +59,7 @@ def test_steps_see_what_is_allowed_and_nothing_else(
     for name in ("HOME", "TMPDIR"):
         monkeypatch.setenv(name, f"/{name}")
     _rules(tmp_path, one="env > $out")
-    run_ninja(tmp_path, jobs=None, reporter=Silent())
+    run_ninja(tmp_path, jobs=None, reporter=Reporter())
     lines = (tmp_path / "one.out").read_text().splitlines()
     seen = dict(line.split("=", 1) for line in lines)
     assert (seen["HOME"], seen["TMPDIR"]) == ("/HOME", "/TMPDIR")
@@ -70,7 +70,7 @@ def test_steps_see_what_is_allowed_and_nothing_else(
 def test_a_failure_shows_what_the_step_said(tmp_path: Path) -> None:
     _rules(tmp_path, one="echo fine && touch $out", two="echo a.cpp:3: bad; exit 1")
     with pytest.raises(CompileError) as caught:
-        run_ninja(tmp_path, jobs=1, reporter=Silent())
+        run_ninja(tmp_path, jobs=1, reporter=Reporter())
     (problem,) = caught.value.diagnostics
     ((label, output),) = problem.notes
     assert label == "output"
@@ -87,7 +87,7 @@ def test_a_failure_shows_what_the_step_said(tmp_path: Path) -> None:
 def test_long_output_of_a_failure_is_cut(tmp_path: Path) -> None:
     _rules(tmp_path, one="head -c 100000 /dev/zero | tr '\\0' x; exit 1")
     with pytest.raises(CompileError) as caught:
-        run_ninja(tmp_path, jobs=None, reporter=Silent())
+        run_ninja(tmp_path, jobs=None, reporter=Reporter())
     output = caught.value.diagnostics[0].notes[0][1]
     assert len(output) < 7000
     assert output.endswith("x\n[...]")
@@ -96,14 +96,14 @@ def test_long_output_of_a_failure_is_cut(tmp_path: Path) -> None:
 def test_output_that_is_no_text_is_no_obstacle(tmp_path: Path) -> None:
     _rules(tmp_path, one="printf 'a\\377b'; exit 1")
     with pytest.raises(CompileError) as caught:
-        run_ninja(tmp_path, jobs=None, reporter=Silent())
+        run_ninja(tmp_path, jobs=None, reporter=Reporter())
     assert "a�b" in caught.value.diagnostics[0].notes[0][1]
 
 
 def test_ninja_itself_can_fail(tmp_path: Path) -> None:
     (tmp_path / "build.ninja").write_text("nonsense")
     with pytest.raises(CompileError) as caught:
-        run_ninja(tmp_path, jobs=None, reporter=Silent())
+        run_ninja(tmp_path, jobs=None, reporter=Reporter())
     assert "ninja: error:" in caught.value.diagnostics[0].notes[0][1]
 
 
@@ -121,7 +121,7 @@ def test_a_memory_that_overflows_is_a_matter_of_memory(
     less = line.replace("24", "8")
     _rules(tmp_path, link=f'echo "ld: {less}: x"; echo "ld: {line}: y"; exit 1')
     with pytest.raises(MemoryPlanError) as caught:
-        run_ninja(tmp_path, jobs=None, reporter=Silent())
+        run_ninja(tmp_path, jobs=None, reporter=Reporter())
     assert caught.value.diagnostics == (
         Diagnostic(
             code="region-overflow",
@@ -135,7 +135,7 @@ def test_a_memory_that_overflows_is_a_matter_of_memory(
 def test_an_interrupted_build_ends_ninja(tmp_path: Path) -> None:
     _rules(tmp_path, one="touch $out", two="sleep 60; touch $out")
 
-    class Interrupting(Silent):
+    class Interrupting(Reporter):
         def progress(self, done: int, total: int, text: str) -> None:
             raise KeyboardInterrupt(done, total, text)
 

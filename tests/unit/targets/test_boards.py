@@ -7,12 +7,13 @@ from itertools import combinations
 
 import pytest
 
-from orchestrator.targets.boards import BOARDS, Board, Region, boards_of, with_regions
+from orchestrator.profile.memory import RegionTable, with_regions
+from orchestrator.targets.boards import BOARDS, Board, Region, boards_of
 from orchestrator.targets.cores import CPUS
-from orchestrator.targets.regions import RegionChoice
 from tests.doc_blocks import ROOT
 
 BOARD = BOARDS["mps3-an547"]
+_described = RegionTable.model_construct
 
 
 @pytest.mark.parametrize("board", BOARDS.values(), ids=list(BOARDS))
@@ -42,7 +43,7 @@ def test_nothing_described_changes_nothing() -> None:
 
 
 def test_without_an_origin_a_memory_of_the_board_is_limited() -> None:
-    found = with_regions(BOARD, [RegionChoice(name="dtcm", size_bytes=4096)])
+    found = with_regions(BOARD, [_described(name="dtcm", size_bytes=4096)])
     assert [r.name for r in found.regions] == [r.name for r in BOARD.regions]
     assert {r.name: r.size_bytes for r in found.regions} == {
         r.name: 4096 if r.name == "dtcm" else r.size_bytes for r in BOARD.regions
@@ -55,9 +56,9 @@ def _own(flash: int, ram: int, size_bytes: int = 4096) -> Board:
     return with_regions(
         BOARD,
         [
-            RegionChoice(name="rom", size_bytes=64, origin=flash, kind="flash"),
-            RegionChoice(name="work", size_bytes=size_bytes, origin=ram),
-            RegionChoice(name="sram", size_bytes=128),
+            _described(name="rom", size_bytes=64, origin=flash, kind="flash"),
+            _described(name="work", size_bytes=size_bytes, origin=ram),
+            _described(name="sram", size_bytes=128),
         ],
     )
 

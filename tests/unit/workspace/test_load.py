@@ -17,7 +17,7 @@ from orchestrator.workspace.load import read_workspace
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from orchestrator.profile import Profile
+    from orchestrator.profile.tables import Profile
 
 HEAD = 'schema = 1\n[workspace]\nprofiles = ["p/*.toml"]\n'
 

@@ -10,11 +10,8 @@ import pytest
 import tomli
 
 from orchestrator.workspace.load import read_workspace
-from orchestrator.workspace.reference import (
-    EXAMPLE,
-    workspace_page,
-    workspace_schema_text,
-)
+from orchestrator.workspace.reference import workspace_schema_text
+from tests.pages import WORKSPACE_EXAMPLE, workspace_page
 
 ROOT = Path(__file__).parents[3]
 VALIDATOR = jsonschema.Draft202012Validator(json.loads(workspace_schema_text()))
@@ -38,8 +35,8 @@ def test_generated_file_is_current(
 
 def test_the_example_is_valid(tmp_path: Path) -> None:
     file = tmp_path / "orchestrator.toml"
-    file.write_text(EXAMPLE)
-    assert not list(VALIDATOR.iter_errors(tomli.loads(EXAMPLE)))
+    file.write_text(WORKSPACE_EXAMPLE)
+    assert not list(VALIDATOR.iter_errors(tomli.loads(WORKSPACE_EXAMPLE)))
     assert read_workspace(file).table.matrix.cpus == ("cortex-m4", "cortex-m55")
 
 

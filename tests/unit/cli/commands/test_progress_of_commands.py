@@ -8,7 +8,7 @@ import pytest
 
 from orchestrator.cli.console import Console
 from orchestrator.cli.main import run
-from orchestrator.shell.reporter import Silent
+from orchestrator.shell.reporter import Reporter
 from tests.unit.build.fake_project import write_project
 from tests.unit.build.fakes import FakeShell
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-class _Steps(Silent):
+class _Steps(Reporter):
     """Notes the steps, and that they end."""
 
     def __init__(self) -> None:
