@@ -144,6 +144,17 @@ class LinkedMethod:
         places = ((i, place_of(v, i)) for i, v in enumerate(self.values))
         return {i: place for i, place in places if place is not None}
 
+    def tensor(self, index: int) -> TensorValue:
+        """A value that is a tensor, as the caller knows."""
+        value = self.values[index]
+        assert isinstance(value, TensorValue)  # noqa: S101
+        return value
+
+    @cached_property
+    def contents(self) -> dict[int, Bytes]:
+        """By value index: `data`."""
+        return dict(self.data)
+
     @cached_property
     def ends(self) -> dict[Space, int]:
         """By space: the end of the last tensor there."""
@@ -167,7 +178,7 @@ class LinkedMethod:
                 values[index] = value
         new = replace(self, values=tuple(values))
         if data:
-            known = {**dict(self.data), **data}
+            known = {**self.contents, **data}
             new = replace(new, data=tuple((i, known[i]) for i in sorted(known)))
         # Passes change a slot or two at a time, and ask for all places each time.
         places, ends = {**self.places}, {**self.ends}
@@ -259,8 +270,7 @@ class LinkedMethod:
     @property
     def given(self) -> frozenset[int]:
         """Inputs and outputs in memory of the caller, whose pointers go into slots."""
-        data = {index for index, _ in self.data}
-        ends = {*self.inputs, *self.outputs} - data
+        ends = {*self.inputs, *self.outputs} - self.contents.keys()
         return frozenset(i for i in ends if lacks_memory(self.values[i]))
 
     @property

@@ -120,7 +120,7 @@ def header_of(method: LinkedMethod, call: LinkedCall) -> tuple[int, ...] | None:
     position = dict(call.prepared.memory).get(HEADER) if call.prepared else None
     if position is None:
         return None
-    data = bytes(dict(method.data)[call.args[position]])
+    data = bytes(method.contents[call.args[position]])
     return struct.unpack(f"<{len(data) // _WORD}i", data)
 
 

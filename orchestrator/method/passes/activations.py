@@ -97,7 +97,7 @@ def _fused(
         return None
     number, producer = found
     where = _LIMITED[producer.function]
-    arguments = Arguments(method, producer, method.written)
+    arguments = Arguments(method, producer)
     given = arguments.number(where.low), arguments.number(where.high)
     low, high = _limits(table, *given)
     joined = as_one_call(method, table, grows=grows)

@@ -73,7 +73,7 @@ def share_values(method: LinkedMethod) -> LinkedMethod:
     """
     targets = {i.target for i in method.instructions if isinstance(i, MoveCall)}
     written = method.written
-    data = dict(method.data)
+    data = method.contents
     given = targets | method.given
     first: dict[object, int] = {}
     new_index: dict[int, int] = {}

@@ -56,7 +56,7 @@ def round_weights(method: LinkedMethod) -> LinkedMethod:
         rounded = rounded_weights(conv.weights, min(group or taps, taps))
         if (rounded == conv.weights).all():
             continue
-        arguments = Arguments(method, call, method.written)
+        arguments = Arguments(method, call)
         new = {_WEIGHTS: memory_of(method, call, rounded)}
         new |= sums_with(method, call, rounded - conv.weights)
         method, slots = with_slots(

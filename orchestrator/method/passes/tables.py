@@ -19,7 +19,7 @@ from orchestrator.method.linked import LinkedCall
 from orchestrator.method.passes.arguments import Arguments, UnknownCallError, need
 from orchestrator.method.passes.evaluate import has_evaluator, results_of
 from orchestrator.method.passes.joining import producer_of, with_slots
-from orchestrator.method.passes.views import View
+from orchestrator.method.passes.views import items_in_order
 from orchestrator.program.values import Allocation, Dynamism, TensorValue
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.method.linked import LinkedMethod
     from orchestrator.method.passes.dataflow import Dataflow
+    from orchestrator.method.passes.views import View
 
 ITEMS: Final = 256
 ALL_ITEMS: Final = bytes((128 + i) % ITEMS for i in range(ITEMS))
@@ -115,7 +116,7 @@ def table_at(method: LinkedMethod, flow: Dataflow, number: int) -> Table | None:
         if found is None:
             return None
         # Items correspond by their place in memory.
-        values = Arguments(method, call, method.written)
+        values = Arguments(method, call)
         source, out = values.tensor_at(found.source), values.tensor_at(found.out)
         need(source.dtype is out.dtype is ScalarType.Char)
         need(source.numel == out.numel > 0)
@@ -127,20 +128,6 @@ def table_at(method: LinkedMethod, flow: Dataflow, number: int) -> Table | None:
 def view_of(method: LinkedMethod, table: Table) -> View:
     """How items of the two tensors correspond."""
     return items_in_order(method, table.source, table.out)
-
-
-def items_in_order(method: LinkedMethod, source: int, out: int) -> View:
-    """Items of two tensors whose memory is in the same order, all of them."""
-    tensor = method.values[out]
-    assert isinstance(tensor, TensorValue)  # noqa: S101  # it is written
-    axes = () if tensor.numel == 1 else ((tensor.numel, 1),)
-    return View(
-        source=source,
-        target=out,
-        sizes=tuple(size for size, _ in axes),
-        read=tuple(step for _, step in axes),
-        written=tuple(step for _, step in axes),
-    )
 
 
 def with_table(method: LinkedMethod, table: Table) -> tuple[LinkedMethod, LinkedCall]:
@@ -168,7 +155,7 @@ def with_table(method: LinkedMethod, table: Table) -> tuple[LinkedMethod, Linked
 
 def _of_int8(method: LinkedMethod, call: LinkedCall, number: int) -> Table:
     """Raises UnknownCallError if something is not constant, or not the same for all."""
-    constants = dict(method.data)
+    constants = method.contents
     one, other, out = (
         call.args if call.function != TABLE else (call.args[1], *call.args[::2])
     )
@@ -225,7 +212,7 @@ def _input_of(method: LinkedMethod, call: LinkedCall) -> int:
     Raises:
         UnknownCallError: There are others.
     """
-    arguments = Arguments(method, call, method.written)
+    arguments = Arguments(method, call)
     found = {*_tensors(method, call)} - {*call.outs}
     out = arguments.tensor(len(call.args) - 1)
     given = [i for i in found if arguments.tensor_at(i).allocation is not None]
@@ -277,6 +264,6 @@ def _computed(method: LinkedMethod, call: LinkedCall, items: Bytes) -> Bytes:
     package = "orchestrator.method.passes.evaluate"
     constants = import_module(f"{package}.constant_call")
     limits = import_module(f"{package}.limits")
-    known = constants.ConstantCall(scratch, call, method.written, dict(scratch.data))
+    known = constants.ConstantCall(scratch, call, method.written)
     found: Bytes = known.computed(getattr(limits, _LIMITS[call.function]))[y]
     return found

@@ -107,7 +107,7 @@ ITEM_BYTES: Final = frozenset(_ITEMS)
 def views_of(
     method: LinkedMethod,
     call: LinkedCall,
-    written: frozenset[int],
+    written: frozenset[int] | None = None,
     *,
     converts: bool = False,
 ) -> tuple[View, ...] | None:
@@ -116,7 +116,7 @@ def views_of(
     Args:
         method: The method of the call.
         call: One of its calls.
-        written: `method.written`.
+        written: As for `Arguments`.
         converts: Whether items may be converted to another dtype.
 
     Returns:
@@ -141,6 +141,14 @@ def views_of(
     )
     converts = converts and call.operator.base == "_to_dim_order_copy"
     return views if whole and (alike or converts) else None
+
+
+def items_in_order(method: LinkedMethod, source: int, out: int) -> View:
+    """Items of two tensors whose memory is in the same order, all of them."""
+    count = method.tensor(out).numel
+    axis = () if count == 1 else (1,)
+    sizes = (count,) * len(axis)
+    return View(source=source, target=out, sizes=sizes, read=axis, written=axis)
 
 
 def moving_operators() -> frozenset[str]:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.layout import memory_sizes
 from orchestrator.method.access import Access
+from orchestrator.method.passes.images import Axis
 from orchestrator.method.passes.packing import strips, turned
-from orchestrator.method.passes.packing.convolution import Axis
 from orchestrator.method.passes.preparing.scaled import nearest_item, neighbours
 from orchestrator.method.rows.copies import COPY, copied_rows
 from orchestrator.method.rows.members import edited, number_at, real_at

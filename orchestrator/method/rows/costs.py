@@ -358,4 +358,4 @@ def _weights(method: LinkedMethod, call: LinkedCall) -> Bytes:
     assert call.prepared is not None  # noqa: S101  # callers know
     position = dict(call.prepared.memory)["weights"]
     assert position is not None  # noqa: S101  # they have weights
-    return dict(method.data).get(call.args[position], b"")
+    return method.contents.get(call.args[position], b"")

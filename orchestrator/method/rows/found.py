@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from orchestrator.core.dtype import ScalarType
 from orchestrator.method.access import Access
 from orchestrator.method.linked import LinkedCall
-from orchestrator.method.passes.packing.convolution import Axis
+from orchestrator.method.passes.images import Axis
 from orchestrator.method.rows.bands import (
     channels_of,
     image_of,

@@ -7,7 +7,7 @@ from functools import cached_property
 from math import inf
 from typing import TYPE_CHECKING, TypeAlias
 
-from orchestrator.method.passes.packing.convolution import Axis
+from orchestrator.method.passes.images import Axis
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

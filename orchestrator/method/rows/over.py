@@ -11,8 +11,8 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING, Final
 
+from orchestrator.method.passes.images import Axis
 from orchestrator.method.passes.packing import strips, turned
-from orchestrator.method.passes.packing.convolution import Axis
 from orchestrator.method.rows.network import Over
 from orchestrator.method.rows.strips import is_strips
 from orchestrator.method.steps import header_of

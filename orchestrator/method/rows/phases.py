@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final
 from orchestrator.core.lazy_bytes import settled
 from orchestrator.method.access import Access
 from orchestrator.method.linked import LinkedCall, LinkedMethod
+from orchestrator.method.passes.images import Axis
 from orchestrator.method.passes.joining import with_slots
-from orchestrator.method.passes.packing.convolution import Axis
 from orchestrator.method.passes.packing.turned import is_turned, rows_at
 from orchestrator.method.passes.packing.words import WORD
 from orchestrator.method.rows.network import RowTable

@@ -113,7 +113,7 @@ def _fitted(
     weights, scratch = before["weights"], before["scratch"]
     assert isinstance(weights, TensorValue)  # noqa: S101  # as all arguments
     assert isinstance(scratch, TensorValue)  # noqa: S101  # the same
-    data = bytes(dict(method.data)[call.args[at["weights"]]])
+    data = bytes(method.contents[call.args[at["weights"]]])
     found = fit(Turned(header, data, scratch.size_bytes), room_bytes)
     if found is None:
         return method, call

@@ -54,7 +54,7 @@ def _floats(call: ConstantCall, out: int) -> Items:
 
 
 def _limit(call: ConstantCall, position: int, items: Items) -> Array:
-    limit = item_of(call.scalar(position), items.dtype)
+    limit = item_of(call.literal(position), items.dtype)
     need(not np.isnan(limit).any())
     return limit
 

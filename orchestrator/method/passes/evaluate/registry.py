@@ -129,11 +129,10 @@ def results_of(
     inputs = _inputs(method, call) if call.function in _TENSORS else None
     if inputs is None or not inputs.isdisjoint(unknown):
         return None
-    data = dict(method.data)
-    if not inputs <= data.keys():
+    if not inputs <= method.contents.keys():
         return None
     constants = import_module(f"{_PACKAGE}.constant_call")
-    known = constants.ConstantCall(method, call, frozenset(unknown), data)
+    known = constants.ConstantCall(method, call, frozenset(unknown))
     try:
         results: dict[int, Bytes] = known.computed(_function(_TENSORS[call.function]))
     except UnknownCallError:
@@ -170,8 +169,7 @@ def number_of(
         return None
     scalars = import_module(f"{_PACKAGE}.scalars")
     constants = import_module(f"{_PACKAGE}.constant_call")
-    data = dict(method.data)
-    known = constants.ConstantCall(method, call, frozenset(unknown), data, moved)
+    known = constants.ConstantCall(method, call, frozenset(unknown), moved)
     try:
         number: Value = scalars.as_value(_function(_NUMBERS[call.function])(known))
     except UnknownCallError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from orchestrator.method.passes.packing.convolution import Axis
+from orchestrator.method.passes.images import Axis
 from orchestrator.method.passes.packing.words import WORD
 
 if TYPE_CHECKING:

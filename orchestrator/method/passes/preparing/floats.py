@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Final
 from orchestrator.core.dtype import ScalarType
 from orchestrator.method.linked import Shape
 from orchestrator.method.passes.arguments import UnknownCallError, need, strides_of
-from orchestrator.method.passes.packing.convolution import Axis
+from orchestrator.method.passes.images import Axis, axis_members, one_or_two
 from orchestrator.method.passes.preparing.form import Form
-from orchestrator.method.passes.preparing.images import axis_members, one_or_two
 from orchestrator.method.passes.preparing.items import lie_alike, pair_rows
 from orchestrator.method.passes.preparing.numbers import float32, float_bits
 

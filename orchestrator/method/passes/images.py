@@ -2,17 +2,71 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from orchestrator.method.passes.packing.convolution import Axis
-
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from orchestrator.method.linked import Numbers
     from orchestrator.method.passes.arguments import Arguments
     from orchestrator.program.values import TensorValue
 
 Image: TypeAlias = tuple[int, int, int, int]
 """Batch, height, width and channels."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Axis:
+    """As `Axis` of kernels/cortex_m/image.h; of windows along one dimension."""
+
+    size: int
+    out: int
+    kernel: int = 1
+    stride: int = 1
+    padding: int = 0
+    dilation: int = 1
+
+    @classmethod
+    def of(cls, words: Sequence[int]) -> Axis:
+        """From what `words` gives."""
+        size, out, kernel, stride, padding, dilation = words
+        return cls(
+            size=size,
+            out=out,
+            kernel=kernel,
+            stride=stride,
+            padding=padding,
+            dilation=dilation,
+        )
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether no window has padding."""
+        last = (self.out - 1) * self.stride + (self.kernel - 1) * self.dilation
+        return self.padding == 0 and last < self.size
+
+    @property
+    def reach(self) -> int:
+        """Items from the first one that a window sees to the last one, or of all."""
+        windows = (self.out - 1) * self.stride + (self.kernel - 1) * self.dilation + 1
+        return max(windows, self.padding + self.size)
+
+    def inputs(self, first: int, last: int) -> tuple[int, int]:
+        """First and last input for some outputs, all inclusive.
+
+        The last one is before the first one if all taps are padding.
+        """
+        low = first * self.stride - self.padding
+        high = last * self.stride - self.padding + (self.kernel - 1) * self.dilation
+        return max(low, 0), min(high, self.size - 1)
+
+    def words(self) -> tuple[int, ...]:
+        """As the kernels read them."""
+        return (
+            *(self.size, self.out, self.kernel),
+            *(self.stride, self.padding, self.dilation),
+        )
 
 
 def image_of(tensor: TensorValue, *, nhwc: bool) -> Image:
@@ -27,7 +81,7 @@ def axes_of(
     arguments: Arguments,
     x: Image,
     y: Image,
-    kernel: tuple[int, int],
+    kernel: Sequence[int],
     lists: tuple[int, ...],
 ) -> tuple[Axis, Axis]:
     """Rows and columns of windows; `lists`: stride, padding and, if any, dilation."""
