@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Self, TypeAlias
 
 from orchestrator.core.border import NO_IO
 from orchestrator.core.lazy_bytes import Bytes, chunks_of
-from orchestrator.method.places import place_of
+from orchestrator.method.places import place_of, tensor_of
+from orchestrator.planner.blocks import aligned
 from orchestrator.program.caller import lacks_memory
 from orchestrator.program.interface import TENSOR_LISTS
 from orchestrator.program.program import JumpFalseCall, MoveCall
@@ -99,6 +100,17 @@ class LinkedCall:
     in_place: tuple[int, ...] = ()
     prepared: Prepared | None = None
 
+    @property
+    def form(self) -> Prepared:
+        """What a prepared call gives its kernel, where the caller knows that it is."""
+        assert self.prepared is not None  # noqa: S101
+        return self.prepared
+
+    @property
+    def arguments(self) -> tuple[tuple[int, Access], ...]:
+        """Its arguments: values, and how the kernel accesses each."""
+        return tuple(zip(self.args, self.accesses, strict=True))
+
 
 LinkedInstruction = LinkedCall | MoveCall | JumpFalseCall
 
@@ -146,9 +158,19 @@ class LinkedMethod:
 
     def tensor(self, index: int) -> TensorValue:
         """A value that is a tensor, as the caller knows."""
-        value = self.values[index]
-        assert isinstance(value, TensorValue)  # noqa: S101
-        return value
+        return tensor_of(self.values[index])
+
+    def call(self, number: int) -> LinkedCall:
+        """An instruction that is a call, as the caller knows."""
+        instruction = self.instructions[number]
+        assert isinstance(instruction, LinkedCall)  # noqa: S101
+        return instruction
+
+    @cached_property
+    def state(self) -> tuple[int, ...]:
+        """Tensors whose bytes outlive a run."""
+        values = enumerate(self.values)
+        return tuple(i for i, v in values if isinstance(v, TensorValue) and v.is_state)
 
     @cached_property
     def contents(self) -> dict[int, Bytes]:
@@ -162,6 +184,21 @@ class LinkedMethod:
         for place in self.places.values():
             found[place.space] = max(found.get(place.space, 0), place.end)
         return found
+
+    @property
+    def arenas(self) -> frozenset[int]:
+        """Memory ids of the arenas in which tensors have bytes."""
+        return frozenset(memory_id for kind, memory_id in self.ends if kind == "arena")
+
+    @property
+    def arena_bytes(self) -> list[int]:
+        """By memory id: the end of the last tensor there."""
+        ids = range(max(self.arenas, default=0) + 1)
+        return [self.ends.get(("arena", memory_id), 0) for memory_id in ids]
+
+    def behind(self, space: Space, begin: int = 0) -> int:
+        """The first offset behind all tensors of a space, aligned as another one."""
+        return aligned(self.ends.get(space, 0), like=begin)
 
     def with_values(
         self,

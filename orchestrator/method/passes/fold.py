@@ -17,7 +17,6 @@ from orchestrator.method.passes.edit import without
 from orchestrator.method.passes.proof import Dropped, is_same
 from orchestrator.method.places import Place
 from orchestrator.program.program import MoveCall
-from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -135,15 +134,13 @@ class _Folding:
         Returns:
             Tensors that became constants; empty if the call stays.
         """
-        call = self.method.instructions[index]
-        assert isinstance(call, LinkedCall)  # noqa: S101  # it has outputs
+        call = self.method.call(index)
         places = self.method.places
         shown = _shown(self._flow, index, outputs, places)
-        changed: dict[int, Value] = {}
-        for v in shown:
-            tensor = self.method.values[v]
-            assert isinstance(tensor, TensorValue)  # noqa: S101  # it has a place
-            changed[v] = replace(tensor, allocation=None, data_buffer_index=1)
+        changed = {
+            v: replace(self.method.tensor(v), allocation=None, data_buffer_index=1)
+            for v in shown
+        }
         leaves = Dropped(
             outs=tuple(places[out] for out in call.outs if out in places),
             constants=tuple(
@@ -216,9 +213,7 @@ def _is_only_source(
         dropped: Calls that were removed.
         index: Index of the call, which has one result, a number.
     """
-    call = method.instructions[index]
-    assert isinstance(call, LinkedCall)  # noqa: S101  # it returns a number
-    (slot,) = call.outs
+    (slot,) = method.call(index).outs
     if slot in _named(method, (*method.inputs, *method.outputs)):
         return False
     readers = set()

@@ -17,9 +17,11 @@ from orchestrator.method.passes.arguments import UnknownCallError
 from orchestrator.method.passes.dataflow import Dataflow
 from orchestrator.method.passes.edit import without
 from orchestrator.method.passes.proof import Dropped, is_same
+from orchestrator.method.places import placed
 from orchestrator.method.spans import cut, join, touches
+from orchestrator.planner.blocks import aligned
 from orchestrator.program.shared import SHARED_ID
-from orchestrator.program.values import Allocation, TensorValue
+from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -32,8 +34,6 @@ if TYPE_CHECKING:
     from orchestrator.method.spans import Spans
     from orchestrator.program.values import Value
 
-_ALIGNMENT: Final = 16
-"""Of blocks that the planner lays out."""
 _MOST_PLACES: Final = 64
 """Places that are tried for a tensor."""
 
@@ -248,12 +248,7 @@ def _is_only_reader(
     at[last] = replace(effect, reads=own)
     if _is_read(method, (at, flow.outputs), first, where):
         return False
-    return not any(
-        isinstance(value, TensorValue)
-        and value.is_state
-        and _is_at(places, index, where)
-        for index, value in enumerate(method.values)
-    )
+    return not any(_is_at(places, index, where) for index in method.state)
 
 
 def _is_read(
@@ -322,8 +317,8 @@ def _aside(
     if where.space[0] != "arena":
         return None
     writers = flow.writers(number, where, method.places)
-    end = -(-method.ends[where.space] // _ALIGNMENT) * _ALIGNMENT
-    return _moved(method, flow, writers, tensor, end + where.begin % _ALIGNMENT)
+    begin = method.behind(where.space, where.begin)
+    return _moved(method, flow, writers, tensor, begin)
 
 
 def _results_aside(
@@ -341,8 +336,8 @@ def _results_aside(
     outs = [o for o in flow.at[number].writes if _is_at(places, o, places[tensor])]
     if len(outs) != 1 or places[outs[0]].space[0] != "arena":
         return None
-    end = -(-method.ends[places[outs[0]].space] // _ALIGNMENT) * _ALIGNMENT
-    return _moved(method, flow, {(number, outs[0])}, outs[0], end)
+    begin = method.behind(places[outs[0]].space)
+    return _moved(method, flow, {(number, outs[0])}, outs[0], begin)
 
 
 def _within(
@@ -353,8 +348,8 @@ def _within(
     where = places[tensor]
     size = where.end - where.begin
     found = {0, *(p.end for p in places.values() if p.space == where.space)}
-    aligned = sorted({-(-at // _ALIGNMENT) * _ALIGNMENT for at in found})
-    fitting = [at for at in aligned if at + size <= ends[where.space]]
+    begins = sorted({*map(aligned, found)})
+    fitting = [at for at in begins if at + size <= ends[where.space]]
     writers = flow.writers(number, where, places)
     for at in fitting[:_MOST_PLACES]:
         moved = _moved(method, flow, writers, tensor, at)
@@ -385,8 +380,5 @@ def _places_at(
     for index, written in writers:
         tensors |= {written, *flow.followers(index, places[written], places)}
     for index in sorted(tensors):
-        value = method.values[index]
-        assert isinstance(value, TensorValue)  # noqa: S101  # it has a place
         offset = places[index].begin - where.begin + begin
-        allocation = Allocation(memory_id=where.space[1], offset_bytes=offset)
-        yield index, replace(value, allocation=allocation)
+        yield index, placed(method.values[index], where.space[1], offset)

@@ -350,27 +350,22 @@ def _with_call(
 ) -> LinkedMethod:
     """The method whose call has the packed kernel, with slots for its arguments."""
     function, words, scratch_bytes = packed
-    (out,) = [i for i, a in zip(call.args, call.accesses, strict=True) if a in _WRITES]
+    (out,) = [i for i, a in call.arguments if a in _WRITES]
     value = method.values[out]
     if not isinstance(value, TensorValue) or value.allocation is None:
         return method
     space = value.allocation.memory_id
     if space == SHARED_ID:
         return method
-    end = max(
-        v.allocation.offset_bytes + v.size_bytes
-        for v in method.values
-        if isinstance(v, TensorValue)
-        and v.allocation is not None
-        and v.allocation.memory_id == space
-    )
     count = _HEADER_WORDS[function]
     is_several = function in _PHASED and words[count - 1] != 0
     parts = [words] if is_several else [words[:count], words[count:]]
     memory = replace(
         _constant(scratch_bytes),
         dtype=ScalarType.Byte,
-        allocation=Allocation(memory_id=space, offset_bytes=-(-end // 16) * 16),
+        allocation=Allocation(
+            memory_id=space, offset_bytes=method.behind(("arena", space))
+        ),
     )
     constants: list[tuple[Value, Bytes | None]] = [
         (

@@ -110,7 +110,7 @@ def prepare_calls(method: LinkedMethod, isa: str) -> LinkedMethod:
             and index not in replaced
             and all(_fits(numbers) for numbers in _numbers(of))
             for of in found
-            for index, access in zip(of.args, of.accesses, strict=True)
+            for index, access in of.arguments
         )
         # Jumps count instructions.
         return found if known and len(found) in counts else (call,)

@@ -238,10 +238,8 @@ def _computed(method: LinkedMethod, call: LinkedCall, items: Bytes) -> Bytes:
     given, out = _input_of(method, call), call.args[-1]
 
     def line(index: int, *, place: int | None) -> TensorValue:
-        tensor = method.values[index]
-        assert isinstance(tensor, TensorValue)  # noqa: S101  # the caller knows
         return replace(
-            tensor,
+            method.tensor(index),
             sizes=(ITEMS,),
             dim_order=(0,),
             data_buffer_index=int(place is None),
