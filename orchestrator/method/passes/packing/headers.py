@@ -12,6 +12,11 @@ if TYPE_CHECKING:
     from orchestrator.method.passes.packing.convolution import Convolution
 
 
+def kernel_of(function: str) -> str:
+    """Name of a packed kernel, the same for calls with limits as for others."""
+    return function.rpartition("::")[2].replace("limited_", "")
+
+
 def convolution_header(conv: Convolution, depth: int) -> tuple[int, ...]:
     """The words of `PackedConvolution`."""
     return (
