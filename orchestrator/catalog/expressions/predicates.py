@@ -130,7 +130,7 @@ def is_int(scalar: Value) -> bool:
     return not is_float(scalar) and not is_bool(scalar)
 
 
-def with_number(dtype: ScalarType, *scalars: Value) -> ScalarType:
+def with_number(dtype: ScalarType, *scalars: Value | None) -> ScalarType:
     """The dtype of a tensor combined with numbers, some of which may be None."""
     for scalar in scalars:
         if scalar is None:
@@ -185,7 +185,7 @@ def dtype_limits(dtype: ScalarType) -> tuple[int, int]:
     return -(1 << bits - 1), (1 << bits - 1) - 1
 
 
-def holds(dtype: ScalarType, *scalars: Value) -> bool:
+def holds(dtype: ScalarType, *scalars: Value | None) -> bool:
     """Whether a dtype can hold numbers; floats hold all, rounded."""
     if dtype in FLOATING:
         return True

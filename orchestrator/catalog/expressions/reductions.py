@@ -190,11 +190,17 @@ def pairs(tensor: TensorFacts) -> Sizes:
 
 
 def trilinear(
-    tensors: tuple[TensorFacts, ...], added: tuple[Sizes, ...], summed: Sizes
+    a: TensorFacts,
+    b: TensorFacts,
+    c: TensorFacts,
+    added_a: Sizes,
+    added_b: Sizes,
+    added_c: Sizes,
+    summed: Sizes,
 ) -> Sizes:
     """Sizes of a product of tensors with added dimensions, summed over some."""
     seen = []
-    for tensor, dims in zip(tensors, added, strict=True):
+    for tensor, dims in ((a, added_a), (b, added_b), (c, added_c)):
         rank = tensor.rank + len(dims)
         require(rank <= MAX_RANK, f"it would have {rank} dimensions")
         places = dimensions(dims, rank)
@@ -211,12 +217,12 @@ def is_norm(power: Value) -> bool:
     return settled(power) >= 0
 
 
-def different(tensor: TensorFacts, is_wanted: Number) -> Sizes:
+def different(tensor: TensorFacts, is_wanted: bool) -> Sizes:
     """Sizes of the different items of a tensor, or of none; NaN equals nothing."""
     return _counted(tensor, is_wanted, lambda items: len({*items}))
 
 
-def runs(tensor: TensorFacts, is_wanted: Number) -> Sizes:
+def runs(tensor: TensorFacts, is_wanted: bool) -> Sizes:
     """Sizes of the runs of equal items of a tensor by index, or of none."""
 
     def count(items: Sequence[float]) -> int:
@@ -226,7 +232,7 @@ def runs(tensor: TensorFacts, is_wanted: Number) -> Sizes:
 
 
 def _counted(
-    tensor: TensorFacts, is_wanted: Number, count: Callable[[Sequence[float]], int]
+    tensor: TensorFacts, is_wanted: bool, count: Callable[[Sequence[float]], int]
 ) -> Sizes:
     if not is_wanted:
         return (0,)
