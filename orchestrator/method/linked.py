@@ -24,7 +24,7 @@ from orchestrator.program.values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from orchestrator.core.border import Border, ModelIo
     from orchestrator.core.operator import OperatorName
@@ -113,6 +113,22 @@ class LinkedCall:
 
 
 LinkedInstruction = LinkedCall | MoveCall | JumpFalseCall
+
+
+def written_by(instruction: LinkedInstruction) -> tuple[int, ...]:
+    """Values that an instruction writes, with items of lists."""
+    if isinstance(instruction, MoveCall):
+        return (instruction.target,)
+    return instruction.outs if isinstance(instruction, LinkedCall) else ()
+
+
+def read_by(instruction: LinkedInstruction) -> tuple[int, ...]:
+    """Arguments of an instruction, lists as such; of a move, its source."""
+    if isinstance(instruction, LinkedCall):
+        return instruction.args
+    if isinstance(instruction, MoveCall):
+        return (instruction.source,)
+    return (instruction.condition,)
 
 
 @dataclass(frozen=True, kw_only=True)  # without slots, for what is cached
@@ -237,13 +253,7 @@ class LinkedMethod:
     @cached_property
     def written(self) -> frozenset[int]:
         """Values that the caller, moves or calls write."""
-        found = set(self.received)
-        for instruction in self.instructions:
-            if isinstance(instruction, MoveCall):
-                found.add(instruction.target)
-            elif isinstance(instruction, LinkedCall):
-                found.update(instruction.outs)
-        return frozenset(found)
+        return self.received.union(*map(written_by, self.instructions))
 
     def used(self, *, prepared: bool) -> frozenset[int]:
         """Values that the API and instructions name, with the items of lists.
@@ -251,25 +261,21 @@ class LinkedMethod:
         Args:
             prepared: Whether arguments of prepared calls count, too.
         """
-        found: set[int] = set()
-
-        def use(indices: Iterable[int]) -> None:
-            for index in indices:
-                if index >= 0 and index not in found:
-                    found.add(index)
-                    value = self.values[index]
-                    if isinstance(value, INDEX_LISTS):
-                        use(value.items)
-
-        use((*self.inputs, *self.outputs))
+        found = {*self.named((*self.inputs, *self.outputs))}
         for instruction in self.instructions:
-            if isinstance(instruction, MoveCall):
-                use((instruction.source, instruction.target))
-            elif isinstance(instruction, JumpFalseCall):
-                use((instruction.condition,))
-            elif prepared or instruction.prepared is None:
-                use(instruction.args)
+            if prepared or getattr(instruction, "prepared", None) is None:
+                found.update(self.named(read_by(instruction)))
+                found.update(written_by(instruction))
         return frozenset(found)
+
+    def named(self, indices: Iterable[int]) -> Iterator[int]:
+        """Values, and the items of lists among them."""
+        for index in indices:
+            if index >= 0:
+                yield index
+                value = self.values[index]
+                if isinstance(value, INDEX_LISTS):
+                    yield from self.named(value.items)
 
     @cached_property
     def slotless(self) -> frozenset[int]:

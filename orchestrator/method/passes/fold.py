@@ -11,18 +11,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Self, TypeAlias
 
 from orchestrator.core.lazy_bytes import part_of
-from orchestrator.method.linked import INDEX_LISTS, LinkedCall
+from orchestrator.method.linked import LinkedCall, read_by, written_by
 from orchestrator.method.passes.dataflow import Dataflow
 from orchestrator.method.passes.edit import without
 from orchestrator.method.passes.proof import Dropped, is_same
 from orchestrator.method.places import Place
-from orchestrator.program.program import MoveCall
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
     from orchestrator.core.lazy_bytes import Bytes
-    from orchestrator.method.linked import LinkedInstruction, LinkedMethod
+    from orchestrator.method.linked import LinkedMethod
     from orchestrator.program.values import Value
 
 Contents: TypeAlias = "dict[int, Bytes]"
@@ -214,41 +213,17 @@ def _is_only_source(
         index: Index of the call, which has one result, a number.
     """
     (slot,) = method.call(index).outs
-    if slot in _named(method, (*method.inputs, *method.outputs)):
+    if slot in method.named((*method.inputs, *method.outputs)):
         return False
     readers = set()
     for at, instruction in enumerate(method.instructions):
         if at in dropped or at == index:
             continue
-        if slot in _written(instruction):
+        if slot in written_by(instruction):
             return False
-        if slot in _named(method, _read(instruction)):
+        if slot in method.named(read_by(instruction)):
             readers.add(at)
     return readers.isdisjoint(_reached_around(flow, index))
-
-
-def _named(method: LinkedMethod, indices: Collection[int]) -> set[int]:
-    """Values, and the items of lists among them."""
-    named = {*indices}
-    for index in indices:
-        value = method.values[index]
-        if isinstance(value, INDEX_LISTS):
-            named.update(value.items)
-    return named
-
-
-def _written(instruction: LinkedInstruction) -> tuple[int, ...]:
-    if isinstance(instruction, MoveCall):
-        return (instruction.target,)
-    return instruction.outs if isinstance(instruction, LinkedCall) else ()
-
-
-def _read(instruction: LinkedInstruction) -> tuple[int, ...]:
-    if isinstance(instruction, LinkedCall):
-        return instruction.args
-    if isinstance(instruction, MoveCall):
-        return (instruction.source,)
-    return (instruction.condition,)
 
 
 def _reached_around(flow: Dataflow, index: int) -> set[int]:

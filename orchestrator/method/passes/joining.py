@@ -21,11 +21,12 @@ from orchestrator.method.places import placed
 from orchestrator.method.spans import cut, join, touches
 from orchestrator.planner.blocks import aligned
 from orchestrator.program.shared import SHARED_ID
-from orchestrator.program.values import TensorValue
+from orchestrator.program.values import Dynamism, TensorValue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from orchestrator.core.dtype import ScalarType
     from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.method.effects import Effect
     from orchestrator.method.linked import LinkedMethod
@@ -73,6 +74,20 @@ def with_call(method: LinkedMethod, number: int, call: LinkedCall) -> LinkedMeth
     instructions = [*method.instructions]
     instructions[number] = call
     return replace(method, instructions=tuple(instructions))
+
+
+def constant_of(dtype: ScalarType, size: int) -> TensorValue:
+    """A constant tensor of one dimension."""
+    return TensorValue(
+        dtype=dtype,
+        sizes=(size,),
+        dim_order=(0,),
+        dynamism=Dynamism.STATIC,
+        data_buffer_index=1,
+        allocation=None,
+        extra=None,
+        requires_grad=False,
+    )
 
 
 def with_slots(
@@ -199,11 +214,24 @@ def writes_later(
     flow = Dataflow(method)
     if flow.is_open or not _is_only_reader(method, flow, first, last, view.source):
         return None
-    method = with_call(method, first, call)
-    changed = shared_places(method, Dataflow(method), last, (view,), grows=grows)
+    return without_copy(with_call(method, first, call), last, view, grows=grows)
+
+
+def without_copy(
+    method: LinkedMethod, number: int, view: View, *, grows: bool
+) -> LinkedMethod | None:
+    """The method without a call that only copies; None if it cannot do without.
+
+    Args:
+        method: The method.
+        number: Of the call.
+        view: What it copies.
+        grows: Whether arenas may grow.
+    """
+    changed = shared_places(method, Dataflow(method), number, (view,), grows=grows)
     if changed is None:
         return None
-    return without(method.with_values(changed), {last})
+    return without(method.with_values(changed), {number})
 
 
 def _is_block(flow: Dataflow, first: int, last: int) -> bool:

@@ -18,9 +18,13 @@ from orchestrator.method.access import Access
 from orchestrator.method.linked import LinkedCall
 from orchestrator.method.passes.arguments import Arguments, UnknownCallError, need
 from orchestrator.method.passes.evaluate import has_evaluator, results_of
-from orchestrator.method.passes.joining import producer_of, with_slots
+from orchestrator.method.passes.joining import (
+    constant_of,
+    producer_of,
+    with_slots,
+)
 from orchestrator.method.passes.views import items_in_order
-from orchestrator.program.values import Allocation, Dynamism, TensorValue
+from orchestrator.program.values import Allocation, TensorValue
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -132,16 +136,7 @@ def view_of(method: LinkedMethod, table: Table) -> View:
 
 def with_table(method: LinkedMethod, table: Table) -> tuple[LinkedMethod, LinkedCall]:
     """The method with a constant for the table, and a call that looks items up."""
-    constant = TensorValue(
-        dtype=ScalarType.Char,
-        sizes=(ITEMS,),
-        dim_order=(0,),
-        dynamism=Dynamism.STATIC,
-        data_buffer_index=1,
-        allocation=None,
-        extra=None,
-        requires_grad=False,
-    )
+    constant = constant_of(ScalarType.Char, ITEMS)
     method, (slot,) = with_slots(method, (constant, table.results))
     return method, LinkedCall(
         operator=_TABLE_OPERATOR,

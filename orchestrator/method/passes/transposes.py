@@ -15,20 +15,19 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.lazy_bytes import settled
 from orchestrator.method.linked import LinkedCall
-from orchestrator.method.passes.aliases import shared_places
 from orchestrator.method.passes.arguments import Arguments, need
-from orchestrator.method.passes.dataflow import Dataflow
-from orchestrator.method.passes.edit import without
 from orchestrator.method.passes.joining import (
     at_each_call,
     producer_of,
     reads_earlier,
     with_slots,
+    without_copy,
 )
 from orchestrator.method.passes.views import items_in_order, moves_items, views_of
 
 if TYPE_CHECKING:
     from orchestrator.method.linked import LinkedMethod
+    from orchestrator.method.passes.dataflow import Dataflow
     from orchestrator.method.passes.views import View
 
 _LINEAR: Final = "orch::cortex_m::quantized_linear_out"
@@ -82,11 +81,7 @@ def _cancelled(
     if joined is None:
         return None
     view = items_in_order(joined, first.source, second.target)
-    number -= 1
-    changed = shared_places(joined, Dataflow(joined), number, (view,), grows=grows)
-    if changed is None:
-        return None
-    return without(joined.with_values(changed), {number})
+    return without_copy(joined, number - 1, view, grows=grows)
 
 
 def _with_other_weights(

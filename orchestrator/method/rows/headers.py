@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import struct
 from collections import Counter, defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from orchestrator.core.lazy_bytes import settled
 from orchestrator.method.linked import LinkedCall
 from orchestrator.method.passes.joining import with_slots
+from orchestrator.method.passes.packing.words import bytes_of
 from orchestrator.method.steps import HEADER, header_of
 
 if TYPE_CHECKING:
@@ -42,10 +41,8 @@ def with_common_headers(method: LinkedMethod) -> LinkedMethod:
             call = method.call(number)
             at = _position(call)
             if common not in slots:
-                data = settled(struct.pack(f"<{len(common)}i", *common))
-                method, (slots[common],) = with_slots(
-                    method, (method.values[call.args[at]], data)
-                )
+                like = method.values[call.args[at]]
+                method, (slots[common],) = with_slots(method, (like, bytes_of(common)))
             own = words[number]
             instructions[number] = replace(
                 call,

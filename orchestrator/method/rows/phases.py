@@ -6,18 +6,16 @@ channels of these.
 
 from __future__ import annotations
 
-import struct
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.core.lazy_bytes import settled
 from orchestrator.method.access import Access
 from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.method.passes.images import Axis
 from orchestrator.method.passes.joining import with_slots
 from orchestrator.method.passes.packing.headers import kernel_of
 from orchestrator.method.passes.packing.turned import is_turned, rows_at
-from orchestrator.method.passes.packing.words import WORD
+from orchestrator.method.passes.packing.words import WORD, bytes_of
 from orchestrator.method.rows.network import RowTable
 from orchestrator.method.steps import header_of
 
@@ -52,13 +50,7 @@ class LinePhase:
             self.first + i * self.step: self.axis.inputs(i, i)
             for i in range(self.axis.out)
         }
-        lows, highs = [self.axis.size], [-1]
-        for row in range(out):
-            highs.append(needed.get(row, (0, highs[-1]))[1])
-            last = out - 1 - row
-            lows.append(needed.get(last, (lows[-1], 0))[0])
-        rows = (*zip(lows[:0:-1], highs[1:], strict=True),)
-        return RowTable(size=self.axis.size, rows=rows)
+        return RowTable.of(needed, size=self.axis.size, out=out)
 
     def among(self, first: int, last: int) -> tuple[int, int]:
         """First and last of its rows among some of the output; the last may be less."""
@@ -129,10 +121,7 @@ def _part(
     like = method.tensor(call.args[places["header"] or 0])
     header = (*words[:_NEXT], 0)
     added = [
-        (
-            replace(like, sizes=(len(part),)),
-            settled(struct.pack(f"<{len(part)}i", *part)),
-        )
+        (replace(like, sizes=(len(part),)), bytes_of(part))
         for part in (header, words[_HEADER:])
     ]
     method, (at, weights) = with_slots(method, *added)

@@ -8,7 +8,6 @@ of weights of 4 bits that are int8 at a time are shorter, too.
 
 from __future__ import annotations
 
-import struct
 from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -25,6 +24,7 @@ from orchestrator.method.passes.packing.turned import (
     turned_lines,
     turned_pixels,
 )
+from orchestrator.method.passes.packing.words import bytes_of
 from orchestrator.method.steps import header_of
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def _fitted(
     words, data, scratch_bytes = found
     method, slots = with_slots(
         method,
-        (before["header"], settled(struct.pack(f"<{len(words)}i", *words))),
+        (before["header"], bytes_of(words)),
         (weights, settled(data)),
         (replace(scratch, sizes=(scratch_bytes,)), None),
     )
