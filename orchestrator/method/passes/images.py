@@ -41,15 +41,20 @@ class Axis:
         )
 
     @property
+    def window(self) -> int:
+        """Items from the first tap of a window to the last one."""
+        return self.dilation * (self.kernel - 1) + 1
+
+    @property
     def is_inside(self) -> bool:
         """Whether no window has padding."""
-        last = (self.out - 1) * self.stride + (self.kernel - 1) * self.dilation
-        return self.padding == 0 and last < self.size
+        windows = (self.out - 1) * self.stride + self.window
+        return self.padding == 0 and windows <= self.size
 
     @property
     def reach(self) -> int:
         """Items from the first one that a window sees to the last one, or of all."""
-        windows = (self.out - 1) * self.stride + (self.kernel - 1) * self.dilation + 1
+        windows = (self.out - 1) * self.stride + self.window
         return max(windows, self.padding + self.size)
 
     def inputs(self, first: int, last: int) -> tuple[int, int]:
@@ -58,7 +63,7 @@ class Axis:
         The last one is before the first one if all taps are padding.
         """
         low = first * self.stride - self.padding
-        high = last * self.stride - self.padding + (self.kernel - 1) * self.dilation
+        high = last * self.stride - self.padding + self.window - 1
         return max(low, 0), min(high, self.size - 1)
 
     def words(self) -> tuple[int, ...]:

@@ -21,6 +21,7 @@ from orchestrator.method.passes.arguments import (
     lies_as_nhwc,
     need,
 )
+from orchestrator.method.passes.images import Axis
 from orchestrator.method.passes.joining import (
     at_each_call,
     producer_of,
@@ -145,10 +146,8 @@ def uneven_calls(method: LinkedMethod) -> frozenset[int]:
         if not isinstance(call, LinkedCall) or call.function not in _READERS:
             continue
         with suppress(UnknownCallError):
-            arguments = Arguments(method, call)
-            windows = _windows(arguments, call.function)
-            sizes = arguments.tensor(0).sizes
-            if not all(w.fits(sizes[w.dim], w.padding) for w in windows):
+            axes = _windows(Arguments(method, call), call.function).values()
+            if not all(_fits(axis, axis.size, axis.padding) for axis in axes):
                 found.add(call.args[_READERS[call.function].out])
     return frozenset(found)
 
@@ -231,36 +230,21 @@ def _pad_of(arguments: Arguments, function: str) -> _Pad:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Windows:
-    """Those of a reader along one dimension."""
-
-    dim: int
-    taps: int
-    padding: int
-    step: int
-    distance: int
-    out: int
-
-    @property
-    def window(self) -> int:
-        return self.distance * (self.taps - 1) + 1
-
-    def fits(self, size: int, padding: int) -> bool:
-        """Whether a reader finds so many outputs with padding on both sides."""
-        room = size + 2 * padding - self.window
-        return room >= 0 and room // self.step + 1 == self.out
+def _fits(axis: Axis, size: int, padding: int) -> bool:
+    """Whether a reader finds all outputs with so much padding on both sides."""
+    room = size + 2 * padding - axis.window
+    return room >= 0 and room // axis.stride + 1 == axis.out
 
 
-def _windows(arguments: Arguments, function: str) -> list[_Windows]:
-    """The windows of a reader.
+def _windows(arguments: Arguments, function: str) -> dict[int, Axis]:
+    """The windows of a reader, by dimension of the image that it reads.
 
     Raises:
         UnknownCallError: They are not known.
     """
     reader = _READERS[function]
     dims = _image_dims(arguments, function)
-    out = arguments.tensor(reader.out)
+    sizes, out = arguments.tensor(0).sizes, arguments.tensor(reader.out).sizes
     if reader.lowest is not None:
         kernel = arguments.numbers(1)
     else:
@@ -271,14 +255,10 @@ def _windows(arguments: Arguments, function: str) -> list[_Windows]:
     )
     # Lists may be shorter, with one number for all dimensions.
     need(len(kernel) == len(own) == len(stride) == len(dilation) == len(dims))
-    return [
-        _Windows(
-            dim=d, taps=taps, padding=pad, step=step, distance=way, out=out.sizes[d]
-        )
-        for d, taps, pad, step, way in zip(
-            dims, kernel, own, stride, dilation, strict=True
-        )
-    ]
+    return {
+        d: Axis.of((sizes[d], out[d], *numbers))
+        for d, *numbers in zip(dims, kernel, stride, own, dilation, strict=True)
+    }
 
 
 def _image_dims(arguments: Arguments, function: str) -> tuple[int, ...]:
@@ -315,16 +295,15 @@ def _padding(
     windows = _windows(arguments, function)
     need(windows)
     found = []
-    for of in windows:
+    for dim, of in windows.items():
         # Windows begin where they began. Those that end beyond the pad did so before.
-        front = of.padding + pad.before[of.dim]
-        size = x.sizes[of.dim]
-        need(may_be_uneven or of.fits(size, front))
+        front, size = of.padding + pad.before[dim], x.sizes[dim]
+        need(may_be_uneven or _fits(of, size, front))
         if reader.lowest is not None:
             # The kernel wants an item in each window.
-            first = range(-front, of.window - front, of.distance)
-            last = (of.out - 1) * of.step - front
-            for taps_at in (first, range(last, last + of.window, of.distance)):
+            first = range(-front, of.window - front, of.dilation)
+            last = (of.out - 1) * of.stride - front
+            for taps_at in (first, range(last, last + of.window, of.dilation)):
                 need(any(0 <= at < size for at in taps_at))
         found.append(front)
     return tuple(found)

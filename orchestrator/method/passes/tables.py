@@ -8,8 +8,6 @@ int8 operators, or the `quantize` at the end of an island of floats.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from importlib import import_module
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.dtype import ScalarType
@@ -17,7 +15,7 @@ from orchestrator.core.operator import OperatorName
 from orchestrator.method.access import Access
 from orchestrator.method.linked import LinkedCall
 from orchestrator.method.passes.arguments import Arguments, UnknownCallError, need
-from orchestrator.method.passes.evaluate import has_evaluator, results_of
+from orchestrator.method.passes.evaluate import LIMITS, results_of
 from orchestrator.method.passes.joining import (
     constant_of,
     producer_of,
@@ -27,7 +25,7 @@ from orchestrator.method.passes.views import items_in_order
 from orchestrator.program.values import Allocation, TensorValue
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.method.linked import LinkedMethod
@@ -53,13 +51,6 @@ _DEQUANTIZE: Final = frozenset(
     {
         "orch::cortex_m::dequantize_per_tensor_out",
         "orch::quantized::dequantize_per_tensor_out",
-    }
-)
-_LIMITS: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "orch::portable::clamp_out": "clamp",
-        "orch::portable::hardtanh_out": "hardtanh",
-        "orch::portable::relu_out": "relu",
     }
 )
 _ARITHMETIC: Final = frozenset(
@@ -186,7 +177,7 @@ def _of_island(
             return None
         numbers.insert(0, found[0])
         calls.insert(0, found[1])
-        known = _DEQUANTIZE | _LIMITS.keys() | _ARITHMETIC
+        known = _DEQUANTIZE | LIMITS | _ARITHMETIC
         need(found[1].function in known and numbers[0] < numbers[1])
         given = _input_of(method, found[1])
     items: Bytes = ALL_ITEMS
@@ -248,15 +239,7 @@ def _computed(method: LinkedMethod, call: LinkedCall, items: Bytes) -> Bytes:
     )
     renamed = {given: x, out: y}
     call = replace(call, args=tuple(renamed.get(a, a) for a in call.args), outs=(y,))
-    if call.function not in _LIMITS:
-        need(has_evaluator(call))
-        results = results_of(scratch, call, method.written)
-        if results is None:
-            raise UnknownCallError
-        return results[y]
-    package = "orchestrator.method.passes.evaluate"
-    constants = import_module(f"{package}.constant_call")
-    limits = import_module(f"{package}.limits")
-    known = constants.ConstantCall(scratch, call, method.written)
-    found: Bytes = known.computed(getattr(limits, _LIMITS[call.function]))[y]
-    return found
+    results = results_of(scratch, call, method.written)
+    if results is None:
+        raise UnknownCallError
+    return results[y]

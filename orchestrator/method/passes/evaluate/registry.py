@@ -55,6 +55,19 @@ _TENSORS: Final[Mapping[str, str]] = MappingProxyType(
 )
 """Kernels that write a tensor: module and function that compute its items."""
 
+_LIMITS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "orch::portable::clamp_out": "limits.clamp",
+        "orch::portable::hardtanh_out": "limits.hardtanh",
+        "orch::portable::relu_out": "limits.relu",
+    }
+)
+LIMITS: Final = frozenset(_LIMITS)
+"""Kernels that keep floats within limits, for tables of islands.
+
+They have no evaluator for other programs: these do not limit constants.
+"""
+
 _NUMBERS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "orch::prim_ops::_local_scalar_dense": "scalars.local_scalar_dense",
@@ -126,15 +139,14 @@ def results_of(
         evaluator does not cover the arguments, or if an item would be NaN, whose bits
         kernels do not define.
     """
-    inputs = _inputs(method, call) if call.function in _TENSORS else None
-    if inputs is None or not inputs.isdisjoint(unknown):
-        return None
-    if not inputs <= method.contents.keys():
+    name = _TENSORS.get(call.function) or _LIMITS.get(call.function)
+    inputs = _inputs(method, call)
+    if name is None or inputs is None or not inputs <= method.contents.keys() - unknown:
         return None
     constants = import_module(f"{_PACKAGE}.constant_call")
     known = constants.ConstantCall(method, call, frozenset(unknown))
     try:
-        results: dict[int, Bytes] = known.computed(_function(_TENSORS[call.function]))
+        results: dict[int, Bytes] = known.computed(_function(name))
     except UnknownCallError:
         return None
     return results
