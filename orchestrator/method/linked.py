@@ -75,6 +75,11 @@ class Prepared:
     numbers: tuple[tuple[str, Numbers], ...] = ()
     header: tuple[int, ...] = ()
 
+    @property
+    def all_numbers(self) -> tuple[tuple[str, Numbers], ...]:
+        """Numbers of the struct, and of the shape that it shares."""
+        return (*self.numbers, *(self.shape.numbers if self.shape else ()))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkedCall:

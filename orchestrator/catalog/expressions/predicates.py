@@ -250,9 +250,7 @@ def parameters(items: Sequence[Number], count: Number, low: Number) -> bool:
 
 def items_within(tensor: TensorFacts | None, low: Number, high: Number) -> bool:
     """Whether the items of a constant lie between two limits."""
-    items = tensor.items() if tensor is not None else ()
-    if items is None:
-        raise Undecided("items are known only when the program runs")
+    items = tensor.known_items if tensor is not None else ()
     return not items or (low <= int(min(items)) and int(max(items)) <= high)
 
 

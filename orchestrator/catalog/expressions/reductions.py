@@ -20,7 +20,6 @@ from orchestrator.catalog.expressions.values import (
     Number,
     Range,
     TensorFacts,
-    Undecided,
     every,
     limits,
     same_number,
@@ -139,10 +138,7 @@ def pivoted(tensor: TensorFacts) -> Sizes:
 
 def are_fractions(tensor: TensorFacts) -> bool:
     """Whether all items are from 0 to 1."""
-    items = tensor.items()
-    if items is None:
-        raise Undecided("items are known only when the program runs")
-    return all(0 <= item <= 1 for item in items)
+    return all(0 <= item <= 1 for item in tensor.known_items)
 
 
 def applied(tensor: TensorFacts, weight: TensorFacts) -> Sizes:
@@ -249,7 +245,5 @@ def has_range(tensor: TensorFacts, low: Value, high: Value) -> bool:
     ends = [settled(low), settled(high)]
     if not all(isfinite(end) for at in ends for end in limits(at)) or ends[0] > ends[1]:
         return False
-    items = tensor.items() if ends[0] == ends[1] else ()
-    if items is None:
-        raise Undecided("items are known only when the program runs")
+    items = tensor.known_items if ends[0] == ends[1] else ()
     return all(isfinite(item) for item in items)

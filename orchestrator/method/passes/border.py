@@ -12,7 +12,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.core.border import Border, IoDtype, Quantization
+from orchestrator.core.border import (
+    Border,
+    IoDtype,
+    Quantization,
+    border_of,
+    with_border,
+)
 from orchestrator.core.dtype import ScalarType
 from orchestrator.method.effects import effects_of_linked
 from orchestrator.method.linked import LinkedCall
@@ -91,7 +97,8 @@ def quantized_io(method: LinkedMethod) -> LinkedMethod:
     """
     for port in _wanted(method):
         value = method.values[_slots(method, port)[port.index]]
-        border = _border(method, port)
+        known = border_of(method.borders, port.index, is_input=port.is_input)
+        border = known or Border(is_input=port.is_input, index=port.index)
         if _is(value, ScalarType.Char) and port.dtype is not None:
             border = replace(border, is_unsigned=port.dtype is IoDtype.UINT8)
             if border.is_unsigned and lacks_memory(value):
@@ -117,13 +124,8 @@ def quantized_io(method: LinkedMethod) -> LinkedMethod:
                 f"it is {_described(value)}",
                 "only tensors of float32, or of int8 already, can be int8",
             )
-        others = [b for b in method.borders if (b.index, b.is_input) != _key(border)]
-        method = replace(method, borders=(*others, border))
+        method = replace(method, borders=with_border(method.borders, border))
     return method
-
-
-def _key(border: Border) -> tuple[int, bool]:
-    return border.index, border.is_input
 
 
 def _slots(method: LinkedMethod, port: IoPort) -> tuple[int, ...]:
@@ -140,13 +142,6 @@ def _wanted(method: LinkedMethod) -> Iterator[IoPort]:
             elif port.dtype is None and method.io.quantized:
                 is_float = _is(method.values[slot], ScalarType.Float)
                 yield from [port] if is_float else []
-
-
-def _border(method: LinkedMethod, port: IoPort) -> Border:
-    for border in method.borders:
-        if _key(border) == (port.index, port.is_input):
-            return border
-    return Border(is_input=port.is_input, index=port.index)
 
 
 def _is(value: Value, dtype: ScalarType) -> bool:

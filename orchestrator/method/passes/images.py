@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 Image: TypeAlias = tuple[int, int, int, int]
 """Batch, height, width and channels."""
+
+
+_NUMBERS: Final = ("size", "out", "kernel", "stride", "padding", "dilation")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,16 +32,8 @@ class Axis:
 
     @classmethod
     def of(cls, words: Sequence[int]) -> Axis:
-        """From what `words` gives."""
-        size, out, kernel, stride, padding, dilation = words
-        return cls(
-            size=size,
-            out=out,
-            kernel=kernel,
-            stride=stride,
-            padding=padding,
-            dilation=dilation,
-        )
+        """From what `words` gives, of which the last ones may be left out."""
+        return cls(**dict(zip(_NUMBERS, words, strict=False)))
 
     @property
     def window(self) -> int:
@@ -91,17 +86,16 @@ def axes_of(
 ) -> tuple[Axis, Axis]:
     """Rows and columns of windows; `lists`: stride, padding and, if any, dilation."""
     pairs = [one_or_two(arguments.numbers(position)) for position in lists]
-    rows, columns = (
-        Axis(
-            size=x[1 + i],
-            out=y[1 + i],
-            kernel=kernel[i],
-            stride=pairs[0][i],
-            padding=pairs[1][i],
-            dilation=pairs[2][i] if len(pairs) > 2 else 1,  # noqa: PLR2004
-        )
-        for i in range(2)
-    )
+    return axes_along(x[1:3], y[1:3], kernel, *pairs)
+
+
+def axes_along(*numbers: Sequence[int]) -> tuple[Axis, Axis]:
+    """Windows along rows and along columns.
+
+    Args:
+        numbers: Each of both, in the order of `Axis`; the last ones may be left out.
+    """
+    rows, columns = map(Axis.of, zip(*numbers, strict=True))
     return rows, columns
 
 

@@ -25,8 +25,6 @@ from orchestrator.method.passes.views import items_in_order
 from orchestrator.program.values import Allocation, TensorValue
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.method.linked import LinkedMethod
     from orchestrator.method.passes.dataflow import Dataflow
@@ -199,7 +197,8 @@ def _input_of(method: LinkedMethod, call: LinkedCall) -> int:
         UnknownCallError: There are others.
     """
     arguments = Arguments(method, call)
-    found = {*_tensors(method, call)} - {*call.outs}
+    tensors = {i for i in call.args if isinstance(method.values[i], TensorValue)}
+    found = tensors - {*call.outs}
     out = arguments.tensor(len(call.args) - 1)
     given = [i for i in found if arguments.tensor_at(i).allocation is not None]
     need(len(given) == 1 and call.outs == call.args[-1:])
@@ -207,12 +206,6 @@ def _input_of(method: LinkedMethod, call: LinkedCall) -> int:
     need((tensor.sizes, tensor.dim_order) == (out.sizes, out.dim_order))
     need(all(arguments.tensor_at(i).numel == 1 for i in found - {*given}))
     return given[0]
-
-
-def _tensors(method: LinkedMethod, call: LinkedCall) -> Iterator[int]:
-    for index in call.args:
-        if isinstance(method.values[index], TensorValue):
-            yield index
 
 
 def _computed(method: LinkedMethod, call: LinkedCall, items: Bytes) -> Bytes:

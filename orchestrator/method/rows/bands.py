@@ -21,7 +21,6 @@ from orchestrator.method.rows.members import edited, number_at, real_at
 from orchestrator.method.rows.network import Image, RowTable
 from orchestrator.method.rows.phases import is_phased, moved_phase, phase_of
 from orchestrator.method.steps import header_of
-from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
     from orchestrator.method.linked import LinkedCall, LinkedMethod, Prepared
@@ -135,7 +134,7 @@ def planned_reads(method: LinkedMethod, call: LinkedCall) -> list[tuple[int, int
     return [
         (index, position)
         for position, (index, access) in enumerate(call.arguments)
-        if access is Access.READS and _is_planned(method.values[index])
+        if access is Access.READS and method.tensor(index).is_planned
     ]
 
 
@@ -365,7 +364,3 @@ def pixels_of(call: LinkedCall) -> int | None:
 def channels_of(call: LinkedCall) -> int:
     """Channels of the image that a call averages as a whole."""
     return number_at(call.form.numbers, "taps.channels")
-
-
-def _is_planned(value: Value) -> bool:
-    return isinstance(value, TensorValue) and value.allocation is not None

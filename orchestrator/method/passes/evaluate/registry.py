@@ -177,7 +177,9 @@ def number_of(
     """
     if not may_be_number(call):
         return None
-    if not _may_be_constant(method.values[call.args[0]], call.args[0], unknown):
+    # A cheap look at an argument, before NumPy is imported for the call.
+    value = method.values[call.args[0]]
+    if not isinstance(value, TensorValue) and call.args[0] in unknown:
         return None
     scalars = import_module(f"{_PACKAGE}.scalars")
     constants = import_module(f"{_PACKAGE}.constant_call")
@@ -195,13 +197,6 @@ def _function(name: str) -> Callable[[ConstantCall], Items | Scalar]:
     found: Callable[[ConstantCall], Items | Scalar]
     found = getattr(import_module(f"{_PACKAGE}.{module}"), function)
     return found
-
-
-def _may_be_constant(value: Value, index: int, unknown: Collection[int]) -> bool:
-    """A cheap check of an argument, before NumPy is imported for the call."""
-    if isinstance(value, TensorValue):
-        return not value.is_dynamic
-    return index not in unknown
 
 
 def _inputs(method: LinkedMethod, call: LinkedCall) -> set[int] | None:
