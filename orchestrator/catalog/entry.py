@@ -215,25 +215,18 @@ class EntryReader:
         found = (self._file.scalars(node, "`argument_sets`") if node else None) or []
         for name, item in found:
             if name not in deciding:
-                self._file.problem(
-                    "unknown-argument",
-                    f'"{name}" does not decide what is instantiated',
-                    item,
-                    notes=(("known", ", ".join(deciding) or "none"),),
-                    hint=did_you_mean(name, deciding)
-                    or "name arguments of `dtype_arguments`",
-                )
+                message = f'"{name}" does not decide what is instantiated'
+                hint = "name arguments of `dtype_arguments`"
+                self._file.unknown(name, item, deciding, message, hint=hint)
         return tuple(dict.fromkeys(name for name, _ in found))
 
     def _dim_orders(self, node: Node | None) -> str:
         text = self._file.scalar(node, "`dim_orders`") if node else "any"
         if node is not None and text is not None and text not in _DIM_ORDERS:
-            self._file.problem(
-                "bad-dim-orders",
-                f'`dim_orders` cannot be "{text}"',
-                node,
-                notes=(("known", ", ".join(_DIM_ORDERS)),),
-                hint=did_you_mean(text, _DIM_ORDERS) or "use one of these",
+            self._file.unknown(
+                *(text, node, _DIM_ORDERS, f'`dim_orders` cannot be "{text}"'),
+                hint="use one of these",
+                code="bad-dim-orders",
             )
         return text or "any"
 
@@ -253,14 +246,9 @@ class EntryReader:
         for name, value in fields.items():
             text = self._file.scalar(value, f"`scratch` of {name}")
             if name not in known:
-                self._file.problem(
-                    "unknown-argument",
-                    f'"{name}" is not a scratch argument of {schema.name}',
-                    value,
-                    notes=(("known", ", ".join(known) or "none"),),
-                    hint=did_you_mean(name, known)
-                    or "scratch arguments are tensors named scratch, or ..._scratch",
-                )
+                message = f'"{name}" is not a scratch argument of {schema.name}'
+                hint = "scratch arguments are tensors named scratch, or ..._scratch"
+                self._file.unknown(name, value, known, message, hint=hint)
             elif text is not None:
                 sizes[name] = self._scratch_size(value, name, text, schema)
         for name in known:
@@ -309,14 +297,9 @@ class EntryReader:
         found = self._file.scalars(node, "`in_place`") or []
         for name, item in found:
             if name not in known:
-                self._file.problem(
-                    "unknown-argument",
-                    f'"{name}" is not an input of {schema.name}',
-                    item,
-                    notes=(("known", ", ".join(known) or "none"),),
-                    hint=did_you_mean(name, known)
-                    or "name tensors that the kernel reads",
-                )
+                message = f'"{name}" is not an input of {schema.name}'
+                hint = "name tensors that the kernel reads"
+                self._file.unknown(name, item, known, message, hint=hint)
         named = {name for name, _ in found}
         return tuple(name for name in known if name in named)
 
@@ -325,12 +308,12 @@ class EntryReader:
         found = (self._file.scalars(node, "`isas`") if node else None) or []
         for name, item in found:
             if name not in _ISAS:
-                self._file.problem(
-                    "bad-entry",
+                message, hint = (
                     f'unknown instruction set "{name}"',
-                    item,
-                    notes=(("known", ", ".join(_ISAS)),),
-                    hint=did_you_mean(name, _ISAS) or "name dsp, mve or both",
+                    "name dsp, mve or both",
+                )
+                self._file.unknown(
+                    name, item, _ISAS, message, hint=hint, code="bad-entry"
                 )
         return tuple(name for name, _ in found)
 

@@ -12,7 +12,6 @@ from yaml.nodes import ScalarNode, SequenceNode
 from orchestrator.core.dtype import parse_dtypes
 from orchestrator.core.kernel import KernelKey, TensorMeta
 from orchestrator.core.operator import ArgKind
-from orchestrator.errors import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -74,13 +73,9 @@ class KeyReader:
     def argument(self, name: str, node: Node, known: Mapping[str, Argument]) -> bool:
         """Whether a name is one of the tensor arguments."""
         if name not in known:
-            self._file.problem(
-                "unknown-argument",
-                f'"{name}" is not a tensor argument of this operator',
-                node,
-                notes=(("known", ", ".join(known) or "none"),),
-                hint=did_you_mean(name, known) or "use a name of the schema",
-            )
+            message = f'"{name}" is not a tensor argument of this operator'
+            hint = "use a name of the schema"
+            self._file.unknown(name, node, known, message, hint=hint)
         return name in known
 
     def aliases(self, types: Node | None, orders: Node | None) -> tuple[Types, Orders]:
@@ -212,12 +207,11 @@ class KeyReader:
         else:
             order = self._file.scalar(pair[1], "the dim order of an argument") or ""
             if order and order not in orders:
-                self._file.problem(
-                    "unknown-alias",
-                    f'"{order}" is not a dim order alias of this entry',
-                    pair[1],
-                    notes=(("known", ", ".join(orders) or "none"),),
-                    hint=did_you_mean(order, orders) or "add it to `dim_order_alias`",
+                message = f'"{order}" is not a dim order alias of this entry'
+                self._file.unknown(
+                    *(order, pair[1], orders, message),
+                    hint="add it to `dim_order_alias`",
+                    code="unknown-alias",
                 )
         return dtype, order
 

@@ -86,6 +86,30 @@ class YamlFile:
             Diagnostic(code=code, message=message, where=where, notes=notes, hint=hint)
         )
 
+    def unknown(
+        self,
+        name: str,
+        node: Node,
+        known: Collection[str],
+        message: str,
+        *,
+        hint: str,
+        code: str = "unknown-argument",
+    ) -> None:
+        """Record that a name is none of those that may be there.
+
+        Args:
+            name: As it is written.
+            node: Where it is.
+            known: All that may be there.
+            message: What is wrong.
+            hint: What to do if no known name is like it.
+            code: Of the problem.
+        """
+        notes = (("known", ", ".join(known) or "none"),)
+        near = did_you_mean(name, known)
+        self.problem(code, message, node, notes=notes, hint=near or hint)
+
     def mapping(
         self, node: Node, what: str, known: Collection[str] | None = None
     ) -> dict[str, Node] | None:
@@ -99,12 +123,11 @@ class YamlFile:
             if key is None:
                 continue
             if known is not None and key not in known:
-                self.problem(
-                    "unknown-key",
-                    f'"{key}" is not a key of {what}',
-                    key_node,
-                    notes=(("known", ", ".join(known)),),
-                    hint=did_you_mean(key, known) or "remove it",
+                message = f'"{key}" is not a key of {what}'
+                self.unknown(
+                    *(key, key_node, known, message),
+                    hint="remove it",
+                    code="unknown-key",
                 )
             elif key in fields:
                 self.problem(

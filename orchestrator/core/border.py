@@ -176,3 +176,9 @@ def border_of(
         if (border.index, border.is_input) == (index, is_input):
             return border
     return None
+
+
+def with_border(borders: tuple[Border, ...], new: Border) -> tuple[Border, ...]:
+    """The borders with one in place of another at the same input or output."""
+    old = border_of(borders, new.index, is_input=new.is_input)
+    return (*(border for border in borders if border is not old), new)

@@ -229,36 +229,29 @@ def output_numbers(
 
 def input_quantizations(method: Method) -> dict[int, Quantization]:
     """Scales of inputs that the program itself turns into real numbers."""
-    found = {}
-    for number, index in enumerate(method.inputs):
-        for call in method.instructions:
-            if _base(method, call) == "dequantize_per_tensor" and (
-                isinstance(call, KernelCall) and call.args[0] == index
-            ):
-                scale = _quantization(method, call)
-                if scale is not None:
-                    found[number] = scale
-    return found
+    return _quantizations(method, method.inputs, "dequantize_per_tensor", 0)
 
 
 def output_quantizations(method: Method) -> dict[int, Quantization]:
     """Scales of outputs that the program itself makes of real numbers."""
-    found = {}
-    for number, index in enumerate(method.outputs):
-        for call in method.instructions:
-            if _base(method, call) == "quantize_per_tensor" and (
-                isinstance(call, KernelCall) and call.args[-1] == index
-            ):
-                scale = _quantization(method, call)
-                if scale is not None:
-                    found[number] = scale
-    return found
+    return _quantizations(method, method.outputs, "quantize_per_tensor", -1)
 
 
-def _base(method: Method, call: object) -> str:
-    if not isinstance(call, KernelCall):
-        return ""
-    return method.operators[call.operator].base
+def _quantizations(
+    method: Method, values: Sequence[int], base: str, position: int
+) -> dict[int, Quantization]:
+    """By number of a value: the scale of a call of an operator with it as argument."""
+    calls = [
+        call
+        for call in method.instructions
+        if isinstance(call, KernelCall) and method.operators[call.operator].base == base
+    ]
+    return {
+        number: scale
+        for number, index in enumerate(values)
+        for call in calls
+        if call.args[position] == index and (scale := _quantization(method, call))
+    }
 
 
 def _quantization(method: Method, call: KernelCall) -> Quantization | None:

@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from orchestrator.method.separate import separated
-from orchestrator.program.interface import TENSOR_LISTS
+from orchestrator.program.interface import with_items
 from orchestrator.program.program import KernelCall
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     import numpy.typing as npt
 
     from orchestrator.core.operator import OperatorName, OpSchema
-    from orchestrator.program.program import Method, Program
+    from orchestrator.program.program import Program
 
     Floats = npt.NDArray[np.float64]
 
@@ -69,7 +69,8 @@ def probed(
     for number, instruction in enumerate(method.instructions):
         if not isinstance(instruction, KernelCall):
             continue
-        for index in _results(method, instruction):
+        # The last argument is what it returns, or a list of that.
+        for index in with_items(method, instruction.args[-1:]):
             value = method.values[index]
             if not isinstance(value, TensorValue) or value.numel < 2:  # noqa: PLR2004
                 continue  # nothing that varies
@@ -90,18 +91,6 @@ def probed(
     made = replace(method, outputs=tuple(outputs), container=None)
     alone = replace(program, methods=(made,))
     return separated(alone, schemas, (name,)), tuple(probes.values())
-
-
-def _results(method: Method, call: KernelCall) -> Iterator[int]:
-    """Indices of what a call returns: its last argument, or the items of that list."""
-    if not call.args:
-        return
-    last = call.args[-1]
-    value = method.values[last]
-    if isinstance(value, TENSOR_LISTS):
-        yield from (index for index in value.items if index >= 0)
-    else:
-        yield last
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

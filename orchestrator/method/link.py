@@ -10,7 +10,7 @@ from orchestrator.errors import Diagnostic, ModelError
 from orchestrator.method.access import Access, accesses, written_positions
 from orchestrator.method.linked import Linkage, LinkedCall, LinkedMethod
 from orchestrator.method.state import zeroed_state
-from orchestrator.program.interface import TENSOR_LISTS
+from orchestrator.program.interface import TENSOR_LISTS, with_items
 from orchestrator.program.program import (
     DelegateCall,
     FreeCall,
@@ -21,7 +21,7 @@ from orchestrator.program.program import (
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from orchestrator.core.kernel import KernelKey
     from orchestrator.core.operator import OperatorName
@@ -177,21 +177,16 @@ class _Linker:
             function=function,
             args=taken,
             accesses=how,
-            outs=tuple(dict.fromkeys(_items(method.values, outs))),
+            # A list itself does not change, but its items.
+            outs=tuple(
+                i
+                for i in dict.fromkeys(with_items(method, outs))
+                if not isinstance(method.values[i], TENSOR_LISTS)
+            ),
             in_place=tuple(
                 i for i, x in enumerate(schema.arguments) if x.name in in_place
             ),
         )
-
-
-def _items(values: tuple[Value, ...], indices: Iterable[int]) -> Iterable[int]:
-    """The values; for a list, its items, as the list itself does not change."""
-    for index in indices:
-        value = values[index]
-        if isinstance(value, TENSOR_LISTS):
-            yield from (item for item in value.items if item >= 0)
-        else:
-            yield index
 
 
 def _may_move(source: Value, target: Value) -> bool:

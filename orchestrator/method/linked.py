@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Self, TypeAlias
 
 from orchestrator.core.border import NO_IO
 from orchestrator.core.lazy_bytes import Bytes, chunks_of
-from orchestrator.method.places import place_of
+from orchestrator.method.places import place_of, tensor_of
+from orchestrator.planner.blocks import aligned
 from orchestrator.program.caller import lacks_memory
 from orchestrator.program.interface import TENSOR_LISTS
 from orchestrator.program.program import JumpFalseCall, MoveCall
@@ -23,7 +24,7 @@ from orchestrator.program.values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from orchestrator.core.border import Border, ModelIo
     from orchestrator.core.operator import OperatorName
@@ -74,6 +75,11 @@ class Prepared:
     numbers: tuple[tuple[str, Numbers], ...] = ()
     header: tuple[int, ...] = ()
 
+    @property
+    def all_numbers(self) -> tuple[tuple[str, Numbers], ...]:
+        """Numbers of the struct, and of the shape that it shares."""
+        return (*self.numbers, *(self.shape.numbers if self.shape else ()))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkedCall:
@@ -99,8 +105,35 @@ class LinkedCall:
     in_place: tuple[int, ...] = ()
     prepared: Prepared | None = None
 
+    @property
+    def form(self) -> Prepared:
+        """What a prepared call gives its kernel, where the caller knows that it is."""
+        assert self.prepared is not None  # noqa: S101
+        return self.prepared
+
+    @property
+    def arguments(self) -> tuple[tuple[int, Access], ...]:
+        """Its arguments: values, and how the kernel accesses each."""
+        return tuple(zip(self.args, self.accesses, strict=True))
+
 
 LinkedInstruction = LinkedCall | MoveCall | JumpFalseCall
+
+
+def written_by(instruction: LinkedInstruction) -> tuple[int, ...]:
+    """Values that an instruction writes, with items of lists."""
+    if isinstance(instruction, MoveCall):
+        return (instruction.target,)
+    return instruction.outs if isinstance(instruction, LinkedCall) else ()
+
+
+def read_by(instruction: LinkedInstruction) -> tuple[int, ...]:
+    """Arguments of an instruction, lists as such; of a move, its source."""
+    if isinstance(instruction, LinkedCall):
+        return instruction.args
+    if isinstance(instruction, MoveCall):
+        return (instruction.source,)
+    return (instruction.condition,)
 
 
 @dataclass(frozen=True, kw_only=True)  # without slots, for what is cached
@@ -144,6 +177,27 @@ class LinkedMethod:
         places = ((i, place_of(v, i)) for i, v in enumerate(self.values))
         return {i: place for i, place in places if place is not None}
 
+    def tensor(self, index: int) -> TensorValue:
+        """A value that is a tensor, as the caller knows."""
+        return tensor_of(self.values[index])
+
+    def call(self, number: int) -> LinkedCall:
+        """An instruction that is a call, as the caller knows."""
+        instruction = self.instructions[number]
+        assert isinstance(instruction, LinkedCall)  # noqa: S101
+        return instruction
+
+    @cached_property
+    def state(self) -> tuple[int, ...]:
+        """Tensors whose bytes outlive a run."""
+        values = enumerate(self.values)
+        return tuple(i for i, v in values if isinstance(v, TensorValue) and v.is_state)
+
+    @cached_property
+    def contents(self) -> dict[int, Bytes]:
+        """By value index: `data`."""
+        return dict(self.data)
+
     @cached_property
     def ends(self) -> dict[Space, int]:
         """By space: the end of the last tensor there."""
@@ -151,6 +205,21 @@ class LinkedMethod:
         for place in self.places.values():
             found[place.space] = max(found.get(place.space, 0), place.end)
         return found
+
+    @property
+    def arenas(self) -> frozenset[int]:
+        """Memory ids of the arenas in which tensors have bytes."""
+        return frozenset(memory_id for kind, memory_id in self.ends if kind == "arena")
+
+    @property
+    def arena_bytes(self) -> list[int]:
+        """By memory id: the end of the last tensor there."""
+        ids = range(max(self.arenas, default=0) + 1)
+        return [self.ends.get(("arena", memory_id), 0) for memory_id in ids]
+
+    def behind(self, space: Space, begin: int = 0) -> int:
+        """The first offset behind all tensors of a space, aligned as another one."""
+        return aligned(self.ends.get(space, 0), like=begin)
 
     def with_values(
         self,
@@ -167,7 +236,7 @@ class LinkedMethod:
                 values[index] = value
         new = replace(self, values=tuple(values))
         if data:
-            known = {**dict(self.data), **data}
+            known = {**self.contents, **data}
             new = replace(new, data=tuple((i, known[i]) for i in sorted(known)))
         # Passes change a slot or two at a time, and ask for all places each time.
         places, ends = {**self.places}, {**self.ends}
@@ -189,13 +258,7 @@ class LinkedMethod:
     @cached_property
     def written(self) -> frozenset[int]:
         """Values that the caller, moves or calls write."""
-        found = set(self.received)
-        for instruction in self.instructions:
-            if isinstance(instruction, MoveCall):
-                found.add(instruction.target)
-            elif isinstance(instruction, LinkedCall):
-                found.update(instruction.outs)
-        return frozenset(found)
+        return self.received.union(*map(written_by, self.instructions))
 
     def used(self, *, prepared: bool) -> frozenset[int]:
         """Values that the API and instructions name, with the items of lists.
@@ -203,25 +266,21 @@ class LinkedMethod:
         Args:
             prepared: Whether arguments of prepared calls count, too.
         """
-        found: set[int] = set()
-
-        def use(indices: Iterable[int]) -> None:
-            for index in indices:
-                if index >= 0 and index not in found:
-                    found.add(index)
-                    value = self.values[index]
-                    if isinstance(value, INDEX_LISTS):
-                        use(value.items)
-
-        use((*self.inputs, *self.outputs))
+        found = {*self.named((*self.inputs, *self.outputs))}
         for instruction in self.instructions:
-            if isinstance(instruction, MoveCall):
-                use((instruction.source, instruction.target))
-            elif isinstance(instruction, JumpFalseCall):
-                use((instruction.condition,))
-            elif prepared or instruction.prepared is None:
-                use(instruction.args)
+            if prepared or getattr(instruction, "prepared", None) is None:
+                found.update(self.named(read_by(instruction)))
+                found.update(written_by(instruction))
         return frozenset(found)
+
+    def named(self, indices: Iterable[int]) -> Iterator[int]:
+        """Values, and the items of lists among them."""
+        for index in indices:
+            if index >= 0:
+                yield index
+                value = self.values[index]
+                if isinstance(value, INDEX_LISTS):
+                    yield from self.named(value.items)
 
     @cached_property
     def slotless(self) -> frozenset[int]:
@@ -259,8 +318,7 @@ class LinkedMethod:
     @property
     def given(self) -> frozenset[int]:
         """Inputs and outputs in memory of the caller, whose pointers go into slots."""
-        data = {index for index, _ in self.data}
-        ends = {*self.inputs, *self.outputs} - data
+        ends = {*self.inputs, *self.outputs} - self.contents.keys()
         return frozenset(i for i in ends if lacks_memory(self.values[i]))
 
     @property

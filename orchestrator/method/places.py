@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from orchestrator.program.values import TensorValue
+from orchestrator.program.values import Allocation, TensorValue
 
 if TYPE_CHECKING:
     from orchestrator.program.values import Value
@@ -62,3 +62,22 @@ def place_of(value: Value, index: int) -> Place | None:
         return Place(("constant", index), 0, value.size_bytes)
     begin = value.allocation.offset_bytes
     return Place(("arena", value.allocation.memory_id), begin, begin + value.size_bytes)
+
+
+def tensor_of(value: Value) -> TensorValue:
+    """A value that is a tensor, as the caller knows."""
+    assert isinstance(value, TensorValue)  # noqa: S101
+    return value
+
+
+def offset_of(value: Value) -> int:
+    """Offset of a tensor that lies in an arena, as the caller knows."""
+    allocation = tensor_of(value).allocation
+    assert allocation is not None  # noqa: S101
+    return allocation.offset_bytes
+
+
+def placed(value: Value, memory_id: int, offset_bytes: int) -> TensorValue:
+    """A tensor at a place in an arena."""
+    place = Allocation(memory_id=memory_id, offset_bytes=offset_bytes)
+    return replace(tensor_of(value), allocation=place)

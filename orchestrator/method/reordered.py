@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from orchestrator.core.layout import layout_of
 from orchestrator.method.effects import effects_of_method
-from orchestrator.method.places import place_of
-from orchestrator.program.values import TensorValue
+from orchestrator.method.places import place_of, tensor_of
 
 if TYPE_CHECKING:
     from orchestrator.method.places import Place
     from orchestrator.program.program import Method
+    from orchestrator.program.values import TensorValue
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,9 +46,7 @@ def reordered_reads(method: Method) -> tuple[ReorderedRead, ...]:
             source = last.get(places[index]) if index in places else None
             if source is None or (source, index) in found:
                 continue
-            one, other = method.values[source], method.values[index]
-            assert isinstance(one, TensorValue)  # noqa: S101  # it has a place
-            assert isinstance(other, TensorValue)  # noqa: S101
+            one, other = (tensor_of(method.values[i]) for i in (source, index))
             if one.dtype == other.dtype and _layout(one) != _layout(other):
                 found[source, index] = ReorderedRead(
                     instruction=number, read=other, written=one

@@ -14,13 +14,14 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from orchestrator.method.effects import effects_of_method
-from orchestrator.method.places import place_of
+from orchestrator.method.places import place_of, placed
 from orchestrator.method.sets import Sets
+from orchestrator.planner.blocks import aligned
 from orchestrator.program.shared import SHARED_ID
-from orchestrator.program.values import Allocation, TensorValue
+from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
     Schemas = Mapping[OperatorName, OpSchema]
 
-_ALIGNMENT: Final = 16
 _T = TypeVar("_T")
 
 
@@ -265,14 +265,12 @@ def _separated(method: Method, schemas: Schemas, *, shares: bool) -> Method:
         if memory_id in fixed:
             continue
         low = min(place.begin for place in places.values())
-        begin = -(-sizes[memory_id] // _ALIGNMENT) * _ALIGNMENT + low % _ALIGNMENT
+        begin = aligned(sizes[memory_id], like=low)
         for index, place in places.items():
-            value = values[index]
-            assert isinstance(value, TensorValue)  # noqa: S101  # it has a place
             offset = begin + place.begin - low
-            allocation = Allocation(memory_id=memory_id, offset_bytes=offset)
-            values[index] = replace(value, allocation=allocation)
-            sizes[memory_id] = max(sizes[memory_id], offset + value.size_bytes)
+            values[index] = placed(values[index], memory_id, offset)
+            end = offset + place.end - place.begin
+            sizes[memory_id] = max(sizes[memory_id], end)
     for index, value in enumerate(values):
         if isinstance(value, TensorValue) and value.allocation and not value.size_bytes:
             allocation = replace(value.allocation, offset_bytes=0)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import gcd
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.method.linked import LinkedCall, Prepared
+from orchestrator.method.linked import LinkedCall
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def header_of(method: LinkedMethod, call: LinkedCall) -> tuple[int, ...] | None:
     position = dict(call.prepared.memory).get(HEADER) if call.prepared else None
     if position is None:
         return None
-    data = bytes(dict(method.data)[call.args[position]])
+    data = bytes(method.contents[call.args[position]])
     return struct.unpack(f"<{len(data) // _WORD}i", data)
 
 
@@ -128,8 +128,8 @@ def _template(
     method: LinkedMethod, numbers: Sequence[int]
 ) -> tuple[StepTemplate, list[int]]:
     """The template of some calls, and which shape each of them has."""
-    header = header_of(method, _prepared(method, numbers[0])[0])
-    calls = [_prepared(method, number)[1] for number in numbers]
+    header = header_of(method, method.call(numbers[0]))
+    calls = [method.call(number).form for number in numbers]
     if header is not None:
         of, all_words = 0, [one.header or header for one in calls]
         own = header
@@ -153,7 +153,7 @@ def _template(
 
 
 def _addresses(method: LinkedMethod, numbers: Sequence[int]) -> Iterator[StepAddress]:
-    for pointer in range(len(_prepared(method, numbers[0])[1].memory)):
+    for pointer in range(len(method.call(numbers[0]).form.memory)):
         offsets = {_offset(method, number, pointer) for number in numbers}
         if len(offsets) == 1:
             continue
@@ -165,16 +165,10 @@ def _addresses(method: LinkedMethod, numbers: Sequence[int]) -> Iterator[StepAdd
         yield StepAddress(pointer=pointer, base=base, unit=unit // part)
 
 
-def _prepared(method: LinkedMethod, number: int) -> tuple[LinkedCall, Prepared]:
-    call = method.instructions[number]
-    assert isinstance(call, LinkedCall)  # noqa: S101  # methods by rows have no others
-    assert call.prepared is not None  # noqa: S101  # the same
-    return call, call.prepared
-
-
 def _kind(method: LinkedMethod, number: int) -> Hashable:
     """What calls have to have in common to share a template."""
-    call, prepared = _prepared(method, number)
+    call = method.call(number)
+    prepared = call.form
     pointers = tuple(
         (name, None if at is None else _space(method, call.args[at]))
         for name, at in prepared.memory
@@ -186,15 +180,14 @@ def _kind(method: LinkedMethod, number: int) -> Hashable:
 
 def _space(method: LinkedMethod, index: int) -> Hashable:
     """The arena of a value; the value itself if it is a constant."""
-    value = method.values[index]
-    assert isinstance(value, TensorValue)  # noqa: S101  # prepared calls have no others
-    return value.allocation.memory_id if value.allocation else (index,)
+    allocation = method.tensor(index).allocation
+    return allocation.memory_id if allocation else (index,)
 
 
 def _offset(method: LinkedMethod, number: int, pointer: int) -> int:
     """Where in its arena an address points to; 0 for constants and null."""
-    call, prepared = _prepared(method, number)
-    at = prepared.memory[pointer][1]
+    call = method.call(number)
+    at = call.form.memory[pointer][1]
     value = None if at is None else method.values[call.args[at]]
     if not isinstance(value, TensorValue) or value.allocation is None:
         return 0

@@ -162,7 +162,7 @@ class _Unlinker:
 
     def _with_data(self) -> Iterator[Value]:
         """Values; constants have the index of their data in the new file."""
-        data = dict(self._linked.data)
+        data = self._linked.contents
         for index, value in enumerate(self._linked.values):
             is_constant = isinstance(value, TensorValue) and value.is_constant
             if is_constant and isinstance(value, TensorValue):

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
+
+ALIGNMENT: Final = 16
+"""Of blocks in arenas, in bytes; less for blocks that have less in the program."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +26,7 @@ class Block:
     first: int
     last: int
     size_bytes: int
-    alignment: int = 16
+    alignment: int = ALIGNMENT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +80,6 @@ class ArenaFacts:
     planner: str
 
 
-def aligned(size_bytes: int) -> int:
-    """The next multiple of the alignment of arenas."""
-    return -(-size_bytes // 16) * 16
+def aligned(size_bytes: int, *, like: int = 0) -> int:
+    """The next multiple of the alignment of arenas, or as far behind one as `like`."""
+    return -(-size_bytes // ALIGNMENT) * ALIGNMENT + like % ALIGNMENT

@@ -21,7 +21,6 @@ from orchestrator.catalog.expressions.values import (
     Number,
     Range,
     TensorFacts,
-    Undecided,
     every,
     limits,
     same_number,
@@ -242,10 +241,7 @@ def replicated(tensor: TensorFacts, padding: Sizes) -> Sizes:
 
 def summed(tensor: TensorFacts, size: Number | None) -> Sizes:
     """One size: the sum of the items of a constant, which must be `size` if given."""
-    items = tensor.items()
-    if items is None:
-        raise Undecided("items are known only when the program runs")
-    total = _size(sum(map(int, items)))
+    total = _size(sum(map(int, tensor.known_items)))
     require(size is None or same_number(size, total), f"the items add up to {total}")
     return (total,)
 

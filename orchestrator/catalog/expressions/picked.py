@@ -88,10 +88,7 @@ def divides(offsets: TensorFacts, indices: TensorFacts) -> bool:
     """Whether constant offsets divide indices into bags, one after the other."""
     if same_number(offsets.numel, 0):
         return True
-    items = offsets.items()
-    if items is None:
-        raise Undecided("items are known only when the program runs")
-    bounds = [int(i) for i in items]
+    bounds = [int(i) for i in offsets.known_items]
     return bounds[0] == 0 and bounds == sorted(bounds) and bounds[-1] <= indices.numel
 
 

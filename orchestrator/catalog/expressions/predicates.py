@@ -130,7 +130,7 @@ def is_int(scalar: Value) -> bool:
     return not is_float(scalar) and not is_bool(scalar)
 
 
-def with_number(dtype: ScalarType, *scalars: Value) -> ScalarType:
+def with_number(dtype: ScalarType, *scalars: Value | None) -> ScalarType:
     """The dtype of a tensor combined with numbers, some of which may be None."""
     for scalar in scalars:
         if scalar is None:
@@ -185,7 +185,7 @@ def dtype_limits(dtype: ScalarType) -> tuple[int, int]:
     return -(1 << bits - 1), (1 << bits - 1) - 1
 
 
-def holds(dtype: ScalarType, *scalars: Value) -> bool:
+def holds(dtype: ScalarType, *scalars: Value | None) -> bool:
     """Whether a dtype can hold numbers; floats hold all, rounded."""
     if dtype in FLOATING:
         return True
@@ -250,9 +250,7 @@ def parameters(items: Sequence[Number], count: Number, low: Number) -> bool:
 
 def items_within(tensor: TensorFacts | None, low: Number, high: Number) -> bool:
     """Whether the items of a constant lie between two limits."""
-    items = tensor.items() if tensor is not None else ()
-    if items is None:
-        raise Undecided("items are known only when the program runs")
+    items = tensor.known_items if tensor is not None else ()
     return not items or (low <= int(min(items)) and int(max(items)) <= high)
 
 

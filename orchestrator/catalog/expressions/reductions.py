@@ -20,7 +20,6 @@ from orchestrator.catalog.expressions.values import (
     Number,
     Range,
     TensorFacts,
-    Undecided,
     every,
     limits,
     same_number,
@@ -139,10 +138,7 @@ def pivoted(tensor: TensorFacts) -> Sizes:
 
 def are_fractions(tensor: TensorFacts) -> bool:
     """Whether all items are from 0 to 1."""
-    items = tensor.items()
-    if items is None:
-        raise Undecided("items are known only when the program runs")
-    return all(0 <= item <= 1 for item in items)
+    return all(0 <= item <= 1 for item in tensor.known_items)
 
 
 def applied(tensor: TensorFacts, weight: TensorFacts) -> Sizes:
@@ -190,11 +186,17 @@ def pairs(tensor: TensorFacts) -> Sizes:
 
 
 def trilinear(
-    tensors: tuple[TensorFacts, ...], added: tuple[Sizes, ...], summed: Sizes
+    a: TensorFacts,
+    b: TensorFacts,
+    c: TensorFacts,
+    added_a: Sizes,
+    added_b: Sizes,
+    added_c: Sizes,
+    summed: Sizes,
 ) -> Sizes:
     """Sizes of a product of tensors with added dimensions, summed over some."""
     seen = []
-    for tensor, dims in zip(tensors, added, strict=True):
+    for tensor, dims in ((a, added_a), (b, added_b), (c, added_c)):
         rank = tensor.rank + len(dims)
         require(rank <= MAX_RANK, f"it would have {rank} dimensions")
         places = dimensions(dims, rank)
@@ -211,12 +213,12 @@ def is_norm(power: Value) -> bool:
     return settled(power) >= 0
 
 
-def different(tensor: TensorFacts, is_wanted: Number) -> Sizes:
+def different(tensor: TensorFacts, is_wanted: bool) -> Sizes:
     """Sizes of the different items of a tensor, or of none; NaN equals nothing."""
     return _counted(tensor, is_wanted, lambda items: len({*items}))
 
 
-def runs(tensor: TensorFacts, is_wanted: Number) -> Sizes:
+def runs(tensor: TensorFacts, is_wanted: bool) -> Sizes:
     """Sizes of the runs of equal items of a tensor by index, or of none."""
 
     def count(items: Sequence[float]) -> int:
@@ -226,7 +228,7 @@ def runs(tensor: TensorFacts, is_wanted: Number) -> Sizes:
 
 
 def _counted(
-    tensor: TensorFacts, is_wanted: Number, count: Callable[[Sequence[float]], int]
+    tensor: TensorFacts, is_wanted: bool, count: Callable[[Sequence[float]], int]
 ) -> Sizes:
     if not is_wanted:
         return (0,)
@@ -243,7 +245,5 @@ def has_range(tensor: TensorFacts, low: Value, high: Value) -> bool:
     ends = [settled(low), settled(high)]
     if not all(isfinite(end) for at in ends for end in limits(at)) or ends[0] > ends[1]:
         return False
-    items = tensor.items() if ends[0] == ends[1] else ()
-    if items is None:
-        raise Undecided("items are known only when the program runs")
+    items = tensor.known_items if ends[0] == ends[1] else ()
     return all(isfinite(item) for item in items)

@@ -25,6 +25,8 @@ from orchestrator.core.dtype import FLOATING, ScalarType
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from orchestrator.catalog.expressions.values import Value
+
 Sizes = tuple[Number, ...]
 
 MAX_EXTENT = 1 << 30
@@ -39,7 +41,7 @@ def require(holds: bool, what: str) -> None:  # reads as a sentence
         raise ExpressionError(what)
 
 
-def known(number: Number) -> int:
+def known(number: Value) -> int:
     """The value of a number. Raises Undecided if it is unknown."""
     found = settled(number)
     if isinstance(found, Range):
@@ -428,7 +430,7 @@ def upsampled(
     return tuple(found)
 
 
-def counted(start: Number, end: Number, step: Number, dtype: ScalarType) -> Sizes:
+def counted(start: Value, end: Value, step: Value, dtype: ScalarType) -> Sizes:
     """Sizes of the numbers from `start` to before `end`. Arguments may be floats."""
     given = [known(x) for x in (start, end, step)]
     exact = dtype not in FLOATING and all(isinstance(x, int) for x in given)

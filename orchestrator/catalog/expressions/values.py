@@ -192,6 +192,14 @@ class TensorFacts:
     items: Callable[[], tuple[float, ...] | None] = lambda: None
 
     @property
+    def known_items(self) -> tuple[float, ...]:
+        """Items of a constant. Raises Undecided."""
+        items = self.items()
+        if items is None:
+            raise Undecided("items are known only when the program runs")
+        return items
+
+    @property
     def rank(self) -> int:
         """Number of dimensions."""
         return len(self.sizes)

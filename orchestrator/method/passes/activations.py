@@ -6,7 +6,7 @@ limits, at least for the items that the call before it stores.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
@@ -37,35 +37,27 @@ if TYPE_CHECKING:
 _LOWEST, _HIGHEST = -128, 127
 
 
-@dataclass(frozen=True, slots=True)
-class _Limits:
-    """Positions of the lowest and the highest item that a kernel stores."""
-
-    low: int
-    high: int
-
-
-_LIMITED: Final[Mapping[str, _Limits]] = MappingProxyType(
+_LIMITED: Final[Mapping[str, tuple[int, int]]] = MappingProxyType(
     {
         f"orch::cortex_m::{name}_out": limits
         for names, limits in (
-            (("quantized_conv2d", "quantized_conv2d_nhwc"), _Limits(10, 11)),
+            (("quantized_conv2d", "quantized_conv2d_nhwc"), (10, 11)),
             (
                 ("quantized_depthwise_conv2d", "quantized_depthwise_conv2d_nhwc"),
-                _Limits(11, 12),
+                (11, 12),
             ),
             (
                 ("quantized_transpose_conv2d", "quantized_transpose_conv2d_nhwc"),
-                _Limits(11, 12),
+                (11, 12),
             ),
-            (("quantized_linear",), _Limits(10, 9)),
-            (("quantized_add",), _Limits(11, 12)),
-            (("quantized_max_pool2d", "quantized_max_pool2d_nhwc"), _Limits(8, 9)),
+            (("quantized_linear",), (10, 9)),
+            (("quantized_add",), (11, 12)),
+            (("quantized_max_pool2d", "quantized_max_pool2d_nhwc"), (8, 9)),
         )
         for name in names
     }
 )
-"""Kernels that limit what they store."""
+"""By kernel that limits what it stores: positions of its lowest and highest item."""
 
 
 def may_be_activation(call: LinkedCall) -> bool:
@@ -96,9 +88,9 @@ def _fused(
     if found is None or found[1].function not in _LIMITED or found[0] > first:
         return None
     number, producer = found
-    where = _LIMITED[producer.function]
-    arguments = Arguments(method, producer, method.written)
-    given = arguments.number(where.low), arguments.number(where.high)
+    low_at, high_at = _LIMITED[producer.function]
+    arguments = Arguments(method, producer)
+    given = arguments.number(low_at), arguments.number(high_at)
     low, high = _limits(table, *given)
     joined = as_one_call(method, table, grows=grows)
     if joined is None:
@@ -107,7 +99,7 @@ def _fused(
     view = view_of(method, table)
     method, slots = with_slots(method, (IntValue(low), None), (IntValue(high), None))
     args = [*producer.args]
-    args[where.low], args[where.high] = slots
+    args[low_at], args[high_at] = slots
     new = replace(producer, args=tuple(args))
     return writes_later(method, number, last, new, view, grows=grows)
 

@@ -8,7 +8,6 @@ decides.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -17,10 +16,10 @@ from orchestrator.method.passes.dataflow import Dataflow
 from orchestrator.method.passes.edit import without
 from orchestrator.method.passes.proof import Dropped, is_same
 from orchestrator.method.passes.views import View, views_of
-from orchestrator.method.places import Place
+from orchestrator.method.places import Place, placed
 from orchestrator.method.spans import join, touches
+from orchestrator.planner.blocks import aligned
 from orchestrator.program.shared import SHARED_ID
-from orchestrator.program.values import Allocation, TensorValue
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
 
 Candidate: TypeAlias = "dict[int, Value]"
 _WORD_BYTES: Final = 4
-_ALIGNMENT: Final = 16
-"""Of blocks that the planner lays out."""
 
 
 def alias_copies(method: LinkedMethod, *, grows: bool = False) -> LinkedMethod:
@@ -111,7 +108,7 @@ class _Sides:
             source, target = places.get(view.source), places.get(view.target)
             if source is None or target is None or not view.is_block:
                 return None
-            item = self._tensor(view.source).dtype.item_bytes
+            item = self._method.tensor(view.source).dtype.item_bytes
             size = prod(view.sizes) * item
             here = source.part(view.first_read * item, size)
             to = target.part(view.first_written * item, size)
@@ -179,8 +176,7 @@ class _Sides:
             if writers is None or here.space[1] == SHARED_ID:
                 return None
             # Each keeps its offset in a block, on which its alignment depends.
-            behind = -(-ends[here.space] // _ALIGNMENT) * _ALIGNMENT
-            begin = behind + here.begin % _ALIGNMENT
+            begin = aligned(ends[here.space], like=here.begin)
             own = Place(here.space, begin, begin + here.end - here.begin)
             ends[here.space] = own.end
             for index, tensor in writers:
@@ -202,13 +198,10 @@ class _Sides:
         """
         changed: Candidate = {}
         for index, here, to in moves:
-            tensor, place = self._tensor(index), self._places[index]
+            tensor, place = self._method.tensor(index), self._places[index]
             offset = place.begin - here.begin + to.begin
             end = offset + tensor.size_bytes
-            new = replace(
-                tensor,
-                allocation=Allocation(memory_id=to.space[1], offset_bytes=offset),
-            )
+            new = placed(tensor, to.space[1], offset)
             fits = (
                 to.space[0] == "arena"
                 and offset >= 0
@@ -218,8 +211,3 @@ class _Sides:
             if not fits or changed.setdefault(index, new) != new:
                 return None
         return changed
-
-    def _tensor(self, index: int) -> TensorValue:
-        tensor = self._method.values[index]
-        assert isinstance(tensor, TensorValue)  # noqa: S101  # it has a place
-        return tensor

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from orchestrator.core import layout
 from orchestrator.program.values import (
@@ -17,8 +17,10 @@ from orchestrator.program.values import (
 )
 
 if TYPE_CHECKING:
+    from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.method.linked import LinkedCall, LinkedMethod
 
+_V = TypeVar("_V")
 
 NHWC: Final = (0, 2, 3, 1)
 """Channels last: dimensions of [N, C, H, W] as memory has them."""
@@ -40,14 +42,18 @@ class Arguments:
     Args:
         method: The method of the call.
         call: The call.
-        written: `method.written`.
+        written: Values that may change between runs; None: `method.written`.
     """
 
     def __init__(
-        self, method: LinkedMethod, call: LinkedCall, written: frozenset[int]
+        self,
+        method: LinkedMethod,
+        call: LinkedCall,
+        written: frozenset[int] | None = None,
     ) -> None:
+        self._method = method
         self._values = method.values
-        self._written = written
+        self._written = method.written if written is None else written
         self._args = call.args
 
     @property
@@ -78,11 +84,15 @@ class Arguments:
             raise UnknownCallError
         return value.items
 
-    def _number_at(self, index: int) -> int:
+    def _fixed(self, index: int, kind: type[_V]) -> _V:
+        """A value of a kind that no call writes."""
         value = self._values[index]
-        if not isinstance(value, IntValue) or index in self._written:
+        if not isinstance(value, kind) or index in self._written:
             raise UnknownCallError
-        return value.value
+        return value
+
+    def _number_at(self, index: int) -> int:
+        return self._fixed(index, IntValue).value
 
     def number(self, position: int) -> int:
         """An argument that is an integer that no call writes."""
@@ -90,27 +100,34 @@ class Arguments:
 
     def real(self, position: int) -> float:
         """An argument that is a float that no call writes."""
-        index = self.index(position)
-        value = self._values[index]
-        if not isinstance(value, DoubleValue) or index in self._written:
-            raise UnknownCallError
-        return value.value
+        return self._fixed(self.index(position), DoubleValue).value
 
     def scalar(self, position: int) -> float:
         """An argument that is a number that no call writes."""
-        index = self.index(position)
-        value = self._values[index]
-        if not isinstance(value, IntValue | DoubleValue) or index in self._written:
-            raise UnknownCallError
-        return value.value
+        value = self._values[self.index(position)]
+        is_real = isinstance(value, DoubleValue)
+        return self.real(position) if is_real else self.number(position)
 
     def truth(self, position: int) -> bool:
         """An argument that is a truth value that no call writes."""
-        index = self.index(position)
-        value = self._values[index]
-        if not isinstance(value, BoolValue) or index in self._written:
-            raise UnknownCallError
-        return value.value
+        return self._fixed(self.index(position), BoolValue).value
+
+    def literal(self, position: int) -> int | float | bool:
+        """An argument that is a number or a truth value that no call writes."""
+        value = self._values[self.index(position)]
+        is_truth = isinstance(value, BoolValue)
+        return self.truth(position) if is_truth else self.scalar(position)
+
+    def constant(self, position: int) -> Bytes:
+        """The memory of an argument that is a constant tensor."""
+        return self.constant_at(self.index(position))
+
+    def constant_at(self, index: int) -> Bytes:
+        """The memory of a value that is a constant tensor."""
+        tensor = self.tensor_at(index)
+        contents = self._method.contents
+        need(index in contents and tensor.allocation is None)
+        return contents[index]
 
     def numbers(self, position: int) -> tuple[int, ...]:
         """An argument that is a list of integers that no call writes."""

@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING, Final
 from orchestrator.core.dtype import ScalarType
 from orchestrator.core.lazy_bytes import settled
 from orchestrator.method.linked import LinkedCall
-from orchestrator.method.passes.arguments import Arguments, UnknownCallError, need
+from orchestrator.method.passes.arguments import Arguments, need
 from orchestrator.method.passes.joining import (
     at_each_call,
     producer_of,
     with_slots,
     writes_later,
 )
-from orchestrator.method.passes.views import View
-from orchestrator.program.values import BoolValue, DoubleValue, IntValue
+from orchestrator.method.passes.views import items_in_order
 
 if TYPE_CHECKING:
     import numpy as np
@@ -62,23 +61,24 @@ def _folded(
     found = producer_of(method, flow, number, call.args[0])
     if found is None or found[0] > number:
         return None
-    norm = _Constants(method, call)
-    x, y = norm.arguments.tensor(0), norm.arguments.tensor(7)
+    norm = Arguments(method, call)
+    x, y = norm.tensor(0), norm.tensor(7)
     need(x.dtype is y.dtype is ScalarType.Float and x.numel > 0)
     need((x.sizes, x.dim_order) == (y.sizes, y.dim_order))
     need(not any(out in method.places for out in call.outs if out != call.args[7]))
     channels = x.sizes[1]
-    scale, shift = norm.scale_and_shift(channels)
+    scale, shift = _scale_and_shift(norm, channels)
     producer = found[1]
+    arguments = Arguments(method, producer)
     if producer.function == _CONVOLUTION:
-        layer = _convolution(method, producer, channels)
+        layer = _convolution(arguments, channels)
     elif producer.function == _ADDMM:
-        layer = _matrix(method, producer, channels)
+        layer = _matrix(arguments, channels)
     else:
         return None
     weights_at, bias_at, axis, weights, bias = layer
     sizes = [channels if d == axis else 1 for d in range(weights.ndim)]
-    kept = Arguments(method, producer, method.written).tensor(weights_at)
+    kept = arguments.tensor(weights_at)
     # Weights that others need as they are would be there two times.
     calls = [i for i in method.instructions if isinstance(i, LinkedCall)]
     need(sum(i.args.count(producer.args[weights_at]) for i in calls) == 1)
@@ -92,93 +92,64 @@ def _folded(
     )
     args = [*producer.args]
     args[weights_at], args[bias_at] = slots
-    view = View(
-        source=call.args[0],
-        target=call.args[7],
-        sizes=(x.numel,) if x.numel > 1 else (),
-        read=(1,) if x.numel > 1 else (),
-        written=(1,) if x.numel > 1 else (),
-    )
+    view = items_in_order(method, call.args[0], call.args[7])
     new = replace(producer, args=tuple(args))
     return writes_later(method, found[0], number, new, view, grows=grows)
 
 
-class _Constants:
-    """Constant arguments of a call, as doubles.
+def _items(arguments: Arguments, position: int) -> Floats:
+    """Items of a constant tensor of floats, as doubles."""
+    import numpy as np  # noqa: PLC0415  # only where something is folded
 
-    Its methods raise UnknownCallError if an argument is something else.
-    """
+    from orchestrator.method.passes.evaluate.numbers import (  # noqa: PLC0415
+        read_items,
+    )
 
-    def __init__(self, method: LinkedMethod, call: LinkedCall) -> None:
-        self.arguments = Arguments(method, call, method.written)
-        self._method = method
-        self._written = method.written
-        self._data = dict(method.data)
+    tensor, data = arguments.tensor(position), arguments.constant(position)
+    need(tensor.dtype is ScalarType.Float)
+    found = read_items(data, tensor).numbers.astype(np.float64)
+    need(np.isfinite(found).all())
+    return found
 
-    def items(self, position: int) -> Floats:
-        """Items of a tensor."""
-        import numpy as np  # noqa: PLC0415  # only where something is folded
 
-        from orchestrator.method.passes.evaluate.numbers import (  # noqa: PLC0415
-            read_items,
-        )
+def _items_or(
+    arguments: Arguments, position: int, default: float, count: int
+) -> Floats:
+    """Items of a tensor of one dimension; the default for None."""
+    import numpy as np  # noqa: PLC0415
 
-        tensor, index = self.arguments.tensor(position), self.arguments.index(position)
-        need(index in self._data and tensor.allocation is None)
-        need(tensor.dtype is ScalarType.Float)
-        found = read_items(self._data[index], tensor).numbers.astype(np.float64)
-        need(np.isfinite(found).all())
-        return found
+    if arguments.is_none(position):
+        return np.full(count, default)
+    found = _items(arguments, position)
+    need(found.shape == (count,))
+    return found
 
-    def items_or(self, position: int, default: float, count: int) -> Floats:
-        """Items of a tensor of one dimension; the default for None."""
-        import numpy as np  # noqa: PLC0415
 
-        if self.arguments.is_none(position):
-            return np.full(count, default)
-        found = self.items(position)
-        need(found.shape == (count,))
-        return found
+def _scale_and_shift(norm: Arguments, channels: int) -> tuple[Floats, Floats]:
+    """What a batch normalization multiplies with and adds, by channel."""
+    import numpy as np  # noqa: PLC0415
 
-    def number(self, position: int) -> float:
-        """A number."""
-        index = self.arguments.index(position)
-        value = self._method.values[index]
-        if not isinstance(value, (IntValue, DoubleValue)) or index in self._written:
-            raise UnknownCallError
-        return value.value
-
-    def scale_and_shift(self, channels: int) -> tuple[Floats, Floats]:
-        """What a batch normalization multiplies with and adds, by channel."""
-        import numpy as np  # noqa: PLC0415
-
-        weight = self.items_or(1, 1, channels)
-        bias = self.items_or(2, 0, channels)
-        need(not self.arguments.is_none(3) and not self.arguments.is_none(4))
-        mean, var = (self.items_or(at, 0, channels) for at in (3, 4))
-        need((var + self.number(6) > 0).all())
-        scale = weight / np.sqrt(var + self.number(6))
-        return scale, bias - mean * scale
+    weight, bias = _items_or(norm, 1, 1, channels), _items_or(norm, 2, 0, channels)
+    need(not norm.is_none(3) and not norm.is_none(4))
+    mean, var = (_items_or(norm, at, 0, channels) for at in (3, 4))
+    need((var + norm.scalar(6) > 0).all())
+    scale = weight / np.sqrt(var + norm.scalar(6))
+    return scale, bias - mean * scale
 
 
 def _convolution(
-    method: LinkedMethod, call: LinkedCall, channels: int
+    layer: Arguments, channels: int
 ) -> tuple[int, int, int, Floats, Floats]:
     """Positions of weights and bias, the axis of channels, and the items of both."""
-    layer = _Constants(method, call)
-    transposed = method.values[layer.arguments.index(6)]
-    need(isinstance(transposed, BoolValue) and not transposed.value)
-    weights, bias = layer.items(1), layer.items_or(2, 0, channels)
+    need(not layer.truth(6))
+    weights, bias = _items(layer, 1), _items_or(layer, 2, 0, channels)
     need(weights.shape[0] == channels)
     return 1, 2, 0, weights, bias
 
 
-def _matrix(
-    method: LinkedMethod, call: LinkedCall, channels: int
-) -> tuple[int, int, int, Floats, Floats]:
-    layer = _Constants(method, call)
-    need(layer.number(3) == layer.number(4) == 1)
-    weights, bias = layer.items(2), layer.items_or(0, 0, channels)
+def _matrix(layer: Arguments, channels: int) -> tuple[int, int, int, Floats, Floats]:
+    need(layer.scalar(3) == layer.scalar(4) == 1)
+    weights, bias = _items(layer, 2), _items_or(layer, 0, 0, channels)
     need(weights.shape[1] == channels)
     return 2, 0, 1, weights, bias
 

@@ -12,7 +12,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.core.border import Border, IoDtype, Quantization
+from orchestrator.core.border import (
+    Border,
+    IoDtype,
+    Quantization,
+    border_of,
+    with_border,
+)
 from orchestrator.core.dtype import ScalarType
 from orchestrator.method.effects import effects_of_linked
 from orchestrator.method.linked import LinkedCall
@@ -21,10 +27,11 @@ from orchestrator.method.passes.arguments import strides_of
 from orchestrator.method.passes.dataflow import Dataflow
 from orchestrator.method.passes.edit import without
 from orchestrator.method.passes.views import View
+from orchestrator.method.places import offset_of, placed
 from orchestrator.method.replan.proof import problems_of
 from orchestrator.program.caller import lacks_memory
 from orchestrator.program.shared import SHARED_ID
-from orchestrator.program.values import Allocation, DoubleValue, IntValue, TensorValue
+from orchestrator.program.values import DoubleValue, IntValue, TensorValue
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,7 +43,6 @@ if TYPE_CHECKING:
 _NAMESPACES: Final = ("cortex_m", "quantized_decomposed")
 _QUANTIZE: Final = frozenset(f"{n}::quantize_per_tensor.out" for n in _NAMESPACES)
 _DEQUANTIZE: Final = frozenset(f"{n}::dequantize_per_tensor.out" for n in _NAMESPACES)
-_ALIGNMENT: Final = 16
 _FIRST_PARAMETER: Final = 1
 """Position of scale; zero point, least and largest number follow."""
 
@@ -91,7 +97,8 @@ def quantized_io(method: LinkedMethod) -> LinkedMethod:
     """
     for port in _wanted(method):
         value = method.values[_slots(method, port)[port.index]]
-        border = _border(method, port)
+        known = border_of(method.borders, port.index, is_input=port.is_input)
+        border = known or Border(is_input=port.is_input, index=port.index)
         if _is(value, ScalarType.Char) and port.dtype is not None:
             border = replace(border, is_unsigned=port.dtype is IoDtype.UINT8)
             if border.is_unsigned and lacks_memory(value):
@@ -117,13 +124,8 @@ def quantized_io(method: LinkedMethod) -> LinkedMethod:
                 f"it is {_described(value)}",
                 "only tensors of float32, or of int8 already, can be int8",
             )
-        others = [b for b in method.borders if (b.index, b.is_input) != _key(border)]
-        method = replace(method, borders=(*others, border))
+        method = replace(method, borders=with_border(method.borders, border))
     return method
-
-
-def _key(border: Border) -> tuple[int, bool]:
-    return border.index, border.is_input
 
 
 def _slots(method: LinkedMethod, port: IoPort) -> tuple[int, ...]:
@@ -140,13 +142,6 @@ def _wanted(method: LinkedMethod) -> Iterator[IoPort]:
             elif port.dtype is None and method.io.quantized:
                 is_float = _is(method.values[slot], ScalarType.Float)
                 yield from [port] if is_float else []
-
-
-def _border(method: LinkedMethod, port: IoPort) -> Border:
-    for border in method.borders:
-        if _key(border) == (port.index, port.is_input):
-            return border
-    return Border(is_input=port.is_input, index=port.index)
 
 
 def _is(value: Value, dtype: ScalarType) -> bool:
@@ -222,23 +217,15 @@ class _End:
         method = self._method
         space = method.places[self._index].space
         begin = min(method.places[member].begin for member in self._members)
-        end = -(-method.ends[space] // _ALIGNMENT) * _ALIGNMENT
-        distance = end + begin % _ALIGNMENT - begin
-        changed: dict[int, Value] = {}
-        for member in self._members:
-            tensor = self._tensor(member)
-            assert tensor.allocation is not None  # noqa: S101  # it has a place
-            allocation = Allocation(
-                memory_id=space[1],
-                offset_bytes=tensor.allocation.offset_bytes + distance,
-            )
-            changed[member] = replace(tensor, allocation=allocation)
-        moved = method.with_values(changed)
-        sizes = [0] * (1 + max(s[1] for s in moved.ends if s[0] == "arena"))
-        for (kind, number), size in moved.ends.items():
-            if kind == "arena":
-                sizes[number] = size
-        if problems_of(effects_of_linked(method), moved.values, sizes):
+        distance = method.behind(space, begin) - begin
+        moved = method.with_values(
+            {
+                member: placed(value, space[1], offset_of(value) + distance)
+                for member in self._members
+                for value in [method.values[member]]
+            }
+        )
+        if problems_of(effects_of_linked(method), moved.values, moved.arena_bytes):
             raise self._error(
                 "other tensors of the program share its memory",
                 "leave it as it is, or export the model without views of it",
@@ -268,7 +255,7 @@ class _End:
         method = self.apart()
         method = method.with_values(
             {
-                member: replace(self._tensor_of(method, member), dtype=ScalarType.Char)
+                member: replace(method.tensor(member), dtype=ScalarType.Char)
                 for member in self._members
             }
         )
@@ -320,7 +307,7 @@ class _End:
         return found
 
     def _quantization(self, number: int) -> Quantization:
-        call, method = self._call(number), self._method
+        call, method = self._method.call(number), self._method
         first = _FIRST_PARAMETER
         values = [method.values[index] for index in call.args[first : first + 4]]
         if not method.written.isdisjoint(call.args[first : first + 4]):
@@ -334,17 +321,15 @@ class _End:
 
     def _copy(self, number: int) -> View:
         """The call as one that copies the tensor once it is int8."""
-        call = self._call(number)
+        call = self._method.call(number)
         source, target = call.args[0], call.args[-1]
         inner = target if self._port.is_input else source
-        one, other = self._method.values[source], self._method.values[target]
+        one, other = self._method.tensor(source), self._method.tensor(target)
         if not _is(self._method.values[inner], ScalarType.Char):
             raise self._error(
                 f"the program quantizes it as {_described(self._method.values[inner])}",
                 "leave it as float32, or quantize the model to int8",
             )
-        assert isinstance(one, TensorValue)  # noqa: S101  # by the op schema
-        assert isinstance(other, TensorValue)  # noqa: S101
         strides = strides_of(one)
         axes = [axis for axis, size in enumerate(one.sizes) if size > 1]
         if one.sizes != other.sizes or any(
@@ -362,20 +347,7 @@ class _End:
             written=tuple(strides[axis] for axis in axes),
         )
 
-    def _call(self, number: int) -> LinkedCall:
-        call = self._method.instructions[number]
-        assert isinstance(call, LinkedCall)  # noqa: S101  # of `_calls`
-        return call
-
     def _call_text(self, number: int) -> str:
         call = self._method.instructions[number]
         name = call.operator if isinstance(call, LinkedCall) else type(call).__name__
         return f"instruction {self._method.origins[number]}, {name},"
-
-    def _tensor(self, index: int) -> TensorValue:
-        return self._tensor_of(self._method, index)
-
-    def _tensor_of(self, method: LinkedMethod, index: int) -> TensorValue:
-        value = method.values[index]
-        assert isinstance(value, TensorValue)  # noqa: S101  # a member is a tensor
-        return value

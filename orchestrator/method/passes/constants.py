@@ -118,7 +118,7 @@ def _moved_outputs(
     if outputs is None:
         return None
     sources = {view.source for view in views}
-    data = dict(method.data)
+    data = method.contents
     room = sum(len(data[source]) for source in sources)
     is_expanded = sum(map(len, outputs.values())) > room
     if (expands or not is_expanded) and _replaces(method, flow, sources):
@@ -134,7 +134,7 @@ def _moved(
     method: LinkedMethod, flow: Dataflow, call: LinkedCall, views: tuple[View, ...]
 ) -> Contents | None:
     """Items of a call's outputs, if all items that it moves are constant."""
-    data = dict(method.data)
+    data = method.contents
     moves: dict[int, list[tuple[View, Bytes]]] = {}
     for view in views:
         source, target = method.values[view.source], method.values[view.target]
@@ -154,8 +154,7 @@ def _moved(
         moves.setdefault(view.target, []).append((view, items))
     outputs: Contents = {}
     for out, found in moves.items():
-        tensor = method.values[out]
-        assert isinstance(tensor, TensorValue)  # noqa: S101  # see above
+        tensor = method.tensor(out)
         if tensor.size_bytes:
             content = MovedBytes(found, tensor.size_bytes, tensor.dtype.item_bytes)
             outputs[out] = settled(content)

@@ -11,7 +11,6 @@ from orchestrator.method.effects import Effect, effects_of_linked
 from orchestrator.method.places import Place
 from orchestrator.method.spans import touches
 from orchestrator.program.program import MoveCall
-from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -53,11 +52,7 @@ class Dataflow:
             for i in method.received
             if o in places and i in places and places[o].overlaps(places[i])
         )
-        self.state = tuple(
-            index
-            for index, value in enumerate(method.values)
-            if isinstance(value, TensorValue) and value.is_state
-        )
+        self.state = method.state
         self.is_open = not effects.is_known
         self.steps = 0
         self.is_straight = all(e.next == (i + 1,) for i, e in enumerate(self.at))

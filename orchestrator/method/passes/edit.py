@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from orchestrator.method.linked import INDEX_LISTS, LinkedCall
 from orchestrator.program.program import JumpFalseCall, MoveCall
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
     from orchestrator.method.linked import LinkedInstruction, LinkedMethod
     from orchestrator.program.values import Value
@@ -81,4 +82,16 @@ def renumbered(method: LinkedMethod, new_index: Mapping[int, int]) -> LinkedMeth
         instructions=tuple(map(of_instruction, method.instructions)),
         inputs=new(*method.inputs),
         outputs=new(*method.outputs),
+    )
+
+
+def with_slots_of(method: LinkedMethod, order: Sequence[int]) -> LinkedMethod:
+    """The method with some of its values, all that are used, in this order."""
+    new_index = {old: new for new, old in enumerate(order)}
+    moved = renumbered(method, new_index)
+    data = ((new_index[i], items) for i, items in method.data if i in new_index)
+    return replace(
+        moved,
+        values=tuple(moved.values[old] for old in order),
+        data=tuple(sorted(data, key=itemgetter(0))),
     )

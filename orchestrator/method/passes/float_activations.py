@@ -32,7 +32,7 @@ from orchestrator.method.passes.preparing.floats import (
     form_of_sums,
     limits_of,
 )
-from orchestrator.method.passes.tables import items_in_order
+from orchestrator.method.passes.views import items_in_order
 from orchestrator.program.values import DoubleValue
 
 if TYPE_CHECKING:
@@ -90,13 +90,13 @@ def _fused(
     if found is None or found[1].function not in sums or found[0] > at:
         return None
     number, producer = found
-    arguments = Arguments(method, producer, method.written)
+    arguments = Arguments(method, producer)
     form = form_of_sums(producer.function, arguments, isa)
     places = (place for _, place in form.memory if place is not None)
     tensors = [arguments.tensor(p) for p in places if not arguments.is_none(p)]
     need(all(tensor.size_bytes > 0 for tensor in tensors))
     need(not method.given.intersection((*producer.args, out)))
-    activation = Arguments(method, call, method.written)
+    activation = Arguments(method, call)
     before, after = activation.tensor(0), activation.tensor(len(call.args) - 1)
     need(before.dtype is after.dtype is ScalarType.Float)
     need((before.sizes, before.dim_order) == (after.sizes, after.dim_order))
@@ -146,7 +146,7 @@ def _of_one_kind(method: LinkedMethod, isa: str) -> LinkedMethod | None:
         plain = call.function.replace(_LIMITED, "_out")
         if plain != _CONVOLUTION:
             continue
-        arguments = Arguments(method, call, method.written)
+        arguments = Arguments(method, call)
         with suppress(UnknownCallError):
             form_of_sums(plain, arguments, isa)
             items[_limits_of_sums(arguments, call)] += arguments.tensor(_OUT).numel

@@ -11,19 +11,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Self, TypeAlias
 
 from orchestrator.core.lazy_bytes import part_of
-from orchestrator.method.linked import INDEX_LISTS, LinkedCall
+from orchestrator.method.linked import LinkedCall, read_by, written_by
 from orchestrator.method.passes.dataflow import Dataflow
 from orchestrator.method.passes.edit import without
 from orchestrator.method.passes.proof import Dropped, is_same
 from orchestrator.method.places import Place
-from orchestrator.program.program import MoveCall
-from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
     from orchestrator.core.lazy_bytes import Bytes
-    from orchestrator.method.linked import LinkedInstruction, LinkedMethod
+    from orchestrator.method.linked import LinkedMethod
     from orchestrator.program.values import Value
 
 Contents: TypeAlias = "dict[int, Bytes]"
@@ -135,15 +133,13 @@ class _Folding:
         Returns:
             Tensors that became constants; empty if the call stays.
         """
-        call = self.method.instructions[index]
-        assert isinstance(call, LinkedCall)  # noqa: S101  # it has outputs
+        call = self.method.call(index)
         places = self.method.places
         shown = _shown(self._flow, index, outputs, places)
-        changed: dict[int, Value] = {}
-        for v in shown:
-            tensor = self.method.values[v]
-            assert isinstance(tensor, TensorValue)  # noqa: S101  # it has a place
-            changed[v] = replace(tensor, allocation=None, data_buffer_index=1)
+        changed = {
+            v: replace(self.method.tensor(v), allocation=None, data_buffer_index=1)
+            for v in shown
+        }
         leaves = Dropped(
             outs=tuple(places[out] for out in call.outs if out in places),
             constants=tuple(
@@ -216,44 +212,18 @@ def _is_only_source(
         dropped: Calls that were removed.
         index: Index of the call, which has one result, a number.
     """
-    call = method.instructions[index]
-    assert isinstance(call, LinkedCall)  # noqa: S101  # it returns a number
-    (slot,) = call.outs
-    if slot in _named(method, (*method.inputs, *method.outputs)):
+    (slot,) = method.call(index).outs
+    if slot in method.named((*method.inputs, *method.outputs)):
         return False
     readers = set()
     for at, instruction in enumerate(method.instructions):
         if at in dropped or at == index:
             continue
-        if slot in _written(instruction):
+        if slot in written_by(instruction):
             return False
-        if slot in _named(method, _read(instruction)):
+        if slot in method.named(read_by(instruction)):
             readers.add(at)
     return readers.isdisjoint(_reached_around(flow, index))
-
-
-def _named(method: LinkedMethod, indices: Collection[int]) -> set[int]:
-    """Values, and the items of lists among them."""
-    named = {*indices}
-    for index in indices:
-        value = method.values[index]
-        if isinstance(value, INDEX_LISTS):
-            named.update(value.items)
-    return named
-
-
-def _written(instruction: LinkedInstruction) -> tuple[int, ...]:
-    if isinstance(instruction, MoveCall):
-        return (instruction.target,)
-    return instruction.outs if isinstance(instruction, LinkedCall) else ()
-
-
-def _read(instruction: LinkedInstruction) -> tuple[int, ...]:
-    if isinstance(instruction, LinkedCall):
-        return instruction.args
-    if isinstance(instruction, MoveCall):
-        return (instruction.source,)
-    return (instruction.condition,)
 
 
 def _reached_around(flow: Dataflow, index: int) -> set[int]:

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from orchestrator.method.linked import LinkedCall
 from orchestrator.method.passes.dataflow import Dataflow
 from orchestrator.method.passes.proof import is_same
+from orchestrator.method.places import placed
 from orchestrator.method.sets import Sets
-from orchestrator.program.values import Allocation, TensorValue
+from orchestrator.planner.blocks import ALIGNMENT
+from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,8 +23,6 @@ if TYPE_CHECKING:
 
 Share: TypeAlias = tuple[int, int, int]
 """(call, output, input)"""
-ALIGNMENT: Final = 16
-"""Alignment of offsets in bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,23 +102,16 @@ def in_place(method: LinkedMethod) -> LinkedMethod:
     straight = all(isinstance(i, LinkedCall) for i in method.instructions)
     if not shares or not straight or flow.is_open:
         return method
-    ends: dict[Space, int] = {}
-    for place in places.values():
-        ends[place.space] = max(ends.get(place.space, 0), place.end)
-    webs = _webs_of(method, flow, places)
-    found = _chosen(webs, shares, ends)
+    webs = _Webs(method, flow, places).webs()
+    found = _chosen(webs, shares, method.ends)
     if found is None:
         return method
     offsets, taken = found
     changed: dict[int, Value] = {}
     for index, offset in offsets.items():
-        tensor = method.values[index]
-        assert isinstance(tensor, TensorValue)  # noqa: S101  # it has a place
-        assert tensor.allocation is not None  # noqa: S101  # in an arena
-        if offset != tensor.allocation.offset_bytes:
-            memory_id = tensor.allocation.memory_id
-            allocation = Allocation(memory_id=memory_id, offset_bytes=offset)
-            changed[index] = replace(tensor, allocation=allocation)
+        place = places[index]
+        if offset != place.begin:
+            changed[index] = placed(method.values[index], place.space[1], offset)
     if not is_same(method, flow, changed, {}, taken):
         return method
     return method.with_values(changed)
@@ -283,9 +276,7 @@ _MOMENTS: Final = 32
 """Instructions that `_Placed` looks at together."""
 
 
-def _webs_of(
-    method: LinkedMethod, flow: Dataflow, places: Mapping[int, Place]
-) -> list[Web]:
+class _Webs:
     """The webs of a method without jumps and moves; unused tensors are in none.
 
     Args:
@@ -293,10 +284,7 @@ def _webs_of(
         flow: Its dataflow.
         places: Places of its tensors.
     """
-    return _Webs(method, flow, places).webs()
 
-
-class _Webs:
     def __init__(
         self, method: LinkedMethod, flow: Dataflow, places: Mapping[int, Place]
     ) -> None:

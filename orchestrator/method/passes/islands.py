@@ -9,15 +9,17 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from orchestrator.method.passes.aliases import shared_places
-from orchestrator.method.passes.dataflow import Dataflow
-from orchestrator.method.passes.edit import without
-from orchestrator.method.passes.joining import at_each_call, reads_earlier
+from orchestrator.method.passes.joining import (
+    at_each_call,
+    reads_earlier,
+    without_copy,
+)
 from orchestrator.method.passes.tables import QUANTIZE, table_at, view_of, with_table
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
     from orchestrator.method.linked import LinkedCall, LinkedMethod
+    from orchestrator.method.passes.dataflow import Dataflow
     from orchestrator.method.passes.tables import Table
 
 
@@ -67,12 +69,7 @@ def _without(method: LinkedMethod, table: Table, *, grows: bool) -> LinkedMethod
     joined = as_one_call(method, table, grows=grows)
     if joined is None:
         return None
-    method, number = joined
-    views = (view_of(method, table),)
-    changed = shared_places(method, Dataflow(method), number, views, grows=grows)
-    if changed is None:
-        return None
-    return without(method.with_values(changed), {number})
+    return without_copy(*joined, view_of(joined[0], table), grows=grows)
 
 
 def _may_be_table(method: LinkedMethod, call: LinkedCall, table: Table) -> bool:

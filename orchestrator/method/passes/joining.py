@@ -17,13 +17,16 @@ from orchestrator.method.passes.arguments import UnknownCallError
 from orchestrator.method.passes.dataflow import Dataflow
 from orchestrator.method.passes.edit import without
 from orchestrator.method.passes.proof import Dropped, is_same
+from orchestrator.method.places import placed
 from orchestrator.method.spans import cut, join, touches
+from orchestrator.planner.blocks import aligned
 from orchestrator.program.shared import SHARED_ID
-from orchestrator.program.values import Allocation, TensorValue
+from orchestrator.program.values import Dynamism, TensorValue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from orchestrator.core.dtype import ScalarType
     from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.method.effects import Effect
     from orchestrator.method.linked import LinkedMethod
@@ -32,8 +35,6 @@ if TYPE_CHECKING:
     from orchestrator.method.spans import Spans
     from orchestrator.program.values import Value
 
-_ALIGNMENT: Final = 16
-"""Of blocks that the planner lays out."""
 _MOST_PLACES: Final = 64
 """Places that are tried for a tensor."""
 
@@ -73,6 +74,20 @@ def with_call(method: LinkedMethod, number: int, call: LinkedCall) -> LinkedMeth
     instructions = [*method.instructions]
     instructions[number] = call
     return replace(method, instructions=tuple(instructions))
+
+
+def constant_of(dtype: ScalarType, size: int) -> TensorValue:
+    """A constant tensor of one dimension."""
+    return TensorValue(
+        dtype=dtype,
+        sizes=(size,),
+        dim_order=(0,),
+        dynamism=Dynamism.STATIC,
+        data_buffer_index=1,
+        allocation=None,
+        extra=None,
+        requires_grad=False,
+    )
 
 
 def with_slots(
@@ -199,11 +214,24 @@ def writes_later(
     flow = Dataflow(method)
     if flow.is_open or not _is_only_reader(method, flow, first, last, view.source):
         return None
-    method = with_call(method, first, call)
-    changed = shared_places(method, Dataflow(method), last, (view,), grows=grows)
+    return without_copy(with_call(method, first, call), last, view, grows=grows)
+
+
+def without_copy(
+    method: LinkedMethod, number: int, view: View, *, grows: bool
+) -> LinkedMethod | None:
+    """The method without a call that only copies; None if it cannot do without.
+
+    Args:
+        method: The method.
+        number: Of the call.
+        view: What it copies.
+        grows: Whether arenas may grow.
+    """
+    changed = shared_places(method, Dataflow(method), number, (view,), grows=grows)
     if changed is None:
         return None
-    return without(method.with_values(changed), {last})
+    return without(method.with_values(changed), {number})
 
 
 def _is_block(flow: Dataflow, first: int, last: int) -> bool:
@@ -248,12 +276,7 @@ def _is_only_reader(
     at[last] = replace(effect, reads=own)
     if _is_read(method, (at, flow.outputs), first, where):
         return False
-    return not any(
-        isinstance(value, TensorValue)
-        and value.is_state
-        and _is_at(places, index, where)
-        for index, value in enumerate(method.values)
-    )
+    return not any(_is_at(places, index, where) for index in method.state)
 
 
 def _is_read(
@@ -322,8 +345,8 @@ def _aside(
     if where.space[0] != "arena":
         return None
     writers = flow.writers(number, where, method.places)
-    end = -(-method.ends[where.space] // _ALIGNMENT) * _ALIGNMENT
-    return _moved(method, flow, writers, tensor, end + where.begin % _ALIGNMENT)
+    begin = method.behind(where.space, where.begin)
+    return _moved(method, flow, writers, tensor, begin)
 
 
 def _results_aside(
@@ -341,8 +364,8 @@ def _results_aside(
     outs = [o for o in flow.at[number].writes if _is_at(places, o, places[tensor])]
     if len(outs) != 1 or places[outs[0]].space[0] != "arena":
         return None
-    end = -(-method.ends[places[outs[0]].space] // _ALIGNMENT) * _ALIGNMENT
-    return _moved(method, flow, {(number, outs[0])}, outs[0], end)
+    begin = method.behind(places[outs[0]].space)
+    return _moved(method, flow, {(number, outs[0])}, outs[0], begin)
 
 
 def _within(
@@ -353,8 +376,8 @@ def _within(
     where = places[tensor]
     size = where.end - where.begin
     found = {0, *(p.end for p in places.values() if p.space == where.space)}
-    aligned = sorted({-(-at // _ALIGNMENT) * _ALIGNMENT for at in found})
-    fitting = [at for at in aligned if at + size <= ends[where.space]]
+    begins = sorted({*map(aligned, found)})
+    fitting = [at for at in begins if at + size <= ends[where.space]]
     writers = flow.writers(number, where, places)
     for at in fitting[:_MOST_PLACES]:
         moved = _moved(method, flow, writers, tensor, at)
@@ -385,8 +408,5 @@ def _places_at(
     for index, written in writers:
         tensors |= {written, *flow.followers(index, places[written], places)}
     for index in sorted(tensors):
-        value = method.values[index]
-        assert isinstance(value, TensorValue)  # noqa: S101  # it has a place
         offset = places[index].begin - where.begin + begin
-        allocation = Allocation(memory_id=where.space[1], offset_bytes=offset)
-        yield index, replace(value, allocation=allocation)
+        yield index, placed(method.values[index], where.space[1], offset)

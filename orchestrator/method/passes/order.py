@@ -19,13 +19,14 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from orchestrator.method.effects import effects_of_linked
 from orchestrator.method.linked import LinkedCall
 from orchestrator.method.passes.unused import may_be_unused
+from orchestrator.method.places import offset_of, placed
 from orchestrator.method.replan.flow import flow_of
 from orchestrator.method.replan.proof import problems_of
 from orchestrator.planner import plan_blocks
 from orchestrator.planner.blocks import Block, aligned
 from orchestrator.planner.sections import indices
 from orchestrator.program.shared import SHARED_ID
-from orchestrator.program.values import Allocation, TensorValue
+from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -57,10 +58,10 @@ def order_calls(method: LinkedMethod) -> LinkedMethod:
     neither do methods with more than one arena.
     """
     effects = effects_of_linked(method)
-    spaces = {s[1] for s in method.ends if s[0] == "arena"}
-    if len(spaces) != 1 or SHARED_ID in spaces or not _is_plain(method, effects):
+    arenas = method.arenas
+    if len(arenas) != 1 or SHARED_ID in arenas or not _is_plain(method, effects):
         return method
-    (memory_id,) = spaces
+    (memory_id,) = arenas
     flow = flow_of(effects, memory_id)
     if not flow.is_clear:
         return method
@@ -85,15 +86,6 @@ def _is_plain(method: LinkedMethod, effects: MethodEffects) -> bool:
         and all(isinstance(i, LinkedCall) for i in method.instructions)
         and all(isinstance(method.values[i], TensorValue) for i in method.written)
         and not any(isinstance(v, TensorValue) and v.is_dynamic for v in method.values)
-    )
-
-
-def _state(method: LinkedMethod) -> frozenset[int]:
-    """Tensors that keep their items from run to run."""
-    return frozenset(
-        i
-        for i, v in enumerate(method.values)
-        if isinstance(v, TensorValue) and v.is_state
     )
 
 
@@ -134,7 +126,7 @@ class _Graph:
         wrote: dict[int, int] = {}
         read: dict[int, int] = {}
         barrier, since = 0, 0
-        state = _state(method)
+        state = {*method.state}
         for number, effect in enumerate(effects.at):
             call = method.instructions[number]
             here = before[number] | barrier
@@ -324,20 +316,15 @@ def _ordered(
         distance = end + group.begin % 16 - group.begin
         for index in group.members:
             tensor = method.values[index]
-            assert isinstance(tensor, TensorValue)  # noqa: S101  # it has a place
-            assert tensor.allocation is not None  # noqa: S101  # likewise
-            offset = tensor.allocation.offset_bytes + distance
-            allocation = Allocation(memory_id=memory_id, offset_bytes=offset)
-            changed[index] = replace(tensor, allocation=allocation)
+            changed[index] = placed(tensor, memory_id, offset_of(tensor) + distance)
         end = aligned(distance + group.end)
     moved = method.with_values(changed)
-    sizes = [0] * memory_id + [max(end, *moved.ends.values())]
     found = replace(
         moved,
         instructions=tuple(moved.instructions[n] for n in order),
         origins=tuple(moved.origins[n] for n in order),
     )
-    if problems_of(effects, moved.values, sizes):
+    if problems_of(effects, moved.values, moved.arena_bytes):
         return method
     histories = _histories(moved)
     return found if histories and histories == _histories(found) else method
@@ -365,8 +352,8 @@ def _histories(method: LinkedMethod) -> dict[tuple[int, int], _History] | None:
         (origin, (*e.reads, *e.updates), e.writes)
         for origin, e in zip(method.origins, effects.at, strict=True)
     ]
-    given = (*effects.inputs, *_state(method))
-    ends = (_AT_END, (*effects.outputs, *_state(method)), ())
+    given = (*effects.inputs, *method.state)
+    ends = (_AT_END, (*effects.outputs, *method.state), ())
     for number, reads, writes in [(_AT_START, (), given), *steps, ends]:
         for history in (h for i in reads if i in places for h in pieces(i)):
             if not history:

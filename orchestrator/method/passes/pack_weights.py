@@ -6,7 +6,6 @@ kernels/cortex_m/packed.h has the format, and `packing` writes it.
 
 from __future__ import annotations
 
-import struct
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -15,12 +14,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from orchestrator.core.dtype import ScalarType
-from orchestrator.core.lazy_bytes import settled
 from orchestrator.method.access import Access
 from orchestrator.method.effects import effects_of_linked
 from orchestrator.method.lifetimes import lifetimes, live_bytes
 from orchestrator.method.passes.arguments import UnknownCallError, need
-from orchestrator.method.passes.joining import with_call, with_slots
+from orchestrator.method.passes.joining import constant_of, with_call, with_slots
 from orchestrator.method.passes.packing import dsp, int4, mve
 from orchestrator.method.passes.packing.convolution import (
     all_convolutions,
@@ -30,10 +28,11 @@ from orchestrator.method.passes.packing.convolution import (
 from orchestrator.method.passes.packing.pairs import pack_pairs
 from orchestrator.method.passes.packing.phases import groups_of, transposed
 from orchestrator.method.passes.packing.strips import best_strips, strip_groups
-from orchestrator.method.passes.packing.words import TILE, WORD, up
+from orchestrator.method.passes.packing.words import TILE, WORD, bytes_of, up
 from orchestrator.method.passes.pads import fold_uneven_pads, uneven_calls
+from orchestrator.method.places import placed
 from orchestrator.program.shared import SHARED_ID
-from orchestrator.program.values import Allocation, Dynamism, IntValue, TensorValue
+from orchestrator.program.values import IntValue, TensorValue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -350,34 +349,22 @@ def _with_call(
 ) -> LinkedMethod:
     """The method whose call has the packed kernel, with slots for its arguments."""
     function, words, scratch_bytes = packed
-    (out,) = [i for i, a in zip(call.args, call.accesses, strict=True) if a in _WRITES]
+    (out,) = [i for i, a in call.arguments if a in _WRITES]
     value = method.values[out]
     if not isinstance(value, TensorValue) or value.allocation is None:
         return method
     space = value.allocation.memory_id
     if space == SHARED_ID:
         return method
-    end = max(
-        v.allocation.offset_bytes + v.size_bytes
-        for v in method.values
-        if isinstance(v, TensorValue)
-        and v.allocation is not None
-        and v.allocation.memory_id == space
-    )
     count = _HEADER_WORDS[function]
     is_several = function in _PHASED and words[count - 1] != 0
     parts = [words] if is_several else [words[:count], words[count:]]
-    memory = replace(
-        _constant(scratch_bytes),
-        dtype=ScalarType.Byte,
-        allocation=Allocation(memory_id=space, offset_bytes=-(-end // 16) * 16),
+    memory = placed(
+        replace(constant_of(ScalarType.Byte, scratch_bytes), data_buffer_index=0),
+        *(space, method.behind(("arena", space))),
     )
     constants: list[tuple[Value, Bytes | None]] = [
-        (
-            replace(_constant(len(part)), data_buffer_index=1),
-            settled(struct.pack(f"<{len(part)}i", *part)),
-        )
-        for part in parts
+        (constant_of(ScalarType.Int, len(part)), bytes_of(part)) for part in parts
     ]
     limits = () if conv.is_unlimited else (IntValue(conv.low), IntValue(conv.high))
     method, slots = with_slots(
@@ -406,16 +393,3 @@ def arguments_of(function: str, count: int) -> tuple[str, ...]:
     if count == len(names):
         return names
     return tuple(name for name in names if name != "weights")
-
-
-def _constant(size: int) -> TensorValue:
-    return TensorValue(
-        dtype=ScalarType.Int,
-        sizes=(size,),
-        dim_order=(0,),
-        dynamism=Dynamism.STATIC,
-        data_buffer_index=0,
-        allocation=None,
-        extra=None,
-        requires_grad=False,
-    )

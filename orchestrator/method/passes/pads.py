@@ -21,13 +21,14 @@ from orchestrator.method.passes.arguments import (
     lies_as_nhwc,
     need,
 )
+from orchestrator.method.passes.images import Axis
 from orchestrator.method.passes.joining import (
     at_each_call,
     producer_of,
     reads_earlier,
     with_slots,
 )
-from orchestrator.program.values import BoolValue, DoubleValue, IntListValue, IntValue
+from orchestrator.program.values import IntListValue, IntValue
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -140,15 +141,13 @@ def fold_uneven_pads(method: LinkedMethod, *, but: Collection[int]) -> LinkedMet
 
 def uneven_calls(method: LinkedMethod) -> frozenset[int]:
     """Outputs of calls that only kernels for packed weights can take."""
-    written = method.written
     found = set()
     for call in method.instructions:
         if not isinstance(call, LinkedCall) or call.function not in _READERS:
             continue
         with suppress(UnknownCallError):
-            windows = _windows(Arguments(method, call, written), call.function)
-            sizes = Arguments(method, call, written).tensor(0).sizes
-            if not all(w.fits(sizes[w.dim], w.padding) for w in windows):
+            axes = _windows(Arguments(method, call), call.function).values()
+            if not all(_fits(axis, axis.size, axis.padding) for axis in axes):
                 found.add(call.args[_READERS[call.function].out])
     return frozenset(found)
 
@@ -178,16 +177,13 @@ def _folded(
     reader = _READERS.get(call.function)
     if reader is None:
         return None
-    written = method.written
-    arguments = Arguments(method, call, written)
+    arguments = Arguments(method, call)
     found = producer_of(method, flow, number, arguments.index(0))
     if found is None or not is_pad(found[1]):
         return None
-    pad = _pad_of(method, found[1], written)
-    padded = arguments.tensor(0)
-    source = method.values[pad.tensor]
-    x = Arguments(method, found[1], written).tensor(0)
-    need(x is source and x.dtype is padded.dtype and x.dim_order == padded.dim_order)
+    pad = _pad_of(Arguments(method, found[1]), found[1].function)
+    padded, x = arguments.tensor(0), arguments.tensor_at(pad.tensor)
+    need(x.dtype is padded.dtype and x.dim_order == padded.dim_order)
     sizes = zip(pad.before, x.sizes, pad.after, strict=True)
     need(tuple(b + n + a for b, n, a in sizes) == padded.sizes)
     may_be_uneven = (
@@ -195,7 +191,7 @@ def _folded(
         and reader.offset is not None
         and call.args[reader.out] not in uneven
     )
-    padding = _padding(method, call, written, pad, x, may_be_uneven=may_be_uneven)
+    padding = _padding(arguments, call.function, pad, x, may_be_uneven=may_be_uneven)
     method, items = with_slots(method, *((IntValue(p), None) for p in padding))
     method, (slot,) = with_slots(method, (IntListValue(items), None))
     args = [*call.args]
@@ -204,26 +200,21 @@ def _folded(
     return reads_earlier(method, (found[0],), number, new, pad.tensor, grows=grows)
 
 
-def _pad_of(method: LinkedMethod, call: LinkedCall, written: frozenset[int]) -> _Pad:
-    arguments = Arguments(method, call, written)
+def _pad_of(arguments: Arguments, function: str) -> _Pad:
     tensor = arguments.tensor(0)
     rank = len(tensor.sizes)
     before, after = [0] * rank, [0] * rank
-    if call.function == _CONSTANT_PAD:
+    if function == _CONSTANT_PAD:
         pairs = arguments.numbers(1)
         need(len(pairs) % 2 == 0 and len(pairs) // 2 <= rank)
         for pair in range(len(pairs) // 2):
             before[rank - 1 - pair] = pairs[2 * pair]
             after[rank - 1 - pair] = pairs[2 * pair + 1]
-        number = method.values[arguments.index(2)]
-        need(arguments.index(2) not in written)
-        if not isinstance(number, (IntValue, DoubleValue, BoolValue)):
-            raise UnknownCallError
-        value: float = number.value
+        value: float = arguments.literal(2)
     else:
         need(rank == len(NHWC))
         dims: tuple[int, ...] = tuple(range(rank))
-        if call.function == _PAD and lies_as_nhwc(tensor):
+        if function == _PAD and lies_as_nhwc(tensor):
             dims = NHWC
         for d, front, behind in zip(
             dims, arguments.numbers(1), arguments.numbers(2), strict=True
@@ -239,36 +230,21 @@ def _pad_of(method: LinkedMethod, call: LinkedCall, written: frozenset[int]) -> 
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Windows:
-    """Those of a reader along one dimension."""
-
-    dim: int
-    taps: int
-    padding: int
-    step: int
-    distance: int
-    out: int
-
-    @property
-    def window(self) -> int:
-        return self.distance * (self.taps - 1) + 1
-
-    def fits(self, size: int, padding: int) -> bool:
-        """Whether a reader finds so many outputs with padding on both sides."""
-        room = size + 2 * padding - self.window
-        return room >= 0 and room // self.step + 1 == self.out
+def _fits(axis: Axis, size: int, padding: int) -> bool:
+    """Whether a reader finds all outputs with so much padding on both sides."""
+    room = size + 2 * padding - axis.window
+    return room >= 0 and room // axis.stride + 1 == axis.out
 
 
-def _windows(arguments: Arguments, function: str) -> list[_Windows]:
-    """The windows of a reader.
+def _windows(arguments: Arguments, function: str) -> dict[int, Axis]:
+    """The windows of a reader, by dimension of the image that it reads.
 
     Raises:
         UnknownCallError: They are not known.
     """
     reader = _READERS[function]
     dims = _image_dims(arguments, function)
-    out = arguments.tensor(reader.out)
+    sizes, out = arguments.tensor(0).sizes, arguments.tensor(reader.out).sizes
     if reader.lowest is not None:
         kernel = arguments.numbers(1)
     else:
@@ -279,14 +255,10 @@ def _windows(arguments: Arguments, function: str) -> list[_Windows]:
     )
     # Lists may be shorter, with one number for all dimensions.
     need(len(kernel) == len(own) == len(stride) == len(dilation) == len(dims))
-    return [
-        _Windows(
-            dim=d, taps=taps, padding=pad, step=step, distance=way, out=out.sizes[d]
-        )
-        for d, taps, pad, step, way in zip(
-            dims, kernel, own, stride, dilation, strict=True
-        )
-    ]
+    return {
+        d: Axis.of((sizes[d], out[d], *numbers))
+        for d, *numbers in zip(dims, kernel, stride, own, dilation, strict=True)
+    }
 
 
 def _image_dims(arguments: Arguments, function: str) -> tuple[int, ...]:
@@ -295,9 +267,8 @@ def _image_dims(arguments: Arguments, function: str) -> tuple[int, ...]:
 
 
 def _padding(
-    method: LinkedMethod,
-    call: LinkedCall,
-    written: frozenset[int],
+    arguments: Arguments,
+    function: str,
     pad: _Pad,
     x: TensorValue,
     *,
@@ -308,47 +279,37 @@ def _padding(
     Raises:
         UnknownCallError: There is none.
     """
-    arguments, reader = Arguments(method, call, written), _READERS[call.function]
-    dims = _image_dims(arguments, call.function)
+    reader, dims = _READERS[function], _image_dims(arguments, function)
     rest = set(range(len(x.sizes))) - {*dims}
     need(not any(pad.before[d] or pad.after[d] for d in rest))
     if reader.lowest is not None:
-        need(isinstance(method.values[arguments.index(5)], BoolValue))
-        need(not _truth(method, arguments.index(5), written))
+        need(not arguments.truth(5))
         need(pad.value <= arguments.number(reader.lowest))
     if reader.offset is not None:
         need(pad.value == -arguments.number(reader.offset))
-    if call.function == _FLOAT:
-        need(pad.value == 0 and not _truth(method, arguments.index(6), written))
-        _check_floats(method, arguments, x)
+    if function == _FLOAT:
+        need(pad.value == 0 and not arguments.truth(6))
+        _check_floats(arguments, x)
         # Sums of a volume begin with its first image in a window.
         need(len(dims) <= _PLANE or not (pad.before[dims[0]] or pad.after[dims[0]]))
-    windows = _windows(arguments, call.function)
+    windows = _windows(arguments, function)
     need(windows)
     found = []
-    for of in windows:
+    for dim, of in windows.items():
         # Windows begin where they began. Those that end beyond the pad did so before.
-        front = of.padding + pad.before[of.dim]
-        size = x.sizes[of.dim]
-        need(may_be_uneven or of.fits(size, front))
+        front, size = of.padding + pad.before[dim], x.sizes[dim]
+        need(may_be_uneven or _fits(of, size, front))
         if reader.lowest is not None:
             # The kernel wants an item in each window.
-            first = range(-front, of.window - front, of.distance)
-            last = (of.out - 1) * of.step - front
-            for taps_at in (first, range(last, last + of.window, of.distance)):
+            first = range(-front, of.window - front, of.dilation)
+            last = (of.out - 1) * of.stride - front
+            for taps_at in (first, range(last, last + of.window, of.dilation)):
                 need(any(0 <= at < size for at in taps_at))
         found.append(front)
     return tuple(found)
 
 
-def _truth(method: LinkedMethod, index: int, written: frozenset[int]) -> bool:
-    value = method.values[index]
-    if not isinstance(value, BoolValue) or index in written:
-        raise UnknownCallError
-    return value.value
-
-
-def _check_floats(method: LinkedMethod, arguments: Arguments, x: TensorValue) -> None:
+def _check_floats(arguments: Arguments, x: TensorValue) -> None:
     """Check that adding products with zero changes no sum.
 
     The kernel leaves out what lies in its padding. Zero times a weight is zero, unless
@@ -366,14 +327,10 @@ def _check_floats(method: LinkedMethod, arguments: Arguments, x: TensorValue) ->
         read_items,
     )
 
-    data = dict(method.data)
     for position in (_WEIGHT, 2):
         if arguments.is_none(position):
             continue
-        tensor = arguments.tensor(position)
-        index = arguments.index(position)
-        need(index in data and tensor.allocation is None)
-        items = read_items(data[index], tensor)
+        items = read_items(arguments.constant(position), arguments.tensor(position))
         numbers = computed(items.numbers, items.dtype)
         need(np.isfinite(numbers).all())
         need(position == _WEIGHT or not np.signbit(numbers[numbers == 0]).any())

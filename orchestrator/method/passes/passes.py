@@ -22,7 +22,7 @@ from orchestrator.method.passes.constants import (
     fold_constants,
     fold_permutes,
 )
-from orchestrator.method.passes.edit import renumbered
+from orchestrator.method.passes.edit import renumbered, with_slots_of
 from orchestrator.method.passes.evaluate import has_evaluator
 from orchestrator.method.passes.float_activations import (
     fuse_float_activations,
@@ -73,7 +73,7 @@ def share_values(method: LinkedMethod) -> LinkedMethod:
     """
     targets = {i.target for i in method.instructions if isinstance(i, MoveCall)}
     written = method.written
-    data = dict(method.data)
+    data = method.contents
     given = targets | method.given
     first: dict[object, int] = {}
     new_index: dict[int, int] = {}
@@ -104,14 +104,7 @@ def drop_values(method: LinkedMethod) -> LinkedMethod:
     used = method.used(prepared=True)
     if len(used) == len(method.values):
         return method
-    kept = sorted(used)
-    new_index = {old: new for new, old in enumerate(kept)}
-    moved = renumbered(method, new_index)
-    return replace(
-        moved,
-        values=tuple(moved.values[old] for old in kept),
-        data=tuple((new_index[i], d) for i, d in method.data if i in used),
-    )
+    return with_slots_of(method, sorted(used))
 
 
 def _keep(method: LinkedMethod) -> LinkedMethod:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from orchestrator.method.access import Access
 from orchestrator.method.linked import LinkedCall, Prepared
 from orchestrator.method.passes.arguments import Arguments, UnknownCallError, need
-from orchestrator.method.passes.edit import renumbered
+from orchestrator.method.passes.edit import with_slots_of
 from orchestrator.method.passes.preparing.affine import AFFINE
 from orchestrator.method.passes.preparing.convolution import CONVOLUTIONS
 from orchestrator.method.passes.preparing.copies import may_be_copies, prepared_copies
@@ -27,7 +27,7 @@ from orchestrator.program.program import JumpFalseCall, MoveCall
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Mapping
 
     from orchestrator.method.linked import LinkedInstruction, LinkedMethod, Numbers
     from orchestrator.method.passes.preparing.form import Preparer
@@ -78,8 +78,7 @@ def prepare_calls(method: LinkedMethod, isa: str) -> LinkedMethod:
             ]
             args = tuple(call.args[place] for place in places)
             accesses = tuple(call.accesses[place] for place in places)
-            need(not replaced.intersection(args) and _fits(form.numbers))
-            need(form.shape is None or _fits(form.shape.numbers))
+            need(not replaced.intersection(args) and _fits(form.all_numbers))
             for index, access in zip(args, accesses, strict=True):
                 need(_has_memory(method, index, access, constants))
         except UnknownCallError:
@@ -108,9 +107,9 @@ def prepare_calls(method: LinkedMethod, isa: str) -> LinkedMethod:
         known = all(
             _has_memory(method, index, access, constants)
             and index not in replaced
-            and all(_fits(numbers) for numbers in _numbers(of))
+            and _fits(of.form.all_numbers)
             for of in found
-            for index, access in zip(of.args, of.accesses, strict=True)
+            for index, access in of.arguments
         )
         # Jumps count instructions.
         return found if known and len(found) in counts else (call,)
@@ -131,14 +130,6 @@ def prepare_calls(method: LinkedMethod, isa: str) -> LinkedMethod:
     return slots_first(
         replace(method, instructions=tuple(instructions), origins=tuple(origins))
     )
-
-
-def _numbers(call: LinkedCall) -> Iterator[tuple[tuple[str, Numbers], ...]]:
-    """Those of a prepared call, and of the shape that it shares."""
-    if call.prepared is not None:
-        yield call.prepared.numbers
-        if call.prepared.shape is not None:
-            yield call.prepared.shape.numbers
 
 
 def _fits(members: tuple[tuple[str, Numbers], ...]) -> bool:
@@ -166,11 +157,5 @@ def _has_memory(
 
 def slots_first(method: LinkedMethod) -> LinkedMethod:
     """The method with all values that need slots before those that do not."""
-    order = sorted(range(len(method.values)), key=method.slotless.__contains__)
-    new_index = {old: new for new, old in enumerate(order)}
-    moved = renumbered(method, new_index)
-    return replace(
-        moved,
-        values=tuple(moved.values[old] for old in order),
-        data=tuple(sorted((new_index[i], data) for i, data in method.data)),
-    )
+    slots = range(len(method.values))
+    return with_slots_of(method, sorted(slots, key=method.slotless.__contains__))

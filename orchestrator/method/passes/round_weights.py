@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from orchestrator.core.lazy_bytes import settled
 from orchestrator.method.linked import LinkedCall
 from orchestrator.method.passes.arguments import Arguments
-from orchestrator.method.passes.joining import with_slots
+from orchestrator.method.passes.joining import with_call, with_slots
 from orchestrator.method.passes.packing.convolution import (
     FUNCTIONS,
     all_convolutions,
@@ -56,7 +56,7 @@ def round_weights(method: LinkedMethod) -> LinkedMethod:
         rounded = rounded_weights(conv.weights, min(group or taps, taps))
         if (rounded == conv.weights).all():
             continue
-        arguments = Arguments(method, call, method.written)
+        arguments = Arguments(method, call)
         new = {_WEIGHTS: memory_of(method, call, rounded)}
         new |= sums_with(method, call, rounded - conv.weights)
         method, slots = with_slots(
@@ -66,9 +66,7 @@ def round_weights(method: LinkedMethod) -> LinkedMethod:
         args = [*call.args]
         for at, slot in zip(new, slots, strict=True):
             args[at] = slot
-        instructions = [*method.instructions]
-        instructions[number] = replace(call, args=tuple(args))
-        method = replace(method, instructions=tuple(instructions))
+        method = with_call(method, number, replace(call, args=tuple(args)))
     return method
 
 

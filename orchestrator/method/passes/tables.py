@@ -8,8 +8,6 @@ int8 operators, or the `quantize` at the end of an island of floats.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from importlib import import_module
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.dtype import ScalarType
@@ -17,17 +15,20 @@ from orchestrator.core.operator import OperatorName
 from orchestrator.method.access import Access
 from orchestrator.method.linked import LinkedCall
 from orchestrator.method.passes.arguments import Arguments, UnknownCallError, need
-from orchestrator.method.passes.evaluate import has_evaluator, results_of
-from orchestrator.method.passes.joining import producer_of, with_slots
-from orchestrator.method.passes.views import View
-from orchestrator.program.values import Allocation, Dynamism, TensorValue
+from orchestrator.method.passes.evaluate import LIMITS, results_of
+from orchestrator.method.passes.joining import (
+    constant_of,
+    producer_of,
+    with_slots,
+)
+from orchestrator.method.passes.views import items_in_order
+from orchestrator.program.values import Allocation, TensorValue
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.method.linked import LinkedMethod
     from orchestrator.method.passes.dataflow import Dataflow
+    from orchestrator.method.passes.views import View
 
 ITEMS: Final = 256
 ALL_ITEMS: Final = bytes((128 + i) % ITEMS for i in range(ITEMS))
@@ -48,13 +49,6 @@ _DEQUANTIZE: Final = frozenset(
     {
         "orch::cortex_m::dequantize_per_tensor_out",
         "orch::quantized::dequantize_per_tensor_out",
-    }
-)
-_LIMITS: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "orch::portable::clamp_out": "clamp",
-        "orch::portable::hardtanh_out": "hardtanh",
-        "orch::portable::relu_out": "relu",
     }
 )
 _ARITHMETIC: Final = frozenset(
@@ -115,7 +109,7 @@ def table_at(method: LinkedMethod, flow: Dataflow, number: int) -> Table | None:
         if found is None:
             return None
         # Items correspond by their place in memory.
-        values = Arguments(method, call, method.written)
+        values = Arguments(method, call)
         source, out = values.tensor_at(found.source), values.tensor_at(found.out)
         need(source.dtype is out.dtype is ScalarType.Char)
         need(source.numel == out.numel > 0)
@@ -129,32 +123,9 @@ def view_of(method: LinkedMethod, table: Table) -> View:
     return items_in_order(method, table.source, table.out)
 
 
-def items_in_order(method: LinkedMethod, source: int, out: int) -> View:
-    """Items of two tensors whose memory is in the same order, all of them."""
-    tensor = method.values[out]
-    assert isinstance(tensor, TensorValue)  # noqa: S101  # it is written
-    axes = () if tensor.numel == 1 else ((tensor.numel, 1),)
-    return View(
-        source=source,
-        target=out,
-        sizes=tuple(size for size, _ in axes),
-        read=tuple(step for _, step in axes),
-        written=tuple(step for _, step in axes),
-    )
-
-
 def with_table(method: LinkedMethod, table: Table) -> tuple[LinkedMethod, LinkedCall]:
     """The method with a constant for the table, and a call that looks items up."""
-    constant = TensorValue(
-        dtype=ScalarType.Char,
-        sizes=(ITEMS,),
-        dim_order=(0,),
-        dynamism=Dynamism.STATIC,
-        data_buffer_index=1,
-        allocation=None,
-        extra=None,
-        requires_grad=False,
-    )
+    constant = constant_of(ScalarType.Char, ITEMS)
     method, (slot,) = with_slots(method, (constant, table.results))
     return method, LinkedCall(
         operator=_TABLE_OPERATOR,
@@ -168,7 +139,7 @@ def with_table(method: LinkedMethod, table: Table) -> tuple[LinkedMethod, Linked
 
 def _of_int8(method: LinkedMethod, call: LinkedCall, number: int) -> Table:
     """Raises UnknownCallError if something is not constant, or not the same for all."""
-    constants = dict(method.data)
+    constants = method.contents
     one, other, out = (
         call.args if call.function != TABLE else (call.args[1], *call.args[::2])
     )
@@ -204,7 +175,7 @@ def _of_island(
             return None
         numbers.insert(0, found[0])
         calls.insert(0, found[1])
-        known = _DEQUANTIZE | _LIMITS.keys() | _ARITHMETIC
+        known = _DEQUANTIZE | LIMITS | _ARITHMETIC
         need(found[1].function in known and numbers[0] < numbers[1])
         given = _input_of(method, found[1])
     items: Bytes = ALL_ITEMS
@@ -225,8 +196,9 @@ def _input_of(method: LinkedMethod, call: LinkedCall) -> int:
     Raises:
         UnknownCallError: There are others.
     """
-    arguments = Arguments(method, call, method.written)
-    found = {*_tensors(method, call)} - {*call.outs}
+    arguments = Arguments(method, call)
+    tensors = {i for i in call.args if isinstance(method.values[i], TensorValue)}
+    found = tensors - {*call.outs}
     out = arguments.tensor(len(call.args) - 1)
     given = [i for i in found if arguments.tensor_at(i).allocation is not None]
     need(len(given) == 1 and call.outs == call.args[-1:])
@@ -234,12 +206,6 @@ def _input_of(method: LinkedMethod, call: LinkedCall) -> int:
     need((tensor.sizes, tensor.dim_order) == (out.sizes, out.dim_order))
     need(all(arguments.tensor_at(i).numel == 1 for i in found - {*given}))
     return given[0]
-
-
-def _tensors(method: LinkedMethod, call: LinkedCall) -> Iterator[int]:
-    for index in call.args:
-        if isinstance(method.values[index], TensorValue):
-            yield index
 
 
 def _computed(method: LinkedMethod, call: LinkedCall, items: Bytes) -> Bytes:
@@ -251,10 +217,8 @@ def _computed(method: LinkedMethod, call: LinkedCall, items: Bytes) -> Bytes:
     given, out = _input_of(method, call), call.args[-1]
 
     def line(index: int, *, place: int | None) -> TensorValue:
-        tensor = method.values[index]
-        assert isinstance(tensor, TensorValue)  # noqa: S101  # the caller knows
         return replace(
-            tensor,
+            method.tensor(index),
             sizes=(ITEMS,),
             dim_order=(0,),
             data_buffer_index=int(place is None),
@@ -268,15 +232,7 @@ def _computed(method: LinkedMethod, call: LinkedCall, items: Bytes) -> Bytes:
     )
     renamed = {given: x, out: y}
     call = replace(call, args=tuple(renamed.get(a, a) for a in call.args), outs=(y,))
-    if call.function not in _LIMITS:
-        need(has_evaluator(call))
-        results = results_of(scratch, call, method.written)
-        if results is None:
-            raise UnknownCallError
-        return results[y]
-    package = "orchestrator.method.passes.evaluate"
-    constants = import_module(f"{package}.constant_call")
-    limits = import_module(f"{package}.limits")
-    known = constants.ConstantCall(scratch, call, method.written, dict(scratch.data))
-    found: Bytes = known.computed(getattr(limits, _LIMITS[call.function]))[y]
-    return found
+    results = results_of(scratch, call, method.written)
+    if results is None:
+        raise UnknownCallError
+    return results[y]

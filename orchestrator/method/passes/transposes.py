@@ -15,20 +15,20 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.lazy_bytes import settled
 from orchestrator.method.linked import LinkedCall
-from orchestrator.method.passes.aliases import shared_places
 from orchestrator.method.passes.arguments import Arguments, need
-from orchestrator.method.passes.dataflow import Dataflow
-from orchestrator.method.passes.edit import without
 from orchestrator.method.passes.joining import (
     at_each_call,
     producer_of,
     reads_earlier,
     with_slots,
+    without_copy,
 )
-from orchestrator.method.passes.views import View, moves_items, views_of
+from orchestrator.method.passes.views import items_in_order, moves_items, views_of
 
 if TYPE_CHECKING:
     from orchestrator.method.linked import LinkedMethod
+    from orchestrator.method.passes.dataflow import Dataflow
+    from orchestrator.method.passes.views import View
 
 _LINEAR: Final = "orch::cortex_m::quantized_linear_out"
 _WEIGHTS: Final = 1
@@ -80,35 +80,23 @@ def _cancelled(
     joined = reads_earlier(method, (found[0],), number, read, first.source, grows=grows)
     if joined is None:
         return None
-    size = prod(first.sizes)
-    view = View(
-        source=first.source,
-        target=second.target,
-        sizes=(size,),
-        read=(1,),
-        written=(1,),
-    )
-    number -= 1
-    changed = shared_places(joined, Dataflow(joined), number, (view,), grows=grows)
-    if changed is None:
-        return None
-    return without(joined.with_values(changed), {number})
+    view = items_in_order(joined, first.source, second.target)
+    return without_copy(joined, number - 1, view, grows=grows)
 
 
 def _with_other_weights(
     method: LinkedMethod, flow: Dataflow, number: int, call: LinkedCall, *, grows: bool
 ) -> LinkedMethod | None:
     """The method where a matrix product reads what was transposed before."""
-    arguments = Arguments(method, call, method.written)
+    arguments = Arguments(method, call)
     found = producer_of(method, flow, number, call.args[0])
     first = None if found is None else _transpose(method, found[1])
     if found is None or first is None:
         return None
     x, weights = arguments.tensor(0), arguments.tensor(_WEIGHTS)
     outputs, depth = weights.sizes
-    data = dict(method.data)
-    index = call.args[_WEIGHTS]
-    need(index in data and weights.allocation is None and weights.is_contiguous)
+    given, index = bytes(arguments.constant(_WEIGHTS)), call.args[_WEIGHTS]
+    need(weights.is_contiguous)
     users = [i for i in method.instructions if isinstance(i, LinkedCall)]
     need(sum(i.args.count(index) for i in users) == 1)
     order = _order(first, None)
@@ -120,7 +108,7 @@ def _with_other_weights(
             for k in range(depth)
         )
     )
-    given, moved = bytes(data[index]), bytearray(outputs * depth)
+    moved = bytearray(outputs * depth)
     for k in range(depth):
         moved[order[k] :: depth] = given[k::depth]
     source = arguments.tensor_at(first.source)
@@ -135,11 +123,11 @@ def _with_other_weights(
 
 def _transpose(method: LinkedMethod, call: LinkedCall) -> View | None:
     """The view of a call that moves all items of a tensor to other places."""
-    views = views_of(method, call, method.written)
+    views = views_of(method, call)
     if views is None or len(views) != 1 or call.outs != (views[0].target,):
         return None
     (view,) = views
-    arguments = Arguments(method, call, method.written)
+    arguments = Arguments(method, call)
     source, size = arguments.tensor_at(view.source), prod(view.sizes)
     if view.is_block or source.numel != size or source.allocation is None:
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.method.linked import INDEX_LISTS, LinkedCall
+from orchestrator.method.linked import LinkedCall
 from orchestrator.method.passes.dataflow import Dataflow
 from orchestrator.method.passes.edit import without
 from orchestrator.method.passes.proof import Dropped, is_same
@@ -12,8 +12,6 @@ from orchestrator.method.passes.views import moves_items, views_of
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from orchestrator.method.linked import LinkedMethod
 
 _OURS: Final = ("orch::cortex_m::", "orch::portable::", "orch::quantized::")
@@ -107,7 +105,7 @@ def _is_settled(
     method: LinkedMethod, flow: Dataflow, written: frozenset[int], call: LinkedCall
 ) -> bool:
     """Whether sizes, and all arguments but items, are the same in every run."""
-    for index in _slots(method, call):
+    for index in method.named(call.args):
         value = method.values[index]
         if isinstance(value, TensorValue):
             if value.is_dynamic or index in flow.moved:
@@ -115,12 +113,3 @@ def _is_settled(
         elif index in written:
             return False
     return True
-
-
-def _slots(method: LinkedMethod, call: LinkedCall) -> Iterator[int]:
-    """Arguments, and the items of arguments that are lists."""
-    for index in call.args:
-        yield index
-        value = method.values[index]
-        if isinstance(value, INDEX_LISTS):
-            yield from (item for item in value.items if item >= 0)

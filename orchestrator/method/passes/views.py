@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import accumulate
+from itertools import accumulate, chain
 from math import prod
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from orchestrator.method.passes.arguments import (
     Arguments,
@@ -18,7 +18,7 @@ from orchestrator.method.passes.arguments import (
 from orchestrator.method.passes.preparing.scaled import nearest_item, scale_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from orchestrator.core.operator import OperatorName
     from orchestrator.method.linked import LinkedCall, LinkedMethod
@@ -107,7 +107,7 @@ ITEM_BYTES: Final = frozenset(_ITEMS)
 def views_of(
     method: LinkedMethod,
     call: LinkedCall,
-    written: frozenset[int],
+    written: frozenset[int] | None = None,
     *,
     converts: bool = False,
 ) -> tuple[View, ...] | None:
@@ -116,7 +116,7 @@ def views_of(
     Args:
         method: The method of the call.
         call: One of its calls.
-        written: `method.written`.
+        written: As for `Arguments`.
         converts: Whether items may be converted to another dtype.
 
     Returns:
@@ -143,6 +143,14 @@ def views_of(
     return views if whole and (alike or converts) else None
 
 
+def items_in_order(method: LinkedMethod, source: int, out: int) -> View:
+    """Items of two tensors whose memory is in the same order, all of them."""
+    count = method.tensor(out).numel
+    axis = () if count == 1 else (1,)
+    sizes = (count,) * len(axis)
+    return View(source=source, target=out, sizes=sizes, read=axis, written=axis)
+
+
 def moving_operators() -> frozenset[str]:
     """Operators whose calls are views, given constant sizes and numbers."""
     return frozenset(_FINDERS)
@@ -153,51 +161,60 @@ def moves_items(operator: OperatorName) -> bool:
     return str(operator) in _FINDERS
 
 
+_Axes: TypeAlias = "list[tuple[int, int]]"
+"""Of what is read: how many items along each dimension, and from one to the next."""
+
+
+def _axes_of(tensor: TensorValue) -> _Axes:
+    """The dimensions of a tensor."""
+    return list(zip(tensor.sizes, strides_of(tensor), strict=True))
+
+
 def _view(
-    arguments: Arguments,
-    out: int,
-    sizes: tuple[int, ...],
-    read: tuple[int, ...],
-    first: int = 0,
+    arguments: Arguments, axes: _Axes, first: int = 0, out: int | None = None
 ) -> tuple[View, ...]:
-    """The view of the first argument with these sizes that fills the output."""
-    target = arguments.tensor_at(out)
-    need(target.sizes == sizes)
-    source = (arguments.index(0), read, first)
-    return (_part(source, (out, strides_of(target), 0), sizes),)
+    """The view along some axes of the first argument that fills an output.
+
+    Args:
+        arguments: Of the call.
+        axes: One for each dimension of the output.
+        first: First item of the argument, in memory order.
+        out: Value index of the output; None for the last argument.
+    """
+    index = arguments.index(arguments.count - 1) if out is None else out
+    target = arguments.tensor_at(index)
+    need(target.sizes == tuple(size for size, _ in axes))
+    both = zip(axes, strides_of(target), strict=True)
+    along = ((size, read, written) for (size, read), written in both)
+    return (_part(arguments.index(0), index, along, first),)
 
 
 def _part(
-    source: tuple[int, tuple[int, ...], int],
-    target: tuple[int, tuple[int, ...], int],
-    sizes: tuple[int, ...],
+    source: int,
+    target: int,
+    axes: Iterable[tuple[int, int, int]],
+    first_read: int = 0,
+    first_written: int = 0,
 ) -> View:
-    """A view between two tensors, each with strides and a first item."""
-    axes = [
-        axis for axis in zip(sizes, source[1], target[1], strict=True) if axis[0] != 1
-    ]
+    """A view of tensors along (size, stride read, stride written)."""
+    kept = [axis for axis in axes if axis[0] != 1]
     return View(
-        source=source[0],
-        target=target[0],
-        sizes=tuple(a[0] for a in axes),
-        read=tuple(a[1] for a in axes),
-        written=tuple(a[2] for a in axes),
-        first_read=source[2],
-        first_written=target[2],
+        source=source,
+        target=target,
+        sizes=tuple(a[0] for a in kept),
+        read=tuple(a[1] for a in kept),
+        written=tuple(a[2] for a in kept),
+        first_read=first_read,
+        first_written=first_written,
     )
 
 
-def _as_it_is(out: int) -> Callable[[Arguments], tuple[View, ...]]:
-    """A finder for contiguous copies of the same sizes; ignores other arguments."""
-
-    def find(arguments: Arguments) -> tuple[View, ...]:
-        tensor = arguments.tensor(0)
-        # With another dim order, a further argument may matter.
-        need(tensor.is_contiguous and arguments.tensor(out).is_contiguous)
-        target = arguments.index(out)
-        return _view(arguments, target, tensor.sizes, strides_of(tensor))
-
-    return find
+def _as_it_is(arguments: Arguments) -> tuple[View, ...]:
+    """The view of a contiguous copy of the same sizes; ignores other arguments."""
+    tensor, out = arguments.tensor(0), arguments.tensor(arguments.count - 1)
+    # With another dim order, a further argument may matter.
+    need(tensor.is_contiguous and out.is_contiguous)
+    return _view(arguments, _axes_of(tensor))
 
 
 def _dim_order(arguments: Arguments) -> tuple[View, ...]:
@@ -206,7 +223,7 @@ def _dim_order(arguments: Arguments) -> tuple[View, ...]:
         need(tensor.dim_order == out.dim_order)
     else:
         need(arguments.numbers(2) == out.dim_order)
-    return _view(arguments, arguments.index(3), tensor.sizes, strides_of(tensor))
+    return _view(arguments, _axes_of(tensor))
 
 
 def _pad(arguments: Arguments) -> tuple[View, ...]:
@@ -216,21 +233,14 @@ def _pad(arguments: Arguments) -> tuple[View, ...]:
     need(len(before) == len(after) == _IMAGE_RANK and not any((*before, *after)))
     need(arguments.number(3) in _INT8)
     need(tensor.dim_order == arguments.tensor(4).dim_order)
-    return _view(arguments, arguments.index(4), tensor.sizes, strides_of(tensor))
+    return _view(arguments, _axes_of(tensor))
 
 
 def _permute(arguments: Arguments) -> tuple[View, ...]:
-    tensor, dims = arguments.tensor(0), arguments.numbers(1)
-    rank = len(tensor.sizes)
-    axes = tuple(dim_of(d, rank) for d in dims)
-    need(sorted(axes) == list(range(rank)))
-    strides = strides_of(tensor)
-    return _view(
-        arguments,
-        arguments.index(2),
-        tuple(tensor.sizes[a] for a in axes),
-        tuple(strides[a] for a in axes),
-    )
+    axes = _axes_of(arguments.tensor(0))
+    order = [dim_of(d, len(axes)) for d in arguments.numbers(1)]
+    need(sorted(order) == list(range(len(axes))))
+    return _view(arguments, [axes[d] for d in order])
 
 
 def _reshape(arguments: Arguments) -> tuple[View, ...]:
@@ -241,34 +251,21 @@ def _reshape(arguments: Arguments) -> tuple[View, ...]:
         rest, left = divmod(tensor.numel, prod(s for s in sizes if s != -1))
         need(left == 0)
         sizes = tuple(rest if s == -1 else s for s in sizes)
-    need(prod(sizes) == tensor.numel)
-    return _view(arguments, arguments.index(2), sizes, strides_of(out))
+    need(prod(sizes) == tensor.numel and sizes == out.sizes)
+    return _view(arguments, _axes_of(out))
 
 
 def _transpose(arguments: Arguments) -> tuple[View, ...]:
-    rank = len(arguments.tensor(0).sizes)
-    return _swapped(
-        arguments,
-        *(dim_of(arguments.number(at), rank) for at in (1, 2)),
-        out=arguments.index(3),
-    )
+    axes = _axes_of(arguments.tensor(0))
+    one, other = (dim_of(arguments.number(at), len(axes)) for at in (1, 2))
+    axes[one], axes[other] = axes[other], axes[one]
+    return _view(arguments, axes)
 
 
 def _t(arguments: Arguments) -> tuple[View, ...]:
-    rank = len(arguments.tensor(0).sizes)
-    need(rank <= 2)  # noqa: PLR2004  # rows, columns
-    return _swapped(arguments, 0, max(rank - 1, 0), out=arguments.index(1))
-
-
-def _swapped(
-    arguments: Arguments, first: int, second: int, *, out: int
-) -> tuple[View, ...]:
-    """The view that swaps two dimensions."""
-    tensor = arguments.tensor(0)
-    axes = [*zip(tensor.sizes, strides_of(tensor), strict=True)]
-    if axes:
-        axes[first], axes[second] = axes[second], axes[first]
-    return _view(arguments, out, tuple(a[0] for a in axes), tuple(a[1] for a in axes))
+    axes = _axes_of(arguments.tensor(0))
+    need(len(axes) <= 2)  # noqa: PLR2004  # rows, columns
+    return _view(arguments, axes[::-1])
 
 
 def _squeeze(arguments: Arguments) -> tuple[View, ...]:
@@ -281,133 +278,85 @@ def _squeeze_one(arguments: Arguments) -> tuple[View, ...]:
 
 def _squeezed(arguments: Arguments, dims: tuple[int, ...]) -> tuple[View, ...]:
     """The view without those of the given dimensions whose size is 1."""
-    tensor = arguments.tensor(0)
-    rank = len(tensor.sizes)
-    gone = [dim_of(d, rank) for d in dims]
+    axes = _axes_of(arguments.tensor(0))
+    gone = [dim_of(d, len(axes)) for d in dims]
     need(len(set(gone)) == len(gone))
-    strides = strides_of(tensor)
-    kept = [d for d in range(rank) if d not in gone or tensor.sizes[d] != 1]
-    return _view(
-        arguments,
-        arguments.index(2),
-        tuple(tensor.sizes[d] for d in kept),
-        tuple(strides[d] for d in kept),
-    )
+    kept = [axis for d, axis in enumerate(axes) if d not in gone or axis[0] != 1]
+    return _view(arguments, kept)
 
 
 def _unsqueeze(arguments: Arguments) -> tuple[View, ...]:
-    tensor = arguments.tensor(0)
-    dim = dim_of(arguments.number(1), len(tensor.sizes) + 1)
-    strides = strides_of(tensor)
-    return _view(
-        arguments,
-        arguments.index(2),
-        (*tensor.sizes[:dim], 1, *tensor.sizes[dim:]),
-        (*strides[:dim], 0, *strides[dim:]),
-    )
+    axes = _axes_of(arguments.tensor(0))
+    axes.insert(dim_of(arguments.number(1), len(axes) + 1), (1, 0))
+    return _view(arguments, axes)
 
 
 def _expand(arguments: Arguments) -> tuple[View, ...]:
     tensor, sizes = arguments.tensor(0), arguments.numbers(1)
     new = len(sizes) - len(tensor.sizes)
     need(new >= 0 and all(size >= 0 for size in sizes[:new]))
-    own = tuple(
-        size if wanted == -1 else wanted
-        for size, wanted in zip(tensor.sizes, sizes[new:], strict=True)
-    )
     # Repeated items are read with a stride of 0, which no block has.
-    pairs = [*zip(tensor.sizes, own, strides_of(tensor), strict=True)]
-    need(all(size in (1, wanted) and wanted >= 0 for size, wanted, _ in pairs))
-    return _view(
-        arguments,
-        arguments.index(3),
-        (*sizes[:new], *own),
-        (*(0 for _ in sizes[:new]), *(s if a == b else 0 for a, b, s in pairs)),
-    )
+    axes = [(size, 0) for size in sizes[:new]]
+    for (size, stride), given in zip(_axes_of(tensor), sizes[new:], strict=True):
+        wanted = size if given == -1 else given
+        need(size in (1, wanted) and wanted >= 0)
+        axes.append((wanted, stride if size == wanted else 0))
+    return _view(arguments, axes)
 
 
 def _slice(arguments: Arguments) -> tuple[View, ...]:
-    tensor, step = arguments.tensor(0), arguments.number(4)
-    dim = dim_of(arguments.number(1), len(tensor.sizes))
+    axes, step = _axes_of(arguments.tensor(0)), arguments.number(4)
+    dim = dim_of(arguments.number(1), len(axes))
     need(step > 0)
-    size = tensor.sizes[dim]
+    size, stride = axes[dim]
     begin, end = arguments.number_or(2, 0), arguments.number_or(3, size)
     taken = range(size)[begin:end:step]
     need(taken)
-    strides = strides_of(tensor)
-    at = range(len(tensor.sizes))
-    return _view(
-        arguments,
-        arguments.index(5),
-        tuple(len(taken) if d == dim else tensor.sizes[d] for d in at),
-        tuple(strides[d] * (step if d == dim else 1) for d in at),
-        taken[0] * strides[dim],
-    )
+    axes[dim] = len(taken), stride * step
+    return _view(arguments, axes, taken[0] * stride)
 
 
 def _select(arguments: Arguments) -> tuple[View, ...]:
-    tensor = arguments.tensor(0)
-    dim = dim_of(arguments.number(1), len(tensor.sizes))
-    at = dim_of(arguments.number(2), tensor.sizes[dim])
-    strides = strides_of(tensor)
-    return _view(
-        arguments,
-        arguments.index(3),
-        (*tensor.sizes[:dim], *tensor.sizes[dim + 1 :]),
-        (*strides[:dim], *strides[dim + 1 :]),
-        at * strides[dim],
-    )
+    axes = _axes_of(arguments.tensor(0))
+    size, stride = axes.pop(dim_of(arguments.number(1), len(axes)))
+    return _view(arguments, axes, dim_of(arguments.number(2), size) * stride)
 
 
 def _narrow(arguments: Arguments) -> tuple[View, ...]:
-    tensor, length = arguments.tensor(0), arguments.number(3)
-    dim = dim_of(arguments.number(1), len(tensor.sizes))
-    size = tensor.sizes[dim]
+    axes, length = _axes_of(arguments.tensor(0)), arguments.number(3)
+    dim = dim_of(arguments.number(1), len(axes))
+    size, stride = axes[dim]
     need(length > 0)
     first = dim_of(arguments.number(2), size)
     need(first + length <= size)
-    strides = strides_of(tensor)
-    return _view(
-        arguments,
-        arguments.index(4),
-        (*tensor.sizes[:dim], length, *tensor.sizes[dim + 1 :]),
-        strides,
-        first * strides[dim],
-    )
+    axes[dim] = length, stride
+    return _view(arguments, axes, first * stride)
 
 
 def _diagonal(arguments: Arguments) -> tuple[View, ...]:
-    tensor, offset = arguments.tensor(0), arguments.number(1)
-    rank = len(tensor.sizes)
-    rows, columns = (dim_of(arguments.number(at), rank) for at in (2, 3))
-    need(rows != columns)
+    axes, offset = _axes_of(arguments.tensor(0)), arguments.number(1)
+    dims = [dim_of(arguments.number(at), len(axes)) for at in (2, 3)]
+    need(dims[0] != dims[1])
+    (rows, down), (columns, right) = (axes[d] for d in dims)
     row, column = max(-offset, 0), max(offset, 0)
-    length = min(tensor.sizes[rows] - row, tensor.sizes[columns] - column)
+    length = min(rows - row, columns - column)
     need(length > 0)
-    strides = strides_of(tensor)
-    kept = [d for d in range(rank) if d not in (rows, columns)]
-    return _view(
-        arguments,
-        arguments.index(4),
-        (*(tensor.sizes[d] for d in kept), length),
-        (*(strides[d] for d in kept), strides[rows] + strides[columns]),
-        row * strides[rows] + column * strides[columns],
-    )
+    kept = [axis for d, axis in enumerate(axes) if d not in dims]
+    first = row * down + column * right
+    return _view(arguments, [*kept, (length, down + right)], first)
 
 
 def _unfold(arguments: Arguments) -> tuple[View, ...]:
-    tensor, size, step = arguments.tensor(0), arguments.number(2), arguments.number(3)
-    dim = dim_of(arguments.number(1), len(tensor.sizes))
-    need(0 < size <= tensor.sizes[dim] and step > 0)
-    count = (tensor.sizes[dim] - size) // step + 1
-    strides = strides_of(tensor)
-    at = range(len(tensor.sizes))
-    return _view(
-        arguments,
-        arguments.index(4),
-        (*(count if d == dim else tensor.sizes[d] for d in at), size),
-        (*(strides[d] * (step if d == dim else 1) for d in at), strides[dim]),
+    axes, size, step = (
+        _axes_of(arguments.tensor(0)),
+        arguments.number(2),
+        arguments.number(3),
     )
+    dim = dim_of(arguments.number(1), len(axes))
+    whole, stride = axes[dim]
+    need(0 < size <= whole and step > 0)
+    axes[dim] = (whole - size) // step + 1, stride * step
+    return _view(arguments, [*axes, (size, stride)])
 
 
 def _as_strided(arguments: Arguments) -> tuple[View, ...]:
@@ -415,9 +364,10 @@ def _as_strided(arguments: Arguments) -> tuple[View, ...]:
     first = arguments.number_or(3, 0)
     need(len(sizes) == len(strides) and min(sizes, default=1) > 0)
     need(min(strides, default=0) >= 0 and first >= 0)
-    last = first + sum((n - 1) * s for n, s in zip(sizes, strides, strict=True))
+    axes = list(zip(sizes, strides, strict=True))
+    last = first + sum((n - 1) * s for n, s in axes)
     need(last < arguments.tensor(0).numel)
-    return _view(arguments, arguments.index(4), sizes, strides, first)
+    return _view(arguments, axes, first)
 
 
 def _repeat(arguments: Arguments) -> tuple[View, ...]:
@@ -428,28 +378,29 @@ def _repeat(arguments: Arguments) -> tuple[View, ...]:
     )
     new = len(repeats) - len(tensor.sizes)
     need(new >= 0 and min(repeats, default=1) > 0)
-    own = (*[1] * new, *tensor.sizes)
-    need(out.sizes == tuple(a * b for a, b in zip(own, repeats, strict=True)))
-    read = (*[0] * new, *strides_of(tensor))
-    written = strides_of(out)
+    own = [(1, 0)] * new + _axes_of(tensor)
+    sizes = zip(own, repeats, strict=True)
+    need(out.sizes == tuple(size * times for (size, _), times in sizes))
     # Each dimension in two: its repetitions, and the items of one of them.
-    steps = tuple(a * b for a, b in zip(own, written, strict=True))
-    source = (arguments.index(0), (*[0] * len(own), *read), 0)
-    target = (arguments.index(2), (*steps, *written), 0)
-    return (_part(source, target, (*repeats, *own)),)
+    both = [*zip(own, strides_of(out), strict=True)]
+    axes = [
+        *((n, 0, size * to) for n, ((size, _), to) in zip(repeats, both, strict=True)),
+        *((size, read, to) for (size, read), to in both),
+    ]
+    return (_part(arguments.index(0), arguments.index(2), axes),)
 
 
 def _pixel_shuffle(arguments: Arguments) -> tuple[View, ...]:
     tensor, out = arguments.tensor(0), arguments.tensor(2)
     axes = _blocks(tensor, out, arguments.number(1))
-    return _along(arguments.index(0), arguments.index(2), axes)
+    return (_part(arguments.index(0), arguments.index(2), axes),)
 
 
 def _pixel_unshuffle(arguments: Arguments) -> tuple[View, ...]:
     tensor, out = arguments.tensor(0), arguments.tensor(2)
     axes = _blocks(out, tensor, arguments.number(1))
     swapped = [(size, there, here) for size, here, there in axes]
-    return _along(arguments.index(0), arguments.index(2), swapped)
+    return (_part(arguments.index(0), arguments.index(2), swapped),)
 
 
 def _nearest(arguments: Arguments) -> tuple[View, ...]:
@@ -466,7 +417,7 @@ def _nearest(arguments: Arguments) -> tuple[View, ...]:
         places = [nearest_item(size, scale, at) for at in range(scaled)]
         need(places == [at // times for at in range(scaled)])
         axes += [(size, read[dim], written[dim] * times), (times, 0, written[dim])]
-    return _along(arguments.index(0), arguments.index(3), axes)
+    return (_part(arguments.index(0), arguments.index(3), axes),)
 
 
 def _blocks(
@@ -493,25 +444,12 @@ def _blocks(
     ]
 
 
-def _along(
-    source: int, target: int, axes: list[tuple[int, int, int]]
-) -> tuple[View, ...]:
-    """The view of whole tensors along (size, stride read, stride written)."""
-    sizes, read, written = zip(*axes, strict=True)
-    return (_part((source, read, 0), (target, written, 0), sizes),)
-
-
 def _unbind(arguments: Arguments) -> tuple[View, ...]:
-    tensor, outs = arguments.tensor(0), arguments.tensors(2)
-    dim = dim_of(arguments.number(1), len(tensor.sizes))
-    need(len(outs) == len(set(outs)) == tensor.sizes[dim])
-    strides = strides_of(tensor)
-    sizes = (*tensor.sizes[:dim], *tensor.sizes[dim + 1 :])
-    read = (*strides[:dim], *strides[dim + 1 :])
-    views: tuple[View, ...] = ()
-    for at, out in enumerate(outs):
-        views += _view(arguments, out, sizes, read, at * strides[dim])
-    return views
+    axes, outs = _axes_of(arguments.tensor(0)), arguments.tensors(2)
+    size, stride = axes.pop(dim_of(arguments.number(1), len(axes)))
+    need(len(outs) == len(set(outs)) == size)
+    views = (_view(arguments, axes, at * stride, out) for at, out in enumerate(outs))
+    return tuple(chain(*views))
 
 
 def _split_evenly(arguments: Arguments) -> tuple[View, ...]:
@@ -529,34 +467,31 @@ def _split(arguments: Arguments) -> tuple[View, ...]:
 
 def _parts(arguments: Arguments, sizes: tuple[int, ...]) -> tuple[View, ...]:
     """The views of parts of these sizes along the dimension that is argument 2."""
-    tensor, outs = arguments.tensor(0), arguments.tensors(3)
-    dim = dim_of(arguments.number(2), len(tensor.sizes))
+    axes, outs = _axes_of(arguments.tensor(0)), arguments.tensors(3)
+    dim = dim_of(arguments.number(2), len(axes))
+    whole, stride = axes[dim]
     need(len(sizes) == len(outs) == len(set(outs)) and min(sizes, default=0) > 0)
-    need(sum(sizes) == tensor.sizes[dim])
-    strides = strides_of(tensor)
+    need(sum(sizes) == whole)
     first = accumulate(sizes, initial=0)
     views: tuple[View, ...] = ()
     for out, size, begin in zip(outs, sizes, first, strict=False):
-        part = (*tensor.sizes[:dim], size, *tensor.sizes[dim + 1 :])
-        views += _view(arguments, out, part, strides, begin * strides[dim])
+        part = [*axes[:dim], (size, stride), *axes[dim + 1 :]]
+        views += _view(arguments, part, begin * stride, out)
     return views
 
 
 def _cat(arguments: Arguments) -> tuple[View, ...]:
     sources, out = arguments.tensors(0), arguments.tensor(2)
-    dim = dim_of(arguments.number(1), len(out.sizes))
-    target, strides = arguments.index(2), strides_of(out)
-    views, first = [], 0
+    dim, target = dim_of(arguments.number(1), len(out.sizes)), arguments.index(2)
+    views, first, strides = [], 0, strides_of(out)
     for source in sources:
         tensor = arguments.tensor_at(source)
         sizes = tensor.sizes
         need(len(sizes) == len(out.sizes) and sizes[dim] > 0)
-        need(
-            (*sizes[:dim], *sizes[dim + 1 :])
-            == (*out.sizes[:dim], *out.sizes[dim + 1 :])
-        )
-        to = (target, strides, first * strides[dim])
-        views.append(_part((source, strides_of(tensor), 0), to, sizes))
+        need((*sizes[:dim], out.sizes[dim], *sizes[dim + 1 :]) == out.sizes)
+        axes = zip(sizes, strides_of(tensor), strides, strict=True)
+        begin = first * strides[dim]
+        views.append(_part(source, target, axes, first_written=begin))
         first += sizes[dim]
     need(first == out.sizes[dim])
     return tuple(views)
@@ -565,17 +500,16 @@ def _cat(arguments: Arguments) -> tuple[View, ...]:
 def _stack(arguments: Arguments) -> tuple[View, ...]:
     sources, out = arguments.tensors(0), arguments.tensor(2)
     need(out.sizes)
-    dim = dim_of(arguments.number(1), len(out.sizes))
-    need(len(sources) == out.sizes[dim])
-    target, strides = arguments.index(2), strides_of(out)
-    sizes = (*out.sizes[:dim], *out.sizes[dim + 1 :])
-    written = (*strides[:dim], *strides[dim + 1 :])
+    written, target = _axes_of(out), arguments.index(2)
+    count, step = written.pop(dim_of(arguments.number(1), len(written)))
+    need(len(sources) == count)
     views = []
     for at, source in enumerate(sources):
         tensor = arguments.tensor_at(source)
-        need(tensor.sizes == sizes)
-        to = (target, written, at * strides[dim])
-        views.append(_part((source, strides_of(tensor), 0), to, sizes))
+        need(tensor.sizes == tuple(size for size, _ in written))
+        both = zip(written, strides_of(tensor), strict=True)
+        axes = ((size, read, to) for (size, to), read in both)
+        views.append(_part(source, target, axes, first_written=at * step))
     return tuple(views)
 
 
@@ -583,24 +517,24 @@ def _copy_in_place(arguments: Arguments) -> tuple[View, ...]:
     out, tensor = arguments.tensor(0), arguments.tensor(1)
     need(out.dim_order == tensor.dim_order)
     need(out.sizes == tensor.sizes)
-    source = (arguments.index(1), strides_of(tensor), 0)
-    return (_part(source, (arguments.index(0), strides_of(out), 0), tensor.sizes),)
+    axes = zip(tensor.sizes, strides_of(tensor), strides_of(out), strict=True)
+    return (_part(arguments.index(1), arguments.index(0), axes),)
 
 
 _FINDERS: Final[Mapping[str, Callable[[Arguments], tuple[View, ...]]]] = (
     MappingProxyType(
         {
-            "aten::_conj_physical.out": _as_it_is(1),
-            "aten::alias_copy.out": _as_it_is(1),
+            "aten::_conj_physical.out": _as_it_is,
+            "aten::alias_copy.out": _as_it_is,
             "aten::as_strided_copy.out": _as_strided,
             "aten::cat.out": _cat,
-            "aten::clone.out": _as_it_is(2),
-            "aten::_to_copy.out": _as_it_is(3),
+            "aten::clone.out": _as_it_is,
+            "aten::_to_copy.out": _as_it_is,
             "aten::copy_": _copy_in_place,
-            "aten::detach_copy.out": _as_it_is(1),
+            "aten::detach_copy.out": _as_it_is,
             "aten::diagonal_copy.out": _diagonal,
             "aten::expand_copy.out": _expand,
-            "aten::lift_fresh_copy.out": _as_it_is(1),
+            "aten::lift_fresh_copy.out": _as_it_is,
             "aten::narrow_copy.out": _narrow,
             "aten::permute_copy.out": _permute,
             "aten::pixel_shuffle.out": _pixel_shuffle,
@@ -625,8 +559,8 @@ _FINDERS: Final[Mapping[str, Callable[[Arguments], tuple[View, ...]]]] = (
             "cortex_m::transpose.out": _permute,
             "dim_order_ops::_clone_dim_order.out": _dim_order,
             "dim_order_ops::_to_dim_order_copy.out": _dim_order,
-            "et_copy::_d2h_copy.out": _as_it_is(1),
-            "et_copy::_h2d_copy.out": _as_it_is(1),
+            "et_copy::_d2h_copy.out": _as_it_is,
+            "et_copy::_h2d_copy.out": _as_it_is,
             "executorch_prim::et_view.default": _reshape,
         }
     )

@@ -175,7 +175,7 @@ def can_plan(linked: LinkedMethod) -> bool:
     effects = effects_of_linked(linked)
     return all(
         flow_of(effects, memory_id).is_clear
-        for memory_id in {s[1] for s in linked.ends if s[0] == "arena"} - {SHARED_ID}
+        for memory_id in linked.arenas - {SHARED_ID}
     )
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+from orchestrator.method.places import offset_of, placed, tensor_of
 from orchestrator.method.replan.flow import flow_of
-from orchestrator.planner.blocks import ArenaFacts, Block
-from orchestrator.program.values import Allocation, TensorValue
+from orchestrator.planner.blocks import ALIGNMENT, ArenaFacts, Block
+from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -17,9 +18,6 @@ if TYPE_CHECKING:
     from orchestrator.method.replan.flow import Flow, Group
     from orchestrator.planner.blocks import BlockPlan
     from orchestrator.program.values import Value
-
-ALIGNMENT: Final = 16
-"""Alignment of blocks; less for blocks that have less in the program."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,13 +115,11 @@ def _blocks(
         )
     # An unused tensor may share bytes with any other: it gets a moment of its own.
     for moment, index in enumerate(flow.idle, len(effects.at) + 1):
-        value = effects.values[index]
-        assert isinstance(value, TensorValue)  # noqa: S101  # has a place
         yield Block(
             name=f"value {index}",
             first=moment,
             last=moment,
-            size_bytes=value.size_bytes,
+            size_bytes=tensor_of(effects.values[index]).size_bytes,
             alignment=alignments.get(index, ALIGNMENT),
         )
 
@@ -138,11 +134,9 @@ def _alignment(
     """
     usual = ALIGNMENT, group.begin % ALIGNMENT
     most, index = max((alignments.get(i, 0), i) for i in group.members)
-    value = values[index]
-    if most <= ALIGNMENT or not isinstance(value, TensorValue):
+    if most <= ALIGNMENT:
         return usual
-    assert value.allocation is not None  # noqa: S101  # has a place
-    begin = value.allocation.offset_bytes
+    begin = offset_of(values[index])
     return usual if begin % ALIGNMENT else (most, (group.begin - begin) % most)
 
 
@@ -157,10 +151,7 @@ def _place(
     for group, offset in zip(flow.groups, planned.offsets, strict=False):
         start = offset + _alignment(group, values, alignments)[1] - group.begin
         for index in group.members:
-            value = values[index]
-            assert isinstance(value, TensorValue)  # noqa: S101  # has a place
-            assert value.allocation is not None  # noqa: S101  # likewise
-            places[index] = start + value.allocation.offset_bytes
+            places[index] = start + offset_of(values[index])
     places |= zip(flow.idle, planned.offsets[len(flow.groups) :], strict=True)
     for index, value in enumerate(values):
         if not isinstance(value, TensorValue) or value.allocation is None:
@@ -168,5 +159,4 @@ def _place(
         if value.allocation.memory_id != memory_id:
             continue
         # A tensor without bytes lies anywhere inside the arena.
-        allocation = Allocation(memory_id=memory_id, offset_bytes=places.get(index, 0))
-        values[index] = replace(value, allocation=allocation)
+        values[index] = placed(value, memory_id, places.get(index, 0))

@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from orchestrator.method.effects import effects_of_method
+from orchestrator.method.places import offset_of, placed
 from orchestrator.method.replan.flow import flow_of
-from orchestrator.method.replan.layout import ALIGNMENT
 from orchestrator.method.replan.proof import PlanProofError, problems_of
 from orchestrator.planner.blocks import aligned
 from orchestrator.program.shared import SHARED_ID
-from orchestrator.program.values import Allocation, TensorValue
+from orchestrator.program.values import TensorValue
 from orchestrator.targets.regions import TensorKind
 
 if TYPE_CHECKING:
@@ -139,19 +139,15 @@ class _Mover:
         self._sizes += [0] * (memory_id + 1 - len(self._sizes))
         begins = {}
         for index in members:
-            value = self._method.values[index]
-            assert isinstance(value, TensorValue)  # noqa: S101  # has a place
-            assert value.allocation is not None  # noqa: S101  # likewise
-            begins[index] = value.allocation.offset_bytes
+            begins[index] = offset_of(self._method.values[index])
             self._taken[index] = memory_id
         low = min(begins.values())
-        to = aligned(self._sizes[memory_id]) + low % ALIGNMENT
+        to = aligned(self._sizes[memory_id], like=low)
         for index, begin in begins.items():
-            value = self._method.values[index]
-            assert isinstance(value, TensorValue)  # noqa: S101  # as above
-            place = Allocation(memory_id=memory_id, offset_bytes=to + begin - low)
-            self._values[index] = replace(value, allocation=place)
-            end = place.offset_bytes + value.size_bytes
+            offset = to + begin - low
+            value = placed(self._method.values[index], memory_id, offset)
+            self._values[index] = value
+            end = offset + value.size_bytes
             self._sizes[memory_id] = max(self._sizes[memory_id], end)
 
     def moved(self) -> Method:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from orchestrator.method.replan.layout import ALIGNMENT
-from orchestrator.program.values import Allocation, TensorValue
+from orchestrator.method.places import placed
+from orchestrator.planner.blocks import aligned
+from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -36,10 +37,9 @@ def resize_scratch(method: Method, needs: Iterable[ScratchNeed]) -> Method:
             continue
         changed = _with_bytes(value, need.size_bytes)
         if changed.size_bytes > value.size_bytes:
-            begin = -(-arenas[place.memory_id] // ALIGNMENT) * ALIGNMENT
+            begin = aligned(arenas[place.memory_id])
             arenas[place.memory_id] = begin + changed.size_bytes
-            allocation = Allocation(memory_id=place.memory_id, offset_bytes=begin)
-            changed = replace(changed, allocation=allocation)
+            changed = placed(changed, place.memory_id, begin)
         values[need.value] = changed
     return replace(method, values=tuple(values), arena_bytes=tuple(arenas))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.core.border import Border, border_of
+from orchestrator.core.border import Border, border_of, with_border
 from orchestrator.method.passes.border import BorderError
 from orchestrator.method.passes.passes import drop_values
 from orchestrator.method.passes.prepare_calls import slots_first
@@ -92,7 +92,7 @@ def _borders(method: LinkedMethod, port: IoPort) -> tuple[Border, ...]:
     """Borders with the rows of an input."""
     old = border_of(method.borders, port.index, is_input=True)
     new = replace(old or Border(is_input=True, index=port.index), rows=port.rows)
-    return (*(b for b in method.borders if b is not old), new)
+    return with_border(method.borders, new)
 
 
 def _problem(port: IoPort, method: LinkedMethod, found: str) -> BorderError:

@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.layout import memory_sizes
 from orchestrator.method.access import Access
+from orchestrator.method.passes.images import Axis
 from orchestrator.method.passes.packing import strips, turned
-from orchestrator.method.passes.packing.convolution import Axis
+from orchestrator.method.passes.packing.headers import kernel_of
 from orchestrator.method.passes.preparing.scaled import nearest_item, neighbours
+from orchestrator.method.places import tensor_of
 from orchestrator.method.rows.copies import COPY, copied_rows
 from orchestrator.method.rows.members import edited, number_at, real_at
 from orchestrator.method.rows.network import Image, RowTable
 from orchestrator.method.rows.phases import is_phased, moved_phase, phase_of
 from orchestrator.method.steps import header_of
-from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
     from orchestrator.method.linked import LinkedCall, LinkedMethod, Prepared
@@ -48,8 +49,8 @@ _OVER_INPUT: Final = frozenset(
     for name in ("Activation", "Add", "Multiply", "Extreme")
 )
 """Structs of kernels that may write over an input, as their catalog says."""
-_WIDENED: Final = frozenset({"packed_conv2d", "limited_packed_conv2d"})
-"""Kernels that may where pixels are their own windows."""
+_WIDENED: Final = "packed_conv2d"
+"""The kernel that may where pixels are their own windows."""
 _POOLS: Final = frozenset(
     f"orch::cortex_m::{name}PoolCall" for name in ("Average", "Max")
 )
@@ -89,22 +90,21 @@ class Rows:
 
 def image_of(value: Value) -> Image:
     """A tensor as rows: those of an image, if it is one in memory; else one row."""
-    assert isinstance(value, TensorValue)  # noqa: S101  # an argument with memory
-    sizes = memory_sizes(value.sizes, value.dim_order)
-    if len(sizes) != _IMAGE_DIMS or sizes[0] != 1 or not value.numel:
-        return Image(rows=1, row_bytes=value.size_bytes)
-    return Image(rows=sizes[1], row_bytes=value.size_bytes // sizes[1])
+    tensor = tensor_of(value)
+    sizes = memory_sizes(tensor.sizes, tensor.dim_order)
+    if len(sizes) != _IMAGE_DIMS or sizes[0] != 1 or not tensor.numel:
+        return Image(rows=1, row_bytes=tensor.size_bytes)
+    return Image(rows=sizes[1], row_bytes=tensor.size_bytes // sizes[1])
 
 
 def windows_of(method: LinkedMethod, call: LinkedCall) -> tuple[Window, ...] | None:
     """What rows of each input rows of the output need; None if a call needs all."""
-    assert call.prepared is not None  # noqa: S101  # callers know
     written = (Access.FILLS, Access.UPDATES)
-    (out,) = (method.values[i] for i, a in _arguments(call) if a in written)
+    (out,) = (method.values[i] for i, a in call.arguments if a in written)
     inputs = [method.values[i] for i, _ in planned_reads(method, call)]
-    kind, image = call.prepared.struct, image_of(out)
+    kind, image = call.form.struct, image_of(out)
     if kind == COPY:
-        return _copy_window(call.prepared, [image_of(value) for value in inputs], image)
+        return _copy_window(call.form, [image_of(value) for value in inputs], image)
     if kind in _PAIRS and len(inputs) < len(_PAIR):
         return None  # bands would begin at the first row of a constant
     if kind == _SCALED:
@@ -133,8 +133,8 @@ def planned_reads(method: LinkedMethod, call: LinkedCall) -> list[tuple[int, int
     """What a call reads from arenas: values, and positions of these arguments."""
     return [
         (index, position)
-        for position, (index, access) in enumerate(_arguments(call))
-        if access is Access.READS and _is_planned(method.values[index])
+        for position, (index, access) in enumerate(call.arguments)
+        if access is Access.READS and method.tensor(index).is_planned
     ]
 
 
@@ -153,8 +153,7 @@ def _copy_window(
 
 def _scaled_window(call: LinkedCall) -> RowTable:
     """Rows between which those of a scaled image lie."""
-    assert call.prepared is not None  # noqa: S101  # callers know
-    numbers = call.prepared.numbers
+    numbers = call.form.numbers
     corners = bool(number_at(numbers, "corners"))
     size, out = (number_at(numbers, f"rows.{name}") for name in ("in", "out"))
     scale = real_at(numbers, "rows.scale")
@@ -189,22 +188,19 @@ def may_write_over_input(method: LinkedMethod, call: LinkedCall) -> bool:
     With DSP instructions convolutions widen all inputs of some pixels before they write
     these: where pixels are their own windows, nothing reads them any more.
     """
-    assert call.prepared is not None  # noqa: S101  # callers know
-    if call.function.rpartition("::")[2] not in _WIDENED:
-        return call.prepared.struct in _OVER_INPUT
     header = header_of(method, call)
-    assert header is not None  # noqa: S101  # packed calls have one
+    if header is None or kernel_of(call.function) != _WIDENED:
+        return call.form.struct in _OVER_INPUT
     axes = (Axis.of(header[at : at + len(_AXIS)]) for at in (0, len(_AXIS)))
     return all(axis == Axis(size=axis.size, out=axis.size) for axis in axes)
 
 
 def _rows_of(method: LinkedMethod, call: LinkedCall) -> tuple[int, ...] | None:
     """The `Axis` of the rows of a call; `_MATRIX_ROWS` if pixels are independent."""
-    assert call.prepared is not None  # noqa: S101  # callers know
     header = header_of(method, call)
     if header is not None:
         return _header_rows(call.function, header)
-    numbers, kind = call.prepared.numbers, call.prepared.struct
+    numbers, kind = call.form.numbers, call.form.struct
     if kind in _ITEMS:
         return _MATRIX_ROWS
     if kind in _PAIRS:
@@ -367,13 +363,4 @@ def pixels_of(call: LinkedCall) -> int | None:
 
 def channels_of(call: LinkedCall) -> int:
     """Channels of the image that a call averages as a whole."""
-    assert call.prepared is not None  # noqa: S101  # `pixels_of` has said so
-    return number_at(call.prepared.numbers, "taps.channels")
-
-
-def _arguments(call: LinkedCall) -> list[tuple[int, Access]]:
-    return list(zip(call.args, call.accesses, strict=True))
-
-
-def _is_planned(value: Value) -> bool:
-    return isinstance(value, TensorValue) and value.allocation is not None
+    return number_at(call.form.numbers, "taps.channels")

@@ -51,12 +51,8 @@ class CopiedRows:
     def window(self, size: int, out: int) -> RowTable:
         """The rows that each row of the output needs."""
         (first, step), (to, to_step) = self.source, self.target
-        needed = {to + i * to_step: first + i * step for i in range(self.count)}
-        lows, highs = [size], [-1]
-        for row in range(out):
-            highs.append(needed.get(row, highs[-1]))
-            lows.append(needed.get(out - 1 - row, lows[-1]))
-        return RowTable(size=size, rows=(*zip(lows[:0:-1], highs[1:], strict=True),))
+        rows = ((to + i * to_step, first + i * step) for i in range(self.count))
+        return RowTable.of({row: (at, at) for row, at in rows}, size=size, out=out)
 
     def band(
         self, prepared: Prepared, rows: tuple[int, int], low: int, images: Images

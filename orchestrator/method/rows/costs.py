@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from orchestrator.method.access import Access
+from orchestrator.method.passes.packing.headers import kernel_of
 from orchestrator.method.passes.packing.int4 import Blocks
 from orchestrator.method.passes.packing.strips import strips_of
 from orchestrator.method.passes.packing.turned import (
@@ -27,7 +28,6 @@ from orchestrator.method.rows.members import number_at
 from orchestrator.method.rows.network import Cost
 from orchestrator.method.rows.strips import is_strips
 from orchestrator.method.steps import header_of
-from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
     from orchestrator.core.lazy_bytes import Bytes
@@ -98,13 +98,12 @@ def costs_of(
         core: What it runs on.
         rows: Of its output.
     """
-    assert call.prepared is not None  # noqa: S101  # as its argument says
     header, at = header_of(method, call), _ISAS.index(core.isa)
     if header is None:
         return (_plain(method, call, at, rows),)
     if is_strips(call.function):
         return _strips(header)
-    name = call.function.rpartition("::")[2]
+    name = kernel_of(call.function)
     if name.endswith("matrix"):
         pixel = round(0.9 * _weight_bytes(method, call))
         return (Cost(setup=_SETUP[at], tile=pixel, pixels=header[0] // rows),)
@@ -115,22 +114,24 @@ def costs_of(
         line = header[_COLUMNS_OUT] * taps * (3.4 if core.isa == "dsp" else 1.0)
         return (Cost(setup=_SETUP[at] + 2 * header[_CHANNELS], tile=round(line)),)
     cost = _pixels(name, header, core, rows)
-    return (cost, *_int4(method, call, header, core, cost))
+    is_int4 = name.startswith(("int4_packed_conv2d", "int4_packed_pixels"))
+    head = bytes(_weights(method, call)[:WORD])
+    return (cost, *(_int4(head, header, core, cost) if is_int4 else ()))
 
 
 def _int4(
-    method: LinkedMethod,
-    call: LinkedCall,
-    header: tuple[int, ...],
-    core: Core,
-    cost: Cost,
+    head: bytes, header: tuple[int, ...], core: Core, cost: Cost
 ) -> tuple[Cost, ...]:
-    """What it costs more that weights of 4 bits become int8, some at a time."""
-    name = call.function.rpartition("::")[2].replace("limited_", "")
-    if not name.startswith(("int4_packed_conv2d", "int4_packed_pixels")):
-        return ()
+    """What it costs more that weights of 4 bits become int8, some at a time.
+
+    Args:
+        head: The first word of the weights.
+        header: Of the call.
+        core: What it runs on.
+        cost: Of the call without that.
+    """
     of = Blocks.of_pairs if core.isa == "dsp" else Blocks.of_pixels
-    count = of(header).count_in(bytes(_weights(method, call)[:WORD]))
+    count = of(header).count_in(head)
     made = header[_DEPTH] * header[_OUT_CHANNELS]
     # Inputs are brought together for each block anew.
     if core.isa == "mve":
@@ -277,7 +278,7 @@ def _vectors(name: str, header: tuple[int, ...], setup: int, rows: int) -> Cost:
     if is_turned(header):
         # As many strips for each row, however many rows there are.
         row = row_cost(header, is_lines=is_lines)
-        if name.removeprefix("limited_").startswith("packed_pixels"):
+        if name.startswith("packed_pixels"):
             row -= band_row_saves(header)
         return Cost(setup=setup, tile=row * header[_ACROSS_OUT] // rows)
     # Down a column.
@@ -318,8 +319,7 @@ def _strips_of_three(header: tuple[int, ...], setup: int, pixels: int) -> Cost:
 
 def _plain(method: LinkedMethod, call: LinkedCall, at: int, rows: int) -> Cost:
     """Of calls whose struct is all that they have."""
-    assert call.prepared is not None  # noqa: S101  # callers know
-    kind, numbers = call.prepared.struct, call.prepared.numbers
+    kind, numbers = call.form.struct, call.form.numbers
     if kind in (CONVOLUTION, TRANSPOSED):
         image = "in" if kind == TRANSPOSED else "out"
         sides = (number_at(numbers, f"sizes.{image}.{n}") for n in ("height", "width"))
@@ -338,24 +338,15 @@ def _plain(method: LinkedMethod, call: LinkedCall, at: int, rows: int) -> Cost:
 def _items(method: LinkedMethod, call: LinkedCall) -> int:
     """Of what it writes."""
     written = (Access.FILLS, Access.UPDATES)
-    return sum(
-        value.numel
-        for index, access in zip(call.args, call.accesses, strict=True)
-        if access in written and isinstance(value := method.values[index], TensorValue)
-    )
+    return sum(method.tensor(i).numel for i, a in call.arguments if a in written)
 
 
 def _weight_bytes(method: LinkedMethod, call: LinkedCall) -> int:
     """Of a call that multiplies with constants; else 0."""
-    assert call.prepared is not None  # noqa: S101  # callers know
-    if "weights" not in dict(call.prepared.memory):
-        return 0
     return len(_weights(method, call))
 
 
 def _weights(method: LinkedMethod, call: LinkedCall) -> Bytes:
-    """The constants of a call that has such."""
-    assert call.prepared is not None  # noqa: S101  # callers know
-    position = dict(call.prepared.memory)["weights"]
-    assert position is not None  # noqa: S101  # they have weights
-    return dict(method.data).get(call.args[position], b"")
+    """The constants that a call multiplies with; empty if it has none."""
+    position = dict(call.form.memory).get("weights")
+    return b"" if position is None else method.contents.get(call.args[position], b"")

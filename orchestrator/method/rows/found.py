@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from orchestrator.core.dtype import ScalarType
 from orchestrator.method.access import Access
 from orchestrator.method.linked import LinkedCall
-from orchestrator.method.passes.packing.convolution import Axis
+from orchestrator.method.passes.images import Axis
 from orchestrator.method.rows.bands import (
     channels_of,
     image_of,
@@ -95,14 +95,12 @@ def network_of(method: LinkedMethod, core: Core) -> Found:
     Raises:
         UnknownNetworkError: Something of it cannot be planned by rows.
     """
-    arenas = {space[1] for space in method.ends if space[0] == "arena"}
+    arenas = method.arenas
     if len(arenas) != 1 or method.given:
         raise UnknownNetworkError("its tensors do not lie in one arena")
-    if SHARED_ID in arenas or any(
-        isinstance(v, TensorValue) and v.is_state for v in method.values
-    ):
+    if SHARED_ID in arenas or method.state:
         raise UnknownNetworkError("it has state")
-    return _Builder(method, core).found(arenas.pop())
+    return _Builder(method, core).found(*arenas)
 
 
 class _Builder:
@@ -220,22 +218,21 @@ class _Builder:
             read = planned_reads(method, call)
             reads += [(number, position) for _, position in read]
             images += [self._image(index) for index, _ in read]
-            found = windows_of(self._banded, self._call_at(number))
+            found = windows_of(self._banded, self._banded.call(number))
             windows += found or ()
             by_rows = by_rows and found is not None
         by_rows = by_rows and bool(reads)  # rows of nothing are no rows
         first = calls[0][1]
-        arguments = list(zip(first.args, first.accesses, strict=True))
         numbers = tuple(number for number, _ in calls)
         is_average = pixels_of(first) is not None and len(images) == 1
         if is_average:
             images = [self._sums(numbers, tuple(reads), images[0])]
-        out = self._filled(next(i for i, a in arguments if a is Access.FILLS))
+        out = self._filled(next(i for i, a in first.arguments if a is Access.FILLS))
         count = self._images[out].rows
         if not by_rows:
             sizes = [self._images[image].rows for image in images]
             windows = [Axis(size=size, out=count, kernel=size) for size in sizes]
-        banded = [self._call_at(number) for number in numbers]
+        banded = [self._banded.call(number) for number in numbers]
         self._add(
             numbers,
             tuple(reads),
@@ -274,19 +271,9 @@ class _Builder:
             ),
         )
 
-    def _call_at(self, number: int) -> LinkedCall:
-        """The call that bands are made of."""
-        call = self._banded.instructions[number]
-        assert isinstance(call, LinkedCall)  # noqa: S101  # as those of the method
-        return call
-
     def _scratch_bytes(self, call: LinkedCall) -> int:
-        scratch = [
-            self._banded.values[index]
-            for index, access in zip(call.args, call.accesses, strict=True)
-            if access is Access.SCRATCH
-        ]
-        return sum(v.size_bytes for v in scratch if isinstance(v, TensorValue))
+        scratch = (i for i, access in call.arguments if access is Access.SCRATCH)
+        return sum(self._banded.tensor(index).size_bytes for index in scratch)
 
     def _sums(
         self,
@@ -296,7 +283,7 @@ class _Builder:
     ) -> int:
         """The layer that adds up the rows of an image; the image of its sums."""
         value = self._values[image]
-        channels = channels_of(self._call_at(numbers[0]))
+        channels = channels_of(self._banded.call(numbers[0]))
         sums = self._new(
             replace(value, dtype=ScalarType.Int, sizes=(channels,), dim_order=(0,))
         )
@@ -310,7 +297,7 @@ class _Builder:
                 accumulates=True,
                 costs=(sums_cost(value.numel, rows, self._core),),
                 whole=whole_cost(
-                    self._method, self._call_at(numbers[0]), self._core, 1
+                    self._method, self._banded.call(numbers[0]), self._core, 1
                 ),
             ),
         )

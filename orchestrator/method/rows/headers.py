@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import struct
 from collections import Counter, defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from orchestrator.core.lazy_bytes import settled
 from orchestrator.method.linked import LinkedCall
 from orchestrator.method.passes.joining import with_slots
+from orchestrator.method.passes.packing.words import bytes_of
 from orchestrator.method.steps import HEADER, header_of
 
 if TYPE_CHECKING:
@@ -39,27 +38,22 @@ def with_common_headers(method: LinkedMethod) -> LinkedMethod:
     for numbers in groups.values():
         ((common, _),) = Counter(words[number] for number in numbers).most_common(1)
         for number in numbers:
-            call = instructions[number]
-            assert isinstance(call, LinkedCall)  # noqa: S101  # as above
-            assert call.prepared is not None  # noqa: S101  # the same
+            call = method.call(number)
             at = _position(call)
             if common not in slots:
-                data = settled(struct.pack(f"<{len(common)}i", *common))
-                method, (slots[common],) = with_slots(
-                    method, (method.values[call.args[at]], data)
-                )
+                like = method.values[call.args[at]]
+                method, (slots[common],) = with_slots(method, (like, bytes_of(common)))
             own = words[number]
             instructions[number] = replace(
                 call,
                 args=(*call.args[:at], slots[common], *call.args[at + 1 :]),
-                prepared=replace(call.prepared, header=() if own == common else own),
+                prepared=replace(call.form, header=() if own == common else own),
             )
     return replace(method, instructions=tuple(instructions))
 
 
 def _position(call: LinkedCall) -> int:
     """Which argument is the header."""
-    assert call.prepared is not None  # noqa: S101  # callers know
-    position = dict(call.prepared.memory)[HEADER]
+    position = dict(call.form.memory)[HEADER]
     assert position is not None  # noqa: S101  # there is a header
     return position

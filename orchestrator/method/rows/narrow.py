@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.method.linked import LinkedCall
+from orchestrator.method.passes.packing.headers import kernel_of
 from orchestrator.method.passes.packing.words import TILE
 from orchestrator.method.rows.costs import (
     costs_of,
@@ -23,7 +23,7 @@ from orchestrator.method.rows.network import Cost, Few
 from orchestrator.method.steps import header_of
 
 if TYPE_CHECKING:
-    from orchestrator.method.linked import LinkedInstruction, LinkedMethod
+    from orchestrator.method.linked import LinkedCall, LinkedMethod
     from orchestrator.method.rows.costs import Core
 
 _ENOUGH: Final = 200
@@ -76,7 +76,7 @@ def few_of(method: LinkedMethod, call: LinkedCall, core: Core, rows: int) -> Few
         core: What it runs on.
         rows: Of its output.
     """
-    header, name = header_of(method, call), _name(call)
+    header, name = header_of(method, call), kernel_of(call.function)
     if header is None:
         return None
     if name == _PIXELS and not header[_CHANNELS] % TILE:
@@ -111,13 +111,12 @@ def with_few_pixels(call: LinkedCall) -> LinkedCall:
     """The call with that kernel."""
     if _WINDOWS not in call.function:
         return replace(call, function=f"{call.function}_few")
-    assert call.prepared is not None  # noqa: S101  # a band
-    header = [*call.prepared.header]
-    header[_AT_ONCE] = _at_once(call.prepared.header)
+    header = [*call.form.header]
+    header[_AT_ONCE] = _at_once(call.form.header)
     return replace(
         call,
         function=call.function.replace(_WINDOWS, _ROWS[header[_STRIDE]]),
-        prepared=replace(call.prepared, header=tuple(header)),
+        prepared=replace(call.form, header=tuple(header)),
     )
 
 
@@ -128,40 +127,31 @@ def with_narrow_kernels(method: LinkedMethod, whole_cost: int) -> LinkedMethod:
         method: By rows.
         whole_cost: Instructions of a run, about.
     """
-    calls = method.instructions
+    calls = [method.call(number) for number in range(len(method.instructions))]
     for narrow, wide in _KERNELS:
         saved = [_saved(method, call, wide, narrow) for call in calls]
-        is_linked = any(_name(call) == narrow for call in calls)
+        is_linked = any(kernel_of(call.function) == narrow for call in calls)
         if is_linked or _ENOUGH * sum(s for s in saved if s) >= whole_cost:
-            calls = tuple(
-                call if s is None else _with_kernel(call, wide, narrow)
+            calls = [
+                call
+                if s is None
+                else replace(call, function=call.function.replace(wide, narrow))
                 for call, s in zip(calls, saved, strict=True)
-            )
-    return replace(method, instructions=calls)
-
-
-def _name(call: LinkedInstruction) -> str:
-    assert isinstance(call, LinkedCall)  # noqa: S101  # methods by rows have no others
-    return call.function.rpartition("::")[2].removeprefix("limited_")
+            ]
+    return replace(method, instructions=tuple(calls))
 
 
 def _saved(
-    method: LinkedMethod, call: LinkedInstruction, wide: str, narrow: str
+    method: LinkedMethod, call: LinkedCall, wide: str, narrow: str
 ) -> int | None:
     """Instructions that another kernel saves; None if it cannot take a call."""
-    assert isinstance(call, LinkedCall)  # noqa: S101  # the same
     header = header_of(method, call)
-    if _name(call) != wide or header is None or call.prepared is None:
+    if kernel_of(call.function) != wide or header is None:
         return None
-    header = call.prepared.header or header
+    header = call.form.header or header
     if wide == _WINDOWS:
         is_both = narrow == _BOTH and header[_STRIDE] == 1
         is_one = narrow == _ROWS[header[_STRIDE]] and header[_ROWS_OUT] == 1
         if not (is_both or is_one) or not _has_inputs(header):
             return None
     return narrow_saves(wide, header)
-
-
-def _with_kernel(call: LinkedInstruction, wide: str, narrow: str) -> LinkedInstruction:
-    assert isinstance(call, LinkedCall)  # noqa: S101  # the same
-    return replace(call, function=call.function.replace(wide, narrow))

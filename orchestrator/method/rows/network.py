@@ -7,7 +7,7 @@ from functools import cached_property
 from math import inf
 from typing import TYPE_CHECKING, TypeAlias
 
-from orchestrator.method.passes.packing.convolution import Axis
+from orchestrator.method.passes.images import Axis
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -26,6 +26,24 @@ class RowTable:
 
     size: int
     rows: tuple[tuple[int, int], ...]
+
+    @classmethod
+    def of(
+        cls, needed: Mapping[int, tuple[int, int]], *, size: int, out: int
+    ) -> RowTable:
+        """The table of an output of which some rows need something.
+
+        Args:
+            needed: By row: first and last row of the input; in ascending order.
+            size: Rows of the input.
+            out: Rows of the output.
+        """
+        lows, highs = [size], [-1]
+        for row in range(out):
+            last = out - 1 - row
+            highs.append(needed[row][1] if row in needed else highs[-1])
+            lows.append(needed[last][0] if last in needed else lows[-1])
+        return cls(size=size, rows=(*zip(lows[:0:-1], highs[1:], strict=True),))
 
     @property
     def out(self) -> int:

@@ -11,8 +11,9 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING, Final
 
+from orchestrator.method.passes.images import Axis
 from orchestrator.method.passes.packing import strips, turned
-from orchestrator.method.passes.packing.convolution import Axis
+from orchestrator.method.passes.packing.headers import kernel_of
 from orchestrator.method.rows.network import Over
 from orchestrator.method.rows.strips import is_strips
 from orchestrator.method.steps import header_of
@@ -44,7 +45,7 @@ def over_of(
         out: The image that it fills.
     """
     header = header_of(method, call)
-    name = call.function.rpartition("::")[2].removeprefix("limited_")
+    name = kernel_of(call.function)
     if header is None:
         return None
     if name in (_CHANNELS, _WINDOWS):

@@ -6,28 +6,24 @@ channels of these.
 
 from __future__ import annotations
 
-import struct
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.core.lazy_bytes import settled
 from orchestrator.method.access import Access
 from orchestrator.method.linked import LinkedCall, LinkedMethod
+from orchestrator.method.passes.images import Axis
 from orchestrator.method.passes.joining import with_slots
-from orchestrator.method.passes.packing.convolution import Axis
+from orchestrator.method.passes.packing.headers import kernel_of
 from orchestrator.method.passes.packing.turned import is_turned, rows_at
-from orchestrator.method.passes.packing.words import WORD
+from orchestrator.method.passes.packing.words import WORD, bytes_of
 from orchestrator.method.rows.network import RowTable
 from orchestrator.method.steps import header_of
-from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from orchestrator.method.linked import LinkedInstruction
 
-_KERNELS: Final = ("packed_pixels", "limited_packed_pixels")
-"""What names of functions begin with; int4 ones have another header."""
 _HEADER: Final = 28
 """Words of a PackedPixels."""
 _AXIS = 6
@@ -54,13 +50,7 @@ class LinePhase:
             self.first + i * self.step: self.axis.inputs(i, i)
             for i in range(self.axis.out)
         }
-        lows, highs = [self.axis.size], [-1]
-        for row in range(out):
-            highs.append(needed.get(row, (0, highs[-1]))[1])
-            last = out - 1 - row
-            lows.append(needed.get(last, (lows[-1], 0))[0])
-        rows = (*zip(lows[:0:-1], highs[1:], strict=True),)
-        return RowTable(size=self.axis.size, rows=rows)
+        return RowTable.of(needed, size=self.axis.size, out=out)
 
     def among(self, first: int, last: int) -> tuple[int, int]:
         """First and last of its rows among some of the output; the last may be less."""
@@ -70,8 +60,12 @@ class LinePhase:
 
 def is_phased(function: str, header: tuple[int, ...]) -> bool:
     """Whether a kernel with such a header may fill lines that lie apart."""
-    name = function.rpartition("::")[2]
-    return name.startswith(_KERNELS) and len(header) == _HEADER
+    return _is_pixels(function) and len(header) == _HEADER
+
+
+def _is_pixels(function: str) -> bool:
+    """Whether a kernel has such headers; int4 ones have another."""
+    return kernel_of(function).startswith("packed_pixels")
 
 
 def phase_of(header: tuple[int, ...], row_bytes: int) -> LinePhase | None:
@@ -99,9 +93,7 @@ def with_phases_apart(method: LinkedMethod) -> LinkedMethod:
     origins: list[int] = []
     for call, origin in zip(method.instructions, method.origins, strict=True):
         made: list[LinkedCall] = []
-        if isinstance(call, LinkedCall) and call.function.rpartition("::")[
-            2
-        ].startswith(_KERNELS):
+        if isinstance(call, LinkedCall) and _is_pixels(call.function):
             for words in _several(header_of(method, call) or ()):
                 method, part = _part(method, call, words, begins=not made)
                 made.append(part)
@@ -125,16 +117,11 @@ def _part(
     method: LinkedMethod, call: LinkedCall, words: tuple[int, ...], *, begins: bool
 ) -> tuple[LinkedMethod, LinkedCall]:
     """A call for one of several convolutions."""
-    assert call.prepared is not None  # noqa: S101  # it has a header
-    places = dict(call.prepared.memory)
-    like = method.values[call.args[places["header"] or 0]]
-    assert isinstance(like, TensorValue)  # noqa: S101  # as all arguments
+    places = dict(call.form.memory)
+    like = method.tensor(call.args[places["header"] or 0])
     header = (*words[:_NEXT], 0)
     added = [
-        (
-            replace(like, sizes=(len(part),)),
-            settled(struct.pack(f"<{len(part)}i", *part)),
-        )
+        (replace(like, sizes=(len(part),)), bytes_of(part))
         for part in (header, words[_HEADER:])
     ]
     method, (at, weights) = with_slots(method, *added)
@@ -146,11 +133,11 @@ def _part(
         accesses = [Access.UPDATES if a is Access.FILLS else a for a in accesses]
     memory = tuple(
         (name, len(args) - 1 if name == "weights" else place)
-        for name, place in call.prepared.memory
+        for name, place in call.form.memory
     )
     return method, replace(
         call,
         args=tuple(args),
         accesses=tuple(accesses),
-        prepared=replace(call.prepared, memory=memory),
+        prepared=replace(call.form, memory=memory),
     )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from orchestrator.method.rows.ways import note_reads
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -46,7 +48,7 @@ def kept_rows(
 ) -> Iterator[KeptRows | None]:
     """By step: what it needs of its ring; None if its output lies in none."""
     base = first_rows(network, rings, way)
-    for step, wanted in zip(way.steps, _reads_after(network, rings, way), strict=True):
+    for step, wanted in zip(way.steps, _reads_after(network, way), strict=True):
         out = network.layers[step.layer].out
         out = merged.get(out, out)
         if out not in base:
@@ -63,18 +65,11 @@ def kept_rows(
         yield kept
 
 
-def _reads_after(
-    network: Network, rings: Mapping[int, int], way: Way
-) -> list[dict[int, int]]:
-    """By step: for each ring, the outermost row that is read by it or after it."""
+def _reads_after(network: Network, way: Way) -> list[dict[int, int]]:
+    """By step: for each image, the outermost row that is read after it."""
     found: list[dict[int, int]] = []
     wanted: dict[int, int] = {}
-    outermost = max if way.descends else min
     for step in reversed(way.steps):
         found.append({**wanted})
-        reads = zip(network.layers[step.layer].reads, step.reads, strict=True)
-        for (image, _), (low, high) in reads:
-            if image in rings and low <= high:
-                row = high if way.descends else step.outermost(low)
-                wanted[image] = outermost(wanted.get(image, row), row)
+        note_reads(network, step, wanted, descends=way.descends)
     return found[::-1]

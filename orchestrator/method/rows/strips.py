@@ -8,7 +8,6 @@ of weights of 4 bits that are int8 at a time are shorter, too.
 
 from __future__ import annotations
 
-import struct
 from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING
 from orchestrator.core.lazy_bytes import settled
 from orchestrator.method.linked import LinkedCall
 from orchestrator.method.passes.joining import with_slots
+from orchestrator.method.passes.packing.headers import kernel_of
 from orchestrator.method.passes.packing.int4 import BLOCK_HEAD, Blocks
 from orchestrator.method.passes.packing.strips import along_rows
 from orchestrator.method.passes.packing.turned import (
@@ -24,8 +24,8 @@ from orchestrator.method.passes.packing.turned import (
     turned_lines,
     turned_pixels,
 )
+from orchestrator.method.passes.packing.words import bytes_of
 from orchestrator.method.steps import header_of
-from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -42,7 +42,7 @@ def is_strips(function: str) -> bool:
 
 def _fit_of(function: str) -> Fit | None:
     """What makes calls of a kernel fit for bands."""
-    name = function.rpartition("::")[2].replace("limited_", "")
+    name = kernel_of(function)
     if name.startswith("packed_pixels"):
         return _with(turned_pixels)
     if name.startswith("int4_packed_pixels"):
@@ -104,23 +104,19 @@ def _fitted(
     method: LinkedMethod, call: LinkedCall, fit: Fit, room_bytes: int
 ) -> tuple[LinkedMethod, LinkedCall]:
     header = header_of(method, call)
-    assert header is not None  # noqa: S101  # packed calls have one
-    assert call.prepared is not None  # noqa: S101  # they are prepared
-    at = {name: place for name, place in call.prepared.memory if place is not None}
-    if "weights" not in at:  # of several phases
+    at = {name: place for name, place in call.form.memory if place is not None}
+    if header is None or "weights" not in at:  # of several phases
         return method, call
-    before = {name: method.values[call.args[place]] for name, place in at.items()}
+    before = {name: method.tensor(call.args[place]) for name, place in at.items()}
     weights, scratch = before["weights"], before["scratch"]
-    assert isinstance(weights, TensorValue)  # noqa: S101  # as all arguments
-    assert isinstance(scratch, TensorValue)  # noqa: S101  # the same
-    data = bytes(dict(method.data)[call.args[at["weights"]]])
+    data = bytes(method.contents[call.args[at["weights"]]])
     found = fit(Turned(header, data, scratch.size_bytes), room_bytes)
     if found is None:
         return method, call
     words, data, scratch_bytes = found
     method, slots = with_slots(
         method,
-        (before["header"], settled(struct.pack(f"<{len(words)}i", *words))),
+        (before["header"], bytes_of(words)),
         (weights, settled(data)),
         (replace(scratch, sizes=(scratch_bytes,)), None),
     )

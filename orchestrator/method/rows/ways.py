@@ -67,7 +67,7 @@ def way_of(
             row = _row_below(network, bare, wanted.get(over[layer.out]))
             step = bare._replace(over=row)
         placed.append(step)
-        _read(network, step, wanted, descends=descends)
+        note_reads(network, step, wanted, descends=descends)
         out = merged.get(layer.out, layer.out)
         if out in rings:
             kept = _kept(step, wanted.get(out), descends=descends)
@@ -84,10 +84,10 @@ def way_of(
     return Way(descends=descends, steps=tuple(placed[::-1]), distances=distances)
 
 
-def _read(
+def note_reads(
     network: Network, step: Step, wanted: dict[int, int], *, descends: bool
 ) -> None:
-    """Note the outermost rows that a step reads."""
+    """Note the outermost rows that a step reads, by image."""
     outermost = max if descends else min
     reads = zip(network.layers[step.layer].reads, step.reads, strict=True)
     for (image, _), (low, high) in reads:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.method.access import Access
 from orchestrator.method.linked import LinkedCall, Prepared
+from orchestrator.method.places import placed
 from orchestrator.method.rows.bands import (
     Rows,
     band_header,
@@ -20,18 +21,19 @@ from orchestrator.method.rows.headers import with_common_headers
 from orchestrator.method.rows.narrow import with_few_pixels, with_narrow_kernels
 from orchestrator.method.rows.plan import Call
 from orchestrator.method.steps import GIVEN_ROWS, header_of
-from orchestrator.program.values import Allocation, TensorValue
 
 if TYPE_CHECKING:
     from orchestrator.method.linked import LinkedMethod
     from orchestrator.method.rows.copies import Images
     from orchestrator.method.rows.found import Found
     from orchestrator.method.rows.plan import RowPlan, Slide
+    from orchestrator.program.values import TensorValue
 
 _WORD: Final = 4
 _MEMORY: Final = (("input", 0), ("out", 1))
 _ADDS: Final = (Access.READS, Access.UPDATES)
 _FILLS: Final = (Access.READS, Access.FILLS)
+_MOVE: Final = "orch::move_bytes", "orch::MoveCall"
 
 
 def method_by_rows(method: LinkedMethod, found: Found, plan: RowPlan) -> LinkedMethod:
@@ -93,18 +95,6 @@ class _Writer:
         # What the caller gives counts as a part of the first call.
         return next(iter(self._found.calls[layer]), 0)
 
-    def _old(self, layer: int) -> tuple[LinkedCall, Prepared]:
-        return self._call_at(self._first(layer))
-
-    def _call_at(
-        self, number: int, *, whole: bool = False
-    ) -> tuple[LinkedCall, Prepared]:
-        """A call that bands are made of, or as it is for all rows."""
-        call = (self._whole if whole else self._method).instructions[number]
-        assert isinstance(call, LinkedCall)  # noqa: S101  # layers are calls
-        assert call.prepared is not None  # noqa: S101  # with structs
-        return call, call.prepared
-
     def _calls(self, call: Call) -> list[LinkedCall]:
         """The calls of a step."""
         layer = self._found.network.layers[call.step.layer]
@@ -131,7 +121,8 @@ class _Writer:
         layer, rows = network.layers[step.layer], (step.first, step.last)
         out = network.images[layer.out]
         is_whole = rows == (0, out.rows - 1)
-        old, prepared = self._call_at(number, whole=is_whole)
+        old = (self._whole if is_whole else self._method).call(number)
+        prepared = old.form
         args, source, (low, high) = list(old.args), out, rows
         for (of, position), (image, _), (begin, end), at in zip(
             self._found.reads[step.layer],
@@ -154,9 +145,8 @@ class _Writer:
                 args[position] = self._at(layer.out, call.out, *rows)
                 accesses[position] = Access.FILLS if begins else Access.UPDATES
             elif access is Access.SCRATCH:
-                value = self._method.values[args[position]]
+                value = self._method.tensor(args[position])
                 if few is not None:
-                    assert isinstance(value, TensorValue)  # noqa: S101  # as all of it
                     value = replace(value, sizes=(few.scratch_bytes,))
                 args[position] = self._add(value, call.scratch)
         if not is_whole:
@@ -187,88 +177,79 @@ class _Writer:
     def _add_up(self, call: Call) -> LinkedCall:
         """Sums of some more rows."""
         step, network = call.step, self._found.network
-        layer, (old, _) = network.layers[step.layer], self._old(step.layer)
+        layer = network.layers[step.layer]
         ((image, _),) = layer.reads
         ((low, high),) = step.reads
-        size, channels = network.images[image], channels_of(old)
-        pixels = (high - low + 1) * size.row_bytes // channels
+        channels = channels_of(self._method.call(self._first(step.layer)))
         begins = step.layer not in self._added
         self._added.add(step.layer)
-        args = self._at(image, call.reads[0], low, high), self._at(layer.out, call.out)
-        new = replace(
-            old,
-            function="orch::cortex_m::sum_rows",
-            accesses=_FILLS if begins else _ADDS,
+        return self._made(
+            step.layer,
+            ("orch::cortex_m::sum_rows", "orch::cortex_m::SumRowsCall"),
+            (self._at(image, call.reads[0], low, high), self._at(layer.out, call.out)),
+            _FILLS if begins else _ADDS,
+            begins=int(begins),
+            pixels=(high - low + 1) * network.images[image].row_bytes // channels,
+            channels=channels,
         )
-        prepared = Prepared(
-            struct="orch::cortex_m::SumRowsCall",
-            memory=_MEMORY,
-            numbers=(
-                ("begins", int(begins)),
-                ("pixels", pixels),
-                ("channels", channels),
-            ),
-        )
-        return _with(new, args, prepared)
 
     def _from_sums(self, call: Call) -> LinkedCall:
         """Averages of sums."""
-        old, _ = self._old(call.step.layer)
         layer = self._found.network.layers[call.step.layer]
         ((sums, _),) = layer.reads
-        pixels = pixels_of(old)
+        pixels = pixels_of(self._method.call(self._first(call.step.layer)))
         assert pixels is not None  # noqa: S101  # such calls alone are split
-        args = self._at(sums, call.reads[0]), self._at(layer.out, call.out)
-        new = replace(old, function="orch::cortex_m::average_sums", accesses=_FILLS)
-        prepared = Prepared(
-            struct="orch::cortex_m::AverageSumsCall",
-            memory=_MEMORY,
-            numbers=(
-                ("pixels", pixels),
-                ("channels", self._found.values[sums].sizes[0]),
-            ),
+        return self._made(
+            call.step.layer,
+            ("orch::cortex_m::average_sums", "orch::cortex_m::AverageSumsCall"),
+            (self._at(sums, call.reads[0]), self._at(layer.out, call.out)),
+            pixels=pixels,
+            channels=self._found.values[sums].sizes[0],
         )
-        return _with(new, args, prepared)
 
     def _given(self, call: Call) -> LinkedCall:
         """Rows that the caller gives: a move from nowhere."""
-        step = call.step
-        old, out = (
-            self._old(step.layer)[0],
-            self._found.network.layers[step.layer].out,
+        step, network = call.step, self._found.network
+        out, rows = network.layers[step.layer].out, step.last - step.first + 1
+        return self._made(
+            step.layer,
+            _MOVE,
+            (self._at(out, call.out, step.first, step.last),),
+            (Access.FILLS,),
+            size_bytes=rows * network.images[out].row_bytes,
         )
-        rows = step.last - step.first + 1
-        size = rows * self._found.network.images[out].row_bytes
-        args = (self._at(out, call.out, step.first, step.last),)
-        new = replace(old, function="orch::move_bytes", accesses=(Access.FILLS,))
-        prepared = Prepared(
-            struct="orch::MoveCall",
-            memory=GIVEN_ROWS,
-            numbers=(("size_bytes", size),),
-        )
-        return _with(new, args, prepared)
 
     def _slide(self, slide: Slide, layer: int) -> LinkedCall:
         last = slide.size_bytes // self._found.network.images[slide.image].row_bytes - 1
-        args = (
-            self._at(slide.image, slide.source, 0, last),
-            self._at(slide.image, slide.target, 0, last),
+        places = slide.source, slide.target
+        return self._made(
+            layer,
+            _MOVE,
+            tuple(self._at(slide.image, at, 0, last) for at in places),
+            size_bytes=slide.size_bytes,
         )
-        new = replace(
-            self._old(layer)[0],
-            function="orch::move_bytes",
-            accesses=_FILLS,
-        )
+
+    def _made(
+        self,
+        layer: int,
+        kernel: tuple[str, str],
+        args: tuple[int, ...],
+        accesses: tuple[Access, ...] = _FILLS,
+        **numbers: int,
+    ) -> LinkedCall:
+        """A call of a kernel, given with its struct, in place of those of a layer."""
+        function, struct = kernel
+        old = self._method.call(self._first(layer))
         prepared = Prepared(
-            struct="orch::MoveCall",
-            memory=_MEMORY,
-            numbers=(("size_bytes", slide.size_bytes),),
+            struct=struct,
+            memory=_MEMORY if len(args) > 1 else GIVEN_ROWS,
+            numbers=tuple(numbers.items()),
         )
+        new = replace(old, function=function, accesses=accesses)
         return _with(new, args, prepared)
 
     def _placed(self, image: int, at: int) -> TensorValue:
-        place = Allocation(memory_id=self._found.memory_id, offset_bytes=at)
-        return replace(self._found.values[image], allocation=place)
+        return placed(self._found.values[image], self._found.memory_id, at)
 
     def _at(self, image: int, at: int, low: int = 0, high: int | None = None) -> int:
         """The value of an image, or of some rows of it, that begin at an offset."""
@@ -281,10 +262,8 @@ class _Writer:
             value = replace(value, sizes=tuple(sizes))
         return self._add(value, at)
 
-    def _add(self, value: object, at: int) -> int:
-        assert isinstance(value, TensorValue)  # noqa: S101  # with memory
-        place = Allocation(memory_id=self._found.memory_id, offset_bytes=at)
-        new = replace(value, allocation=place)
+    def _add(self, value: TensorValue, at: int) -> int:
+        new = placed(value, self._found.memory_id, at)
         if new not in self._views:
             self._views[new] = len(self._values)
             self._values.append(new)

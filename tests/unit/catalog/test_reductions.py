@@ -78,11 +78,11 @@ def test_sizes_of_volumes() -> None:
 def test_sizes_of_products_of_three() -> None:
     a, b, c = tensor(8, 3), tensor(5, 3, 4), tensor(8, 4)
     added = ((1, 3), (0,), (1, -2))
-    assert reductions.trilinear((a, b, c), added, (2, 3)) == (8, 5)
-    assert reductions.trilinear((a, b, c), added, ()) == (8, 5, 3, 4)
+    assert reductions.trilinear(a, b, c, *added, (2, 3)) == (8, 5)
+    assert reductions.trilinear(a, b, c, *added, ()) == (8, 5, 3, 4)
     for wrong in (((1,), (0,), (1, 2)), ((0, 1), (0,), (0, 1)), ((1, 9), (0,), (1, 2))):
         with pytest.raises(ExpressionError):
-            reductions.trilinear((a, b, c), wrong, (2, 3))
+            reductions.trilinear(a, b, c, wrong[0], wrong[1], wrong[2], (2, 3))
 
 
 def test_sizes_of_linear_layers() -> None:

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from orchestrator.method.passes.packing.convolution import Axis, Convolution
+from orchestrator.method.passes.images import Axis
+from orchestrator.method.passes.packing.convolution import Convolution
 from orchestrator.method.passes.packing.int4 import block_bytes, int4_of
 
 

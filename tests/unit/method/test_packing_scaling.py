@@ -7,7 +7,8 @@ from typing import Final
 
 import numpy as np
 
-from orchestrator.method.passes.packing.convolution import Axis, Convolution
+from orchestrator.method.passes.images import Axis
+from orchestrator.method.passes.packing.convolution import Convolution
 from orchestrator.method.passes.packing.scaling import Scale, scales
 
 COUNT: Final = 4000

@@ -7,7 +7,8 @@ import struct
 import numpy as np
 import pytest
 
-from orchestrator.method.passes.packing.convolution import Axis, Convolution
+from orchestrator.method.passes.images import Axis
+from orchestrator.method.passes.packing.convolution import Convolution
 from orchestrator.method.passes.packing.strips import (
     along_rows,
     best_strips,

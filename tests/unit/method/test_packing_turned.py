@@ -8,8 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from orchestrator.method.passes.images import Axis
 from orchestrator.method.passes.packing import mve
-from orchestrator.method.passes.packing.convolution import Axis, Convolution
+from orchestrator.method.passes.packing.convolution import Convolution
 from orchestrator.method.passes.packing.phases import Phase, groups_of
 from orchestrator.method.passes.packing.turned import (
     Turned,

@@ -6,6 +6,7 @@ and why others have none, is in docs/constants.md.
 """
 
 from orchestrator.method.passes.evaluate.registry import (
+    LIMITS,
     evaluated_kernels,
     has_evaluator,
     may_be_computed,
@@ -15,6 +16,7 @@ from orchestrator.method.passes.evaluate.registry import (
 )
 
 __all__ = [
+    "LIMITS",
     "evaluated_kernels",
     "has_evaluator",
     "may_be_computed",

@@ -92,7 +92,7 @@ def _numbers(call: ConstantCall) -> tuple[Array, Array]:
     """Scale and zero point, the arguments 1 and 2."""
     zero_point = call.number(2)
     need(-_INT32 <= zero_point < _INT32)
-    scale = np.asarray(float(call.scalar(1)), np.float64).astype(np.float32)
+    scale = np.asarray(float(call.literal(1)), np.float64).astype(np.float32)
     return scale, np.asarray(zero_point, np.int32)
 
 

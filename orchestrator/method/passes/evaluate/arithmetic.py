@@ -74,7 +74,7 @@ def _scaled(
     fn: Callable[[Array, Array], Array],
 ) -> Items:
     """fn(self, alpha * other); alpha is rounded to the dtype of the tensors."""
-    a, b, alpha, out = call.items(0), call.items(1), call.scalar(2), call.tensor(3)
+    a, b, alpha, out = call.items(0), call.items(1), call.literal(2), call.tensor(3)
     need(_alpha_fits(alpha, _result_type(a, b)))
     need({a.dtype, b.dtype, out.dtype} <= accepted)
 

@@ -10,25 +10,21 @@ from orchestrator.core.lazy_bytes import settled
 from orchestrator.method.passes.arguments import Arguments, UnknownCallError, need
 from orchestrator.method.passes.evaluate.numbers import (
     Items,
-    Scalar,
     read_items,
     write_items,
 )
 from orchestrator.program.values import (
-    BoolValue,
-    DoubleValue,
-    IntValue,
     NoneValue,
     OptionalTensorListValue,
     TensorListValue,
-    TensorValue,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Collection
 
     from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.method.linked import LinkedCall, LinkedMethod
+    from orchestrator.program.values import TensorValue
 
 
 class ConstantCall(Arguments):
@@ -41,7 +37,6 @@ class ConstantCall(Arguments):
         method: The method of the call.
         call: The call.
         unknown: Values that an instruction writes or moves.
-        data: By value index: bytes of constants.
         moved: Values that moves read or write.
     """
 
@@ -50,13 +45,10 @@ class ConstantCall(Arguments):
         method: LinkedMethod,
         call: LinkedCall,
         unknown: frozenset[int],
-        data: Mapping[int, Bytes],
         moved: Collection[int] = (),
     ) -> None:
         super().__init__(method, call, unknown)
         self._outs = call.outs
-        self._data = data
-        self._unknown = unknown
         self._moved = moved
 
     def items(self, position: int) -> Items:
@@ -79,24 +71,6 @@ class ConstantCall(Arguments):
             for index in value.items
         )
 
-    def scalar(self, position: int) -> Scalar:
-        """A number or bool that no instruction writes."""
-        index = self.index(position)
-        value = self._values[index]
-        if (
-            not isinstance(value, (IntValue, DoubleValue, BoolValue))
-            or index in self._unknown
-        ):
-            raise UnknownCallError
-        return value.value
-
-    def truth(self, position: int) -> bool:
-        """A bool that no instruction writes."""
-        value = self.scalar(position)
-        if not isinstance(value, bool):
-            raise UnknownCallError
-        return value
-
     def static_tensor(self, position: int) -> TensorValue:
         """A tensor of constant sizes; its items may change."""
         need(self.index(position) not in self._moved)
@@ -114,6 +88,4 @@ class ConstantCall(Arguments):
         return {out: settled(write_items(items.numbers, tensor))}
 
     def _items_at(self, index: int) -> Items:
-        tensor = self.tensor_at(index)
-        need(index in self._data and tensor.allocation is None)
-        return read_items(self._data[index], tensor)
+        return read_items(self.constant_at(index), self.tensor_at(index))

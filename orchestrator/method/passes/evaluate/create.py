@@ -27,18 +27,18 @@ if TYPE_CHECKING:
 def full(call: ConstantCall) -> Items:
     """One number in every item."""
     need(call.numbers(0) == call.tensor(2).sizes)
-    return _filled(call.scalar(1), call.tensor(2))
+    return _filled(call.literal(1), call.tensor(2))
 
 
 def scalar_tensor(call: ConstantCall) -> Items:
     """One number, without dimensions."""
     need(call.tensor(1).sizes == ())
-    return _filled(call.scalar(0), call.tensor(1))
+    return _filled(call.literal(0), call.tensor(1))
 
 
 def arange(call: ConstantCall) -> Items:
     """Numbers from start to end, exclusive."""
-    start, end, step = (call.scalar(i) for i in range(3))
+    start, end, step = (call.literal(i) for i in range(3))
     out = call.tensor(3)
     need(len(out.sizes) == 1)
     if out.dtype in FLOATING:

@@ -1,7 +1,7 @@
 """Floats kept within limits, for tables of islands.
 
-They are not in the registry of evaluators: programs do not limit constants, and the
-kernels take more dtypes than this.
+Only tables have these evaluators: programs do not limit constants, and the kernels take
+more dtypes than this.
 
 Source: kernels/util/clamp.h; kernels/portable/op_clamp.cpp, op_hardtanh.cpp and
 op_relu.cpp.
@@ -54,7 +54,7 @@ def _floats(call: ConstantCall, out: int) -> Items:
 
 
 def _limit(call: ConstantCall, position: int, items: Items) -> Array:
-    limit = item_of(call.scalar(position), items.dtype)
+    limit = item_of(call.literal(position), items.dtype)
     need(not np.isnan(limit).any())
     return limit
 

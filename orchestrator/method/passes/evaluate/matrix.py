@@ -39,7 +39,7 @@ def addmm(call: ConstantCall) -> Items:
     added, a, b, out = call.items(0), call.items(1), call.items(2), call.tensor(5)
     dtype = out.dtype
     need(a.rank == b.rank == _MATRIX and added.dtype is dtype)
-    beta, alpha = (computed_number(call.scalar(i), dtype) for i in (3, 4))
+    beta, alpha = (computed_number(call.literal(i), dtype) for i in (3, 4))
     total = alpha * _product(a, b, out)
     try:
         start = np.broadcast_to(computed(added.numbers, dtype), total.shape)

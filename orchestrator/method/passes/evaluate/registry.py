@@ -55,6 +55,19 @@ _TENSORS: Final[Mapping[str, str]] = MappingProxyType(
 )
 """Kernels that write a tensor: module and function that compute its items."""
 
+_LIMITS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "orch::portable::clamp_out": "limits.clamp",
+        "orch::portable::hardtanh_out": "limits.hardtanh",
+        "orch::portable::relu_out": "limits.relu",
+    }
+)
+LIMITS: Final = frozenset(_LIMITS)
+"""Kernels that keep floats within limits, for tables of islands.
+
+They have no evaluator for other programs: these do not limit constants.
+"""
+
 _NUMBERS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "orch::prim_ops::_local_scalar_dense": "scalars.local_scalar_dense",
@@ -126,16 +139,14 @@ def results_of(
         evaluator does not cover the arguments, or if an item would be NaN, whose bits
         kernels do not define.
     """
-    inputs = _inputs(method, call) if call.function in _TENSORS else None
-    if inputs is None or not inputs.isdisjoint(unknown):
-        return None
-    data = dict(method.data)
-    if not inputs <= data.keys():
+    name = _TENSORS.get(call.function) or _LIMITS.get(call.function)
+    inputs = _inputs(method, call)
+    if name is None or inputs is None or not inputs <= method.contents.keys() - unknown:
         return None
     constants = import_module(f"{_PACKAGE}.constant_call")
-    known = constants.ConstantCall(method, call, frozenset(unknown), data)
+    known = constants.ConstantCall(method, call, frozenset(unknown))
     try:
-        results: dict[int, Bytes] = known.computed(_function(_TENSORS[call.function]))
+        results: dict[int, Bytes] = known.computed(_function(name))
     except UnknownCallError:
         return None
     return results
@@ -166,12 +177,13 @@ def number_of(
     """
     if not may_be_number(call):
         return None
-    if not _may_be_constant(method.values[call.args[0]], call.args[0], unknown):
+    # A cheap look at an argument, before NumPy is imported for the call.
+    value = method.values[call.args[0]]
+    if not isinstance(value, TensorValue) and call.args[0] in unknown:
         return None
     scalars = import_module(f"{_PACKAGE}.scalars")
     constants = import_module(f"{_PACKAGE}.constant_call")
-    data = dict(method.data)
-    known = constants.ConstantCall(method, call, frozenset(unknown), data, moved)
+    known = constants.ConstantCall(method, call, frozenset(unknown), moved)
     try:
         number: Value = scalars.as_value(_function(_NUMBERS[call.function])(known))
     except UnknownCallError:
@@ -185,13 +197,6 @@ def _function(name: str) -> Callable[[ConstantCall], Items | Scalar]:
     found: Callable[[ConstantCall], Items | Scalar]
     found = getattr(import_module(f"{_PACKAGE}.{module}"), function)
     return found
-
-
-def _may_be_constant(value: Value, index: int, unknown: Collection[int]) -> bool:
-    """A cheap check of an argument, before NumPy is imported for the call."""
-    if isinstance(value, TensorValue):
-        return not value.is_dynamic
-    return index not in unknown
 
 
 def _inputs(method: LinkedMethod, call: LinkedCall) -> set[int] | None:

@@ -46,7 +46,7 @@ def as_value(number: Scalar) -> BoolValue | IntValue | DoubleValue:
 
 def _number(call: ConstantCall, position: int) -> Number:
     """An int or double, not a bool."""
-    number = call.scalar(position)
+    number = call.literal(position)
     need(not isinstance(number, bool))
     return number
 
@@ -67,7 +67,7 @@ def _comparison(fn: Callable[[Scalar, Scalar], bool]) -> Evaluator:
     """Compares exact values; bools compare with each other only."""
 
     def evaluate(call: ConstantCall) -> Scalar:
-        a, b = call.scalar(0), call.scalar(1)
+        a, b = call.literal(0), call.literal(1)
         need(isinstance(a, bool) == isinstance(b, bool))
         return fn(a, b)
 
@@ -76,7 +76,7 @@ def _comparison(fn: Callable[[Scalar, Scalar], bool]) -> Evaluator:
 
 def _to_int(fn: Callable[[float], int]) -> Evaluator:
     def evaluate(call: ConstantCall) -> Scalar:
-        number = call.scalar(0)
+        number = call.literal(0)
         if not isinstance(number, float):
             return int(number)
         need(-_INT64 <= number < _INT64)
@@ -134,7 +134,7 @@ def mod(call: ConstantCall) -> Scalar:
 
 def sym_float(call: ConstantCall) -> Scalar:
     """A number as a double."""
-    return float(call.scalar(0))
+    return float(call.literal(0))
 
 
 def sym_max(call: ConstantCall) -> Scalar:
@@ -154,7 +154,7 @@ def sym_not(call: ConstantCall) -> Scalar:
 
 def sym_ite(call: ConstantCall) -> Scalar:
     """One of two numbers; the other may be unknown."""
-    return call.scalar(1 if call.truth(0) else 2)
+    return call.literal(1 if call.truth(0) else 2)
 
 
 def sym_size(call: ConstantCall) -> Scalar:

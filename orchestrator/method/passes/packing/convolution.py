@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from orchestrator.core.layout import FORMATS, logical_items, stored_items
 from orchestrator.method.linked import LinkedCall
 from orchestrator.method.passes.arguments import Arguments, UnknownCallError, need
+from orchestrator.method.passes.images import Axis, axes_of, image_of
 from orchestrator.method.passes.packing.words import WORD
 
 if TYPE_CHECKING:
@@ -39,59 +40,6 @@ FUNCTIONS: Final = frozenset({*_CONVOLUTIONS, *_DEPTHWISE, _LINEAR})
 
 LOWEST, HIGHEST = -128, 127
 _LEAST_SHIFT: Final = -31
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Axis:
-    """As `Axis` of kernels/cortex_m/image.h; of windows along one dimension."""
-
-    size: int
-    out: int
-    kernel: int = 1
-    stride: int = 1
-    padding: int = 0
-    dilation: int = 1
-
-    @classmethod
-    def of(cls, words: Sequence[int]) -> Axis:
-        """From what `words` gives."""
-        size, out, kernel, stride, padding, dilation = words
-        return cls(
-            size=size,
-            out=out,
-            kernel=kernel,
-            stride=stride,
-            padding=padding,
-            dilation=dilation,
-        )
-
-    @property
-    def is_inside(self) -> bool:
-        """Whether no window has padding."""
-        last = (self.out - 1) * self.stride + (self.kernel - 1) * self.dilation
-        return self.padding == 0 and last < self.size
-
-    @property
-    def reach(self) -> int:
-        """Items from the first one that a window sees to the last one, or of all."""
-        windows = (self.out - 1) * self.stride + (self.kernel - 1) * self.dilation + 1
-        return max(windows, self.padding + self.size)
-
-    def inputs(self, first: int, last: int) -> tuple[int, int]:
-        """First and last input for some outputs, all inclusive.
-
-        The last one is before the first one if all taps are padding.
-        """
-        low = first * self.stride - self.padding
-        high = last * self.stride - self.padding + (self.kernel - 1) * self.dilation
-        return max(low, 0), min(high, self.size - 1)
-
-    def words(self) -> tuple[int, ...]:
-        """As the kernels read them."""
-        return (
-            *(self.size, self.out, self.kernel),
-            *(self.stride, self.padding, self.dilation),
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,123 +130,99 @@ def all_convolutions(
     method: LinkedMethod, most: int
 ) -> list[tuple[int, LinkedCall, Convolution]]:
     """The same, with those of several groups of channels."""
-    written = method.written
     found = []
     for number, call in enumerate(method.instructions):
         if isinstance(call, LinkedCall) and call.function in FUNCTIONS:
             with suppress(UnknownCallError):
-                conv = _convolution(method, call, written)
+                conv = _convolution(Arguments(method, call), call.function)
                 check(conv, most)
                 found.append((number, call, conv))
     return found
 
 
-class Constants:
-    """Arguments of a call that are constants of integers.
-
-    Args:
-        method: The method.
-        arguments: The arguments of the call.
-    """
-
-    def __init__(self, method: LinkedMethod, arguments: Arguments) -> None:
-        self._data = dict(method.data)
-        self._arguments = arguments
-
-    def array(self, position: int) -> Ints:
-        """Items of a tensor, by index."""
-        value = self._arguments.tensor(position)
-        return self._items(position, value.sizes, value.dim_order)
-
-    def row(self, position: int) -> Ints:
-        """Items as they lie in memory, which is how kernels read those of channels."""
-        return self._items(position, [self._arguments.tensor(position).numel], [0])
-
-    def _items(self, position: int, sizes: Sequence[int], order: Sequence[int]) -> Ints:
-        import numpy as np  # noqa: PLC0415  # only where something is packed
-
-        value, index = (
-            self._arguments.tensor(position),
-            self._arguments.index(position),
-        )
-        need(index in self._data and value.allocation is None)
-        items = logical_items(self._data[index], FORMATS[value.dtype], sizes, order)
-        return items.astype(np.int64, order="C")
+def array_of(arguments: Arguments, position: int) -> Ints:
+    """Items of a constant tensor of integers, by index."""
+    value = arguments.tensor(position)
+    return _items(arguments, position, value.sizes, value.dim_order)
 
 
-def _convolution(
-    method: LinkedMethod, call: LinkedCall, written: frozenset[int]
-) -> Convolution:
+def row_of(arguments: Arguments, position: int) -> Ints:
+    """Items as they lie in memory, which is how kernels read those of channels."""
+    return _items(arguments, position, [arguments.tensor(position).numel], [0])
+
+
+def sums_of(arguments: Arguments, position: int, outputs: int) -> Ints:
+    """What each sum starts with: a row, or zeros where the argument is None."""
+    import numpy as np  # noqa: PLC0415  # only where something is packed
+
+    if arguments.is_none(position):
+        return np.zeros(outputs, np.int64)
+    return row_of(arguments, position)
+
+
+def _items(
+    arguments: Arguments, position: int, sizes: Sequence[int], order: Sequence[int]
+) -> Ints:
+    import numpy as np  # noqa: PLC0415  # only where something is packed
+
+    dtype = arguments.tensor(position).dtype
+    data = arguments.constant(position)
+    items = logical_items(data, FORMATS[dtype], sizes, order)
+    return items.astype(np.int64, order="C")
+
+
+def _convolution(arguments: Arguments, function: str) -> Convolution:
     """What a call computes.
 
     Raises:
         UnknownCallError: That depends on the run.
     """
-    import numpy as np  # noqa: PLC0415  # only where something is packed
-
-    arguments = Arguments(method, call, written)
-    constants = Constants(method, arguments)
-    if call.function == _LINEAR:
-        return _linear(arguments, constants)
-    depthwise = call.function in _DEPTHWISE
-    nhwc = (_DEPTHWISE if depthwise else _CONVOLUTIONS)[call.function]
-    weights = constants.array(1)
+    if function == _LINEAR:
+        return _linear(arguments)
+    depthwise = function in _DEPTHWISE
+    nhwc = (_DEPTHWISE if depthwise else _CONVOLUTIONS)[function]
+    weights = array_of(arguments, 1)
     if depthwise:
         need(weights.shape[0] == 1)
         weights = weights.transpose(3, 1, 2, 0)
     next_one = 7 if depthwise else 6
-    places = (0, 1, 2, 3) if nhwc else (0, 2, 3, 1)
     x, y = arguments.tensor(0), arguments.tensor(next_one + 7)
-    batch, height, width, channels = (x.sizes[i] for i in places)
-    _, out_height, out_width, outputs = (y.sizes[i] for i in places)
+    image, out = image_of(x, nhwc=nhwc), image_of(y, nhwc=nhwc)
+    channels, outputs = image[-1], out[-1]
     need(weights.shape[0] == outputs)
     groups, rest = divmod(channels, weights.shape[3])
     need(groups > 0 and not rest)
     # One of one input channel is a convolution.
     depthwise = depthwise and channels > 1 and outputs == channels
-    stride, padding, dilation = (arguments.numbers(n) for n in (3, 4, 5))
-    axes = [
-        Axis(
-            size=size,
-            out=out,
-            kernel=weights.shape[1 + i],
-            stride=stride[i],
-            padding=padding[i],
-            dilation=dilation[i],
-        )
-        for i, (size, out) in enumerate(((height, out_height), (width, out_width)))
-    ]
+    rows, columns = axes_of(arguments, image, out, weights.shape[1:3], (3, 4, 5))
     return Convolution(
-        batch=batch,
+        batch=image[0],
         channels=channels,
-        rows=axes[0],
-        columns=axes[1],
+        rows=rows,
+        columns=columns,
         weights=weights.reshape(outputs, -1),
         depthwise=depthwise,
         groups=groups,
         has_words=x.allocation is not None
         and x.allocation.offset_bytes % WORD == 0
         and channels % WORD == 0,
-        sums=np.zeros(outputs, np.int64) if arguments.is_none(2) else constants.row(2),
+        sums=sums_of(arguments, 2, outputs),
         x_offset=arguments.number(next_one),
-        multipliers=constants.row(next_one + 2),
-        shifts=constants.row(next_one + 3),
+        multipliers=row_of(arguments, next_one + 2),
+        shifts=row_of(arguments, next_one + 3),
         offset=arguments.number(next_one + 1),
         low=arguments.number(next_one + 4),
         high=arguments.number(next_one + 5),
     )
 
 
-def _linear(arguments: Arguments, constants: Constants) -> Convolution:
+def _linear(arguments: Arguments) -> Convolution:
     """A matrix product: rows are the pixels of an image of one line."""
     import numpy as np  # noqa: PLC0415
 
-    x, weights = arguments.tensor(0), constants.array(1)
+    x, weights = arguments.tensor(0), array_of(arguments, 1)
     outputs, depth = weights.shape
     has_sums = not arguments.is_none(3)
-    sums = np.zeros(outputs, np.int64)
-    if has_sums or not arguments.is_none(2):
-        sums = constants.row(3 if has_sums else 2)
     need(arguments.number(5) == 0)
     multiplier, shift = arguments.numbers(7)[0], arguments.numbers(8)[0]
     rows = x.numel // depth
@@ -308,7 +232,7 @@ def _linear(arguments: Arguments, constants: Constants) -> Convolution:
         rows=Axis(size=1, out=1),
         columns=Axis(size=rows, out=rows),
         weights=weights,
-        sums=sums,
+        sums=sums_of(arguments, 3 if has_sums else 2, outputs),
         # Sums of programs for MVE hold the part of the offset.
         x_offset=0 if has_sums else arguments.number(4),
         multipliers=np.full(outputs, multiplier),
@@ -321,7 +245,7 @@ def _linear(arguments: Arguments, constants: Constants) -> Convolution:
 
 def memory_of(method: LinkedMethod, call: LinkedCall, weights: Ints) -> bytes:
     """Weights [outputs, taps] of a call as they lie in memory."""
-    value = Arguments(method, call, method.written).tensor(1)
+    value = Arguments(method, call).tensor(1)
     if call.function in _DEPTHWISE:
         weights = weights.T
     return stored_items(weights.astype("i1").reshape(value.sizes), value.dim_order)
@@ -337,10 +261,10 @@ def sums_with(method: LinkedMethod, call: LinkedCall, added: Ints) -> dict[int, 
         call: The call.
         added: To the weights, [outputs, taps].
     """
-    arguments = Arguments(method, call, method.written)
+    arguments = Arguments(method, call)
     if call.function != _LINEAR or arguments.is_none(3):
         return {}
-    sums = Constants(method, arguments).row(3)
+    sums = row_of(arguments, 3)
     sums += arguments.number(4) * added.sum(axis=1)
     return {3: stored_items(sums.astype("<i4"), [0])}
 

@@ -5,11 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from orchestrator.method.passes.packing.convolution import Axis
+from orchestrator.method.passes.images import Axis
 from orchestrator.method.passes.packing.words import WORD
 
 if TYPE_CHECKING:
     from orchestrator.method.passes.packing.convolution import Convolution
+
+
+def kernel_of(function: str) -> str:
+    """Name of a packed kernel, the same for calls with limits as for others."""
+    return function.rpartition("::")[2].replace("limited_", "")
 
 
 def convolution_header(conv: Convolution, depth: int) -> tuple[int, ...]:

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from orchestrator.method.passes.packing.convolution import Axis, Convolution
+    from orchestrator.method.passes.images import Axis
+    from orchestrator.method.passes.packing.convolution import Convolution
     from orchestrator.method.passes.packing.phases import Phase
 
     Ints = NDArray[np.int64]

@@ -35,7 +35,7 @@ def pack_pairs(method: LinkedMethod) -> LinkedMethod:
         return method
     import numpy as np  # noqa: PLC0415
 
-    data = dict(method.data)
+    data = method.contents
     for number, call in calls:
         index = call.args[_WEIGHT]
         value, items = method.values[index], data.get(index)

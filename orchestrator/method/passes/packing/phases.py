@@ -14,21 +14,23 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.method.linked import LinkedCall
 from orchestrator.method.passes.arguments import Arguments, UnknownCallError, need
+from orchestrator.method.passes.images import Axis, axes_of, image_of
 from orchestrator.method.passes.packing.convolution import (
-    Axis,
-    Constants,
     Convolution,
+    array_of,
     check,
+    row_of,
+    sums_of,
 )
 
 if TYPE_CHECKING:
     from orchestrator.method.linked import LinkedMethod
 
 TRANSPOSED: Final = {
-    "orch::cortex_m::quantized_transpose_conv2d_out": (0, 2, 3, 1),
-    "orch::cortex_m::quantized_transpose_conv2d_nhwc_out": (0, 1, 2, 3),
+    "orch::cortex_m::quantized_transpose_conv2d_out": False,
+    "orch::cortex_m::quantized_transpose_conv2d_nhwc_out": True,
 }
-"""Where sizes of images have N, H, W, C."""
+"""Whether images have sizes N, H, W, C; else N, C, H, W."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,12 +91,13 @@ def transposed(
     method: LinkedMethod, most: int
 ) -> list[tuple[int, LinkedCall, list[Phase]]]:
     """Calls whose sums are less than `most`, and their phases."""
-    written = method.written
     found = []
     for number, call in enumerate(method.instructions):
         if isinstance(call, LinkedCall) and call.function in TRANSPOSED:
             with suppress(UnknownCallError):
-                phases = _phases(method, call, written)
+                phases = _phases(
+                    Arguments(method, call), nhwc=TRANSPOSED[call.function]
+                )
                 for phase in phases:
                     check(phase.conv, most)
                 found.append((number, call, phases))
@@ -139,9 +142,7 @@ def _taps(axis: Axis) -> list[_Taps]:
     return found
 
 
-def _phases(
-    method: LinkedMethod, call: LinkedCall, written: frozenset[int]
-) -> list[Phase]:
+def _phases(arguments: Arguments, *, nhwc: bool) -> list[Phase]:
     """What a call computes.
 
     Raises:
@@ -149,41 +150,26 @@ def _phases(
     """
     import numpy as np  # noqa: PLC0415  # only where something is packed
 
-    arguments = Arguments(method, call, written)
-    constants = Constants(method, arguments)
-    weights = constants.array(1)
-    places = TRANSPOSED[call.function]
-    x, y = arguments.tensor(0), arguments.tensor(15)
-    batch, height, width, channels = (x.sizes[i] for i in places)
-    _, out_height, out_width, outputs = (y.sizes[i] for i in places)
+    weights = array_of(arguments, 1)
+    image, out = (image_of(arguments.tensor(at), nhwc=nhwc) for at in (0, 15))
+    channels, outputs = image[-1], out[-1]
     need(weights.shape[0] == outputs and weights.shape[3] == channels)
-    stride, padding, dilation = (arguments.numbers(n) for n in (3, 4, 6))
-    rows, columns = (
-        Axis(
-            size=size,
-            out=out,
-            kernel=weights.shape[1 + i],
-            stride=stride[i],
-            padding=padding[i],
-            dilation=dilation[i],
-        )
-        for i, (size, out) in enumerate(((height, out_height), (width, out_width)))
-    )
+    rows, columns = axes_of(arguments, image, out, weights.shape[1:3], (3, 4, 6))
     whole = Convolution(
-        batch=batch,
+        batch=image[0],
         channels=channels,
         rows=rows,
         columns=columns,
         weights=weights,
-        sums=np.zeros(outputs, np.int64) if arguments.is_none(2) else constants.row(2),
+        sums=sums_of(arguments, 2, outputs),
         x_offset=arguments.number(7),
-        multipliers=constants.row(9),
-        shifts=constants.row(10),
+        multipliers=row_of(arguments, 9),
+        shifts=row_of(arguments, 10),
         offset=arguments.number(8),
         low=arguments.number(11),
         high=arguments.number(12),
     )
-    line = out_width * outputs
+    line = columns.out * outputs
     return [
         Phase(
             conv=replace(
@@ -194,14 +180,15 @@ def _phases(
                 weights=weights[:, row.taps][:, :, column.taps].reshape(outputs, -1)
                 if row.taps and column.taps
                 else np.zeros(
-                    (outputs, row.axis.kernel * column.axis.kernel * channels), np.int64
+                    (outputs, row.axis.kernel * column.axis.kernel * channels),
+                    np.int64,
                 ),
             ),
             x_pixel=channels,
             first=row.first * line + column.first * outputs,
             line=rows.stride * line,
             pixel=columns.stride * outputs,
-            image=out_height * line,
+            image=rows.out * line,
         )
         for row, column in product(_taps(rows), _taps(columns))
     ]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from orchestrator.method.passes.packing.convolution import Axis
+from orchestrator.method.passes.images import Axis
 from orchestrator.method.passes.packing.mve import (
     LANES,
     LINES,

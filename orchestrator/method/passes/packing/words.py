@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Final
+import struct
+from typing import TYPE_CHECKING, Final
+
+from orchestrator.core.lazy_bytes import settled
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from orchestrator.core.lazy_bytes import Bytes
 
 WORD: Final = 4
 """Bytes of a pointer, and of what the kernels load."""
@@ -18,3 +26,8 @@ def up(count: int, step: int) -> int:
 def int32(word: int) -> int:
     """The low 32 bits, signed."""
     return (word + (1 << 31)) % (1 << 32) - (1 << 31)
+
+
+def bytes_of(words: Sequence[int]) -> Bytes:
+    """Words as a constant has them."""
+    return settled(struct.pack(f"<{len(words)}i", *words))

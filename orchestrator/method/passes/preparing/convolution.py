@@ -9,22 +9,23 @@ from math import gcd
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.method.passes.packing.convolution import HIGHEST, LOWEST, Axis
-from orchestrator.method.passes.preparing.form import Form
-from orchestrator.method.passes.preparing.images import (
+from orchestrator.method.passes.images import (
+    Axis,
     axes_of,
     axis_members,
     image_members,
     image_of,
 )
+from orchestrator.method.passes.packing.convolution import HIGHEST, LOWEST
+from orchestrator.method.passes.preparing.form import Form
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from orchestrator.method.linked import Numbers
     from orchestrator.method.passes.arguments import Arguments
+    from orchestrator.method.passes.images import Image
     from orchestrator.method.passes.preparing.form import Preparer
-    from orchestrator.method.passes.preparing.images import Image
 
 _STRUCT: Final = "orch::cortex_m::ConvolutionCall"
 _ONE: Final = Axis(size=1, out=1)

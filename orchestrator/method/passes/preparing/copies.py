@@ -12,7 +12,6 @@ from orchestrator.method.access import Access
 from orchestrator.method.linked import LinkedCall, Prepared, Shape
 from orchestrator.method.passes.preparing.form import MOST_COPIES
 from orchestrator.method.passes.views import moves_items, views_of
-from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
     from orchestrator.method.linked import LinkedMethod, Numbers
@@ -88,12 +87,10 @@ def _blocks(
     method: LinkedMethod, view: View
 ) -> tuple[str, Shape, tuple[tuple[str, Numbers], ...]] | None:
     """The kernel that moves the blocks of a view, their shape, and where they begin."""
-    source, target = method.values[view.source], method.values[view.target]
-    assert isinstance(source, TensorValue)  # noqa: S101  # views are of tensors
-    assert isinstance(target, TensorValue)  # noqa: S101
-    if _overlap(source, target) or not all(view.sizes):
+    here, there = (method.places.get(i) for i in (view.source, view.target))
+    if not (here and there) or here.overlaps(there) or not all(view.sizes):
         return None
-    item = source.dtype.item_bytes
+    item = method.tensor(view.source).dtype.item_bytes
     axes = _merged(view)
     block = 1
     if axes and axes[-1][1] == axes[-1][2] == 1:
@@ -134,14 +131,3 @@ def _merged(view: View) -> list[tuple[int, int, int]]:
             count *= merged.pop()[0]  # noqa: PLW2901
         merged.append((count, read, to))
     return merged
-
-
-def _overlap(a: TensorValue, b: TensorValue) -> bool:
-    """Whether two tensors have bytes of an arena in common."""
-    here, there = a.allocation, b.allocation
-    if here is None or there is None or here.memory_id != there.memory_id:
-        return False
-    return (
-        here.offset_bytes < there.offset_bytes + b.size_bytes
-        and there.offset_bytes < here.offset_bytes + a.size_bytes
-    )

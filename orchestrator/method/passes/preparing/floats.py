@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Final
 from orchestrator.core.dtype import ScalarType
 from orchestrator.method.linked import Shape
 from orchestrator.method.passes.arguments import UnknownCallError, need, strides_of
-from orchestrator.method.passes.packing.convolution import Axis
+from orchestrator.method.passes.images import axes_along, axis_members, one_or_two
 from orchestrator.method.passes.preparing.form import Form
-from orchestrator.method.passes.preparing.images import axis_members, one_or_two
 from orchestrator.method.passes.preparing.items import lie_alike, pair_rows
 from orchestrator.method.passes.preparing.numbers import float32, float_bits
 
@@ -100,17 +99,7 @@ def _convolution(arguments: Arguments, isa: str) -> Form:
     if len(arguments.tensor(0).sizes) < _PLANES:  # lines
         plain = ((1, 1), (0, 0), (1, 1))
         pairs = [(a[0], b[0]) for a, b in zip(plain, pairs, strict=True)]
-    rows, columns = (
-        Axis(
-            size=x[2 + i],
-            out=y[2 + i],
-            kernel=w[2 + i],
-            stride=pairs[0][i],
-            padding=pairs[1][i],
-            dilation=pairs[2][i],
-        )
-        for i in range(2)
-    )
+    rows, columns = axes_along(x[2:], y[2:], w[2:], *pairs)
     channels, outputs = x[1] // groups, y[1] // groups
     x_group, x_next = channels * x_step[1], 0
     w_group = w_step[0] * (channels if transposed else outputs)
@@ -290,16 +279,7 @@ def _average(arguments: Arguments, _isa: str) -> Form:
     with_padding = arguments.truth(5)
     divisor = arguments.number_or(6, 0)
     need(prod(k + p for k, p in zip(kernel, padding, strict=True)) < _MOST)
-    rows, columns = (
-        Axis(
-            size=x[2 + i],
-            out=y[2 + i],
-            kernel=kernel[i],
-            stride=stride[i],
-            padding=padding[i],
-        )
-        for i in range(2)
-    )
+    rows, columns = axes_along(x[2:], y[2:], kernel, stride, padding)
     memory = (("input", 0), ("out", out))
     ends = [min(a.kernel - a.padding, a.size + a.padding) for a in (rows, columns)]
     is_whole = y[2:] == (1, 1) and ends[0] >= rows.size and ends[1] >= columns.size

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.method.passes.arguments import need
-from orchestrator.method.passes.preparing.form import Form
-from orchestrator.method.passes.preparing.images import (
+from orchestrator.method.passes.images import (
     axes_of,
     axis_members,
     image_of,
     one_or_two,
 )
+from orchestrator.method.passes.preparing.form import Form
 from orchestrator.method.passes.preparing.numbers import float32
 
 if TYPE_CHECKING:
@@ -21,9 +21,8 @@ if TYPE_CHECKING:
 
     from orchestrator.method.linked import Numbers
     from orchestrator.method.passes.arguments import Arguments
-    from orchestrator.method.passes.packing.convolution import Axis
+    from orchestrator.method.passes.images import Axis, Image
     from orchestrator.method.passes.preparing.form import Preparer
-    from orchestrator.method.passes.preparing.images import Image
 
 _LOWEST_EXPONENT, _HIGHEST_EXPONENT = 1, 254
 """Of the scales that are normal floats."""

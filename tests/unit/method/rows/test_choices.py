@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from orchestrator.method.passes.packing.convolution import Axis
+from orchestrator.method.passes.images import Axis
 from orchestrator.method.rows.choices import Choice, choices_in
 from orchestrator.method.rows.cuts import Segments
 from orchestrator.method.rows.network import Image, Layer, Network

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from orchestrator.method.passes.packing.convolution import Axis
+from orchestrator.method.passes.images import Axis
 from orchestrator.method.rows.cuts import Segments
 from orchestrator.method.rows.network import Cost, Few, Image, Layer, Network
 from orchestrator.method.rows.plan import Call, RowPlan, Slide, plan_rows
