@@ -3,20 +3,26 @@
     python -m benchmarks.code_sizes
 
 writes orchestrator/memory/code_sizes.json. All kernels and the runtime are compiled
-twice, once with the first dtype that each kernel takes and once with all of them; what
-a function needs follows from the relocations of its sections, as for a linker that
-drops what nothing refers to. For each function the table has the first dtypes and how
-many others there are; for each group of sections its bytes in both, and its users.
+three times: with the first dtype that each kernel takes, with a second one, and with
+all of them; what a function needs follows from the relocations of its sections, as for
+a linker that drops what nothing refers to. For each function the table has the first
+dtypes, the second one, how many others there are, and the power of their number that
+its code grows with. For each group of sections it has the bytes with first, second and
+all dtypes, and the users: numbers of functions, plus the count of functions if they
+need the group from the second dtype on, and plus twice the count if with further ones.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
+import subprocess
 import sys
 import tempfile
-from collections import defaultdict
+from collections import Counter, defaultdict
+from math import log
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -29,12 +35,13 @@ from orchestrator.measure.elf import LOCAL, ElfFile
 from orchestrator.memory.estimate import CODE_SIZES
 from orchestrator.selection.resolution import Resolution
 from orchestrator.shell.ninja import ninja_program
+from orchestrator.shell.settings import LAUNCHER
 from orchestrator.shell.sources import library_names
 from orchestrator.shell.toolchain import find_toolchain, with_builtins
 from orchestrator.targets.cores import resolve_target
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from orchestrator.core.kernel import Kernel
     from orchestrator.measure.elf import Symbol
@@ -42,8 +49,11 @@ if TYPE_CHECKING:
     from orchestrator.targets.toolchain import Toolchain
 
 PLACES: Final = (
+    ("cortex-m0plus", "gnu"),
     ("cortex-m0plus", "zig"),
+    ("cortex-m4", "gnu"),
     ("cortex-m4", "zig"),
+    ("cortex-m55", "gnu"),
     ("cortex-m55", "zig"),
     ("rv32imac", "zig"),
 )
@@ -57,13 +67,14 @@ _ROOTS: Final = {
 _SOURCES: Final = ("integrity", "load_delegates", "update")
 """Sources of the runtime of which all functions count, if a product has their part."""
 _KERNEL: Final = re.compile(r"_ZN([0-9]\w*?)ERKNS_(?:4Args|12PreparedCall)E")
-_ALLOCATED, _NO_CONTENTS, _WEAK = 2, 8, 2
+_ALLOCATED, _GROUP, _NO_CONTENTS, _WEAK = 2, 0x200, 8, 2
 _LEFT_OUT: Final = frozenset({ScalarType.ComplexDouble})
 """Dtypes that are not measured: this one makes every item of memory larger."""
 _DROPPED: Final = (".ARM.exidx", ".ARM.extab", ".eh_frame", ".note")
 
 _Node = tuple[str, str]
-"""Object ("" if any object has the section) and name of a section."""
+"""Object ("" if any object has the section; with a number if it has several of the
+name) and name of a section: equal in all programs."""
 
 
 class _Program:
@@ -81,12 +92,15 @@ class _Program:
     def _add(self, name: str, file: ElfFile) -> None:
         weak = {s.section for s in file.symbols if s.binding == _WEAK}
         nodes: dict[int, _Node] = {}
+        names = Counter[str]()
         for index, section in enumerate(file.sections):
             if not section.flags & _ALLOCATED or section.kind == _NO_CONTENTS:
                 continue
             if section.name.startswith(_DROPPED):
                 continue
-            own = "" if index in weak else f"{name}#{index}"
+            shared = index in weak and section.flags & _GROUP
+            own = "" if shared else f"{name}#{names[section.name]}"
+            names[section.name] += 1
             node = nodes[index] = (own, section.name)
             align = max(section.align_bytes, 1)
             size = -(-section.size_bytes // align) * align
@@ -137,11 +151,11 @@ def _qualified(mangled: str) -> str:
 
 
 def _compiled(
-    folder: Path, target: Target, toolchain: Toolchain, *, every_dtype: bool
+    folder: Path,
+    target: Target,
+    toolchain: Toolchain,
+    dtypes: Callable[[Kernel], tuple[ScalarType, ...]],
 ) -> _Program:
-    def dtypes(kernel: Kernel) -> tuple[ScalarType, ...]:
-        return every_dtypes(kernel) if every_dtype else first_dtypes(kernel)
-
     found = [resolved(library, dtypes) for library in library_names()]
     for kernels, resolution in found:
         for header in selected_headers("For benchmarks.", resolution, kernels):
@@ -179,16 +193,34 @@ def _compiled(
         inline_constants=True,
     )
     units = [u for u in plan.units if not u.source.startswith("gen/")]
+    launcher = os.environ.get(LAUNCHER, "").split()
     lines: list[str] = []
     for number, unit in enumerate(units):
-        command = " ".join((*toolchain.compiler, *unit.flags, "-c", unit.source))
+        command = " ".join(
+            (*launcher, *toolchain.compiler, *unit.flags, "-c", unit.source)
+        )
         lines += [f"rule c{number}", f"  command = {command} -o $out"]
         lines.append(f"build {unit.object}: c{number}")
     (folder / "build.ninja").write_text("\n".join((*lines, "")), encoding="utf-8")
     run_command((ninja_program(), "-j2", "--quiet"), folder)
     objects = {unit.object: (folder / unit.object).read_bytes() for unit in units}
-    objects["builtins"] = Path(with_builtins(toolchain, target).builtins).read_bytes()
+    objects |= _builtins(toolchain, target, units[0].flags, folder)
     return _Program(objects)
+
+
+def _builtins(
+    toolchain: Toolchain, target: Target, flags: tuple[str, ...], folder: Path
+) -> dict[str, bytes]:
+    """The compiler's support functions, by name of their objects."""
+    if toolchain.needs_builtins:
+        built = with_builtins(toolchain, target).builtins
+        return {"builtins": Path(built).read_bytes()}
+    members = folder / "libgcc"
+    members.mkdir(exist_ok=True)
+    asked = (*toolchain.compiler, *flags, "-print-libgcc-file-name")
+    archive = subprocess.run(asked, check=True, capture_output=True, text=True).stdout
+    run_command((toolchain.archiver[0], "x", archive.strip()), members)
+    return {path.name: path.read_bytes() for path in members.iterdir()}
 
 
 def every_dtypes(kernel: Kernel) -> tuple[ScalarType, ...]:
@@ -198,14 +230,26 @@ def every_dtypes(kernel: Kernel) -> tuple[ScalarType, ...]:
     return tuple(sorted(found)) or first_dtypes(kernel)
 
 
-def _dtypes() -> dict[str, tuple[list[int], int]]:
-    """By function: the first dtypes, and how many others there are."""
+def second_dtypes(kernel: Kernel) -> tuple[ScalarType, ...]:
+    """The first ones, and one whose code is large: Long, else Double."""
+    first, every = first_dtypes(kernel), every_dtypes(kernel)
+    wanted = (ScalarType.Long, ScalarType.Double, *every)
+    others = [d for d in wanted if d in every and d not in first]
+    return tuple(sorted({*first, *others[:1]}))
+
+
+def _dtypes() -> dict[str, tuple[list[int], list[int], int]]:
+    """By function: the first dtypes, the second one, and how many others there are."""
     found = {}
     for library in library_names():
         for kernel in resolved(library, first_dtypes)[0]:
-            first = first_dtypes(kernel)
-            others = len({*every_dtypes(kernel)} - {*first})
-            found[kernel.function] = ([int(d) for d in first], others)
+            first = {*first_dtypes(kernel)}
+            second, every = {*second_dtypes(kernel)}, {*every_dtypes(kernel)}
+            found[kernel.function] = (
+                sorted(int(d) for d in first),
+                [int(d) for d in second - first],
+                len(every - first),
+            )
     return found
 
 
@@ -216,30 +260,55 @@ def measure(cpu: str, toolchain_name: str) -> dict[str, object]:
     )
     toolchain = find_toolchain(target)
     programs = []
-    for every_dtype in (False, True):
+    for dtypes in (first_dtypes, second_dtypes, every_dtypes):
         with tempfile.TemporaryDirectory() as folder:
-            programs.append(
-                _compiled(Path(folder), target, toolchain, every_dtype=every_dtype)
-            )
-    one, every = programs
+            programs.append(_compiled(Path(folder), target, toolchain, dtypes))
+    return _column(programs)
+
+
+def _column(programs: Sequence[_Program]) -> dict[str, object]:
+    one, *_, every = programs
     roots = {name: [*symbols] for name, symbols in _ROOTS.items()}
     roots |= {name: one.sources[f"{name}.cpp.o"] for name in _SOURCES}
     roots |= {n: s for n, s in every.kernels.items() if n in one.kernels}
     names = sorted(roots)
-    dtypes = _dtypes()
-    users: dict[tuple[int, _Node], set[int]] = defaultdict(set)
+    known = _dtypes()
+    users: dict[_Node, set[int]] = defaultdict(set)
+    functions = []
     for number, name in enumerate(names):
-        for variant, program in enumerate(programs):
-            for node in program.reached(roots[name]):
-                users[variant, node].add(number)
-    groups: dict[tuple[int, ...], list[int]] = defaultdict(lambda: [0, 0])
-    for (variant, node), found in users.items():
-        group = groups[tuple(sorted(found))]
-        group[variant] += programs[variant].size[node]
+        sizes = []
+        before = set[_Node]()
+        for level, program in enumerate(programs):
+            nodes = program.reached(roots[name])
+            sizes.append(sum(program.size[n] for n in nodes if _is_own(n)))
+            for node in nodes - before:
+                users[node].add(number + level * len(names))
+            before |= nodes
+        first, second, others = known.get(name, ([], [], 0))
+        functions.append([name, first, second, others, _power(sizes, others)])
+    groups: dict[tuple[int, ...], list[int]] = defaultdict(lambda: [0] * len(programs))
+    for node, found in users.items():
+        sizes = groups[tuple(sorted(found))]
+        for level, program in enumerate(programs):
+            sizes[level] += program.size.get(node, 0)
     return {
-        "functions": [[name, *dtypes.get(name, ((), 0))] for name in names],
-        "groups": [[a, b, *users] for users, (a, b) in sorted(groups.items())],
+        "functions": functions,
+        "groups": [[*sizes, *users] for users, sizes in sorted(groups.items())],
     }
+
+
+def _is_own(node: _Node) -> bool:
+    """Code of kernels, not of the runtime and the compiler."""
+    return not node[0] or node[0].startswith("obj/kernels")
+
+
+def _power(sizes: Sequence[int], others: int) -> float:
+    """Of the number of other dtypes: code grows with it from one to all of them."""
+    first, second, every = sizes
+    if others < 2 or not first < second < every:  # noqa: PLR2004
+        return 1.0
+    growth = log((every - first) / (second - first)) / log(others)
+    return max(0.1, round(growth, 1))
 
 
 def main() -> int:

@@ -14,7 +14,9 @@ SLACK = 1.25, 4096
 """An estimate is above the truth by no more than a part of it, and some bytes."""
 
 
-def check_estimate(profile: Path, out: Path) -> None:
+def check_estimate(
+    profile: Path, out: Path, *, slack: tuple[float, int] = SLACK
+) -> None:
     """An upper bound, and close: of flash besides models, and of variables."""
     build = open_build(Project(load(profile), BuildOptions(out=out)))
     memory, board = build[table.MEMORY], build[inputs.TARGET].board
@@ -28,5 +30,5 @@ def check_estimate(profile: Path, out: Path) -> None:
     planned = memory.arena_bytes + memory.state_bytes + memory.caller_bytes
     ram = report["totals"]["ram_bytes"] - planned - board.stack_bytes
     found = f"{profile.stem}: flash {flash} of {estimate}, {memory.needs}, RAM {ram}"
-    assert flash <= estimate <= SLACK[0] * flash + SLACK[1], found
+    assert flash <= estimate <= slack[0] * flash + slack[1], found
     assert ram <= memory.needs.variable_bytes <= ram + 1024, found

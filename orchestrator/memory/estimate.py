@@ -1,8 +1,8 @@
 """What a firmware takes besides planned memory, at most, before anything is compiled.
 
 `code_sizes.json` has the flash of every kernel function with what it calls, for some
-cores (`python -m benchmarks.code_sizes` measures it). Sections that several functions
-need count once, as for a linker; tables follow from the methods.
+cores and toolchains (`python -m benchmarks.code_sizes` measures it). Sections that
+several functions need count once, as for a linker; tables follow from the methods.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from orchestrator.core.dtype import ScalarType
 from orchestrator.memory.plan import FirmwareNeeds
 from orchestrator.method.compact import instruction_bytes, table_layout
 from orchestrator.method.linked import LinkedCall
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
 CODE_SIZES: Final = Path(__file__).parent / "code_sizes.json"
 _OPTIMIZE: Final = {"size": 1.0, "speed": 2.2, "debug": 1.6}
 """Most that code grows by: of the corpus, with zig for a Cortex-M4."""
-_OTHER: Final = 1.5
-"""Dtypes that another dtype than the first counts for: measured, as the next one."""
 _UNKNOWN_BYTES: Final = 2048
 """For a kernel or delegate of the user's, whose size nobody has measured."""
 _SLACK: Final = (4096, 1.25)
@@ -147,32 +146,42 @@ def _code_bytes(
                 chosen[binding.kernel.function] |= more
     column, times = column_of(target)
     table = _columns()[column]
-    used = {
-        number: _share(chosen[name], {*first}, others)
-        for number, (name, first, others) in enumerate(table["functions"])
-        if name in chosen
-    }
+    known = len(table["functions"])
+    weights: dict[int, tuple[float, float, float]] = {}
+    unknown = len(chosen) + len(resolution.delegates)
+    for number, (name, first, second, others, power) in enumerate(table["functions"]):
+        if name in chosen:
+            unknown -= 1
+            new = chosen[name] - {*first}
+            count = max(len(chosen[name]) - len(first), bool(new))
+            # Its code is larger than that of most: it counts beside the second one.
+            count += ScalarType.Double in new.difference(second)
+            weights[number] = 1, 0, 0
+            if count:
+                share = _share(count, others, power)
+                weights[number] = weights[number + known] = 0, 1 - share, share
+                weights[number + 2 * known] = 0, 0, share
     total = least = 0.0
-    for first, every, *users in table["groups"]:
-        found = [used[user] for user in users if user in used]
+    for one, two, every, *users in table["groups"]:
+        found = [user for user in users if user in weights]
         if found:
-            total += first + max(0, every - first) * max(found)
-            least += first
-    unknown = len(chosen) - len(used) + len(resolution.delegates)
+            total += max(
+                a * one + b * two + c * every
+                for a, b, c in (weights[user] for user in found)
+            )
+            least += one if found[0] < known else 0
     return ceil(total * times) + unknown * _UNKNOWN_BYTES, int(least * times)
 
 
-def _share(chosen: set[int], first: set[int], others: int) -> float:
-    """How much of the code for dtypes besides the first ones a kernel needs.
+def _share(count: int, others: int, power: float) -> float:
+    """How much of what all dtypes take beyond two of them a kernel needs.
 
-    It grows with the square: the largest kernels have code for pairs of dtypes. Another
-    dtype than the first ones counts more: an item of it may take functions of its own.
+    Measured for each kernel: code grows with the number of other dtypes, or with up to
+    its square where there is code for pairs of them.
     """
-    if chosen <= first or not others:
-        return float(not chosen <= first)
-    more = max(0, len(chosen) - len(first))
-    other = _OTHER * len(chosen - first) / len(chosen)
-    return min(1.0, (more + other) / others) ** 2
+    if count >= others:
+        return float(others > 1)
+    return float((count**power - 1) / (others**power - 1))
 
 
 def _method_bytes(method: LinkedMethod, layout: TableLayout, pointer: int) -> int:
