@@ -14,12 +14,14 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from orchestrator.method.effects import effects_of_method
 from orchestrator.method.places import place_of, placed
 from orchestrator.method.sets import Sets
+from orchestrator.method.state import undecided_outputs
 from orchestrator.planner.blocks import aligned
+from orchestrator.program.program import DelegateCall
 from orchestrator.program.shared import SHARED_ID
 from orchestrator.program.values import TensorValue
 
@@ -32,8 +34,6 @@ if TYPE_CHECKING:
     from orchestrator.program.program import Method, Program
 
     Schemas = Mapping[OperatorName, OpSchema]
-
-_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,12 +72,12 @@ class _Point:
 
     Args:
         owners: By piece of memory: values (by family) that were written there last.
-        lost: By family: (writer, instruction) that overwrote it.
+        lost: By family: (writer, instruction) that overwrote it, on one of the paths.
         held: By target of a move: values whose memory it may have.
     """
 
     owners: list[frozenset[int]]
-    lost: dict[int, frozenset[tuple[int, int]]] = field(default_factory=dict)
+    lost: dict[int, tuple[int, int]] = field(default_factory=dict)
     held: dict[int, frozenset[int]] = field(default_factory=dict)
 
     def copy(self) -> _Point:
@@ -90,33 +90,31 @@ class _Point:
             if not owners <= self.owners[piece]:
                 self.owners[piece] |= owners
                 grown = True
-        lost = _add(self.lost, other.lost)
-        return _add(self.held, other.held) or lost or grown
-
-
-def _add(mine: dict[int, frozenset[_T]], theirs: dict[int, frozenset[_T]]) -> bool:
-    """Join sets by key; whether any grows."""
-    grown = False
-    for key, found in theirs.items():
-        known = mine.get(key, frozenset())
-        if not found <= known:
-            mine[key] = known | found
-            grown = True
-    return grown
+        for family, lost in other.lost.items():
+            grown |= self.lost.setdefault(family, lost) is lost
+        for target, held in other.held.items():
+            known = self.held.get(target, frozenset())
+            if not held <= known:
+                self.held[target] = known | held
+                grown = True
+        return grown
 
 
 class Memory:
     """The families of a method's values, and the faults of its plan.
 
     A family is a value and its views, or state at one place: what is written to one of
-    them is meant to change the others.
+    them is meant to change the others. Views without an instruction join the family of
+    what lies there when they are read.
 
     Args:
-        effects: Effects of the method; its state is marked.
+        method: Of a program; its state is marked.
+        schemas: Of the operators that have a kernel.
     """
 
-    def __init__(self, effects: MethodEffects) -> None:
-        self._effects = effects
+    def __init__(self, method: Method, schemas: Schemas) -> None:
+        effects = self._effects = effects_of_method(method, schemas)
+        self._outputs = undecided_outputs(method, effects, schemas)
         self._places: dict[int, Place] = {
             i: place
             for i, v in enumerate(effects.values)
@@ -124,7 +122,17 @@ class Memory:
         }
         self._cuts = sorted({at for p in self._places.values() for at in p.ends})
         self._sets = Sets(self._places)
-        written = {i for e in effects.at for i in (*e.writes, *e.replaces)}
+        delegates = {
+            time
+            for time, instruction in enumerate(method.instructions)
+            if isinstance(instruction, DelegateCall)
+        }
+        written = {
+            i
+            for time, e in enumerate(effects.at)
+            for i in (*e.writes, *e.replaces)
+            if time not in delegates or i in e.scratch or (time, i) in self._outputs
+        }
         self._state = [i for i in self._places if _is_state(effects, i)]
         self._shown = self._places.keys() - written - {*effects.inputs, *self._state}
         for effect in effects.at:
@@ -134,6 +142,8 @@ class Memory:
         state = ((*self._places[i].ends, i) for i in self._state)
         self._sets.join_overlapping(state)
         self.faults = tuple(dict.fromkeys(self._walk()))
+        if self._shown:  # families have grown meanwhile
+            self.faults = tuple(dict.fromkeys(self._walk()))
 
     def families(self) -> Iterable[list[int]]:
         """Value indices of each family, sorted; in the order of their first ones."""
@@ -179,10 +189,11 @@ class Memory:
                 yield from self._reads(time, (*effects.outputs, *self._state), point)
 
     def _step(self, time: int, effect: Effect, point: _Point) -> Iterator[PlanFault]:
-        yield from self._reads(time, effect.reads, point)
+        reads = [i for i in effect.reads if (time, i) not in self._outputs]
+        yield from self._reads(time, reads, point)
         read = {
             self._sets.of(index): index
-            for reader in effect.reads
+            for reader in reads
             for index in point.held.get(reader, (reader,))
             if index in self._places
         }
@@ -195,12 +206,14 @@ class Memory:
             if index not in self._places or index in effect.views:
                 continue
             family = self._sets.of(index)
-            if index in (*effect.fills, *effect.scratch):
+            if (
+                index in (*effect.fills, *effect.scratch)
+                or (time, index) in self._outputs
+            ):
                 point.lost.pop(family, None)
             for piece in self._pieces(index):
                 for other in {self._sets.of(o) for o in point.owners[piece]} - {family}:
-                    lost = point.lost.get(other, frozenset())
-                    point.lost[other] = lost | {(index, time)}
+                    point.lost[other] = index, time
                     if other in read:  # a call may write before it has read all
                         yield PlanFault(
                             value=read[other], writer=index, written=time, read=time
@@ -219,9 +232,9 @@ class Memory:
                     for piece in self._pieces(index):
                         for owner in point.owners[piece]:
                             self._join(index, owner)
-                for writer, written in sorted(point.lost.get(self._sets.of(index), ())):
+                if lost := point.lost.get(self._sets.of(index)):
                     yield PlanFault(
-                        value=index, writer=writer, written=written, read=time
+                        value=index, writer=lost[0], written=lost[1], read=time
                     )
 
 
@@ -232,7 +245,7 @@ def _is_state(effects: MethodEffects, index: int) -> bool:
 
 def plan_faults(method: Method, schemas: Schemas) -> tuple[PlanFault, ...]:
     """The faults of a method's plan of memory; its state is marked."""
-    return Memory(effects_of_method(method, schemas)).faults
+    return Memory(method, schemas).faults
 
 
 def separated(program: Program, schemas: Schemas, names: Collection[str]) -> Program:
@@ -259,7 +272,7 @@ def _separated(method: Method, schemas: Schemas, *, shares: bool) -> Method:
         size if memory_id in fixed else 0
         for memory_id, size in enumerate(method.arena_bytes)
     ]
-    for family in Memory(effects_of_method(method, schemas)).families():
+    for family in Memory(method, schemas).families():
         places = {i: p for i in family if (p := place_of(values[i], i)) is not None}
         memory_id = places[family[0]].space[1]
         if memory_id in fixed:

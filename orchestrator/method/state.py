@@ -162,7 +162,7 @@ def _marked(method: Method, kept: Mapping[int, Spans]) -> Method:
 def _kept(method: Method, schemas: _Schemas) -> _Kept:
     """What a method keeps by itself."""
     effects = effects_of_method(method, schemas)
-    outputs = _undecided_outputs(method, effects, schemas)
+    outputs = undecided_outputs(method, effects, schemas)
     found = {
         memory_id: join(early_reads(effects, memory_id, outputs), ())
         for memory_id in range(1, len(method.arena_bytes))
@@ -175,14 +175,15 @@ def _kept(method: Method, schemas: _Schemas) -> _Kept:
     return {memory_id: spans for memory_id, spans in found.items() if spans}
 
 
-def _undecided_outputs(
+def undecided_outputs(
     method: Method, effects: MethodEffects, schemas: _Schemas
 ) -> set[tuple[int, int]]:
     """(instruction, tensor) of outputs of calls of which a program says less.
 
-    What a delegate gets is its output if no other call writes it. A tensor that only
-    one call without a schema uses is scratch memory of that call, unless another one
-    writes there.
+    A delegate takes its inputs first. Behind the last one that is known to be an input,
+    its last argument is an output, and each other one that something else uses, too. A
+    tensor that only one call without a schema uses is scratch memory of that call,
+    unless another one writes there.
     """
     uses = Counter(i for e in effects.at for i in {*e.touches, *e.replaces})
     uses.update(dict.fromkeys(effects.outputs, 2))  # no scratch
@@ -193,11 +194,17 @@ def _undecided_outputs(
         for i in (*effect.writes, *effect.replaces)
     }
     places = {place_of(method.values[i], i) for i in written}
+    known = {*written, *effects.inputs}
     found = set()
     for time, instruction in enumerate(method.instructions):
         read = effects.at[time].reads
         if isinstance(instruction, DelegateCall):
-            found |= {(time, index) for index in read if index not in written}
+            inputs = [n for n, i in enumerate(read) if i in known]
+            first = inputs[-1] + 1 if inputs else min(1, len(read) - 1)
+            outputs = [i for i in read[first:-1] if uses[i] > 1]
+            outputs += read[first:][-1:]
+            known.update(outputs)
+            found |= {(time, index) for index in outputs}
         elif (
             isinstance(instruction, KernelCall)
             and method.operators[instruction.operator] not in schemas

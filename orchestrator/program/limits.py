@@ -20,6 +20,7 @@ from orchestrator.program.values import (
     IntListValue,
     OptionalTensorListValue,
     TensorListValue,
+    TensorValue,
 )
 
 if TYPE_CHECKING:
@@ -51,6 +52,8 @@ _MOST_ARENAS: Final = 16
 """ExecuTorch plans one for each memory of the target."""
 _MOST_LOOPS: Final = 64
 """Jumps back: `map`, `scan` and `while_loop` have one each."""
+_MOST_JUMPED: Final = 500_000
+"""Jumps times tensors: behind each jump each tensor may hold something else."""
 _MOST_MOVED: Final = 50_000
 """Pairs of a value and one that may have been moved there; a loop has two for each."""
 _LISTS: Final = (IntListValue, TensorListValue, OptionalTensorListValue)
@@ -139,6 +142,8 @@ def _has_few(method: Method, problems: Problems) -> bool:
         len(getattr(method.values[i], "items", ())) if i in values else 1
         for i in (*method.inputs, *method.outputs)
     ]
+    jumps = [i for i in method.instructions if isinstance(i, JumpFalseCall)]
+    tensors = [v for v in method.values if isinstance(v, TensorValue)]
     loops = [
         at
         for at, i in enumerate(method.instructions)
@@ -170,6 +175,12 @@ def _has_few(method: Method, problems: Problems) -> bool:
             len(loops),
             _MOST_LOOPS,
             "unroll loops of the model, or export its parts as methods",
+        ),
+        (
+            "a method has too many jumps for its tensors, or tensors for its jumps",
+            len(jumps) * len(tensors),
+            _MOST_JUMPED,
+            "export the model with fewer branches, or its parts as methods",
         ),
         (
             "moves pass values on through too many others",

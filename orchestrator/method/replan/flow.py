@@ -185,8 +185,6 @@ class _Analysis:
             e for e in sorted(events, key=attrgetter("time")) if e.value in self._places
         ]
         pieces = self._pieces(events)
-        if len(pieces) * len(blocks) > _MOST_WORK:
-            return tuple(sorted({self._places[e.value] for e in events}))
         return tuple(
             span
             for span, piece in pieces.items()
