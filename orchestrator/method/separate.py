@@ -197,15 +197,18 @@ class Memory:
             family = self._sets.of(index)
             if index in (*effect.fills, *effect.scratch):
                 point.lost.pop(family, None)
-            for piece in self._pieces(index):
-                for other in {self._sets.of(o) for o in point.owners[piece]} - {family}:
+            pieces = self._pieces(index)
+            here = slice(pieces.start, pieces.stop)
+            # Neighbours mostly have the same owners.
+            for owners in dict.fromkeys(point.owners[here]):
+                for other in {self._sets.of(o) for o in owners} - {family}:
                     lost = point.lost.get(other, frozenset())
                     point.lost[other] = lost | {(index, time)}
                     if other in read:  # a call may write before it has read all
                         yield PlanFault(
                             value=read[other], writer=index, written=time, read=time
                         )
-                point.owners[piece] = frozenset({index})
+            point.owners[here] = [frozenset({index})] * len(pieces)
 
     def _reads(
         self, time: int, read: Iterable[int], point: _Point
