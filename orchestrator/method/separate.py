@@ -211,14 +211,17 @@ class Memory:
                 or (time, index) in self._outputs
             ):
                 point.lost.pop(family, None)
-            for piece in self._pieces(index):
-                for other in {self._sets.of(o) for o in point.owners[piece]} - {family}:
+            pieces = self._pieces(index)
+            here = slice(pieces.start, pieces.stop)
+            # Neighbours mostly have the same owners.
+            for owners in dict.fromkeys(point.owners[here]):
+                for other in {self._sets.of(o) for o in owners} - {family}:
                     point.lost[other] = index, time
                     if other in read:  # a call may write before it has read all
                         yield PlanFault(
                             value=read[other], writer=index, written=time, read=time
                         )
-                point.owners[piece] = frozenset({index})
+            point.owners[here] = [frozenset({index})] * len(pieces)
 
     def _reads(
         self, time: int, read: Iterable[int], point: _Point

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ROUNDS", "plan_blocks"]
 
+_MOST_PAIRS = 5_000_000
+"""Blocks that are live together, in all greedy plans: about a second."""
 ROUNDS = (2_000, 30_000)
 """Nodes that each strategy may visit, round by round, for a target."""
 _BISECTION = (1_000,)
@@ -117,10 +119,12 @@ class _Part:
             self.size, self.offsets, self.planner = size, offsets, planner
 
     def try_greedy(self, enough: int) -> None:
-        """Greedy plans, until one is small enough."""
-        for planner, offsets in greedy_plans(Conflicts(self.blocks)):
+        """Greedy plans, until one is small enough or they have taken too long."""
+        conflicts, spent = Conflicts(self.blocks), 0
+        for planner, offsets in greedy_plans(conflicts):
             self.offer(planner, offsets)
-            if self.size <= enough:
+            spent += sum(mask.bit_count() for mask in conflicts.of)
+            if self.size <= enough or spent > _MOST_PAIRS:
                 return
 
     def try_search(self, enough: int, rounds: Sequence[int], *, minimise: bool) -> None:

@@ -358,6 +358,10 @@ class ModelTable(Table):
         return self.name.rpartition("_")[0] if self.instances > 1 else ""
 
 
+_MOST_MODELS: Final = 500
+"""Each takes milliseconds in every stage, even where all have one program."""
+
+
 def with_instances(
     models: Sequence[ModelTable], spans: Iterable[tuple[KeyPath, SourceSpan]]
 ) -> tuple[tuple[ModelTable, ...], tuple[tuple[KeyPath, SourceSpan], ...]]:
@@ -393,8 +397,20 @@ def instance_names(name: str, instances: int) -> tuple[str, ...]:
 def model_problems(models: Iterable[ModelTable], facts: Facts) -> Iterator[Diagnostic]:
     """Problems of `[[models]]` beyond single values."""
     first_with: dict[str, KeyPath] = {}
+    count = 0
     for index, model in sound(models):
         where: KeyPath = ("models", index)
+        with suppress(BrokenValueError):
+            count += model.instances
+        if count > _MOST_MODELS:
+            yield Diagnostic.of(
+                "too-many-values",
+                f"the profile has more than {_MOST_MODELS} models, instances included",
+                where=facts.span(*where),
+                expected="the models of one product",
+                hint="make several profiles",
+            )
+            return
         for problems in (
             _origin_problems(model, where, facts),
             _limit_problems(model, where, facts),

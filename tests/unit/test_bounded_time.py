@@ -204,6 +204,8 @@ TEXTS = {
     + "]\n",
     "models": _TARGET
     + "".join(f'[[models]]\nname = "m{i}"\npath = "m.pte"\n' for i in range(300)),
+    "3,000 models": _TARGET
+    + "".join(f'[[models]]\nname = "m{i}"\npath = "m.pte"\n' for i in range(3_000)),
     "one model": _TARGET + _MODEL * 3_000,
     "long name": f'{_TARGET}[[models]]\nname = "{"a" * 190_000}"\npath = "m.pte"\n',
     "unknown": _TARGET + "".join(f"[t{i}]\na = 1\n" for i in range(4_500)),
@@ -241,6 +243,19 @@ def test_a_key_of_many_parts_is_named(
     assert problem["code"] == "too-many-values"
     assert problem["message"] == "a key of the profile has more than 100 parts"
     assert problem["where"]["line"] == 3
+
+
+def test_the_first_model_too_many_is_named(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    models = _MODEL + "instances = 64\n" + _MODEL.replace('"m"', '"other"') * 437
+    (folder / "p.toml").write_text(_HEAD + _TARGET + models)
+    capsys.readouterr()
+    assert run(["check", "p.toml", "--json"]) == 3
+    *_, problem = json.loads(capsys.readouterr().out)["diagnostics"]
+    message = "the profile has more than 500 models, instances included"
+    assert (problem["code"], problem["message"]) == ("too-many-values", message)
+    assert problem["where"]["line"] == 3 + 3 + 4 + 3 * 436
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,9 @@ class Dataflow:
         self.state = method.state
         self.is_open = not effects.is_known
         self.steps = 0
-        self.is_straight = all(e.next == (i + 1,) for i, e in enumerate(self.at))
+        jumps = [i for i, e in enumerate(self.at) if e.next != (i + 1,)]
+        self.is_straight = not jumps
+        self._stops = [*jumps, len(self.at)]
         self._after: dict[int, int] = {}  # instructions that were dropped
         # Of the method as it was: what is dropped later leaves its entries behind.
         self._touching: dict[int, list[int]] = {}
@@ -160,8 +162,9 @@ class Dataflow:
         ahead = [*first]
         while ahead:
             index = self._kept(ahead.pop())
-            if self.is_straight and where.space[0] == "arena":
-                index = self._users.next(where, index, len(self.at))
+            if where.space[0] == "arena":
+                stop = self._stops[bisect_left(self._stops, index)]
+                index = self._users.next(where, index, stop)
             if index in seen:
                 continue
             seen.add(index)
@@ -255,7 +258,9 @@ class _Users:
     def next(self, where: Place, start: int, end: int) -> int:
         """The first instruction from `start` on at such a place, or `end`."""
         found = ((users, bisect_left(users, start)) for _, users in self.near(where))
-        return min((u[at] for u, at in found if at < len(u)), default=end)
+        return min(
+            (u[at] for u, at in found if at < len(u) and u[at] < end), default=end
+        )
 
     def last(self, where: Place, end: int) -> int:
         """The last instruction before `end` at such a place, or -1."""

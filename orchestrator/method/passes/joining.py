@@ -38,6 +38,10 @@ if TYPE_CHECKING:
 _MOST_PLACES: Final = 64
 """Places that are tried for a tensor."""
 
+_MOST_CHANGED: Final = 400_000
+"""Changes of a pass times instructions: each takes time for all of them. ResNet-152 has
+150 at 500. What is left then stays as it is.
+"""
 
 Change: TypeAlias = (
     "Callable[[LinkedMethod, Dataflow, int, LinkedCall], LinkedMethod | None]"
@@ -54,8 +58,8 @@ def at_each_call(method: LinkedMethod, change: Change) -> LinkedMethod:
         method: The method.
         change: Raises UnknownCallError as well where nothing changes.
     """
-    number, flow = 0, None
-    while number < len(method.instructions):
+    number, flow, spent = 0, None, 0
+    while number < len(method.instructions) and spent < _MOST_CHANGED:
         call, changed = method.instructions[number], None
         if isinstance(call, LinkedCall):
             flow = flow or Dataflow(method)
@@ -65,6 +69,7 @@ def at_each_call(method: LinkedMethod, change: Change) -> LinkedMethod:
             number += 1
         else:
             gone = len(method.instructions) - len(changed.instructions)
+            spent += len(method.instructions)
             number, method, flow = max(number - gone, 0), changed, None
     return method
 

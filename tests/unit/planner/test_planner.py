@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from itertools import permutations
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -17,6 +18,9 @@ from orchestrator.planner.greedy import Conflicts, greedy_plans
 from orchestrator.planner.plan_csv import read_blocks
 from orchestrator.planner.search import RESTARTS, STRATEGIES, Outcome, Strategy, search
 from orchestrator.planner.verify_plan import check_plan
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 DATA = Path(__file__).resolve().parents[2] / "data" / "memory-plans"
 HARD = sorted(DATA.glob("?.*.csv"))
@@ -253,3 +257,21 @@ def test_planning_leaves_pythons_limit_of_depth_alone() -> None:
     found = search(blocks, capacity_bytes=1200, strategy=STRATEGIES[0], nodes=10_000)
     assert found.outcome is Outcome.FOUND
     assert sys.getrecursionlimit() == before
+
+
+def test_greedy_plans_of_many_blocks_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = []
+
+    def counted(conflicts: Conflicts) -> Iterator[tuple[str, tuple[int, ...]]]:
+        for plan in greedy_plans(conflicts):
+            tried.append(plan)
+            yield plan
+
+    monkeypatch.setattr("orchestrator.planner.greedy_plans", counted)
+    blocks = [*blocks_of((0, 9, 5)), *blocks_of(*[(0, 9, 5)] * 9, alignment=16)]
+    plan_blocks(blocks, planner="greedy")
+    assert len(tried) == 14
+    tried.clear()
+    monkeypatch.setattr("orchestrator.planner._MOST_PAIRS", 250)
+    assert not check_plan(blocks, plan_blocks(blocks, planner="greedy"))
+    assert len(tried) == 3  # of 100 pairs each
