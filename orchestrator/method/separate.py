@@ -108,13 +108,11 @@ class Memory:
     what lies there when they are read.
 
     Args:
-        method: Of a program; its state is marked.
-        schemas: Of the operators that have a kernel.
+        effects: Effects of the method; its state is marked.
     """
 
-    def __init__(self, method: Method, schemas: Schemas) -> None:
-        effects = self._effects = effects_of_method(method, schemas)
-        self._outputs = undecided_outputs(method, effects, schemas)
+    def __init__(self, effects: MethodEffects) -> None:
+        self._effects = effects
         self._places: dict[int, Place] = {
             i: place
             for i, v in enumerate(effects.values)
@@ -122,17 +120,7 @@ class Memory:
         }
         self._cuts = sorted({at for p in self._places.values() for at in p.ends})
         self._sets = Sets(self._places)
-        delegates = {
-            time
-            for time, instruction in enumerate(method.instructions)
-            if isinstance(instruction, DelegateCall)
-        }
-        written = {
-            i
-            for time, e in enumerate(effects.at)
-            for i in (*e.writes, *e.replaces)
-            if time not in delegates or i in e.scratch or (time, i) in self._outputs
-        }
+        written = {i for e in effects.at for i in (*e.writes, *e.replaces)}
         self._state = [i for i in self._places if _is_state(effects, i)]
         self._shown = self._places.keys() - written - {*effects.inputs, *self._state}
         for effect in effects.at:
@@ -189,11 +177,10 @@ class Memory:
                 yield from self._reads(time, (*effects.outputs, *self._state), point)
 
     def _step(self, time: int, effect: Effect, point: _Point) -> Iterator[PlanFault]:
-        reads = [i for i in effect.reads if (time, i) not in self._outputs]
-        yield from self._reads(time, reads, point)
+        yield from self._reads(time, effect.reads, point)
         read = {
             self._sets.of(index): index
-            for reader in reads
+            for reader in effect.reads
             for index in point.held.get(reader, (reader,))
             if index in self._places
         }
@@ -206,10 +193,7 @@ class Memory:
             if index not in self._places or index in effect.views:
                 continue
             family = self._sets.of(index)
-            if (
-                index in (*effect.fills, *effect.scratch)
-                or (time, index) in self._outputs
-            ):
+            if index in (*effect.fills, *effect.scratch):
                 point.lost.pop(family, None)
             pieces = self._pieces(index)
             here = slice(pieces.start, pieces.stop)
@@ -248,7 +232,25 @@ def _is_state(effects: MethodEffects, index: int) -> bool:
 
 def plan_faults(method: Method, schemas: Schemas) -> tuple[PlanFault, ...]:
     """The faults of a method's plan of memory; its state is marked."""
-    return Memory(method, schemas).faults
+    return Memory(_effects(method, schemas)).faults
+
+
+def _effects(method: Method, schemas: Schemas) -> MethodEffects:
+    """Effects of a method, where a delegate reads its inputs and fills its outputs."""
+    effects = effects_of_method(method, schemas)
+    outputs = undecided_outputs(method, effects, schemas)
+    at = [
+        replace(
+            effect,
+            reads=tuple(i for i in effect.reads if (time, i) not in outputs),
+            fills=(*effect.fills, *(i for i in effect.reads if (time, i) in outputs)),
+            updates=() if isinstance(instruction, DelegateCall) else effect.updates,
+        )
+        for time, (instruction, effect) in enumerate(
+            zip(method.instructions, effects.at, strict=True)
+        )
+    ]
+    return replace(effects, at=tuple(at))
 
 
 def separated(program: Program, schemas: Schemas, names: Collection[str]) -> Program:
@@ -275,7 +277,7 @@ def _separated(method: Method, schemas: Schemas, *, shares: bool) -> Method:
         size if memory_id in fixed else 0
         for memory_id, size in enumerate(method.arena_bytes)
     ]
-    for family in Memory(method, schemas).families():
+    for family in Memory(_effects(method, schemas)).families():
         places = {i: p for i in family if (p := place_of(values[i], i)) is not None}
         memory_id = places[family[0]].space[1]
         if memory_id in fixed:
