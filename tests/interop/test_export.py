@@ -271,6 +271,7 @@ def test_least_sizes_and_multiples_are_known(tmp_path: Path) -> None:
 READERS = """\
 from pathlib import Path
 
+import numpy as np
 import torch
 from safetensors.torch import load_file, save_file
 from torch import nn
