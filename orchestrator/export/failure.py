@@ -7,6 +7,7 @@ import re
 import sys
 import traceback
 from contextlib import contextmanager
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from orchestrator.shell.distribution import PACKAGE_FOLDER
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 _MOST_FRAMES = 4
 _MOST_LINES = 6
+_MOST_LETTERS = 400
+_QUOTES = ("While executing %", "Here is the node in the graph")
 
 
 class ExportError(Exception):
@@ -86,8 +89,9 @@ def _chain(error: BaseException) -> list[BaseException]:
 
 
 def _text_of(error: BaseException) -> str:
-    """The error in a few lines, with its type unless that adds nothing."""
-    lines = [line.rstrip() for line in str(error).strip().splitlines()]
+    """The error in a few lines, with its type; without a graph that it quotes."""
+    lines = [line.rstrip()[:_MOST_LETTERS] for line in str(error).strip().splitlines()]
+    lines = list(takewhile(lambda line: not line.startswith(_QUOTES), lines))
     lines = [line for line in lines if line][:_MOST_LINES]
     return "\n".join([f"{type(error).__name__}: {''.join(lines[:1])}", *lines[1:]])
 

@@ -27,14 +27,18 @@ from orchestrator.export.offered import Offered
 from orchestrator.export.source import FORWARD
 from orchestrator.export.state import (
     WithState,
-    first_names,
     mark_state,
     state_of,
     with_explicit_state,
+    with_first_names,
     without_marks,
     without_side_effects,
 )
-from orchestrator.export.unsupported import named_operators, with_plain_outputs
+from orchestrator.export.unsupported import (
+    named_operators,
+    with_plain_containers,
+    with_plain_outputs,
+)
 from orchestrator.export.views import with_contiguous_views
 from orchestrator.export.weights import with_constant_weights
 from orchestrator.profile.lowering import CORTEX_M, ETHOS_U, PORTABLE, XNNPACK
@@ -133,11 +137,9 @@ def _with_scales(
 ) -> dict[str, Any]:
     """Quantized graphs of all methods, which share their state."""
     module = next(iter(model.methods.values())).module
-    first = first_names(module)
-    changed = {n: {first.get(b, b) for b in state_of(g)} for n, g in graphs.items()}
-    buffers = module.named_buffers()
+    changed = {name: state_of(graph) for name, graph in graphs.items()}
     names = set().union(*changed.values())
-    state = {name: value.clone() for name, value in buffers if name in names}
+    state = {n: v.clone() for n, v in module.named_buffers() if n in names}
 
     def prepare(name: str, method: Source) -> Any:
         graph = graphs[name]
@@ -207,12 +209,13 @@ def _computes_the_same(graph: Any, source: Source) -> bool:
 
 def _exported(method: Source) -> Any:
     with ExportError.around("cannot-export", "torch.export failed"):
-        return export(
+        program = export(
             method.module,
             copy.deepcopy(method.inputs),
             dynamic_shapes=method.dynamic_shapes,
             strict=False,
         )
+        return with_first_names(program)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -279,6 +282,7 @@ def lowered(
         edge._config_methods = model.constants or None  # noqa: SLF001
         for name, program in programs.items():
             with_least_sizes(program, bounds[name])
+            with_plain_containers(program)
         return Lowered(
             manager=edge.to_executorch(_with_state(programs)),
             decomposed=decomposed,
@@ -323,20 +327,11 @@ def with_reference(
     modules: Mapping[str, Any], model: Model
 ) -> tuple[dict[str, Any], dict[str, list[Any]]]:
     """Modules with outputs that programs can have, and PyTorch's for the examples."""
-    outputs = reference(modules, model)
-    plain = {n: with_plain_outputs(modules[n], found) for n, found in outputs.items()}
-    return plain, outputs
-
-
-def reference(modules: Mapping[str, Any], model: Model) -> dict[str, list[Any]]:
-    """PyTorch's outputs for the example inputs of all methods, called in order.
-
-    Returns:
-        By method: flat, tensors and numbers.
-    """
     # A copy: the program must have the initial state, which a call may change.
     copies = copy.deepcopy(dict(modules))
-    return _each(model, lambda name, method: _run(copies[name], method))
+    outputs = _each(model, lambda name, method: _run(copies[name], method))
+    plain = _each(model, lambda n, _: with_plain_outputs(modules[n], outputs[n]))
+    return plain, outputs
 
 
 def _run(module: Any, method: Source) -> list[Any]:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 from torch.func import functional_call
 
+from orchestrator.export.failure import ExportError
 from orchestrator.export.unsupported import called
 from orchestrator.export.weights import changed_nodes
 
@@ -79,6 +80,42 @@ def first_names(module: Any) -> dict[str, str]:
     names = {id(buffer): name for name, buffer in module.named_buffers()}
     buffers = module.named_buffers(remove_duplicate=False)
     return {name: names[id(buffer)] for name, buffer in buffers}
+
+
+def with_first_names(program: Any) -> Any:
+    """An exported program that calls each buffer by the first of its names.
+
+    ExecuTorch's lowering takes no buffer that has several and changes.
+
+    Raises:
+        ExportError: A buffer that changes shares its memory with another one.
+    """
+    values: dict[Any, Any] = {**program.state_dict, **program.constants}
+    specs = program.graph_signature.input_specs
+    nodes = program.graph.find_nodes(op="placeholder")
+    changed = changed_nodes(program)
+    first: dict[int, tuple[Any, str]] = {}
+    for node, spec in list(zip(nodes, specs, strict=True)):
+        if spec.kind.name != "BUFFER" or not values[spec.target].numel():
+            continue
+        value = values[spec.target]
+        memory = value.untyped_storage().data_ptr()
+        own, name = first.setdefault(memory, (node, spec.target))
+        if own is node:
+            continue
+        if value is values[name]:
+            node.replace_all_uses_with(own)
+            program.graph.erase_node(node)
+            specs.remove(spec)
+        elif {own, node} & changed:
+            raise ExportError(
+                "cannot-export",
+                f'buffers "{name}" and "{spec.target}" share memory that changes',
+                hint="make one of them a clone(), or write it as a view of the other"
+                " in the method",
+            )
+    program.graph_module.recompile()
+    return program
 
 
 def state_of(graph: Any) -> set[str]:

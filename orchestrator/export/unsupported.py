@@ -34,8 +34,16 @@ def with_plain_outputs(module: Any, outputs: list[Any]) -> Any:
     Args:
         module: The module.
         outputs: What it gives for the example inputs, flat; changed along with it.
+
+    Raises:
+        ExportError: It gives something else than tensors, numbers and None.
     """
     kinds = [type(value) for value in outputs]
+    for at, value in enumerate(outputs):
+        if not isinstance(value, (torch.Tensor, *_DTYPES, type(None))):
+            message = f"output {at} is {type(value).__name__}, no tensor or number"
+            hint = "return its parts, or leave it out; constant_methods give texts"
+            raise ExportError("cannot-lower", message, hint=hint)
     if not outputs or not set(kinds) <= set(_DTYPES):
         return module
     outputs[:] = [
@@ -54,6 +62,27 @@ def with_plain_outputs(module: Any, outputs: list[Any]) -> Any:
     vars(plain).update(vars(module))  # the same parameters, by the same names
     plain.forward = forward
     return plain
+
+
+def with_plain_containers(program: Any) -> None:
+    """Let tuples stand for containers that programs cannot name, as of `torch.max`.
+
+    Raises:
+        ExportError: The program neither gives nor changes anything.
+    """
+    if not any(spec.arg.name for spec in program.graph_signature.output_specs):
+        message = "the method gives nothing and changes no buffer"
+        hint = "return a tensor or a number"
+        raise ExportError("cannot-lower", message, hint=hint)
+    signature = program.module_call_graph[0].signature
+    for name in ("in_spec", "out_spec"):
+        spec = getattr(signature, name)
+        try:
+            _pytree.treespec_dumps(spec)
+        except (NotImplementedError, TypeError):
+            flat = tuple(range(spec.num_leaves))
+            plain: Any = (flat, {}) if name == "in_spec" else flat
+            setattr(signature, name, _pytree.tree_structure(plain))
 
 
 def called(module: Any, *args: Any) -> Any:

@@ -301,6 +301,8 @@ def explain_status(
             remedy = (
                 f"check the arguments of {operator}: an index in a tensor, or sizes"
                 " that do not fit each other"
+                + "; a .pte does not say how small inputs may be"
+                * bool(_bounds(method))
             )
         case _:
             remedy = _REMEDIES[error]

@@ -271,6 +271,7 @@ def test_least_sizes_and_multiples_are_known(tmp_path: Path) -> None:
 READERS = """\
 from pathlib import Path
 
+import numpy as np
 import torch
 from safetensors.torch import load_file, save_file
 from torch import nn
@@ -505,6 +506,52 @@ def effects():
     return Call(torch.linalg.solve), (torch.randn(3, 3), torch.randn(3, 2))
 
 
+def texts():
+    return Call(lambda x: (x + 1, "name")), torch.randn(3)
+
+
+def nothing():
+    return Call(lambda x: None), torch.randn(3)
+
+
+class Buffers(nn.Module):
+    def __init__(self, make):
+        super().__init__()
+        self.register_buffer("sums", torch.zeros(2, 3))
+        self.register_buffer("other", make(self.sums))
+
+    def forward(self, x):
+        self.sums.add_(x)
+        return self.other * 2
+
+
+def views():
+    return Buffers(lambda sums: sums[0]), torch.randn(2, 3)
+
+
+def named():
+    pair = torch.sort(torch.randn(2, 3))
+    return Call(lambda pair: torch.max(pair.values, 1)), (pair,)
+
+
+class Counter(nn.Linear):
+    def __init__(self):
+        super().__init__(4, 4)
+        self.register_buffer("count", torch.zeros(1, dtype=torch.int64))
+
+    def forward(self, x):
+        self.count.add_(1)
+        return super().forward(x) / self.count, self.count.clone()
+
+
+def counter():
+    return Counter(), torch.randn(1, 4)
+
+
+def tied():
+    return Buffers(lambda sums: sums), torch.randn(2, 3)
+
+
 def wrong():
     return Call(lambda x: torch.nn.functional.softplus(x - 1)), torch.randn(2, 3)
 """
@@ -518,6 +565,18 @@ def _odd(folder: Path, name: str) -> Path:
         f'[[models]]\nname = "net"\nsource = "odd.py:{name}"\n'
     )
     return profile
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("name", ["named", "tied"])
+def test_named_tuples_and_buffers_with_two_names(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    need_toolchain("host", "zig")
+    profile, out = _odd(tmp_path, name), tmp_path / "out"
+    folder = Path(_export(profile, out, capsys)["program"]).parent
+    words = ["--out", str(out), "--scenario", str(folder / "scenario.json")]
+    assert run(["run", str(profile), *words]) == 0
 
 
 @pytest.mark.toolchain
@@ -554,6 +613,32 @@ def test_what_cannot_be_lowered_is_named(
     assert f'error[cannot-lower]: model "net": ExecuTorch {found}' in said
     assert f"{tmp_path}/odd.py:" in said
     assert hint in said.partition("   hint: ")[2]
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("texts", "output 1 is str, no tensor or number\n"),
+        ("nothing", "the method gives nothing and changes no buffer\n"),
+        ("views", 'buffers "sums" and "other" share memory that changes\n'),
+    ],
+)
+def test_what_programs_cannot_hold_is_named(
+    name: str, found: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    profile = _odd(tmp_path, name)
+    assert run(["export", str(profile), "--out", str(tmp_path / "out")]) == 4
+    assert f'model "net": {found}' in capsys.readouterr().err
+
+
+def test_a_counter_beside_a_delegate(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    profile = _odd(tmp_path, "counter")
+    with profile.open("a") as file:
+        file.write('lowering = "ethos-u55-128"\nquantize = {}\n')
+    folder = Path(_export(profile, tmp_path / "out", capsys)["program"]).parent
+    assert np.load(folder / "out1.npy").tolist() == [1]
 
 
 WRONG = """\

@@ -86,6 +86,13 @@ def test_the_options_of_all_commands_are_documented() -> None:
     assert COMMON - set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", head)) == set()
 
 
+def test_every_portable_kernel_has_a_size() -> None:
+    sources = {p.stem for p in (ROOT / "kernels" / "portable").glob("op_*.cpp")}
+    rows = re.findall(r"^\| `(op_\w+)` \|", _doc("kernel-sizes.md"), re.MULTILINE)
+    assert set(rows) - {"op_prepared_matmul"} == sources
+    assert rows == sorted(rows)
+
+
 def test_every_target_is_documented() -> None:
     text = _doc("targets.md")
     for cpu in CPUS.values():

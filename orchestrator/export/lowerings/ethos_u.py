@@ -7,6 +7,7 @@ from contextlib import contextmanager, redirect_stderr
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
+import torch
 from ethosu.vela.errors import VelaError
 from executorch.backends.arm.ethosu import EthosUCompileSpec, EthosUPartitioner
 from executorch.backends.arm.quantizer import (
@@ -15,6 +16,7 @@ from executorch.backends.arm.quantizer import (
     get_symmetric_quantization_config,
 )
 from executorch.exir import EdgeCompileConfig, to_edge_transform_and_lower
+from torch.fx.passes.operator_support import OperatorSupportBase
 
 from orchestrator.export.failure import ExportError
 from orchestrator.profile.lowering import Activations, Quantize, Weights, with_defaults
@@ -39,12 +41,26 @@ def quantizer(request: Request) -> Any:
     return found
 
 
+class _NoCounters(OperatorSupportBase):  # type: ignore[misc]  # PyTorch's is Any
+    """Leaves calls with wide integers, such as counters, to kernels.
+
+    ExecuTorch delegates some that its passes then cannot lower.
+    """
+
+    def is_node_supported(self, submodules: Any, node: Any) -> bool:
+        """Whether the delegate may have a call."""
+        del submodules
+        values = [n.meta.get("val") for n in (node, *node.all_input_nodes)]
+        wide = {getattr(v, "dtype", None) for v in values} & {torch.int32, torch.int64}
+        return "quantize" in str(node.target) or not wide  # a bias is int32
+
+
 def lowered(program: Any, request: Request) -> Any:
     """Lower an exported program for the accelerator that the lowering names."""
     with _refusals(request):
         return to_edge_transform_and_lower(
             program,
-            partitioner=[EthosUPartitioner(_specification(request))],
+            partitioner=[EthosUPartitioner(_specification(request), [_NoCounters()])],
             compile_config=EdgeCompileConfig(_check_ir_validity=False),
         )
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.core.dtype import dtype_names
+from orchestrator.core.dtype import COMPLEX, dtype_names
 from orchestrator.core.operator import nearest_operator
 from orchestrator.errors import Diagnostic, did_you_mean
 from orchestrator.selection.call import refused_dtypes, tensor_names
@@ -253,6 +253,8 @@ class Gaps:
             f" {'it' if len(dtypes) == 1 else 'them'} to {nearest.function},"
             f" {nearest.entry}"
         )
+        if {dtype for _, dtype in refused} & COMPLEX:
+            hint = f"{_REAL_NUMBERS} {hint}"
         if library := self._library_with(name, request):
             hint = f'add "{library}" to kernels.libraries, it has a kernel for it'
         self._add(
@@ -391,6 +393,10 @@ Source: those of PyTorch's operator database without a kernel whose export by
 _FROM_SOURCE: Final = (
     'give the model as Python (source = "FILE.py:CALLABLE" in the place of path):'
     " export then computes it with operators that have a kernel; see docs/export.md"
+)
+_REAL_NUMBERS: Final = (
+    "compute it with real numbers, as torch.complex(r * z.imag.cos(), r * z.imag.sin())"
+    " with r = z.real.exp() for torch.exp(z); or"
 )
 _OWN_OPERATOR: Final = (
     "add its kernel with [[kernels.custom]]; docs/kernels.md shows how"

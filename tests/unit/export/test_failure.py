@@ -74,6 +74,19 @@ def test_the_users_lines_and_the_first_cause_come_first(tmp_path: Path) -> None:
     assert _notes(user["build"]) == [*lines, ("found", "KeyError: 'weights'")]
 
 
+def test_graphs_and_lists_of_passes_are_left_out() -> None:
+    def upstream() -> None:
+        passes = ", ".join(["'Pass'"] * 100)
+        text = "no RECIPROCAL of int32\n\nWhile executing %t : call_function[args]"
+        first = ValueError(f"{text}\nOriginal traceback:\nthere")
+        raise RuntimeError(f"failed after {passes}") from first
+
+    (_, found), (_, raised) = _notes(upstream)
+    assert found == "ValueError: no RECIPROCAL of int32"
+    assert raised.startswith("RuntimeError: failed after 'Pass', ")
+    assert len(raised) < 450
+
+
 def test_lines_that_a_graph_quotes(tmp_path: Path) -> None:
     def upstream() -> None:
         raise RuntimeError(

@@ -175,6 +175,12 @@ def test_remedies_have_the_numbers_of_the_method() -> None:
         r" larger, the program plans too little for small ones: .*`source`",
         found.remedy,
     )
+    for of, unknown in ((method, True), (ADD_MUL, False)):
+        places = (Place(model="m", method=of, instruction=at) for at in range(9))
+        place = next(place for place in places if place.operator)
+        found = explain_status(DeviceError.InvalidArgument, place, state_bytes=0)
+        said = found.remedy.endswith("; a .pte does not say how small inputs may be")
+        assert said is unknown
 
 
 def test_what_the_profile_lets_be_missing_is_named() -> None:

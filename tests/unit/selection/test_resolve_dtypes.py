@@ -90,6 +90,18 @@ def test_a_dtype_that_nothing_takes_is_a_gap() -> None:
         _bindings(_catalog("all=[Byte, Char]"), FLOAT, CHAR, LONG)
     (found,) = caught.value.diagnostics
     assert found.message == "no kernel for q::convert.out with dtype Long"
+    assert "real numbers" not in found.hint
+
+
+def test_complex_numbers_can_be_written_with_real_ones() -> None:
+    with pytest.raises(KernelError) as caught:
+        _bindings(_catalog("all=[Float]"), FLOAT, ScalarType.ComplexFloat)
+    (found,) = caught.value.diagnostics
+    assert found.hint == (
+        "compute it with real numbers, as torch.complex(r * z.imag.cos(),"
+        " r * z.imag.sin()) with r = z.real.exp() for torch.exp(z); or export the model"
+        " without ComplexFloat there, or add it to k::all_out, all.yaml:2"
+    )
 
 
 @pytest.mark.parametrize(

@@ -16,12 +16,18 @@ class _Exported:
             outputs = (torch.zeros(*module.lowered_sizes),)
         nodes = [SimpleNamespace(meta={"val": value}) for value in outputs]
         self.graph = SimpleNamespace(
-            nodes=(), output_node=lambda: SimpleNamespace(args=(nodes,))
+            nodes=(),
+            find_nodes=lambda op: (),
+            output_node=lambda: SimpleNamespace(args=(nodes,)),
         )
-        spec = SimpleNamespace(kind=SimpleNamespace(name="USER_OUTPUT"))
+        spec = SimpleNamespace(
+            kind=SimpleNamespace(name="USER_OUTPUT"), arg=SimpleNamespace(name="out")
+        )
         self.state_dict = {}
         self.constants = {}
-        self.graph_module = SimpleNamespace(modules=tuple)  # none
+        self.graph_module = SimpleNamespace(modules=tuple, recompile=bool)  # none
+        tree = SimpleNamespace(in_spec=None, out_spec=None)
+        self.module_call_graph = [SimpleNamespace(signature=tree)]
         self.graph_signature = SimpleNamespace(
             buffers_to_mutate={},
             inputs_to_buffers={},

@@ -6,3 +6,7 @@ def tree_leaves(value):
     if isinstance(value, (tuple, list)):
         return [leaf for item in value for leaf in tree_leaves(item)]
     return [value]
+
+
+def treespec_dumps(spec):
+    """The form of a value, which nothing reads."""
