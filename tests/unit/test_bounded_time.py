@@ -47,6 +47,19 @@ def _jumps(count: int) -> bytes:
     return _relu([_X, _Y, value("Bool", bool_val=False)], ([0, 2], [1]), calls)
 
 
+def _branches(count: int, tensors: int) -> bytes:
+    """Branches that each write one of many inputs."""
+    flag = value("Bool", bool_val=False)
+    code = []
+    for at in range(count):
+        jump = {"cond_value_index": tensors, "destination_instruction": 2 * at + 2}
+        code.append({"instr_args_type": "JumpFalseCall", "instr_args": jump})
+        index = at % tensors
+        code.append(call(0, index, (index + 1) % tensors, (index + 1) % tensors))
+    values = [*(_at(index) for index in range(tensors)), flag]
+    return _method(values, ([*range(tensors), tensors], [0]), code)
+
+
 def _at(index: int, size: int = 4) -> dict[str, Any]:
     """A tensor at a place of its own among others that are as large."""
     return tensor([size], 16 * index)
@@ -149,6 +162,8 @@ PROGRAMS: dict[str, Callable[[], bytes]] = {
     ),
     "1,500 loops": lambda: _jumps(1_500),
     "64 loops": lambda: _jumps(64),
+    "1,000 branches over 700 tensors": lambda: _branches(1_000, 700),
+    "700 branches over 700 tensors": lambda: _branches(700, 700),
     "a chain of 1,300 outputs": lambda: _all_outputs(1_300, lambda i: i),
     "1,300 outputs of one value": lambda: _all_outputs(1_300, lambda _: 0),
     "3,400 adds of 60 values": lambda: _adds(3_400),
@@ -267,6 +282,10 @@ def test_the_first_model_too_many_is_named(
         ),
         ("1,500 loops", "a method has too many loops"),
         ("20,000 arenas", "a method has too many arenas"),
+        (
+            "1,000 branches over 700 tensors",
+            "a method has too many jumps for its tensors, or tensors for its jumps",
+        ),
         ("a chain of 2,000 moves", "moves pass values on through too many others"),
     ],
 )

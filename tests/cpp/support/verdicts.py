@@ -121,6 +121,7 @@ NOT_READ: Final = {
     "a method has more inputs and outputs than a C function can take",
     "a method has too many arenas",
     "a method has too many loops",
+    "a method has too many jumps for its tensors, or tensors for its jumps",
     "moves pass values on through too many others",
     # Time is bounded by the state that a method is given.
     "the program refers to the same bytes over and over",
