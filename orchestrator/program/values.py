@@ -162,8 +162,20 @@ class BoolValue:
     value: bool
 
 
-@dataclass(frozen=True, slots=True)
-class DoubleValue:
+class _Doubles:
+    """Equal where all numbers are: NaN and NaN are, and zeros of another sign not."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and repr(self) == repr(other)
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DoubleValue(_Doubles):
     """A double."""
 
     value: float
@@ -183,8 +195,8 @@ class IntListValue:
     items: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class DoubleListValue:
+@dataclass(frozen=True, slots=True, eq=False)
+class DoubleListValue(_Doubles):
     """A list of doubles."""
 
     items: tuple[float, ...]

@@ -1,12 +1,20 @@
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import pytest
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.program.reader import read_program
-from orchestrator.program.values import Dynamism, TensorValue, kind_name
+from orchestrator.program.values import (
+    DoubleListValue,
+    DoubleValue,
+    Dynamism,
+    IntValue,
+    TensorValue,
+    kind_name,
+)
 from tests.conftest import CORPUS, model_bytes
 
 if TYPE_CHECKING:
@@ -110,3 +118,13 @@ def test_a_tensor_without_dimensions_has_one_element() -> None:
     places = (tensor.is_planned, tensor.is_constant, tensor.is_mutable_state)
     assert not any(places)
     assert kind_name(type(tensor)) == "tensor"
+
+
+def test_doubles_are_equal_by_their_bits() -> None:
+    """A program with NaN is itself, and 0 is not the constant that -0 is."""
+    assert DoubleValue(math.nan) == DoubleValue(float("nan"))
+    assert len({DoubleValue(math.nan), DoubleValue(float("nan"))}) == 1
+    assert DoubleValue(0.0) != DoubleValue(-0.0)
+    assert DoubleListValue((math.nan,)) == DoubleListValue((float("nan"),))
+    assert DoubleListValue((0.0,)) != DoubleListValue((-0.0,))
+    assert DoubleValue(1.0) != IntValue(1)
