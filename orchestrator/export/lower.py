@@ -39,7 +39,7 @@ from orchestrator.export.unsupported import (
     with_plain_containers,
     with_plain_outputs,
 )
-from orchestrator.export.views import with_contiguous_views
+from orchestrator.export.views import with_contiguous_views, with_updates_apart
 from orchestrator.export.weights import with_constant_weights
 from orchestrator.profile.lowering import CORTEX_M, ETHOS_U, PORTABLE, XNNPACK
 
@@ -283,6 +283,7 @@ def lowered(
         for name, program in programs.items():
             with_least_sizes(program, bounds[name])
             with_plain_containers(program)
+            with_updates_apart(program)
         return Lowered(
             manager=edge.to_executorch(_with_state(programs)),
             decomposed=decomposed,

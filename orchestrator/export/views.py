@@ -1,19 +1,22 @@
-"""Views of tensors that are not contiguous, made right. Needs PyTorch, ExecuTorch."""
+"""Views of what has another order, or is written, made right. Needs ExecuTorch."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, Final
 
 from executorch.exir.dialects._ops import ops
 from executorch.exir.pass_base import ExportPass, ProxyValue
 from executorch.exir.program._program import _transform
-from torch.fx import GraphModule
+from torch.export.graph_signature import OutputKind
+from torch.fx import GraphModule, Node
 from torch.utils import _pytree
 
 from orchestrator.core.layout import layout_of
 
 _VIEW = ops.edge.aten.view_copy.default
 _CLONE = ops.edge.dim_order_ops._clone_dim_order.default  # noqa: SLF001
+_UPDATES: Final = (OutputKind.BUFFER_MUTATION, OutputKind.USER_INPUT_MUTATION)
 
 
 def with_contiguous_views(program: Any) -> Any:
@@ -64,3 +67,47 @@ def _is_reordered(base: Any, view: Any) -> bool:
         return True
     one, other = (layout_of(tensor.shape, tensor.dim_order()) for tensor in tensors)
     return one != other
+
+
+def with_updates_apart(program: Any) -> None:
+    """Copy what is read from a buffer or an input before a method writes it.
+
+    At the end of a method ExecuTorch writes new values of buffers and inputs one after
+    the other. It takes a new value that is another buffer for one in place, and drops
+    the write; and what an output shows of a buffer would be its new value.
+
+    Args:
+        program: An exported program in the edge dialect.
+
+    Source: ExecuTorch 1.5 `exir/passes/insert_write_back_for_buffers_pass.py`.
+    """
+    signature, graph = program.graph_signature, program.graph
+    names = {buffer: name for name, buffer in signature.inputs_to_buffers.items()}
+    specs = signature.output_specs
+    targets = [
+        names.get(spec.target, spec.target) if spec.kind in _UPDATES else ""
+        for spec in specs
+    ]
+    (output,) = graph.find_nodes(op="output")
+    results = list(output.args[0])
+    for at, (node, spec, target) in enumerate(
+        zip(results, specs, targets, strict=True)
+    ):
+        base = node
+        while isinstance(base, Node) and base.target is _VIEW:
+            base = base.args[0]
+        if (
+            not isinstance(base, Node)
+            or base.op != "placeholder"
+            or node.name == target
+        ):
+            continue
+        if not target and base.name not in targets:
+            continue
+        with graph.inserting_before(output):
+            copied = graph.call_function(_CLONE, (node,))
+        copied.meta = {**node.meta, "val": node.meta["val"].clone()}
+        results[at] = copied
+        spec.arg = replace(spec.arg, name=copied.name)
+    output.args = (tuple(results),)
+    program.graph_module.recompile()

@@ -114,6 +114,27 @@ def average():
     return Average(), torch.ones(1, 4), [torch.randn(1, 4) for _ in range(4)]
 
 
+class Delay(nn.Module):
+    # Buffers get each other's values, and the caller's.
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("older", torch.zeros(4))
+        self.register_buffer("old", torch.full((4,), 7.0))
+        self.register_buffer("flat", torch.zeros(2, 2))
+
+    def forward(self, x):
+        y = self.older + 0.5 * x + self.flat.view(4)
+        self.flat.copy_(self.older.view(2, 2))
+        self.older.copy_(self.old)
+        self.old.copy_(x)
+        return y, self.older, self.flat.view(4)
+
+
+def delay():
+    return Delay(), torch.ones(4)
+
+
 def unknown():
     return Lm(), {"prefil": torch.tensor([1])}
 
@@ -175,6 +196,27 @@ with torch.no_grad():
 document = {"tolerance": {"atol": 1e-5, "rtol": 1e-5}, "runs": calls}
 json.dump(document, open("turns.json", "w"))
 """
+DELAYED = """\
+import json, sys
+import numpy as np
+import torch
+
+sys.path.insert(0, ".")
+import lm
+
+model, runs = lm.Delay(), []
+for at in range(6):
+    x = torch.arange(4.0) + 10 * at
+    run = {"method": "forward", "inputs": [], "outputs": []}
+    np.save(f"x{at}.npy", x)
+    run["inputs"].append({"kind": "tensor", "file": f"x{at}.npy"})
+    for number, value in enumerate(model(x.clone())):
+        np.save(f"y{at}.{number}.npy", value)
+        run["outputs"].append({"kind": "tensor", "file": f"y{at}.{number}.npy"})
+    runs.append(run)
+document = {"tolerance": {"atol": 0, "rtol": 0}, "runs": runs}
+json.dump(document, open("turns.json", "w"))
+"""
 QUANTIZED = {
     "portable": "quantize = {}",
     "portable, dynamic": "quantize = { dynamic = true }",
@@ -215,6 +257,20 @@ def test_methods_in_turns_give_what_pytorch_gives(load: str, tmp_path: Path) -> 
     methods = {m["method"] for m in plan["models"][0]["methods"]}
     assert {"get_max_seq_len", "get_scale"} <= methods
     assert run(["test", str(profile), "--out", str(out)]) == 0
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("load", ["prelinked", "pte"])
+def test_buffers_get_each_others_values(load: str, tmp_path: Path) -> None:
+    """ExecuTorch drops a write whose value is another buffer, or writes too early."""
+    need_toolchain("host", "zig")
+    profile = _profile(tmp_path, "delay", f'load = "{load}"')
+    (tmp_path / "expected.py").write_text(DELAYED)
+    subprocess.run([PYTHON, "-W", "ignore", "expected.py"], cwd=tmp_path, check=True)
+    words = ["--out", str(tmp_path / "out")]
+    assert run(["build", str(profile), *words]) == 0
+    words += ["--scenario", str(tmp_path / "turns.json")]
+    assert run(["run", str(profile), *words]) == 0
 
 
 @pytest.mark.toolchain
