@@ -24,6 +24,7 @@ from orchestrator.build.product import build_variant
 from orchestrator.build.project import Project
 from orchestrator.build.scenario_run import own_scenario, product_of, scenario_of
 from orchestrator.build.variant import without_bounds
+from orchestrator.core.bounds import SizeBound
 from orchestrator.core.lazy_bytes import chunks_of
 from orchestrator.errors import Diagnostic, MismatchError, SourceSpan, UsageError
 from orchestrator.planner.policy import Fuse, Planner
@@ -284,13 +285,21 @@ def _calls(product: Product, trial: Trial) -> tuple[Call, ...]:
 
 
 def _value(port: Port, random: np.random.Generator, run: int) -> RunValue | None:
-    """A random input; every other time, the first dynamic size is half of the bound."""
+    """A random input; every other time, sizes that may change are about half as large.
+
+    These are the sizes that have bounds. A program does not say which of its sizes may
+    change: without bounds, they are halved in turn.
+    """
     if port.is_dynamic and run % 2:
-        half = [*port.sizes]
-        at = next((n for n, size in enumerate(half) if size > 1), None)
-        if at is not None:
-            half[at] //= 2
-            port = port.model_copy(update={"sizes": tuple(half)})
+        sizes = [*port.sizes]
+        above = [n for n, size in enumerate(sizes) if size > 1]
+        free = [SizeBound(input=0, dim=n, least=1, step=1) for n in above]
+        turn = run // 2 % max(1, len(free))
+        for bound in port.bounds or free[turn : turn + 1]:
+            least, step = bound.least, bound.step
+            steps = (sizes[bound.dim] // 2 - least + step // 2) // step
+            sizes[bound.dim] = least + max(0, steps) * step
+        port = port.model_copy(update={"sizes": tuple(sizes)})
     return random_input(port, random)
 
 
