@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import tempfile
 from dataclasses import dataclass, replace
+from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -30,6 +31,7 @@ from orchestrator.errors import Diagnostic, MismatchError, SourceSpan, UsageErro
 from orchestrator.planner.policy import Fuse, Planner
 from orchestrator.profile.choices import PASSES, Load
 from orchestrator.program.write import write_program
+from orchestrator.running.compare import decoded
 from orchestrator.running.new_scenario import random_input
 from orchestrator.running.npy import Array
 from orchestrator.running.product import read_product
@@ -311,7 +313,8 @@ def _verdict(
 ) -> Verdict:
     first: dict[int, Difference] = {}
     for number, (call, one, other) in enumerate(zip(calls, got, want, strict=False)):
-        found = next(_differences(number, one, other), None)
+        ports = product.methods[call.method.index].outputs
+        found = next(_differences(number, one, other, ports), None)
         if found is not None:
             first.setdefault(call.method.index, found)
     count = min(len(got), len(want))
@@ -332,22 +335,23 @@ def _verdict(
 
 
 def _differences(
-    number: int, got: CallResult, want: CallResult
+    number: int, got: CallResult, want: CallResult, ports: Sequence[Port]
 ) -> Iterator[Difference]:
     if got.error is not want.error:
         yield Difference(
             call=number, output=-1, index=(), got=got.error.name, want=want.error.name
         )
         return
-    for output, (one, other) in enumerate(zip(got.outputs, want.outputs, strict=True)):
-        for index, ours, theirs in _values(one, other):
+    pairs = zip(got.outputs, want.outputs, ports, strict=True)
+    for output, (one, other, port) in enumerate(pairs):
+        for index, ours, theirs in _values(one, other, port):
             yield Difference(
                 call=number, output=output, index=index, got=ours, want=theirs
             )
 
 
 def _values(
-    got: RunValue, want: RunValue
+    got: RunValue, want: RunValue, port: Port
 ) -> Iterator[tuple[tuple[int, ...], str, str]]:
     """Where two values first differ in a bit: index, and both as text."""
     if isinstance(got, Array) and isinstance(want, Array):
@@ -356,19 +360,22 @@ def _values(
         elif got.data != want.data:
             import numpy as np  # noqa: PLC0415  # only for what differs
 
-            bits = f"V{got.item_bytes}"
-            ours, theirs = (x.numpy.reshape(-1) for x in (got, want))
-            differ = ours.view(bits) != theirs.view(bits)
+            ours, theirs = (decoded(x, port.dtype) for x in (got, want))
+            # Both parts of complex numbers, each on its own.
+            a, b = (x.view(x.real.dtype).reshape(x.size, -1) for x in (ours, theirs))
+            bits = f"u{a.itemsize}"
+            differ = a.view(bits) != b.view(bits)
             # The sign of NaN depends on the processor.
-            differ &= (ours == ours) | (theirs == theirs)  # noqa: PLR0124
-            for at in np.nonzero(differ)[0][:1]:
+            differ &= (a == a) | (b == b)  # noqa: PLR0124
+            for at in np.nonzero(differ.any(1))[0][:1]:
                 index = np.unravel_index(int(at), got.shape) if got.shape else ()
                 yield tuple(map(int, index)), str(ours[at]), str(theirs[at])
     elif isinstance(got, ListValue) and isinstance(want, ListValue):
         if len(got.items) != len(want.items):
             yield (), f"{len(got.items)} items", f"{len(want.items)} items"
-        for number, pair in enumerate(zip(got.items, want.items, strict=False)):
-            yield from (((number, *i), a, b) for i, a, b in _values(*pair))
+        items = zip(got.items, want.items, port.items or repeat(port), strict=False)
+        for number, item in enumerate(items):
+            yield from (((number, *i), a, b) for i, a, b in _values(*item))
     elif repr(got) != repr(want):
         yield (), repr(got), repr(want)
 

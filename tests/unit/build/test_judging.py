@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from orchestrator.build.judging import _value
+from orchestrator.build.judging import _value, _values
 from orchestrator.core.bounds import SizeBound
 from orchestrator.core.dtype import ScalarType
 from orchestrator.program.values import ValueKind
 from orchestrator.running.npy import Array
 from orchestrator.running.product import Port
+from orchestrator.running.values import ListValue
 
 
 def tensor(
@@ -51,3 +52,51 @@ def test_sizes_are_within_their_bounds(
     assert [x.shape for x in found if isinstance(x, Array)] == shapes
     for shape in shapes:
         assert all(bound.allows(shape[bound.dim]) for bound in port.bounds)
+
+
+def array(patterns: list[int], stored: str, dtype: str) -> Array:
+    """Elements with these bits."""
+    return Array.of(np.array(patterns, stored).view(dtype))
+
+
+BFLOAT16, HALVES, FLOATS = "<u2", "<u4", "<c8"
+"""How arrays of BFloat16, ComplexHalf and ComplexFloat are stored."""
+
+
+@pytest.mark.parametrize(
+    ("dtype", "got", "want", "index"),
+    [
+        (ScalarType.Float, array([0xFFC00000], "<u4", "<f4"), 0x7FC00001, None),
+        (ScalarType.Float, array([1 << 31], "<u4", "<f4"), 0, 0),
+        (ScalarType.BFloat16, array([0xFFC0], "<u2", BFLOAT16), 0x7FC0, None),
+        (ScalarType.BFloat16, array([0x8000], "<u2", BFLOAT16), 0, 0),
+        (ScalarType.BFloat16, array([0x7FC0], "<u2", BFLOAT16), 0x7F80, 0),
+        (ScalarType.ComplexHalf, array([0x3C00FE00], "<u4", HALVES), 0x3C007E00, None),
+        (ScalarType.ComplexHalf, array([0x3C00FE00], "<u4", HALVES), 0x40007E00, 0),
+        (
+            ScalarType.ComplexFloat,
+            array([0x3F800000_7FC00000], "<u8", FLOATS),
+            0x3F800000_FFC00000,
+            None,
+        ),
+        (
+            ScalarType.ComplexFloat,
+            array([0x3F800000_7FC00000], "<u8", FLOATS),
+            0x40000000_7FC00000,
+            0,
+        ),
+        (ScalarType.Bool, array([1], "|u1", "|b1"), 0, 0),
+    ],
+)
+def test_bits_are_compared_and_nan_has_no_sign(
+    dtype: ScalarType, got: Array, want: int, index: int | None
+) -> None:
+    """Of each part of a complex number, whatever the other part is."""
+    port = tensor((1,), dtype=dtype)
+    other = array([want], f"<u{got.item_bytes}", got.dtype)
+    found = [at for at, *_ in _values(got, other, port)]
+    assert found == ([] if index is None else [(index,)])
+    several = Port(kind=ValueKind.TENSOR_LIST, items=(port,))
+    ours, theirs = (ListValue(several.kind, (x,)) for x in (got, other))
+    differ = _values(ours, theirs, several)
+    assert [at for at, *_ in differ] == [(0, *at) for at in found]
