@@ -113,11 +113,13 @@ class Verdict:
             and are in no scenario have no runs.
         calls: What was carried out.
         results: What the reference gave.
+        refused: Random calls that were left out, as the reference refuses them.
     """
 
     methods: tuple[MethodVerdict, ...]
     calls: tuple[Call, ...]
     results: tuple[CallResult, ...]
+    refused: int = 0
 
     @property
     def is_equal(self) -> bool:
@@ -186,16 +188,20 @@ def judge(project: Project, trial: Trial, shell: Shell) -> Verdict:
         shell: Tools to build the reference with.
 
     Raises:
-        UsageError: The scenario does not fit.
+        UsageError: The scenario does not fit, or the program refuses a call of it
+            (`bad-scenario`).
         ToolchainError: Nothing here runs the firmware.
         OrchestratorError: The reference cannot be built, or a firmware failed.
     """
     product = product_of(project)
     variants = _Variants(project, trial, shell)
-    calls = _calls(product, trial)
-    calls, want = variants.reference(with_programs(project, shell), "reference", calls)
+    tried, path = _random_calls(product, trial), trial.scenario
+    more = () if path is None else scenario_of(path, product).calls
+    profile = with_programs(project, shell)
+    calls, want = variants.reference(profile, "reference", tried, more)
     firmware = (project.folder / product.firmware).resolve()
-    return _verdict(product, calls, _run(product, firmware, calls, trial), want)
+    found = _verdict(product, calls, _run(product, firmware, calls, trial), want)
+    return replace(found, refused=len(tried + more) - len(calls))
 
 
 def need_equal(project: Project, shell: Shell) -> Verdict:
@@ -234,21 +240,39 @@ class _Variants:
     shell: Shell
 
     def reference(
-        self, profile: Profile, name: str, calls: tuple[Call, ...]
+        self,
+        profile: Profile,
+        name: str,
+        calls: tuple[Call, ...],
+        more: tuple[Call, ...] = (),
     ) -> tuple[tuple[Call, ...], tuple[CallResult, ...]]:
         """The calls that the reference of a profile carries out, and its results.
 
         Random sizes and indices may be none that the program takes: such a call ends a
-        run, and is left out, as is one of a scenario.
+        run, and is left out; the next one begins anew. One of a scenario is an error.
         """
+        rest = calls + more
+        kept: tuple[Call, ...] = ()
+        results: tuple[CallResult, ...] = ()
         with exclusive(self.project.folder):
             product, firmware = self._built(reference_profile(profile), name)
-            while True:
-                found = _run(product, firmware, calls, self.trial)
-                last = len(found) - 1
-                if not found or found[last].error is DeviceError.Ok:
-                    return calls, found
-                calls = (*calls[:last], *calls[last + 1 :])
+            while rest:
+                found = _run(product, firmware, rest, self.trial)
+                done = tuple(x for x in found if x.error is DeviceError.Ok)
+                kept, results = kept + rest[: len(done)], results + done
+                if len(done) < len(found) and len(rest) - len(done) <= len(more):
+                    number = len(more) - len(rest) + len(done)
+                    error, method = found[-1].error, more[number].method
+                    raise UsageError.of(
+                        "bad-scenario",
+                        f"the program refuses call {number} of the scenario: {method}",
+                        where=SourceSpan(file=str(self.trial.scenario)),
+                        found=f"{error.name}: {error.meaning}",
+                        hint="correct the inputs of the call, or leave it out",
+                    )
+                rest = rest[len(found) :]
+                rest = (*(replace(c, fresh=True) for c in rest[:1]), *rest[1:])
+        return kept, results
 
     def results(
         self, profile: Profile, name: str, calls: Sequence[Call]
@@ -264,11 +288,8 @@ class _Variants:
         return product, (report.folder / product.firmware).resolve()
 
 
-def _calls(product: Product, trial: Trial) -> tuple[Call, ...]:
-    """Random calls of all methods, to and fro, and those of the scenario.
-
-    So each method is called after each other one, and twice in a row.
-    """
+def _random_calls(product: Product, trial: Trial) -> tuple[Call, ...]:
+    """Calls of all methods, to and fro: each after each other, and twice in a row."""
     import numpy as np  # noqa: PLC0415  # only for random inputs
 
     random = np.random.default_rng(trial.seed)
@@ -281,8 +302,6 @@ def _calls(product: Product, trial: Trial) -> tuple[Call, ...]:
                 inputs = tuple(value for value in values if value is not None)
                 if len(inputs) == len(values):
                     calls.append(Call(method=method, inputs=inputs))
-    if trial.scenario is not None:
-        calls += scenario_of(trial.scenario, product).calls
     return tuple(calls)
 
 

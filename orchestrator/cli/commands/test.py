@@ -69,13 +69,17 @@ def _table(verdict: Verdict) -> str:
             result = found.difference.text
         name = f"{found.method.model}.{found.method.name}"
         rows.append((name, str(found.runs), str(found.outputs), result))
-    return "\n".join([*table_lines(rows), ""])
+    lines = table_lines(rows)
+    if verdict.refused:
+        lines += [f"random calls that the program refuses: {verdict.refused}"]
+    return "\n".join([*lines, ""])
 
 
 def _document(verdict: Verdict, trial: Trial, cause: str) -> dict[str, object]:
     return {
         "seed": trial.seed,
         "equal": verdict.is_equal,
+        "refused": verdict.refused,
         "methods": [
             {
                 "model": found.method.model,

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytest
 
-from orchestrator.build.judging import _value, _values
+from orchestrator.build import Shell, judging
+from orchestrator.build.judging import Trial, _value, _values, _Variants
 from orchestrator.core.bounds import SizeBound
 from orchestrator.core.dtype import ScalarType
+from orchestrator.errors import UsageError
 from orchestrator.program.values import ValueKind
 from orchestrator.running.npy import Array
-from orchestrator.running.product import Port
-from orchestrator.running.values import ListValue
+from orchestrator.running.product import Port, ProductMethod
+from orchestrator.running.protocol import CallResult, DeviceError
+from orchestrator.running.values import Call, ListValue
+from tests.unit.build.fake_project import project_in, write_project
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 def tensor(
@@ -100,3 +110,87 @@ def test_bits_are_compared_and_nan_has_no_sign(
     ours, theirs = (ListValue(several.kind, (x,)) for x in (got, other))
     differ = _values(ours, theirs, several)
     assert [at for at, *_ in differ] == [(0, *at) for at in found]
+
+
+FORWARD = ProductMethod(
+    index=0, model="net", name="forward", state_bytes=8, inputs=(), outputs=()
+)
+
+
+def reference_of(
+    text: str, folder: Path, monkeypatch: pytest.MonkeyPatch, scenario: str = ""
+) -> tuple[str, list[str]]:
+    """The calls that a reference carries out, and those of each of its runs.
+
+    A letter is a call; `x` is one that the program refuses, `!` goes before one that
+    begins with fresh state.
+    """
+    runs: list[str] = []
+
+    def shown(calls: Sequence[Call]) -> str:
+        return "".join("!" * call.fresh + str(call.inputs[0]) for call in calls)
+
+    def run(_: object, __: object, calls: Sequence[Call], ___: Trial) -> object:
+        runs.append(shown(calls))
+        results = []
+        for call in calls:
+            bad = call.inputs[0] == "x"
+            error = DeviceError.InvalidArgument if bad else DeviceError.Ok
+            results.append(
+                CallResult(error=error, instruction=0, state_used_bytes=8, outputs=())
+            )
+            if bad:
+                break
+        return tuple(results)
+
+    monkeypatch.setattr(judging, "_run", run)
+    monkeypatch.setattr(_Variants, "_built", lambda *_: (None, None))
+    write_project(folder)
+    project = project_in(folder)
+    trial = Trial(scenario=Path("calls.json"))
+    given, more = (
+        tuple(Call(method=FORWARD, inputs=(name,)) for name in names)
+        for names in (text, scenario)
+    )
+    variants = _Variants(project, trial, Shell())
+    kept, results = variants.reference(project.profile, "r", given, more)
+    assert len(kept) == len(results)
+    assert all(result.error is DeviceError.Ok for result in results)
+    return shown(kept), runs
+
+
+@pytest.mark.parametrize(
+    ("calls", "kept", "runs"),
+    [
+        ("ab", "ab", ["ab"]),
+        ("axbcx", "a!bc", ["axbcx", "!bcx"]),
+        ("xxab", "!ab", ["xxab", "!xab", "!ab"]),
+        ("x", "", ["x"]),
+        ("", "", []),
+    ],
+)
+def test_calls_after_one_that_is_refused_begin_anew(
+    calls: str,
+    kept: str,
+    runs: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """No call that was carried out runs twice."""
+    assert reference_of(calls, tmp_path, monkeypatch) == (kept, runs)
+
+
+def test_a_call_of_a_scenario_is_not_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found, _ = reference_of("ax", tmp_path, monkeypatch, scenario="bc")
+    assert found == "a!bc"
+    for scenario, number in [("xab", 0), ("abx", 2)]:
+        with pytest.raises(UsageError) as raised:
+            reference_of("axb", tmp_path, monkeypatch, scenario=scenario)
+        (problem,) = raised.value.diagnostics
+        assert problem.code == "bad-scenario"
+        assert problem.message == (
+            f"the program refuses call {number} of the scenario: net.forward"
+        )
+        assert str(problem.where) == "calls.json"
