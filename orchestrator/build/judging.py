@@ -3,7 +3,7 @@
 The reference is the program as it was exported, on this machine: no pass but those that
 change what a model computes or takes (`ASKED`), no plan, every value in memory of its
 own, and kernels without packed weights. It shares with the product what reads programs,
-marks state, chooses kernels and loads a `.pte`, the passes of `ASKED`, and plain kernels.
+marks state, chooses kernels and loads a `.pte`, the passes of `ASKED`, plain kernels.
 """
 
 from __future__ import annotations
