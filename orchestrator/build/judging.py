@@ -9,10 +9,11 @@ marks state, chooses kernels and loads a `.pte`, the passes of `ASKED`, plain ke
 from __future__ import annotations
 
 import tempfile
+from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import repeat
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from orchestrator.build.firmware import carry_out, need_runnable
 from orchestrator.build.on_host import (
@@ -31,7 +32,7 @@ from orchestrator.errors import Diagnostic, MismatchError, SourceSpan, UsageErro
 from orchestrator.planner.policy import Fuse, Planner
 from orchestrator.profile.choices import PASSES, Load
 from orchestrator.program.write import write_program
-from orchestrator.running.compare import decoded
+from orchestrator.running.compare import decoded, index_of
 from orchestrator.running.new_scenario import random_input
 from orchestrator.running.npy import Array
 from orchestrator.running.product import read_product
@@ -51,6 +52,8 @@ if TYPE_CHECKING:
     from orchestrator.running.product import Port, Product, ProductMethod
     from orchestrator.running.protocol import CallResult
     from orchestrator.running.values import RunValue
+
+Calls: TypeAlias = "tuple[Call, ...]"
 
 ASKED: Final = frozenset(
     {"fold_batch_norm", "keep_inputs", "quantized_io", "round_weights"}
@@ -147,8 +150,7 @@ class Trial:
 def trial_of(profile: Profile) -> Trial:
     """What the profile wants to be tried, with its scenario."""
     table = profile.test
-    scenario = own_scenario(profile)
-    return Trial(runs=table.runs, seed=table.seed, scenario=scenario)
+    return Trial(runs=table.runs, seed=table.seed, scenario=own_scenario(profile))
 
 
 def reference_profile(profile: Profile) -> Profile:
@@ -189,11 +191,12 @@ def judge(project: Project, trial: Trial, shell: Shell) -> Verdict:
 
     Raises:
         UsageError: The scenario does not fit, or the program refuses a call of it
-            (`bad-scenario`).
+            (`bad-scenario`), or all random ones (`nothing-to-test`).
         ToolchainError: Nothing here runs the firmware.
         OrchestratorError: The reference cannot be built, or a firmware failed.
     """
     product = product_of(project)
+    need_runnable(product)
     variants = _Variants(project, trial, shell)
     tried, path = _random_calls(product, trial), trial.scenario
     more = () if path is None else scenario_of(path, product).calls
@@ -201,6 +204,13 @@ def judge(project: Project, trial: Trial, shell: Shell) -> Verdict:
     calls, want = variants.reference(profile, "reference", tried, more)
     firmware = (project.folder / product.firmware).resolve()
     found = _verdict(product, calls, _run(product, firmware, calls, trial), want)
+    if not calls:
+        raise UsageError.of(
+            "nothing-to-test",
+            "no call of the product could be compared",
+            found="no random values for the inputs, or the program refused every call",
+            hint="write a scenario, and name it with --scenario",
+        )
     return replace(found, refused=len(tried + more) - len(calls))
 
 
@@ -209,11 +219,9 @@ def need_equal(project: Project, shell: Shell) -> Verdict:
 
     Raises:
         MismatchError: They differ (`differs-from-program`).
-        OrchestratorError: As `judge`, and if nothing could be compared.
+        OrchestratorError: As `judge`.
     """
-    need_runnable(product_of(project))
     verdict = judge(project, trial_of(project.profile), shell)
-    need_random(verdict)
     if not verdict.is_equal:
         raise problems_of(project.profile, verdict)
     return verdict
@@ -240,19 +248,14 @@ class _Variants:
     shell: Shell
 
     def reference(
-        self,
-        profile: Profile,
-        name: str,
-        calls: tuple[Call, ...],
-        more: tuple[Call, ...] = (),
-    ) -> tuple[tuple[Call, ...], tuple[CallResult, ...]]:
+        self, profile: Profile, name: str, calls: Calls, more: Calls = ()
+    ) -> tuple[Calls, tuple[CallResult, ...]]:
         """The calls that the reference of a profile carries out, and its results.
 
         Random sizes and indices may be none that the program takes: such a call ends a
         run, and is left out; the next one begins anew. One of a scenario is an error.
         """
-        rest = calls + more
-        kept: tuple[Call, ...] = ()
+        rest, kept = calls + more, calls[:0]
         results: tuple[CallResult, ...] = ()
         with exclusive(self.project.folder):
             product, firmware = self._built(reference_profile(profile), name)
@@ -308,8 +311,7 @@ def _random_calls(product: Product, trial: Trial) -> tuple[Call, ...]:
 def _value(port: Port, random: np.random.Generator, run: int) -> RunValue | None:
     """A random input; every other time, sizes that may change are about half as large.
 
-    These are the sizes that have bounds. A program does not say which of its sizes may
-    change: without bounds, they are halved in turn.
+    Those with bounds all at once; else in turn: programs do not say which may change.
     """
     if port.is_dynamic and run % 2:
         sizes = [*port.sizes]
@@ -326,7 +328,7 @@ def _value(port: Port, random: np.random.Generator, run: int) -> RunValue | None
 
 def _verdict(
     product: Product,
-    calls: tuple[Call, ...],
+    calls: Calls,
     got: tuple[CallResult, ...],
     want: tuple[CallResult, ...],
 ) -> Verdict:
@@ -336,14 +338,13 @@ def _verdict(
         found = next(_differences(number, one, other, ports), None)
         if found is not None:
             first.setdefault(call.method.index, found)
-    count = min(len(got), len(want))
-    made = [(c.method.index, len(c.method.outputs)) for c in calls[:count]]
+    runs = Counter(c.method.index for c, *_ in zip(calls, got, want, strict=False))
     return Verdict(
         methods=tuple(
             MethodVerdict(
                 method=method,
-                runs=sum(index == method.index for index, _ in made),
-                outputs=sum(n for index, n in made if index == method.index),
+                runs=runs[method.index],
+                outputs=runs[method.index] * len(method.outputs),
                 difference=first.get(method.index),
             )
             for method in product.methods
@@ -387,8 +388,7 @@ def _values(
             # The sign of NaN depends on the processor.
             differ &= (a == a) | (b == b)  # noqa: PLR0124
             for at in np.nonzero(differ.any(1))[0][:1]:
-                index = np.unravel_index(int(at), got.shape) if got.shape else ()
-                yield tuple(map(int, index)), str(ours[at]), str(theirs[at])
+                yield index_of(int(at), got.shape), str(ours[at]), str(theirs[at])
     elif isinstance(got, ListValue) and isinstance(want, ListValue):
         if len(got.items) != len(want.items):
             yield (), f"{len(got.items)} items", f"{len(want.items)} items"
@@ -415,8 +415,7 @@ def bisect(project: Project, verdict: Verdict, trial: Trial, shell: Shell) -> st
         OrchestratorError: A variant cannot be built or run.
     """
     search = _Search(verdict, _Variants(project, trial, shell))
-    culprit = search.culprit()
-    return f"{culprit}{search.instruction()}"
+    return search.culprit() + search.instruction()
 
 
 class _Search:
@@ -508,14 +507,12 @@ def problems_of(profile: Profile, verdict: Verdict, cause: str = "") -> Mismatch
     """
     return MismatchError(
         [
-            Diagnostic(
-                code="differs-from-program",
-                message=f"{m.method.model}.{m.method.name} differs from its program",
+            Diagnostic.of(
+                "differs-from-program",
+                f"{m.method} differs from its program",
                 where=SourceSpan(file=str(profile.file)),
-                notes=(
-                    ("found", m.difference.text),
-                    *((("cause", cause),) if cause else ()),
-                ),
+                found=m.difference.text,
+                **({"cause": cause} if cause else {}),
                 hint="this is a bug of Orchestrator: please report it, with the program"
                 if cause
                 else "add --bisect to find the pass or the part of the plan",
@@ -524,19 +521,3 @@ def problems_of(profile: Profile, verdict: Verdict, cause: str = "") -> Mismatch
             if m.difference is not None
         ]
     )
-
-
-def need_random(verdict: Verdict) -> None:
-    """Check that something was compared.
-
-    Raises:
-        UsageError: No method takes random inputs, or none that the program takes
-            (`nothing-to-test`).
-    """
-    if not any(method.runs for method in verdict.methods):
-        raise UsageError.of(
-            "nothing-to-test",
-            "no call of the product could be compared",
-            found="no random values for the inputs, or the program refused every call",
-            hint="write a scenario, and name it with --scenario",
-        )

@@ -79,10 +79,8 @@ class Judge:
             tried = {**models, name: self.restrained(name, fewer)}
             if not self._fits(tried):
                 how = "nothing" if why else "less"
-                warnings.append(
-                    f"warning[pass-left-out]: model {name}: {one} does {how}, else the"
-                    " product does not fit the board"
-                )
+                text = f"{one} does {how}, else the product does not fit the board"
+                warnings.append(f"warning[pass-left-out]: model {name}: {text}")
             elif self._stays(one, tried):
                 models, chosen[name] = tried, fewer
         return models, tuple(warnings)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from orchestrator.build.exporting import ExportChoice
 from orchestrator.build.judging import need_equal
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from orchestrator.build.product import BuildReport
     from orchestrator.build.project import Shell
     from orchestrator.profile.tables import Profile
-
-_NOT_HERE: Final = frozenset({"no-emulator", "nothing-to-test"})
-"""Errors that say that nothing here can compare a product with its program."""
 
 
 def build_twice(
@@ -75,7 +72,8 @@ def build_twice(
     try:
         need_equal(Project(profile, exact), shell)
     except (ToolchainError, UsageError) as error:
-        if not {problem.code for problem in error.diagnostics} <= _NOT_HERE:
+        codes = {problem.code for problem in error.diagnostics}
+        if not codes <= {"no-emulator", "nothing-to-test"}:
             raise
         why = "; ".join(problem.message for problem in error.diagnostics)
         shell.reporter.note(f"not compared with its program: {why}")

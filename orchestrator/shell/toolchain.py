@@ -261,14 +261,12 @@ def _ask(program: Path, *arguments: str) -> str:
     return done.stdout
 
 
-def _missing(
-    program: str, found: str, code: str = "toolchain-missing"
-) -> ToolchainError:
+def _missing(name: str, found: str, code: str = "toolchain-missing") -> ToolchainError:
     return ToolchainError.of(
         code,
-        f"{program} is not installed",
+        f"{name} is not installed",
         found=found,
-        hint=f"{install_hint(program)}; `orchestrator doctor` lists what is there",
+        hint=f"{install_hint(name)}; `orchestrator doctor` lists what is there",
     )
 
 
