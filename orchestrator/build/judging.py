@@ -2,16 +2,18 @@
 
 The reference is the program as it was exported, on this machine: no pass but those that
 change what a model computes or takes (`ASKED`), no plan, every value in memory of its
-own, and kernels without packed weights. It shares with the product the reader, the
-kernels in plain C++ and nothing that plans, links or generates tables for them.
+own, and kernels without packed weights. It shares with the product what reads programs,
+marks state, chooses kernels and loads a `.pte`, the passes of `ASKED`, plain kernels.
 """
 
 from __future__ import annotations
 
 import tempfile
+from collections import Counter
 from dataclasses import dataclass, replace
+from itertools import repeat
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from orchestrator.build.firmware import carry_out, need_runnable
 from orchestrator.build.on_host import (
@@ -24,11 +26,13 @@ from orchestrator.build.product import build_variant
 from orchestrator.build.project import Project
 from orchestrator.build.scenario_run import own_scenario, product_of, scenario_of
 from orchestrator.build.variant import without_bounds
+from orchestrator.core.bounds import SizeBound
 from orchestrator.core.lazy_bytes import chunks_of
 from orchestrator.errors import Diagnostic, MismatchError, SourceSpan, UsageError
 from orchestrator.planner.policy import Fuse, Planner
 from orchestrator.profile.choices import PASSES, Load
 from orchestrator.program.write import write_program
+from orchestrator.running.compare import decoded, index_of
 from orchestrator.running.new_scenario import random_input
 from orchestrator.running.npy import Array
 from orchestrator.running.product import read_product
@@ -48,6 +52,8 @@ if TYPE_CHECKING:
     from orchestrator.running.product import Port, Product, ProductMethod
     from orchestrator.running.protocol import CallResult
     from orchestrator.running.values import RunValue
+
+Calls: TypeAlias = "tuple[Call, ...]"
 
 ASKED: Final = frozenset(
     {"fold_batch_norm", "keep_inputs", "quantized_io", "round_weights"}
@@ -110,11 +116,13 @@ class Verdict:
             and are in no scenario have no runs.
         calls: What was carried out.
         results: What the reference gave.
+        refused: Random calls that were left out, as the reference refuses them.
     """
 
     methods: tuple[MethodVerdict, ...]
     calls: tuple[Call, ...]
     results: tuple[CallResult, ...]
+    refused: int = 0
 
     @property
     def is_equal(self) -> bool:
@@ -142,8 +150,7 @@ class Trial:
 def trial_of(profile: Profile) -> Trial:
     """What the profile wants to be tried, with its scenario."""
     table = profile.test
-    scenario = own_scenario(profile)
-    return Trial(runs=table.runs, seed=table.seed, scenario=scenario)
+    return Trial(runs=table.runs, seed=table.seed, scenario=own_scenario(profile))
 
 
 def reference_profile(profile: Profile) -> Profile:
@@ -183,16 +190,28 @@ def judge(project: Project, trial: Trial, shell: Shell) -> Verdict:
         shell: Tools to build the reference with.
 
     Raises:
-        UsageError: The scenario does not fit.
+        UsageError: The scenario does not fit, or the program refuses a call of it
+            (`bad-scenario`), or all random ones (`nothing-to-test`).
         ToolchainError: Nothing here runs the firmware.
         OrchestratorError: The reference cannot be built, or a firmware failed.
     """
     product = product_of(project)
+    need_runnable(product)
     variants = _Variants(project, trial, shell)
-    calls = _calls(product, trial)
-    calls, want = variants.reference(with_programs(project, shell), "reference", calls)
+    tried, path = _random_calls(product, trial), trial.scenario
+    more = () if path is None else scenario_of(path, product).calls
+    profile = with_programs(project, shell)
+    calls, want = variants.reference(profile, "reference", tried, more)
     firmware = (project.folder / product.firmware).resolve()
-    return _verdict(product, calls, _run(product, firmware, calls, trial), want)
+    found = _verdict(product, calls, _run(product, firmware, calls, trial), want)
+    if not calls:
+        raise UsageError.of(
+            "nothing-to-test",
+            "no call of the product could be compared",
+            found="no random values for the inputs, or the program refused every call",
+            hint="write a scenario, and name it with --scenario",
+        )
+    return replace(found, refused=len(tried + more) - len(calls))
 
 
 def need_equal(project: Project, shell: Shell) -> Verdict:
@@ -200,11 +219,9 @@ def need_equal(project: Project, shell: Shell) -> Verdict:
 
     Raises:
         MismatchError: They differ (`differs-from-program`).
-        OrchestratorError: As `judge`, and if nothing could be compared.
+        OrchestratorError: As `judge`.
     """
-    need_runnable(product_of(project))
     verdict = judge(project, trial_of(project.profile), shell)
-    need_random(verdict)
     if not verdict.is_equal:
         raise problems_of(project.profile, verdict)
     return verdict
@@ -231,21 +248,34 @@ class _Variants:
     shell: Shell
 
     def reference(
-        self, profile: Profile, name: str, calls: tuple[Call, ...]
-    ) -> tuple[tuple[Call, ...], tuple[CallResult, ...]]:
+        self, profile: Profile, name: str, calls: Calls, more: Calls = ()
+    ) -> tuple[Calls, tuple[CallResult, ...]]:
         """The calls that the reference of a profile carries out, and its results.
 
         Random sizes and indices may be none that the program takes: such a call ends a
-        run, and is left out, as is one of a scenario.
+        run, and is left out; the next one begins anew. One of a scenario is an error.
         """
+        rest, kept = calls + more, calls[:0]
+        results: tuple[CallResult, ...] = ()
         with exclusive(self.project.folder):
             product, firmware = self._built(reference_profile(profile), name)
-            while True:
-                found = _run(product, firmware, calls, self.trial)
-                last = len(found) - 1
-                if not found or found[last].error is DeviceError.Ok:
-                    return calls, found
-                calls = (*calls[:last], *calls[last + 1 :])
+            while rest:
+                found = _run(product, firmware, rest, self.trial)
+                done = tuple(x for x in found if x.error is DeviceError.Ok)
+                kept, results = kept + rest[: len(done)], results + done
+                if len(done) < len(found) and len(rest) - len(done) <= len(more):
+                    number = len(more) - len(rest) + len(done)
+                    error, method = found[-1].error, more[number].method
+                    raise UsageError.of(
+                        "bad-scenario",
+                        f"the program refuses call {number} of the scenario: {method}",
+                        where=SourceSpan(file=str(self.trial.scenario)),
+                        found=f"{error.name}: {error.meaning}",
+                        hint="correct the inputs of the call, or leave it out",
+                    )
+                rest = rest[len(found) :]
+                rest = (*(replace(c, fresh=True) for c in rest[:1]), *rest[1:])
+        return kept, results
 
     def results(
         self, profile: Profile, name: str, calls: Sequence[Call]
@@ -261,11 +291,8 @@ class _Variants:
         return product, (report.folder / product.firmware).resolve()
 
 
-def _calls(product: Product, trial: Trial) -> tuple[Call, ...]:
-    """Random calls of all methods, to and fro, and those of the scenario.
-
-    So each method is called after each other one, and twice in a row.
-    """
+def _random_calls(product: Product, trial: Trial) -> tuple[Call, ...]:
+    """Calls of all methods, to and fro: each after each other, and twice in a row."""
     import numpy as np  # noqa: PLC0415  # only for random inputs
 
     random = np.random.default_rng(trial.seed)
@@ -278,41 +305,46 @@ def _calls(product: Product, trial: Trial) -> tuple[Call, ...]:
                 inputs = tuple(value for value in values if value is not None)
                 if len(inputs) == len(values):
                     calls.append(Call(method=method, inputs=inputs))
-    if trial.scenario is not None:
-        calls += scenario_of(trial.scenario, product).calls
     return tuple(calls)
 
 
 def _value(port: Port, random: np.random.Generator, run: int) -> RunValue | None:
-    """A random input; every other time, the first dynamic size is half of the bound."""
+    """A random input; every other time, sizes that may change are about half as large.
+
+    Those with bounds all at once; else in turn: programs do not say which may change.
+    """
     if port.is_dynamic and run % 2:
-        half = [*port.sizes]
-        at = next((n for n, size in enumerate(half) if size > 1), None)
-        if at is not None:
-            half[at] //= 2
-            port = port.model_copy(update={"sizes": tuple(half)})
+        sizes = [*port.sizes]
+        above = [n for n, size in enumerate(sizes) if size > 1]
+        free = [SizeBound(input=0, dim=n, least=1, step=1) for n in above]
+        turn = run // 2 % max(1, len(free))
+        for bound in port.bounds or free[turn : turn + 1]:
+            least, step = bound.least, bound.step
+            steps = (sizes[bound.dim] // 2 - least + step // 2) // step
+            sizes[bound.dim] = least + max(0, steps) * step
+        port = port.model_copy(update={"sizes": tuple(sizes)})
     return random_input(port, random)
 
 
 def _verdict(
     product: Product,
-    calls: tuple[Call, ...],
+    calls: Calls,
     got: tuple[CallResult, ...],
     want: tuple[CallResult, ...],
 ) -> Verdict:
     first: dict[int, Difference] = {}
     for number, (call, one, other) in enumerate(zip(calls, got, want, strict=False)):
-        found = next(_differences(number, one, other), None)
+        ports = product.methods[call.method.index].outputs
+        found = next(_differences(number, one, other, ports), None)
         if found is not None:
             first.setdefault(call.method.index, found)
-    count = min(len(got), len(want))
-    made = [(c.method.index, len(c.method.outputs)) for c in calls[:count]]
+    runs = Counter(c.method.index for c, *_ in zip(calls, got, want, strict=False))
     return Verdict(
         methods=tuple(
             MethodVerdict(
                 method=method,
-                runs=sum(index == method.index for index, _ in made),
-                outputs=sum(n for index, n in made if index == method.index),
+                runs=runs[method.index],
+                outputs=runs[method.index] * len(method.outputs),
                 difference=first.get(method.index),
             )
             for method in product.methods
@@ -323,22 +355,23 @@ def _verdict(
 
 
 def _differences(
-    number: int, got: CallResult, want: CallResult
+    number: int, got: CallResult, want: CallResult, ports: Sequence[Port]
 ) -> Iterator[Difference]:
     if got.error is not want.error:
         yield Difference(
             call=number, output=-1, index=(), got=got.error.name, want=want.error.name
         )
         return
-    for output, (one, other) in enumerate(zip(got.outputs, want.outputs, strict=True)):
-        for index, ours, theirs in _values(one, other):
+    pairs = zip(got.outputs, want.outputs, ports, strict=True)
+    for output, (one, other, port) in enumerate(pairs):
+        for index, ours, theirs in _values(one, other, port):
             yield Difference(
                 call=number, output=output, index=index, got=ours, want=theirs
             )
 
 
 def _values(
-    got: RunValue, want: RunValue
+    got: RunValue, want: RunValue, port: Port
 ) -> Iterator[tuple[tuple[int, ...], str, str]]:
     """Where two values first differ in a bit: index, and both as text."""
     if isinstance(got, Array) and isinstance(want, Array):
@@ -347,19 +380,21 @@ def _values(
         elif got.data != want.data:
             import numpy as np  # noqa: PLC0415  # only for what differs
 
-            bits = f"V{got.item_bytes}"
-            ours, theirs = (x.numpy.reshape(-1) for x in (got, want))
-            differ = ours.view(bits) != theirs.view(bits)
+            ours, theirs = (decoded(x, port.dtype) for x in (got, want))
+            # Both parts of complex numbers, each on its own.
+            a, b = (x.view(x.real.dtype).reshape(x.size, -1) for x in (ours, theirs))
+            bits = f"u{a.itemsize}"
+            differ = a.view(bits) != b.view(bits)
             # The sign of NaN depends on the processor.
-            differ &= (ours == ours) | (theirs == theirs)  # noqa: PLR0124
-            for at in np.nonzero(differ)[0][:1]:
-                index = np.unravel_index(int(at), got.shape) if got.shape else ()
-                yield tuple(map(int, index)), str(ours[at]), str(theirs[at])
+            differ &= (a == a) | (b == b)  # noqa: PLR0124
+            for at in np.nonzero(differ.any(1))[0][:1]:
+                yield index_of(int(at), got.shape), str(ours[at]), str(theirs[at])
     elif isinstance(got, ListValue) and isinstance(want, ListValue):
         if len(got.items) != len(want.items):
             yield (), f"{len(got.items)} items", f"{len(want.items)} items"
-        for number, pair in enumerate(zip(got.items, want.items, strict=False)):
-            yield from (((number, *i), a, b) for i, a, b in _values(*pair))
+        items = zip(got.items, want.items, port.items or repeat(port), strict=False)
+        for number, item in enumerate(items):
+            yield from (((number, *i), a, b) for i, a, b in _values(*item))
     elif repr(got) != repr(want):
         yield (), repr(got), repr(want)
 
@@ -380,8 +415,7 @@ def bisect(project: Project, verdict: Verdict, trial: Trial, shell: Shell) -> st
         OrchestratorError: A variant cannot be built or run.
     """
     search = _Search(verdict, _Variants(project, trial, shell))
-    culprit = search.culprit()
-    return f"{culprit}{search.instruction()}"
+    return search.culprit() + search.instruction()
 
 
 class _Search:
@@ -473,14 +507,12 @@ def problems_of(profile: Profile, verdict: Verdict, cause: str = "") -> Mismatch
     """
     return MismatchError(
         [
-            Diagnostic(
-                code="differs-from-program",
-                message=f"{m.method.model}.{m.method.name} differs from its program",
+            Diagnostic.of(
+                "differs-from-program",
+                f"{m.method} differs from its program",
                 where=SourceSpan(file=str(profile.file)),
-                notes=(
-                    ("found", m.difference.text),
-                    *((("cause", cause),) if cause else ()),
-                ),
+                found=m.difference.text,
+                **({"cause": cause} if cause else {}),
                 hint="this is a bug of Orchestrator: please report it, with the program"
                 if cause
                 else "add --bisect to find the pass or the part of the plan",
@@ -489,19 +521,3 @@ def problems_of(profile: Profile, verdict: Verdict, cause: str = "") -> Mismatch
             if m.difference is not None
         ]
     )
-
-
-def need_random(verdict: Verdict) -> None:
-    """Check that something was compared.
-
-    Raises:
-        UsageError: No method takes random inputs, or none that the program takes
-            (`nothing-to-test`).
-    """
-    if not any(method.runs for method in verdict.methods):
-        raise UsageError.of(
-            "nothing-to-test",
-            "no call of the product could be compared",
-            found="no random values for the inputs, or the program refused every call",
-            hint="write a scenario, and name it with --scenario",
-        )

@@ -523,7 +523,7 @@ def plan_adapted_memory(
             target,
             parts=parts | ({"update"} if updates else set()),
         )
-        if target.board
+        if target.cpu.default_board
         else None,
     )
 

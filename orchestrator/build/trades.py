@@ -54,10 +54,11 @@ class Judge:
         fitted = fits = self._fits(models)
         chosen: dict[str, Restraints] = {name: {} for name in models}
         for name, one in trades:
-            if fits and (PASSES[one].trades == "room" or self._may_grow(models)):
+            stays = self._stays(one, models)
+            if fits and stays:
                 continue
             costs = self._costs(name, models[name])
-            out = "costs more memory than it saves" if fits else "there is no room"
+            out = "there is no room" if stays else "costs more memory than it saves"
             for why in ("", out) if PASSES[one].modest else (out,):
                 restraints = chosen[name] | {one: why}
                 try:
@@ -67,16 +68,22 @@ class Judge:
                 found, tried = self._costs(name, model), {**models, name: model}
                 is_less = any(a < b for a, b in zip(found, costs, strict=True))
                 now_fits = (is_less or not fits) and self._fits(tried)
-                if now_fits > fits or (now_fits is fits and is_less):
+                is_better = is_less and not (fits and stays)
+                if now_fits > fits or (now_fits is fits and is_better):
                     models, costs, fits = tried, found, now_fits
                     chosen[name] = restraints
-        return models, tuple(
-            f"warning[pass-left-out]: model {name}: {one} does"
-            f" {'nothing' if why else 'less'}, else the product does not fit the board"
-            for name, restraints in chosen.items()
-            for one, why in restraints.items()
-            if fits and not fitted
-        )
+        warnings = []
+        taken = [(name, *one) for name, r in chosen.items() for one in r.items()]
+        for name, one, why in taken if fits and not fitted else ():
+            fewer = {k: v for k, v in chosen[name].items() if k != one}
+            tried = {**models, name: self.restrained(name, fewer)}
+            if not self._fits(tried):
+                how = "nothing" if why else "less"
+                text = f"{one} does {how}, else the product does not fit the board"
+                warnings.append(f"warning[pass-left-out]: model {name}: {text}")
+            elif self._stays(one, tried):
+                models, chosen[name] = tried, fewer
+        return models, tuple(warnings)
 
     def _costs(self, name: str, model: Adapted) -> tuple[int, int, int]:
         """Bytes of a model's arenas; with states; with flash, too."""
@@ -97,13 +104,16 @@ class Judge:
             return False
         return True
 
-    def _may_grow(self, models: Mapping[str, Adapted]) -> bool:
+    def _stays(self, one: str, models: Mapping[str, Adapted]) -> bool:
         """Whether speed is worth memory, and the budget has it, and that of code."""
-        if self.budget is None:
-            return False
+        if PASSES[one].trades == "room" or self.budget is None:
+            return PASSES[one].trades == "room"
         memory = self.plan(models, None)
-        flash = CODE_RESERVE_BYTES + sum(m.program_bytes for m in memory.models)
-        ram = RAM_RESERVE_BYTES + memory.arena_bytes + memory.state_bytes
+        flash, ram = CODE_RESERVE_BYTES, RAM_RESERVE_BYTES
+        if (needs := memory.needs) is not None:
+            flash, ram = needs.code_bytes + needs.table_bytes, needs.variable_bytes
+        flash += sum(m.program_bytes for m in memory.models)
+        ram += memory.arena_bytes + memory.state_bytes
         most, ram_most = self.budget.flash_bytes, self.budget.ram_bytes
         return (most is None or flash <= most) and (ram_most is None or ram <= ram_most)
 

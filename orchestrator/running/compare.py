@@ -258,7 +258,7 @@ def _compare(
     if any(errors):
         measure = excess if failed else errors
         at = measure.index(max(measure))
-        worst = Element(index=_index(at, shape), got=got[at], want=want[at])
+        worst = Element(index=index_of(at, shape), got=got[at], want=want[at])
     return Comparison(
         is_ok=failed == 0,
         element_count=len(errors),
@@ -269,10 +269,8 @@ def _compare(
     )
 
 
-def _index(position: int, shape: tuple[int, ...]) -> tuple[int, ...]:
+def index_of(position: int, shape: tuple[int, ...]) -> tuple[int, ...]:
     """Index by dimension of an element in C order."""
-    index = []
-    for size in reversed(shape):
-        position, at = divmod(position, size)
-        index.append(at)
-    return tuple(reversed(index))
+    import numpy as np  # noqa: PLC0415  # only for what differs
+
+    return tuple(map(int, np.unravel_index(position, shape)))

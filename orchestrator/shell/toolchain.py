@@ -261,12 +261,12 @@ def _ask(program: Path, *arguments: str) -> str:
     return done.stdout
 
 
-def _missing(program: str, found: str) -> ToolchainError:
+def _missing(name: str, found: str, code: str = "toolchain-missing") -> ToolchainError:
     return ToolchainError.of(
-        "toolchain-missing",
-        f"{program} is not installed",
+        code,
+        f"{name} is not installed",
         found=found,
-        hint=f"{install_hint(program)}; `orchestrator doctor` lists what is there",
+        hint=f"{install_hint(name)}; `orchestrator doctor` lists what is there",
     )
 
 
@@ -274,9 +274,9 @@ def find_emulator(command: tuple[str, ...]) -> tuple[str, ...]:
     """An emulator's command with its program's absolute path.
 
     Raises:
-        ToolchainError: It is not installed.
+        ToolchainError: It is not installed (`no-emulator`).
     """
     program = shutil.which(command[0])
     if program is None:
-        raise _missing(command[0], "not on the PATH")
+        raise _missing(command[0], "not on the PATH", "no-emulator")
     return (program, *command[1:])

@@ -90,28 +90,43 @@ def test_nan_has_no_sign(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert code == 0, found
 
 
-def test_calls_that_the_program_refuses_are_left_out(
+def test_random_calls_that_the_program_refuses_are_counted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """However many there are, calls after them are compared."""
+    """As half the columns; calls after them are compared."""
     need_toolchain("host", "zig")
-    extra = "[test]\nruns = 1"
+    extra = "[test]\nruns = 9"
     product = make_product(
-        tmp_path / "p", "embedding_argmax", cpu="host", toolchain="zig", extra=extra
+        tmp_path / "p", "dynamic_batch", cpu="host", toolchain="zig", extra=extra
+    )
+    code, found = _judged(product, capsys)
+    assert code == 0, found
+    assert (found["methods"][0]["runs"], found["refused"]) == (7, 2)
+    assert product.run("test", "--runs", "4") == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last == "random calls that the program refuses: 1"
+
+
+def test_a_call_of_a_scenario_that_the_program_refuses_is_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    need_toolchain("host", "zig")
+    product = make_product(
+        tmp_path / "p", "embedding_argmax", cpu="host", toolchain="zig"
     )
     runs = []
-    for name, index in (("far", 9999), ("near", 1)):
+    for name, index in (("near", 1), ("far", 9999)):
         np.save(tmp_path / f"{name}.npy", np.full((2, 7), index))
         value = {"kind": "tensor", "file": f"{name}.npy", "dtype": "int64"}
         runs.append({"method": "forward", "inputs": [{**value, "shape": [2, 7]}]})
-    far, near = runs
-    for refused in (16, 17):
-        document = {"tolerance": {"atol": 0, "rtol": 0}, "description": ""}
-        scenario = tmp_path / "calls.json"
-        scenario.write_text(json.dumps({**document, "runs": [far] * refused + [near]}))
-        code, found = _judged(product, capsys, "--scenario", str(scenario))
-        assert code == 0, found
-        assert [method["runs"] for method in found["methods"]] == [2]
+    document = {"tolerance": {"atol": 0, "rtol": 0}, "description": ""}
+    scenario = tmp_path / "calls.json"
+    scenario.write_text(json.dumps({**document, "runs": runs}))
+    code, found = _judged(product, capsys, "--scenario", str(scenario))
+    assert code == 2
+    (problem,) = found["diagnostics"]
+    assert problem["code"] == "bad-scenario"
+    assert "refuses call 1 of the scenario" in problem["message"]
 
 
 def _other_bias(method: LinkedMethod) -> LinkedMethod:

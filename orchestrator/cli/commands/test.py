@@ -6,8 +6,7 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from orchestrator.build import Project, load
-from orchestrator.build.firmware import need_runnable
-from orchestrator.build.judging import bisect, judge, need_random, problems_of, trial_of
+from orchestrator.build.judging import bisect, judge, problems_of, trial_of
 from orchestrator.build.scenario_run import product_of
 from orchestrator.cli.commands.current import make_current
 from orchestrator.cli.commands.measuring import running
@@ -35,7 +34,6 @@ def run(args: Namespace, console: Console) -> ExitCode:
     project = Project(load(args.profile), options)
     make_current(project, console)
     product = product_of(project)
-    need_runnable(product)
     given = {key: getattr(args, key) for key in ("runs", "seed", "scenario")}
     trial = replace(
         trial_of(project.profile),
@@ -44,7 +42,6 @@ def run(args: Namespace, console: Console) -> ExitCode:
     )
     with console.progress() as reporter, running(console, product):
         verdict = judge(project, trial, console.shell(reporter))
-    need_random(verdict)
     cause = ""
     if args.bisect and not verdict.is_equal:
         with console.progress() as reporter:
@@ -69,13 +66,17 @@ def _table(verdict: Verdict) -> str:
             result = found.difference.text
         name = f"{found.method.model}.{found.method.name}"
         rows.append((name, str(found.runs), str(found.outputs), result))
-    return "\n".join([*table_lines(rows), ""])
+    lines = table_lines(rows)
+    if verdict.refused:
+        lines += [f"random calls that the program refuses: {verdict.refused}"]
+    return "\n".join([*lines, ""])
 
 
 def _document(verdict: Verdict, trial: Trial, cause: str) -> dict[str, object]:
     return {
         "seed": trial.seed,
         "equal": verdict.is_equal,
+        "refused": verdict.refused,
         "methods": [
             {
                 "model": found.method.model,

@@ -323,6 +323,7 @@ def test_emulators(programs: Path) -> None:
     with pytest.raises(ToolchainError) as caught:
         find_emulator(command)
     (problem,) = caught.value.diagnostics
+    assert problem.code == "no-emulator"
     assert problem.message == "qemu-system-arm is not installed"
     assert problem.hint.startswith("apt-get install qemu-system-arm;")
     path = _install(programs, "qemu-system-arm")
