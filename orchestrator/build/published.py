@@ -12,7 +12,6 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-import re
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -24,7 +23,14 @@ from orchestrator.provenance.envelope import open_envelope, sign
 from orchestrator.provenance.keys import read_private_key, read_public_key
 from orchestrator.provenance.objects import PublishedList, object_list, read_object_list
 from orchestrator.shell.files import read_file, reason_of
-from orchestrator.shell.places import Waits, is_s3, place_at, read_files, unusable
+from orchestrator.shell.places import (
+    Waits,
+    is_s3,
+    place_at,
+    read_files,
+    shown,
+    unusable,
+)
 from orchestrator.shell.settings import PUBLISHED, PUBLISHED_KEY, read_settings
 
 if TYPE_CHECKING:
@@ -74,7 +80,7 @@ class KnownLists:
             data = _list_bytes(url, self.waits)
             pem = read_file(key, most_bytes=_MOST_KEY_BYTES)
             public = read_public_key(pem, file=str(key))
-            signed = open_envelope(data, public, file=f"{_shown(url)}/{LIST}")
+            signed = open_envelope(data, public, file=shown(f"{url}/{LIST}"))
             self._known[url, key] = read_object_list(signed.payload)
         return self._known[url, key]
 
@@ -148,7 +154,7 @@ class PublishedFiles:
             raise
         except Exception as error:  # noqa: BLE001  # a store never fails a build
             if self.lists.give_up(self.url, self.key):
-                what = f"{_shown(self.url)}: {_reason(error)}"
+                what = shown(f"{self.url}: {_reason(error)}")
                 self.note(f"warning: published objects are not used: {what}")
         return None
 
@@ -246,7 +252,7 @@ def _publish(
     before = PublishedList()
     with suppress(FileNotFoundError):
         data = _list_bytes(url, waits)
-        signed = open_envelope(data, key.public_key(), file=f"{url}/{LIST}")
+        signed = open_envelope(data, key.public_key(), file=shown(f"{url}/{LIST}"))
         before = read_object_list(signed.payload)
 
     def write(files: Mapping[str, bytes]) -> None:
@@ -334,16 +340,11 @@ def _write(place: Any, path: str, data: bytes) -> None:  # noqa: ANN401  # fsspe
         place.pipe_file(path, data)
 
 
-def _shown(url: str) -> str:
-    """A URL without user and password."""
-    return re.sub("://[^/]*@", "://", url)
-
-
 def _reason(error: Exception) -> str:
     if isinstance(error, OrchestratorError):
         return "; ".join(problem.message for problem in error.diagnostics)
     if isinstance(error, FileNotFoundError):
-        return f"there is no {_shown(str(error.filename or error))}"
+        return f"there is no {error.filename or error}"
     if isinstance(error, (TimeoutError, ValueError)):
         return str(error)
     if isinstance(error, OSError) and error.filename:

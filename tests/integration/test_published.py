@@ -206,6 +206,30 @@ def test_another_key_neither_reads_nor_replaces_the_list(
 
 
 @pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("redis://:s3cret@host:6379/0", "redis://host:6379/0 cannot be used"),
+        ("unknown://me:s3cret@host/0", "unknown://host/0 cannot be used"),
+        ("{served}", "/objects.dsse.json was not signed with"),
+        ("{served}/missing", "/missing cannot be used"),
+    ],
+)
+def test_errors_hide_passwords(
+    url: str,
+    said: str,
+    place: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with _served(place) as served:
+        with_password = served.replace("://", "://me:s3cret@")
+        assert _publish(url.format(served=with_password), tmp_path / "other.key")
+    err = capsys.readouterr().err
+    assert said in err
+    assert "s3cret" not in err
+
+
+@pytest.mark.parametrize(
     "arguments",
     [
         ["publish"],
