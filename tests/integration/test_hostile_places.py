@@ -409,4 +409,6 @@ def test_s3_that_does_not_answer(
         found, (note,) = _fetched(Waits(silent_s=1, total_s=2))
         assert found == {}
         assert "not used: s3://builds/objects: " in note
+        # The beginning of an error says what it is; all of it would fill the memory.
+        assert ("Internal Server Error" in note) == (answer is _fails)
     s3fs.S3FileSystem.clear_instance_cache()
