@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from orchestrator.shell.settings import Settings
 
 _T = TypeVar("_T")
-URL: Final = PUBLISHED
-KEY: Final = PUBLISHED_KEY
 LIST: Final = "objects.dsse.json"
 MOST_LIST_BYTES: Final = 16 << 20
 """Most bytes of a list, read before its signature is checked: 30,000 objects."""
@@ -174,9 +172,10 @@ def published_at(
     if not key:
         raise ToolchainError.of(
             "no-published-key",
-            f"{URL} is set, {KEY} is not",
+            f"{PUBLISHED} is set, {PUBLISHED_KEY} is not",
             expected="the public key of who publishes, in PEM",
-            hint=f"set {KEY}, or `published_key` of [cache] in orchestrator.toml",
+            hint=f"set {PUBLISHED_KEY}, or `published_key` of [cache] in"
+            " orchestrator.toml",
         )
     return PublishedFiles(url=url, key=Path(key), lists=lists, note=note)
 

@@ -14,14 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from orchestrator.build.published import (
-    KEY,
-    LIST,
-    URL,
-    KnownLists,
-    publish,
-    published_at,
-)
+from orchestrator.build.published import LIST, KnownLists, publish, published_at
 from orchestrator.provenance.documents import document_bytes
 from orchestrator.provenance.envelope import sign
 from orchestrator.provenance.keys import read_private_key
@@ -32,6 +25,8 @@ from orchestrator.provenance.objects import (
 )
 from orchestrator.shell.object_store import ObjectStore
 from orchestrator.shell.places import Waits
+from orchestrator.shell.settings import PUBLISHED as URL
+from orchestrator.shell.settings import PUBLISHED_KEY as KEY
 from tests.integration.test_published import OBJECTS, write_keys
 
 if TYPE_CHECKING:
