@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import math
 import os
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from orchestrator.errors import OrchestratorError, ToolchainError
@@ -65,6 +67,7 @@ class KnownLists:
         self.waits = waits or Waits()
         self._folder = given_up
         self._known: dict[tuple[str, Path], PublishedList] = {}
+        self._left_s: dict[str, float] = {}
 
     def at(self, url: str, key: Path) -> PublishedList:
         """The list of a place, if the key signed it; an empty one if it is given up.
@@ -81,6 +84,22 @@ class KnownLists:
             signed = open_envelope(data, public, file=shown(f"{url}/{LIST}"))
             self._known[url, key] = read_object_list(signed.payload)
         return self._known[url, key]
+
+    def read(self, url: str, sizes: Mapping[str, int]) -> dict[str, bytes]:
+        """Bytes by digest, of those that are there and fit. Raises what reading raises.
+
+        All requests to a place have together the time that one has: were each slow, a
+        command would take minutes for each model.
+        """
+        waits, begin = self.waits, monotonic()
+        left_s = self._left_s.get(url, waits.total_s)
+        if left_s <= 0:
+            raise TimeoutError(f"too slow: {waits.total_s:g} s in all")
+        limited = replace(waits, total_s=min(left_s, waits.total_s))
+        found = _files(url, sizes, limited)
+        more_s = sum(map(len, found.values())) / (waits.bytes_per_s or math.inf)
+        self._left_s[url] = left_s + more_s - (monotonic() - begin)
+        return found
 
     def give_up(self, url: str, key: Path) -> bool:
         """Treat a place as empty from now on; whether no other process has said so."""
@@ -138,7 +157,7 @@ class PublishedFiles:
         """Bytes by digest, of those that are there and fit."""
         sizes = self._list().sizes
         wanted = {d: sizes[d] for d in sorted(set(digests)) if d in sizes}
-        return self._got(lambda: _files(self.url, wanted, self.lists.waits)) or {}
+        return self._got(lambda: self.lists.read(self.url, wanted)) or {}
 
     def _list(self) -> PublishedList:
         found = self._got(lambda: self.lists.at(self.url, self.key))

@@ -10,6 +10,7 @@ import socket
 import threading
 import time
 from contextlib import chdir, contextmanager, suppress
+from itertools import count
 from typing import TYPE_CHECKING, Final
 
 import pytest
@@ -331,6 +332,21 @@ def test_a_key_that_is_a_pipe(place: Path, monkeypatch: pytest.MonkeyPatch) -> N
     found, (note,) = _fetched()
     assert found == {}
     assert "a pipe, not a file" in note
+
+
+@pytest.mark.usefixtures("place")
+def test_requests_of_a_command_share_their_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Each answer takes 11 s, and a place has 30 s.
+    monkeypatch.setattr("orchestrator.build.published.monotonic", count(0, 11).__next__)
+    notes: list[str] = []
+    here = published_at(KnownLists(), notes.append)
+    assert here is not None
+    found = [bool(here.fetch([key])) for key in OBJECTS]
+    assert found == [True, True, True, False]
+    (note,) = notes
+    assert "too slow" in note
 
 
 def test_processes_of_a_command_share_what_they_gave_up(
