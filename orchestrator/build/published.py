@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import math
 import os
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -37,8 +36,6 @@ from orchestrator.shell.settings import PUBLISHED, PUBLISHED_KEY, read_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 
     from orchestrator.shell.object_store import ObjectStore
     from orchestrator.shell.settings import Settings
@@ -92,13 +89,12 @@ class KnownLists:
         command would take minutes for each model.
         """
         waits, begin = self.waits, monotonic()
-        left_s = self._left_s.get(url, waits.total_s)
-        if left_s <= 0:
+        if (left_s := self._left_s.get(url, waits.total_s)) <= 0:
             raise TimeoutError(f"too slow: {waits.total_s:g} s in all")
         limited = replace(waits, total_s=min(left_s, waits.total_s))
         found = _files(url, sizes, limited)
-        more_s = sum(map(len, found.values())) / (waits.bytes_per_s or math.inf)
-        self._left_s[url] = left_s + more_s - (monotonic() - begin)
+        left_s += sum(map(len, found.values())) / waits.bytes_per_s
+        self._left_s[url] = left_s - (monotonic() - begin)
         return found
 
     def give_up(self, url: str, key: Path) -> bool:
@@ -236,7 +232,50 @@ def publish(
     """
     key = read_private_key(pem, file=file)
     with _reached(url):
-        return _publish(store, exports, url, key, file=file, list_only=list_only)
+        waits = Waits()
+        place, root = place_at(url, waits)
+        before = PublishedList()
+        with suppress(FileNotFoundError):
+            data = _list_bytes(url, waits)
+            signed = open_envelope(data, key.public_key(), file=shown(f"{url}/{LIST}"))
+            before = read_object_list(signed.payload)
+
+        def write(files: Mapping[str, bytes]) -> None:
+            for data in files.values():
+                _write(place, _path(root, hashlib.sha256(data).hexdigest()), data)
+
+        objects, sizes = dict(before.objects), dict(before.sizes)
+        for name in store.keys():  # noqa: SIM118  # not a mapping
+            if name not in objects and (outputs := store.get(name)):
+                objects[name] = _digests(outputs)
+                sizes |= _sizes(outputs)
+                if not list_only:
+                    write(outputs)
+        listed = {name: [*found] for name, found in before.exports.items()}
+        new = 0
+        for name, files in exports:
+            known, digests = listed.get(name, []), _digests(files)
+            if digests not in known:
+                write(files)
+                sizes |= _sizes(files)
+                listed[name] = [digests, *known][:_MOST_EXPORTS]
+                new += 1
+        named = chain(objects.values(), *listed.values())
+        used = sorted({digest for files in named for digest in files.values()})
+        found = PublishedList(
+            objects=dict(sorted(objects.items())),
+            exports=dict(sorted(listed.items())),
+            sizes={digest: sizes[digest] for digest in used},
+        )
+        data = sign(object_list(found), key, file=file)
+        if len(data) > MOST_LIST_BYTES:
+            most = f"its list would have {len(data):,} bytes of {MOST_LIST_BYTES:,}"
+            raise unusable(url, most, "publish to a new place, from a smaller store")
+        _write(place, f"{root}/{LIST}", data)
+        return (
+            Counts(len(objects), len(objects) - len(before.objects)),
+            Counts(sum(map(len, listed.values())), new),
+        )
 
 
 @contextmanager
@@ -254,63 +293,6 @@ def _reached(url: str) -> Iterator[None]:
             hint = "check that the bucket exists, AWS_ACCESS_KEY_ID and its secret, and"
             hint += " AWS_ENDPOINT_URL where the server is not Amazon's"
         raise unusable(url, _reason(error), hint) from error
-
-
-def _publish(
-    store: ObjectStore,
-    exports: Iterable[tuple[str, Mapping[str, bytes]]],
-    url: str,
-    key: PrivateKeyTypes,
-    *,
-    file: str,
-    list_only: bool,
-) -> tuple[Counts, Counts]:
-    waits = Waits()
-    place, root = place_at(url, waits)
-    before = PublishedList()
-    with suppress(FileNotFoundError):
-        data = _list_bytes(url, waits)
-        signed = open_envelope(data, key.public_key(), file=shown(f"{url}/{LIST}"))
-        before = read_object_list(signed.payload)
-
-    def write(files: Mapping[str, bytes]) -> None:
-        for data in files.values():
-            _write(place, _path(root, hashlib.sha256(data).hexdigest()), data)
-
-    objects, sizes = dict(before.objects), dict(before.sizes)
-    for name in store.keys():  # noqa: SIM118  # not a mapping
-        if name not in objects and (outputs := store.get(name)):
-            objects[name] = _digests(outputs)
-            sizes |= _sizes(outputs)
-            if not list_only:
-                write(outputs)
-    listed = {name: [*found] for name, found in before.exports.items()}
-    new = 0
-    for name, files in exports:
-        known, digests = listed.get(name, []), _digests(files)
-        if digests not in known:
-            write(files)
-            sizes |= _sizes(files)
-            listed[name] = [digests, *known][:_MOST_EXPORTS]
-            new += 1
-    named = chain(objects.values(), *listed.values())
-    used = sorted({digest for files in named for digest in files.values()})
-    found = PublishedList(
-        objects=dict(sorted(objects.items())),
-        exports=dict(sorted(listed.items())),
-        sizes={digest: sizes[digest] for digest in used},
-    )
-    data = sign(object_list(found), key, file=file)
-    if len(data) > MOST_LIST_BYTES:
-        most = (
-            f"its list would have {len(data):,} bytes, builds read {MOST_LIST_BYTES:,}"
-        )
-        raise unusable(url, most, "publish to a new place, from a smaller store")
-    _write(place, f"{root}/{LIST}", data)
-    return (
-        Counts(len(objects), len(objects) - len(before.objects)),
-        Counts(sum(map(len, listed.values())), new),
-    )
 
 
 def _sizes(files: Mapping[str, bytes]) -> dict[str, int]:
