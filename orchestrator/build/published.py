@@ -12,11 +12,11 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-import re
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from orchestrator.errors import OrchestratorError, ToolchainError
@@ -24,20 +24,23 @@ from orchestrator.provenance.envelope import open_envelope, sign
 from orchestrator.provenance.keys import read_private_key, read_public_key
 from orchestrator.provenance.objects import PublishedList, object_list, read_object_list
 from orchestrator.shell.files import read_file, reason_of
-from orchestrator.shell.places import Waits, is_s3, place_at, read_files, unusable
+from orchestrator.shell.places import (
+    Waits,
+    is_s3,
+    place_at,
+    read_files,
+    shown,
+    unusable,
+)
 from orchestrator.shell.settings import PUBLISHED, PUBLISHED_KEY, read_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
-
     from orchestrator.shell.object_store import ObjectStore
     from orchestrator.shell.settings import Settings
 
 _T = TypeVar("_T")
-URL: Final = PUBLISHED
-KEY: Final = PUBLISHED_KEY
 LIST: Final = "objects.dsse.json"
 MOST_LIST_BYTES: Final = 16 << 20
 """Most bytes of a list, read before its signature is checked: 30,000 objects."""
@@ -61,6 +64,7 @@ class KnownLists:
         self.waits = waits or Waits()
         self._folder = given_up
         self._known: dict[tuple[str, Path], PublishedList] = {}
+        self._left_s: dict[str, float] = {}
 
     def at(self, url: str, key: Path) -> PublishedList:
         """The list of a place, if the key signed it; an empty one if it is given up.
@@ -74,9 +78,24 @@ class KnownLists:
             data = _list_bytes(url, self.waits)
             pem = read_file(key, most_bytes=_MOST_KEY_BYTES)
             public = read_public_key(pem, file=str(key))
-            signed = open_envelope(data, public, file=f"{_shown(url)}/{LIST}")
+            signed = open_envelope(data, public, file=shown(f"{url}/{LIST}"))
             self._known[url, key] = read_object_list(signed.payload)
         return self._known[url, key]
+
+    def read(self, url: str, sizes: Mapping[str, int]) -> dict[str, bytes]:
+        """Bytes by digest, of those that are there and fit. Raises what reading raises.
+
+        All requests to a place have together the time that one has: were each slow, a
+        command would take minutes for each model.
+        """
+        waits, begin = self.waits, monotonic()
+        if (left_s := self._left_s.get(url, waits.total_s)) <= 0:
+            raise TimeoutError(f"too slow: {waits.total_s:g} s in all")
+        limited = replace(waits, total_s=min(left_s, waits.total_s))
+        found = _files(url, sizes, limited)
+        left_s += sum(map(len, found.values())) / waits.bytes_per_s
+        self._left_s[url] = left_s - (monotonic() - begin)
+        return found
 
     def give_up(self, url: str, key: Path) -> bool:
         """Treat a place as empty from now on; whether no other process has said so."""
@@ -134,7 +153,7 @@ class PublishedFiles:
         """Bytes by digest, of those that are there and fit."""
         sizes = self._list().sizes
         wanted = {d: sizes[d] for d in sorted(set(digests)) if d in sizes}
-        return self._got(lambda: _files(self.url, wanted, self.lists.waits)) or {}
+        return self._got(lambda: self.lists.read(self.url, wanted)) or {}
 
     def _list(self) -> PublishedList:
         found = self._got(lambda: self.lists.at(self.url, self.key))
@@ -148,7 +167,7 @@ class PublishedFiles:
             raise
         except Exception as error:  # noqa: BLE001  # a store never fails a build
             if self.lists.give_up(self.url, self.key):
-                what = f"{_shown(self.url)}: {_reason(error)}"
+                what = shown(f"{self.url}: {_reason(error)}")
                 self.note(f"warning: published objects are not used: {what}")
         return None
 
@@ -168,9 +187,10 @@ def published_at(
     if not key:
         raise ToolchainError.of(
             "no-published-key",
-            f"{URL} is set, {KEY} is not",
+            f"{PUBLISHED} is set, {PUBLISHED_KEY} is not",
             expected="the public key of who publishes, in PEM",
-            hint=f"set {KEY}, or `published_key` of [cache] in orchestrator.toml",
+            hint=f"set {PUBLISHED_KEY}, or `published_key` of [cache] in"
+            " orchestrator.toml",
         )
     return PublishedFiles(url=url, key=Path(key), lists=lists, note=note)
 
@@ -212,7 +232,50 @@ def publish(
     """
     key = read_private_key(pem, file=file)
     with _reached(url):
-        return _publish(store, exports, url, key, file=file, list_only=list_only)
+        waits = Waits()
+        place, root = place_at(url, waits)
+        before = PublishedList()
+        with suppress(FileNotFoundError):
+            data = _list_bytes(url, waits)
+            signed = open_envelope(data, key.public_key(), file=shown(f"{url}/{LIST}"))
+            before = read_object_list(signed.payload)
+
+        def write(files: Mapping[str, bytes]) -> None:
+            for data in files.values():
+                _write(place, _path(root, hashlib.sha256(data).hexdigest()), data)
+
+        objects, sizes = dict(before.objects), dict(before.sizes)
+        for name in store.keys():  # noqa: SIM118  # not a mapping
+            if name not in objects and (outputs := store.get(name)):
+                objects[name] = _digests(outputs)
+                sizes |= _sizes(outputs)
+                if not list_only:
+                    write(outputs)
+        listed = {name: [*found] for name, found in before.exports.items()}
+        new = 0
+        for name, files in exports:
+            known, digests = listed.get(name, []), _digests(files)
+            if digests not in known:
+                write(files)
+                sizes |= _sizes(files)
+                listed[name] = [digests, *known][:_MOST_EXPORTS]
+                new += 1
+        named = chain(objects.values(), *listed.values())
+        used = sorted({digest for files in named for digest in files.values()})
+        found = PublishedList(
+            objects=dict(sorted(objects.items())),
+            exports=dict(sorted(listed.items())),
+            sizes={digest: sizes[digest] for digest in used},
+        )
+        data = sign(object_list(found), key, file=file)
+        if len(data) > MOST_LIST_BYTES:
+            most = f"its list would have {len(data):,} bytes of {MOST_LIST_BYTES:,}"
+            raise unusable(url, most, "publish to a new place, from a smaller store")
+        _write(place, f"{root}/{LIST}", data)
+        return (
+            Counts(len(objects), len(objects) - len(before.objects)),
+            Counts(sum(map(len, listed.values())), new),
+        )
 
 
 @contextmanager
@@ -230,63 +293,6 @@ def _reached(url: str) -> Iterator[None]:
             hint = "check that the bucket exists, AWS_ACCESS_KEY_ID and its secret, and"
             hint += " AWS_ENDPOINT_URL where the server is not Amazon's"
         raise unusable(url, _reason(error), hint) from error
-
-
-def _publish(
-    store: ObjectStore,
-    exports: Iterable[tuple[str, Mapping[str, bytes]]],
-    url: str,
-    key: PrivateKeyTypes,
-    *,
-    file: str,
-    list_only: bool,
-) -> tuple[Counts, Counts]:
-    waits = Waits()
-    place, root = place_at(url, waits)
-    before = PublishedList()
-    with suppress(FileNotFoundError):
-        data = _list_bytes(url, waits)
-        signed = open_envelope(data, key.public_key(), file=f"{url}/{LIST}")
-        before = read_object_list(signed.payload)
-
-    def write(files: Mapping[str, bytes]) -> None:
-        for data in files.values():
-            _write(place, _path(root, hashlib.sha256(data).hexdigest()), data)
-
-    objects, sizes = dict(before.objects), dict(before.sizes)
-    for name in store.keys():  # noqa: SIM118  # not a mapping
-        if name not in objects and (outputs := store.get(name)):
-            objects[name] = _digests(outputs)
-            sizes |= _sizes(outputs)
-            if not list_only:
-                write(outputs)
-    listed = {name: [*found] for name, found in before.exports.items()}
-    new = 0
-    for name, files in exports:
-        known, digests = listed.get(name, []), _digests(files)
-        if digests not in known:
-            write(files)
-            sizes |= _sizes(files)
-            listed[name] = [digests, *known][:_MOST_EXPORTS]
-            new += 1
-    named = chain(objects.values(), *listed.values())
-    used = sorted({digest for files in named for digest in files.values()})
-    found = PublishedList(
-        objects=dict(sorted(objects.items())),
-        exports=dict(sorted(listed.items())),
-        sizes={digest: sizes[digest] for digest in used},
-    )
-    data = sign(object_list(found), key, file=file)
-    if len(data) > MOST_LIST_BYTES:
-        most = (
-            f"its list would have {len(data):,} bytes, builds read {MOST_LIST_BYTES:,}"
-        )
-        raise unusable(url, most, "publish to a new place, from a smaller store")
-    _write(place, f"{root}/{LIST}", data)
-    return (
-        Counts(len(objects), len(objects) - len(before.objects)),
-        Counts(sum(map(len, listed.values())), new),
-    )
 
 
 def _sizes(files: Mapping[str, bytes]) -> dict[str, int]:
@@ -334,16 +340,11 @@ def _write(place: Any, path: str, data: bytes) -> None:  # noqa: ANN401  # fsspe
         place.pipe_file(path, data)
 
 
-def _shown(url: str) -> str:
-    """A URL without user and password."""
-    return re.sub("://[^/]*@", "://", url)
-
-
 def _reason(error: Exception) -> str:
     if isinstance(error, OrchestratorError):
         return "; ".join(problem.message for problem in error.diagnostics)
     if isinstance(error, FileNotFoundError):
-        return f"there is no {_shown(str(error.filename or error))}"
+        return f"there is no {error.filename or error}"
     if isinstance(error, (TimeoutError, ValueError)):
         return str(error)
     if isinstance(error, OSError) and error.filename:

@@ -16,8 +16,6 @@ from orchestrator.running.scenario import read_scenario
 from orchestrator.shell.files import read_file, read_text_file
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from orchestrator.build.project import Project
     from orchestrator.profile.tables import Profile
     from orchestrator.running.scenario import Scenario
@@ -26,24 +24,15 @@ _TIMEOUT_S: Final = 600.0
 """Of a run, as `orchestrator run` has it by default."""
 
 
-def found_scenario(name: str, paths: Sequence[Path]) -> Path:
-    """The first of some files that exists.
-
-    Args:
-        name: Of the product.
-        paths: Where its scenario may be.
-
-    Raises:
-        UsageError: None exists (`no-scenario`).
-    """
-    for path in paths:
-        if path.is_file():
-            return path
+def found_scenario(profile: Profile) -> Path:
+    """The scenario beside a profile. Raises UsageError without one (`no-scenario`)."""
+    if path := own_scenario(profile):
+        return path
     raise UsageError(
         Diagnostic(
             code="no-scenario",
-            message=f"{name} has no scenario to run",
-            notes=tuple(("expected", str(path)) for path in paths),
+            message=f"{profile.name} has no scenario to run",
+            notes=tuple(("expected", str(path)) for path in _scenarios(profile)),
             hint="write one, or choose other products with -p",
         )
     )
@@ -51,9 +40,12 @@ def found_scenario(name: str, paths: Sequence[Path]) -> Path:
 
 def own_scenario(profile: Profile) -> Path | None:
     """The scenario beside a profile, `scenarios/NAME.json`; None without one."""
-    folder = profile.file.parent / "scenarios"
-    found = (folder / f"{name}.json" for name in (profile.name, profile.file.stem))
-    return next((path for path in found if path.is_file()), None)
+    return next((path for path in _scenarios(profile) if path.is_file()), None)
+
+
+def _scenarios(profile: Profile) -> list[Path]:
+    names = dict.fromkeys((profile.name, profile.file.stem))
+    return [profile.file.parent / "scenarios" / f"{name}.json" for name in names]
 
 
 def run_scenario(project: Project, path: Path) -> None:

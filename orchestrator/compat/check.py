@@ -6,6 +6,7 @@ memory and the API of the firmware.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -166,9 +167,17 @@ def check_compat(
             )
         )
     methods = {method.name: method for method in program.methods}
-    for place in firmware.methods:
-        if place.model != model:
-            continue
+    places = [place for place in firmware.methods if place.model == model]
+    used = [methods[p.method] for p in places if p.method in methods]
+    parts = [delegate for method in used for delegate in method.delegates]
+    takes = {b: b in firmware.takers for b, _ in firmware.delegates}
+    outside = [name for (owner, name), _ in firmware.data if owner == model]
+    # Once for all methods, as in a build: it reads all bytes of the delegates.
+    if problem := data_problem(program, parts, takes, outside):
+        what = f"{file}: {problem.message} in the firmware"
+        hint = "build firmware with this program, its data and its delegate"
+        problems.append(replace(problem, message=what, hint=hint))
+    for place in places:
         method = methods.get(place.method)
         if method is None:
             problems.append(
@@ -369,13 +378,6 @@ class _MethodCheck:
                 hint="build firmware with this program and the delegate, or export"
                 " without this backend",
             )
-        takes = {b: b in self._firmware.takers for b, _ in self._firmware.delegates}
-        model, parts = self._place.model, self._method.delegates
-        outside = [name for (owner, name), _ in self._firmware.data if owner == model]
-        if problem := data_problem(self._program, parts, takes, outside):
-            what = f"{problem.message} in the firmware"
-            hint = "build firmware with this program, its data and its delegate"
-            yield self._problem(problem.code, what, *problem.notes, hint=hint)
 
     def _kernels(self, calls: list[OpCall]) -> Iterator[Diagnostic]:
         seen: dict[tuple[str, str], tuple[int, str]] = {}

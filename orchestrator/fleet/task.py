@@ -191,7 +191,7 @@ def _done(kind: Kind, project: Project, shell: Shell, begun: Outcome) -> Outcome
             twice, _ = build_twice(project.profile, project.options, shell)
             done, costs = "same twice", _costs(twice.report)
         case Kind.RUN:
-            done, costs = "outputs right", _run(project, shell, begun.product)
+            done, costs = "outputs right", _run(project, shell)
         case Kind.TEST:
             done, costs = _tested(project, shell)
         case Kind.LOCK_CHECK:
@@ -204,11 +204,9 @@ def _done(kind: Kind, project: Project, shell: Shell, begun: Outcome) -> Outcome
     return replace(begun, done=done, costs=costs)
 
 
-def _run(project: Project, shell: Shell, product: Product) -> Costs:
+def _run(project: Project, shell: Shell) -> Costs:
     """Build, and run the scenario of the product, or that of its profile."""
-    folder = product.profile.parent / "scenarios"
-    names = dict.fromkeys((product.name, product.profile.stem))
-    path = found_scenario(product.name, [folder / f"{name}.json" for name in names])
+    path = found_scenario(project.profile)
     report = build_product(project, shell).report
     run_scenario(project, path)
     return _costs(report)

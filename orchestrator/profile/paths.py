@@ -51,6 +51,8 @@ def is_relative_path(text: str) -> bool:
 
 
 def _read_path(value: Text) -> NamedFile:
+    if value.split("/").count("**") > 1:  # Python takes minutes to match many
+        raise bad_value(value, expected="at most one `**`", hint="write more patterns")
     if is_relative_path(value):
         return NamedFile(path=value.folder / value, written=str(value))
     windows = PureWindowsPath(value)

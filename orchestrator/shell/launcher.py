@@ -15,7 +15,6 @@ from orchestrator.shell.settings import LAUNCHER, STORAGE, read_settings
 if TYPE_CHECKING:
     from orchestrator.shell.settings import Settings
 
-VARIABLE: Final = LAUNCHER
 _REASONS: Final = {
     "sccache": "sccache changes what some compilers write, so locks would not hold",
     **dict.fromkeys(
@@ -100,5 +99,5 @@ def _unusable(name: str, reason: str) -> ToolchainError:
         "launcher-unusable",
         f"compiler launcher {name} cannot be used",
         reason=reason,
-        hint=f"install ccache, or unset {VARIABLE}",
+        hint=f"install ccache, or unset {LAUNCHER}",
     )

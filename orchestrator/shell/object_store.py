@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from orchestrator.shell.settings import Settings
 
-VARIABLE: Final = OBJECTS
 DEFAULT_BYTES: Final = 1 << 30
 _KEPT: Final = 0.8
 """Part of the limit that remains after the store outgrew it."""
@@ -291,7 +290,7 @@ def object_store(settings: Settings | None = None) -> ObjectStore | None:
     if limit is None:
         raise ToolchainError.of(
             "object-store-size",
-            f"{VARIABLE} is no size: {text!r}",
+            f"{OBJECTS} is no size: {text!r}",
             hint="write a size such as 512 MiB, or off",
         )
     return ObjectStore(settings.cache / "objects", limit)

@@ -34,9 +34,9 @@ def write_package(folder: Path, files: Mapping[str, bytes]) -> int:
         How many files changed.
 
     Raises:
-        UsageError: The folder is not a package, or a link is on the way to a file of
-            it (`not-a-package`), or the user made or
-            changed a file in it (`name-taken`). Nothing was written.
+        UsageError: The folder is not a package, or it or a folder in it is a link
+            (`not-a-package`), or the user made or changed a file in it (`name-taken`).
+            Nothing was written.
     """
     _check_links(folder, ())
     before = _record(folder)
@@ -88,11 +88,12 @@ def _record(folder: Path) -> dict[str, frozenset[str]]:
 
 
 def _check_links(folder: Path, names: Iterable[str]) -> None:
-    """Refuse links to folders on the way to what is written. Raises UsageError."""
-    # Those at the top, such as /tmp, are the system's.
-    ways = {folder, *folder.parents[: -2 if folder.is_absolute() else None]}
-    ways |= {p for n in names for p in (folder / n).parents if folder in p.parents}
-    if linked := sorted(path for path in ways if path.is_symlink()):
+    """Refuse a folder that is a link, or has one on the way to a file of it.
+
+    Links above it are the user's: a home may be one. Raises UsageError.
+    """
+    ways = {p for n in names for p in (folder / n).parents if folder in p.parents}
+    if linked := sorted(path for path in {folder, *ways} if path.is_symlink()):
         raise UsageError.of(
             "not-a-package",
             f"cannot write through {linked[0]}, which is a link",

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+import re
 import stat
 import time
 from contextlib import suppress
@@ -91,12 +92,17 @@ def is_s3(url: str) -> bool:
     return url.startswith(("s3://", "s3a://"))
 
 
+def shown(text: str) -> str:
+    """A URL, or a text with one, without user and password."""
+    return re.sub("://[^/]*@", "://", text)
+
+
 def unusable(url: str, found: str, hint: str) -> ToolchainError:
     """The error about a place that cannot be used."""
     return ToolchainError.of(
         "published-unusable",
-        f"{url} cannot be used for published objects",
-        found=found,
+        f"{shown(url)} cannot be used for published objects",
+        found=shown(found),
         hint=hint,
     )
 

@@ -18,6 +18,7 @@ from orchestrator.profile.matrix import AXES
 from orchestrator.profile.tables import ProfileTable
 from orchestrator.profile.target import SUFFIX
 from orchestrator.shell import files
+from orchestrator.shell.settings import CACHE, LAUNCHER, PUBLISHED, PUBLISHED_KEY
 from orchestrator.workspace.tables import WorkspaceTable
 
 if TYPE_CHECKING:
@@ -53,17 +54,16 @@ class Workspace:
         cache, launcher = self.table.cache, self.table.build.launcher
         found = {}
         if cache.path is not None:
-            found["ORCHESTRATOR_CACHE"] = str(cache.path.path.absolute())
+            found[CACHE] = str(cache.path.path.absolute())
         if cache.published is not None:
             place = cache.published
             if "://" not in place:
                 place = str((self.root / place).absolute())
-            found["ORCHESTRATOR_PUBLISHED"] = place
+            found[PUBLISHED] = place
         if cache.published_key is not None:
-            key = cache.published_key.path.absolute()
-            found["ORCHESTRATOR_PUBLISHED_KEY"] = str(key)
+            found[PUBLISHED_KEY] = str(cache.published_key.path.absolute())
         if launcher is not None:
-            found["ORCHESTRATOR_COMPILER_LAUNCHER"] = launcher
+            found[LAUNCHER] = launcher
         return found
 
     def members(self) -> tuple[Path, ...]:

@@ -9,7 +9,7 @@ import pytest
 
 from orchestrator.cli.commands import run as run_command
 from orchestrator.cli.main import run
-from orchestrator.shell.object_store import VARIABLE
+from orchestrator.shell.settings import OBJECTS as VARIABLE
 from tests.integration.workspace import (
     Workspace,
     copy_native,

@@ -17,7 +17,7 @@ from orchestrator.program.reader import read_program
 from orchestrator.provenance.documents import DOCUMENTS, SBOM, STATEMENT
 from orchestrator.shell import ninja as shell_ninja
 from orchestrator.shell import sources
-from orchestrator.shell.object_store import VARIABLE
+from orchestrator.shell.settings import OBJECTS as VARIABLE
 from tests.conftest import CORPUS
 from tests.integration.workspace import (
     ROOT,

@@ -10,18 +10,12 @@ import socket
 import threading
 import time
 from contextlib import chdir, contextmanager, suppress
+from itertools import count
 from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from orchestrator.build.published import (
-    KEY,
-    LIST,
-    URL,
-    KnownLists,
-    publish,
-    published_at,
-)
+from orchestrator.build.published import LIST, KnownLists, publish, published_at
 from orchestrator.provenance.documents import document_bytes
 from orchestrator.provenance.envelope import sign
 from orchestrator.provenance.keys import read_private_key
@@ -32,6 +26,8 @@ from orchestrator.provenance.objects import (
 )
 from orchestrator.shell.object_store import ObjectStore
 from orchestrator.shell.places import Waits
+from orchestrator.shell.settings import PUBLISHED as URL
+from orchestrator.shell.settings import PUBLISHED_KEY as KEY
 from tests.integration.test_published import OBJECTS, write_keys
 
 if TYPE_CHECKING:
@@ -338,6 +334,21 @@ def test_a_key_that_is_a_pipe(place: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert "a pipe, not a file" in note
 
 
+@pytest.mark.usefixtures("place")
+def test_requests_of_a_command_share_their_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Each answer takes 11 s, and a place has 30 s.
+    monkeypatch.setattr("orchestrator.build.published.monotonic", count(0, 11).__next__)
+    notes: list[str] = []
+    here = published_at(KnownLists(), notes.append)
+    assert here is not None
+    found = [bool(here.fetch([key])) for key in OBJECTS]
+    assert found == [True, True, True, False]
+    (note,) = notes
+    assert "too slow" in note
+
+
 def test_processes_of_a_command_share_what_they_gave_up(
     place: Path, tmp_path: Path
 ) -> None:
@@ -409,4 +420,6 @@ def test_s3_that_does_not_answer(
         found, (note,) = _fetched(Waits(silent_s=1, total_s=2))
         assert found == {}
         assert "not used: s3://builds/objects: " in note
+        # The beginning of an error says what it is; all of it would fill the memory.
+        assert ("Internal Server Error" in note) == (answer is _fails)
     s3fs.S3FileSystem.clear_instance_cache()

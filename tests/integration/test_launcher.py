@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from orchestrator.shell.launcher import VARIABLE
+from orchestrator.shell.settings import LAUNCHER as VARIABLE
 from tests.product import make_product
 from tests.tools import need_tool, need_toolchain
 

@@ -12,9 +12,10 @@ import pytest
 from orchestrator.cli.main import run
 from orchestrator.emit.compile.object_keys import _Includes
 from orchestrator.shell import compile_folder
-from orchestrator.shell.launcher import VARIABLE as LAUNCHER
 from orchestrator.shell.ninja import ninja_program
-from orchestrator.shell.object_store import VARIABLE, ObjectStore, object_store
+from orchestrator.shell.object_store import ObjectStore, object_store
+from orchestrator.shell.settings import LAUNCHER
+from orchestrator.shell.settings import OBJECTS as VARIABLE
 from tests.conftest import CORPUS
 from tests.product import build_product, compiled_objects, make_product
 from tests.tools import need_toolchain

@@ -19,11 +19,14 @@ from cryptography.hazmat.primitives.serialization import (
     PublicFormat,
 )
 
-from orchestrator.build.published import KEY, LIST, URL, KnownLists, published_at
+from orchestrator.build.published import LIST, KnownLists, published_at
 from orchestrator.cli.main import run
 from orchestrator.errors import ToolchainError
-from orchestrator.shell.launcher import VARIABLE as LAUNCHER
-from orchestrator.shell.object_store import VARIABLE, ObjectStore
+from orchestrator.shell.object_store import ObjectStore
+from orchestrator.shell.settings import LAUNCHER
+from orchestrator.shell.settings import OBJECTS as VARIABLE
+from orchestrator.shell.settings import PUBLISHED as URL
+from orchestrator.shell.settings import PUBLISHED_KEY as KEY
 from tests.product import build_product, compiled_objects
 from tests.tools import need_toolchain
 
@@ -203,6 +206,30 @@ def test_another_key_neither_reads_nor_replaces_the_list(
     assert (place / LIST).read_bytes() == before
     monkeypatch.setenv(KEY, str(tmp_path / "other.pub"))
     assert _fetched([]) == {}
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("redis://:s3cret@host:6379/0", "redis://host:6379/0 cannot be used"),
+        ("unknown://me:s3cret@host/0", "unknown://host/0 cannot be used"),
+        ("{served}", "/objects.dsse.json was not signed with"),
+        ("{served}/missing", "/missing cannot be used"),
+    ],
+)
+def test_errors_hide_passwords(
+    url: str,
+    said: str,
+    place: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with _served(place) as served:
+        with_password = served.replace("://", "://me:s3cret@")
+        assert _publish(url.format(served=with_password), tmp_path / "other.key")
+    err = capsys.readouterr().err
+    assert said in err
+    assert "s3cret" not in err
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from orchestrator.build.published import KEY, LIST, URL, KnownLists, published_at
+from orchestrator.build.published import LIST, KnownLists, published_at
 from orchestrator.cli.main import run
 from orchestrator.errors import ToolchainError
-from orchestrator.shell.launcher import VARIABLE as LAUNCHER
-from orchestrator.shell.object_store import VARIABLE, ObjectStore
+from orchestrator.shell.object_store import ObjectStore
+from orchestrator.shell.settings import LAUNCHER
+from orchestrator.shell.settings import OBJECTS as VARIABLE
+from orchestrator.shell.settings import PUBLISHED as URL
+from orchestrator.shell.settings import PUBLISHED_KEY as KEY
 from tests.integration.test_published import OBJECTS, write_keys
 
 if TYPE_CHECKING:

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from orchestrator.shell.compile_folder import NinjaFolder
-from orchestrator.shell.launcher import VARIABLE, Launcher, compiler_launcher
+from orchestrator.shell.launcher import Launcher, compiler_launcher
 from orchestrator.shell.object_store import ObjectStore
 from orchestrator.shell.reporter import Reporter
+from orchestrator.shell.settings import LAUNCHER as VARIABLE
 from orchestrator.shell.settings import STORAGE
 from orchestrator.targets.toolchain import TOOLCHAIN_FILE
 from tests.tools import need_tool

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from orchestrator.build.published import KEY, LIST, URL
+from orchestrator.build.published import LIST
 from orchestrator.cli.main import run
-from orchestrator.shell.launcher import VARIABLE as LAUNCHER
-from orchestrator.shell.object_store import VARIABLE, ObjectStore
+from orchestrator.shell.object_store import ObjectStore
+from orchestrator.shell.settings import LAUNCHER
+from orchestrator.shell.settings import OBJECTS as VARIABLE
+from orchestrator.shell.settings import PUBLISHED as URL
+from orchestrator.shell.settings import PUBLISHED_KEY as KEY
 from tests.conftest import CORPUS
 from tests.integration.test_published import OBJECTS, write_keys
 from tests.product import compiled_objects

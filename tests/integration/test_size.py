@@ -15,7 +15,7 @@ from orchestrator.build import product as built_product
 from orchestrator.cli.main import run
 from orchestrator.errors import Diagnostic, MemoryPlanError
 from orchestrator.shell import ninja
-from orchestrator.shell.object_store import VARIABLE
+from orchestrator.shell.settings import OBJECTS as VARIABLE
 from tests.conftest import CORPUS
 from tests.integration.workspace import (
     Workspace,

@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from orchestrator.shell.object_store import VARIABLE, ObjectStore
+from orchestrator.shell.object_store import ObjectStore
 from orchestrator.shell.publish import published_files
+from orchestrator.shell.settings import OBJECTS as VARIABLE
 from tests.conftest import CORPUS
 from tests.integration.workspace import ROOT
 from tests.tools import need_toolchain

@@ -8,6 +8,7 @@ from orchestrator.cli.commands.documents import cryptography_needed, read_named
 from orchestrator.errors import Diagnostic, ExitCode, MismatchError, UsageError
 from orchestrator.shell.exported import exports_to_publish
 from orchestrator.shell.object_store import Contents, ObjectStore, object_store
+from orchestrator.shell.places import shown
 from orchestrator.workspace.lookup import settings_here
 
 if TYPE_CHECKING:
@@ -76,14 +77,14 @@ def _publish(
         )
     console.document(
         {
-            "url": args.url,
+            "url": shown(args.url),
             "new": objects.new,
             "objects": objects.listed,
             "new_exports": exports.new,
             "exports": exports.listed,
         }
     )
-    text = f"{args.url}: {objects.listed:,} objects, {objects.new:,} of them new"
+    text = f"{shown(args.url)}: {objects.listed:,} objects, {objects.new:,} of them new"
     if exports.listed:
         text += f"; {exports.listed:,} exports, {exports.new:,} of them new"
     console.data(text)

@@ -6,8 +6,7 @@ from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
-from orchestrator.catalog import read_library
-from orchestrator.cli.commands.reading import read_bytes
+from orchestrator.cli.commands.reading import read_bytes, shipped_kernels
 from orchestrator.cli.render import diagnostic_to_json
 from orchestrator.core.lazy_bytes import sha256_of
 from orchestrator.errors import Diagnostic, ExitCode, SourceSpan
@@ -21,7 +20,6 @@ from orchestrator.program.reader import read_to_show
 from orchestrator.program.shared import SHARED_ID
 from orchestrator.program.values import TensorValue, kind_name
 from orchestrator.selection.extract import extract
-from orchestrator.shell.sources import library_file, library_names
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -210,13 +208,7 @@ def _outline_text(program: Program, name: str, methods: list[_Outline]) -> str:
 
 def _without_kernel(methods: list[Any], file: str) -> list[Diagnostic]:
     """Operators of which no kernel library of Orchestrator has a kernel."""
-    known = {
-        str(kernel.operator)
-        for name in library_names()
-        for kernel in read_library(
-            library_file(name).read_text(encoding="utf-8"), library=name, file=name
-        )
-    }
+    known = {str(kernel.operator) for kernel in shipped_kernels()}
     called = {
         operator["name"] for method in methods for operator in method["operators"]
     }

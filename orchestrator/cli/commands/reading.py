@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from orchestrator.catalog import read_library
 from orchestrator.errors import ModelError
 from orchestrator.program.reader import read_program
 from orchestrator.shell.files import lazy_file
+from orchestrator.shell.sources import library_file, library_names
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from orchestrator.core.kernel import Kernel
     from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.program.program import Program
 
@@ -31,3 +34,14 @@ def read_bytes(path: Path) -> Bytes:
             found=error.strerror or str(error),
             hint="name a .pte file",
         ) from error
+
+
+def shipped_kernels() -> tuple[Kernel, ...]:
+    """Kernels of all libraries that come with Orchestrator."""
+    return tuple(
+        kernel
+        for name in library_names()
+        for kernel in read_library(
+            library_file(name).read_text(encoding="utf-8"), library=name, file=name
+        )
+    )

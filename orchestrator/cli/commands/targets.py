@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from orchestrator.catalog import read_library
 from orchestrator.catalog.operator_page import counts, operator_rows
+from orchestrator.cli.commands.reading import shipped_kernels
 from orchestrator.errors import ExitCode
 from orchestrator.plain_table import table_lines
-from orchestrator.shell.sources import library_file, library_names
 from orchestrator.targets.boards import boards_of
 from orchestrator.targets.cores import BOARDS, CPUS
 
@@ -69,14 +68,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
 
 def _operators(console: Console) -> ExitCode:
     """List the operators of all kernel libraries."""
-    kernels = [
-        kernel
-        for name in library_names()
-        for kernel in read_library(
-            library_file(name).read_text(encoding="utf-8"), library=name, file=name
-        )
-    ]
-    rows = operator_rows(kernels)
+    rows = operator_rows(shipped_kernels())
     console.document([asdict(row) for row in rows])
     head = ("operator", "library", "dtypes", "dim orders", "code for", "error")
     cells = [

@@ -79,7 +79,8 @@ struct DelegateHandle {
   /// address. Nobody has checked what they say.
   Span<const uint8_t> processed;
   /// `state_bytes` of RAM at a multiple of `kDelegateStateAlignment`, which are
-  /// zero at `init` and kept until the method is unloaded; null if 0.
+  /// zero at `init` and kept until the method is unloaded; null if 0
+  /// and the delegate takes no named data.
   void* state;
 
 #if ORCH_DELEGATE_NAMED_DATA

@@ -331,6 +331,17 @@ def test_bad_paths(path: str) -> None:
     assert (problem.code, problem.where and problem.where.line) == ("bad-value", 4)
 
 
+def test_a_pattern_walks_a_tree_once() -> None:
+    delegate = '[[delegates]]\nbackend = "B"\nnamespace = "b"\nsources = ["{}"]\n'
+    assert all(
+        "cannot be" not in p.message
+        for p in problems_of(SMALL + delegate.format("../a/**/*.cpp"))
+    )
+    (problem,) = problems_of(SMALL + delegate.format("**/a/**/*.cpp"))
+    assert problem.message == 'delegates[0].sources[0] cannot be "**/a/**/*.cpp"'
+    assert problem.notes == (("expected", "at most one `**`"),)
+
+
 def test_libraries_of_a_wrong_type_are_said_once() -> None:
     found = problems_of(SMALL + 'kernels.libraries = [1, "portabel", [], "portable"]\n')
     assert [(p.code, p.hint) for p in found] == [

@@ -9,12 +9,15 @@ from struct import pack
 
 import pytest
 
+from orchestrator.compat.check import check_compat
+from orchestrator.compat.firmware import Firmware, FirmwareMethod
 from orchestrator.core.dtype import ScalarType
 from orchestrator.errors import ModelError
 from orchestrator.program.external import needed_keys, with_data
 from orchestrator.program.flat_tensor import StoredTensor, read_flat_tensors
 from orchestrator.program.program import Delegate, Program
 from orchestrator.program.reader import read_program
+from orchestrator.selection.extract import extract
 from tests.conftest import model_bytes
 
 NAMED = Path(__file__).parents[2] / "data" / "delegate" / "named"
@@ -81,6 +84,42 @@ def test_one_delegate_that_takes_it_is_enough() -> None:
     assert with_data(program, {}, model="m", where=None, takes=takes) == program
     with pytest.raises(ModelError):
         with_data(program, {}, model="m", where=None, takes=dict.fromkeys(takes, False))
+
+
+@pytest.mark.parametrize(("takers", "count"), [({"Named"}, 0), (set(), 1)])
+def test_an_update_is_judged_as_a_whole_as_in_a_build(
+    takers: set[str], count: int
+) -> None:
+    (one,) = _two("Named", "Named").methods
+    (two,) = _two("Other", "Other").methods
+    program = replace(INSIDE, methods=(one, replace(two, name="two")))
+    names = [method.name for method in program.methods]
+    firmware = Firmware(
+        pointer_bytes=4,
+        kernels=(),
+        delegates=(("Named", 0), ("Other", 0)),
+        takers=frozenset(takers),
+        methods=tuple(
+            FirmwareMethod(
+                model="m",
+                method=n,
+                state_bytes=0,
+                arena_bytes=(),
+                inputs=(),
+                outputs=(),
+            )
+            for n in names
+        ),
+    )
+    found = check_compat(
+        firmware,
+        program,
+        extract(program, model="m"),
+        dict.fromkeys(names, 0),
+        model="m",
+        file="new.pte",
+    )
+    assert [p.code for p in found].count("delegate-data") == count
 
 
 def test_keys_that_xnnpack_asks_for() -> None:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from orchestrator.errors import ToolchainError
-from orchestrator.shell.launcher import VARIABLE, Launcher, compiler_launcher
+from orchestrator.shell.launcher import Launcher, compiler_launcher
+from orchestrator.shell.settings import LAUNCHER as VARIABLE
 
 if TYPE_CHECKING:
     from pathlib import Path

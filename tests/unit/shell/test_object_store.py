@@ -11,7 +11,8 @@ import pytest
 
 from orchestrator.errors import ToolchainError
 from orchestrator.shell import object_store as module
-from orchestrator.shell.object_store import VARIABLE, ObjectStore, object_store
+from orchestrator.shell.object_store import ObjectStore, object_store
+from orchestrator.shell.settings import OBJECTS as VARIABLE
 
 if TYPE_CHECKING:
     from pathlib import Path

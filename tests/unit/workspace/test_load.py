@@ -247,7 +247,19 @@ error[bad-value]: workspace.profiles[0] cannot be "../*.toml"
    |
  3 | profiles = ["../*.toml"]
    = expected: a pattern of files below the folder of orchestrator.toml, with / \
-between folders; at most 1000 characters in 50 parts, `**` is a part of its own
+between folders; at most 1000 characters in 50 parts, `**` once, as a part of its own
+   hint: write it as seen from there, such as "products/*.toml"
+""",
+    ),
+    "two walks in a pattern": (
+        'schema = 1\n[workspace]\nprofiles = ["**/a/**/*.toml"]\n',
+        """\
+error[bad-value]: workspace.profiles[0] cannot be "**/a/**/*.toml"
+  --> orchestrator.toml:3
+   |
+ 3 | profiles = ["**/a/**/*.toml"]
+   = expected: a pattern of files below the folder of orchestrator.toml, with / \
+between folders; at most 1000 characters in 50 parts, `**` once, as a part of its own
    hint: write it as seen from there, such as "products/*.toml"
 """,
     ),
