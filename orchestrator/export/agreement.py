@@ -89,19 +89,15 @@ class Agreement:
             return
         what, *notes = found
         layer = _first_departure(program, captured, inputs, self._state)
-        raise ExportError(
-            "export-differs",
-            f"{what} of the lowered program differs from PyTorch's",
-            notes=(*notes, *((("first layer", layer),) if layer else ())),
-            hint="write that layer in another way, or choose another lowering",
-        )
+        message = f"{what} of the lowered program differs from PyTorch's"
+        notes += [("first layer", layer)] if layer else []
+        hint = "write that layer in another way, or choose another lowering"
+        raise ExportError("export-differs", message, notes=tuple(notes), hint=hint)
 
     def warnings(self) -> list[str]:
         """A warning, if values of methods are not compared."""
-        methods = "; ".join(f"{name}: {why}" for name, why in self._uncompared.items())
-        return (
-            [f"values are not compared with PyTorch's ({methods})"] if methods else []
-        )
+        said = "; ".join(f"{name}: {why}" for name, why in self._uncompared.items())
+        return [f"values are not compared with PyTorch's ({said})"] if said else []
 
 
 def difference(
@@ -317,8 +313,8 @@ class _Run(Interpreter):  # type: ignore[misc]  # PyTorch's is Any
         if not torch.equal(before, torch.get_rng_state()):
             raise _NotComparableError("random numbers")
         pairs = list(zip(program.graph_signature.output_specs, found, strict=True))
-        changes = {s.target: v for s, v in pairs if s.kind.name == "BUFFER_MUTATION"}
-        self.state |= changes
+        changed = {s.target: v for s, v in pairs if s.kind.name == "BUFFER_MUTATION"}
+        self.state |= changed
         return [v for s, v in pairs if s.kind.name == "USER_OUTPUT"]
 
 
@@ -329,22 +325,15 @@ def _first_departure(program: Any, captured: Any, inputs: Any, state: Any) -> st
         with suppress(_NotComparableError):
             run.results(inputs)
     nodes = {node.name: node for node in captured.graph.nodes}
-    for name, origin in _origins(program, nodes):
-        got, want = lowered.kept.get(name), model.kept.get(origin)
-        if got is None or want is None or _is_alike(got, want):
-            continue
-        node = nodes[origin]
-        lines = own_lines(node.meta.get("stack_trace") or "")
-        return " at ".join([node.target._schema.name, *lines[:1]])  # noqa: SLF001
-    return ""
-
-
-def _origins(program: Any, nodes: Any) -> Iterator[tuple[str, str]]:
-    """Calls of a lowered graph, with the call of the captured one they stand for."""
     for node in program.graph.nodes:
         origin = origin_of(node, nodes)
-        if isinstance(getattr(origin, "target", None), OpOverload):
-            yield node.name, origin.name
+        if origin is None or not isinstance(origin.target, OpOverload):
+            continue
+        got, want = lowered.kept.get(node.name), model.kept.get(origin.name)
+        if got is not None and want is not None and not _is_alike(got, want):
+            lines = own_lines(origin.meta.get("stack_trace") or "")
+            return " at ".join([origin.target._schema.name, *lines[:1]])  # noqa: SLF001
+    return ""
 
 
 def _is_alike(got: Any, want: Any) -> bool:
