@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import copy
 import math
+import re
+from contextlib import suppress
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -16,10 +19,10 @@ from torch.fx import Interpreter
 from torch.utils import _pytree
 
 from orchestrator.export.failure import ExportError, own_lines
-from orchestrator.export.unsupported import origin_of
+from orchestrator.export.unsupported import nodes_of, origin_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from torch.fx.node import Node
 
@@ -32,52 +35,121 @@ _STEPS: Final = 8
 _ALIKE: Final = 0.5
 """A part of what the outputs spread; what is unrelated is 1.4 times that apart."""
 _FEW: Final = 0.05
-"""Items on the other side of a step, such as that of `floor`."""
+"""Items on the other side of a step, such as that of `floor`, where there is one."""
 _ROUGH_DTYPES: Final = (torch.float16, torch.bfloat16)
+_KNOWN: Final = ("aten", "orchestrator")
+"""Namespaces whose operators have steps only if `_JUMPS` has them."""
+_JUMPS: Final = re.compile(
+    r"aten\.(?:angle|arctan2|atan2|ceil|copysign|fix|floor|floor_divide|fmod|frac|frexp"
+    r"|grid_sampler\w*|hardshrink|heaviside|histc|item|mode|remainder|round"
+    r"|sgn|sign|threshold|trunc|\w*quantize\w*)_?\.|aten\.\w+\.\w+_mode$"
+)
+"""Operators with steps that give floats for floats."""
 
 
-def check_agreement(
-    program: Any,
-    captured: Any,
-    inputs: Any,
-    outputs: list[Any],
-    state: dict[str, Any] | None,
-) -> dict[str, Any] | None:
-    """Compare a lowered method with PyTorch's on the example inputs.
+class Agreement:
+    """Compares methods of a lowered model with PyTorch's, in order over one state."""
+
+    def __init__(self) -> None:
+        self._uncompared: dict[str, str] = {}
+        self._state: dict[str, Any] = {}
+        self._may_step = False
+
+    def check(
+        self, name: str, program: Any, captured: Any, inputs: Any, outputs: list[Any]
+    ) -> None:
+        """Compare the next method on its example inputs.
+
+        Args:
+            name: The method.
+            program: The exported program in the edge dialect, before memory is planned.
+            captured: The exported program that was lowered.
+            inputs: The example inputs.
+            outputs: What PyTorch gives for them, flat.
+
+        Raises:
+            ExportError: An output has another size or dtype, or values out of bounds.
+        """
+        graph, run = captured.graph_module, _Run(program, self._state)
+        changed = program.graph_signature.buffers_to_mutate.values()
+        declared = [node.meta.get("val") for node in _outputs(program)]
+        found = _other_form(_tensors(declared), _tensors(outputs))
+        if found is None:
+            try:
+                results = run.results(inputs)
+            except _NotComparableError as error:
+                self._uncompared[name] = str(error).partition("\n")[0]
+                self._state |= dict.fromkeys(changed)
+                return
+            scales = _scales(captured)
+            found = difference(graph, results, outputs, scales, may_step=self._may_step)
+        if found is None:
+            self._state = run.state
+            self._may_step |= bool(changed) and _has_steps(graph)
+            return
+        what, *notes = found
+        layer = _first_departure(program, captured, inputs, self._state)
+        message = f"{what} of the lowered program differs from PyTorch's"
+        notes += [("first layer", layer)] if layer else []
+        hint = "write that layer in another way, or choose another lowering"
+        raise ExportError("export-differs", message, notes=tuple(notes), hint=hint)
+
+    def warnings(self) -> list[str]:
+        """A warning, if values of methods are not compared."""
+        said = "; ".join(f"{name}: {why}" for name, why in self._uncompared.items())
+        return [f"values are not compared with PyTorch's ({said})"] if said else []
+
+
+def difference(
+    graph: Any,
+    got: list[Any],
+    want: list[Any],
+    scales: Iterable[float | None] = repeat(None),
+    *,
+    may_step: bool = False,
+) -> Any:
+    """The first output that differs from PyTorch's, with notes; None if none does.
 
     Args:
-        program: The exported program in the edge dialect, before memory is planned.
-        captured: The exported program that was lowered.
-        inputs: The example inputs.
-        outputs: What PyTorch gives for them, flat.
-        state: Buffers that earlier methods changed; None if that is unknown: values
-            are not compared then.
-
-    Returns:
-        State after the call.
-
-    Raises:
-        ExportError: An output has another size or dtype, or values out of the bound.
+        graph: The captured graph module.
+        got: The outputs of another form of it.
+        want: PyTorch's outputs.
+        scales: The last scale before each tensor of them, None where there is none.
+        may_step: Whether there may be steps before the graph, in its state.
     """
-    wanted = [value for value in outputs if isinstance(value, torch.Tensor)]
-    found = _other_form(_declared(program), wanted)
-    run = _Run(program, state or {})
-    if found is None:
-        results = None if state is None else _results(run, inputs)
-        if results is None:
-            return None
-        bounds = _bounds(captured, results, wanted)
-        found = _other_form(results, wanted) or _other_values(results, wanted, bounds)
-    if found is None:
-        return run.state
-    what, *notes = found
-    layer = _first_departure(program, captured, inputs, state)
-    raise ExportError(
-        "export-differs",
-        f"{what} of the lowered program differs from PyTorch's",
-        notes=(*notes, *((("first layer", layer),) if layer else ())),
-        hint="write that layer in another way, or choose another lowering",
-    )
+    got, want = _tensors(got), _tensors(want)
+    dtypes = {getattr(node.meta.get("val"), "dtype", None) for node in nodes_of(graph)}
+    same = _SAME if dtypes.isdisjoint(_ROUGH_DTYPES) else _ROUGH
+    few = _FEW if may_step or _has_steps(graph) else 0.0
+    found = _other_form(got, want)
+    for at, (one, other, scale) in enumerate(zip(got, want, scales, strict=False)):
+        found = found or _other_values(at, one, other, _bound(other, scale, same), few)
+    return found
+
+
+def _has_steps(graph: Any) -> bool:
+    """Whether a small difference may become a large one, as in `floor` or `argmax`."""
+    return any(map(_is_step, nodes_of(graph)))
+
+
+def _is_step(node: Node) -> bool:
+    target, value = node.target, node.meta.get("val")
+    if isinstance(target, OpOverload) and (
+        target.namespace not in _KNOWN or _JUMPS.match(str(target))
+    ):
+        return True
+    given = _pytree.tree_leaves([n.meta.get("val") for n in node.all_input_nodes])
+    is_whole = bool(node.users) and isinstance(value, torch.Tensor)
+    return is_whole and not _is_inexact(value) and any(map(_is_inexact, given))
+
+
+def _is_inexact(value: Any) -> bool:
+    is_tensor = isinstance(value, torch.Tensor)
+    return is_tensor and (value.is_floating_point() or value.is_complex())
+
+
+def _tensors(values: Iterable[Any]) -> list[Any]:
+    return [value for value in values if isinstance(value, torch.Tensor)]
 
 
 def _other_form(got: list[Any], want: list[Any]) -> Any:
@@ -104,23 +176,21 @@ def _form(tensor: Any) -> str:
     return f"{str(tensor.dtype).removeprefix('torch.')} {list(tensor.shape)}"
 
 
-def _other_values(got: list[Any], want: list[Any], bounds: list[float]) -> Any:
-    """The first output with other values, with notes."""
-    for at, (*pair, bound) in enumerate(zip(got, want, bounds, strict=True)):
-        if not math.isfinite(bound) or not pair[0].numel():
-            continue
-        one, other = map(_numbers, pair)
-        error = (one - other).abs()
-        error[(one == other) | (one.isnan() & other.isnan())] = 0.0
-        far = ~(error <= bound)
-        if float(far.double().mean()) > _FEW:
-            worst = int(error.nan_to_num(math.inf).argmax())
-            return (
-                f"output {at}",
-                ("found", f"item {worst}: {float(one[worst]):.6g}"),
-                ("expected", f"{float(other[worst]):.6g}, within {bound:.2g}"),
-            )
-    return None
+def _other_values(at: int, got: Any, want: Any, bound: float, few: float) -> Any:
+    """An output, with notes, if more than a few of its items are out of a bound."""
+    if not math.isfinite(bound) or not got.numel():
+        return None
+    one, other = _numbers(got), _numbers(want)
+    error = (one - other).abs()
+    error[(one == other) | (one.isnan() & other.isnan())] = 0.0
+    if float((~(error <= bound)).double().mean()) <= few:
+        return None
+    worst = int(error.nan_to_num(math.inf).argmax())
+    return (
+        f"output {at}",
+        ("found", f"item {worst}: {float(one[worst]):.6g}"),
+        ("expected", f"{float(other[worst]):.6g}, within {bound:.2g}"),
+    )
 
 
 def _numbers(value: Any) -> Any:
@@ -130,36 +200,25 @@ def _numbers(value: Any) -> Any:
     return value.reshape(-1).double()
 
 
-def _bounds(captured: Any, got: list[Any], want: list[Any]) -> list[float]:
-    """How far items of each output may be from PyTorch's; infinite: any value will do.
+def _bound(want: Any, scale: float | None, same: float) -> float:
+    """How far items of an output may be from PyTorch's; infinite: any value will do.
 
     After integers of 8 or 16 bits the bound only catches what is unrelated: errors of
     a step grow with the layers behind them.
     """
-    is_rough = any(
-        getattr(node.meta.get("val"), "dtype", None) in _ROUGH_DTYPES
-        for node in captured.graph.nodes
-    )
-    steps = _steps(captured)
-    bounds = []
-    for one, other, step in zip(got, want, steps, strict=True):
-        numbers = _numbers(other)
-        finite = numbers[numbers.isfinite()]
-        largest = float(finite.abs().max()) if finite.numel() else 0.0
-        if step is None:
-            bound = (_ROUGH if is_rough else _SAME) * largest
-        elif not one.is_floating_point():
-            bound = math.inf  # a class that is as likely as another one
-        else:
-            spread = float(finite.std(correction=0)) if finite.numel() else 0.0
-            bound = max(_ALIKE * spread, _ROUGH * largest, _STEPS * step)
-        bounds.append(bound)
-    return bounds
+    numbers = _numbers(want)
+    finite = numbers[numbers.isfinite()]
+    largest = float(finite.abs().max()) if finite.numel() else 0.0
+    if scale is None:
+        return same * largest
+    if not want.is_floating_point():
+        return math.inf  # a class that is as likely as another one
+    spread = float(finite.std(correction=0)) if finite.numel() else 0.0
+    return max(_ALIKE * spread, _ROUGH * largest, _STEPS * scale)
 
 
-def _steps(captured: Any) -> list[float | None]:
+def _scales(captured: Any) -> Iterator[float | None]:
     """The largest last scale before each output that is a tensor; None if none is."""
-    found = []
     for output in _outputs(captured):
         if not isinstance(output.meta.get("val"), torch.Tensor):
             continue
@@ -173,8 +232,7 @@ def _steps(captured: Any) -> list[float | None]:
                 continue
             waiting += [n for n in node.all_input_nodes if n not in seen]
             seen.update(node.all_input_nodes)
-        found.append(max(scales, default=None))
-    return found
+        yield max(scales, default=None)
 
 
 def _outputs(program: Any) -> list[Node]:
@@ -188,13 +246,8 @@ def _outputs(program: Any) -> list[Node]:
     ]
 
 
-def _declared(program: Any) -> list[Any]:
-    values = (node.meta.get("val") for node in _outputs(program))
-    return [value for value in values if isinstance(value, torch.Tensor)]
-
-
 class _NotComparableError(Exception):
-    """An operator computes something else in Python than its kernel."""
+    """Why a program cannot be compared in Python."""
 
 
 class _Run(Interpreter):  # type: ignore[misc]  # PyTorch's is Any
@@ -202,7 +255,7 @@ class _Run(Interpreter):  # type: ignore[misc]  # PyTorch's is Any
 
     Args:
         program: An exported program.
-        state: Buffers that earlier runs changed.
+        state: Buffers that earlier runs changed; None where the values are unknown.
         keeps: Keep what each node gives.
     """
 
@@ -217,10 +270,14 @@ class _Run(Interpreter):  # type: ignore[misc]  # PyTorch's is Any
 
     def run_node(self, n: Node) -> Any:
         """Run a node."""
-        value, declared = super().run_node(n), n.meta.get("val")
+        name, declared = getattr(n.target, "__name__", n.name), n.meta.get("val")
+        try:
+            value = super().run_node(n)
+        except Exception as error:  # kernels need not have a form in Python
+            raise _NotComparableError(f"{name} fails in Python") from error
         if isinstance(value, torch.Tensor) and isinstance(declared, torch.Tensor):
             if value.dtype is not declared.dtype:
-                raise _NotComparableError(n.name)
+                raise _NotComparableError(f"{name} gives another dtype in Python")
             if n.op == "call_function" and value.dim_order() != declared.dim_order():
                 order = declared.dim_order()
                 back = [order.index(d) for d in range(len(order))]
@@ -229,57 +286,54 @@ class _Run(Interpreter):  # type: ignore[misc]  # PyTorch's is Any
             self.kept[n.name] = value
         return value
 
+    def results(self, inputs: Any) -> list[Any]:
+        """What the program gives.
 
-def _results(run: _Run, inputs: Any) -> list[Any] | None:
-    """The tensors that a program gives; None if it cannot run, or at random."""
-    program = run.program
-    given = iter(_pytree.tree_leaves(copy.deepcopy(inputs)))
-    values = []
-    for spec in program.graph_signature.input_specs:
-        if spec.kind.name == "USER_INPUT":
-            values.append(next(given))
-        elif spec.target in run.state:
-            values.append(run.state[spec.target].clone())
-        elif spec.target in program.state_dict:
-            values.append(program.state_dict[spec.target])
-        else:
-            values.append(program.constants.get(spec.target))
-    before = torch.get_rng_state()
-    try:
+        Raises:
+            _NotComparableError: It cannot run, or draws random numbers.
+        """
+        program = self.program
+        given = iter(_pytree.tree_leaves(copy.deepcopy(inputs)))
+        values = []
+        nodes = program.graph.find_nodes(op="placeholder")
+        for node, spec in zip(nodes, program.graph_signature.input_specs, strict=True):
+            if spec.kind.name == "USER_INPUT":
+                values.append(next(given))
+            elif spec.target in self.state:
+                values.append(copy.deepcopy(self.state[spec.target]))
+                if values[-1] is None and node.users:
+                    raise _NotComparableError("it reads state of such a method")
+            elif spec.target in program.state_dict:
+                values.append(program.state_dict[spec.target])
+            else:
+                values.append(program.constants.get(spec.target))
+        before = torch.get_rng_state()
         with torch.no_grad():
-            found = run.run(*values)
-    except Exception:  # noqa: BLE001  # kernels need not have a form in Python
-        return None
-    if not torch.equal(before, torch.get_rng_state()):
-        return None
-    pairs = list(zip(program.graph_signature.output_specs, found, strict=True))
-    run.state |= {s.target: v for s, v in pairs if s.kind.name == "BUFFER_MUTATION"}
-    results = [v for s, v in pairs if s.kind.name == "USER_OUTPUT"]
-    return [value for value in results if isinstance(value, torch.Tensor)]
+            found = self.run(*values)
+        if not torch.equal(before, torch.get_rng_state()):
+            raise _NotComparableError("random numbers")
+        pairs = list(zip(program.graph_signature.output_specs, found, strict=True))
+        changed = {s.target: v for s, v in pairs if s.kind.name == "BUFFER_MUTATION"}
+        self.state |= changed
+        return [v for s, v in pairs if s.kind.name == "USER_OUTPUT"]
 
 
 def _first_departure(program: Any, captured: Any, inputs: Any, state: Any) -> str:
     """The first layer whose lowered form gives something else, "" if unknown."""
-    lowered, model = (_Run(p, state or {}, keeps=True) for p in (program, captured))
-    _results(model, inputs)
-    _results(lowered, inputs)
+    lowered, model = (_Run(p, state, keeps=True) for p in (program, captured))
+    for run in (model, lowered):
+        with suppress(_NotComparableError):
+            run.results(inputs)
     nodes = {node.name: node for node in captured.graph.nodes}
-    for name, origin in _origins(program, nodes):
-        got, want = lowered.kept.get(name), model.kept.get(origin)
-        if got is None or want is None or _is_alike(got, want):
-            continue
-        node = nodes[origin]
-        lines = own_lines(node.meta.get("stack_trace") or "")
-        return " at ".join([node.target._schema.name, *lines[:1]])  # noqa: SLF001
-    return ""
-
-
-def _origins(program: Any, nodes: Any) -> Iterator[tuple[str, str]]:
-    """Calls of a lowered graph, with the call of the captured one they stand for."""
     for node in program.graph.nodes:
         origin = origin_of(node, nodes)
-        if isinstance(getattr(origin, "target", None), OpOverload):
-            yield node.name, origin.name
+        if origin is None or not isinstance(origin.target, OpOverload):
+            continue
+        got, want = lowered.kept.get(node.name), model.kept.get(origin.name)
+        if got is not None and want is not None and not _is_alike(got, want):
+            lines = own_lines(origin.meta.get("stack_trace") or "")
+            return " at ".join([origin.target._schema.name, *lines[:1]])  # noqa: SLF001
+    return ""
 
 
 def _is_alike(got: Any, want: Any) -> bool:

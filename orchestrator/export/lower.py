@@ -18,7 +18,7 @@ from torch.export import export
 from torch.utils import _pytree
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
-from orchestrator.export.agreement import check_agreement
+from orchestrator.export.agreement import Agreement, difference
 from orchestrator.export.bounds import size_bounds, with_least_sizes
 from orchestrator.export.decompose import without_leftovers
 from orchestrator.export.failure import ExportError
@@ -50,8 +50,6 @@ if TYPE_CHECKING:
     from orchestrator.export.source import Model, Source
 
 _T = TypeVar("_T")
-_MOST_ERROR = 1e-3
-"""Tolerance for another order of the same sums, as a part of the largest result."""
 _LOWERINGS = "orchestrator.export.lowerings"
 
 
@@ -180,7 +178,10 @@ def _captured(
     with suppress(ExportError):
         with channels_last(method) as notes:
             graph = _graph(method, explicit)
-        if _computes_the_same(graph, explicit or method):
+        source = explicit or method
+        forms = (_run(copy.deepcopy(m), source) for m in (graph, source.module))
+        # A module may change a view of an image in place: there was a copy.
+        if difference(graph, *forms) is None:
             return graph, notes
     note = "its images keep their layout: it does not work in channels-last"
     return _graph(method, explicit), [note]
@@ -190,21 +191,6 @@ def _graph(method: Source, explicit: Source | None) -> Any:
     if explicit is not None:
         return without_side_effects(_exported(explicit))
     return _exported(method).module(check_guards=False)
-
-
-def _computes_the_same(graph: Any, source: Source) -> bool:
-    """Whether a graph and its module give the same outputs for the example.
-
-    It does not where the module changes a view of an image in place: there was a copy.
-    """
-    for got, want in zip(
-        *(_run(copy.deepcopy(m), source) for m in (graph, source.module)), strict=True
-    ):
-        if isinstance(want, torch.Tensor) and want.numel():
-            bound = _MOST_ERROR * float(want.abs().max())
-            if not torch.allclose(got, want, rtol=0.0, atol=bound, equal_nan=True):
-                return False
-    return True
 
 
 def _exported(method: Source) -> Any:
@@ -227,12 +213,14 @@ class Lowered:
         decomposed: Calls of operators without a kernel that were replaced, by operator.
         asked: By operator: whether it has a kernel.
         bounds: By method: sizes that inputs may have, as `SizeBound` has them.
+        uncompared: A warning if values are not compared with PyTorch's.
     """
 
     manager: Any
     decomposed: Mapping[str, int]
     asked: Mapping[str, bool]
     bounds: Mapping[str, list[dict[str, int]]]
+    uncompared: list[str]
 
 
 def lowered(
@@ -258,8 +246,7 @@ def lowered(
     marked = mark_state(captured) if len(captured) > 1 else {}
     decomposed: Counter[str] = Counter()
     offered = Offered(request.offered or ())
-    edges, programs = [], {}
-    state: dict[str, Any] | None = {}
+    edges, programs, agreement = [], {}, Agreement()
     for name, whole in captured.items():
         with _named(name), _lowering(request, whole):
             edges.append(lowering_module(request.lowering).lowered(whole, request))
@@ -272,7 +259,7 @@ def lowered(
             programs[name] = program = with_contiguous_views(program)
             if outputs is not None:
                 inputs = model.methods[name].inputs
-                state = check_agreement(program, whole, inputs, outputs[name], state)
+                agreement.check(name, program, whole, inputs, outputs[name])
     with _lowering(request, *captured.values()):
         edge, *others = edges
         for other in others:
@@ -289,6 +276,7 @@ def lowered(
             decomposed=decomposed,
             asked=offered.asked,
             bounds=bounds,
+            uncompared=agreement.warnings(),
         )
 
 

@@ -107,7 +107,7 @@ def named_operators(
     Raises:
         ExportError: The program has a loop, or calls with side effects.
     """
-    for node in chain.from_iterable(map(_nodes, captured)):
+    for node in chain.from_iterable(nodes_of(p.graph_module) for p in captured):
         name = str(getattr(node.target, "_name", ""))
         if isinstance(node.target, HigherOrderOperator) and name not in _CONTROL:
             hint = _LOOP if name == "while_loop" else "write the model without it"
@@ -119,7 +119,7 @@ def named_operators(
             raise
         for program in captured:
             nodes = {node.name: node for node in program.graph.nodes}
-            for node in _nodes(program.run_decompositions()):
+            for node in nodes_of(program.run_decompositions().graph_module):
                 if str(node.target) == "with_effects":
                     origin = origin_of(node, nodes) or node
                     raise _effect(origin, node.args[1], offered) from error
@@ -145,8 +145,9 @@ def _refused(message: str, node: Any, hint: str) -> ExportError:
     return ExportError("cannot-lower", message, notes=notes, hint=hint)
 
 
-def _nodes(program: Any) -> Iterator[Any]:
-    for part in program.graph_module.modules():
+def nodes_of(graph: Any) -> Iterator[Any]:
+    """Nodes of a graph module, and of those in it."""
+    for part in graph.modules():
         if isinstance(part, GraphModule):
             yield from part.graph.nodes
 

@@ -129,6 +129,7 @@ def _once(
             *(("left-over", f"lowering is not accelerated: {u}") for u in unknown),
             *(("default-layout", note) for note in notes),
             *(("left-over", text) for text in lower.left_over(program, request)),
+            *(("not-compared", why) for why in program.uncompared),
         ],
         "seconds": time.process_time() - start,
         "ledger": None if ledger is None else asdict(ledger),

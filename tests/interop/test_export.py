@@ -142,7 +142,12 @@ def test_every_lowering_is_the_same_accelerated(
     assert model["verified"]["stages"] > 10
     is_ethos_u = lowering.startswith("ethos-u")
     assert (model["verified"]["tosa_flatbuffers"] > 0) is is_ethos_u
-    if not name.startswith("ethos-u55"):  # which takes no such stride of a pooling
+    if name == "cortex-m, int16":
+        assert model["warnings"] == [
+            "values are not compared with PyTorch's (forward:"
+            " cortex_m.quantized_conv2d.default gives another dtype in Python)"
+        ]
+    elif not name.startswith("ethos-u55"):  # which takes no such stride of a pooling
         assert model["warnings"] == []
     assert Path(model["program"]).stat().st_size == model["size_bytes"] > 1000
     assert model["ledger"]["passes"]

@@ -177,7 +177,7 @@ def _int8(net: Net, facts: dict[str, Any]) -> tuple[bytes, dict[str, Any]]:
     modules, _ = lower.quantized(model, request)
     module = modules[FORWARD]
     facts["step"] = "eager"
-    outputs = lower.reference(modules, model)[FORWARD]
+    outputs = lower.with_reference(modules, model)[1][FORWARD]
     in_double = InDouble(module).run(*copy.deepcopy(inputs))
     facts["step"] = "lower"
     with accelerated():
