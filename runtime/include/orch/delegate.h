@@ -79,8 +79,7 @@ struct DelegateHandle {
   /// address. Nobody has checked what they say.
   Span<const uint8_t> processed;
   /// `state_bytes` of RAM at a multiple of `kDelegateStateAlignment`, which are
-  /// zero at `init` and kept until the method is unloaded; null if 0
-  /// and the delegate takes no named data.
+  /// zero at `init` and kept until the method is unloaded; null if 0.
   void* state;
 
 #if ORCH_DELEGATE_NAMED_DATA
