@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 _MOST_PLACES: Final = 64
 """Places that are tried for a tensor."""
 
-_MOST_CHANGED: Final = 400_000
+_MOST_CHANGED: Final = 150_000
 """Changes of a pass times instructions: each takes time for all of them. ResNet-152 has
 150 at 500. What is left then stays as it is.
 """
