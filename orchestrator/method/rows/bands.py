@@ -19,7 +19,7 @@ from orchestrator.method.places import tensor_of
 from orchestrator.method.rows.copies import COPY, copied_rows
 from orchestrator.method.rows.members import edited, number_at, real_at
 from orchestrator.method.rows.network import Image, RowTable
-from orchestrator.method.rows.phases import is_phased, moved_phase, phase_of
+from orchestrator.method.rows.phases import has_phases, is_phased, moved_phase, phase_of
 from orchestrator.method.steps import header_of
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def windows_of(method: LinkedMethod, call: LinkedCall) -> tuple[Window, ...] | N
     kind, image = call.form.struct, image_of(out)
     if kind == COPY:
         return _copy_window(call.form, [image_of(value) for value in inputs], image)
-    if kind in _PAIRS and len(inputs) < len(_PAIR):
+    if has_phases(call) or (kind in _PAIRS and len(inputs) < len(_PAIR)):
         return None  # bands would begin at the first row of a constant
     if kind == _SCALED:
         return (_scaled_window(call),)

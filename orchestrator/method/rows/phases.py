@@ -7,7 +7,7 @@ channels of these.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeGuard
 
 from orchestrator.method.access import Access
 from orchestrator.method.linked import LinkedCall, LinkedMethod
@@ -88,13 +88,16 @@ def moved_phase(header: tuple[int, ...], lines: int, row_bytes: int) -> tuple[in
 
 
 def with_phases_apart(method: LinkedMethod) -> LinkedMethod:
-    """The method with a call for each of several convolutions."""
+    """The method with a call for each of several convolutions.
+
+    Those with limits stay: a kernel limits what its calls write together.
+    """
     instructions: list[LinkedInstruction] = []
     origins: list[int] = []
     for call, origin in zip(method.instructions, method.origins, strict=True):
         made: list[LinkedCall] = []
-        if isinstance(call, LinkedCall) and _is_pixels(call.function):
-            for words in _several(header_of(method, call) or ()):
+        if has_phases(call) and "limited" not in call.function:
+            for words in _each(header_of(method, call) or ()):
                 method, part = _part(method, call, words, begins=not made)
                 made.append(part)
         instructions += made or [call]
@@ -102,11 +105,18 @@ def with_phases_apart(method: LinkedMethod) -> LinkedMethod:
     return replace(method, instructions=tuple(instructions), origins=tuple(origins))
 
 
-def _several(words: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """The words of each of several convolutions; nothing for one by itself."""
-    if len(words) <= _HEADER:
-        return
-    size = 1
+def has_phases(call: LinkedInstruction) -> TypeGuard[LinkedCall]:
+    """Whether a call is one of several packed convolutions."""
+    return (
+        isinstance(call, LinkedCall)
+        and _is_pixels(call.function)
+        and dict(call.form.memory).get("weights") is None
+    )
+
+
+def _each(words: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """The words of each of several convolutions."""
+    size = len(words)
     while size:
         size = words[_NEXT] // WORD
         yield words[:size] if size else words
