@@ -90,8 +90,9 @@ class _Point:
             if not owners <= self.owners[piece]:
                 self.owners[piece] |= owners
                 grown = True
-        for family, lost in other.lost.items():
-            grown |= self.lost.setdefault(family, lost) is lost
+        if new := other.lost.keys() - self.lost.keys():
+            self.lost |= {family: other.lost[family] for family in new}
+            grown = True
         for target, held in other.held.items():
             known = self.held.get(target, frozenset())
             if not held <= known:

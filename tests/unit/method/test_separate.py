@@ -113,6 +113,24 @@ def test_what_a_delegate_writes_anew_in_a_loop_is_no_fault() -> None:
     assert plan_faults(found, SCHEMAS) == ()
 
 
+def test_a_loop_over_what_was_lost_ends() -> None:
+    """What is lost before a loop is lost in each round, and that is known then."""
+    over = tensor((16,), 0)
+    found = method(
+        (D, A, over, B, BoolValue(value=True)),
+        _relu(0, 1),
+        _relu(1, 3),
+        _relu(0, 2),
+        _relu(2, 3),
+        JumpFalseCall(condition=4, destination=2),
+        _relu(1, 3),
+        inputs=(0,),
+        outputs=(3,),
+    )
+    (fault,) = plan_faults(found, SCHEMAS)
+    assert (fault.value, fault.written, fault.read) == (1, 2, 5)
+
+
 def test_a_value_that_a_view_shows_is_still_one_that_was_lost() -> None:
     """The view joins the family after a part of it was overwritten."""
     part, rest = tensor((4,), 0), tensor((4,), 12)
