@@ -8,15 +8,15 @@ from typing import Any, Final
 from executorch.exir.dialects._ops import ops
 from executorch.exir.pass_base import ExportPass, ProxyValue
 from executorch.exir.program._program import _transform
-from torch.export.graph_signature import OutputKind
-from torch.fx import GraphModule, Node
+from torch.fx import GraphModule
+from torch.fx.node import Node
 from torch.utils import _pytree
 
 from orchestrator.core.layout import layout_of
 
 _VIEW = ops.edge.aten.view_copy.default
 _CLONE = ops.edge.dim_order_ops._clone_dim_order.default  # noqa: SLF001
-_UPDATES: Final = (OutputKind.BUFFER_MUTATION, OutputKind.USER_INPUT_MUTATION)
+_UPDATES: Final = ("BUFFER_MUTATION", "USER_INPUT_MUTATION")
 
 
 def with_contiguous_views(program: Any) -> Any:
@@ -85,9 +85,11 @@ def with_updates_apart(program: Any) -> None:
     names = {buffer: name for name, buffer in signature.inputs_to_buffers.items()}
     specs = signature.output_specs
     targets = [
-        names.get(spec.target, spec.target) if spec.kind in _UPDATES else ""
+        names.get(spec.target, spec.target) if spec.kind.name in _UPDATES else ""
         for spec in specs
     ]
+    if not any(targets):
+        return
     (output,) = graph.find_nodes(op="output")
     results = list(output.args[0])
     for at, (node, spec, target) in enumerate(
