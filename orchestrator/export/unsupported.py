@@ -79,7 +79,7 @@ def with_plain_containers(program: Any) -> None:
         spec = getattr(signature, name)
         try:
             _pytree.treespec_dumps(spec)
-        except (NotImplementedError, TypeError):
+        except (NotImplementedError, TypeError):  # no name, or one with objects
             flat = tuple(range(spec.num_leaves))
             plain: Any = (flat, {}) if name == "in_spec" else flat
             setattr(signature, name, _pytree.tree_structure(plain))

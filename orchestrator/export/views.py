@@ -91,25 +91,20 @@ def with_updates_apart(program: Any) -> None:
     if not any(targets):
         return
     (output,) = graph.find_nodes(op="output")
-    results = list(output.args[0])
-    for at, (node, spec, target) in enumerate(
-        zip(results, specs, targets, strict=True)
-    ):
+    (results,) = output.args
+    found = []
+    for node, spec, target in zip(results, specs, targets, strict=True):
         base = node
         while isinstance(base, Node) and base.target is _VIEW:
-            base = base.args[0]
-        if (
-            not isinstance(base, Node)
-            or base.op != "placeholder"
-            or node.name == target
-        ):
-            continue
-        if not target and base.name not in targets:
-            continue
-        with graph.inserting_before(output):
-            copied = graph.call_function(_CLONE, (node,))
-        copied.meta = {**node.meta, "val": node.meta["val"].clone()}
-        results[at] = copied
-        spec.arg = replace(spec.arg, name=copied.name)
-    output.args = (tuple(results),)
+            base, *_ = base.args
+        is_given = isinstance(base, Node) and base.op == "placeholder"
+        if is_given and node.name != target and (target or base.name in targets):
+            with graph.inserting_before(output):
+                copied = graph.call_function(_CLONE, (node,))
+            copied.meta = {**node.meta, "val": node.meta["val"].clone()}
+            spec.arg = replace(spec.arg, name=copied.name)
+            found.append(copied)
+        else:
+            found.append(node)
+    output.args = (tuple(found),)
     program.graph_module.recompile()

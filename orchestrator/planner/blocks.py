@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import Final
 
 ALIGNMENT: Final = 16
-"""Of blocks in arenas, in bytes; less for blocks that have less in the program."""
+"""Bytes to which blocks in arenas are aligned; blocks that the program aligns less
+keep its alignment.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,7 +26,7 @@ def _differs(method: str) -> list[str | None]:
 
 
 def test_wrong_items_are_found_and_uncompared_methods_are_named() -> None:
-    """Few wrong items are allowed behind a step only; methods are told apart."""
+    """Items may only be wrong behind a step; a warning names methods not compared."""
     done = subprocess.run(
         (PYTHON, "-W", "ignore", "-m", "tests.interop.agreement_checks"),
         cwd=ROOT,

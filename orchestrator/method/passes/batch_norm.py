@@ -92,7 +92,8 @@ def _folded(
     )
     args = [*producer.args]
     args[weights_at], args[bias_at] = slots
-    view = items_in_order(method, call.args[0], call.args[7])
+    source, *_, target = call.args[:8]
+    view = items_in_order(method, source, target)
     new = replace(producer, args=tuple(args))
     return writes_later(method, found[0], number, new, view, grows=grows)
 

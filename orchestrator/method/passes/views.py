@@ -162,7 +162,7 @@ def moves_items(operator: OperatorName) -> bool:
 
 
 _Axes: TypeAlias = "list[tuple[int, int]]"
-"""Of what is read: how many items along each dimension, and from one to the next."""
+"""A (size, stride) of what is read for each dimension, in items."""
 
 
 def _axes_of(tensor: TensorValue) -> _Axes:

@@ -178,8 +178,8 @@ def number_of(
     if not may_be_number(call):
         return None
     # A cheap look at an argument, before NumPy is imported for the call.
-    value = method.values[call.args[0]]
-    if not isinstance(value, TensorValue) and call.args[0] in unknown:
+    first, *_ = call.args
+    if not isinstance(method.values[first], TensorValue) and first in unknown:
         return None
     scalars = import_module(f"{_PACKAGE}.scalars")
     constants = import_module(f"{_PACKAGE}.constant_call")
