@@ -122,6 +122,24 @@ def _slices(count: int) -> bytes:
     return _method(values, ([0], [last]), calls, slices)
 
 
+def _permutes(count: int) -> bytes:
+    """A chain, each of which undoes the one before."""
+    values = [
+        *(tensor([4, 4], 64 * i) for i in range(count + 1)),
+        value("IntList", items=[count + 2, count + 3]),
+        *(value("Int", int_val=i) for i in (1, 0)),
+    ]
+    calls = [call(0, i, count + 1, i + 1, i + 1) for i in range(count)]
+    return _method(values, ([0], [count]), calls, ["aten::permute_copy.out"])
+
+
+def _overlapping(count: int) -> bytes:
+    """Values that all overlap, and are all returned."""
+    values = [tensor([4 * count], 16 * i) for i in range(count + 1)]
+    calls = [call(0, i, i + 1, i + 1) for i in range(count)]
+    return _method(values, ([0], range(1, count)), calls)
+
+
 def _methods(count: int) -> bytes:
     return program(
         *(
@@ -175,6 +193,8 @@ PROGRAMS: dict[str, Callable[[], bytes]] = {
     ),
     "one list, 2,500 joins": lambda: _joins(40, 1, 2_500),
     "100 lists of 250, 100 joins": lambda: _joins(250, 100, 100),
+    "1,000 permutes": lambda: _permutes(1_000),
+    "1,200 values that overlap": lambda: _overlapping(1_200),
     "700 slices": lambda: _slices(700),
     "500 methods": lambda: _methods(500),
     "20,000 arenas": lambda: _arenas(20_000),

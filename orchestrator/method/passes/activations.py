@@ -92,7 +92,7 @@ def _fused(
     arguments = Arguments(method, producer)
     given = arguments.number(low_at), arguments.number(high_at)
     low, high = _limits(table, *given)
-    joined = as_one_call(method, table, grows=grows)
+    joined = as_one_call(method, flow, table, grows=grows)
     if joined is None:
         return None
     method, last = joined

@@ -44,14 +44,14 @@ def _cancelled(
 ) -> LinkedMethod | None:
     table = table_at(method, flow, at) if is_quantize(call) else None
     if table is not None and table.is_identity:
-        return _without(method, table, grows=planned)
+        return _without(method, flow, table, grows=planned)
     if table is not None and planned and _may_be_table(method, call, table):
-        return _looked_up(method, table)
+        return _looked_up(method, flow, table)
     return None
 
 
 def as_one_call(
-    method: LinkedMethod, table: Table, *, grows: bool
+    method: LinkedMethod, flow: Dataflow, table: Table, *, grows: bool
 ) -> tuple[LinkedMethod, int] | None:
     """The method where one call looks items up, and the number of that call."""
     last = table.number - len(table.island)
@@ -59,14 +59,16 @@ def as_one_call(
         return method, last
     method, call = with_table(method, table)
     joined = reads_earlier(
-        method, table.island, table.number, call, table.source, grows=grows
+        method, table.island, table.number, call, table.source, flow=flow, grows=grows
     )
     return None if joined is None else (joined, last)
 
 
-def _without(method: LinkedMethod, table: Table, *, grows: bool) -> LinkedMethod | None:
+def _without(
+    method: LinkedMethod, flow: Dataflow, table: Table, *, grows: bool
+) -> LinkedMethod | None:
     """The method where readers of the results read the items themselves."""
-    joined = as_one_call(method, table, grows=grows)
+    joined = as_one_call(method, flow, table, grows=grows)
     if joined is None:
         return None
     return without_copy(*joined, view_of(joined[0], table), grows=grows)
@@ -83,6 +85,8 @@ def _may_be_table(method: LinkedMethod, call: LinkedCall, table: Table) -> bool:
     )
 
 
-def _looked_up(method: LinkedMethod, table: Table) -> LinkedMethod | None:
-    joined = as_one_call(method, table, grows=True)
+def _looked_up(
+    method: LinkedMethod, flow: Dataflow, table: Table
+) -> LinkedMethod | None:
+    joined = as_one_call(method, flow, table, grows=True)
     return None if joined is None else joined[0]

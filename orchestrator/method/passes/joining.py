@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 _MOST_PLACES: Final = 64
 """Places that are tried for a tensor."""
 
-_MOST_CHANGED: Final = 150_000
+_MOST_CHANGED: Final = 80_000
 """Changes of a pass times instructions: each takes time for all of them. ResNet-152 has
 150 at 500. What is left then stays as it is.
 """
@@ -149,6 +149,7 @@ def reads_earlier(
     call: LinkedCall,
     tensor: int,
     *,
+    flow: Dataflow,
     grows: bool,
 ) -> LinkedMethod | None:
     """The method without some calls, where a later one reads what the first one reads.
@@ -159,6 +160,7 @@ def reads_earlier(
         last: A later call, which computes the same from what they wrote as `call`.
         call: Reads `tensor`; it may write over that where `in_place` says so.
         tensor: A tensor that the first call reads.
+        flow: The method's dataflow.
         grows: Whether arenas may grow, as memory is planned afterwards.
 
     Returns:
@@ -166,7 +168,7 @@ def reads_earlier(
         items all the time, and nothing else reads what the calls wrote. The tensor
         may get another place in the arena.
     """
-    flow, end, first = Dataflow(method), dict(method.ends), firsts[0]
+    end, first = dict(method.ends), firsts[0]
     if flow.is_open or tensor in flow.moved or not _is_block(flow, first, last):
         return None
     moved = False

@@ -197,7 +197,9 @@ def _folded(
     args = [*call.args]
     args[0], args[reader.padding] = pad.tensor, slot
     new = replace(call, args=tuple(args))
-    return reads_earlier(method, (found[0],), number, new, pad.tensor, grows=grows)
+    return reads_earlier(
+        method, (found[0],), number, new, pad.tensor, flow=flow, grows=grows
+    )
 
 
 def _pad_of(arguments: Arguments, function: str) -> _Pad:

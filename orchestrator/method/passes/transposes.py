@@ -77,7 +77,9 @@ def _cancelled(
     args = tuple(first.source if a == second.source else a for a in call.args)
     places = tuple(at for at, a in enumerate(args) if a == first.source)
     read = replace(call, args=args, in_place=places)
-    joined = reads_earlier(method, (found[0],), number, read, first.source, grows=grows)
+    joined = reads_earlier(
+        method, (found[0],), number, read, first.source, flow=flow, grows=grows
+    )
     if joined is None:
         return None
     view = items_in_order(joined, first.source, second.target)
@@ -118,7 +120,9 @@ def _with_other_weights(
         (weights, settled(bytes(moved))),
     )
     new = replace(call, args=(*slots, *call.args[2:]))
-    return reads_earlier(method, (found[0],), number, new, slots[0], grows=grows)
+    return reads_earlier(
+        method, (found[0],), number, new, slots[0], flow=flow, grows=grows
+    )
 
 
 def _transpose(method: LinkedMethod, call: LinkedCall) -> View | None:

@@ -184,11 +184,14 @@ class _Analysis:
         events = [
             e for e in sorted(events, key=attrgetter("time")) if e.value in self._places
         ]
-        pieces = self._pieces(events)
+        tensors = (self._effects.values[v] for v in self._places)
+        partial = any(isinstance(t, TensorValue) and t.is_dynamic for t in tensors)
         return tuple(
             span
-            for span, piece in pieces.items()
-            if any(
+            for span, piece in self._pieces(events).items()
+            # Nothing is older than what is written before the first branch.
+            if (partial or not _is_written(piece[0], blocks[0]))
+            and any(
                 event.kind == "read" and self._may_be_early(event.value, state)
                 for event, state in _walk(piece, blocks)
             )
@@ -419,6 +422,11 @@ def _after(event: _Event, state: frozenset[int]) -> frozenset[int]:
         case "update":
             return state | {event.value}
     return state
+
+
+def _is_written(event: _Event, block: _BasicBlock) -> bool:
+    """Whether an event of a block leaves only what it writes."""
+    return event.time <= block.last and event.kind in ("fill", "write")
 
 
 def _by_block(
