@@ -48,14 +48,17 @@ class Facts:
             what: Kind of the file: "model file".
             expected: What it should contain.
         """
+        there = "nothing to read"
         with suppress(OSError):  # a name that the file system cannot have
             if self.is_file(file.path):
                 return
+            if file.path.exists():
+                there = "a folder, a pipe or a device"
         yield Diagnostic.of(
             "missing-file",
             f'there is no {what} "{file.written}"',
             where=self.span(*key_path),
-            found=f"nothing to read at {file.path}",
+            found=f"{there} at {file.path}",
             expected=expected,
             hint="check the path: it is relative to the file that names it",
         )

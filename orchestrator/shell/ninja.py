@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -11,6 +13,7 @@ from typing import TYPE_CHECKING
 from orchestrator.errors import CompileError, RegionOverflowError
 from orchestrator.shell import process
 from orchestrator.shell.environment import compiler_environment
+from orchestrator.shell.files import remedy_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -99,9 +102,9 @@ def _failure(text: str, folder: Path) -> CompileError | RegionOverflowError:
     shown = text[max(start, 0) :].rstrip()
     if len(shown) > _SHOWN_CHARACTERS:
         shown = shown[:_SHOWN_CHARACTERS] + "\n[...]"
+    hint = f"the commands are in {folder / 'build.ninja'}"
+    if os.strerror(errno.ENOSPC) in text:
+        hint = remedy_for(OSError(errno.ENOSPC, ""))
     return CompileError.of(
-        "compile-failed",
-        "compiling or linking failed",
-        output=shown,
-        hint=f"the commands are in {folder / 'build.ninja'}",
+        "compile-failed", "compiling or linking failed", output=shown, hint=hint
     )

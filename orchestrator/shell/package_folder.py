@@ -23,6 +23,15 @@ MARKER: Final = ".orchestrator-package.json"
 _SHOWN: Final = 5
 
 
+def check_package_folder(folder: Path) -> None:
+    """Refuse a folder that is no package, before a long build makes one for it.
+
+    Raises UsageError, as `write_package` does.
+    """
+    _check_links(folder, ())
+    _check(folder, {}, _record(folder))
+
+
 def write_package(folder: Path, files: Mapping[str, bytes]) -> int:
     """Make a folder hold the files of a package, and remove those of the one before.
 

@@ -31,7 +31,7 @@ from orchestrator.running.compare import compare_calls
 from orchestrator.running.protocol import decode_response
 from orchestrator.running.report import failures
 from orchestrator.shell.files import read_file
-from orchestrator.shell.package_folder import write_package
+from orchestrator.shell.package_folder import check_package_folder, write_package
 from orchestrator.shell.sources import licence
 
 if TYPE_CHECKING:
@@ -52,16 +52,18 @@ def run(args: Namespace, console: Console) -> ExitCode:
     project = Project(load(args.profile), options)
     target = open_build(project)[inputs.TARGET]
     check_fit(ecosystem, target, has_library=args.binary)
+    name = project.profile.name
+    folder = args.package_folder or Path("packages", ecosystem.name, name)
+    check_package_folder(folder)
     make_current(project, console)
     answered = _case(args, project, console)
     version = args.package_version or project.profile.version
     built = _built(project, console, version=version, answered=answered)
     files = package_files(ecosystem, built, has_library=args.binary)
-    folder = args.package_folder or Path("packages", ecosystem.name, built.name)
     changed = write_package(folder, files)
     console.document({"folder": str(folder), "files": sorted(files)})
     what = f"{len(files)} files" if changed else f"{len(files)} files, unchanged"
-    console.status(f"{built.name}: package for {ecosystem.title} in {folder}, {what}")
+    console.status(f"{name}: package for {ecosystem.title} in {folder}, {what}")
     return ExitCode.OK
 
 

@@ -84,6 +84,14 @@ def test_a_failure_shows_what_the_step_said(tmp_path: Path) -> None:
     )
 
 
+def test_on_a_full_disk_the_hint_speaks_of_the_disk(tmp_path: Path) -> None:
+    _rules(tmp_path, one="echo a.o: No space left on device; exit 1")
+    with pytest.raises(CompileError) as caught:
+        run_ninja(tmp_path, jobs=None, reporter=Reporter())
+    hint = caught.value.diagnostics[0].hint
+    assert hint == "free space on the disk, or name a place on another one"
+
+
 def test_long_output_of_a_failure_is_cut(tmp_path: Path) -> None:
     _rules(tmp_path, one="head -c 100000 /dev/zero | tr '\\0' x; exit 1")
     with pytest.raises(CompileError) as caught:

@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from orchestrator.errors import UsageError
-from orchestrator.shell.package_folder import MARKER, write_package
+from orchestrator.shell.package_folder import (
+    MARKER,
+    check_package_folder,
+    write_package,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,6 +29,9 @@ def test_links_to_folders_are_refused(link: str, tmp_path: Path) -> None:
         write_package(folder, {"a.txt": b"a"})
     (tmp_path / link).parent.mkdir(exist_ok=True, parents=True)
     (tmp_path / link).symlink_to(outside)
+    if not link.endswith("src"):
+        with pytest.raises(UsageError, match="which is a link"):
+            check_package_folder(folder)
     with pytest.raises(UsageError) as caught:
         write_package(folder, FILES)
     (problem,) = caught.value.diagnostics
