@@ -56,6 +56,8 @@ _MOST_JUMPED: Final = 500_000
 """Jumps times tensors: behind each jump each tensor may hold something else."""
 _MOST_MOVED: Final = 50_000
 """Pairs of a value and one that may have been moved there; a loop has two for each."""
+_MOST_JOINED: Final = 50_000
+"""Tensors in the lists of all calls. DenseNet-201 has 1,900."""
 _LISTS: Final = (IntListValue, TensorListValue, OptionalTensorListValue)
 """Whose items name values."""
 
@@ -117,21 +119,25 @@ def _shares_little(program: Program, problems: Problems) -> bool:
 
 def _items(method: Method) -> Iterator[int]:
     """How many items lists, delegates and calls of a method have."""
-    lists = {
-        index: len(value.items)
-        for index, value in enumerate(method.values)
-        if isinstance(value, _LISTS)
-    }
-    yield from lists.values()
+    yield from (len(v.items) for v in method.values if isinstance(v, _LISTS))
     for delegate in method.delegates:
         yield len(delegate.compile_specs)
     for i in method.instructions:
         if isinstance(i, KernelCall | DelegateCall):
             yield len(i.args)
-    # The kernel of a call depends on the tensors in its lists.
+    yield from _joined(method)
+
+
+def _joined(method: Method) -> Iterator[int]:
+    """How many tensors each list of a call has: its kernel depends on them."""
+    lists = {
+        index: len(value.items)
+        for index, value in enumerate(method.values)
+        if isinstance(value, TensorListValue | OptionalTensorListValue)
+    }
     for i in method.instructions:
         for arg in i.args if isinstance(i, KernelCall) and lists else ():
-            if arg in lists and not isinstance(method.values[arg], IntListValue):
+            if arg in lists:
                 yield lists[arg]
 
 
@@ -181,6 +187,12 @@ def _has_few(method: Method, problems: Problems) -> bool:
             len(jumps) * len(tensors),
             _MOST_JUMPED,
             "export the model with fewer branches, or its parts as methods",
+        ),
+        (
+            "calls of a method join too many tensors",
+            sum(_joined(method)),
+            _MOST_JOINED,
+            "join fewer tensors at a time",
         ),
         (
             "moves pass values on through too many others",

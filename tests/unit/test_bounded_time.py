@@ -192,6 +192,7 @@ PROGRAMS: dict[str, Callable[[], bytes]] = {
         [_RELU] * 2_700,
     ),
     "one list, 2,500 joins": lambda: _joins(40, 1, 2_500),
+    "one list, 1,200 joins": lambda: _joins(40, 1, 1_200),
     "100 lists of 250, 100 joins": lambda: _joins(250, 100, 100),
     "1,000 permutes": lambda: _permutes(1_000),
     "1,200 values that overlap": lambda: _overlapping(1_200),
@@ -306,6 +307,7 @@ def test_the_first_model_too_many_is_named(
             "1,000 branches over 700 tensors",
             "a method has too many jumps for its tensors, or tensors for its jumps",
         ),
+        ("one list, 2,500 joins", "calls of a method join too many tensors"),
         ("a chain of 2,000 moves", "moves pass values on through too many others"),
     ],
 )

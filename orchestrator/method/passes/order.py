@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 _MOST_TRIED: Final = 200_000
 """Calls that the exact search tries, and the bounded one before it keeps one order."""
-_MOST_IN_ALL: Final = 1_000_000
+_MOST_IN_ALL: Final = 500_000
 _MOST_KEPT: Final = 32
 _MOST_READY: Final = 32
 """Calls that could run next of which a step looks at the first ones only."""
@@ -158,7 +158,7 @@ class _Graph:
 
     def _step(self, done: int, live: int, number: int) -> tuple[int, int]:
         """Live bytes while a call runs, and after it."""
-        self._tried += 1 + len(self._touched[number]) // _MOST_READY
+        self._tried += 1 + len(self._touched[number]) // 8  # as long as a call
         now = done | 1 << number
         gone = 0
         for at in self._touched[number]:

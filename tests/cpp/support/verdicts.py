@@ -122,6 +122,7 @@ NOT_READ: Final = {
     "a method has too many arenas",
     "a method has too many loops",
     "a method has too many jumps for its tensors, or tensors for its jumps",
+    "calls of a method join too many tensors",
     "moves pass values on through too many others",
     # Time is bounded by the state that a method is given.
     "the program refers to the same bytes over and over",
