@@ -9,13 +9,14 @@ from __future__ import annotations
 import copy
 import math
 import re
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
 from torch._ops import OpOverload
 from torch.fx import Interpreter
+from torch.nn import functional
 from torch.utils import _pytree
 
 from orchestrator.export.failure import ExportError, own_lines
@@ -250,6 +251,24 @@ class _NotComparableError(Exception):
     """Why a program cannot be compared in Python."""
 
 
+@contextmanager
+def _integers_as_doubles() -> Iterator[None]:
+    """Convolve integers as doubles, which are exact: PyTorch dilates no others."""
+    convolve = functional.conv2d
+
+    def exact(image: Any, *args: Any, **kwargs: Any) -> Any:
+        if image.is_floating_point():
+            return convolve(image, *args, **kwargs)
+        given = [a.double() if isinstance(a, torch.Tensor) else a for a in args]
+        return convolve(image.double(), *given, **kwargs).to(image.dtype)
+
+    functional.conv2d = exact
+    try:
+        yield
+    finally:
+        functional.conv2d = convolve
+
+
 class _Run(Interpreter):  # type: ignore[misc]  # PyTorch's is Any
     """A run of a program; tensors lie as the program says.
 
@@ -308,7 +327,7 @@ class _Run(Interpreter):  # type: ignore[misc]  # PyTorch's is Any
             else:
                 values.append(program.constants.get(spec.target))
         before = torch.get_rng_state()
-        with torch.no_grad():
+        with torch.no_grad(), _integers_as_doubles():
             found = self.run(*values)
         if not torch.equal(before, torch.get_rng_state()):
             raise _NotComparableError("random numbers")

@@ -116,9 +116,11 @@ def _attribute(graph: GraphModule, name: str) -> Any:
 
 
 def _replace(graph: GraphModule, layer: Node, at: int, value: torch.Tensor) -> None:
-    number = sum(name.startswith("_weight") for name, _ in graph.named_buffers())
+    number = sum(name.startswith("_weight") for name, _ in graph.named_parameters())
     name = f"_weight{number}"
-    graph.register_buffer(name, value.detach().clone())
+    # PyTorch folds batch norms into parameters only.
+    weight = torch.nn.Parameter(value.detach().clone(), requires_grad=False)
+    graph.register_parameter(name, weight)
     with graph.graph.inserting_before(layer):
         constant = graph.graph.get_attr(name)
     constant.meta = dict(layer.args[at].meta)

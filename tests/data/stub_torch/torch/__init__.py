@@ -1,6 +1,7 @@
 """Tensors that hold an array, modules that hold a program."""
 
 import contextlib
+import sys
 
 import numpy as np
 
@@ -71,6 +72,10 @@ class nn:  # noqa: N801
     """Modules."""
 
     Module = _Module
+    functional = any_name("functional")
+
+
+sys.modules["torch.nn"] = nn
 
 
 def zeros(*sizes):
