@@ -12,6 +12,9 @@ from torch.fx import GraphModule
 from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree
 
+from orchestrator.export import forms
+from orchestrator.export.one_row import Lines
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -111,16 +114,17 @@ def channels_last(source: Source) -> Iterator[list[str]]:
             values[at] = _to_channels_last(values[at])
         return _pytree.tree_unflatten(values, spec)
 
-    def leave(_: Any, __: Any, outputs: Any) -> Any:
-        return _pytree.tree_map(_to_contiguous, outputs)
+    inside = _ImageOperators()
+    saved = _is_saved(source, copied)
 
-    hooks = []
+    def leave(_: Any, __: Any, outputs: Any) -> Any:
+        outputs = _pytree.tree_map(inside.lines.settled, outputs)
+        return outputs if saved else _pytree.tree_map(_to_contiguous, outputs)
+
+    hooks = [source.module.register_forward_hook(leave)]
     if copied:
         notes.append(_border_note(copied))
         hooks.append(source.module.register_forward_pre_hook(enter))
-    if not _is_saved(source, copied):
-        hooks.append(source.module.register_forward_hook(leave))
-    inside = _ImageOperators()
     try:
         with inside:
             yield notes
@@ -148,6 +152,7 @@ class _ImageOperators(TorchFunctionMode):  # type: ignore[misc]  # PyTorch's is 
     def __init__(self) -> None:
         super().__init__()
         self.copied: Counter[str] = Counter()
+        self.lines = Lines()
 
     def __torch_function__(
         self, func: Any, types: Any, args: Any = (), kwargs: Any = None
@@ -155,14 +160,17 @@ class _ImageOperators(TorchFunctionMode):  # type: ignore[misc]  # PyTorch's is 
         """Call the function."""
         del types
         name = getattr(func, "__name__", "").partition(".")[0]
+        result = self.lines.called(name, func, args, kwargs or {})
+        if result is not NotImplemented:
+            return result
+        args = _pytree.tree_map(self.lines.settled, args)
         if (name in _IMAGE_OPERATORS or _is_mean_of_pixels(name, args, kwargs)) and (
             args and _is_image(args[0])
         ):
             if not _is_channels_last(args[0]):
                 self.copied[name] += 1
                 args = (_to_channels_last(args[0]), *args[1:])
-        elif name == "conv1d" and args and args[0].ndim == _RANK - 1:
-            return _convolve_image(*args, **(kwargs or {}))
+            func = getattr(forms, name, func)
         elif name in _CONTIGUOUS_OPERATORS:
             args = _pytree.tree_map(_to_contiguous, args)
         result = func(*args, **(kwargs or {}))
@@ -179,29 +187,6 @@ def _is_mean_of_pixels(name: str, args: Any, kwargs: Any) -> bool:
     if not isinstance(dims, list | tuple) or len(dims) != _RANK - 2:
         return False
     return {dim % _RANK for dim in dims} == {2, 3}
-
-
-def _convolve_image(  # noqa: PLR0917  # PyTorch's
-    line: Any,
-    weight: Any,
-    bias: Any = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-) -> Any:
-    """A convolution of lines as one of images of one row: int8 kernels take images."""
-
-    def pair(value: Any, of_row: int) -> Any:
-        if isinstance(value, str):
-            return value
-        return (of_row, *value) if isinstance(value, list | tuple) else (of_row, value)
-
-    image = torch.conv2d(
-        _to_channels_last(_dense(line.unsqueeze(2))), weight.unsqueeze(2), bias,
-        pair(stride, 1), pair(padding, 0), pair(dilation, 1), groups,
-    )  # fmt: skip
-    return image.contiguous().squeeze(2)
 
 
 def _is_image(value: Any) -> bool:

@@ -1,0 +1,140 @@
+"""Operators on images in the forms that int8 kernels have. Needs PyTorch.
+
+Each takes the arguments of PyTorch's function of its name, and gives the same.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import torch
+from torch.nn import functional
+
+_MOST_PARTS: Final = 16
+"""Pools of one axis in whose place an adaptive pool may be."""
+
+
+def conv2d(  # noqa: PLR0917  # PyTorch's
+    image: Any,
+    weight: Any,
+    bias: Any = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Any:
+    """With padding in numbers, by a pad of its own if sides differ."""
+    if padding == "valid":
+        padding = 0
+    elif padding == "same":
+        apart = zip(_pair(dilation), weight.shape[2:], strict=True)
+        rows, columns = (step * (length - 1) for step, length in apart)
+        if rows % 2 or columns % 2:
+            sides = (columns // 2, columns - columns // 2, rows // 2, rows - rows // 2)
+            image, rows, columns = functional.pad(image, sides), 0, 0
+        padding = (rows // 2, columns // 2)
+    return torch.conv2d(image, weight, bias, stride, padding, dilation, groups)
+
+
+def conv_transpose2d(  # noqa: PLR0917  # PyTorch's
+    image: Any,
+    weight: Any,
+    bias: Any = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    groups: int = 1,
+    dilation: Any = 1,
+) -> Any:
+    """Without padding of the output: as many zeros behind the weights give as much."""
+    rows, columns = _pair(output_padding)
+    if (rows or columns) and _pair(dilation) == (1, 1):
+        weight, output_padding = functional.pad(weight, (0, columns, 0, rows)), 0
+    return torch.conv_transpose2d(
+        image, weight, bias, stride, padding, output_padding, groups, dilation
+    )
+
+
+def max_pool2d(  # noqa: PLR0917  # PyTorch's
+    image: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: Any = 0,
+    return_indices: Any = 0,
+) -> Any:
+    """Without `ceil_mode`: the last row or column again fills the last window."""
+    steps = _pair(stride if stride not in {None, ()} else kernel_size)
+    for axis, size in enumerate(image.shape[2:] if ceil_mode else ()):
+        window = _pair(dilation)[axis] * (_pair(kernel_size)[axis] - 1) + 1
+        if not isinstance(size, int) or _pair(dilation)[axis] != 1:
+            break
+        border = _pair(padding)[axis]
+        left = size + 2 * border - window  # behind the first window
+        begin = -(-left // steps[axis]) * steps[axis]
+        if left < begin < size + border:
+            last = _taken(image, axis, size - 1, size)
+            image = torch.cat([image, *[last] * (begin - left)], axis + 2)
+    else:
+        ceil_mode = 0
+    more = bool(ceil_mode), bool(return_indices)
+    return functional.max_pool2d(image, kernel_size, stride, padding, dilation, *more)
+
+
+def avg_pool2d(  # noqa: PLR0917  # PyTorch's
+    image: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: Any = 0,
+    count_include_pad: Any = 1,
+    divisor_override: Any = None,
+) -> Any:
+    """Without padding none of it counts: ExecuTorch would pad by nothing, a copy."""
+    counts = bool(count_include_pad) and _pair(padding) != (0, 0)
+    if stride is None:
+        stride = kernel_size
+    return functional.avg_pool2d(
+        image, kernel_size, stride, padding, bool(ceil_mode), counts, divisor_override
+    )
+
+
+def adaptive_avg_pool2d(image: Any, output_size: Any) -> Any:
+    """As a pool with a window, or as pools of parts that have different lengths."""
+    sizes = image.shape[2:]
+    counts = [
+        n if wanted is None else wanted
+        for n, wanted in zip(sizes, _pair(output_size), strict=True)
+    ]
+    axes = [*zip(sizes, counts, strict=True)]
+    if counts == [1, 1] or not all(
+        isinstance(size, int) and (size % count == 0 or count <= _MOST_PARTS)
+        for size, count in axes
+    ):
+        return functional.adaptive_avg_pool2d(image, output_size)
+    for axis, (size, count) in enumerate(axes):
+        if size % count:
+            image = torch.cat([*_parts(image, axis, size, count)], axis + 2)
+    window = [1 if size % count else size // count for size, count in axes]
+    return image if window == [1, 1] else avg_pool2d(image, window)
+
+
+def _parts(image: Any, axis: int, size: int, count: int) -> Any:
+    """The mean of each part of an axis."""
+    for part in range(count):
+        begin, end = part * size // count, -(-(part + 1) * size // count)
+        window = [end - begin if at == axis else 1 for at in range(2)]
+        yield avg_pool2d(_taken(image, axis, begin, end), window)
+
+
+def _taken(image: Any, axis: int, begin: int, end: int) -> Any:
+    """Some rows or columns, as an image of their own."""
+    part = image.narrow(axis + 2, begin, end - begin)
+    return part.clone(memory_format=torch.channels_last)
+
+
+def _pair(value: Any) -> tuple[Any, Any]:
+    if isinstance(value, list | tuple):
+        return (value[0], value[-1])
+    return (value, value)

@@ -1,0 +1,202 @@
+"""Lines `[N, C, L]` as images `[N, C, 1, L]` of one row, which int8 kernels take.
+
+While a model is captured, each operator that has a form for images is called in it, and
+the next one gets its image: only what has no such form gets the line, a copy.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+from torch.nn import functional
+from torch.utils import _pytree
+
+from orchestrator.export import forms
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_RANK: Final = 3
+_LAST: Final = _RANK - 1
+_ROW: Final = 2
+"""The dimension that images have more, of one row."""
+_POOL: Final = ("kernel_size", "stride", "padding")
+_CONVOLUTION: Final = ("weight", "bias", "stride", "padding")
+_FORMS: Final[dict[str, tuple[Callable[..., Any], tuple[str, ...]]]] = {
+    "conv1d": (forms.conv2d, (*_CONVOLUTION, "dilation", "groups")),
+    "conv_transpose1d": (
+        forms.conv_transpose2d,
+        (*_CONVOLUTION, "output_padding", "groups", "dilation"),
+    ),
+    "max_pool1d": (forms.max_pool2d, (*_POOL, "dilation", "ceil_mode")),
+    "avg_pool1d": (forms.avg_pool2d, (*_POOL, "ceil_mode", "count_include_pad")),
+    "adaptive_avg_pool1d": (forms.adaptive_avg_pool2d, ("output_size",)),
+}
+"""By operator: that of images, and the names of its arguments behind the first one."""
+_ACROSS: Final = {
+    **dict.fromkeys(("kernel_size", "stride", "dilation", "output_size"), 1),
+    **dict.fromkeys(("padding", "output_padding"), 0),
+}
+"""What an argument is across the one row."""
+_BINARY: Final = frozenset({"add", "sub", "mul", "div", "truediv"})
+_IN_PLACE: Final = frozenset({"__setitem__", *(f"__i{name}__" for name in _BINARY)})
+_BY_ITEM: Final = frozenset(
+    {
+        *("relu", "relu6", "leaky_relu", "elu", "gelu", "silu", "mish", "softplus"),
+        *("sigmoid", "tanh", "hardtanh", "hardsigmoid", "hardswish", "clamp", "clip"),
+        *("abs", "neg", "exp", "sqrt", "rsqrt", "square", "pow", "dropout", "prelu"),
+        *("batch_norm", *_BINARY, *(f"__{name}__" for name in _BINARY)),
+        *(f"__{how}{name}__" for name in _BINARY for how in "ri"),
+    }
+)
+"""Operators whose items depend on those at the same place, or of the same channel."""
+
+
+class Lines:
+    """Lines of a model that is captured."""
+
+    def __init__(self) -> None:
+        # With each line its image. Lines are kept, so that none gets the id of another.
+        self._known: dict[int, tuple[Any, Any]] = {}
+        self._given: dict[int, tuple[Any, Any]] = {}  # inputs, buffers, other results
+        self._changed: set[int] = set()
+        self._own: dict[str, Callable[..., Any]] = {
+            **dict.fromkeys(("cat", "concat"), self._cat),
+            "mean": self._mean,
+            "pad": self._pad,
+            "contiguous": self._contiguous,
+            "__getitem__": self._item,
+        }
+
+    def called(self, name: str, func: Any, args: Any, kwargs: Any) -> Any:
+        """What an operator gives, called for images; NotImplemented if it is not."""
+        first = args[0] if args else None
+        if name in _FORMS and _is_line(first) and not kwargs.get("return_indices"):
+            return self._in_its_form(name, first, args[1:], kwargs)
+        is_change = _changes(name) or kwargs.get("inplace", False)
+        if is_change and id(first) not in self._known:
+            self._given.pop(id(first), None)
+            return NotImplemented
+        leaves = _pytree.tree_leaves((args, kwargs))
+        is_known = any(id(leaf) in self._known for leaf in leaves)
+        if is_known and name in self._own:
+            return self._own[name](*args, **kwargs)
+        is_by_item = name in _BY_ITEM or name.removesuffix("_") in _BY_ITEM
+        if is_by_item and (is_known or (name == "batch_norm" and _is_line(first))):
+            return self._by_item(func, args, kwargs)
+        if is_change:
+            return self._changed_by(func, args, kwargs)
+        return NotImplemented
+
+    def settled(self, value: Any) -> Any:
+        """A tensor; a line that was changed in place, as it is now."""
+        if id(value) in self._changed:
+            return _line_of(self._known[id(value)][1])
+        return value
+
+    def _in_its_form(self, name: str, line: Any, args: Any, kwargs: Any) -> Any:
+        function, names = _FORMS[name]
+        given = dict(zip(names, args, strict=False)) | kwargs
+        given.pop("return_indices", None)
+        for key, across in _ACROSS.items():
+            value = given.get(key)
+            if isinstance(value, list | tuple):
+                given[key] = (across, *value) if value else value
+            elif value is not None and not isinstance(value, str):
+                given[key] = (across, value)
+        if "weight" in given:
+            given["weight"] = given["weight"].unsqueeze(_ROW)
+        return self._noted(function(self._image(line), **given))
+
+    def _by_item(self, func: Any, args: Any, kwargs: Any) -> Any:
+        if any(isinstance(a, torch.Tensor) and a.ndim > _RANK for a in args):
+            return NotImplemented
+        images = [self._operand(a) for a in args]
+        result = func(*images, **kwargs)
+        if result is not images[0]:
+            return self._noted(result)
+        self._changed.add(id(args[0]))
+        return args[0]
+
+    def _changed_by(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """What an operator gives that changes a line in place."""
+        line, *others = args
+        now = _line_of(self._image(line)).clone()
+        result = func(now, *map(self.settled, others), **kwargs)
+        self._known[id(line)] = (line, _image_of(now))
+        self._changed.add(id(line))
+        return line if result is now else result
+
+    def _operand(self, value: Any) -> Any:
+        if not isinstance(value, torch.Tensor) or value.ndim <= 1:
+            return value
+        return self._image(value) if _is_line(value) else value.unsqueeze(-2)
+
+    def _cat(self, lines: Any, dim: int = 0) -> Any:
+        if not all(map(_is_line, lines)):
+            return NotImplemented
+        at = dim % _RANK
+        images = [*map(self._image, lines)]
+        return self._noted(torch.cat(images, at + 1 if at == _LAST else at))
+
+    def _mean(self, line: Any, dim: Any = None, *given: Any, **options: Any) -> Any:
+        dims = [dim] if isinstance(dim, int) else dim
+        if not dims or {d % _RANK for d in dims} != {_LAST}:
+            return NotImplemented
+        found = self._image(line).mean((_ROW, _ROW + 1), *given, **options)
+        return self._noted(found) if found.ndim > _RANK else found
+
+    def _pad(
+        self, line: Any, pad: Any, mode: str = "constant", value: Any = None
+    ) -> Any:
+        if mode != "constant":
+            return NotImplemented
+        pads = [*pad[:2], 0, 0, *pad[2:]] if pad[2:] else pad
+        return self._noted(functional.pad(self._image(line), pads, mode, value))
+
+    def _item(self, line: Any, index: Any) -> Any:
+        parts = index if isinstance(index, tuple) else (index,)
+        if not all(isinstance(part, slice) for part in parts) or not _is_line(line):
+            return NotImplemented
+        whole = (*parts, *(slice(None),) * (_RANK - len(parts)))
+        image = self._image(line)[(*whole[:_ROW], slice(None), whole[_LAST])]
+        return self._noted(image.clone(memory_format=torch.channels_last))
+
+    def _contiguous(self, line: Any, **kwargs: Any) -> Any:
+        return NotImplemented if kwargs else line
+
+    def _image(self, line: Any) -> Any:
+        if id(line) in self._known:
+            return self._known[id(line)][1]
+        if id(line) not in self._given:
+            self._given[id(line)] = (line, _image_of(line))
+        return self._given[id(line)][1]
+
+    def _noted(self, image: Any) -> Any:
+        line = _line_of(image)
+        self._known[id(line)] = (line, image)
+        return line
+
+
+def _image_of(line: Any) -> Any:
+    """In channels-last layout by its strides, which say so if it has one channel."""
+    return line.unsqueeze(_ROW).clone(memory_format=torch.channels_last)
+
+
+def _line_of(image: Any) -> Any:
+    return image.contiguous().squeeze(_ROW)
+
+
+def _changes(name: str) -> bool:
+    """Whether an operator changes its first argument in place."""
+    is_word = not name.startswith("__")
+    return name in _IN_PLACE or (is_word and name.endswith("_"))
+
+
+def _is_line(value: Any) -> bool:
+    return (
+        isinstance(value, torch.Tensor)
+        and value.ndim == _RANK
+        and value.is_floating_point()
+    )
