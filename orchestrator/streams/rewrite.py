@@ -28,7 +28,7 @@ from orchestrator.program.values import (
 )
 from orchestrator.program.write import write_program
 from orchestrator.streams.flow import Flow, Read, Site, Step
-from orchestrator.streams.rules import rule_of, view_axis
+from orchestrator.streams.rules import rule_of, scratch_of, view_axis
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -237,8 +237,9 @@ class _Writer:
         args = list(call.args)
         count = len(args) - self._returns(call)
         outs = {*self._outs(call)}
+        scratch = {*self._scratch(call, count)}
         for index in self._tensors(args[:count]):
-            if index not in outs:
+            if index not in outs and index not in scratch:
                 self._resolve(index)
         self._known += outs
         site = Site(
@@ -267,6 +268,13 @@ class _Writer:
         if isinstance(call, KernelCall):
             return self._tensors(call.args[-1:])
         return (index for index in call.args if index not in self._known)
+
+    def _scratch(self, call: KernelCall | DelegateCall, count: int) -> Iterable[int]:
+        """What a call may use as it likes; it comes before what the call writes."""
+        if isinstance(call, DelegateCall):
+            return ()
+        most = scratch_of(self._old.operators[call.operator])
+        return call.args[count - 1 - most : count - 1]
 
     def _resolve(self, index: int) -> None:
         """Find what a tensor is that no call writes: a view of what lies there."""

@@ -30,6 +30,12 @@ def rule_of(operator: OperatorName) -> Rule | None:
     return RULES.get(f"{name}.{operator.overload}") or RULES.get(name)
 
 
+def scratch_of(operator: OperatorName) -> int:
+    """How many arguments before its output are scratch memory."""
+    base = operator.base.removesuffix("_nhwc").removeprefix("quantized_")
+    return _SCRATCH.get(base, 0) if operator.namespace == "cortex_m" else 0
+
+
 # Items that depend on items at the same place.
 
 
@@ -444,6 +450,11 @@ _CORTEX_ITEMS: Final = (
     *("dequantize_per_tensor", "maximum", "minimum", "quantize_per_tensor"),
     *("quantized_add", "quantized_div", "quantized_mul"),
 )
+_SCRATCH: Final = {
+    **dict.fromkeys(("avg_pool2d", "batch_matmul", "conv2d", "depthwise_conv2d"), 1),
+    "transpose_conv2d": 2,
+}
+"""Of calls for CMSIS-NN, by operator without `quantized_`."""
 _SAME: Final = _same_place(-1)
 _IMAGES: Final = MappingProxyType(
     {

@@ -65,6 +65,10 @@ CASES: Final = {
     "pixels2": Case(model="pixels", axis=2, hop=2),
     "same2": Case(model="same", axis=2, hop=2),
     "kws7": Case(model="kws", axis=2, hop=7),
+    "temporal4": Case(model="int8_temporal", axis=2, hop=4),
+    "causal1": Case(model="int8_causal", axis=2, hop=1),
+    "causal6": Case(model="int8_causal", axis=2, hop=6),
+    "gestures8": Case(model="int8_gestures", axis=2, hop=8),
 }
 """By name in the product. `wake3` has hops that strides do not divide, `same` and
 `kws` padding in each convolution, so that state has the whole input."""
