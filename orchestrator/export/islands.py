@@ -35,6 +35,7 @@ from torch.export.graph_signature import InputKind
 
 from orchestrator.export.lines import ONE, factor_of, lines_of
 from orchestrator.export.pads import put_in_order
+from orchestrator.export.views import without_equal_copies
 
 _aten: Final = exir_ops.edge.aten
 _dim_order: Final = exir_ops.edge.dim_order_ops
@@ -144,6 +145,7 @@ def finished(program: Any) -> Any:
             node.replace_all_uses_with(node.args[0])
             graph.erase_node(node)
     put_in_order(graph)
+    without_equal_copies(graph)
     for node in graph.nodes:
         _round_once(node, program)
         _round_averages(node)

@@ -16,6 +16,7 @@ from orchestrator.core.layout import layout_of
 
 _VIEW = ops.edge.aten.view_copy.default
 _CLONE = ops.edge.dim_order_ops._clone_dim_order.default  # noqa: SLF001
+_COPY = ops.edge.dim_order_ops._to_dim_order_copy.default  # noqa: SLF001
 _UPDATES: Final = ("BUFFER_MUTATION", "USER_INPUT_MUTATION")
 
 
@@ -67,6 +68,29 @@ def _is_reordered(base: Any, view: Any) -> bool:
         return True
     one, other = (layout_of(tensor.shape, tensor.dim_order()) for tensor in tensors)
     return one != other
+
+
+def without_equal_copies(graph: Any) -> None:
+    """Leave out copies to another layout that is the same one, as of one channel.
+
+    ExecuTorch names the layout of such a result in two ways, and kernels want one.
+
+    Args:
+        graph: Of an edge program; changed in place.
+    """
+    for node in list(graph.nodes):
+        if node.target not in (_CLONE, _COPY) or node.kwargs.get("dim_order") is None:
+            continue
+        given, found = (n.meta["val"] for n in (node.args[0], node))
+        sizes = found.shape
+        if given.dtype is not found.dtype or not all(isinstance(n, int) for n in sizes):
+            continue
+        one, other = (layout_of(sizes, tensor.dim_order()) for tensor in (given, found))
+        # Of other operators, results have the layout that their inputs have.
+        names = (getattr(user.target, "__name__", "") for user in node.users)
+        if one == other and all(name.startswith("cortex_m.") for name in names):
+            node.replace_all_uses_with(node.args[0])
+            graph.erase_node(node)
 
 
 def with_updates_apart(program: Any) -> None:
