@@ -56,7 +56,7 @@ _MOST_JUMPED: Final = 500_000
 """Jumps times tensors: behind each jump each tensor may hold something else."""
 _MOST_MOVED: Final = 50_000
 """Pairs of a value and one that may have been moved there; a loop has two for each."""
-_MOST_JOINED: Final = 50_000
+_MOST_JOINED: Final = 20_000
 """Tensors in the lists of all calls. DenseNet-201 has 1,900."""
 _LISTS: Final = (IntListValue, TensorListValue, OptionalTensorListValue)
 """Whose items name values."""
