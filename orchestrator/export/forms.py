@@ -23,7 +23,7 @@ def conv2d(  # noqa: PLR0917  # PyTorch's
     dilation: Any = 1,
     groups: int = 1,
 ) -> Any:
-    """With padding in numbers, by a pad of its own if sides differ."""
+    """Convolve with padding in numbers, and a pad of its own if sides differ."""
     if padding == "valid":
         padding = 0
     elif padding == "same":
@@ -46,7 +46,7 @@ def conv_transpose2d(  # noqa: PLR0917  # PyTorch's
     groups: int = 1,
     dilation: Any = 1,
 ) -> Any:
-    """Without padding of the output: as many zeros behind the weights give as much."""
+    """Convolve with zeros behind the weights in the place of padding of the output."""
     rows, columns = _pair(output_padding)
     if (rows or columns) and _pair(dilation) == (1, 1):
         weight, output_padding = functional.pad(weight, (0, columns, 0, rows)), 0
@@ -64,8 +64,8 @@ def max_pool2d(  # noqa: PLR0917  # PyTorch's
     ceil_mode: Any = 0,
     return_indices: Any = 0,
 ) -> Any:
-    """Without `ceil_mode`: the last row or column again fills the last window."""
-    steps = _pair(stride if stride not in {None, ()} else kernel_size)
+    """Pool without `ceil_mode`: the last row or column again fills the last window."""
+    steps = _pair(stride or kernel_size)
     for axis, size in enumerate(image.shape[2:] if ceil_mode else ()):
         window = _pair(dilation)[axis] * (_pair(kernel_size)[axis] - 1) + 1
         if not isinstance(size, int) or _pair(dilation)[axis] != 1:
@@ -91,7 +91,7 @@ def avg_pool2d(  # noqa: PLR0917  # PyTorch's
     count_include_pad: Any = 1,
     divisor_override: Any = None,
 ) -> Any:
-    """Without padding none of it counts: ExecuTorch would pad by nothing, a copy."""
+    """Pool so that ExecuTorch pads nothing, which is a copy, if there is no padding."""
     counts = bool(count_include_pad) and _pair(padding) != (0, 0)
     if stride is None:
         stride = kernel_size
@@ -101,17 +101,17 @@ def avg_pool2d(  # noqa: PLR0917  # PyTorch's
 
 
 def adaptive_avg_pool2d(image: Any, output_size: Any) -> Any:
-    """As a pool with a window, or as pools of parts that have different lengths."""
+    """Pool with a window, or part by part if their lengths differ."""
     sizes = image.shape[2:]
     counts = [
         n if wanted is None else wanted
         for n, wanted in zip(sizes, _pair(output_size), strict=True)
     ]
     axes = [*zip(sizes, counts, strict=True)]
-    if counts == [1, 1] or not all(
+    if not all(
         isinstance(size, int) and (size % count == 0 or count <= _MOST_PARTS)
         for size, count in axes
-    ):
+    ) or counts == [1, 1]:
         return functional.adaptive_avg_pool2d(image, output_size)
     for axis, (size, count) in enumerate(axes):
         if size % count:

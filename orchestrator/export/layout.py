@@ -163,7 +163,7 @@ class _ImageOperators(TorchFunctionMode):  # type: ignore[misc]  # PyTorch's is 
         result = self.lines.called(name, func, args, kwargs or {})
         if result is not NotImplemented:
             return result
-        args = _pytree.tree_map(self.lines.settled, args)
+        args, kwargs = _pytree.tree_map(self.lines.settled, (args, kwargs or {}))
         if (name in _IMAGE_OPERATORS or _is_mean_of_pixels(name, args, kwargs)) and (
             args and _is_image(args[0])
         ):
@@ -173,7 +173,7 @@ class _ImageOperators(TorchFunctionMode):  # type: ignore[misc]  # PyTorch's is 
             func = getattr(forms, name, func)
         elif name in _CONTIGUOUS_OPERATORS:
             args = _pytree.tree_map(_to_contiguous, args)
-        result = func(*args, **(kwargs or {}))
+        result = func(*args, **kwargs)
         if name in _VIEWS or name in _CONTIGUOUS_OPERATORS:
             return _pytree.tree_map(_dense, result)
         return result

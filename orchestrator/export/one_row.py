@@ -110,10 +110,11 @@ class Lines:
         return self._noted(function(self._image(line), **given))
 
     def _by_item(self, func: Any, args: Any, kwargs: Any) -> Any:
-        if any(isinstance(a, torch.Tensor) and a.ndim > _RANK for a in args):
+        given = (*args, *kwargs.values())
+        if any(isinstance(a, torch.Tensor) and a.ndim > _RANK for a in given):
             return NotImplemented
         images = [self._operand(a) for a in args]
-        result = func(*images, **kwargs)
+        result = func(*images, **{k: self._operand(v) for k, v in kwargs.items()})
         if result is not images[0]:
             return self._noted(result)
         self._changed.add(id(args[0]))

@@ -454,7 +454,7 @@ _SCRATCH: Final = {
     **dict.fromkeys(("avg_pool2d", "batch_matmul", "conv2d", "depthwise_conv2d"), 1),
     "transpose_conv2d": 2,
 }
-"""Of calls for CMSIS-NN, by operator without `quantized_`."""
+"""How many scratch arguments operators have, by name without `quantized_`."""
 _SAME: Final = _same_place(-1)
 _IMAGES: Final = MappingProxyType(
     {

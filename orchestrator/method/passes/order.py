@@ -158,7 +158,7 @@ class _Graph:
 
     def _step(self, done: int, live: int, number: int) -> tuple[int, int]:
         """Live bytes while a call runs, and after it."""
-        self._tried += 1 + len(self._touched[number]) // 8  # as long as a call
+        self._tried += 1 + len(self._touched[number]) // 8  # as long as it takes
         now = done | 1 << number
         gone = 0
         for at in self._touched[number]:
