@@ -174,18 +174,18 @@ def test_what_may_be_shared_is_the_same_on_both_sides(
     make: Callable[[Method, int], Method], tmp_path: Path
 ) -> None:
     most = 100_000
-    assert messages_of(reader_verdict(_program(make, 300))) == {_TOO_OFTEN}
+    assert messages_of(reader_verdict(_program(make, 100))) == {_TOO_OFTEN}
     low, high = 0, most
     while low + 1 < high:
         middle = (low + high) // 2
-        if reader_verdict(_program(make, 300, middle)):
+        if reader_verdict(_program(make, 100, middle)):
             low = middle
         else:
             high = middle
     assert high < most
     paths = [tmp_path / "refused.pte", tmp_path / "accepted.pte"]
     for path, padding in zip(paths, (low, high), strict=True):
-        path.write_bytes(_program(make, 300, padding))
+        path.write_bytes(_program(make, 100, padding))
     refused, accepted = ask(build("load_file"), paths, stand_ins=True)
     assert refused.error == "InvalidProgram"
     assert accepted.error == "Ok"

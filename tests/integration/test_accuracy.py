@@ -156,7 +156,12 @@ def test_all_digits_on_the_host(digits: Digits) -> None:
     assert found["reference"]["sqnr_db"] > 35
     layers = found["layers"]["layers"]
     convolutions = [x for x in layers if "conv2d" in x["operator"]]
-    assert [x["reference_operator"] for x in convolutions] == ["aten::relu.out"] * 3
+    # The last activation's numbers are copied once more in the float program.
+    assert [x["reference_operator"] for x in convolutions] == [
+        "aten::relu.out",
+        "aten::relu.out",
+        "dim_order_ops::_to_dim_order_copy.out",
+    ]
     assert all(x["error"] < 0.03 for x in convolutions)
     assert found["layers"]["first_large"] is None
     margins = [sample["error"] for sample in found["worst"]]
