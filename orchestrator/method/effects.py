@@ -7,7 +7,7 @@ the answers with what kernels touch.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
@@ -138,9 +138,7 @@ def effects_of_method(
 
 def effects_of_linked(method: LinkedMethod) -> MethodEffects:
     """The effects of a linked method."""
-    linked = (i for i in method.instructions if isinstance(i, LinkedCall))
-    calls = [(i.operator, i.args) for i in linked]
-    maker = _Maker(method.values, method.instructions, calls, method.inputs)
+    maker = _maker_of_linked(method)
     for instruction in method.instructions:
         match instruction:
             case LinkedCall(operator=name, args=args, accesses=how):
@@ -148,6 +146,19 @@ def effects_of_linked(method: LinkedMethod) -> MethodEffects:
             case _:
                 maker.control(instruction)
     return maker.effects(method.inputs, (*method.outputs, *method.kept))
+
+
+def effect_of_call(method: LinkedMethod, number: int) -> Effect:
+    """The effect of one call of a linked method, as `effects_of_linked` has it."""
+    call, maker = method.call(number), _maker_of_linked(method)
+    maker.call(call.operator, call.args, call.accesses)
+    return replace(maker.at[0], next=(number + 1,))
+
+
+def _maker_of_linked(method: LinkedMethod) -> _Maker:
+    linked = (i for i in method.instructions if isinstance(i, LinkedCall))
+    calls = [(i.operator, i.args) for i in linked]
+    return _Maker(method.values, method.instructions, calls, method.inputs)
 
 
 class _Maker:
@@ -169,16 +180,16 @@ class _Maker:
             for i, value in enumerate(values)
             if value == BoolValue(value=False) and i not in may_change
         }
-        self._at: list[Effect] = []
+        self.at: list[Effect] = []
         self._is_known = True
 
     def effects(self, inputs: Iterable[int], outputs: Iterable[int]) -> MethodEffects:
         results = self._tensors(outputs)
         # A write to the target of a move goes to memory that the move chooses.
-        decided = any(index in self._sources for e in self._at for index in e.writes)
+        decided = any(index in self._sources for e in self.at for index in e.writes)
         return MethodEffects(
             values=self._values,
-            at=tuple(self._at),
+            at=tuple(self.at),
             inputs=self._tensors(inputs),
             outputs=results,
             moved=self._behind(results),
@@ -245,7 +256,7 @@ class _Maker:
                 if access in _READING:
                     reads.append(item)
         read = _once(reads)
-        self._at.append(
+        self.at.append(
             Effect(
                 reads=read,
                 fills=_once(used[Access.FILLS]),
@@ -254,7 +265,7 @@ class _Maker:
                 views=views,
                 moved=self._behind(read),
                 replaces=self._tensors(replaces),
-                next=_once((*((len(self._at) + 1,) if goes_on else ()), *jump)),
+                next=_once((*((len(self.at) + 1,) if goes_on else ()), *jump)),
             )
         )
 

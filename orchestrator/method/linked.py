@@ -20,6 +20,7 @@ from orchestrator.program.values import (
     DoubleValue,
     IntListValue,
     IntValue,
+    NoneValue,
     TensorValue,
 )
 
@@ -221,6 +222,14 @@ class LinkedMethod:
         """The first offset behind all tensors of a space, aligned as another one."""
         return aligned(self.ends.get(space, 0), like=begin)
 
+    def with_instructions(self, instructions: tuple[LinkedInstruction, ...]) -> Self:
+        """The method with others, which come from the same of the program."""
+        new = replace(self, instructions=instructions)
+        for name in ("places", "ends"):
+            if name in vars(self):
+                vars(new)[name] = vars(self)[name]
+        return new
+
     def with_values(
         self,
         changed: Mapping[int, Value],
@@ -228,9 +237,10 @@ class LinkedMethod:
     ) -> Self:
         """The method with new values in some slots, and data of some of them.
 
-        The rest stay the same objects.
+        The rest stay the same objects. Slots behind the last one are added, in order.
         """
-        values = list(self.values)
+        added = len(changed.keys() - range(len(self.values)))
+        values = [*self.values, *(NoneValue(),) * added]
         for index, value in changed.items():
             if value != values[index]:
                 values[index] = value

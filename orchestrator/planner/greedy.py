@@ -100,5 +100,6 @@ def _gap(block: Block, taken: Sequence[tuple[int, int]], *, best_fit: bool) -> i
                 best = free, offset
             if not best_fit:
                 break
-        offset = max(offset, -(-end // block.alignment) * block.alignment)
+        if end > offset:
+            offset = -(-end // block.alignment) * block.alignment
     return offset if best is None else best[1]

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from typing import TYPE_CHECKING, Protocol
+from itertools import compress, count
+from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from orchestrator.planner.blocks import Block
+
+_BITS: Final = bytes.maketrans(b"01", b"\0\1")
+_SPARSE: Final = 8
+"""Where one bit of so many is set, finding it takes as long as looking at all."""
 
 
 class Lived(Protocol):
@@ -66,6 +71,9 @@ def components(blocks: Sequence[Block], order: Sequence[int]) -> list[list[int]]
 
 def indices(mask: int) -> Iterator[int]:
     """Set bits, lowest first."""
+    if mask.bit_count() * _SPARSE > mask.bit_length():
+        yield from compress(count(), f"{mask:b}"[::-1].encode().translate(_BITS))
+        return
     while mask:
         bit = mask & -mask
         mask ^= bit

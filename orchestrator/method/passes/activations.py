@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from orchestrator.method.linked import LinkedCall, LinkedMethod
     from orchestrator.method.passes.dataflow import Dataflow
+    from orchestrator.method.passes.joining import Changed
     from orchestrator.method.passes.tables import Table
 
 _LOWEST, _HIGHEST = -128, 127
@@ -77,7 +78,7 @@ def fuse_activations(method: LinkedMethod, *, grows: bool = False) -> LinkedMeth
 
 def _fused(
     method: LinkedMethod, flow: Dataflow, at: int, call: LinkedCall, *, grows: bool
-) -> LinkedMethod | None:
+) -> Changed | None:
     if not may_be_activation(call):
         return None
     table = table_at(method, flow, at)
@@ -95,13 +96,13 @@ def _fused(
     joined = as_one_call(method, flow, table, grows=grows)
     if joined is None:
         return None
-    method, last = joined
+    method, flow = joined
     view = view_of(method, table)
     method, slots = with_slots(method, (IntValue(low), None), (IntValue(high), None))
     args = [*producer.args]
     args[low_at], args[high_at] = slots
     new = replace(producer, args=tuple(args))
-    return writes_later(method, number, last, new, view, grows=grows)
+    return writes_later(method, number, table.number, new, view, flow=flow, grows=grows)
 
 
 def _limits(table: Table, low: int, high: int) -> tuple[int, int]:

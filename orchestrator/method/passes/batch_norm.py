@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.method.linked import LinkedMethod
     from orchestrator.method.passes.dataflow import Dataflow
+    from orchestrator.method.passes.joining import Changed
     from orchestrator.program.values import TensorValue
 
     Floats = NDArray[np.float64]
@@ -55,7 +56,7 @@ def fold_batch_norm(method: LinkedMethod, *, grows: bool = False) -> LinkedMetho
 
 def _folded(
     method: LinkedMethod, flow: Dataflow, number: int, call: LinkedCall, *, grows: bool
-) -> LinkedMethod | None:
+) -> Changed | None:
     if not is_batch_norm(call):
         return None
     found = producer_of(method, flow, number, call.args[0])
@@ -95,7 +96,7 @@ def _folded(
     source, *_, target = call.args[:8]
     view = items_in_order(method, source, target)
     new = replace(producer, args=tuple(args))
-    return writes_later(method, found[0], number, new, view, grows=grows)
+    return writes_later(method, found[0], number, new, view, flow=flow, grows=grows)
 
 
 def _items(arguments: Arguments, position: int) -> Floats:

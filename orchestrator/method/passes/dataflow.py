@@ -7,13 +7,13 @@ from copy import copy
 from itertools import islice
 from typing import TYPE_CHECKING, Self
 
-from orchestrator.method.effects import Effect, effects_of_linked
+from orchestrator.method.effects import Effect, effect_of_call, effects_of_linked
 from orchestrator.method.places import Place
 from orchestrator.method.spans import touches
 from orchestrator.program.program import MoveCall
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from orchestrator.method.linked import LinkedMethod
     from orchestrator.method.places import Space
@@ -23,8 +23,10 @@ if TYPE_CHECKING:
 class Dataflow:
     """The effects of a linked method while a pass changes it.
 
+    Instructions keep their numbers: what a pass drops is a no-op until it is done.
+
     Args:
-        method: The method. Tensors may get other places; instructions do not change.
+        method: The method.
 
     Attributes:
         at: Effect of every instruction.
@@ -59,7 +61,7 @@ class Dataflow:
         self.is_straight = not jumps
         self._stops = [*jumps, len(self.at)]
         self._after: dict[int, int] = {}  # instructions that were dropped
-        # Of the method as it was: what is dropped later leaves its entries behind.
+        # What is dropped or replaced later leaves its entries behind.
         self._touching: dict[int, list[int]] = {}
         self._previous: dict[int, list[int]] = {}
         for index, effect in enumerate(self.at):
@@ -70,8 +72,11 @@ class Dataflow:
         # Instructions that touch a tensor at a place, once for each such tensor.
         self._users = _Users()
         self._writers = _Users()
+        self._returned = _Users()  # outputs in the place of instructions
+        self._is_returned = {*self.outputs}
         self._places: dict[int, Place] = {}
-        self.move({t: places[t] for t in self._touching if t in places})
+        known = self._touching.keys() | self._is_returned
+        self.move({t: places[t] for t in known if t in places})
 
     def copy(self) -> Self:
         """A copy with drops of its own."""
@@ -79,9 +84,16 @@ class Dataflow:
         new.at = [*self.at]
         new._users = self._users.copy()  # noqa: SLF001  # its own
         new._writers = self._writers.copy()  # noqa: SLF001
+        new._returned = self._returned.copy()  # noqa: SLF001
         new._places = {**self._places}  # noqa: SLF001
         new._after = {**self._after}  # noqa: SLF001
+        new._touching = {**self._touching}  # noqa: SLF001
         return new
+
+    @property
+    def dropped(self) -> Collection[int]:
+        """Instructions that are dropped."""
+        return self._after.keys()
 
     def touching(self, tensor: int) -> list[int]:
         """Instructions that touch a tensor, and those that did and are dropped."""
@@ -97,6 +109,9 @@ class Dataflow:
                 for users in self._kept_in(index, tensor):
                     users.forget(index, was)
                     users.add(index, place)
+            if tensor in self._is_returned:
+                self._returned.forget(tensor, was)
+                self._returned.add(tensor, place)
             self._places[tensor] = place
 
     def _kept_in(self, index: int, tensor: int) -> Iterator[_Users]:
@@ -110,13 +125,16 @@ class Dataflow:
     def next_user(self, spans: Mapping[Space, Spans], start: int) -> int:
         """The first instruction from `start` on that touches bytes of arenas."""
         first = len(self.at)
-        for space, wanted in spans.items():
-            low, high = wanted[0][0], wanted[-1][1]
-            for place, users in self._users.near(Place(space, low, high)):
-                at = bisect_left(users, start)
-                if at < len(users) and touches(wanted, place.begin, place.end):
-                    first = min(first, users[at])
+        for users in self._users.touching(spans):
+            at = bisect_left(users, start)
+            if at < len(users):
+                first = min(first, users[at])
         return first
+
+    def near_outputs(self, spans: Mapping[Space, Spans]) -> set[int]:
+        """Outputs that touch bytes of arenas, and those that are not in arenas."""
+        elsewhere = self._is_returned - self._places.keys()
+        return elsewhere.union(*self._returned.touching(spans))
 
     def drop(self, index: int) -> None:
         """Treat an instruction as a no-op."""
@@ -125,6 +143,25 @@ class Dataflow:
                 users.forget(index, self._places.get(tensor))
         self.at[index] = Effect(next=(index + 1,))
         self._after[index] = index + 1
+
+    def replace(self, method: LinkedMethod, index: int) -> None:
+        """Note another call in place of one that is not dropped.
+
+        Args:
+            method: The method with the other call.
+            index: Of the call.
+        """
+        self.drop(index)
+        del self._after[index]
+        self.at[index] = effect = effect_of_call(method, index)
+        self.is_open = self.is_open or not self.replaced.isdisjoint(effect.writes)
+        for tensor in effect.touches:
+            self._touching[tensor] = sorted({*self.touching(tensor), index})
+            place = method.places.get(tensor)
+            if place is not None and place.space[0] == "arena":
+                self._places[tensor] = place
+                for users in self._kept_in(index, tensor):
+                    users.add(index, place)
 
     def _kept(self, index: int) -> int:
         """The instruction, or the first one after it that is not dropped."""
@@ -169,7 +206,8 @@ class Dataflow:
                 continue
             seen.add(index)
             if index == len(self.at):
-                yield _near(self.outputs, where, places)
+                here = {where.space: ((where.begin, where.end),)}
+                yield _near(self.near_outputs(here), where, places)
                 continue
             effect = self.at[index]
             # A partial write does not end it: some bytes remain.
@@ -254,6 +292,13 @@ class _Users:
                 if end > where.begin:
                     place = Place(space, begin, end)
                     yield place, self._at[place]
+
+    def touching(self, spans: Mapping[Space, Spans]) -> Iterator[list[int]]:
+        """Instructions at each place that touches bytes."""
+        for space, wanted in spans.items():
+            for place, users in self.near(Place(space, wanted[0][0], wanted[-1][1])):
+                if touches(wanted, place.begin, place.end):
+                    yield users
 
     def next(self, where: Place, start: int, end: int) -> int:
         """The first instruction from `start` on at such a place, or `end`."""

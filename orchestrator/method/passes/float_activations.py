@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
     from orchestrator.method.linked import LinkedMethod
     from orchestrator.method.passes.dataflow import Dataflow
+    from orchestrator.method.passes.joining import Changed
 
 _SPACE: Final = "orch::portable"
 _RELU: Final = f"{_SPACE}::relu_out"
@@ -82,7 +83,7 @@ def _fused(
     *,
     sums: Collection[str],
     isa: str,
-) -> LinkedMethod | None:
+) -> Changed | None:
     if not is_activation(call):
         return None
     source, out = call.args[0], call.args[-1]
@@ -104,7 +105,7 @@ def _fused(
     limits_of(*limits)
     method, new = _with_limits(method, producer, limits)
     view = items_in_order(method, source, out)
-    return writes_later(method, number, at, new, view, grows=True)
+    return writes_later(method, number, at, new, view, flow=flow, grows=True)
 
 
 def _limits(activation: Arguments, call: LinkedCall) -> tuple[float, float]:

@@ -20,6 +20,7 @@ from orchestrator.program.values import TensorValue
 if TYPE_CHECKING:
     from orchestrator.method.linked import LinkedCall, LinkedMethod
     from orchestrator.method.passes.dataflow import Dataflow
+    from orchestrator.method.passes.joining import Changed
     from orchestrator.method.passes.tables import Table
 
 
@@ -41,7 +42,7 @@ def cancel_quantize(method: LinkedMethod, *, planned: bool = False) -> LinkedMet
 
 def _cancelled(
     method: LinkedMethod, flow: Dataflow, at: int, call: LinkedCall, *, planned: bool
-) -> LinkedMethod | None:
+) -> Changed | None:
     table = table_at(method, flow, at) if is_quantize(call) else None
     if table is not None and table.is_identity:
         return _without(method, flow, table, grows=planned)
@@ -52,26 +53,26 @@ def _cancelled(
 
 def as_one_call(
     method: LinkedMethod, flow: Dataflow, table: Table, *, grows: bool
-) -> tuple[LinkedMethod, int] | None:
-    """The method where one call looks items up, and the number of that call."""
-    last = table.number - len(table.island)
+) -> Changed | None:
+    """The method where one call, `table.number`, looks items up."""
     if not table.island:
-        return method, last
+        return method, flow
     method, call = with_table(method, table)
-    joined = reads_earlier(
+    return reads_earlier(
         method, table.island, table.number, call, table.source, flow=flow, grows=grows
     )
-    return None if joined is None else (joined, last)
 
 
 def _without(
     method: LinkedMethod, flow: Dataflow, table: Table, *, grows: bool
-) -> LinkedMethod | None:
+) -> Changed | None:
     """The method where readers of the results read the items themselves."""
     joined = as_one_call(method, flow, table, grows=grows)
     if joined is None:
         return None
-    return without_copy(*joined, view_of(joined[0], table), grows=grows)
+    method, flow = joined
+    view = view_of(method, table)
+    return without_copy(method, table.number, view, flow=flow, grows=grows)
 
 
 def _may_be_table(method: LinkedMethod, call: LinkedCall, table: Table) -> bool:
@@ -85,8 +86,5 @@ def _may_be_table(method: LinkedMethod, call: LinkedCall, table: Table) -> bool:
     )
 
 
-def _looked_up(
-    method: LinkedMethod, flow: Dataflow, table: Table
-) -> LinkedMethod | None:
-    joined = as_one_call(method, flow, table, grows=True)
-    return None if joined is None else joined[0]
+def _looked_up(method: LinkedMethod, flow: Dataflow, table: Table) -> Changed | None:
+    return as_one_call(method, flow, table, grows=True)

@@ -24,7 +24,7 @@ from orchestrator.program.shared import SHARED_ID
 from orchestrator.program.values import Dynamism, TensorValue
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from orchestrator.core.dtype import ScalarType
     from orchestrator.core.lazy_bytes import Bytes
@@ -43,10 +43,12 @@ _MOST_CHANGED: Final = 80_000
 150 at 500. What is left then stays as it is.
 """
 
+Changed: TypeAlias = "tuple[LinkedMethod, Dataflow]"
+"""A method with its dataflow, which says what calls are dropped."""
 Change: TypeAlias = (
-    "Callable[[LinkedMethod, Dataflow, int, LinkedCall], LinkedMethod | None]"
+    "Callable[[LinkedMethod, Dataflow, int, LinkedCall], Changed | None]"
 )
-"""Of a method with its dataflow, at a call: the method with fewer calls, or None."""
+"""Of a method with its dataflow, at a call: what is changed, or None."""
 _Writers: TypeAlias = "set[tuple[int, int]] | None"
 """Instructions, and tensors that they wrote; None if that was before the run."""
 
@@ -58,27 +60,27 @@ def at_each_call(method: LinkedMethod, change: Change) -> LinkedMethod:
         method: The method.
         change: Raises UnknownCallError as well where nothing changes.
     """
-    number, flow, spent = 0, None, 0
+    number, flow, spent = 0, Dataflow(method), 0
     while number < len(method.instructions) and spent < _MOST_CHANGED:
         call, changed = method.instructions[number], None
-        if isinstance(call, LinkedCall):
-            flow = flow or Dataflow(method)
+        if isinstance(call, LinkedCall) and number not in flow.dropped:
             with suppress(UnknownCallError):
                 changed = change(method, flow, number, call)
         if changed is None:
             number += 1
         else:
-            gone = len(method.instructions) - len(changed.instructions)
+            method, flow = changed
             spent += len(method.instructions)
-            number, method, flow = max(number - gone, 0), changed, None
-    return method
+            while number and number in flow.dropped:
+                number -= 1
+    return without(method, flow.dropped)
 
 
 def with_call(method: LinkedMethod, number: int, call: LinkedCall) -> LinkedMethod:
     """The method with another call in place of one."""
     instructions = [*method.instructions]
     instructions[number] = call
-    return replace(method, instructions=tuple(instructions))
+    return method.with_instructions(tuple(instructions))
 
 
 def constant_of(dtype: ScalarType, size: int) -> TensorValue:
@@ -101,14 +103,9 @@ def with_slots(
     """The method with more values, constants with their bytes; and their indices."""
     first = len(method.values)
     indices = tuple(range(first, first + len(added)))
-    values = (value for value, _ in added)
-    data = ((first + i, items) for i, (_, items) in enumerate(added))
-    changed = replace(
-        method,
-        values=(*method.values, *values),
-        data=(*method.data, *((i, d) for i, d in data if d is not None)),
-    )
-    return changed, indices
+    values = {first + i: value for i, (value, _) in enumerate(added)}
+    data = {first + i: items for i, (_, items) in enumerate(added) if items is not None}
+    return method.with_values(values, data), indices
 
 
 def producer_of(
@@ -151,7 +148,7 @@ def reads_earlier(
     *,
     flow: Dataflow,
     grows: bool,
-) -> LinkedMethod | None:
+) -> Changed | None:
     """The method without some calls, where a later one reads what the first one reads.
 
     Args:
@@ -171,27 +168,25 @@ def reads_earlier(
     end, first = dict(method.ends), firsts[0]
     if flow.is_open or tensor in flow.moved or not _is_block(flow, first, last):
         return None
-    moved = False
+    aside = None
     if not _is_kept(method, flow, (first, last), call, tensor):
         aside = _aside(method, flow, first, tensor)
         if aside is None and grows:
             aside = _results_aside(method, flow, last, tensor)
         if aside is None:
             return None
-        method, flow, moved = aside, Dataflow(aside), True
+        method, flow = aside
         if not _is_kept(method, flow, (first, last), call, tensor):
             return None
-    method = with_call(method, last, call)
+    changed = method, flow = _with_call(method, flow, last, call)
     places = method.places
     for number in reversed(firsts):
-        flow = Dataflow(method)
         outs = tuple(places[out] for out in flow.at[number].writes if out in places)
         if not is_same(method, flow, {}, {number: Dropped(outs=outs)}):
             return None
-        method = without(method, {number})
-    number = last - len(firsts)
-    inside = _within(method, number, tensor, end) if moved else method
-    return method if inside is None and grows else inside
+        flow.drop(number)
+    inside = _within(method, flow, last, tensor, end) if aside else changed
+    return changed if inside is None and grows else inside
 
 
 def writes_later(
@@ -201,8 +196,9 @@ def writes_later(
     call: LinkedCall,
     view: View,
     *,
+    flow: Dataflow,
     grows: bool,
-) -> LinkedMethod | None:
+) -> Changed | None:
     """The method without call `last`, where `first` writes what `last` wrote.
 
     Args:
@@ -212,33 +208,55 @@ def writes_later(
         call: Takes the place of `first`, and writes the same tensors. What it writes to
             the tensor that `last` read is what `last` would have written.
         view: How items of that tensor and of the output of `last` correspond.
+        flow: As above.
         grows: As above.
 
     Returns:
         None if anything else reads what `first` wrote, or if the output of `last`
         cannot lie where `first` writes.
     """
-    flow = Dataflow(method)
     if flow.is_open or not _is_only_reader(method, flow, first, last, view.source):
         return None
-    return without_copy(with_call(method, first, call), last, view, grows=grows)
+    method, flow = _with_call(method, flow, first, call)
+    return without_copy(method, last, view, flow=flow, grows=grows)
 
 
 def without_copy(
-    method: LinkedMethod, number: int, view: View, *, grows: bool
-) -> LinkedMethod | None:
+    method: LinkedMethod, number: int, view: View, *, flow: Dataflow, grows: bool
+) -> Changed | None:
     """The method without a call that only copies; None if it cannot do without.
 
     Args:
         method: The method.
         number: Of the call.
         view: What it copies.
+        flow: The method's dataflow.
         grows: Whether arenas may grow.
     """
-    changed = shared_places(method, Dataflow(method), number, (view,), grows=grows)
-    if changed is None:
+    places = shared_places(method, flow, number, (view,), grows=grows)
+    if places is None:
         return None
-    return without(method.with_values(changed), {number})
+    method, flow = _at_places(method, flow, places)
+    flow.drop(number)
+    return method, flow
+
+
+def _with_call(
+    method: LinkedMethod, flow: Dataflow, number: int, call: LinkedCall
+) -> Changed:
+    """A method with another call, and a dataflow of its own."""
+    method, flow = with_call(method, number, call), flow.copy()
+    flow.replace(method, number)
+    return method, flow
+
+
+def _at_places(
+    method: LinkedMethod, flow: Dataflow, changed: Mapping[int, Value]
+) -> Changed:
+    """A method with tensors at other places, and a dataflow of its own."""
+    method, flow = method.with_values(changed), flow.copy()
+    flow.move({tensor: method.places[tensor] for tensor in changed})
+    return method, flow
 
 
 def _is_block(flow: Dataflow, first: int, last: int) -> bool:
@@ -346,7 +364,7 @@ def _is_at(places: dict[int, Place], tensor: int, where: Place) -> bool:
 
 def _aside(
     method: LinkedMethod, flow: Dataflow, number: int, tensor: int
-) -> LinkedMethod | None:
+) -> Changed | None:
     """The method with what an instruction reads behind everything else."""
     where = method.places[tensor]
     if where.space[0] != "arena":
@@ -358,7 +376,7 @@ def _aside(
 
 def _results_aside(
     method: LinkedMethod, flow: Dataflow, number: int, tensor: int
-) -> LinkedMethod | None:
+) -> Changed | None:
     """The method with what an instruction writes behind everything else.
 
     Args:
@@ -376,10 +394,14 @@ def _results_aside(
 
 
 def _within(
-    method: LinkedMethod, number: int, tensor: int, ends: dict[tuple[str, int], int]
-) -> LinkedMethod | None:
+    method: LinkedMethod,
+    flow: Dataflow,
+    number: int,
+    tensor: int,
+    ends: dict[tuple[str, int], int],
+) -> Changed | None:
     """The method with what an instruction reads inside the arena as it was."""
-    flow, places = Dataflow(method), method.places
+    places = method.places
     where = places[tensor]
     size = where.end - where.begin
     found = {0, *(p.end for p in places.values() if p.space == where.space)}
@@ -395,12 +417,12 @@ def _within(
 
 def _moved(
     method: LinkedMethod, flow: Dataflow, writers: _Writers, tensor: int, begin: int
-) -> LinkedMethod | None:
+) -> Changed | None:
     """The method with a tensor, as calls wrote it, at another offset, if proved."""
     changed = dict(_places_at(method, flow, writers, tensor, begin))
     if not changed or not is_same(method, flow, changed, {}):
         return None
-    return method.with_values(changed)
+    return _at_places(method, flow, changed)
 
 
 def _places_at(

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from orchestrator.method.linked import LinkedMethod
     from orchestrator.method.passes.dataflow import Dataflow
+    from orchestrator.method.passes.joining import Changed
     from orchestrator.program.values import TensorValue
 
 _PAD: Final = "orch::cortex_m::pad_out"
@@ -160,7 +161,7 @@ def _folded(
     *,
     grows: bool,
     uneven: Collection[int] | None,
-) -> LinkedMethod | None:
+) -> Changed | None:
     """The method where a call pads its input itself; None if nothing pads it.
 
     Args:

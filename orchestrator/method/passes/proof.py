@@ -34,8 +34,8 @@ State: TypeAlias = "dict[tuple[Space, Space, int], Spans]"
 """By space after, space before and distance: offsets whose bytes are equal in both."""
 
 
-_MOST_STEPS: Final = 50_000
-"""Of the proofs of a pass, about a second. Models have at most 12 for each call; where
+_MOST_STEPS: Final = 20_000
+"""Of the proofs of a pass, under a second. Models have at most 12 for each call; where
 thousands of calls take apart what one call joins, there would be the square of that.
 """
 _STEPS_PER_CALL: Final = 20
@@ -418,7 +418,8 @@ class _Proof:
             effect = self._flow.at[index]
             if not self._holds_all((*effect.reads, *effect.moved), state):
                 return False
-        return self._holds_all(self._flow.outputs, states[end])
+        outputs = self._flow.near_outputs(self._window)
+        return self._holds_all(outputs, states[end])
 
     def _holds_all(self, tensors: Iterable[int], state: State) -> bool:
         for index in tensors:

@@ -28,6 +28,7 @@ from orchestrator.method.passes.views import items_in_order, moves_items, views_
 if TYPE_CHECKING:
     from orchestrator.method.linked import LinkedMethod
     from orchestrator.method.passes.dataflow import Dataflow
+    from orchestrator.method.passes.joining import Changed
     from orchestrator.method.passes.views import View
 
 _LINEAR: Final = "orch::cortex_m::quantized_linear_out"
@@ -52,7 +53,7 @@ def fold_transposes(method: LinkedMethod, *, grows: bool = False) -> LinkedMetho
 
 def _folded(
     method: LinkedMethod, flow: Dataflow, number: int, call: LinkedCall, *, grows: bool
-) -> LinkedMethod | None:
+) -> Changed | None:
     if call.function == _LINEAR:
         return _with_other_weights(method, flow, number, call, grows=grows)
     if may_be_transposed(call):
@@ -62,7 +63,7 @@ def _folded(
 
 def _cancelled(
     method: LinkedMethod, flow: Dataflow, number: int, call: LinkedCall, *, grows: bool
-) -> LinkedMethod | None:
+) -> Changed | None:
     """The method without a call and the one that it undoes."""
     second = _transpose(method, call)
     if second is None:
@@ -82,13 +83,14 @@ def _cancelled(
     )
     if joined is None:
         return None
-    view = items_in_order(joined, first.source, second.target)
-    return without_copy(joined, number - 1, view, grows=grows)
+    method, flow = joined
+    view = items_in_order(method, first.source, second.target)
+    return without_copy(method, number, view, flow=flow, grows=grows)
 
 
 def _with_other_weights(
     method: LinkedMethod, flow: Dataflow, number: int, call: LinkedCall, *, grows: bool
-) -> LinkedMethod | None:
+) -> Changed | None:
     """The method where a matrix product reads what was transposed before."""
     arguments = Arguments(method, call)
     found = producer_of(method, flow, number, call.args[0])

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from orchestrator.method.effects import Effect
 from orchestrator.method.passes import dataflow, joining
-from orchestrator.method.passes.edit import without
 from orchestrator.method.separate import Memory
 from orchestrator.method.sets import Sets
 from orchestrator.program.program import JumpFalseCall
@@ -17,7 +16,7 @@ from tests.unit.method.methods import Builder
 if TYPE_CHECKING:
     import pytest
 
-    from orchestrator.method.linked import LinkedMethod
+    from orchestrator.method.linked import LinkedCall, LinkedMethod
 
 _COUNT = 40
 
@@ -43,16 +42,19 @@ def _relus(b: Builder) -> tuple[int, int]:
 
 
 def test_changes_of_a_pass_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    def first_dropped(method: LinkedMethod, *_: object) -> LinkedMethod:
-        return without(method, {0})
+    def dropped(
+        method: LinkedMethod, flow: dataflow.Dataflow, number: int, _: LinkedCall
+    ) -> joining.Changed:
+        flow.drop(number)
+        return method, flow
 
     b = Builder()
     x, y = _relus(b)
     method = b.method((x,), (y,))
-    assert not joining.at_each_call(method, first_dropped).instructions
+    assert not joining.at_each_call(method, dropped).instructions
     monkeypatch.setattr(joining, "_MOST_CHANGED", 2 * _COUNT)
-    left = joining.at_each_call(method, first_dropped).instructions
-    assert len(left) == _COUNT - 3
+    left = joining.at_each_call(method, dropped).instructions
+    assert len(left) == _COUNT - 2
 
 
 def test_readers_behind_a_jump_are_found_by_their_place(
