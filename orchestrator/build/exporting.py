@@ -10,6 +10,7 @@ from configparser import ConfigParser, Error
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from textwrap import dedent
 from threading import Event, Thread
 from typing import TYPE_CHECKING
 
@@ -24,10 +25,12 @@ from orchestrator.errors import (
     ToolchainError,
     did_you_mean,
 )
+from orchestrator.export.left_over import left_over
 from orchestrator.export.offered import changed_answer
-from orchestrator.export.request import STEP_FILE, Request
+from orchestrator.export.request import LEFT_IN_FLOAT, STEP_FILE, Request
 from orchestrator.profile.fields import shown
 from orchestrator.profile.lowering import CORTEX_M, with_defaults
+from orchestrator.program.reader import read_program
 from orchestrator.shell import sources
 from orchestrator.shell.build_folder import EXPORTED, WORK, claim, refuse_links
 from orchestrator.shell.cache import cache_folder
@@ -54,6 +57,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from orchestrator.core.lazy_bytes import Bytes
+    from orchestrator.core.operator import OpSchema
     from orchestrator.profile.lowering import Vela
     from orchestrator.profile.models import ModelTable
     from orchestrator.profile.paths import PythonCallable
@@ -108,6 +112,7 @@ class ExportChoice:
         again: Export even if the cache has the program.
         fetched: Use programs that another machine exported.
         cache: Folder of all entries; None where no product is concerned.
+        deny_float: A quantized model that computes with floats is an error.
     """
 
     accelerate: bool = True
@@ -115,6 +120,7 @@ class ExportChoice:
     again: bool = False
     fetched: bool = True
     cache: Path | None = None
+    deny_float: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +138,7 @@ class ExportRequest:
     profile: Profile
     files: InputFiles
     choice: ExportChoice
-    offered: Callable[[], frozenset[str]]
+    offered: Callable[[], Mapping[str, OpSchema]]
     published: Callable[[], PublishedExports | None] = lambda: None
 
 
@@ -141,7 +147,7 @@ def export_models(
     profile: Profile,
     files: InputFiles,
     export_choice: ExportChoice,
-    offered: Callable[[], frozenset[str]],
+    offered: Callable[[], Mapping[str, OpSchema]],
     published: Callable[[], PublishedExports | None],
     folder: Path,
     processes: Processes,
@@ -190,6 +196,8 @@ def export_models(
                 reporter=reporter,
             )
             files.note(exported.paths)
+            if export_choice.deny_float:
+                problems += _left_in_float(model, exported.facts, where)
         except ModelError as error:
             problems += error.diagnostics
     if problems:
@@ -234,6 +242,10 @@ def _export(
             )
             if isinstance(result, ExportFailure):
                 raise _error(result, model, where, log)
+            with suppress(ModelError):  # which the stage that reads programs reports
+                program = read_program((made / PROGRAM).read_bytes(), file=PROGRAM)
+                left = left_over(program, request, what.offered())
+                result = replace(result, warnings=(*result.warnings, *left))
             entry = cache.store(made, result, since_ns=start_ns)
         if entry.facts.decomposed:
             reporter.note(
@@ -248,6 +260,22 @@ def _export(
         entry=entry,
         paths=tuple(cache.paths(entry)),
     )
+
+
+def _left_in_float(
+    model: ModelTable, facts: ExportFacts, where: SourceSpan
+) -> Iterator[Diagnostic]:
+    for code, text in facts.warnings:
+        if code == LEFT_IN_FLOAT:
+            first, _, rest = text.partition("\n")
+            yield Diagnostic.of(
+                LEFT_IN_FLOAT,
+                f'model "{model.name}": {first}',
+                where=where,
+                found=dedent(rest),
+                hint="write these layers with operators that int8 kernels have, or"
+                " leave out --deny-float",
+            )
 
 
 def named_calls(decomposed: Mapping[str, int]) -> str:
@@ -300,7 +328,7 @@ def pending_exports(
     profile: Profile,
     files: InputFiles,
     export_choice: ExportChoice,
-    offered: Callable[[], frozenset[str]],
+    offered: Callable[[], Mapping[str, OpSchema]],
 ) -> dict[str, str]:
     """Why models would be exported now, by name; no code of a model runs.
 

@@ -41,10 +41,11 @@ from orchestrator.build.reading import (
 from orchestrator.build.selecting import name_offered
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from orchestrator.build.engine import Input
+    from orchestrator.core.operator import OpSchema
     from orchestrator.errors import SourceSpan
     from orchestrator.measure.size import SizeReport
     from orchestrator.profile.choices import Load
@@ -214,7 +215,7 @@ LIBRARIES = VALUES.input(
 LIBRARY_TEXTS = VALUES.input(
     gives="library_texts", run=read_library_texts, label="library", digests=digest_texts
 )
-OFFERED: Input[Callable[[], frozenset[str]]] = VALUES.input(
+OFFERED: Input[Callable[[], Mapping[str, OpSchema]]] = VALUES.input(
     gives="offered", run=name_offered
 )
 """For exports, which note what they asked for."""

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from orchestrator.build.reading import OperatorFile
     from orchestrator.catalog import Catalog, LibraryText
+    from orchestrator.core.operator import OpSchema
     from orchestrator.errors import SourceSpan
     from orchestrator.profile.kernels import DtypesTable, KernelsTable, OperatorsTable
     from orchestrator.program.program import Program
@@ -140,13 +141,13 @@ def name_offered(
     library_texts: Sequence[LibraryText],
     kernels: KernelsTable,
     span: Callable[..., SourceSpan],
-) -> Callable[[], frozenset[str]]:
+) -> Callable[[], Mapping[str, OpSchema]]:
     """Gives the operators that have kernels; it raises ProfileError."""
 
     @cache
-    def offered() -> frozenset[str]:
+    def offered() -> Mapping[str, OpSchema]:
         catalog = read_kernels(library_texts=library_texts, kernels=kernels, span=span)
-        return frozenset(map(str, catalog.operators))
+        return {str(n): catalog.offers(n)[0][0].schema for n in catalog.operators}
 
     return offered
 

@@ -16,6 +16,7 @@ from orchestrator.cli.shared_arguments import (
     PROFILE,
     WORKERS,
     CommandParser,
+    add_deny_float,
     add_jobs,
     add_lock_file,
     add_locking,
@@ -102,7 +103,9 @@ def parser() -> argparse.ArgumentParser:
 
     command("plan", "show what would be built and why; needs no compiler")
     what = "check profile, models, kernels and memory; needs no compiler"
-    add_jobs(command("check", what, workspace=True), WORKERS)
+    check = command("check", what, workspace=True)
+    add_jobs(check, WORKERS)
+    add_deny_float(check)
 
     _add_memory(command)
     _add_export(command)
@@ -274,6 +277,7 @@ def _add_lock_commands(command: Callable[..., CommandParser]) -> None:
 def _add_export(command: Callable[..., CommandParser]) -> None:
     export = command("export", "export models given as Python to programs")
     flag(export, "--again", "export even if nothing changed")
+    add_deny_float(export)
     what = "use ExecuTorch's lowering unchanged"
     flag(export, "--no-accelerate", what, action="store_false", dest="accelerate")
     flag(export, "--verify", "lower both ways, and compare every graph and the program")

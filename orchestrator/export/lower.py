@@ -41,7 +41,7 @@ from orchestrator.export.unsupported import (
 )
 from orchestrator.export.views import with_contiguous_views, with_updates_apart
 from orchestrator.export.weights import with_constant_weights
-from orchestrator.profile.lowering import CORTEX_M, ETHOS_U, PORTABLE, XNNPACK
+from orchestrator.profile.lowering import CORTEX_M, ETHOS_U, XNNPACK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -330,31 +330,3 @@ def _run(module: Any, method: Source) -> list[Any]:
     ):
         found = _pytree.tree_leaves(module(*copy.deepcopy(method.inputs)))
         return list(copy.deepcopy(found))  # a later call may change a buffer among them
-
-
-def left_over(program: Lowered, request: Request) -> list[str]:
-    """Warnings about heavy operators that the lowering did not take."""
-    if request.lowering == PORTABLE:
-        return []
-    plans = program.manager.executorch_program.execution_plan
-    if request.lowering != CORTEX_M and not any(plan.delegates for plan in plans):
-        return [f"no part of the model was lowered for {request.lowering}"]
-    calls = Counter(
-        f"{called.name}.{called.overload}".removesuffix(".")
-        for plan in plans
-        for chain in plan.chains
-        for instruction in chain.instructions
-        if hasattr(instruction.instr_args, "op_index")
-        for called in (plan.operators[instruction.instr_args.op_index],)
-    )
-    found = [f"{n} ({c})" for n, c in sorted(calls.items()) if n.startswith(_HEAVY)]
-    if not found:
-        return []
-    return [f"{request.lowering} left to portable kernels: {', '.join(found)}"]
-
-
-_HEAVY = (
-    *("aten::convolution", "aten::linear", "aten::addmm", "aten::mm", "aten::bmm"),
-    *("aten::avg_pool2d", "aten::max_pool2d"),
-)
-"""Operators for which users choose a backend."""

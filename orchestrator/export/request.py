@@ -8,6 +8,8 @@ from typing import Any
 
 from orchestrator.profile.lowering import NO_VELA, Activations, Quantize, Vela, Weights
 
+LEFT_IN_FLOAT = "left-in-float"
+"""Code of the warning that a quantized program computes with floats."""
 STEP_FILE = "step.txt"
 """In the folder of the result, while the process runs: what it does now."""
 

@@ -128,7 +128,6 @@ def _once(
         "warnings": [
             *(("left-over", f"lowering is not accelerated: {u}") for u in unknown),
             *(("default-layout", note) for note in notes),
-            *(("left-over", text) for text in lower.left_over(program, request)),
             *(("not-compared", why) for why in program.uncompared),
         ],
         "seconds": time.process_time() - start,

@@ -13,6 +13,7 @@ from orchestrator.method.effects import effects_of_linked, effects_of_method
 from orchestrator.method.lifetimes import lifetimes, split_at_writes
 from orchestrator.method.linked import LinkedCall
 from orchestrator.method.places import place_of
+from orchestrator.program.macs import macs_of
 from orchestrator.program.program import (
     DelegateCall,
     FreeCall,
@@ -21,7 +22,6 @@ from orchestrator.program.program import (
     MoveCall,
 )
 from orchestrator.program.values import TensorValue
-from orchestrator.report.macs import macs_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -547,3 +547,41 @@ def test_export_needs_a_model_that_is_python(w: Workspace) -> None:
     assert "error[nothing-to-export]" in done.err
     both = w.run("export", "--verify", "--no-accelerate")
     assert both.code == 2
+
+
+def _in_float(w: Workspace) -> None:
+    """A quantized model of which a delegate takes a part."""
+    program = CORPUS / "xnnpack_partial" / "model.pte"
+    shutil.copyfile(program, w.folder / "code" / "weights.bin")
+    text = PROFILE.replace("quantize =", 'lowering = "xnnpack"\nquantize =')
+    w.profile.write_text(f'{text}[operators]\nallow_missing = ["XnnpackBackend"]\n')
+
+
+def test_what_stays_in_float_is_named_with_its_cost(w: Workspace) -> None:
+    _in_float(w)
+    done = w.run("check")
+    assert done.code == 0, done.err
+    warning = done.err[done.err.index("warning[left-in-float]") :].splitlines()
+    assert "model model: xnnpack left 2 calls" in warning[0]
+    assert "32 bytes of results, about" in warning[0]
+    assert warning[1].split()[:2] == ["operator", "calls"]
+    rows = {line.split()[0]: line.split()[1:4] for line in warning[2:4]}
+    assert rows["aten::cumsum.out"] == ["1", "1x5", "20"]
+
+
+def test_floats_are_denied(w: Workspace) -> None:
+    _in_float(w)
+    for command in ("check", "export", "build"):
+        done = w.run(command, "--deny-float", "--json")
+        assert done.code == 4, done.err
+        assert "left-in-float" in done.out
+        assert "aten::cumsum.out" in done.out
+    assert w.run("export").code == 0  # it is in the cache, and only a warning
+
+
+def test_a_model_without_quantization_is_not_denied(w: Workspace) -> None:
+    _in_float(w)
+    _replace(w.profile, "quantize = {}\n", "")
+    done = w.run("check", "--deny-float")
+    assert done.code == 0, done.err
+    assert "left-in-float" not in done.err

@@ -106,7 +106,7 @@ def test_firmware_gives_what_quantized_pytorch_gives(
         assert max(_run(profile, model, capsys)) <= MOST_ERROR, name
         copies = [text for text in model["warnings"] if BORDER in text]
         assert bool(copies) is is_copied, name
-        left = [text for text in model["warnings"] if "left to portable" in text]
+        left = [text for text in model["warnings"] if "to kernels for floats" in text]
         assert bool(left) is (name == KEPT), name
 
 

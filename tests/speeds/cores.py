@@ -3,17 +3,20 @@
     python -m tests.speeds.cores [--operators NAME,...] [--write]
 
 counts every call of `calls` on each core and prints a table; `--write` writes it to
-docs/kernel-speeds.md. `--operators` builds and counts some.
+docs/kernel-speeds.md and the package's speeds.json. `--operators` builds and counts
+some.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import orchestrator
 from orchestrator.measure.elf import ElfFile
 from orchestrator.program.reader import read_program
 from orchestrator.running.counting import COUNTS_FILE, CountPlan, read_counts
@@ -32,6 +35,8 @@ TOOLCHAIN: Final = "gnu"
 COMPILER: Final = "gcc 12"
 """What the counts of the page are of; other compilers give others."""
 PAGE: Final = Path(__file__).parents[2] / "docs" / "kernel-speeds.md"
+SPEEDS: Final = Path(orchestrator.__file__).parent / "export" / "speeds.json"
+"""The page as the export reads it. Its module needs PyTorch."""
 _LIBRARIES: Final = ("cortex_m", "portable", "quantized")
 _COUNTED: Final = "orch_carry_out"
 
@@ -93,6 +98,19 @@ def page(calls: Sequence[Timed], counts: Mapping[str, Mapping[str, int]]) -> str
     return "".join(parts)
 
 
+def table(
+    calls: Sequence[Timed], counts: Mapping[str, Mapping[str, int]]
+) -> dict[str, list[str | float]]:
+    """The same for the export, by operator: the unit, and costs by core."""
+    return {
+        timed.call.operator: [
+            timed.unit,
+            *(round(n[timed.call.operator] / timed.units, 2) for n in counts.values()),
+        ]
+        for timed in sorted(calls, key=lambda t: t.call.operator)
+    }
+
+
 def read_page(text: str) -> dict[str, tuple[float, ...]]:
     """Costs by operator, in the order of the cores."""
     rows = (line.split("|")[1:-1] for line in text.splitlines() if "| `" in line)
@@ -128,10 +146,12 @@ def main() -> int:
         if not compiler.startswith(COMPILER):
             sys.stderr.write(f"the page has counts of {COMPILER}, this is {compiler}\n")
             return 1
-    text = page(calls, counts)
+    text, made = page(calls, counts), table(calls, counts)
     sys.stdout.write(text)
     if options.write and not names:
         PAGE.write_text(text, encoding="utf-8")
+        rows = (f"{json.dumps(k)}: {json.dumps(v)}" for k, v in made.items())
+        SPEEDS.write_text("{\n" + ",\n".join(rows) + "\n}\n", encoding="utf-8")
     return 0
 
 

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from orchestrator.build import BuildOptions, Project, load, open_build, prove, table
+from orchestrator.build import (
+    BuildOptions,
+    ExportChoice,
+    Project,
+    load,
+    open_build,
+    prove,
+    table,
+)
 from orchestrator.cli.commands.arenas import arena_lines, arenas_json
 from orchestrator.cli.workspace_command import needs_profile, run_workspace
 from orchestrator.errors import ExitCode
@@ -20,11 +28,11 @@ if TYPE_CHECKING:
 
 def run(args: Namespace, console: Console) -> ExitCode:
     """Check profile, models, selection, kernels, dtypes and memory."""
+    choice = ExportChoice(deny_float=args.deny_float)
+    options = BuildOptions(out=args.out, jobs=args.jobs, export=choice)
     if not needs_profile(args, args.profile, "out"):
-        return run_workspace(
-            args, console, Kind.CHECK, lambda: BuildOptions(jobs=args.jobs)
-        )
-    project = Project(load(args.profile), BuildOptions(out=args.out))
+        return run_workspace(args, console, Kind.CHECK, lambda: options)
+    project = Project(load(args.profile), options)
     with console.progress() as reporter:
         build = open_build(project, console.shell(reporter))
         document, text = examine(project, build, reporter)

@@ -45,7 +45,12 @@ def run(args: Namespace, console: Console) -> ExitCode:
             hint="leave one of them out",
         )
     again = args.again or args.verify or not args.accelerate
-    choice = ExportChoice(accelerate=args.accelerate, verify=args.verify, again=again)
+    choice = ExportChoice(
+        accelerate=args.accelerate,
+        verify=args.verify,
+        again=again,
+        deny_float=args.deny_float,
+    )
     project = Project(profile, BuildOptions(out=args.out, export=choice))
     with console.progress() as reporter, exclusive(project.folder):
         build = open_build(project, console.shell(reporter))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from orchestrator.build import BuildOptions
+from orchestrator.build import BuildOptions, ExportChoice
 from orchestrator.build.project import piped_name
 from orchestrator.errors import UsageError
 
@@ -41,6 +41,7 @@ def build_options(args: Namespace) -> BuildOptions:
         frozen=args.frozen,
         lock=args.lock_file,
         write_lock=not args.no_lock,
+        export=ExportChoice(deny_float=args.deny_float),
     )
 
 

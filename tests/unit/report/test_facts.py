@@ -7,6 +7,7 @@ import pytest
 from orchestrator.core.operator import OperatorName
 from orchestrator.method.effects import Effect, MethodEffects
 from orchestrator.method.lifetimes import lifetimes, live_bytes, split_at_writes
+from orchestrator.program.macs import macs_of
 from orchestrator.program.values import (
     Allocation,
     BoolValue,
@@ -15,7 +16,6 @@ from orchestrator.program.values import (
     Value,
 )
 from orchestrator.report.arena import peak_of
-from orchestrator.report.macs import macs_of
 from tests.conftest import CASES
 from tests.unit.products import program_of
 from tests.unit.report.report_cases import NO_KERNELS, facts_of

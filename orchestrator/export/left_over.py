@@ -1,0 +1,171 @@
+"""What a lowering left to portable kernels, with what that costs."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from orchestrator.core.dtype import FLOATING
+from orchestrator.export.request import LEFT_IN_FLOAT
+from orchestrator.method.passes.views import moves_items
+from orchestrator.plain_table import table_lines
+from orchestrator.profile.lowering import CORTEX_M, PORTABLE
+from orchestrator.program.interface import with_items
+from orchestrator.program.macs import macs_of
+from orchestrator.program.program import KernelCall
+from orchestrator.program.values import TensorValue
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from orchestrator.core.operator import OperatorName, OpSchema
+    from orchestrator.export.request import Request
+    from orchestrator.program.program import Method, Program
+
+SPEEDS: Final = Path(__file__).parent / "speeds.json"
+"""By operator: `item` or `product`, and instructions for each on an M4 and on an M55.
+
+`nox -s speeds` writes it, and the same as docs/kernel-speeds.md.
+"""
+_CONVERTS: Final = ("quantize", "dequantize", "choose_qparams")
+_POOLS: Final = ("avg_pool2d", "max_pool2d")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Left:
+    """A call that computes with floats.
+
+    Args:
+        operator: What it calls.
+        sizes: Of its first result.
+        size_bytes: Of its results.
+        instructions: About how many it takes; None if that is not known.
+        is_heavy: It is a sum of products or a pooling.
+    """
+
+    operator: str
+    sizes: tuple[int, ...]
+    size_bytes: int
+    instructions: int | None
+    is_heavy: bool
+
+
+def left_over(
+    program: Program, request: Request, schemas: Mapping[str, OpSchema]
+) -> list[tuple[str, str]]:
+    """Warnings about what a lowering did not take, with their codes.
+
+    Of a quantized program these are all calls that compute with floats; where floats
+    are what was asked for, those for which users choose a backend.
+
+    Args:
+        program: What was exported.
+        request: How.
+        schemas: Of the operators that have a kernel.
+    """
+    if request.lowering == PORTABLE:
+        return []
+    if request.lowering != CORTEX_M and not any(m.delegates for m in program.methods):
+        text = f"no part of the model was lowered for {request.lowering}"
+        return [("left-over", text)]
+    column = 2 if request.isa == "mve" else 1
+    speeds = json.loads(SPEEDS.read_text(encoding="utf-8"))
+    costs = {name: (row[0] == "item", row[column]) for name, row in speeds.items()}
+    found = [x for m in program.methods for x in _computing(m, costs, schemas)]
+    code = LEFT_IN_FLOAT
+    if not (request.quantize or _is_quantized(program)):
+        found, code = [left for left in found if left.is_heavy], "left-over"
+    if not found:
+        return []
+    core = "an M55" if request.isa == "mve" else "an M4"
+    known = [left.instructions for left in found if left.instructions is not None]
+    least = "about" if len(known) == len(found) else "at least"
+    text = (
+        f"{request.lowering} left {_calls(len(found))} to kernels for floats:"
+        f" {sum(left.size_bytes for left in found):,} bytes of results,"
+        f" {least} {sum(known):,} instructions on {core}; see docs/export.md"
+    )
+    return [(code, "\n    ".join((text, *_table(found))))]
+
+
+def _calls(count: int) -> str:
+    return "1 call" if count == 1 else f"{count} calls"
+
+
+def _table(found: Iterable[_Left]) -> list[str]:
+    """A line for each operator, the costliest first."""
+    rows: dict[str, list[_Left]] = {}
+    for left in found:
+        rows.setdefault(left.operator, []).append(left)
+    lines = []
+    for operator, calls in rows.items():
+        size = sum(left.size_bytes for left in calls)
+        known = [n for left in calls if (n := left.instructions) is not None]
+        instructions = f"{sum(known):,}" if len(known) == len(calls) else "-"
+        first = "x".join(map(str, calls[0].sizes))
+        cells = [operator, str(len(calls)), first, f"{size:,}", instructions]
+        lines.append((sum(known), size, cells))
+    head = ["operator", "calls", "first result", "bytes", "instructions"]
+    rest = (cells for *_, cells in sorted(lines, reverse=True))
+    return table_lines([head, *rest], right=(1, 3, 4))
+
+
+def _is_quantized(program: Program) -> bool:
+    return any(_converts(name) for m in program.methods for name in m.operators)
+
+
+def _converts(name: OperatorName) -> bool:
+    return name.base.startswith(_CONVERTS)
+
+
+def _computing(
+    method: Method,
+    costs: Mapping[str, tuple[bool, float]],
+    schemas: Mapping[str, OpSchema],
+) -> Iterator[_Left]:
+    """Calls that compute with floats; moving inputs and outputs is none of that."""
+    calls = [i for i in method.instructions if isinstance(i, KernelCall)]
+    moving = _moving_ends(method, calls)
+    for call in calls:
+        name = method.operators[call.operator]
+        results = {*with_items(method, call.args[-1:])}
+        given = _floats(method, {*with_items(method, call.args)} - results)
+        made = _floats(method, results)
+        if not given or not made or _converts(name) or id(call) in moving:
+            continue
+        schema = schemas.get(str(name))
+        macs = None
+        if schema is not None:
+            macs = macs_of(schema, call.args, method.values)
+        by_item, cost = costs.get(str(name), (True, None))
+        units = max(tensor.numel for tensor in (*given, *made)) if by_item else macs
+        yield _Left(
+            operator=str(name),
+            sizes=made[0].sizes,
+            size_bytes=sum(tensor.size_bytes for tensor in made),
+            instructions=None if cost is None or units is None else round(cost * units),
+            is_heavy=macs is not None or name.base in _POOLS,
+        )
+
+
+def _moving_ends(method: Method, calls: list[KernelCall]) -> set[int]:
+    """Calls that only move what the caller gives, or what he gets."""
+    moving = [c for c in calls if moves_items(method.operators[c.operator])]
+    given, wanted, found = {*method.inputs}, {*method.outputs}, set()
+    for call in moving:
+        if call.args[0] in given:
+            given.add(call.args[-1])
+            found.add(id(call))
+    for call in reversed(moving):
+        if call.args[-1] in wanted:
+            wanted.add(call.args[0])
+            found.add(id(call))
+    return found
+
+
+def _floats(method: Method, indices: set[int]) -> list[TensorValue]:
+    """Tensors of floats among values."""
+    values = (method.values[index] for index in sorted(indices))
+    return [v for v in values if isinstance(v, TensorValue) and v.dtype in FLOATING]
