@@ -185,6 +185,7 @@ def _add_build(command: Callable[..., CommandParser]) -> None:
     what = "build the other profiles although one failed"
     flag(build, "-k --keep-going", what)
     add_locking(build)
+    add_deny_float(build)
     flag(build, "--explain", "show why each stage ran, or did not")
     _add_depfile(build)
 

@@ -171,13 +171,12 @@ def add_out(command: argparse.ArgumentParser) -> None:
 
 
 def add_deny_float(command: CommandParser) -> None:
-    """What exports as well have to meet."""
+    """What models that are exported have to meet."""
     flag(command, "--deny-float", "fail if a quantized model computes with floats")
 
 
 def add_locking(command: CommandParser) -> None:
     """Lock options of commands that build."""
-    add_deny_float(command)
     add_lock_file(command)
     lock = command.add_mutually_exclusive_group()
     flag(lock, "--no-lock", "neither read nor write a lock")

@@ -41,7 +41,7 @@ def build_options(args: Namespace) -> BuildOptions:
         frozen=args.frozen,
         lock=args.lock_file,
         write_lock=not args.no_lock,
-        export=ExportChoice(deny_float=args.deny_float),
+        export=ExportChoice(deny_float=getattr(args, "deny_float", False)),
     )
 
 
