@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -29,9 +30,11 @@ if TYPE_CHECKING:
     from tests.differential.program import Model, Value
 
 _TIMEOUT_S: Final = 300.0
-_PLAIN: Final = (
-    '[target]\ncpu = "host"\n[memory]\nplanner = "keep"\n[passes]\nskip = {passes}\n'
+PLAIN: Final = (
+    '[target]\ncpu = "host"\n[memory]\nplanner = "keep"\n'
+    f"[passes]\nskip = {json.dumps(sorted(PASSES))}\n"
 )
+"""Programs as they are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +129,7 @@ def _compare(
             assert isinstance(value, Array)
             ours = np.frombuffer(value.data, value.dtype)
             theirs = np.frombuffer(data, value.dtype)
-            if _bits(ours) != _bits(theirs):
+            if bits_of(ours) != bits_of(theirs):
                 return Difference(
                     call=call,
                     text=f"call {call}, output {output}: {ours[:8]} for {theirs[:8]}",
@@ -134,7 +137,7 @@ def _compare(
     return None
 
 
-def _bits(items: np.ndarray[Any, Any]) -> bytes:
+def bits_of(items: np.ndarray[Any, Any]) -> bytes:
     """The bytes of an array, where each NaN is the same one.
 
     Infinity less infinity has another sign bit on x86 than on Arm.
@@ -145,16 +148,29 @@ def _bits(items: np.ndarray[Any, Any]) -> bytes:
 
 
 def write_profile(
-    folder: Path, programs: Sequence[bytes], tables: str, load: str
+    folder: Path,
+    programs: Sequence[bytes],
+    tables: str,
+    load: str,
+    models: Sequence[str] = (),
 ) -> tuple[Path, Path]:
+    """Write programs and a profile; returns the profile and its build folder.
+
+    Args:
+        folder: For them.
+        programs: Bytes of models `p0`, `p1` and so on.
+        tables: Of the profile.
+        load: How it loads the models.
+        models: Tables of each model; none if there are none.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     libraries = library_names()[::-1]
     text = 'schema = 1\nname = "random"\n' + tables
     text += f"[kernels]\nlibraries = {json.dumps(libraries)}\n"
-    for number, program in enumerate(programs):
+    for number, (program, more) in enumerate(zip_longest(programs, models)):
         (folder / f"p{number}.pte").write_bytes(program)
         text += f'[[models]]\nname = "p{number}"\npath = "p{number}.pte"\n'
-        text += f'load = "{load}"\n'
+        text += f'load = "{load}"\n{more or ""}'
     (folder / "random.toml").write_text(text)
     return folder / "random.toml", folder / "out"
 
@@ -183,8 +199,7 @@ def logical(value: Value, data: bytes) -> Array:
 
 def meant(models: Sequence[Model], folder: Path) -> list[list[list[bytes]]]:
     """By model, call and output: the items that the model means."""
-    tables = _PLAIN.format(passes=json.dumps(sorted(PASSES)))
-    profile, out = write_profile(folder, [unrolled(m) for m in models], tables, "pte")
+    profile, out = write_profile(folder, [unrolled(m) for m in models], PLAIN, "pte")
     product = built(profile, out)
     assert product is not None, f"{profile} cannot be built"
     methods = {m.model: m for m in product.methods if m.name == METHOD}
