@@ -51,7 +51,12 @@ class CommandParser(argparse.ArgumentParser):
                 message = f"{first} stands before the command"
                 hint = _AFTER
         else:
-            hint = _near(message) or f"run `{self.prog} --help` to see its options"
+            hint = _near(message)
+            short, _, choices = message.rpartition(" (choose from ")
+            if len(choices) > _LONG_LIST:  # of cores or boards: no other is as long
+                message = short
+                hint = hint or "run `orchestrator targets` to list them"
+            hint = hint or f"run `{self.prog} --help` to see its options"
         raise UsageError.of("usage", message, hint=hint)
 
     def _commands(self) -> dict[str, CommandParser]:
@@ -78,6 +83,7 @@ class CommandParser(argparse.ArgumentParser):
         return f"run `{commands[name].prog} --help` to see its arguments"
 
 
+_LONG_LIST: Final = 200
 _AFTER: Final = (
     "options of a command follow it: `orchestrator COMMAND --option`; only -q, -v,"
     " --json and --color may come first"
