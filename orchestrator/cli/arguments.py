@@ -416,7 +416,9 @@ def add_provenance(command: Callable[..., CommandParser]) -> None:
         path(document, "--output", "FILE", "where to write it; default: stdout")
         add_jobs(document)
         add_locking(document)
-    signature = command("signature", "sign a file, or check who signed", profile=False)
+    signature = command(
+        "signature", "sign a file, or check who signed it", profile=False
+    )
     what = "create: put a file into a signed DSSE envelope; verify: check an envelope"
     option(signature, "action", "ACTION", what, choices=("create", "verify"))
     path(signature, "file", "FILE", "what to sign; or an envelope")
