@@ -230,8 +230,8 @@ def orchestrator_selected_ops(
         script = """
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
-$tool oplist -q {words} --output "$out/selected_operators.yaml"
-$tool headers -q --oplist "$out/selected_operators.yaml" --output-dir "$out" {more}
+$tool plumbing oplist -q {words} --output "$out/selected_operators.yaml"
+$tool plumbing headers -q --oplist "$out/selected_operators.yaml" --output-dir "$out" {more}
 """.format(words = " ".join(words), more = more),
     )
     headers = [path for path in _LISTS if path.endswith(".h")]

@@ -39,7 +39,7 @@ function(orchestrator_add_profile target)
   if(NOT EXISTS "${profile}" OR IS_DIRECTORY "${profile}")
     _orchestrator_refuse(orchestrator_add_profile "${target}"
       "the profile is no file: ${profile}"
-      "PROFILE is relative to the folder of this CMakeLists.txt; `orchestrator schema` describes profiles")
+      "PROFILE is relative to the folder of this CMakeLists.txt; `orchestrator plumbing schema` describes profiles")
   endif()
   if(DEFINED arg_JOBS AND NOT arg_JOBS MATCHES "^[1-9][0-9]*$")
     _orchestrator_refuse(orchestrator_add_profile "${target}"
@@ -150,9 +150,9 @@ function(orchestrator_gen_selected_ops target)
     OUTPUT "${stamp}"
     BYPRODUCTS "${list}" "${out}/selected_op_variants.h" "${out}/selected_prim_ops.h"
       "${out}/selected_max_kernel_num.h"
-    COMMAND ${command} oplist ${sources} --output "${list}"
+    COMMAND ${command} plumbing oplist ${sources} --output "${list}"
       --depfile "${stamp}.d" --depfile-target "${stamp}"
-    COMMAND ${command} headers --oplist "${list}" --output-dir "${out}" ${prim_ops}
+    COMMAND ${command} plumbing headers --oplist "${list}" --output-dir "${out}" ${prim_ops}
     COMMAND "${CMAKE_COMMAND}" -E touch "${stamp}"
     DEPENDS ${files} ${arg_DEPENDS}
     DEPFILE "${stamp}.d"

@@ -50,7 +50,6 @@ def blocks(language: str) -> dict[str, Block]:
 
 
 NOT_RUN = {
-    "README.md 1": "these tests",
     "docs/cmake.md 1": "runs in examples/cmake/README.md",
     "docs/executorch-compatibility.md 1": "ExecuTorch's; tests/interop gives it a list",
     "docs/export.md 1": "needs PyTorch; tests/interop exports this example",

@@ -119,7 +119,8 @@ its line.
   profile wins, arrays are replaced whole. `name` and `description` are not inherited.
   A required key may be in the base. Messages name the file and line of each value.
 - **Editors** that know JSON Schema (Even Better TOML, Taplo) complete and check
-  profiles whose first line names the schema, as above. `orchestrator schema` prints it.
+  profiles whose first line names the schema, as above. `orchestrator plumbing schema`
+  prints it.
 """
 
 
@@ -224,7 +225,8 @@ _WORKSPACE_INTRODUCTION = """\
 
 One file at the top of a repository with several products, see
 [workspaces.md](workspaces.md). Unknown keys are errors, and all problems are reported
-at once, each with its line. `orchestrator schema --workspace` prints the JSON Schema.
+at once, each with its line. `orchestrator plumbing schema --workspace` prints the JSON
+Schema.
 
 ```toml
 {example}```

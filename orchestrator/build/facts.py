@@ -1,4 +1,4 @@
-"""The facts about a product from which `why` and `why-not` answer."""
+"""The facts about a product from which `why` and `why --not` answer."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 import orchestrator
 from orchestrator.cli.argument_types import byte_count, memory_size, prim_op_count
-from orchestrator.cli.manual import epilog
+from orchestrator.cli.manual import GROUP_OF, GROUPS, PLUMBING, epilog
 from orchestrator.cli.measuring_arguments import add_measuring
 from orchestrator.cli.shared_arguments import (
     PROFILE,
@@ -32,9 +32,7 @@ from orchestrator.targets.cores import BOARDS, CPUS, TOOLCHAINS
 from orchestrator.update.container import MOST
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-_NAME = "operator, kernel function, source or symbol to look for"
+    from collections.abc import Callable, Mapping
 
 
 class _CMakeFolder(argparse.Action):
@@ -52,9 +50,10 @@ def parser() -> argparse.ArgumentParser:
     # No abbreviated options: a new option could break scripts that use them.
     top = CommandParser(
         prog="orchestrator",
-        description=orchestrator.__doc__,
-        epilog="`orchestrator help COMMAND` lists the arguments of a command, with"
-        " examples and exit codes.",
+        usage="orchestrator [OPTIONS] COMMAND ...",
+        epilog="`orchestrator help COMMAND` shows the arguments of a command, with\n"
+        "examples and exit codes.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     top.add_argument(
@@ -68,15 +67,30 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(
         dest="command",
         metavar="COMMAND",
-        title="commands",
         required=True,
         parser_class=CommandParser,
+        prog="orchestrator",
+        help=argparse.SUPPRESS,  # the description lists them by group
     )
+    plumbing = commands.add_parser(
+        PLUMBING,
+        help="for build systems, editors and packagers",
+        description="Commands for build systems, editors and packagers.",
+        allow_abbrev=False,
+    )
+    _add_common(plumbing)
+    below = plumbing.add_subparsers(
+        title="commands", dest="command", metavar="COMMAND", required=True
+    )
+    texts = {PLUMBING: ", ".join(GROUPS[PLUMBING])}
 
     def command(
         name: str, text: str, *, profile: bool = True, workspace: bool = False
     ) -> CommandParser:
-        sub: CommandParser = commands.add_parser(
+        texts[name] = text
+        sub: CommandParser = (
+            below if GROUP_OF[name] == PLUMBING else commands
+        ).add_parser(
             name,
             help=text,
             description=f"{text[0].upper()}{text[1:]}.",
@@ -118,13 +132,7 @@ def parser() -> argparse.ArgumentParser:
 
     add_measuring(command)
 
-    why = command("why", "show why something is in the product, and what it costs")
-    option(why, "name", "NAME", _NAME)
-    why_not = command("why-not", "show why something is not in the product")
-    option(why_not, "name", "NAME", _NAME)
-    what = "a dtype that the kernel lacks, such as Half"
-    option(why_not, "dtype", "DTYPE", what, nargs="?")
-
+    _add_why(command)
     _add_compat(command)
     add_update(command)
     add_package(command)
@@ -132,7 +140,30 @@ def parser() -> argparse.ArgumentParser:
 
     _add_lock_commands(command)
     _add_help(command)
+    top.description = _described(texts)
     return top
+
+
+def _described(texts: Mapping[str, str]) -> str:
+    """What Orchestrator is, and every command by group with its text."""
+    lines = [(orchestrator.__doc__ or "").strip()]
+    for title, names in GROUPS.items():
+        shown = (PLUMBING,) if title == PLUMBING else names
+        lines += ["", f"{title}:", *(f"  {name:<12}{texts[name]}" for name in shown)]
+    return "\n".join(lines)
+
+
+def _add_why(command: Callable[..., CommandParser]) -> None:
+    what = "show why something is in the product and what it costs, or why not"
+    why = command("why", what)
+    what = "operator, kernel function, source or symbol to look for"
+    option(why, "name", "NAME", what)
+    flag(why, "--not", "show why it is not in the product", dest="absent")
+    what = "with --not: a dtype that the kernel lacks, such as Half"
+    option(why, "--dtype", "DTYPE", what)
+    # `why-not PROFILE NAME DTYPE` of older versions.
+    off = argparse.SUPPRESS
+    option(why, "dtype", "DTYPE", off, nargs="?", default=off)
 
 
 def _add_help(command: Callable[..., CommandParser]) -> None:
@@ -157,7 +188,7 @@ def _add_texts(command: Callable[..., CommandParser]) -> None:
     option(completion, "shell", None, "the shell that reads it", choices=shells)
     man = command("man", "print or write man pages", profile=False)
     what = "default: the page of orchestrator"
-    option(man, "page", "COMMAND", what, nargs="?")
+    option(man, "page", "COMMAND", what, nargs="*")
     what = "write the pages of all commands into this folder"
     path(man, "--output-dir", "DIR", what)
 
@@ -267,7 +298,7 @@ def _add_lock_commands(command: Callable[..., CommandParser]) -> None:
     flag(lock, "--check", "compare, change nothing")
     what = "with --check: compare the published outputs with the lock"
     flag(lock, "--outputs", what)
-    what = "rebuild elsewhere and compare every byte, or one file with the lock"
+    what = "rebuild and compare every byte, or one file with the lock"
     verify = command("verify", what, workspace=True)
     add_jobs(verify)
     what = "identify this file as an output of the lock; build nothing"
@@ -381,7 +412,7 @@ def add_package(command: Callable[..., CommandParser]) -> None:
 
 
 def add_provenance(command: Callable[..., CommandParser]) -> None:
-    """The commands `sbom`, `provenance`, `sign` and `verify-signature`."""
+    """The commands `sbom`, `provenance` and `signature`."""
     for name, text in (
         ("sbom", "print what the product consists of, as CycloneDX"),
         ("provenance", "print how the product was made, as an in-toto statement"),
@@ -390,15 +421,16 @@ def add_provenance(command: Callable[..., CommandParser]) -> None:
         path(document, "--output", "FILE", "where to write it; default: stdout")
         add_jobs(document)
         add_locking(document)
-    sign = command("sign", "sign a file: a DSSE envelope", profile=False)
-    path(sign, "file", "FILE", "what to sign")
-    path(sign, "--key", "KEY", "private key, PEM", required=True)
-    path(sign, "--output", "FILE", "the envelope; default: FILE.dsse.json")
-    what = "check the signature of a DSSE envelope"
-    verify = command("verify-signature", what, profile=False)
-    path(verify, "file", "FILE", "an envelope")
-    path(verify, "--key", "KEY", "public key, PEM", required=True)
-    path(verify, "--output", "FILE", "write what is in it; default: only check")
+    signature = command(
+        "signature", "sign a file, or check who signed it", profile=False
+    )
+    what = "create: put a file into a signed DSSE envelope; verify: check an envelope"
+    option(signature, "action", "ACTION", what, choices=("create", "verify"))
+    path(signature, "file", "FILE", "what to sign; or an envelope")
+    what = "create: private key, PEM; verify: public key"
+    path(signature, "--key", "KEY", what, required=True)
+    what = "create: the envelope, default: FILE.dsse.json; verify: write what is in it"
+    path(signature, "--output", "FILE", what)
 
 
 def add_update(command: Callable[..., CommandParser]) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator.cli.arguments import parser
 from orchestrator.cli.console import Console
+from orchestrator.cli.manual import PLUMBING, RENAMED
 from orchestrator.errors import ExitCode, OrchestratorError
 from orchestrator.shell.signals import Ended
 
@@ -30,8 +31,11 @@ def run(arguments: Sequence[str], *, shell: Shell | None = None) -> int:
     """
     console = Console(json="--json" in arguments, shell=shell)
     try:
+        arguments, note = _renamed(arguments)
         args = _parsed(arguments, console)
         console.settings(color=args.color, quiet=args.quiet, verbose=args.verbose)
+        if note and not console.json:
+            console.status(note)
         name = args.command.replace("-", "_")
         module = import_module(f"orchestrator.cli.commands.{name}")
         code: ExitCode = module.run(args, console)
@@ -55,10 +59,23 @@ def run(arguments: Sequence[str], *, shell: Shell | None = None) -> int:
     return int(code)
 
 
-def _parsed(arguments: Sequence[str], console: Console) -> Namespace:
+def _renamed(arguments: Sequence[str]) -> tuple[Sequence[str], str]:
+    """Arguments with the command by its name of today, and a note if it had another."""
     if arguments[:1] == ["help"]:
         wanted = arguments[1:]
         arguments = [*([] if wanted == ["help"] else wanted), "--help"]
+    for place, word in enumerate(arguments):
+        if now := RENAMED.get(word):
+            note = f"note: `orchestrator {word}` is now `orchestrator {now}`"
+            return [*arguments[:place], *now.split(), *arguments[place + 1 :]], note
+        if not word.startswith("-") and arguments[place - 1] != "--color":
+            break
+    return arguments, ""
+
+
+def _parsed(arguments: Sequence[str], console: Console) -> Namespace:
+    if list(arguments) in ([], [PLUMBING]):
+        arguments = [*arguments, "--help"]
     try:
         return parser().parse_args(arguments)
     except SystemExit:

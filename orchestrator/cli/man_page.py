@@ -9,7 +9,14 @@ import argparse
 from typing import TYPE_CHECKING
 
 import orchestrator
-from orchestrator.cli.manual import MANUALS, MEANINGS, command_line, exit_codes
+from orchestrator.cli.manual import (
+    GROUPS,
+    MANUALS,
+    MEANINGS,
+    command_line,
+    exit_codes,
+)
+from orchestrator.cli.shared_arguments import commands_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,21 +24,18 @@ if TYPE_CHECKING:
 _PROGRAM = "orchestrator"
 
 
-def commands_of(top: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
-    """The parsers of all commands by name."""
-    for action in top._actions:  # noqa: SLF001  # argparse has no public way
-        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
-            return dict(action.choices)
-    return {}
-
-
 def man_pages(top: argparse.ArgumentParser) -> dict[str, str]:
     """All pages by file name: `orchestrator.1`, `orchestrator-build.1`."""
     commands = commands_of(top)
     pages = {f"{_PROGRAM}.1": _top_page(top, commands)}
     for name, command in commands.items():
-        pages[f"{_PROGRAM}-{name}.1"] = _page(name, command)
+        pages[f"{page_of(command)}.1"] = _page(name, command)
     return pages
+
+
+def page_of(command: argparse.ArgumentParser) -> str:
+    """The name of a command's page, such as `orchestrator-plumbing-man`."""
+    return command.prog.replace(" ", "-")
 
 
 def _top_page(
@@ -41,8 +45,11 @@ def _top_page(
     lines = [*_head(_PROGRAM, what), ".SH SYNOPSIS"]
     lines += [f".B {_PROGRAM}", r"\fICOMMAND\fR [\fIarguments\fR ...]"]
     lines.append(".SH COMMANDS")
-    for name, command in commands.items():
-        lines += _item(_bold(f"{_PROGRAM}\\-{name}") + "(1)", command.description or "")
+    for title, names in GROUPS.items():
+        lines.append(f".SS {title.capitalize()}")
+        for name in names:
+            page = _bold(_escaped(page_of(commands[name])))
+            lines += _item(f"{page}(1)", commands[name].description or "")
     lines.append(".SH EXIT STATUS")
     for code, meaning in MEANINGS.items():
         lines += _item(_bold(str(code.value)), meaning)
@@ -52,13 +59,14 @@ def _top_page(
 def _page(name: str, command: argparse.ArgumentParser) -> str:
     description = command.description or ""
     what = description[:1].lower() + description[1:].rstrip(".")
-    lines = [*_head(f"{_PROGRAM}-{name}", what), ".SH SYNOPSIS"]
+    lines = [*_head(page_of(command), what), ".SH SYNOPSIS"]
     usage = " ".join(command.format_usage().removeprefix("usage: ").split())
-    program, _, rest = usage.partition(f" {name}")
-    lines += [f".B {_escaped(program)} {_escaped(name)}", _escaped(rest.strip())]
+    rest = usage.removeprefix(command.prog).strip()
+    lines += [f".B {_escaped(command.prog)}", _escaped(rest)]
     lines += [".SH DESCRIPTION", _escaped(description), ".SH OPTIONS"]
     for action in command._actions:  # noqa: SLF001  # argparse has no public way
-        lines += _item(_term(action), action.help or "")
+        if action.help != argparse.SUPPRESS:
+            lines += _item(_term(action), action.help or "")
     manual = MANUALS.get(name)
     if manual is not None:
         lines.append(".SH EXAMPLES")

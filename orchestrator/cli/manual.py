@@ -1,6 +1,7 @@
-"""Examples and exit codes of every command: for `--help` and for man pages.
+"""Groups, examples and exit codes of the commands: for `--help` and for man pages.
 
-docs/commands.md has the details, docs/errors.md the exit codes; tests hold them equal.
+docs/README.md has the groups, docs/commands.md the details, docs/errors.md the exit
+codes; tests hold them equal.
 """
 
 from __future__ import annotations
@@ -23,6 +24,32 @@ class Manual:
     examples: tuple[tuple[str, str], ...]
     exits: tuple[Exit, ...]
 
+
+PLUMBING: Final = "plumbing"
+"""The group whose commands stand after its name: `orchestrator plumbing man`."""
+
+GROUPS: Final = {
+    title: tuple(names.split())
+    for title, names in {
+        "daily work": "init new check build run test evaluate size report",
+        "development": "watch plan why memory scratch inspect decode export targets"
+        " doctor clean",
+        "team": "lock compat package cache",
+        "supply chain": "update sbom provenance signature verify",
+        PLUMBING: "memory-plan oplist headers schema completion man",
+    }.items()
+}
+"""Every command by group, in the order of help, man page and documentation."""
+
+GROUP_OF: Final = {name: title for title, names in GROUPS.items() for name in names}
+
+RENAMED: Final = {
+    "why-not": "why --not",
+    "sign": "signature create",
+    "verify-signature": "signature verify",
+    **{name: f"{PLUMBING} {name}" for name in GROUPS[PLUMBING]},
+}
+"""What is typed now instead of a command of older versions, which still works."""
 
 MEANINGS: Final = {
     Exit.OK: "success",
@@ -63,12 +90,13 @@ export doorbell.toml  # export what changed
 export doorbell.toml --verify  # compare with ExecuTorch's lowering
 inspect model.pte  # methods, operators, memory, what is unsupported
 inspect model.ptd  # tensors and named data of a data file
-memory-plan blocks.csv --svg plan.svg  # the smallest plan, drawn
-memory-plan blocks.csv --capacity 65536  # any plan that fits
-oplist --model a.pte --output ops.yaml  # operators of a program
-oplist --ops aten::add.out --output ops.yaml  # operators by name
-headers --oplist ops.yaml --output-dir gen  # for ExecuTorch 1.5
-headers --oplist a.yaml --oplist b.yaml --output-dir gen  # the union
+plumbing memory-plan blocks.csv --svg plan.svg  # the smallest plan, drawn
+plumbing memory-plan blocks.csv --capacity 65536  # any plan that fits
+plumbing oplist --model a.pte --output ops.yaml  # operators of a program
+plumbing oplist --ops aten::add.out --output ops.yaml  # operators by name
+plumbing headers --oplist ops.yaml --output-dir gen  # for ExecuTorch 1.5
+plumbing headers --oplist a.yaml --oplist b.yaml --output-dir gen\
+  # the union
 run doorbell.toml --scenario scenarios/doorbell.json  # compare outputs
 run doorbell.toml --input image.npy --profile  # cost per operator
 test doorbell.toml  # random inputs, all methods, several runs
@@ -85,9 +113,7 @@ report doorbell.toml --diff build/main  # show what changed
 scratch doorbell.toml  # scratch memory of each call
 scratch --check sizes.csv  # compare with your CMSIS-NN
 why doorbell.toml add.out  # who needs an operator, and its cost
-why doorbell.toml load_method  # the same for a part of the runtime
-why-not doorbell.toml relu.out  # why an operator is not linked
-why-not doorbell.toml relu.out Half  # why a kernel lacks a dtype
+why --not doorbell.toml relu.out --dtype Half  # why a kernel lacks a dtype
 compat releases/1.4/doorbell.lock new.pte  # for an update over the air
 compat build/doorbell new.pte --model person  # against a build
 update pack new.pte --for fw.lock --version 7 --key key.pem\
@@ -99,10 +125,9 @@ sbom doorbell.toml --output sbom.cdx.json  # write the SBOM
 sbom doorbell.toml --locked  # print that of the locked product
 provenance doorbell.toml  # inputs, parameters and outputs
 provenance doorbell.toml --locked  # of the locked product
-sign provenance.intoto.json --key key.pem  # for those who get it
-sign fw.bin --key key.pem --output fw.sig  # any other file
-verify-signature fw.bin.dsse.json --key key.pub  # who signed it?
-verify-signature fw.sig --key key.pub --output fw.bin  # check it, and take the file out
+signature create fw.bin --key key.pem --output fw.sig  # sign any file
+signature verify fw.sig --key key.pub --output fw.bin\
+  # check it, and take the file out
 lock doorbell.toml  # write the lock
 lock doorbell.toml --check  # in CI: is the lock current?
 verify doorbell.toml  # build twice, compare every byte
@@ -115,18 +140,18 @@ targets  # cores, toolchains and boards
 targets --operators  # operators that have a kernel
 doctor  # what is missing, and how to install it
 doctor --json  # every compiler and emulator that was found
-schema > profile.schema.json  # for editors
-schema | python -m json.tool --compact  # on one line
-eval "$(orchestrator completion bash)"  # in ~/.bashrc
-orchestrator completion fish | source  # in config.fish
-man build | man -l -  # read the page of a command
-man --output-dir ~/.local/share/man/man1  # install all pages
+plumbing schema > profile.schema.json  # for editors
+plumbing schema | python -m json.tool --compact  # on one line
+eval "$(orchestrator plumbing completion bash)"  # in ~/.bashrc
+orchestrator plumbing completion fish | source  # in config.fish
+plumbing man build | man -l -  # read the page of a command
+plumbing man --output-dir ~/.local/share/man/man1  # install all pages
 """
 """Two for each command: what is typed, and what it does."""
 _EXITS: Final = {
     command: codes
     for commands, codes in {
-        "init plan memory check scratch why why-not": _CHECKS,
+        "init plan memory check scratch why": _CHECKS,
         "build size report sbom provenance lock": _BUILDS,
         "watch": (Exit.PROFILE, Exit.TOOLCHAIN),
         "export": (*_CHECKS[:3], Exit.TOOLCHAIN, Exit.NOT_REPRODUCIBLE),
@@ -137,8 +162,8 @@ _EXITS: Final = {
         "run test evaluate package": (*_BUILDS, Exit.MISMATCH),
         "compat": (Exit.MODEL, Exit.LOCK, Exit.INCOMPATIBLE),
         "update": (Exit.MODEL, Exit.TOOLCHAIN, Exit.LOCK, Exit.INCOMPATIBLE),
-        "sign completion": (Exit.TOOLCHAIN,),
-        "verify-signature": (Exit.TOOLCHAIN, Exit.LOCK),
+        "completion": (Exit.TOOLCHAIN,),
+        "signature": (Exit.TOOLCHAIN, Exit.LOCK),
         "verify": (*_BUILDS, Exit.NOT_REPRODUCIBLE),
         "cache": (Exit.TOOLCHAIN, Exit.LOCK, Exit.MISMATCH),
     }.items()
@@ -151,7 +176,8 @@ def _manuals() -> dict[str, Manual]:
     examples: dict[str, list[tuple[str, str]]] = {}
     for line in _EXAMPLES.splitlines():
         text, _, what = line.partition("  # ")
-        command = text.rpartition("orchestrator ")[2].split()[0]
+        words = text.rpartition("orchestrator ")[2].removeprefix(f"{PLUMBING} ")
+        command = words.split()[0]
         examples.setdefault(command, []).append((text, what))
     return {
         name: Manual(tuple(found), _EXITS.get(name, ()))

@@ -29,6 +29,8 @@ def ask(
 ) -> str:
     """Ask until the answer is valid; an empty answer takes the default.
 
+    Many choices are listed only when the answer is `?`.
+
     Args:
         question: Without a question mark.
         default: "" if there is none, and an empty answer means none.
@@ -39,9 +41,9 @@ def ask(
         UsageError: Standard input ended.
     """
     shown = f" [{default}]" if default else ""
-    if choices and len(", ".join(choices)) + len(question) + len(shown) > WIDTH - 6:
-        say(_in_columns(choices))
-        prompt = f"{question}{shown}: "
+    is_long = len(", ".join(choices)) + len(question) + len(shown) > WIDTH - 6
+    if choices and is_long:
+        prompt = f"{question} (? lists them){shown}: "
     elif choices:
         prompt = f"{question} ({', '.join(choices)}){shown}: "
     else:
@@ -57,10 +59,13 @@ def ask(
                 hint="answer them by options, or take the defaults with --yes",
             )
         answer = line.strip() or default
-        if choices and not answer:
+        if is_long and answer == "?":
+            say(_in_columns(choices))
+        elif choices and not answer:
             say(f"  an answer is needed: {' or '.join(choices)}\n")
         elif choices and answer not in choices:
-            hint = did_you_mean(answer, choices) or "choose one of the list"
+            how = "? lists them" if is_long else "choose one of the list"
+            hint = did_you_mean(answer, choices) or how
             say(f'  "{printable(answer)}" is not a choice: {hint}\n')
         elif problem := problem_of(answer):
             say(f"  {problem}\n")

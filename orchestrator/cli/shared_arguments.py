@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
 from orchestrator.cli.argument_types import finite_number, job_count, shard
-from orchestrator.cli.manual import SYNONYMS
+from orchestrator.cli.manual import RENAMED, SYNONYMS
 from orchestrator.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     Arguments: TypeAlias = argparse._ActionsContainer  # noqa: SLF001  # no other name
 
@@ -44,52 +44,71 @@ class CommandParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Raise UsageError instead of printing and exiting."""
         if match := re.match(r"argument COMMAND: invalid choice: '(.*?)' \(", message):
-            message = f'there is no command "{match[1]}"'
-            hint = _command_near(match[1], self._commands())
+            name = f"{self.prog} {match[1]}".partition(" ")[2]
+            message = f'there is no command "{name}"'
+            hint = command_near(match[1], self)
             first = next(iter(self._given), "")
             if first.startswith("-") and first not in self._option_string_actions:
                 message = f"{first} stands before the command"
                 hint = _AFTER
         else:
-            hint = _near(message) or f"run `{self.prog} --help` to see its options"
+            hint = _near(message)
+            short, _, choices = message.rpartition(" (choose from ")
+            if len(choices) > _LONG_LIST:  # of cores or boards: no other is as long
+                message = short
+                hint = hint or "run `orchestrator targets` to list them"
+            hint = hint or f"run `{self.prog} --help` to see its options"
         raise UsageError.of("usage", message, hint=hint)
-
-    def _commands(self) -> dict[str, CommandParser]:
-        for action in self._actions:
-            if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001  # no other way
-                return dict(action.choices)
-        return {}
 
     def _place(self, name: str, unknown: str) -> str:
         """Where an argument that is left over belongs, or what it is meant to be."""
-        commands = self._commands()
+        commands = commands_of(self)
         options = {
-            name: command._option_string_actions  # noqa: SLF001  # no other way
-            for name, command in commands.items()
+            command: command._option_string_actions  # noqa: SLF001  # no other way
+            for command in commands.values()
         }
-        option = unknown.partition("=")[0]
-        if option in options[name]:
+        option, known = unknown.partition("=")[0], options[commands[name]]
+        if option in known:
             return _AFTER
-        having = [command for command, known in options.items() if option in known]
+        having = [name_of(c) for c, others in options.items() if option in others]
         if option.startswith("--") and having:
             return f"{option} is an option of {', '.join(having)}"
-        if near := did_you_mean(option, options[name]):
+        if near := did_you_mean(option, known):
             return near
         return f"run `{commands[name].prog} --help` to see its arguments"
 
 
+_LONG_LIST: Final = 200
 _AFTER: Final = (
     "options of a command follow it: `orchestrator COMMAND --option`; only -q, -v,"
     " --json and --color may come first"
 )
 
 
-def _command_near(word: str, commands: Iterable[str]) -> str:
-    if word.lower() in SYNONYMS:
-        return f'did you mean "{SYNONYMS[word.lower()]}"?'
-    known = (*commands, "help")
+def commands_of(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    """The parsers of all commands by name, without the group of plumbing."""
+    found: dict[str, argparse.ArgumentParser] = {}
+    for action in parser._actions:  # noqa: SLF001  # argparse has no public way
+        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
+            for name, command in action.choices.items():
+                found |= commands_of(command) or {name: command}
+    return found
+
+
+def name_of(command: argparse.ArgumentParser) -> str:
+    """What is typed for a command after `orchestrator`, such as `plumbing man`."""
+    return command.prog.partition(" ")[2]
+
+
+def command_near(word: str, program: argparse.ArgumentParser) -> str:
+    """A hint at what a command is called that the program does not have."""
+    meant = SYNONYMS.get(word.lower(), word)
+    meant = RENAMED.get(meant, meant)
+    if meant != word:
+        return f'did you mean "{meant}"?'
+    known = (*commands_of(program), *RENAMED.values(), "help")
     return did_you_mean(word, known) or (
-        "run `orchestrator --help` to see all commands"
+        f"run `{program.prog} --help` to see all commands"
     )
 
 

@@ -27,7 +27,7 @@ def why_document(answer: Why) -> dict[str, Any]:
 
 
 def why_not_document(answer: WhyNot) -> dict[str, Any]:
-    """The document of `orchestrator why-not --json`."""
+    """The document of `orchestrator why --not --json`."""
     return {
         "profile": answer.profile,
         "name": answer.name,

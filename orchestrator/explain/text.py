@@ -31,7 +31,7 @@ def why_text(answer: Why) -> str:
 
 
 def why_not_text(answer: WhyNot) -> str:
-    """What `orchestrator why-not` prints; ends in a newline."""
+    """What `orchestrator why --not` prints; ends in a newline."""
     blocks = [_absence_lines(absence) for absence in answer.absences]
     return _joined(blocks)
 

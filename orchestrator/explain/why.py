@@ -193,7 +193,7 @@ def why(name: str, facts: Facts) -> Why:
         raise UsageError.of(
             "not-in-product",
             f"{name} is not in {facts.profile}",
-            hint=f"run `orchestrator why-not {facts.file} {name}`",
+            hint=f"run `orchestrator why --not {facts.file} {name}`",
         )
     return Why(
         profile=facts.profile,

@@ -155,7 +155,7 @@ def open_envelope(data: bytes, key: PublicKeyTypes, *, file: str) -> Signed:
             file,
             ("found", envelope.payload_type),
             ("expected", expected),
-            hint="sign the document with `orchestrator sign`",
+            hint="sign the document with `orchestrator signature create`",
         )
     return Signed(payload=envelope.payload, payload_type=expected, key_id=public.keyid)
 

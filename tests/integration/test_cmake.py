@@ -396,7 +396,7 @@ def test_an_operator_list_and_its_headers(project: Project, tmp_path: Path) -> N
     arguments += ["--ops", "aten::mul.out", "--ops", "aten::sub.out"]
     arguments += ["--yaml", str(project.source / "more.yaml"), "--ops-dict"]
     arguments += ['{"aten::abs.out": ["v1/6;0,1|6;0,1", "v1/3;0|3;0"], "a::b": []}']
-    assert run(["oplist", *arguments, "--output", str(own)]) == 0
+    assert run(["plumbing", "oplist", *arguments, "--output", str(own)]) == 0
     assert (folder / "selected_operators.yaml").read_text() == own.read_text()
     # Two of the model, two names, one of the list, two keys and an operator; prim ops.
     assert project.program("slots") == "13\n"

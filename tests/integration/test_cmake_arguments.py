@@ -90,7 +90,7 @@ KNOWN_GEN = (
             f"{ADD}(t PROFILE missing.toml)",
             "the profile is no file: {folder}/missing.toml",
             "PROFILE is relative to the folder of this CMakeLists.txt;"
-            " `orchestrator schema` describes profiles",
+            " `orchestrator plumbing schema` describes profiles",
         ),
         (
             f"{GEN}(t)",
@@ -337,14 +337,21 @@ def test_every_source_of_a_list_reaches_the_program(folder: Path) -> None:
     stamp = f"{out}/.orchestrator.stamp"
     assert started(folder) == [
         [
-            *("oplist", "--model", f"{folder}/m 1.pte", "--yaml", f"{folder}/f.yaml"),
+            *(
+                "plumbing",
+                "oplist",
+                "--model",
+                f"{folder}/m 1.pte",
+                "--yaml",
+                f"{folder}/f.yaml",
+            ),
             *("--ops", "a::b", "--ops", "c::d", "--all", "--ops-dict"),
             '{"a::b": ["v1/6;0,1|6;0,1", "$x\\\\"]}',
             *("--output", f"{out}/selected_operators.yaml"),
             *("--depfile", f"{stamp}.d", "--depfile-target", stamp),
         ],
         [
-            *("headers", "--oplist", f"{out}/selected_operators.yaml"),
+            *("plumbing", "headers", "--oplist", f"{out}/selected_operators.yaml"),
             *("--output-dir", str(out), "--prim-ops", "0"),
         ],
     ]

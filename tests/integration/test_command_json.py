@@ -194,7 +194,7 @@ def test_json_of_commands_without_profile(capsys: pytest.CaptureFixture[str]) ->
     assert {frozenset(item) for item in found} == {
         frozenset({"for", "found", "install"})
     }
-    found = _document("schema", "--json", capsys=capsys)
+    found = _document("plumbing", "schema", "--json", capsys=capsys)
     assert found["title"] == "Orchestrator profile"
 
 

@@ -637,7 +637,7 @@ def test_a_reader_that_has_seen_enough_ends_it_quietly() -> None:
     reading, writing = os.pipe()
     os.close(reading)
     done = subprocess.run(
-        [sys.executable, "-m", "orchestrator", "schema"],
+        [sys.executable, "-m", "orchestrator", "plumbing", "schema"],
         cwd=ROOT,
         stdout=writing,
         stderr=subprocess.PIPE,

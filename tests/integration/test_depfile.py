@@ -159,7 +159,9 @@ def test_a_depfile_is_about_one_profile(capsys: pytest.CaptureFixture[str]) -> N
     ]
 
 
-@pytest.mark.parametrize("words", [["build", "a.toml"], ["oplist", "--output", "x"]])
+@pytest.mark.parametrize(
+    "words", [["build", "a.toml"], ["plumbing", "oplist", "--output", "x"]]
+)
 def test_a_target_needs_a_depfile(
     words: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -173,7 +175,7 @@ def test_an_operator_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     model = CORPUS / "add_mul" / "model.pte"
     Path("more.yaml").write_text("- op: relu.out\n")
     words = ["--model", str(model), "--yaml", "more.yaml", "--depfile", "x.d"]
-    assert run(["oplist", *words, "--output", "ops.yaml"]) == 0
+    assert run(["plumbing", "oplist", *words, "--output", "ops.yaml"]) == 0
     target, inputs = rule(Path("x.d"))
     assert target == str(tmp_path / "ops.yaml")
     assert inputs == {str(model), str(tmp_path / "more.yaml")} | PROGRAM

@@ -150,9 +150,15 @@ def test_what_is_no_model(capsys: pytest.CaptureFixture[str]) -> None:
         (["--flash", "12 KB"], '"256 KiB"'),
         (["--name", "A b"], 'write "a-b"'),
         (["--lowering", "portabel"], 'did you mean "portable"?'),
+        (["--lowering", "tpu"], "docs/export.md#lowerings lists them"),
+        (["--cpu", "cortex-m44"], 'did you mean "cortex-m4"?'),
+        (["--cpu", "z80"], "run `orchestrator targets` to list them"),
+        (["--board", "z80"], "run `orchestrator targets` to list them"),
     ):
         assert run(["init", "model.pte", *words]) == 2
-        assert hint in capsys.readouterr().err
+        error = capsys.readouterr().err
+        assert hint in error
+        assert max(map(len, error.splitlines())) <= 80
     Path("model.pte").unlink()
     assert run(["init"]) == 2
     assert "orchestrator new DIR" in capsys.readouterr().err
@@ -206,11 +212,19 @@ def test_questions_on_a_terminal(folder: Path) -> None:
     _copy("add_mul", "n")
     code, shown = _in_terminal(
         "init",
-        answers=("", "mps3-an54", "mps3-an547", "zig", "B", "b", "", "9", "9 KiB", ""),
+        answers=(
+            *("", "mps3-an54", "nothing", "?", "mps3-an547"),
+            *("zig", "B", "b", "", "9", "9 KiB", ""),
+        ),
         cwd=folder,
     )
     assert code == 0, shown
     assert "Models, separated by spaces [n.pte]: " in shown
+    before, _, after = shown.partition('"nothing" is not a choice: ? lists them')
+    assert "Core or board (? lists them) [host]: " in before
+    for name in ("cortex-m85", "stm32f407vg"):  # not before someone asks
+        assert name not in before
+        assert name in after
     assert '"mps3-an54" is not a choice: did you mean "mps3-an547"?' in shown
     assert 'that cannot be a name: write "b"' in shown
     assert 'write it as "256 KiB" or "2 MiB"' in shown
@@ -267,7 +281,7 @@ def test_questions_about_python_code(folder: Path, stub: bytes) -> None:
     assert "an answer is needed: build or untrained" in shown
     assert '"biuld" is not a choice: did you mean "build"?' in shown
     assert "Quantize to int8 (yes, no) [no]: " in shown
-    assert "Lower the model for [portable]: " in shown
+    assert "Lower the model for (? lists them) [portable]: " in shown
     (model,) = tomllib.loads((folder / "net.toml").read_text())["models"]
     assert model["source"] == "net.py:build"
     assert "wrote scenarios/net.json" in shown

@@ -182,7 +182,7 @@ def test_commands_know_what_was_left_out(
     product = corpus_product(tmp_path, "p", [AUTOENCODER])
     profile = str(product.profile)
     capsys.readouterr()
-    assert run(["why-not", profile, "aten::permute_copy.out", "--json"]) == 0
+    assert run(["why", "--not", profile, "aten::permute_copy.out", "--json"]) == 0
     (absence,) = json.loads(capsys.readouterr().out)["absences"]
     assert absence["reason"] == "left-out"
     assert run(["decode", "10", "--instruction", "2", "--profile", profile]) == 0

@@ -58,7 +58,9 @@ def headers(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], s
     for case in CASES:
         oplist = folder / f"{case}.yaml"
         model = str(CORPUS / case / "model.pte")
-        assert run(["oplist", "--model", model, "--output", str(oplist)]) == 0
+        assert (
+            run(["plumbing", "oplist", "--model", model, "--output", str(oplist)]) == 0
+        )
         found[case, "theirs"] = _bare(CORPUS / case / "selected_op_variants.h")
     for name in LIST_NAMES:
         (folder / f"{name}.yaml").write_bytes((LISTS / f"{name}.yaml").read_bytes())
@@ -66,7 +68,19 @@ def headers(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], s
     for name in (*CASES, *LIST_NAMES):
         out = folder / name
         oplist = folder / f"{name}.yaml"
-        assert run(["headers", "--oplist", str(oplist), "--output-dir", str(out)]) == 0
+        assert (
+            run(
+                [
+                    "plumbing",
+                    "headers",
+                    "--oplist",
+                    str(oplist),
+                    "--output-dir",
+                    str(out),
+                ]
+            )
+            == 0
+        )
         found[name, "ours"] = _bare(out / "selected_op_variants.h")
     return found
 

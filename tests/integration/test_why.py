@@ -1,4 +1,4 @@
-"""`why` and `why-not` on real models, before a build and after one."""
+"""`why` and `why --not` on real models, before a build and after one."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_every_symbol_and_part_of_the_firmware_has_a_reason(w: Workspace) -> Non
         assert kind in [part["kind"] for part in answer["parts"]]
         assert all(part["reason"] for part in answer["parts"])
         assert bool(answer["kernels"]) == (kind == "kernel")
-        assert _code(w, "why-not", name) == "in-product"
+        assert _code(w, "why", "--not", name) == "in-product"
 
 
 @pytest.mark.toolchain
@@ -115,21 +115,23 @@ def test_no_build_is_needed(fresh: Workspace) -> None:
 
 
 def test_what_is_missing_and_how_it_is_added(fresh: Workspace) -> None:
-    (absence,) = _answer(fresh, "why-not", "tanh")["absences"]
+    (absence,) = _answer(fresh, "why", "--not", "tanh")["absences"]
     assert absence["reason"] == "not-asked"
     assert _code(fresh, "why", "tanh") == "not-in-product"
     fresh.edit("product.toml", '[operators]\ninclude = ["aten::tanh.out"]\n')
     (kernel,) = _answer(fresh, "why", "tanh")["kernels"]
     assert [kernel["dtypes"]] == [link["dtypes"] for link in absence["links"]]
     assert kernel["asked_by"][0]["source"] == "operators.include"
-    assert _code(fresh, "why-not", "tanh") == "in-product"
+    assert _code(fresh, "why", "--not", "tanh") == "in-product"
 
 
 def test_a_dtype_that_is_missing_and_how_it_is_added(fresh: Workspace) -> None:
-    (absence,) = _answer(fresh, "why-not", "aten::relu.out", "Half")["absences"]
+    (absence,) = _answer(fresh, "why", "--not", "aten::relu.out", "--dtype", "Half")[
+        "absences"
+    ]
     assert absence["reason"] == "not-instantiated"
     fresh.edit("product.toml", '[dtypes.operators]\n"aten::relu.out" = ["Half"]\n')
-    assert _code(fresh, "why-not", "relu", "Half") == "in-product"
+    assert _code(fresh, "why", "--not", "relu", "--dtype", "Half") == "in-product"
     (kernel,) = _answer(fresh, "why", "relu")["kernels"]
     assert [kernel["dtypes"]] == [link["dtypes"] for link in absence["links"]]
 
@@ -145,17 +147,17 @@ def test_gaps_do_not_keep_from_answers(fresh: Workspace, *, every: bool) -> None
     assert fresh.run("check").code == 5
     for name, code in (("my::own.out", "no-kernel"), ("mm", "no-kernel-for-dtype")):
         assert _code(fresh, "why", name) == "not-in-product"
-        (absence,) = _answer(fresh, "why-not", name)["absences"]
+        (absence,) = _answer(fresh, "why", "--not", name)["absences"]
         assert absence["reason"] == "gap"
         assert [problem["code"] for problem in absence["problems"]] == [code]
     assert _answer(fresh, "why", "relu")["kernels"]
-    command = "why" if every else "why-not"
-    assert _answer(fresh, command, "tanh")
+    negation = [] if every else ["--not"]
+    assert _answer(fresh, "why", *negation, "tanh")
 
 
 def test_names_nobody_has(fresh: Workspace) -> None:
-    for command in ("why", "why-not"):
-        done = fresh.run(command, "op_rellu")
+    for negation in ([], ["--not"]):
+        done = fresh.run("why", *negation, "op_rellu")
         assert done.code == 2
         assert "error[unknown-name]" in done.err
         assert 'hint: did you mean "op_relu"?' in done.err

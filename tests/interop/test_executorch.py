@@ -59,7 +59,7 @@ def tools(tmp_path_factory: pytest.TempPathFactory) -> Callable[[list[Any]], lis
 
 
 def ours(output: Path, *arguments: str) -> Path:
-    assert run(["oplist", "--output", str(output), *arguments]) == 0
+    assert run(["plumbing", "oplist", "--output", str(output), *arguments]) == 0
     return output
 
 
@@ -260,7 +260,10 @@ def test_a_dtype_whose_name_they_misspell(
     theirs = (tmp_path / "theirs" / name).read_text()
     assert re.search(r"ScalarType::Uint64\b", theirs)
     out = tmp_path / "headers"
-    assert run(["headers", "--oplist", str(own), "--output-dir", str(out)]) == 0
+    assert (
+        run(["plumbing", "headers", "--oplist", str(own), "--output-dir", str(out)])
+        == 0
+    )
     text = (out / name).read_text()
     assert re.search(r"ScalarType::UInt64\b", text)
     assert conditions(text) == conditions(theirs)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import re
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -11,6 +10,8 @@ import pytest
 
 import orchestrator
 from orchestrator.cli.arguments import parser
+from orchestrator.cli.manual import GROUPS
+from orchestrator.cli.shared_arguments import commands_of, name_of
 from orchestrator.errors import ExitCode
 from orchestrator.targets.cores import CPUS
 from tests.unit.source_codes import codes_in_source
@@ -58,27 +59,64 @@ COMMON = frozenset(
 """Options that every command has."""
 
 
-def _commands() -> dict[str, argparse.ArgumentParser]:
-    for action in parser()._actions:  # noqa: SLF001  # argparse has no public way
-        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
-            return dict(action.choices)
-    raise AssertionError("no commands")
+COMMANDS = commands_of(parser())
 
 
-@pytest.mark.parametrize("name", _commands())
+@pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_and_option_is_documented(name: str) -> None:
-    section = rf"^## `{name}(?: .*?)?`\n(.*?)(?=^## |\Z)"
+    typed = name_of(COMMANDS[name])
+    section = rf"^### `{typed}(?: .*?)?`\n(.*?)(?=^##{{1,2}} |\Z)"
     match = re.search(section, _doc("commands.md"), re.MULTILINE | re.DOTALL)
     assert match, f"docs/commands.md has no section on {name}"
     options = {
         option
-        for action in _commands()[name]._actions  # noqa: SLF001
+        for action in COMMANDS[name]._actions  # noqa: SLF001  # no public way
         for option in action.option_strings
         if option not in COMMON
     }
     written = set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", match[0]))
     assert options - written == set()
     assert written - options - COMMON == set()
+
+
+def test_pages_have_the_groups_of_commands_in_their_order() -> None:
+    found = re.findall(
+        r"^(?:## (.*)|### `(?:plumbing )?([a-z-]+).*`)$",
+        _doc("commands.md"),
+        re.MULTILINE,
+    )
+    assert [title or name for title, name in found] == [
+        word for title, names in GROUPS.items() for word in (title.capitalize(), *names)
+    ]
+    listed = re.findall(
+        r"^## (.*)\n\n\[Commands\]\(commands\.md#(.*)\): ([^.]*)\.$",
+        _doc("README.md"),
+        re.MULTILINE,
+    )
+    assert [(title, re.findall("`(.*?)`", names)) for title, _, names in listed] == [
+        (title.capitalize(), list(names)) for title, names in GROUPS.items()
+    ]
+    for title, anchor, _ in listed:
+        assert anchor == title.lower().replace(" ", "-")
+
+
+@pytest.mark.parametrize(
+    ("word", "page"),
+    [
+        *(("Conv1d", "export"), ("LSTM", "export"), ("GRU", "howto-streaming")),
+        *(("CSV", "planner"), ("CSV", "scratch"), ("KV cache", "howto-streaming")),
+        *(("LSTM", "README"), ("CSV", "README"), ("STM32", "README")),
+    ],
+)
+def test_words_that_people_search_for(word: str, page: str) -> None:
+    assert re.search(rf"\b{word}\b", _doc(f"{page}.md"))
+
+
+def test_the_readme_has_two_commands() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    section = text.partition("\n## Two commands\n")[2].partition("\n## ")[0]
+    lines = re.findall(r"^\$ (\w+) (\w+)", section, re.MULTILINE)
+    assert lines == [("orchestrator", "build"), ("orchestrator", "run")]
 
 
 def test_the_options_of_all_commands_are_documented() -> None:

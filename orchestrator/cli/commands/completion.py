@@ -1,4 +1,4 @@
-"""`orchestrator completion`: a completion script, made from the arguments."""
+"""`orchestrator plumbing completion`: a completion script, made from the arguments."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from orchestrator.cli.arguments import parser
+from orchestrator.cli.manual import GROUP_OF
 from orchestrator.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
     import shtab  # noqa: PLC0415  # nothing else needs it
 
     top = parser()
-    _complete_files(top, shtab.FILE, shtab.DIRECTORY)
+    _prepare(top, shtab.FILE, shtab.DIRECTORY)
     script: str = shtab.complete(top, shell=args.shell)
     console.document({"shell": args.shell, "script": script})
     if not console.json:
@@ -34,12 +35,15 @@ def run(args: Namespace, console: Console) -> ExitCode:
     return ExitCode.OK
 
 
-def _complete_files(top: argparse.ArgumentParser, file: object, folder: object) -> None:
-    """Have arguments that take files or folders complete to them."""
+def _prepare(top: argparse.ArgumentParser, file: object, folder: object) -> None:
+    """Show the group of each command; complete files and folders where they go."""
     for action in top._actions:  # noqa: SLF001  # argparse has no public way
         if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
-            for command in action.choices.values():
-                _complete_files(command, file, folder)
+            action.help = None  # the help of all commands hides it
+            for name, command in action.choices.items():
+                if name in GROUP_OF:
+                    command.description = f"{GROUP_OF[name]}: {command.description}"
+                _prepare(command, file, folder)
         elif action.metavar in _FILES:
             action.complete = file  # type: ignore[attr-defined]  # what shtab reads
         elif action.metavar == "DIR":

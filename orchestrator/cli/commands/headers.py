@@ -1,4 +1,4 @@
-"""`orchestrator headers`: headers of an operator list for ExecuTorch's own build."""
+"""`orchestrator plumbing headers`: headers of an operator list for ExecuTorch."""
 
 from __future__ import annotations
 

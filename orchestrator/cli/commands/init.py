@@ -123,8 +123,8 @@ def _check(args: Namespace) -> None:
             Diagnostic.of(
                 "usage",
                 f'argument --lowering: there is no lowering "{args.lowering}"',
-                expected=", ".join(LOWERINGS),
-                hint=did_you_mean(args.lowering, LOWERINGS) or "choose one of them",
+                hint=did_you_mean(args.lowering, LOWERINGS)
+                or "docs/export.md#lowerings lists them",
             )
         )
     for option, value in (("--flash", args.flash), ("--ram", args.ram)):
@@ -188,7 +188,7 @@ def _chosen(
             name = ask("Name of the product", default=name, problem_of=_name_problem)
         if args.load is None:
             load_ = ask(
-                "Load models on the device (pte) or at build time (prelinked)",
+                "Load models on the device, or at build time",
                 default=load_,
                 choices=_LOADS,
             )

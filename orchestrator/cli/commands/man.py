@@ -1,12 +1,14 @@
-"""`orchestrator man`: man pages of all commands."""
+"""`orchestrator plumbing man`: man pages of all commands."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from orchestrator.cli.arguments import parser
-from orchestrator.cli.man_page import man_pages
-from orchestrator.errors import ExitCode, UsageError, did_you_mean
+from orchestrator.cli.man_page import man_pages, page_of
+from orchestrator.cli.manual import PLUMBING
+from orchestrator.cli.shared_arguments import command_near, commands_of
+from orchestrator.errors import ExitCode, UsageError
 from orchestrator.shell.files import write_atomic
 
 if TYPE_CHECKING:
@@ -17,7 +19,8 @@ if TYPE_CHECKING:
 
 def run(args: Namespace, console: Console) -> ExitCode:
     """Print a page, or write all of them."""
-    pages = man_pages(parser())
+    top = parser()
+    pages = man_pages(top)
     if args.output_dir is not None:
         args.output_dir.mkdir(parents=True, exist_ok=True)
         for name, text in pages.items():
@@ -26,17 +29,16 @@ def run(args: Namespace, console: Console) -> ExitCode:
         console.document({"written": paths})
         console.data("\n".join(f"wrote {path}" for path in paths))
         return ExitCode.OK
-    name = f"orchestrator-{args.page}.1" if args.page else "orchestrator.1"
-    if name not in pages:
-        known = [
-            page.removeprefix("orchestrator-").removesuffix(".1") for page in pages
-        ]
+    wanted = " ".join(args.page)
+    short = wanted.removeprefix(PLUMBING).strip()  # `plumbing man` or `man`
+    command = commands_of(top).get(short) if short else top
+    if command is None:
         raise UsageError.of(
             "usage",
-            f'there is no command "{args.page}"',
-            hint=did_you_mean(args.page, known)
-            or "run `orchestrator --help` to see all commands",
+            f'there is no command "{wanted}"',
+            hint=command_near(wanted, top),
         )
+    name = f"{page_of(command)}.1"
     console.document({"page": name, "text": pages[name]})
     if not console.json:
         console.put(pages[name])

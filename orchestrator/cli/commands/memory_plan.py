@@ -1,4 +1,4 @@
-"""`orchestrator memory-plan`: offsets for blocks of a CSV file."""
+"""`orchestrator plumbing memory-plan`: offsets for blocks of a CSV file."""
 
 from __future__ import annotations
 

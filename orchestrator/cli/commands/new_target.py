@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from orchestrator.cli.questions import ask
 from orchestrator.errors import ToolchainError, UsageError
 from orchestrator.shell.toolchain import InstalledToolchains
-from orchestrator.targets.boards import boards_of
 from orchestrator.targets.cores import BOARDS, CPUS, resolve_target
 
 if TYPE_CHECKING:
@@ -51,11 +50,9 @@ def choose_target(
     elif cpu is None:
         cpu = BOARDS[board].cpu
     elif cpu not in BOARDS[board].cpus:
-        known = ", ".join(boards_of(cpu, BOARDS)) or "no board: it is this machine"
         raise UsageError.of(
             "usage",
             f"board {board} does not run firmware for {cpu}",
-            expected=known,
             hint=f"leave out --cpu: the board has a {BOARDS[board].cpu}",
         )
     names = CPUS[cpu].toolchains

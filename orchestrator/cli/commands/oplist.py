@@ -1,4 +1,4 @@
-"""`orchestrator oplist`: an operator list for ExecuTorch's own build."""
+"""`orchestrator plumbing oplist`: an operator list for ExecuTorch's own build."""
 
 from __future__ import annotations
 

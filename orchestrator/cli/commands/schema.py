@@ -1,4 +1,4 @@
-"""`orchestrator schema`: the JSON Schema of profiles, or of workspaces."""
+"""`orchestrator plumbing schema`: the JSON Schema of profiles, or of workspaces."""
 
 from __future__ import annotations
 

@@ -8,21 +8,29 @@ import re
 import shlex
 import shutil
 import subprocess
+from typing import TYPE_CHECKING
 
 import pytest
 
 from orchestrator.cli.arguments import parser
 from orchestrator.cli.main import run
-from orchestrator.cli.man_page import commands_of, man_pages
+from orchestrator.cli.man_page import man_pages, page_of
 from orchestrator.cli.manual import (
+    GROUPS,
     MANUALS,
     MEANINGS,
+    PLUMBING,
+    RENAMED,
     SYNONYMS,
     command_line,
     epilog,
 )
+from orchestrator.cli.shared_arguments import commands_of, name_of
 from orchestrator.errors import ExitCode
 from tests.tools import need_tool
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 COMMANDS = commands_of(parser())
 WIDTH = 80
@@ -40,14 +48,15 @@ def test_help(
     monkeypatch.setenv("COLUMNS", str(WIDTH))
     for action in COMMANDS[name]._actions:  # noqa: SLF001  # argparse has no public way
         assert action.help, f"{name} {action.dest}"
+    words = name_of(COMMANDS[name]).split()
     with pytest.raises(SystemExit) as ended:
-        run([name, "--help"])
+        run([*words, "--help"])
     assert ended.value.code == 0
     text = capsys.readouterr().out
     assert max(map(len, text.splitlines())) <= WIDTH
     assert epilog(name) in text
     with pytest.raises(SystemExit):
-        run(["help", name])
+        run(["help", *words])
     assert capsys.readouterr().out == text
 
 
@@ -65,6 +74,7 @@ def test_examples_are_understood(name: str, text: str) -> None:
 
 def test_commands_by_meaning(capsys: pytest.CaptureFixture[str]) -> None:
     assert set(SYNONYMS.values()) <= set(COMMANDS)
+    assert not set(SYNONYMS) & set(RENAMED)
     assert not set(SYNONYMS) & set(COMMANDS)
     for word, meant in (
         ("compile", "build"),
@@ -115,6 +125,24 @@ AFTER = (
             'there is no command "completoin"',
             'did you mean "completion"?',
         ),
+        (
+            "plumbing oplits --all",
+            'there is no command "plumbing oplits"',
+            'did you mean "oplist"?',
+        ),
+        ("docs", 'there is no command "docs"', 'did you mean "plumbing man"?'),
+        (
+            "plumbing xyzzy",
+            'there is no command "plumbing xyzzy"',
+            "run `orchestrator plumbing --help` to see all commands",
+        ),
+        (
+            "plumbing schema --oplist a.yaml",
+            "unrecognized arguments: --oplist a.yaml",
+            "--oplist is an option of plumbing headers",
+        ),
+        ("singature", 'there is no command "singature"', 'did you mean "signature"?'),
+        ("wy-not", 'there is no command "wy-not"', 'did you mean "why --not"?'),
         ("help buidl", 'there is no command "buidl"', 'did you mean "build"?'),
     ],
 )
@@ -145,33 +173,131 @@ def test_options_of_all_commands_before_and_after(
     )
 
 
-def test_help_of_all_commands(capsys: pytest.CaptureFixture[str]) -> None:
-    for line in (["--help"], ["help"], ["help", "help"]):
-        with pytest.raises(SystemExit):
-            run(line)
-        text = capsys.readouterr().out
-        assert "COMMAND ..." in text
-        assert "orchestrator help COMMAND" in text
+def _help(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    with pytest.raises(SystemExit) as ended:
+        run([*words])
+    assert ended.value.code == 0
+    return capsys.readouterr().out
+
+
+def test_help_of_all_commands(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(WIDTH))
+    text = _help(capsys)
+    assert {
+        _help(capsys, *line) for line in (["--help"], ["help"], ["help", "help"])
+    } == {text}
+    assert "COMMAND ..." in text
+    assert "orchestrator help COMMAND" in text
+    assert max(map(len, text.splitlines())) <= WIDTH
+    groups = dict(re.findall(r"^([a-z ]+):\n((?:  .*\n)+)", text, re.MULTILINE))
+    del groups["options"]
+    plumbing = groups.pop(PLUMBING)
+    listed = {g: re.findall(r"^  (\S+)", t, re.MULTILINE) for g, t in groups.items()}
+    assert listed == {g: list(n) for g, n in GROUPS.items() if g != PLUMBING}
+    assert ", ".join(GROUPS[PLUMBING]) in plumbing
+    below = _help(capsys, "plumbing")
+    assert below == _help(capsys, "plumbing", "-h") == _help(capsys, "help", "plumbing")
+    for name in COMMANDS:
+        is_below = re.search(rf"^    {name} ", below, re.MULTILINE) is not None
+        assert is_below == (name in GROUPS[PLUMBING]), name
+
+
+def test_every_command_is_in_one_group() -> None:
+    assert sorted(n for names in GROUPS.values() for n in names) == sorted(COMMANDS)
+
+
+def test_options_without_a_command_are_an_error(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for line in (["-q"], ["--color", "never"], ["plumbing", "--verbose"]):
+        assert run(line) == 2
+        assert "required: COMMAND" in capsys.readouterr().err
+
+
+FORMER = {
+    "why-not x.toml relu.out": "why --not x.toml relu.out",
+    "why-not x.toml relu.out Half": "why --not x.toml relu.out --dtype Half",
+    "sign a --key k": "signature create a --key k",
+    "verify-signature a --key k --output b": "signature verify a --key k --output b",
+    "memory-plan a.csv": "plumbing memory-plan a.csv",
+    "oplist --all --output a": "plumbing oplist --all --output a",
+    "headers --oplist a --output-dir b": "plumbing headers --oplist a --output-dir b",
+    "schema --workspace": "plumbing schema --workspace",
+    "completion bash": "plumbing completion bash",
+    "man build": "plumbing man build",
+}
+
+
+@pytest.mark.parametrize("before", FORMER)
+def test_former_commands_work_and_say_what_is_typed_now(
+    before: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    word = before.split(maxsplit=1)[0]
+    assert word in RENAMED
+    now = FORMER[before].split()
+    code, expected = run(now), capsys.readouterr()
+    assert "note:" not in expected.err
+    note = f"note: `orchestrator {word}` is now `orchestrator {RENAMED[word]}`\n"
+    assert run(["--color", "never", *before.split()]) == code
+    assert capsys.readouterr() == (expected.out, note + expected.err)
+    assert run([*before.split(), "--quiet"]) == code
+    assert capsys.readouterr().err == expected.err
+    assert run([*now, "--json"]) == code
+    expected = capsys.readouterr()
+    assert run(["--json", *before.split()]) == code
+    assert capsys.readouterr() == expected
+    assert _help(capsys, "help", word) == _help(capsys, *now[:2], "--help")
+
+
+def test_all_former_commands_are_tested() -> None:
+    assert {line.split()[0] for line in FORMER} == set(RENAMED)
+    assert not set(RENAMED) & set(map(name_of, COMMANDS.values()))
+
+
+def test_a_file_may_have_the_name_of_a_former_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(["inspect", "sign"]) == 4
+    assert "note:" not in capsys.readouterr().err
+
+
+def test_a_dtype_is_for_what_is_absent(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["why", "x.toml", "relu", "--dtype", "Half"]) == 2
+    assert capsys.readouterr().err == (
+        "error[usage]: --dtype requires --not\n"
+        "   hint: `why --not` explains why a kernel lacks a dtype\n"
+    )
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_knows_every_command(
     shell: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(["completion", shell]) == 0
+    assert run(["plumbing", "completion", shell]) == 0
     script = capsys.readouterr().out
     for name, command in COMMANDS.items():
         assert re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", script), name
         for action in command._actions:  # noqa: SLF001  # argparse has no public way
             for option in action.option_strings:
                 assert option.lstrip("-") in script, (name, option)
+    assert not re.search("why-not|verify-signature", script)
+    if shell != "bash":  # which shows no descriptions
+        for title, names in GROUPS.items():
+            assert script.count(f"'{title}: ") == len(names)
     if program := shutil.which(shell):
         check = subprocess.run([program, "-n"], input=script, text=True, check=False)
         assert check.returncode == 0
 
 
 def test_bash_completes(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["completion", "bash"]) == 0
+    assert run(["plumbing", "completion", "bash"]) == 0
     script = capsys.readouterr().out
 
     def completed(*words: str) -> list[str]:
@@ -191,25 +317,46 @@ def test_bash_completes(capsys: pytest.CaptureFixture[str]) -> None:
         return done.stdout.split()
 
     assert completed("orchestrator", "wa") == ["watch"]
-    assert completed("orchestrator", "completion", "") == ["bash", "zsh", "fish"]
+    assert completed("orchestrator", "plumbing", "completion", "") == [
+        *("bash", "zsh", "fish"),
+    ]
+    assert completed("orchestrator", "plumbing", "op") == ["oplist"]
+    assert completed("orchestrator", "op") == []
     assert "--frozen" in completed("orchestrator", "build", "--fr")
 
 
 def test_man_pages(capsys: pytest.CaptureFixture[str]) -> None:
     pages = man_pages(parser())
-    names = {f"orchestrator-{name}.1" for name in COMMANDS}
+    names = {f"{page_of(command)}.1" for command in COMMANDS.values()}
     assert set(pages) == names | {"orchestrator.1"}
+    assert "orchestrator-plumbing-man.1" in names
+    listed = re.findall(
+        r"^(?:\.SS (.*)|\\fBorchestrator(?:\\-plumbing)?\\-(.*)\\fR\(1\))$",
+        pages["orchestrator.1"],
+        re.MULTILINE,
+    )
+    assert [title or name.replace("\\", "") for title, name in listed] == [
+        word for title, names in GROUPS.items() for word in (title.capitalize(), *names)
+    ]
     for name, command in COMMANDS.items():
-        text = pages[f"orchestrator-{name}.1"]
+        text = pages[f"{page_of(command)}.1"]
         plain = text.replace("\\-", "-").replace("\\fB", "").replace("\\fR", "")
         for action in command._actions:  # noqa: SLF001  # argparse has no public way
             assert all(f"{option}" in plain for option in action.option_strings)
         assert all(command_line(t) in plain for t, _ in MANUALS[name].examples)
         assert not re.search(r"^['.](?!TH|SH|TP|B )", text, re.MULTILINE)
-    assert run(["man", "build"]) == 0
-    assert capsys.readouterr().out == pages["orchestrator-build.1"]
-    assert run(["man", "bild"]) == 2
-    assert 'did you mean "build"?' in capsys.readouterr().err
+    for words, page in (
+        (["build"], "orchestrator-build.1"),
+        (["man"], "orchestrator-plumbing-man.1"),
+        (["plumbing", "man"], "orchestrator-plumbing-man.1"),
+        ([], "orchestrator.1"),
+        (["plumbing"], "orchestrator.1"),
+    ):
+        assert run(["plumbing", "man", *words]) == 0
+        assert capsys.readouterr().out == pages[page]
+    for name, near in (("bild", "build"), ("why-not", "why --not")):
+        assert run(["plumbing", "man", name]) == 2
+        assert f'did you mean "{near}"?' in capsys.readouterr().err
 
 
 def test_groff_has_no_complaints() -> None:

@@ -192,7 +192,7 @@ def test_what_is_not_in() -> None:
     assert refusal("sub", facts(ADD)) == Diagnostic(
         code="not-in-product",
         message="sub is not in doorbell",
-        hint="run `orchestrator why-not doorbell.toml sub`",
+        hint="run `orchestrator why --not doorbell.toml sub`",
     )
 
 

@@ -190,20 +190,24 @@ def _run(capsys: pytest.CaptureFixture[str], line: str, *, code: int = 0) -> Any
 
 
 def test_commands(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert _run(capsys, "sign a.json --key key.pem") == (
+    assert _run(capsys, "signature create a.json --key key.pem") == (
         "a.json.dsse.json: application/vnd.in-toto+json, signed\n"
     )
-    check = "verify-signature a.json.dsse.json --key"
+    check = "signature verify a.json.dsse.json --key"
     assert "signed with key.pub" in _run(capsys, f"{check} key.pub --output b.json")
     assert (folder / "b.json").read_bytes() == STATEMENT
     text = _run(capsys, f"{check} other.pub --output c.json", code=8)
     assert text.startswith("error[wrong-signature]: a.json.dsse.json was not signed")
     assert not (folder / "c.json").exists()
     assert "error[bad-envelope]" in _run(
-        capsys, "verify-signature a.json --key key.pub", code=8
+        capsys, "signature verify a.json --key key.pub", code=8
     )
-    assert "error[bad-key]" in _run(capsys, "sign a.json --key a.json", code=2)
-    assert "error[unreadable-file]" in _run(capsys, "sign a.json --key none", code=2)
+    assert "error[bad-key]" in _run(
+        capsys, "signature create a.json --key a.json", code=2
+    )
+    assert "error[unreadable-file]" in _run(
+        capsys, "signature create a.json --key none", code=2
+    )
 
 
 def test_without_the_extra(
@@ -211,7 +215,7 @@ def test_without_the_extra(
 ) -> None:
     assert folder
     monkeypatch.setitem(sys.modules, "securesystemslib.dsse", None)
-    text = _run(capsys, "sign a.json --key key.pem", code=7)
+    text = _run(capsys, "signature create a.json --key key.pem", code=7)
     assert text.splitlines()[0] == (
         "error[missing-package]: the package securesystemslib.dsse is not installed"
     )
@@ -221,7 +225,10 @@ def test_without_the_extra(
 def test_payloads_are_the_bytes_of_the_file(folder: Path) -> None:
     data = bytes(range(256))
     (folder / "fw.bin").write_bytes(data)
-    assert run(["sign", "fw.bin", "--key", "key.pem", "--output", "fw.sig"]) == 0
+    assert (
+        run(["signature", "create", "fw.bin", "--key", "key.pem", "--output", "fw.sig"])
+        == 0
+    )
     envelope = json.loads((folder / "fw.sig").read_text())
     assert base64.b64decode(envelope["payload"]) == data
     assert Path("fw.sig").is_file()

@@ -245,7 +245,7 @@ def test_all_problems_come_at_once() -> None:
     assert problems[0].where.text == "- op: 'a b'"
 
 
-# Lists that keep who asked, as `orchestrator oplist` reads them
+# Lists that keep who asked, as `orchestrator plumbing oplist` reads them
 
 
 def keys_of(selection: Selection) -> dict[str, list[str]]:

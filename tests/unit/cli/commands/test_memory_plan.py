@@ -1,4 +1,4 @@
-"""`memory-plan` as users call it: plans, refusals and pictures."""
+"""`plumbing memory-plan` as users call it: plans, refusals and pictures."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_what_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["memory-plan", "small.csv", "--capacity", "12"]) == 0
+    assert run(["plumbing", "memory-plan", "small.csv", "--capacity", "12"]) == 0
     assert capsys.readouterr().out == (
         "bytes        12\n"
         "lower bound  12\n"
@@ -36,7 +36,7 @@ def test_what_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_document(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["memory-plan", "small.csv", "--json"]) == 0
+    assert run(["plumbing", "memory-plan", "small.csv", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {
         "blocks": 5,
         "size_bytes": 12,
@@ -50,12 +50,12 @@ def test_the_document(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_output_has_an_offset_for_each_line(folder: Path) -> None:
-    assert run(["memory-plan", "small.csv", "--output", "out.csv"]) == 0
+    assert run(["plumbing", "memory-plan", "small.csv", "--output", "out.csv"]) == 0
     offsets = ("offset", "8", "8", "4", "4", "0")
     expected = [f"{a},{o}" for a, o in zip(SMALL.splitlines(), offsets, strict=True)]
     assert (folder / "out.csv").read_text().splitlines() == expected
     # What was written can be read again, and gives the same.
-    assert run(["memory-plan", "out.csv", "--output", "again.csv"]) == 0
+    assert run(["plumbing", "memory-plan", "out.csv", "--output", "again.csv"]) == 0
     assert (folder / "again.csv").read_text() == (folder / "out.csv").read_text()
 
 
@@ -63,7 +63,7 @@ def test_alignment_is_kept(folder: Path) -> None:
     (folder / "a.csv").write_text(
         "alignment,size,upper,lower,id\n8,3,2,0,x\n\n4,5,2,0,y\n"
     )
-    assert run(["memory-plan", "a.csv", "--output", "out.csv"]) == 0
+    assert run(["plumbing", "memory-plan", "a.csv", "--output", "out.csv"]) == 0
     assert (folder / "out.csv").read_text() == (
         "id,lower,upper,size,alignment,offset\nx,0,2,3,8,8\ny,0,2,5,4,0\n"
     )
@@ -73,13 +73,16 @@ def test_the_picture(folder: Path, request: pytest.FixtureRequest) -> None:
     (folder / "small.csv").write_text(
         SMALL + 'odd <"name">,-2,3,3\nempty,0,4,0\nthin,20,21,1\n'
     )
-    assert run(["memory-plan", "small.csv", "--svg", "plan.svg"]) == 0
+    assert run(["plumbing", "memory-plan", "small.csv", "--svg", "plan.svg"]) == 0
     check_golden(request, "memory-plan.svg", (folder / "plan.svg").read_text())
 
 
 def test_a_picture_of_many_blocks(folder: Path) -> None:
     path = DATA / "A.1048576.csv"
-    assert run(["memory-plan", str(path), "--capacity=2000000", "--svg=a.svg"]) == 0
+    assert (
+        run(["plumbing", "memory-plan", str(path), "--capacity=2000000", "--svg=a.svg"])
+        == 0
+    )
     text = (folder / "a.svg").read_text()
     assert text.count('<rect class="block"') == 154
     # Names stand where there is room; round numbers along both axes.
@@ -95,7 +98,7 @@ def test_a_picture_of_nothing() -> None:
 
 
 def failure(capsys: pytest.CaptureFixture[str], code: int, *arguments: str) -> str:
-    assert run(["memory-plan", *arguments]) == code
+    assert run(["plumbing", "memory-plan", *arguments]) == code
     captured = capsys.readouterr()
     assert captured.out == ""
     return captured.err
@@ -291,13 +294,13 @@ def test_a_capacity_is_a_number_of_bytes(capsys: pytest.CaptureFixture[str]) -> 
     assert failure(capsys, 2, "small.csv", "--capacity", "1k") == (
         "error[usage]: argument --capacity: 1k is not a number of bytes from 0 to"
         f" {1 << 48}\n"
-        "   hint: run `orchestrator memory-plan --help` to see its options\n"
+        "   hint: run `orchestrator plumbing memory-plan --help` to see its options\n"
     )
 
 
 def test_names_with_commas_survive(folder: Path) -> None:
     (folder / "a.csv").write_text(f'{HEADER}\n"a, b",0,1,4\n')
-    assert run(["memory-plan", "a.csv", "--output", "out.csv"]) == 0
+    assert run(["plumbing", "memory-plan", "a.csv", "--output", "out.csv"]) == 0
     assert (folder / "out.csv").read_text() == f'{HEADER},offset\n"a, b",0,1,4,0\n'
 
 

@@ -1,4 +1,4 @@
-"""`oplist` and `headers` as users call them, against what ExecuTorch's tools wrote."""
+"""`plumbing oplist` and `headers`, against what ExecuTorch's tools wrote."""
 
 from __future__ import annotations
 
@@ -23,7 +23,19 @@ PRIM_OP = re.compile(r"executorch_prim::|aten::(_local_scalar_dense|sym_)")
 
 
 def headers(oplist: Path, out: Path, *more: str) -> dict[str, str]:
-    assert run(["headers", "--oplist", str(oplist), f"--output-dir={out}", *more]) == 0
+    assert (
+        run(
+            [
+                "plumbing",
+                "headers",
+                "--oplist",
+                str(oplist),
+                f"--output-dir={out}",
+                *more,
+            ]
+        )
+        == 0
+    )
     return {path.name: path.read_text() for path in out.iterdir()}
 
 
@@ -40,7 +52,10 @@ def test_a_models_list_is_executorchs(
 ) -> None:
     monkeypatch.chdir(CORPUS / case)
     output = tmp_path / "ops.yaml"
-    assert run(["oplist", "--model", "model.pte", "--output", str(output)]) == 0
+    assert (
+        run(["plumbing", "oplist", "--model", "model.pte", "--output", str(output)])
+        == 0
+    )
     first, _, body = output.read_text().partition("\n")
     assert first.startswith("# Orchestrator ")
     assert body == (CORPUS / case / "oplist.yaml").read_text()
@@ -85,7 +100,7 @@ def test_all_sources_together(
     functions = tmp_path / "functions.yaml"
     functions.write_text("- op: relu.out\n")
     arguments = [
-        *("oplist", "--json", "--output", str(tmp_path)),
+        *("plumbing", "oplist", "--json", "--output", str(tmp_path)),
         *("--model", str(CORPUS / "add_mul" / "model.pte")),
         *("--model", str(CORPUS / "mul_add_broadcast" / "model.pte")),
         *("--ops", "add.out", "--ops", "p::f"),
@@ -128,7 +143,15 @@ def test_all_sources_together(
 
 def test_every_operator(tmp_path: Path) -> None:
     output = tmp_path / "ops.yaml"
-    arguments = ["oplist", "--all", "--ops", "add.out", "--output", str(output)]
+    arguments = [
+        "plumbing",
+        "oplist",
+        "--all",
+        "--ops",
+        "add.out",
+        "--output",
+        str(output),
+    ]
     assert run(arguments) == 0
     assert yaml.safe_load(output.read_text())["include_all_operators"] is True
     found = headers(output, tmp_path / "gen")
@@ -141,7 +164,7 @@ def test_every_operator(tmp_path: Path) -> None:
 
 def test_nothing_selected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     output = tmp_path / "ops.yaml"
-    assert run(["oplist", "--output", str(output)]) == 0
+    assert run(["plumbing", "oplist", "--output", str(output)]) == 0
     assert capsys.readouterr().err == f"{output}: nothing is selected\n"
     found = headers(output, tmp_path / "gen", "--prim-ops", "0")
     assert kernel_num(found["selected_max_kernel_num.h"]) == 0
@@ -160,7 +183,15 @@ def test_headers_of_a_list(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     )
     lists[1].write_text("et_kernel_metadata: {'p::f.out': [v1/29;0|6;0, v1/3;]}\n")
     out = tmp_path / "gen"
-    arguments = ["headers", "--output-dir", str(out), "--prim-ops", "5", "--json"]
+    arguments = [
+        "plumbing",
+        "headers",
+        "--output-dir",
+        str(out),
+        "--prim-ops",
+        "5",
+        "--json",
+    ]
     for path in lists:
         arguments += ["--oplist", str(path)]
     assert run(arguments) == 0
@@ -187,7 +218,7 @@ def test_headers_of_a_list(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
 
 def test_files_that_stay_the_same_keep_their_time(tmp_path: Path) -> None:
     oplist = tmp_path / "ops.yaml"
-    write = ["oplist", "--ops", "add.out", "--output", str(oplist)]
+    write = ["plumbing", "oplist", "--ops", "add.out", "--output", str(oplist)]
     assert run(write) == 0
     headers(oplist, tmp_path / "gen")
     files = [oplist, *(tmp_path / "gen").iterdir()]
@@ -204,7 +235,7 @@ def test_all_problems_come_at_once(
     (tmp_path / "latin.yaml").write_bytes(b"\xff")
     output = tmp_path / "ops.yaml"
     arguments = [
-        *("oplist", "--json", "--output", str(output)),
+        *("plumbing", "oplist", "--json", "--output", str(output)),
         *("--model", str(tmp_path / "none.pte")),
         *("--model", str(CORPUS / "README.md")),
         *("--ops", "a..b", "--ops-dict", '{"p::f": ["Flaot"]}'),
@@ -227,12 +258,19 @@ def test_all_problems_come_at_once(
 
 
 def test_bad_models_alone_have_their_own_exit_code(tmp_path: Path) -> None:
-    arguments = ["oplist", "--model", str(tmp_path / "none.pte"), "--output", "x"]
+    arguments = [
+        "plumbing",
+        "oplist",
+        "--model",
+        str(tmp_path / "none.pte"),
+        "--output",
+        "x",
+    ]
     assert run(arguments) == 4
 
 
 def test_headers_of_files_that_are_none(tmp_path: Path) -> None:
-    arguments = ["headers", "--output-dir", str(tmp_path), "--oplist"]
+    arguments = ["plumbing", "headers", "--output-dir", str(tmp_path), "--oplist"]
     assert run([*arguments, str(tmp_path / "none.yaml")]) == 2
     assert list(tmp_path.iterdir()) == []
 
@@ -240,5 +278,12 @@ def test_headers_of_files_that_are_none(tmp_path: Path) -> None:
 @pytest.mark.parametrize("number", ["-1", "x", "1000001", "1.5"])
 def test_numbers_of_prim_ops_that_are_none(number: str, tmp_path: Path) -> None:
     oplist = str(CORPUS / "add_mul" / "oplist.yaml")
-    arguments = ["headers", "--oplist", oplist, "--output-dir", str(tmp_path)]
+    arguments = [
+        "plumbing",
+        "headers",
+        "--oplist",
+        oplist,
+        "--output-dir",
+        str(tmp_path),
+    ]
     assert run([*arguments, f"--prim-ops={number}"]) == 2

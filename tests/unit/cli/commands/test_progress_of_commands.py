@@ -40,7 +40,7 @@ class _Steps(Reporter):
         ("verify demo.toml", {"extract net", "measure"}),
         ("size demo.toml --optimize speed", {"compile", "measure"}),
         ("report demo.toml --svg memory", {"measure", "drawing memory"}),
-        ("memory-plan blocks.csv", {"planning 1 block"}),
+        ("plumbing memory-plan blocks.csv", {"planning 1 block"}),
     ],
 )
 def test_steps_are_shown(

@@ -1,0 +1,53 @@
+"""`orchestrator signature`: files in signed envelopes, and who signed them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from orchestrator.cli.commands.documents import cryptography_needed, read_named
+from orchestrator.errors import ExitCode
+from orchestrator.provenance.envelope import open_envelope, payload_type_of, sign
+from orchestrator.provenance.keys import read_private_key, read_public_key
+from orchestrator.shell.files import write_if_changed
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from orchestrator.cli.console import Console
+
+
+def run(args: Namespace, console: Console) -> ExitCode:
+    """Write an envelope, or check one."""
+    if args.action == "create":
+        _create(args, console)
+    else:
+        _verify(args, console)
+    return ExitCode.OK
+
+
+def _create(args: Namespace, console: Console) -> None:
+    payload = read_named(args.file, wanted="the file to sign")
+    pem = read_named(args.key, wanted="a private key in PEM")
+    with cryptography_needed():
+        key = read_private_key(pem, file=str(args.key))
+        envelope = sign(payload, key, file=str(args.key))
+    output = args.output or args.file.with_name(f"{args.file.name}.dsse.json")
+    write_if_changed(output, envelope)
+    found = payload_type_of(payload)
+    console.document({"envelope": str(output), "payload_type": found})
+    console.data(f"{output}: {found}, signed")
+
+
+def _verify(args: Namespace, console: Console) -> None:
+    data = read_named(args.file, wanted="an envelope of `signature create`")
+    pem = read_named(args.key, wanted="a public key in PEM")
+    with cryptography_needed():
+        key = read_public_key(pem, file=str(args.key))
+        signed = open_envelope(data, key, file=str(args.file))
+    if args.output is not None:
+        write_if_changed(args.output, signed.payload)
+    console.document({"payload_type": signed.payload_type, "key": signed.key_id})
+    console.data(
+        f"{args.file}: {signed.payload_type}, signed with {args.key}"
+        f" ({signed.key_id[:16]})"
+    )
