@@ -49,7 +49,9 @@ def tensor(dtype: ScalarType, *sizes: int, dynamic: bool = False) -> Port:
 
 
 def fitted(
-    ports: list[Port], *inputs: Any, scale: Quantization | None = None
+    ports: list[Port],
+    *inputs: Any,
+    scale: Quantization | None = None,
 ) -> tuple[RunValue, ...]:
     method = ProductMethod(
         index=0,
@@ -83,10 +85,55 @@ def test_leading_sizes_of_one_do_not_count() -> None:
     port = tensor(ScalarType.Float, 1, 1, 2, 3)
     for shape in ((2, 3), (1, 2, 3), (1, 1, 2, 3), (1, 1, 1, 2, 3)):
         assert array(port, np.zeros(shape, np.float32)).shape == (1, 1, 2, 3)
-    wrong: list[tuple[int, ...]] = [(3, 2), (6,), (2, 2, 3), (2, 3, 1)]
+    wrong: list[tuple[int, ...]] = [(3, 2), (5,), (2, 2, 3), (2, 3, 1)]
     for other in wrong:
         text, _ = message(port, np.zeros(other, np.float32))
         assert text == "the sample has the wrong shape for the method"
+
+
+def test_a_line_of_numbers_fills_an_input() -> None:
+    port = tensor(ScalarType.Float, 1, 1, 2, 3)
+    assert array(port, np.arange(6)).tolist() == [[[[0, 1, 2], [3, 4, 5]]]]
+    with pytest.raises(UsageError) as error:
+        fitted([port], np.arange(5))
+    (found,) = error.value.diagnostics
+    assert dict(found.notes) == {
+        "found": "int64 [5]",
+        "expected": "float32 [1, 1, 2, 3], 6 numbers",
+    }
+    assert found.hint.startswith("nothing is padded or cut; the first axis")
+
+
+def test_a_line_of_numbers_fills_several_inputs() -> None:
+    ports = [
+        tensor(ScalarType.Float, 2, 2),
+        Port(kind=ValueKind.INT, fixed=7),
+        tensor(ScalarType.Long, 2),
+        Port(kind=ValueKind.DOUBLE),
+    ]
+    line = np.array([0.5, 1, 2, 3, 4, 5, 6.5])
+    for inputs in ([line], [line[:1], line[1:]], [*line]):
+        found = fitted(ports, *inputs)
+        whole, _, several, number = found
+        assert isinstance(whole, Array)
+        assert isinstance(several, Array)
+        assert whole.numpy.tolist() == [[0.5, 1], [2, 3]]
+        assert several.numpy.tolist() == [4, 5]
+        assert several.dtype == "<i8"
+        assert number == 6.5
+    with pytest.raises(UsageError) as error:
+        fitted(ports, line[1:])
+    (problem,) = error.value.diagnostics
+    assert problem.message == "the sample has the wrong number of inputs for the method"
+    assert dict(problem.notes) == {
+        "found": "1, with 6 numbers",
+        "expected": "3, with 7 numbers: float32 [2, 2], int64 [2], double",
+    }
+    with pytest.raises(UsageError, match="wrong number of inputs"):
+        fitted(ports)
+    # As many inputs as the method has: each fills its own.
+    with pytest.raises(UsageError, match="wrong shape"):
+        fitted(ports[:1] + ports[2:3], line[:3], line[3:6])
 
 
 def test_dynamic_sizes_may_be_smaller() -> None:
@@ -116,6 +163,17 @@ def test_integers_go_where_they_fit() -> None:
     text, hint = message(port, np.array([0, 2**31]))
     assert text == "the sample has the wrong dtype for the method"
     assert hint == 'convert the data with astype("int32")'
+
+
+def test_whole_floats_are_integers_and_truth_values() -> None:
+    port = tensor(ScalarType.Long, 2)
+    assert list(array(port, np.array([-5.0, 3.0]))) == [-5, 3]
+    for value in (0.5, np.inf, 2.0**63):
+        assert "wrong dtype" in message(port, np.array([1.0, value]))[0]
+    truth = tensor(ScalarType.Bool, 2)
+    for dtype in ("bool", "uint8", "float32"):
+        assert array(truth, np.array([0, 1], dtype)).tolist() == [False, True]
+    assert "wrong dtype" in message(truth, np.array([1, 2]))[0]
 
 
 def test_integers_of_a_few_bits_may_be_real_numbers() -> None:
