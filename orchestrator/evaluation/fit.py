@@ -91,8 +91,24 @@ def inputs_of(
             continue
         at = place if len(ports) == 1 else f"{place}, input {number}"
         found, quantization = next(left), quantizations.get(number)
+        if sample.pixels and found.dtype == np.uint8 and found.shape[2:] == (3,):
+            found = _image(found, port)
+            if quantization or port.quantization or port.dtype != ScalarType.Byte:
+                low, high = sample.pixels
+                found = found.astype(np.float32) * (high - low) / 255 + low
         values.append(_fitted(found, port, quantization, at))
     return tuple(values)
+
+
+def _image(rgb: npt.NDArray[Any], port: Port) -> npt.NDArray[Any]:
+    """The bytes of an image in colour or grey, channels first or last, as they fit.
+
+    Source: the grey of colours is that of `convert("L")` in Pillow.
+    """
+    red, green, blue = np.moveaxis(rgb.astype(np.int64), -1, 0)
+    grey = (red * 19595 + green * 38470 + blue * 7471 + (1 << 15) >> 16).astype("u1")
+    forms = (np.moveaxis(rgb, -1, 0), rgb, grey, grey[..., np.newaxis])
+    return next((form for form in forms if _shape(form.shape, port)), rgb)
 
 
 def _fitted(
@@ -119,8 +135,8 @@ def _fitted(
             "the sample has the wrong shape for the method",
             found=f"{found.dtype} {list(found.shape)}",
             expected=f"{stored_as(port)}, {prod(port.sizes)} numbers",
-            hint="nothing is padded or cut; the first axis of an array in an .npz file"
-            " counts samples",
+            hint="nothing is resized, padded or cut; --inputs chooses columns; the"
+            " first axis of an array in an .npz file counts samples",
         )
     if found.dtype.kind in "fc" and np.isnan(found).any():
         raise bad_data(
