@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import platform
 import re
 import signal
 import subprocess
@@ -11,53 +11,62 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tests.doc_blocks import Command, SavedFile
+from tests.tools import heed_signals
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
 WATCH_SECONDS: Final = 120
 """Within which `watch` prints all that a page shows."""
 
+EXACT: Final = platform.machine() == "x86_64"
+"""Whether figures are compared: pages show what a PC prints of products for itself."""
+
 _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?")
 _CHANGE = re.compile(rf"\([+-]{_NUMBER.pattern}\)")
+_VARIES = rf"{_NUMBER.pattern}\s?(?:ms|s|min)\b|[0-9a-f]{{8,}}\b"
+"""A time or a digest."""
+_PROGRESS = re.compile(r".*, \d+ s")
+_FIGURE = re.compile(rf"(?<![\w.,:/-])(?!{_VARIES})\d")
 
 
-def _figures(shown: str, printed: str) -> list[str] | None:
-    """What the output has for each number of a shown line; None if words differ.
+def _parts(shown: str, printed: str) -> list[str] | None:
+    """What the output has for each number and `...` of a line; None if words differ.
 
-    `...` stands for any text.
+    `...` stands for any text without figures: paths, times, digests, words.
     """
     pattern = r"\s+".join(map(re.escape, _NUMBER.sub("\0", shown).split()))
-    pattern = pattern.replace(re.escape("..."), ".*")
+    pattern = pattern.replace(re.escape("..."), "(.*)")
     found = re.fullmatch(pattern.replace("\0", f"({_NUMBER.pattern})"), printed.strip())
     return list(found.groups()) if found else None
 
 
 def matches(shown: str, printed: str) -> bool:
-    """Whether the page shows this line: `...` stands for any text, figures may drift.
-
-    Kernels change by some bytes; a tenth is where a page has to be corrected. Changes,
-    such as (+12), may be any: they are small differences of such figures.
-    """
-    shown, printed = (_CHANGE.sub("(+)", text) for text in (shown, printed))
-    figures = _figures(shown, printed)
-    return figures is not None and all(
-        math.isclose(*(float(n.replace(",", "")) for n in pair), rel_tol=0.1)
-        for pair in zip(_NUMBER.findall(shown), figures, strict=True)
+    """Whether the page shows this line, with these figures."""
+    parts = _parts(shown, printed)
+    if parts is None or not EXACT:
+        return parts is not None
+    return all(
+        not _FIGURE.search(part) if was == "..." else was == part
+        for was, part in zip(_shown_parts(shown), parts, strict=True)
     )
+
+
+def _shown_parts(shown: str) -> list[str]:
+    return re.findall(rf"{_NUMBER.pattern}|\.\.\.", shown)
 
 
 def with_figures(shown: str, printed: str) -> str | None:
     """A shown line with the printed figures, in its columns; None if words differ."""
     signs = iter(_CHANGE.findall(printed))
     shown = _CHANGE.sub(lambda old: next(signs, old[0])[:2] + old[0][2:], shown)
-    figures = _figures(shown, printed)
-    if figures is None:
+    found = _parts(shown, printed)
+    if found is None:
         return None
+    pairs = zip(_shown_parts(shown), found, strict=True)
+    figures = [(old, new) for old, new in pairs if old != "..."]
     parts = _NUMBER.split(shown)
-    for place, (old, new) in enumerate(
-        zip(_NUMBER.findall(shown), figures, strict=True)
-    ):
+    for place, (old, new) in enumerate(figures):
         spaces = len(parts[place]) - len(parts[place].rstrip(" "))
         if spaces > 1:
             width = max(1, spaces + len(old) - len(new))
@@ -66,16 +75,32 @@ def with_figures(shown: str, printed: str) -> str | None:
     return "".join(parts)
 
 
-def missing(shown: tuple[str, ...], printed: str) -> str | None:
-    """The first line of the page that is not in the output, in this order."""
-    lines = iter(printed.splitlines())
-    for line in shown:
-        text = line.strip()
-        if text in ("", "..."):
+def paired(
+    shown: Sequence[str], printed: str, fits: Callable[[str, str], object] = matches
+) -> tuple[list[tuple[str, str]], str | None]:
+    """The lines of a page with those of the output, and the first difference.
+
+    A line `...` stands for any lines. Empty lines do not count, nor do those that slow
+    builds print now and then.
+    """
+    lines = [line for line in printed.splitlines() if line.strip()]
+    lines = [line for line in lines if not _PROGRESS.fullmatch(line)]
+    pairs: list[tuple[str, str]] = []
+    place, skips = 0, not shown
+    for line in filter(str.strip, shown):
+        if line.strip() == "...":
+            skips = True
             continue
-        if not any(matches(text, candidate) for candidate in lines):
-            return line
-    return None
+        end = len(lines) if skips else place + 1
+        candidates = range(place, min(end, len(lines)))
+        found = next((n for n in candidates if fits(line.strip(), lines[n])), None)
+        if found is None:
+            return pairs, f"not printed: {line}"
+        pairs.append((line, lines[found]))
+        place, skips = found + 1, False
+    if skips or place == len(lines):
+        return pairs, None
+    return pairs, f"not shown: {lines[place]}"
 
 
 class Session:
@@ -123,6 +148,7 @@ class Session:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
+            preexec_fn=heed_signals,  # noqa: PLW1509  # there are no threads
         ) as running:
             assert running.stdout is not None
             # What is not printed would be waited for without end.
@@ -178,18 +204,16 @@ class Session:
         if self._page:
             self._correct(self._page, command, done.stdout)
             return
-        line = missing(command.shown, done.stdout)
-        assert line is None, f"not printed: {line}\n{said}"
+        _, difference = paired(command.shown, done.stdout)
+        assert difference is None, f"{difference}\n{said}"
 
     def _correct(self, page: Path, command: Command, printed: str) -> None:
         """Write the printed figures into the page, behind what was corrected before."""
         text = page.read_text(encoding="utf-8")
-        lines = iter(printed.splitlines())
-        for line in command.shown:
-            if line.strip() in ("", "..."):
-                continue
-            new = next((n for p in lines if (n := with_figures(line, p))), None)
-            assert new is not None, f"not printed: {line}\n{printed}"
+        pairs, difference = paired(command.shown, printed, with_figures)
+        assert difference is None, f"{difference}\n{printed}"
+        for line, found in pairs:
+            new = with_figures(line, found) or line
             before = text.index(f"\n{line}\n", self._corrected) + 1
             text = f"{text[:before]}{new}{text[before + len(line) :]}"
             self._corrected = before + len(new)

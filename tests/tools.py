@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import platform
 import shutil
+import signal
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
@@ -19,6 +20,7 @@ from typing import NoReturn
 import pytest
 
 from orchestrator.errors import ToolchainError
+from orchestrator.shell.signals import ENDING
 from orchestrator.shell.toolchain import find_emulator, find_toolchain
 from orchestrator.targets.cores import resolve_target
 
@@ -29,6 +31,15 @@ def tools_required() -> bool:
     """Whether a missing tool is a failure."""
     names = ("ORCHESTRATOR_REQUIRE_TOOLS", "CI")
     return any(os.environ.get(name, "").lower() in _TRUE for name in names)
+
+
+def heed_signals() -> None:
+    """Set signals that end a program to their default, as `preexec_fn` of a process.
+
+    It inherits from what runs the tests which of them are ignored (`nohup`, `&`).
+    """
+    for number in ENDING:
+        signal.signal(number, signal.SIG_DFL)
 
 
 def need_tool(*names: str) -> str:

@@ -13,6 +13,7 @@ from orchestrator.build import inputs, lockfile, table
 from orchestrator.build.engine import digest
 from orchestrator.build.locking import lock_before, lock_text_of
 from orchestrator.build.methods import plan_file_memory
+from orchestrator.build.product_warnings import system_warnings
 from orchestrator.build.project import BuildOptions, Project, Shell, open_build
 from orchestrator.build.variant import EVERY_DTYPE
 from orchestrator.errors import (
@@ -146,7 +147,7 @@ def _build(project: Project, shell: Shell, build: Build) -> BuildReport:
             reporter.stage(stage.label, stage.reason)
         else:
             reporter.skipped(stage.label)
-    warnings = build[table.WARNINGS]
+    warnings = (*build[table.WARNINGS], *system_warnings())
     for text in warnings:
         reporter.note(text)
     for line in ledger_lines(build[table.REPLAN].ledger):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.build.selecting import allowed_names
@@ -37,6 +38,16 @@ def list_absolute_paths(*, profile: Profile) -> tuple[tuple[str, str], ...]:
         for model in profile.models
         for path in (model.written, *(file.written for file in model.data))
         if path.startswith("/")
+    )
+
+
+def system_warnings() -> tuple[str, ...]:
+    """The warning that no build was tested on this system, where that is so."""
+    if sys.platform == "linux":
+        return ()
+    return (
+        f"warning[untested-system]: builds are tested on Linux, not on {sys.platform};"
+        " if a build is killed, compilers that it started go on",
     )
 
 

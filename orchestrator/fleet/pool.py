@@ -26,7 +26,7 @@ from orchestrator.errors import Diagnostic, ExitCode
 from orchestrator.fleet.outcome import Outcome
 from orchestrator.fleet.task import Worker
 from orchestrator.shell.process import PR_SET_PDEATHSIG
-from orchestrator.shell.signals import Ended, unwind_on_signals
+from orchestrator.shell.signals import ENDING, Ended, unwind_on_signals
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -138,7 +138,7 @@ def _do(task: Task) -> Outcome:
             return _worker().do(task)
         finally:
             # While it waits, there is nothing to clean up.
-            for number in (signal.SIGTERM, signal.SIGHUP):
+            for number in set(ENDING) - {signal.SIGINT}:
                 signal.signal(number, signal.SIG_DFL)
             # What interrupts a destructor is lost, and no other signal would come.
             parent = multiprocessing.parent_process()

@@ -47,7 +47,7 @@ def run_tasks(
         shared = workspace.absolute().parent / "build"
         shared.mkdir(exist_ok=True)
     else:
-        cores = options.jobs or len(os.sched_getaffinity(0))
+        cores = options.jobs or _usable_cores()
         workers = min(cores, len(products))
         given = replace(options, jobs=max(1, cores // workers))
         shared = None
@@ -66,3 +66,10 @@ def run_tasks(
             yield from scheduled_outcomes(tasks, scheduler)
         else:
             yield from outcomes(tasks, workers=workers, shell=shell)
+
+
+def _usable_cores() -> int:
+    """Cores that this process may run on; where the system does not say, all."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

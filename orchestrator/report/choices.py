@@ -66,7 +66,7 @@ def _lines(title: str, choices: Sequence[Choice]) -> Iterator[str]:
     for choice in choices:
         x, y = (svg.number(n - 4) for n in place(choice))
         says = (
-            f"{choice.arena_bytes:,} bytes, +{_PERCENT * choice.slowdown:.1f} %,"
+            f"{choice.arena_bytes:,} bytes, {_PERCENT * choice.slowdown:+.1f} %,"
             f" {choice.calls} calls"
         )
         yield (

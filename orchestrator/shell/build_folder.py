@@ -7,15 +7,15 @@ else in the folder is the user's, and so is a folder without the mark.
 from __future__ import annotations
 
 import errno
-import fcntl
 import json
 import os
 import stat
+import sys
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from orchestrator.errors import Diagnostic, UsageError
+from orchestrator.errors import Diagnostic, ToolchainError, UsageError
 from orchestrator.shell.files import DISK, write_atomic
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ EVALUATIONS = "evaluations"
 VARIANTS = "variants"
 """Folder in the work folder that holds build folders of variants."""
 _SHOWN_NAMES = 5
+_EFFECTIVE = os.access in os.supports_effective_ids
 
 
 @contextmanager
@@ -50,6 +51,7 @@ def exclusive(folder: Path) -> Iterator[int]:
 
     Raises:
         UsageError: As `claim`, or a link lies in the work folder (`link-in-the-way`).
+        ToolchainError: The system cannot lock files (`unsupported-system`).
     """
     while True:
         claim(folder)
@@ -64,6 +66,10 @@ def exclusive(folder: Path) -> Iterator[int]:
 @contextmanager
 def _locked(folder: Path) -> Iterator[int | None]:
     """The lock of a folder; None if the file was replaced while we waited."""
+    try:
+        import fcntl  # noqa: PLC0415  # Windows has none
+    except ImportError as error:
+        raise _no_locks() from error
     path = folder / LOCK
     # Nothing is written to it: it might be a hard link to a file of the user.
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
@@ -105,7 +111,7 @@ def claim(folder: Path) -> None:
         _mark(folder, ())
     elif not (folder / MARKER).exists():
         _mark(folder, _own_links(folder))
-    elif not os.access(folder, os.W_OK, effective_ids=True):
+    elif not os.access(folder, os.W_OK, effective_ids=_EFFECTIVE):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
 
 
@@ -315,6 +321,16 @@ def _kind(path: Path) -> str:
     if stat.S_ISDIR(mode):
         return "a folder"
     return "a file" if stat.S_ISREG(mode) else "a pipe, socket or device"
+
+
+def _no_locks() -> ToolchainError:
+    return ToolchainError.of(
+        "unsupported-system",
+        "this system cannot lock a build folder",
+        found=sys.platform,
+        expected="Linux",
+        hint="on Windows, build in WSL 2",
+    )
 
 
 def _not_a_folder(folder: Path) -> UsageError:

@@ -306,7 +306,7 @@ def write_new(path: Path, data: Bytes, *, executable: bool, durable: bool) -> No
         file.flush()
         if executable:
             mode = os.fstat(file.fileno()).st_mode
-            os.fchmod(file.fileno(), mode | (mode & 0o444) >> 2)
+            path.chmod(mode | (mode & 0o444) >> 2)
         if durable:
             os.fsync(file.fileno())
 

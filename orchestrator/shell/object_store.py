@@ -6,7 +6,6 @@ has their bytes, once. Whatever is missing or damaged is compiled again.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -74,29 +73,34 @@ class Claims:
         for key in keys:
             if most is not None and len(taken) >= most:
                 break
-            if self._lock(key, fcntl.LOCK_EX | fcntl.LOCK_NB):
+            if self._lock(key, waits=False):
                 taken.add(key)
         return frozenset(taken)
 
     def wait(self, key: str) -> frozenset[str]:
         """The key, as soon as no other process has it. Have no other at that time."""
-        self._lock(key, fcntl.LOCK_EX)
+        self._lock(key, waits=True)
         return frozenset({key})
 
     def release(self) -> None:
         """Let others have all of them."""
         if self._file is not None:
-            with suppress(OSError):
+            with suppress(OSError, ImportError):
+                import fcntl  # noqa: PLC0415  # Windows has none
+
                 fcntl.lockf(self._file, fcntl.LOCK_UN)
 
-    def _lock(self, key: str, how: int) -> bool:
+    def _lock(self, key: str, *, waits: bool) -> bool:
         """Whether the key is ours."""
         try:
+            import fcntl  # noqa: PLC0415  # Windows has none
+
+            how = fcntl.LOCK_EX | (0 if waits else fcntl.LOCK_NB)
             if self._file is not None:
                 fcntl.lockf(self._file, how, 1, int(key[:_OFFSET_DIGITS], 16))
         except BlockingIOError:
             return False
-        except OSError:
+        except (OSError, ImportError):
             return True  # no locks here
         return True
 

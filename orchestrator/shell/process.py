@@ -84,7 +84,6 @@ def started(
     Raises:
         OSError: It does not start.
     """
-    ending = signal.SIGTERM if ask_first else signal.SIGKILL
     process = subprocess.Popen(  # noqa: S603  # a list of arguments, no shell
         command,
         cwd=cwd,
@@ -94,20 +93,20 @@ def started(
         stderr=stderr,
         process_group=0,
         pass_fds=pass_fds,
-        preexec_fn=_ends_with_parent(ending),  # noqa: PLW1509  # takes no lock
+        preexec_fn=_ends_with_parent(ask_first=ask_first),  # noqa: PLW1509  # takes no lock
     )
     try:
         yield process
     finally:
-        _end(process, ending)
+        _end(process, ask_first=ask_first)
         for stream in (process.stdout, process.stderr):
             if stream is not None:
                 stream.close()
 
 
-def _end(process: subprocess.Popen[bytes], ending: signal.Signals) -> None:
+def _end(process: subprocess.Popen[bytes], *, ask_first: bool) -> None:
     """End a process group, unless its first process has ended by itself."""
-    if process.poll() is None and ending is signal.SIGTERM:
+    if process.poll() is None and ask_first:
         process.terminate()
         with suppress(subprocess.TimeoutExpired):
             process.wait(_GRACE_S)
@@ -117,17 +116,21 @@ def _end(process: subprocess.Popen[bytes], ending: signal.Signals) -> None:
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
+    if not hasattr(os, "killpg"):
+        process.kill()  # Windows has no process groups
+        return
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
 
 
-def _ends_with_parent(ending: signal.Signals) -> Callable[[], None] | None:
+def _ends_with_parent(*, ask_first: bool) -> Callable[[], None] | None:
     """A function for a new process: the system then signals it when we are gone."""
     if sys.platform != "linux":
         return None
     import ctypes  # noqa: PLC0415  # only builds that start something need it
 
     prctl = ctypes.CDLL(None).prctl
+    ending = signal.SIGTERM if ask_first else signal.SIGKILL
     parent = os.getpid()
 
     def ask() -> None:

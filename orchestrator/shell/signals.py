@@ -11,7 +11,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import FrameType
 
-ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+ENDING = tuple(
+    number
+    for number in signal.Signals
+    if number.name in ("SIGINT", "SIGTERM", "SIGHUP")  # Windows has no SIGHUP
+)
 
 
 class Ended(BaseException):

@@ -7,6 +7,7 @@ import os
 import platform
 import re
 import shutil
+import sys
 from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
@@ -127,8 +128,16 @@ def find_toolchain(
         cache: Likewise.
 
     Raises:
-        ToolchainError: It is not installed, or does not work.
+        ToolchainError: It is not installed, or does not work; or the product is for
+            the host, and that is not Linux (`unsupported-system`).
     """
+    if target.cpu.is_host and sys.platform != "linux":
+        raise ToolchainError.of(
+            "unsupported-system",
+            "products for the host need Linux",
+            found=sys.platform,
+            hint="build for a board that has an emulator; on Windows, use WSL 2",
+        )
     digest = partial(program_digest, trust_cache=trust_cache, cache=cache)
     if target.toolchain == "zig":
         return _zig(digest)

@@ -19,7 +19,7 @@ import pytest
 from orchestrator.shell.build_folder import STORE
 from orchestrator.shell.publish import published_files
 from tests.integration.workspace import ROOT, write_product
-from tests.tools import need_tool, need_toolchain
+from tests.tools import heed_signals, need_tool, need_toolchain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -317,11 +317,6 @@ def test_a_signal_ends_everything_a_build_started(
     wrapper.write_text(COMPILER.format(notes=notes, compiler=need_tool("g++")))
     wrapper.chmod(0o755)
 
-    def heed() -> None:
-        # What runs the tests may ignore it (`nohup`).
-        if number != "SIGKILL":
-            signal.signal(signal.Signals[number], signal.SIG_DFL)
-
     process = subprocess.Popen(
         [sys.executable, "-m", "orchestrator", "build", "product.toml", "--out", "out"],
         cwd=folder,
@@ -332,7 +327,7 @@ def test_a_signal_ends_everything_a_build_started(
         },
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=heed,  # noqa: PLW1509  # there are no threads
+        preexec_fn=heed_signals,  # noqa: PLW1509  # there are no threads
     )
     assert _within(60, lambda: bool(list(notes.iterdir())))
     process.send_signal(signal.Signals[number])

@@ -17,7 +17,7 @@ import pytest
 from orchestrator.cli.main import run
 from orchestrator.errors import ExitCode
 from orchestrator.shell.publish import published_files
-from tests.tools import need_emulator, need_toolchain
+from tests.tools import heed_signals, need_emulator, need_toolchain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -262,6 +262,7 @@ def _started(folder: Path) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        preexec_fn=heed_signals,  # noqa: PLW1509  # there are no threads
     )
     assert process.stderr is not None
     while line := process.stderr.readline():

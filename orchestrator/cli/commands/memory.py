@@ -86,7 +86,7 @@ def _shown(title: str, choices: tuple[Choice, ...], reason: str) -> Iterator[str
         return
     yield f"{title}: bytes of arena, instructions about, calls"
     rows = [
-        (f"  {c.arena_bytes:,}", f"+{100 * c.slowdown:.1f} %", _calls(c))
+        (f"  {c.arena_bytes:,}", f"{100 * c.slowdown:+.1f} %", _calls(c))
         for c in choices
     ]
     yield from table_lines(rows, right=(0, 1, 2))

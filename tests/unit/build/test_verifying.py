@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     ("kind", "codes", "is_error"),
     [
         (ToolchainError, ["no-emulator"], False),
+        (ToolchainError, ["unsupported-system"], False),
         (UsageError, ["nothing-to-test"], False),
         (UsageError, ["bad-input", "bad-input"], True),
         (UsageError, ["nothing-to-test", "bad-input"], True),

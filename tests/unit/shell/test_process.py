@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.shell.process import NOT_STARTED, TIMED_OUT, Finished, run, started
+from tests.tools import heed_signals
 
 ROOT = Path(__file__).parents[3]
 
@@ -149,7 +150,10 @@ def test_a_process_ends_when_we_are_killed(tmp_path: Path, ask_first: bool) -> N
         f" env={{}}, ask_first={ask_first}): time.sleep(90)"
     )
     with subprocess.Popen(
-        (sys.executable, "-c", parent), cwd=tmp_path, env={"PYTHONPATH": str(ROOT)}
+        (sys.executable, "-c", parent),
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(ROOT)},
+        preexec_fn=heed_signals,  # noqa: PLW1509  # there are no threads
     ) as process:
         number = _number(tmp_path / "child")
         process.kill()
