@@ -15,6 +15,7 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING
 
 from orchestrator.build.engine import digest
+from orchestrator.build.left_over import left_over
 from orchestrator.errors import (
     Diagnostic,
     ModelError,
@@ -25,7 +26,6 @@ from orchestrator.errors import (
     ToolchainError,
     did_you_mean,
 )
-from orchestrator.export.left_over import left_over
 from orchestrator.export.offered import changed_answer
 from orchestrator.export.request import LEFT_IN_FLOAT, STEP_FILE, Request
 from orchestrator.profile.fields import shown

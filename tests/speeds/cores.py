@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-import orchestrator
+from orchestrator.build.left_over import SPEEDS
 from orchestrator.measure.elf import ElfFile
 from orchestrator.program.reader import read_program
 from orchestrator.running.counting import COUNTS_FILE, CountPlan, read_counts
@@ -35,8 +35,6 @@ TOOLCHAIN: Final = "gnu"
 COMPILER: Final = "gcc 12"
 """What the counts of the page are of; other compilers give others."""
 PAGE: Final = Path(__file__).parents[2] / "docs" / "kernel-speeds.md"
-SPEEDS: Final = Path(orchestrator.__file__).parent / "export" / "speeds.json"
-"""The page as the export reads it. Its module needs PyTorch."""
 _LIBRARIES: Final = ("cortex_m", "portable", "quantized")
 _COUNTED: Final = "orch_carry_out"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from orchestrator.build.left_over import SPEEDS, left_over
 from orchestrator.core.operator import parse_schema
-from orchestrator.export.left_over import SPEEDS, left_over
 from orchestrator.export.request import Request
 from orchestrator.profile.lowering import Activations, Quantize, Weights
 from orchestrator.program.reader import read_program
