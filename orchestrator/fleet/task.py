@@ -6,7 +6,7 @@ import time
 from collections import OrderedDict
 from dataclasses import dataclass, field, replace
 from traceback import format_exception
-from typing import TYPE_CHECKING, Final, assert_never
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, assert_never
 
 from orchestrator.build import (
     BuildOptions,
@@ -36,6 +36,7 @@ from orchestrator.shell.toolchain import InstalledToolchains, KnownToolchains
 from orchestrator.workspace.load import read_workspace
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from orchestrator.build import Shell
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
     from orchestrator.shell.toolchain import Toolchains
     from orchestrator.workspace import Product
     from orchestrator.workspace.load import Workspace
+
+Work: TypeAlias = "Callable[[Project, Shell], Mapping[str, Any]]"
 
 MOST_RESULTS: Final = 64
 """As many as the stages of some twenty products have: products of one profile, which
@@ -78,7 +81,8 @@ class Task:
     """What is done with one product.
 
     Args:
-        kind: What.
+        kind: What; for what is no part of a build, a function of a module, which gives
+            fields of the outcome.
         workspace: Its `orchestrator.toml`.
         product: The product.
         options: Of builds.
@@ -86,7 +90,7 @@ class Task:
             each other; None if there is only one process.
     """
 
-    kind: Kind
+    kind: Kind | Work
     workspace: Path
     product: Product
     options: BuildOptions = field(default_factory=BuildOptions)
@@ -135,7 +139,10 @@ class Worker:
                 target=target_facts(open_build(project, shell)[inputs.TARGET]),
                 before=sizes_in_lock(lock_text_of(project.lock_file) or ""),
             )
-            outcome = _done(task.kind, project, shell, outcome)
+            if isinstance(task.kind, Kind):
+                outcome = _done(task.kind, project, shell, outcome)
+            else:
+                outcome = replace(outcome, **task.kind(project, shell))
         except (OrchestratorError, OSError) as error:
             found = refused(error) if isinstance(error, OSError) else error
             outcome = replace(

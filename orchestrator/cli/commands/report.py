@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from orchestrator.build import Project, load, open_build, table
+from orchestrator.build import Project, build_product, load, open_build, table
 from orchestrator.build.lockfile import differences, parse_lock
 from orchestrator.build.locking import needed_lock, sizes_of
 from orchestrator.build.project import project_at
+from orchestrator.build.report_file import last_report
 from orchestrator.cli.commands.current import make_current, need_current, note_if_stale
 from orchestrator.cli.commands.options import build_options
 from orchestrator.cli.commands.text_file import read_text
+from orchestrator.cli.workspace_command import needs_profile, run_workspace
 from orchestrator.errors import (
     ExitCode,
     LockError,
@@ -26,6 +28,7 @@ from orchestrator.errors import (
     ToolchainError,
     UsageError,
 )
+from orchestrator.fleet.task import costs_of
 from orchestrator.measure import read_report
 from orchestrator.plain_table import table_lines
 from orchestrator.report.accuracy import Accuracy
@@ -45,6 +48,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterator, Sequence
 
+    from orchestrator.build import Shell
     from orchestrator.build.lockfile import Lock
     from orchestrator.cli.console import Console
     from orchestrator.report import ReportFacts
@@ -53,12 +57,19 @@ _PAGE = "report.html"
 _MOST_REVISIONS = 500
 _MOST_ROWS = 20
 """Rows of the history on the terminal; the page has all."""
+_OF_ONE = (
+    "out output output_dir port open serve svg png diff history history_of costs"
+    " accuracy no_build lock=lock_file"
+)
+"""Options for the profile that is named."""
 _ADDITIONS = "--diff, --history, --costs or --accuracy"
 
 
 def run(args: Namespace, console: Console) -> ExitCode:
     """Build if anything changed, then print the path of the page, or write another."""
     _check(args)
+    if not needs_profile(args, args.profile, _OF_ONE):
+        return run_workspace(args, console, _written, lambda: build_options(args))
     project = Project(load(args.profile), build_options(args))
     try:
         (need_current if args.no_build else make_current)(project, console)
@@ -92,6 +103,20 @@ def run(args: Namespace, console: Console) -> ExitCode:
     if args.open:
         webbrowser.open(file.absolute().as_uri())
     return ExitCode.OK
+
+
+def _written(project: Project, shell: Shell) -> dict[str, Any]:
+    """Build a product, if only for the page; fields of the outcome."""
+    try:
+        build_product(project, shell)
+    except OverBudgetError as error:
+        shell.reporter.note(f"over budget: {error}")
+    file = str(project.reports / _PAGE)
+    return {
+        "done": f"written: {file}",
+        "costs": costs_of(last_report(project)[1]),
+        "details": {"report": file},
+    }
 
 
 def _adds(args: Namespace) -> bool:
