@@ -151,6 +151,10 @@ class MemoryPlanError(OrchestratorError):
     exit_code = ExitCode.MEMORY
 
 
+class OverBudgetError(MemoryPlanError):
+    """A firmware that was built exceeds its budget, or its stack the reserve."""
+
+
 class RegionOverflowError(MemoryPlanError):
     """A firmware does not fit memories of its board.
 

@@ -91,7 +91,7 @@ def check_outputs(project: Project, shell: Shell) -> int:
                 message=f"{count} not what the lock names",
                 where=SourceSpan(file=str(project.lock_file)),
                 notes=(*notes, ("folder", str(project.folder))),
-                hint=f"`orchestrator build {project.profile.file} --locked` makes them"
+                hint=f"`orchestrator build {project.profile.named} --locked` makes them"
                 " again",
             )
         )

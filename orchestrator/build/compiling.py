@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.emit.artifact import GeneratedFile
     from orchestrator.emit.compile import CompilePlan, LibraryOptions
-    from orchestrator.errors import SourceSpan
     from orchestrator.measure.size import SizeReport
     from orchestrator.memory.plan import MemoryPlan
     from orchestrator.profile.kernels import DtypesTable
@@ -218,17 +217,11 @@ def measure_product(
     adapted: AdaptedModels,
     memory: MemoryPlan,
     target: Target,
-    budget: BudgetTable,
     dtypes: DtypesTable,
-    span: Callable[..., SourceSpan],
     every_dtype_size: Callable[[], SizeReport | None],
 ) -> SizeReport:
-    """Stage measure. Raises MemoryPlanError if a budget is exceeded."""
-    from orchestrator.measure import (  # noqa: PLC0415
-        check_budget,
-        compare_dtypes,
-        measure,
-    )
+    """Stage measure."""
+    from orchestrator.measure import compare_dtypes, measure  # noqa: PLC0415
 
     report = measure(
         elf=compiled.firmware,
@@ -248,7 +241,6 @@ def measure_product(
         if every is not None:
             comparison = compare_dtypes(report, every)
             report = replace(report, dtype_comparison=comparison)
-    check_budget(report, budget, span)
     return report
 
 

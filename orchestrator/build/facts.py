@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from orchestrator.build import inputs, table
-from orchestrator.errors import KernelError, MemoryPlanError, ModelError, UsageError
+from orchestrator.errors import KernelError, MemoryPlanError, ModelError
 from orchestrator.explain import Facts, Outcome
 from orchestrator.selection.resolution import Resolution
-from orchestrator.shell.files import read_text_file
 
 if TYPE_CHECKING:
     from orchestrator.build.engine import Build
@@ -123,18 +123,7 @@ def selection_facts(project: Project, build: Build) -> Facts:
 
 def _report(project: Project) -> SizeReport | None:
     """The report of the last build; None if there is none."""
-    from orchestrator.measure.report import read_report  # noqa: PLC0415
+    from orchestrator.build.report_file import last_report  # noqa: PLC0415
 
-    path = project.folder / "report.json"
-    try:
-        text = read_text_file(path)
-    except FileNotFoundError:
-        return None
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError.of(
-            "no-report",
-            f"{path} cannot be read",
-            found=getattr(error, "strerror", None) or str(error),
-            hint=f"run `orchestrator build {project.profile.file}` first",
-        ) from error
-    return read_report(text, file=str(path))
+    is_built = os.path.lexists(project.reports / "report.json")
+    return last_report(project)[1] if is_built else None

@@ -29,8 +29,8 @@ class Lock:
     """All facts of one build.
 
     Args:
-        profile: Name, file and digest of the profile (and of its base), and the
-            digest of what it has from a workspace.
+        profile: Name, file and digest of the profile (and of its base), and what it
+            has from a workspace.
         models: By name: digest of the program.
         exports: For models given as Python: code, lowering, and digests of
             every file that was read.

@@ -211,7 +211,7 @@ def lock_inputs(
     *,
     name: str,
     profile_files: Mapping[str, str],
-    inherited: str,
+    inherited: Sequence[tuple[str, str]],
     operator_files: Sequence[OperatorFile],
     model_bytes: Mapping[str, Bytes],
     data_files: Mapping[str, Mapping[str, Bytes]],
@@ -239,7 +239,7 @@ def lock_inputs(
             [
                 ("name", name),
                 *((f"file {k}", found) for k, found in files.items()),
-                *([("workspace", inherited)] if inherited else []),
+                *((f"workspace {key}", value) for key, value in inherited),
             ]
         ),
         models=lockfile.facts(

@@ -522,9 +522,7 @@ def plan_adapted_memory(
             adapted.resolution,
             target,
             parts=parts | ({"update"} if updates else set()),
-        )
-        if target.cpu.default_board
-        else None,
+        ),
     )
 
 

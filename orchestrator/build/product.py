@@ -20,6 +20,7 @@ from orchestrator.errors import (
     KernelError,
     MemoryPlanError,
     OrchestratorError,
+    OverBudgetError,
     ProfileError,
 )
 from orchestrator.method.passes.ledger_lines import ledger_lines
@@ -28,7 +29,7 @@ from orchestrator.shell.build_folder import check_names, exclusive, recorded_nam
 from orchestrator.shell.compile_folder import NinjaFolder
 from orchestrator.shell.distribution import PACKAGE_FOLDER
 from orchestrator.shell.environment import program_folders
-from orchestrator.shell.files import write_atomic, write_if_changed
+from orchestrator.shell.files import DISK, write_atomic, write_if_changed
 from orchestrator.shell.launcher import compiler_launcher
 from orchestrator.shell.library_files import NATIVE_SUFFIXES
 from orchestrator.shell.object_store import object_store
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from orchestrator.measure.size import SizeReport
     from orchestrator.profile.tables import Profile
     from orchestrator.shell.object_store import ObjectStore
+    from orchestrator.shell.reporter import Reporter
     from orchestrator.shell.settings import Settings
     from orchestrator.targets.cores import Target
     from orchestrator.targets.toolchain import Toolchain
@@ -92,7 +94,8 @@ def build_product(project: Project, shell: Shell) -> BuildReport:
 
     Raises:
         OrchestratorError: A stage failed; outputs and lock are still those of the
-            build before.
+            build before. One that exceeds its budget leaves its reports
+            (`Project.reports`).
     """
     settings = project.settings
     with exclusive(project.folder) as folder_lock:
@@ -120,6 +123,7 @@ def _store(settings: Settings, shell: Shell) -> ObjectStore | None:
 
 
 def _build(project: Project, shell: Shell, build: Build) -> BuildReport:
+    from orchestrator.measure import check_budget  # noqa: PLC0415
     from orchestrator.shell.publish import publish  # noqa: PLC0415
 
     options, reporter = project.options, shell.reporter
@@ -156,6 +160,15 @@ def _build(project: Project, shell: Shell, build: Build) -> BuildReport:
         reporter.note(log)
     report = build[table.MEASURE]
     outputs = build[table.OUTPUTS] | build[table.DOCUMENTS]
+    try:
+        check_budget(report, project.profile.budget, project.profile.span)
+    except OverBudgetError:
+        with suppress(OSError):  # keep what was found
+            (project.work / stamp.STAMP_NAME).unlink(missing_ok=True)
+            for name in ("report.json", "report.html"):
+                write_if_changed(project.over_budget / name, outputs[name])
+            remember(project, build, plan, outputs)
+        raise
     lock = build[table.LOCK]
     text = lockfile.lock_text(lock)
     holds = text == lock_text_of(project.lock_file)
@@ -172,6 +185,7 @@ def _build(project: Project, shell: Shell, build: Build) -> BuildReport:
     states = _input_states(project, build)
     library = os.path.abspath(project.folder / build[table.COMMANDS].library)  # noqa: PTH100
     with suppress(OSError):  # all is published; missing notes only slow the next build
+        DISK.remove(project.over_budget)
         remember(project, build, plan, outputs)
         lock_file = os.path.abspath(project.lock_file)  # noqa: PTH100  # keeps links
         _write_stamp(
@@ -217,6 +231,23 @@ def prove(build: Build) -> None:
         found = dict.fromkeys((*error.diagnostics, *_file_memory_problems(build)))
         raise type(error)(tuple(found)) from error
     _ = build[table.MEMORY]
+
+
+def check_product(build: Build, reporter: Reporter) -> bool:
+    """Check everything short of compiling, and report warnings.
+
+    Returns:
+        Whether it fits board and budget for sure: its code is estimated.
+    """
+    from orchestrator.measure.budget import check_estimate  # noqa: PLC0415
+
+    prove(build)
+    _ = build[table.GENERATE]
+    memory, board = build[table.MEMORY], build[inputs.TARGET].board
+    over = check_estimate(memory, board, build[inputs.BUDGET], build[inputs.SPAN])
+    for text in (*build[table.WARNINGS], *over):
+        reporter.note(text)
+    return not (over or memory.tight)
 
 
 def _file_memory_problems(build: Build) -> tuple[Diagnostic, ...]:

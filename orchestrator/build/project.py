@@ -14,7 +14,7 @@ from orchestrator.build.exporting import ExportChoice
 from orchestrator.build.published import KnownLists, published_at
 from orchestrator.errors import ProfileError
 from orchestrator.shell import files, process, sources
-from orchestrator.shell.build_folder import WORK
+from orchestrator.shell.build_folder import OVER_BUDGET, WORK
 from orchestrator.shell.exported import EXPORTS
 from orchestrator.shell.input_files import DiskFiles
 from orchestrator.shell.notes import BuildNotes
@@ -126,6 +126,16 @@ class Project:
         return self.folder / WORK
 
     @property
+    def reports(self) -> Path:
+        """Folder with the last build's reports, which may exceed its budget."""
+        return self.over_budget if self.over_budget.is_dir() else self.folder
+
+    @property
+    def over_budget(self) -> Path:
+        """Folder of the reports of a build that exceeds its budget."""
+        return self.work / OVER_BUDGET
+
+    @property
     def lock_file(self) -> Path:
         """The lock."""
         return self.options.lock or self.profile.lock_file
@@ -179,6 +189,14 @@ def load(path: Path) -> Profile:
         return _load(pipe, None, pipe=pipe)
     profile, member, workspace = member_at(path)
     return _checked(_load(profile, member), workspace)
+
+
+def project_at(path: Path) -> Project | None:
+    """The product that an option names by its profile or name. Raises as `load`."""
+    from orchestrator.workspace.lookup import is_name, member_at  # noqa: PLC0415
+
+    is_profile = path.suffix == ".toml" or (is_name(path) and member_at(path)[2])
+    return Project(load(path)) if is_profile else None
 
 
 def load_product(workspace: Workspace, product: Product) -> Profile:

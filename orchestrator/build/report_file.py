@@ -11,17 +11,24 @@ from orchestrator.shell.files import read_text_file
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from orchestrator.build.project import Project
     from orchestrator.measure.size import SizeReport
+    from orchestrator.profile.tables import Profile
+
+
+def last_report(project: Project) -> tuple[str, SizeReport]:
+    """The report of the last build, and its text. Raises UsageError (`no-report`)."""
+    return read_report_file(project.reports / "report.json", of=project.profile)
 
 
 def read_report_file(
-    path: Path, *, build: Path | None = None
+    path: Path, *, of: Profile | None = None
 ) -> tuple[str, SizeReport]:
     """A report and its text.
 
     Args:
         path: Path of the report.
-        build: Profile whose build writes it; None for a file that the user named.
+        of: Whose build writes it; None for a file that the user named.
 
     Raises:
         UsageError: It cannot be read (`no-report`).
@@ -32,10 +39,10 @@ def read_report_file(
         raise UsageError.of(
             "no-report",
             f"{path} cannot be read",
-            where=SourceSpan(file=str(build)) if build else None,
+            where=SourceSpan(file=str(of.file)) if of else None,
             found=getattr(error, "strerror", None) or str(error),
-            hint=f"run `orchestrator build {build}` first"
-            if build
-            else "name the report.json of a build, or a profile",
+            hint=f"run `orchestrator build {of.named}` first"
+            if of
+            else "name the report.json of a build, a profile or a product",
         ) from error
     return text, read_report(text, file=str(path))

@@ -83,7 +83,7 @@ def product_of(project: Project) -> Product:
     try:
         text = read_text_file(path)
     except (OSError, UnicodeDecodeError) as error:
-        profile = project.profile.file
+        profile = project.profile.named
         raise UsageError.of(
             "not-built",
             f"{profile} is not built",

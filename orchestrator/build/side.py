@@ -5,8 +5,10 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from orchestrator.build import table
 from orchestrator.build.product import build_variant, known_outputs
 from orchestrator.build.project import open_build
+from orchestrator.build.report_file import last_report
 from orchestrator.errors import UsageError
 from orchestrator.shell.build_folder import exclusive
 
@@ -43,23 +45,16 @@ def built(project: Project, shell: Shell) -> Iterator[SizeReport]:
     Raises:
         UsageError: It is not built (`no-report`), or changed since (`stale-build`).
     """
-    from orchestrator.measure import read_report  # noqa: PLC0415
-
-    remedy = f"run `orchestrator build {project.profile.file}` first"
-    if not (project.folder / "report.json").is_file():
-        raise UsageError.of(
-            "no-report",
-            f"{project.profile.name} is not built",
-            expected=f"{project.folder / 'report.json'}",
-            hint=remedy,
-        )
+    last_report(project)
     with exclusive(project.folder):
-        outputs = known_outputs(project, open_build(project, shell))
-        if outputs is None:
+        build = open_build(project, shell)
+        is_known = known_outputs(project, build) is not None
+        report = build.remembered(table.MEASURE)
+        if report is None or not (is_known or project.over_budget.is_dir()):
             raise UsageError.of(
                 "stale-build",
                 f"something changed since {project.profile.name} was built",
                 found=f"an older build in {project.folder}",
-                hint=remedy,
+                hint=f"run `orchestrator build {project.profile.named}` first",
             )
-        yield read_report(outputs["report.json"].decode())
+        yield report

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from orchestrator.errors import MemoryPlanError, ModelError
-from orchestrator.memory.product import CODE_RESERVE_BYTES, RAM_RESERVE_BYTES
+from orchestrator.memory.estimate import estimated_costs
 from orchestrator.method.passes import PASSES, BorderError
 from orchestrator.method.passes.fold import SMALL_BYTES
 
@@ -109,13 +109,9 @@ class Judge:
         if PASSES[one].trades == "room" or self.budget is None:
             return PASSES[one].trades == "room"
         memory = self.plan(models, None)
-        flash, ram = CODE_RESERVE_BYTES, RAM_RESERVE_BYTES
-        if (needs := memory.needs) is not None:
-            flash, ram = needs.code_bytes + needs.table_bytes, needs.variable_bytes
-        flash += sum(m.program_bytes for m in memory.models)
-        ram += memory.arena_bytes + memory.state_bytes
-        most, ram_most = self.budget.flash_bytes, self.budget.ram_bytes
-        return (most is None or flash <= most) and (ram_most is None or ram <= ram_most)
+        costs = estimated_costs(memory, self.board)
+        bounds = (("flash", self.budget.flash_bytes), ("ram", self.budget.ram_bytes))
+        return all(m is None or sum(costs[key].values()) <= m for key, m in bounds)
 
 
 def _trades(linkage: Linkage) -> Iterator[str]:

@@ -231,7 +231,7 @@ def _add_target(command: argparse.ArgumentParser) -> None:
 
 
 def _add_cleaning(command: Callable[..., CommandParser]) -> None:
-    command("clean", "remove the build folder")
+    add_jobs(command("clean", "remove the build folder", workspace=True), WORKERS)
     what = "show, shrink, check or publish the objects that builds share"
     cache = command("cache", what, profile=False)
     option(
@@ -417,7 +417,7 @@ def add_provenance(command: Callable[..., CommandParser]) -> None:
         ("sbom", "print what the product consists of, as CycloneDX"),
         ("provenance", "print how the product was made, as an in-toto statement"),
     ):
-        document = command(name, text)
+        document = command(name, text, workspace=True)
         path(document, "--output", "FILE", "where to write it; default: stdout")
         add_jobs(document)
         add_locking(document)

@@ -8,11 +8,11 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from orchestrator.cli.terminal import drop_output, put, say
-from orchestrator.errors import Diagnostic, OrchestratorError, UsageError
+from orchestrator.errors import Diagnostic, ExitCode, OrchestratorError, UsageError
 from orchestrator.printable import printable_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from orchestrator.build import Shell
     from orchestrator.shell.reporter import Reporter
@@ -96,30 +96,24 @@ class Console:
             self.document(failure_document(error))
         say(render_diagnostics(error.diagnostics, color=self.color))
 
-    def problems(self, diagnostics: Iterable[Diagnostic]) -> None:
-        """Show problems on stderr only."""
+    def problems(self, diagnostics: Iterable[Diagnostic], *, of: str = "") -> None:
+        """Show problems on stderr only, below the names of what has them."""
         from orchestrator.cli.render import render_diagnostics  # noqa: PLC0415
 
-        say(render_diagnostics(diagnostics, color=self.color))
+        title = f"{printable_lines(of)}:\n" if of else ""
+        say(title + render_diagnostics(diagnostics, color=self.color))
+
+    def verdict(self, problems: Sequence[Diagnostic]) -> ExitCode:
+        """Show what is wrong with results that were printed; the exit code."""
+        if problems:
+            self.problems(problems)
+        return ExitCode.MISMATCH if problems else ExitCode.OK
 
     def refusal(self, error: OSError) -> None:
         """Show a system error, such as a file that cannot be read or written."""
-        from orchestrator.shell.files import (  # noqa: PLC0415  # errors only
-            WriteError,
-            reason_of,
-            remedy_for,
-        )
+        from orchestrator.shell.files import refused  # noqa: PLC0415  # errors only
 
-        file = error.filename2 or error.filename
-        name = f"cannot access {os.fsdecode(file)}: " if file else ""
-        problem = Diagnostic(
-            code="system-error",
-            message=str(error)
-            if isinstance(error, WriteError)
-            else f"{name}{reason_of(error)}",
-            hint=remedy_for(error),
-        )
-        self.failure(UsageError(problem))
+        self.failure(refused(error))
 
     def bug(self, error: Exception, issues: str) -> None:
         """Report an internal error, with the traceback in a file."""

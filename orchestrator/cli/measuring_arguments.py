@@ -96,7 +96,8 @@ def _add_decode(command: Callable[..., CommandParser]) -> None:
 
 
 def _add_evaluate(command: Callable[..., CommandParser]) -> None:
-    evaluate = command("evaluate", "measure the accuracy of a model over a data set")
+    what = "measure the accuracy of a model over a data set"
+    evaluate = command("evaluate", what, workspace=True)
     what = (
         "CSV or .npz file, folder of samples or classes, folder that `datasets` saved,"
         " or function as package.module:name"
@@ -176,15 +177,16 @@ def _add_size(command: Callable[..., CommandParser]) -> None:
 
 
 def _add_report(command: Callable[..., CommandParser]) -> None:
-    report = command("report", "show the last build as a page, report.html")
+    what = "show the last build as a page, report.html"
+    report = command("report", what, workspace=True)
     flag(report, "--open", "open it in the browser")
-    what = report.add_mutually_exclusive_group()
+    shows = report.add_mutually_exclusive_group()
     text = "serve it on localhost; the page reloads when a build ends"
-    flag(what, "--serve", text)
+    flag(shows, "--serve", text)
     kinds = ("flash", "memory", "arena", "graph")
     for name in ("svg", "png"):
         text = f"write pictures as {name.upper()}: flash, memory, arena or graph"
-        option(what, f"--{name}", "KIND", text, choices=kinds)
+        option(shows, f"--{name}", "KIND", text, choices=kinds)
     text = "add the changes from another build folder, report.json, profile or lock"
     several(report, "--diff", "OTHER", text, type=Path)
     text = "add the sizes of each commit of the lock, from git"

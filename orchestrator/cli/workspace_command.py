@@ -11,7 +11,7 @@ from orchestrator.cli.shared_arguments import WORKSPACE_OPTIONS
 from orchestrator.errors import ExitCode, UsageError
 from orchestrator.fleet.kind import Kind
 from orchestrator.fleet.products import chosen, unchanged
-from orchestrator.fleet.table import counts, document, in_order, table_text
+from orchestrator.fleet.table import by_cause, counts, document, in_order, table_text
 from orchestrator.shell.stamp import Looked
 from orchestrator.workspace.find import find_workspace
 from orchestrator.workspace.listing import read_listing
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from orchestrator.build import BuildOptions
     from orchestrator.cli.console import Console
     from orchestrator.fleet.outcome import Outcome
+    from orchestrator.fleet.task import Work
     from orchestrator.workspace import Product
 
 
@@ -64,7 +65,7 @@ def needs_profile(args: Namespace, named: object, options: str) -> bool:
 def run_workspace(
     args: Namespace,
     console: Console,
-    kind: Kind,
+    kind: Kind | Work,
     options: Callable[[], BuildOptions],
 ) -> ExitCode:
     """Do it for every product, and show one table; a failure stops no other product.
@@ -104,7 +105,8 @@ def run_workspace(
         then = outcome.before if before is None else before.get(outcome.product.name)
         done.append(replace(outcome, before=then))
     ordered = in_order(done)
-    _report(args, console, kind, ordered, file)
+    what = str(kind) if isinstance(kind, Kind) else args.command
+    _report(args, console, what, ordered, file)
     first = min(
         (one for one in ordered if one.failed),
         key=lambda one: one.product.name,
@@ -133,7 +135,7 @@ def _worked(
     file: Path,
     console: Console,
     *,
-    kind: Kind,
+    kind: Kind | Work,
     options: BuildOptions,
     args: Namespace,
 ) -> Iterator[Outcome]:
@@ -163,13 +165,12 @@ def _say(console: Console, outcome: Outcome) -> None:
 def _report(
     args: Namespace,
     console: Console,
-    kind: Kind,
+    what: str,
     outcomes: Sequence[Outcome],
     file: Path,
 ) -> None:
-    failed = [one for one in outcomes if one.failed]
     if args.junit is not None or args.markdown is not None:
-        _write_reports(args, kind, outcomes)
+        _write_reports(args, what, outcomes)
     if console.json:
         from orchestrator.cli.render import diagnostic_to_json  # noqa: PLC0415
 
@@ -178,12 +179,11 @@ def _report(
             entry["diagnostics"] = [diagnostic_to_json(d) for d in one.problems]
         console.document(found)
     console.data(table_text(outcomes) if outcomes else counts(outcomes))
-    for one in failed:
-        console.status(f"{one.product.name}:")
-        console.problems(one.problems)
+    for names, problems in by_cause(outcomes):
+        console.problems(problems, of=names)
 
 
-def _write_reports(args: Namespace, kind: Kind, outcomes: Sequence[Outcome]) -> None:
+def _write_reports(args: Namespace, what: str, outcomes: Sequence[Outcome]) -> None:
     from orchestrator.cli.render import render_diagnostics  # noqa: PLC0415
     from orchestrator.fleet.junit import junit_text  # noqa: PLC0415
     from orchestrator.fleet.table import markdown_text  # noqa: PLC0415
@@ -191,10 +191,10 @@ def _write_reports(args: Namespace, kind: Kind, outcomes: Sequence[Outcome]) -> 
 
     if args.junit is not None:
         text = junit_text(
-            str(kind),
+            what,
             outcomes,
             shown=lambda problems: render_diagnostics(problems, color=False),
         )
         write_atomic(args.junit, text.encode())
     if args.markdown is not None:
-        write_atomic(args.markdown, markdown_text(str(kind), outcomes).encode())
+        write_atomic(args.markdown, markdown_text(what, outcomes).encode())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from orchestrator.errors import ExitCode
@@ -28,8 +28,8 @@ class Outcome:
 
     Args:
         product: The product.
-        done: What happened: `built`; "" if it failed. What follows " in " is of this
-            product alone: `equal in 4 runs`.
+        done: What happened: `built`; "" if it failed. What follows " in ", ": " or "; "
+            is of this product alone: `equal in 4 runs`.
         target: Core, compiler, what it optimizes for; None if the profile cannot be
             read.
         costs: Sizes now.
@@ -38,6 +38,7 @@ class Outcome:
         notes: Warnings.
         exit_code: As the command would end for this product alone.
         problems: What is wrong.
+        details: More that `--json` shows, by key.
     """
 
     product: Product
@@ -49,6 +50,7 @@ class Outcome:
     notes: tuple[str, ...] = ()
     exit_code: ExitCode = ExitCode.OK
     problems: tuple[Diagnostic, ...] = ()
+    details: dict[str, object] = field(default_factory=dict)
 
     @property
     def failed(self) -> bool:

@@ -17,13 +17,14 @@ if TYPE_CHECKING:
     from orchestrator.build import BuildOptions, Shell
     from orchestrator.fleet.kind import Kind
     from orchestrator.fleet.outcome import Outcome
+    from orchestrator.fleet.task import Work
     from orchestrator.workspace import Product
 
 
 def run_tasks(
     products: Sequence[Product],
     workspace: Path,
-    kind: Kind,
+    kind: Kind | Work,
     options: BuildOptions,
     *,
     shell: Shell,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from orchestrator.plain_table import table_lines
@@ -11,6 +12,7 @@ from orchestrator.printable import printable
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from orchestrator.errors import Diagnostic
     from orchestrator.fleet.outcome import Costs, Outcome
 
 
@@ -77,11 +79,37 @@ def counts(outcomes: Sequence[Outcome]) -> str:
     """`12 products: 11 up to date, 1 failed`."""
     found: dict[str, int] = {}
     for one in outcomes:
-        what = "failed" if one.failed else one.done.partition(" in ")[0]
+        what = "failed" if one.failed else re.split(" in |[:;] ", one.done)[0]
         found[what] = found.get(what, 0) + 1
     what = ", ".join(f"{count} {text}" for text, count in found.items())
     products = "1 product" if len(outcomes) == 1 else f"{len(outcomes):,} products"
     return f"{products}: {what}"
+
+
+def by_cause(outcomes: Iterable[Outcome]) -> list[tuple[str, list[Diagnostic]]]:
+    """Problems under the names of the products that have them, each cause once.
+
+    Problems of one cause differ in nothing but their place and what names the product;
+    the first one stands for all.
+    """
+    causes: dict[object, tuple[Diagnostic, dict[str, str]]] = {}
+    for one in outcomes:
+        product = one.product
+        named = (str(product.profile), str(product.lock_file), product.name)
+        own = re.compile(rf"(?<![\w-])({'|'.join(map(re.escape, named))})(?![\w-])")
+        for found in one.problems:
+            texts = (found.code, found.message, found.hint, *chain(*found.notes))
+            key = tuple(own.sub("\0", text) for text in texts)
+            places = causes.setdefault(key, (found, {}))[1]
+            has_line = found.where and found.where.line
+            places[product.name] = f" ({found.where})" if has_line else ""
+    titled: dict[str, list[Diagnostic]] = {}
+    for found, places in causes.values():
+        same = len({*places.values()}) == 1
+        names = (name if same else f"{name}{places[name]}" for name in places)
+        count = f"{len(places)} products: " if len(places) > 1 else ""
+        titled.setdefault(count + ", ".join(names), []).append(found)
+    return list(titled.items())
 
 
 _MOST_ROWS = 50
@@ -95,11 +123,11 @@ def markdown_text(command: str, outcomes: Sequence[Outcome]) -> str:
     parts = [f"### orchestrator {command}", counts(outcomes)]
     if others:
         parts.append(_markdown_table(others))
-    for one in outcomes:
-        for problem in one.problems:
+    for names, problems in by_cause(outcomes):
+        for problem in problems:
             where = f" ({problem.where})" if problem.where else ""
             parts.append(
-                f"- **{_plain(one.product.name)}** `{problem.code}`:"
+                f"- **{_plain(names)}** `{problem.code}`:"
                 f" {_plain(problem.message)}{_plain(where)}"
             )
     if same:
@@ -158,6 +186,7 @@ def document(workspace: str, outcomes: Sequence[Outcome]) -> dict[str, object]:
                 "ram_bytes_before": one.before and one.before.ram_bytes,
                 "seconds": round(one.seconds, 3),
                 "notes": list(one.notes),
+                **one.details,
             }
             for one in outcomes
         ],

@@ -6,7 +6,7 @@ import time
 from collections import OrderedDict
 from dataclasses import dataclass, field, replace
 from traceback import format_exception
-from typing import TYPE_CHECKING, Final, assert_never
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, assert_never
 
 from orchestrator.build import (
     BuildOptions,
@@ -14,22 +14,21 @@ from orchestrator.build import (
     build_product,
     inputs,
     open_build,
-    prove,
     table,
 )
 from orchestrator.build.checking import check_lock, check_outputs
 from orchestrator.build.judging import need_equal
 from orchestrator.build.locking import lock_text_of
-from orchestrator.build.product import target_facts
+from orchestrator.build.product import check_product, target_facts
 from orchestrator.build.project import load_product
 from orchestrator.build.published import KnownLists
-from orchestrator.build.report_file import read_report_file
+from orchestrator.build.report_file import last_report
 from orchestrator.build.scenario_run import found_scenario, run_scenario
 from orchestrator.build.verifying import build_twice
 from orchestrator.errors import Diagnostic, ExitCode, OrchestratorError
 from orchestrator.fleet.kind import Kind
 from orchestrator.fleet.outcome import Costs, Outcome, sizes_in_lock
-from orchestrator.shell.files import reason_of, remedy_for
+from orchestrator.shell.files import refused
 from orchestrator.shell.input_files import CommonFiles
 from orchestrator.shell.reporter import Reporter
 from orchestrator.shell.settings import read_settings
@@ -37,6 +36,7 @@ from orchestrator.shell.toolchain import InstalledToolchains, KnownToolchains
 from orchestrator.workspace.load import read_workspace
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from orchestrator.build import Shell
@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from orchestrator.shell.toolchain import Toolchains
     from orchestrator.workspace import Product
     from orchestrator.workspace.load import Workspace
+
+Work: TypeAlias = "Callable[[Project, Shell], Mapping[str, Any]]"
 
 MOST_RESULTS: Final = 64
 """As many as the stages of some twenty products have: products of one profile, which
@@ -79,7 +81,8 @@ class Task:
     """What is done with one product.
 
     Args:
-        kind: What.
+        kind: What; for what is no part of a build, a function of a module, which gives
+            fields of the outcome.
         workspace: Its `orchestrator.toml`.
         product: The product.
         options: Of builds.
@@ -87,7 +90,7 @@ class Task:
             each other; None if there is only one process.
     """
 
-    kind: Kind
+    kind: Kind | Work
     workspace: Path
     product: Product
     options: BuildOptions = field(default_factory=BuildOptions)
@@ -136,18 +139,15 @@ class Worker:
                 target=target_facts(open_build(project, shell)[inputs.TARGET]),
                 before=sizes_in_lock(lock_text_of(project.lock_file) or ""),
             )
-            outcome = _done(task.kind, project, shell, outcome)
-        except OrchestratorError as error:
+            if isinstance(task.kind, Kind):
+                outcome = _done(task.kind, project, shell, outcome)
+            else:
+                outcome = replace(outcome, **task.kind(project, shell))
+        except (OrchestratorError, OSError) as error:
+            found = refused(error) if isinstance(error, OSError) else error
             outcome = replace(
-                outcome, exit_code=error.exit_code, problems=error.diagnostics
+                outcome, exit_code=found.exit_code, problems=found.diagnostics
             )
-        except OSError as error:
-            problem = Diagnostic(
-                code="system-error",
-                message=f"cannot access {error.filename}: {reason_of(error)}",
-                hint=remedy_for(error),
-            )
-            outcome = replace(outcome, exit_code=ExitCode.USAGE, problems=(problem,))
         except Exception as error:  # noqa: BLE001  # one product stops no other
             problem = Diagnostic.of(
                 "internal-error",
@@ -181,15 +181,19 @@ def _done(kind: Kind, project: Project, shell: Shell, begun: Outcome) -> Outcome
         case Kind.BUILD:
             report = build_product(project, shell)
             is_new = report.lock_changed or not report.plan.is_current
-            done, costs = "built" if is_new else "up to date", _costs(report.report)
+            done, costs = "built" if is_new else "up to date", costs_of(report.report)
         case Kind.CHECK:
-            done, costs = "fits", _checked(project, shell)
+            build = open_build(project, shell)
+            done = "fits" if check_product(build, shell.reporter) else "may fit"
+            memory = build[table.MEMORY]
+            costs = Costs(ram_bytes=memory.arena_bytes + memory.state_bytes)
             begun = replace(begun, before=None)
         case Kind.SIZE:
-            done, costs = "measured", _measured(project)
+            costs = costs_of(last_report(project)[1])
+            done = "over budget" if project.over_budget.is_dir() else "measured"
         case Kind.VERIFY:
             twice, _ = build_twice(project.profile, project.options, shell)
-            done, costs = "same twice", _costs(twice.report)
+            done, costs = "same twice", costs_of(twice.report)
         case Kind.RUN:
             done, costs = "outputs right", _run(project, shell)
         case Kind.TEST:
@@ -209,33 +213,17 @@ def _run(project: Project, shell: Shell) -> Costs:
     path = found_scenario(project.profile)
     report = build_product(project, shell).report
     run_scenario(project, path)
-    return _costs(report)
+    return costs_of(report)
 
 
 def _tested(project: Project, shell: Shell) -> tuple[str, Costs]:
     """Build, and compare the product with its program."""
     report = build_product(project, shell).report
     verdict = need_equal(project, shell)
-    return f"equal in {sum(m.runs for m in verdict.methods)} runs", _costs(report)
+    return f"equal in {sum(m.runs for m in verdict.methods)} runs", costs_of(report)
 
 
-def _costs(report: SizeReport) -> Costs:
+def costs_of(report: SizeReport) -> Costs:
+    """Sizes of a firmware."""
     totals = report.totals
     return Costs(flash_bytes=totals.flash_bytes, ram_bytes=totals.ram_bytes)
-
-
-def _measured(project: Project) -> Costs:
-    """Sizes of the last build."""
-    path = project.folder / "report.json"
-    return _costs(read_report_file(path, build=project.profile.file)[1])
-
-
-def _checked(project: Project, shell: Shell) -> Costs:
-    """Check everything short of compiling; RAM is that of arenas and states."""
-    build = open_build(project, shell)
-    prove(build)
-    _ = build[table.GENERATE]
-    for text in build[table.WARNINGS]:
-        shell.reporter.note(text)
-    memory = build[table.MEMORY]
-    return Costs(ram_bytes=memory.arena_bytes + memory.state_bytes)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.errors import Diagnostic, MemoryPlanError
-from orchestrator.measure.size import ContributorKind
+from orchestrator.errors import Diagnostic, MemoryPlanError, OverBudgetError
+from orchestrator.memory.estimate import estimated_costs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Mapping
 
     from orchestrator.errors import SourceSpan
     from orchestrator.measure.size import Contributor, SizeReport
+    from orchestrator.memory.plan import MemoryPlan
     from orchestrator.profile.tables import BudgetTable
+    from orchestrator.targets.cores import Board
 
 _CULPRITS: Final = 5
 _KIB: Final = 1024
@@ -30,11 +32,10 @@ def check_budget(
             "ram".
 
     Raises:
-        MemoryPlanError: A bound is exceeded (`over-budget`): numbers and the largest
+        OverBudgetError: A bound is exceeded (`over-budget`): numbers and the largest
             contributors, for each. Or the firmware can use more stack than is reserved
             for it (`stack-too-small`).
     """
-    totals = report.totals
     problems = []
     stack = report.stack
     if stack is not None and stack.stack_bytes > stack.reserve_bytes:
@@ -51,52 +52,80 @@ def check_budget(
                 hint="choose kernels that need less, or a board that reserves more",
             )
         )
-    flash_bytes, ram_bytes = budget.flash_bytes, budget.ram_bytes
-    if flash_bytes is not None and totals.flash_bytes > flash_bytes:
-        flash = [(c, c.flash_bytes) for c in report.contributors]
-        hint = "choose smaller models, fewer operators or dtypes, or raise budget.flash"
-        problems.append(
-            _over("flash", totals.flash_bytes, flash_bytes, flash, hint, span_of)
-        )
-    if ram_bytes is not None and totals.ram_bytes > ram_bytes:
-        ram = [(c, c.ram_bytes) for c in report.contributors]
-        hint = "choose models with smaller activations, or raise budget.ram"
-        problems.append(_over("ram", totals.ram_bytes, ram_bytes, ram, hint, span_of))
+    costs = {
+        "flash": {_name(c): c.flash_bytes for c in report.contributors},
+        "ram": {_name(c): c.ram_bytes for c in report.contributors},
+    }
+    problems += _exceeded(costs, budget, span_of)
     if problems:
-        raise MemoryPlanError(problems)
+        raise OverBudgetError(problems)
 
 
-def _over(  # noqa: PLR0917  # the parts of one message
-    memory: str,
-    needed: int,
-    allowed: int,
-    costs: list[tuple[Contributor, int]],
-    hint: str,
+def check_estimate(
+    memory: MemoryPlan,
+    board: Board | None,
+    budget: BudgetTable,
     span_of: Callable[..., SourceSpan | None],
-) -> Diagnostic:
-    largest = sorted(
-        ((c, n) for c, n in costs if n and c.kind is not ContributorKind.PADDING),
-        key=lambda cost: (-cost[1], cost[0].kind, cost[0].name),
-    )
-    return Diagnostic(
-        code="over-budget",
-        message=f"the firmware needs {_bytes(needed - allowed)} more"
-        f" {memory if memory == 'flash' else memory.upper()} than its budget",
-        where=span_of("budget", memory),
-        notes=(
-            ("needed", _with_kib(needed)),
-            ("allowed", _with_kib(allowed)),
-            ("over", _with_kib(needed - allowed)),
-            *(("largest", _culprit(c, n, needed)) for c, n in largest[:_CULPRITS]),
-        ),
-        hint=hint,
+) -> tuple[str, ...]:
+    """Compare what is known of a firmware before it is built with its budget.
+
+    Returns:
+        Warnings about bounds between the least and the most that it may need.
+
+    Raises:
+        MemoryPlanError: The least that it needs exceeds a bound (`over-budget`).
+    """
+    sure = estimated_costs(memory, board, least=True)
+    if problems := [*_exceeded(sure, budget, span_of, "needs at least")]:
+        raise MemoryPlanError(problems)
+    most = estimated_costs(memory, board)
+    return tuple(
+        f"warning[may-not-fit]: {found.message}: code is estimated from above, and the"
+        " build decides"
+        for found in _exceeded(most, budget, span_of, "may need up to")
     )
 
 
-def _culprit(contributor: Contributor, count: int, needed: int) -> str:
+_HINTS: Final = {
+    "flash": "choose smaller models, fewer operators or dtypes, or raise budget.flash",
+    "ram": "choose models with smaller activations, or raise budget.ram",
+}
+
+
+def _exceeded(
+    costs: Mapping[str, Mapping[str, int]],
+    budget: BudgetTable,
+    span_of: Callable[..., SourceSpan | None],
+    needs: str = "needs",
+) -> Iterator[Diagnostic]:
+    """Bounds that are exceeded, by bytes of `flash` and `ram` by what takes them."""
+    for memory, allowed in (("flash", budget.flash_bytes), ("ram", budget.ram_bytes)):
+        parts = sorted(costs[memory].items(), key=lambda part: (-part[1], part[0]))
+        needed = sum(count for _, count in parts)
+        if allowed is None or needed <= allowed:
+            continue
+        largest = [p for p in parts if p[1] and not p[0].startswith("padding")]
+        yield Diagnostic(
+            code="over-budget",
+            message=f"the firmware {needs} {_bytes(needed - allowed)} more"
+            f" {memory if memory == 'flash' else memory.upper()} than its budget",
+            where=span_of("budget", memory),
+            notes=(
+                ("needed", _with_kib(needed)),
+                ("allowed", _with_kib(allowed)),
+                ("over", _with_kib(needed - allowed)),
+                *(
+                    ("largest", f"{name}: {_bytes(n)} ({100 * n / needed:.1f} %)")
+                    for name, n in largest[:_CULPRITS]
+                ),
+            ),
+            hint=_HINTS[memory],
+        )
+
+
+def _name(contributor: Contributor) -> str:
     kind = contributor.kind.replace("_", " ")
-    what = kind if contributor.name == kind else f"{kind} {contributor.name}"
-    return f"{what}: {_bytes(count)} ({100 * count / needed:.1f} %)"
+    return kind if contributor.name == kind else f"{kind} {contributor.name}"
 
 
 def _bytes(count: int) -> str:

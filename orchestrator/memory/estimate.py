@@ -23,11 +23,12 @@ from orchestrator.program.values import TensorValue
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
+    from orchestrator.memory.plan import MemoryPlan
     from orchestrator.method.compact import TableLayout
     from orchestrator.method.linked import LinkedMethod, Numbers
     from orchestrator.program.program import Program
     from orchestrator.selection.resolution import Resolution
-    from orchestrator.targets.cores import Target
+    from orchestrator.targets.cores import Board, Target
 
 CODE_SIZES: Final = Path(__file__).parent / "code_sizes.json"
 _OPTIMIZE: Final = {"size": 1.0, "speed": 2.2, "debug": 1.6}
@@ -48,6 +49,8 @@ _STEP_BYTES: Final = 256
 """RAM for the largest call of a method by rows: 28 words of header, and the struct."""
 _RUNNER_BYTES: Final = 256
 """Variables of the runner and the platform."""
+_HOST_BYTES: Final = 1024
+"""The same on the development machine: what GCC's dynamic linker needs is larger."""
 
 
 def firmware_needs(
@@ -64,7 +67,7 @@ def firmware_needs(
         programs: By model name.
         linked: By name of a prelinked model: its methods.
         resolution: Of the kernels that the firmware links.
-        target: With a board.
+        target: What is built for.
         parts: Of the runtime that the profile asks for: `integrity`, `update`.
     """
     layout = table_layout(programs, linked)
@@ -80,6 +83,8 @@ def firmware_needs(
     if resolution.delegates:
         parts |= {"load_delegates"}
     size, least = _code_bytes(resolution, functions, parts, target)
+    is_bare = bool(target.cpu.default_board)
+    least *= is_bare  # nothing is sure of the development machine: no column is its own
     pointer = target.cpu.pointer_bytes
     count = sum(len(p.methods) for p in programs.values())
     tables = sum(_method_bytes(m, layout, pointer) for m in methods)
@@ -103,12 +108,38 @@ def firmware_needs(
     return FirmwareNeeds(
         code_bytes=code,
         table_bytes=tables,
-        variable_bytes=_RUNNER_BYTES
+        variable_bytes=(_RUNNER_BYTES if is_bare else _HOST_BYTES)
         + count * loaded
         + sum(_STEP_BYTES for m in methods if m.by_rows),
         smallest_code_bytes=size,
         sure_code_bytes=max(0, int((least + tables - above) / times) - tables),
     )
+
+
+def estimated_costs(
+    memory: MemoryPlan, board: Board | None, *, least: bool = False
+) -> Mapping[str, Mapping[str, int]]:
+    """Bytes of `flash` and `ram`, by what takes them, that are known before a build.
+
+    They are the most that the firmware needs; the least, of which one is sure, if
+    `least`. What counts is what reports of a firmware count.
+    """
+    needs = memory.needs or FirmwareNeeds()
+    code = needs.sure_code_bytes if least else needs.code_bytes
+    return {
+        "flash": {
+            "models": sum(m.program_bytes for m in memory.models),
+            "code and tables": code + needs.table_bytes,
+        },
+        "ram": {
+            "arenas": memory.arena_bytes,
+            "method states": memory.state_bytes,
+            "memory of the application": memory.caller_bytes,
+            "stack": board.stack_bytes if board else 0,
+            "variables": 0 if least else needs.variable_bytes,
+            "code": code if board and board.copies_code else 0,
+        },
+    }
 
 
 @cache

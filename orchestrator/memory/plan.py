@@ -209,11 +209,11 @@ class FirmwareNeeds:
         sure_code_bytes: No less code: what does not fit with it does not fit at all.
     """
 
-    code_bytes: int
-    table_bytes: int
-    variable_bytes: int
-    smallest_code_bytes: int
-    sure_code_bytes: int
+    code_bytes: int = 0
+    table_bytes: int = 0
+    variable_bytes: int = 0
+    smallest_code_bytes: int = 0
+    sure_code_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from orchestrator.errors import Diagnostic, ProfileError, SourceSpan
 from orchestrator.profile.board import read_board
 from orchestrator.profile.document import Document, Text, read_document
 from orchestrator.profile.explain import explain
+from orchestrator.profile.fields import key_text
 from orchestrator.profile.models import with_instances
 from orchestrator.profile.paths import is_relative_path
 from orchestrator.profile.rules import Facts
@@ -27,7 +27,7 @@ from orchestrator.profile.tables import (
 from orchestrator.profile.target import SUFFIX
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     from orchestrator.profile.target import OwnBoard
 
@@ -123,14 +123,22 @@ class Member:
     def facts(self) -> dict[str, Any]:
         """Fields of the profile that do not come from its text."""
         data = {} if self.inherited is None else self.inherited.data
-        text = json.dumps(data, sort_keys=True, default=str)
         return {
-            "inherited": hashlib.sha256(text.encode()).hexdigest() if data else "",
+            "inherited": tuple(_leaves(data)),
             "is_variant": self.name is not None,
             "build_root": self.build_root,
             "looked_for": self.looked_for,
             "settings": self.settings,
         }
+
+
+def _leaves(value: object, *path: str) -> Iterator[tuple[str, str]]:
+    """Keys of tables in tables, each with its value as JSON."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _leaves(inner, *path, key)
+    else:
+        yield key_text(path), json.dumps(value, sort_keys=True, default=str)
 
 
 _ABSENCES = frozenset({"missing-key", "nothing-selected"})

@@ -387,7 +387,7 @@ class Profile(ProfileTable):
         file: The profile as the user named it.
         files: All files it was read from: the profile, then its base if it has one.
         spans: Where each key path was written; key paths are unique.
-        inherited: Digest of what it has from a workspace; "" if nothing.
+        inherited: Keys that it has from a workspace, each with its value as JSON.
         is_variant: One of several products that a workspace makes of the profile.
         build_root: Folder in which its build folder is, in `build`.
         looked_for: States of all files that might have been that of its workspace.
@@ -397,7 +397,7 @@ class Profile(ProfileTable):
     file: Path
     files: tuple[Path, ...] = ()
     spans: tuple[tuple[KeyPath, SourceSpan], ...] = ()
-    inherited: str = ""
+    inherited: tuple[tuple[str, str], ...] = ()
     is_variant: bool = False
     build_root: Path = Path()
     looked_for: tuple[tuple[str, Sequence[int]], ...] = ()
@@ -407,6 +407,11 @@ class Profile(ProfileTable):
     def folder(self) -> Path:
         """Folder of the profile, from which its paths start."""
         return self.file.parent
+
+    @property
+    def named(self) -> str:
+        """What commands take for it: the file, or the name of one of its products."""
+        return self.name if self.is_variant else str(self.file)
 
     @property
     def lock_file(self) -> Path:

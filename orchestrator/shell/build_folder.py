@@ -34,6 +34,8 @@ EXPORTED = "exported"
 """Link to the set of exported models."""
 EVALUATIONS = "evaluations"
 """Folder in the work folder with the outputs of `evaluate`."""
+OVER_BUDGET = "over_budget"
+"""Folder in the work folder with the reports of a build that exceeds its budget."""
 VARIANTS = "variants"
 """Folder in the work folder that holds build folders of variants."""
 _SHOWN_NAMES = 5

@@ -21,7 +21,7 @@ from orchestrator.core.lazy_bytes import (
     chunks_of,
     settled,
 )
-from orchestrator.errors import ModelError
+from orchestrator.errors import ModelError, UsageError
 from orchestrator.shell.stamp import state_of
 
 if TYPE_CHECKING:
@@ -332,6 +332,14 @@ def remedy_for(error: OSError) -> str:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return "free space on the disk, or name a place on another one"
     return "check path, permissions and free space"
+
+
+def refused(error: OSError) -> UsageError:
+    """What to say of a file that the system does not let us read or write."""
+    file = error.filename2 or error.filename
+    name = f"cannot access {os.fsdecode(file)}: " if file else ""
+    said = str(error) if isinstance(error, WriteError) else f"{name}{reason_of(error)}"
+    return UsageError.of("system-error", said, hint=remedy_for(error))
 
 
 def write_atomic(

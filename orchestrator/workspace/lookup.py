@@ -23,6 +23,12 @@ if TYPE_CHECKING:
 _NAME = re.compile("[a-z][a-z0-9-]*")
 
 
+def is_name(path: Path) -> bool:
+    """Whether it may be the name of a product: there is no such file."""
+    # A name may be too long for a file: os.path does not mind.
+    return bool(_NAME.fullmatch(str(path))) and not os.path.exists(path)  # noqa: PTH110
+
+
 def member_at(path: Path) -> tuple[Path, Member, Workspace | None]:
     """The profile that the user names, with what it has from a workspace.
 
@@ -36,8 +42,7 @@ def member_at(path: Path) -> tuple[Path, Member, Workspace | None]:
         ProfileError: Something in `orchestrator.toml` is wrong.
         UsageError: The profile stands for several products (`several-products`).
     """
-    # A name may be too long for a file: os.path does not mind.
-    if _NAME.fullmatch(str(path)) and not os.path.exists(path):  # noqa: PTH110
+    if is_name(path):
         return _named(path)
     states = looked_for(path.parent)
     file, state = states[-1]

@@ -231,10 +231,9 @@ def test_plan_tells_why_each_stage_would_run(w: Workspace) -> None:
     w.edit("product.toml", '[budget]\nram = "4 MiB"\n')
     stages = json.loads(w.run("plan", "--json").out)["stages"]
     assert {s["stage"]: s["reason"] for s in stages if s["runs"]} == {
-        "measure": "profile [budget] changed",
-        "lock": "profile [budget] changed, stage measure changed",
+        "lock": "profile [budget] changed",
     }
-    assert "  measure                  runs: profile [budget]" in w.run("plan").out
+    assert "  lock                     runs: profile [budget]" in w.run("plan").out
 
 
 def test_doctor_names_what_is_missing(

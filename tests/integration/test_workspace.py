@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
+import numpy as np
 import pytest
 
 from orchestrator.cli.main import run
@@ -149,6 +150,133 @@ def test_other_commands(w: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert {r.split()[0] for r in _results(outputs).values()} == {"match"}
     twice = _reported(capsys, "verify", "-p", "one-cortex-m4")
     assert _results(twice) == {"one-cortex-m4": "same twice"}
+
+
+def _copy(w: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the workspace without the product that lacks a model, as we are in."""
+    shutil.copytree(w, tmp_path / "w", symlinks=True)
+    monkeypatch.chdir(tmp_path / "w")
+    Path("products/broken.toml").unlink()
+    return tmp_path / "w"
+
+
+def test_documents_and_pages_of_all_products(
+    w: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    _copy(w, tmp_path, monkeypatch)
+    for command, key, name in (
+        ("report", "report", "report.html"),
+        ("sbom", "document", "sbom.cdx.json"),
+        ("provenance", "document", "provenance.intoto.json"),
+    ):
+        found = _reported(capsys, command, "-j1")
+        files = {p["product"]: p[key] for p in found}
+        assert files == {n: f"build/{n}/{name}" for n in FITS}
+        assert all(Path(file).is_file() for file in files.values())
+        assert _results(found) == {n: f"written: {f}" for n, f in files.items()}
+    assert run(["sbom", "--output", "x.json"]) == ExitCode.USAGE
+    assert "--output requires PROFILE" in capsys.readouterr().err
+    cleaned = _reported(capsys, "clean", "-p", "one-*", "-j1")
+    assert _results(cleaned) == dict.fromkeys(FITS[:2], "removed")
+    assert [path.name for path in Path("build").glob("[!.]*")] == ["two-host"]
+    assert Path("products/one-host.lock").is_file()
+    assert run(["clean", "-j1"]) == 0
+    said = capsys.readouterr().out
+    assert said.endswith("\n3 products: 2 nothing to remove, 1 removed\n")
+
+
+def test_accuracy_of_all_products(
+    w: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    _copy(w, tmp_path, monkeypatch)
+    rng = np.random.default_rng(0)
+    a, b, c, zeros = rng.random((4, 3, 2, 2), np.float32)
+    np.savez("data.npz", input0=a, input1=b, input2=c, labels=zeros)
+    data = ["--data", "data.npz", "--metric", "mae"]
+    found = _reported(capsys, "evaluate", *data, "-j2")
+    for product in found:
+        assert product["result"].startswith("evaluated: 3 samples, mae ")
+        assert product["evaluation"]["profile"] == product["product"]
+    # Kernels have the same bits everywhere.
+    assert len({p["evaluation"]["metric"]["value"] for p in found}) == 1
+    missed = ["evaluate", *data, "--at-most", "0", "-j1"]
+    assert run(missed) == ExitCode.MISMATCH
+    said = capsys.readouterr().err
+    assert said.count("error[missed-accuracy]") == 1
+    assert f"3 products: {', '.join(FITS)}:\nerror[missed-accuracy]" in said
+
+
+def test_names_stand_for_profiles(
+    w: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Of the workspace that we are in; what is there is meant first."""
+    _copy(w, tmp_path, monkeypatch)
+    firmware = "build/two-host/firmware.elf"
+    for command in (
+        ["size", "one-cortex-m4", "--diff", "one-host"],
+        ["report", "one-host", "--diff", "two-host"],
+        ["decode", "out-of-memory", "--profile", "one-host"],
+        ["verify", "two-host", "--artefact", firmware],
+        *([name, "one-host"] for name in ("plan", "check", "memory", "scratch")),
+        ["why", "one-host", "aten::add.out"],
+        ["sbom", "one-host"],
+    ):
+        assert run(command) in (0, 2 if command[0] == "decode" else 0), command
+    capsys.readouterr()
+    assert run(["size", "one-host", "--diff", "missing"]) == ExitCode.USAGE
+    assert "a profile or a product" in capsys.readouterr().err
+    shutil.rmtree("build/one-host")
+    assert run(["size", "one-host"]) == ExitCode.USAGE
+    assert "hint: run `orchestrator build one-host` first" in capsys.readouterr().err
+
+
+def test_a_changed_workspace_is_named_once_by_its_key(
+    w: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    _copy(w, tmp_path, monkeypatch)
+    Path("orchestrator.toml").write_text(WORKSPACE.replace("1 MiB", "2 MiB"))
+    assert run(["lock", "--check", "-j1", "-q"]) == ExitCode.LOCK
+    said = capsys.readouterr().err
+    assert said.count("error[stale-lock]") == 1
+    assert f"3 products: {', '.join(FITS)}:\n" in said
+    change = 'changed: profile: workspace budget.flash changed ("1 MiB" -> "2 MiB")'
+    assert said.count("changed:") == said.count(change) == 1
+
+
+def test_products_that_exceed_their_budget_are_measured(
+    w: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    _copy(w, tmp_path, monkeypatch)
+    Path("orchestrator.toml").write_text(WORKSPACE.replace("1 MiB", "2 KiB"))
+    only = ["-p", "one-*", "-j1"]
+    checked = _results(_reported(capsys, "check", *only))
+    assert checked == {"one-cortex-m4": "failed", "one-host": "may fit"}
+    assert run(["build", *only]) == ExitCode.MEMORY
+    sizes = _reported(capsys, "size", *only)
+    assert _results(sizes) == dict.fromkeys(FITS[:2], "over budget")
+    assert all(p["flash_bytes"] > 2048 for p in sizes)
+    pages = _reported(capsys, "report", *only)
+    assert all(Path(p["report"]).is_file() for p in pages)
+    assert all(p["notes"][0].startswith("over budget: ") for p in pages)
+    Path("orchestrator.toml").write_text(WORKSPACE)
+    assert run(["build", *only]) == 0
+    sizes = _reported(capsys, "size", *only)
+    assert _results(sizes) == dict.fromkeys(FITS[:2], "measured")
 
 
 def test_firmware_runs_scenarios(

@@ -10,9 +10,9 @@ from orchestrator.build import (
     Project,
     load,
     open_build,
-    prove,
     table,
 )
+from orchestrator.build.product import check_product
 from orchestrator.cli.commands.arenas import arena_lines, arenas_json
 from orchestrator.cli.workspace_command import needs_profile, run_workspace
 from orchestrator.errors import ExitCode
@@ -49,14 +49,11 @@ def examine(
     Raises:
         OrchestratorError: Every problem of the first stage that has any.
     """
-    prove(build)
-    _ = build[table.GENERATE]
+    fits = check_product(build, reporter)
     resolution, memory = build[table.REPLAN].resolution, build[table.MEMORY]
     kernels = len(resolution.table_entries)
     ram = memory.arena_bytes + memory.state_bytes
     missing = [str(m) for m in resolution.missing]
-    for text in build[table.WARNINGS]:
-        reporter.note(text)
     document: dict[str, object] = {
         "profile": project.profile.name,
         "ok": True,
@@ -69,7 +66,7 @@ def examine(
     text = (
         f"{project.profile.name}:"
         f" {'everything but missing operators' if missing else 'everything'}"
-        f" {'may fit' if memory.tight else 'fits'}:"
+        f" {'fits' if fits else 'may fit'}:"
         f" {kernels} kernels,"
         f" {ram:,} bytes of RAM for arenas and states"
         + "".join(f"\n  {line}" for line in arena_lines(memory))

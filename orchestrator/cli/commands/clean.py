@@ -2,31 +2,43 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from orchestrator.build import BuildOptions, Project, load
+from orchestrator.cli.workspace_command import needs_profile, run_workspace
 from orchestrator.errors import ExitCode
 from orchestrator.shell.build_folder import remove_made
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
+    from orchestrator.build import Shell
     from orchestrator.cli.console import Console
 
 
 def run(args: Namespace, console: Console) -> ExitCode:
     """Remove what builds made, and the folder if that was all; the lock stays."""
-    folder = Project(load(args.profile), BuildOptions(out=args.out)).folder
+    if not needs_profile(args, args.profile, "out"):
+        options = BuildOptions(jobs=args.jobs)
+        return run_workspace(args, console, _clean, lambda: options)
+    project = Project(load(args.profile), BuildOptions(out=args.out))
+    found = _clean(project, console.shell())
+    console.document(found["details"])
+    console.data(f"{project.folder}: {found['done']}")
+    return ExitCode.OK
+
+
+def _clean(project: Project, _: Shell) -> dict[str, Any]:
+    """Fields of the outcome: what became of a build folder."""
+    folder = project.folder
     existed = folder.exists() or folder.is_symlink()
     left = remove_made(folder) if existed else ()
     removed = existed and not folder.exists()
-    console.document({"folder": str(folder), "removed": removed, "left": list(left)})
-    if not existed:
-        console.data(f"{folder}: nothing to remove")
-    elif removed:
-        console.data(f"{folder}: removed")
-    elif left:
-        console.data(f"{folder}: removed build outputs; kept {', '.join(left)}")
-    else:
-        console.data(f"{folder}: removed build outputs")
-    return ExitCode.OK
+    done = "removed" if removed else "removed build outputs"
+    if left:
+        done += f"; kept {', '.join(left)}"
+    return {
+        "done": done if existed else "nothing to remove",
+        "before": None,
+        "details": {"folder": str(folder), "removed": removed, "left": list(left)},
+    }

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from orchestrator.build import Project, build_product, inputs, open_build
+from orchestrator.build import Project, build_product, inputs, open_build, table
 from orchestrator.build.engine import Unread
 from orchestrator.build.exporting import pending_exports
 from orchestrator.build.product import known_outputs
 from orchestrator.errors import Diagnostic, ToolchainError, UsageError
+from orchestrator.measure import check_budget
 from orchestrator.shell.build_folder import CURRENT
 from orchestrator.shell.input_files import DiskFiles
 from orchestrator.shell.stamp import STAMP_NAME, is_current
@@ -42,11 +43,12 @@ def need_current(project: Project, console: Console) -> None:
 
     Raises:
         UsageError: It is not built (`not-built`), or changed since (`stale-build`).
+        OverBudgetError: The last build is current, and exceeds its budget.
     """
     if _stamp(project) is not None:
         return
-    profile = project.profile.file
-    is_built = (project.folder / "product.json").is_file()
+    profile = project.profile.named
+    is_built = (project.reports / "report.json").is_file()
     if is_built:
         pending = pending_exports(
             profile=project.profile,
@@ -83,6 +85,8 @@ def _holds(project: Project, console: Console) -> bool:
         )
     outputs = known_outputs(project, build)
     if outputs is None:
+        if build.plan().is_current and (report := build.remembered(table.MEASURE)):
+            check_budget(report, project.profile.budget, project.profile.span)
         return False
     # The user may have replaced a link by a file.
     published = project.folder / CURRENT
@@ -100,7 +104,11 @@ def note_if_stale(project: Project, console: Console, what: str) -> None:
         console: Where to print it.
         what: The result: `costs`.
     """
-    if _stamp(project) is None:
+    if project.over_budget.is_dir():
+        console.status(
+            f"{project.profile.name}: the last build exceeds its budget; {what} are its"
+        )
+    elif _stamp(project) is None:
         console.status(
             f"{project.profile.file}: something changed since the last build;"
             f" {what} are from that build"

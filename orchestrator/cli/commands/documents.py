@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from orchestrator.build import Project, load
+from orchestrator.build import Project, build_product, load
 from orchestrator.cli.commands.current import make_current
 from orchestrator.cli.commands.options import build_options, options_of
 from orchestrator.cli.commands.text_file import read_text
-from orchestrator.errors import UsageError
+from orchestrator.cli.workspace_command import needs_profile, run_workspace
+from orchestrator.errors import ExitCode, UsageError
+from orchestrator.fleet.task import costs_of
 from orchestrator.shell.distribution import extra_needed
 from orchestrator.shell.files import read_file, write_if_changed
 
@@ -18,10 +21,11 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
+    from orchestrator.build import Shell
     from orchestrator.cli.console import Console
 
 
-def show_document(args: Namespace, console: Console, name: str) -> None:
+def show_document(args: Namespace, console: Console, *, name: str) -> ExitCode:
     """Build if anything changed; then print a document of the build, or write it.
 
     Args:
@@ -29,6 +33,9 @@ def show_document(args: Namespace, console: Console, name: str) -> None:
         console: Where to print.
         name: Of the document in the build folder.
     """
+    if not needs_profile(args, args.profile, "out output lock=lock_file"):
+        work = partial(_written, name)
+        return run_workspace(args, console, work, lambda: build_options(args))
     options = options_of(build_options(args), args.profile)
     project = Project(load(args.profile), options)
     make_current(project, console)
@@ -36,9 +43,20 @@ def show_document(args: Namespace, console: Console, name: str) -> None:
     console.document(json.loads(text))
     if args.output is None:
         console.data(text.removesuffix("\n"))
-        return
+        return ExitCode.OK
     write_if_changed(args.output, text.encode())
     console.data(str(args.output))
+    return ExitCode.OK
+
+
+def _written(name: str, project: Project, shell: Shell) -> dict[str, Any]:
+    """Build a product; fields of the outcome."""
+    report, file = build_product(project, shell).report, str(project.folder / name)
+    return {
+        "done": f"written: {file}",
+        "costs": costs_of(report),
+        "details": {"document": file},
+    }
 
 
 def cryptography_needed() -> AbstractContextManager[None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from operator import ge, le
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,8 @@ from orchestrator.cli.commands.data_set import (
 )
 from orchestrator.cli.commands.options import build_options
 from orchestrator.cli.commands.sampling import Firmware, Session, no_samples
+from orchestrator.cli.console import Console
+from orchestrator.cli.workspace_command import needs_profile, run_workspace
 from orchestrator.core.lazy_bytes import chunks_of
 from orchestrator.errors import (
     CompileError,
@@ -71,14 +74,15 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from orchestrator.build import Shell
     from orchestrator.cli.commands.sampling import Done
-    from orchestrator.cli.console import Console
     from orchestrator.evaluation.fit import Quantization
     from orchestrator.evaluation.layers import Layers, Probe
     from orchestrator.evaluation.samples import DataSet
     from orchestrator.program.program import Program
     from orchestrator.running.product import Product, ProductMethod
     from orchestrator.running.values import RunValue
+    from orchestrator.shell.reporter import Reporter
 
     Floats = npt.NDArray[np.float64]
 
@@ -88,7 +92,35 @@ _NOT_HERE = "sources that compile for the board only: run its firmware with --em
 def run(args: Namespace, console: Console) -> ExitCode:
     """Run a data set through the firmware, and compare with labels and a reference."""
     _check_options(args)
+    if not needs_profile(args, args.profile, "out results lock=lock_file"):
+        work = partial(_of_product, args)
+        return run_workspace(args, console, work, lambda: build_options(args))
     project = Project(load(args.profile), build_options(args))
+    with console.progress() as reporter:
+        found = _evaluated(args, project, console, reporter)
+    missed = _missed_bounds(args, found)
+    console.document(evaluation_data(found))
+    console.data(evaluation_text(found))
+    return console.verdict(missed)
+
+
+def _of_product(args: Namespace, project: Project, shell: Shell) -> dict[str, Any]:
+    """Evaluate a product of a workspace; fields of the outcome."""
+    console = Console(json=False, shell=shell)
+    console.settings(color="never", quiet=True, verbose=False)
+    found = _evaluated(args, project, console, shell.reporter)
+    if missed := _missed_bounds(args, found):
+        raise MismatchError(missed)
+    done = f"evaluated: {len(found.names)} samples"
+    for name, value in found.scores.values if found.scores else ():
+        done += f", {name} {value:.6g}"
+    details = {"evaluation": evaluation_data(found)}
+    return {"done": done, "before": None, "details": details}
+
+
+def _evaluated(
+    args: Namespace, project: Project, console: Console, reporter: Reporter
+) -> Evaluation:
     metric = _metric(args.metric)
     if args.reference is not None:
         _reference_program(args.reference)  # a wrong path shows before a build
@@ -97,28 +129,13 @@ def run(args: Namespace, console: Console) -> ExitCode:
         inputs=args.inputs, labels=args.labels, classes=args.classes, pixels=pixels
     )
     data = data_set(args.data, choice).part(*args.samples)
-    with console.progress() as reporter:
-        session = Session(
-            project=project,
-            reporter=reporter,
-            console=console,
-            timeout_s=args.timeout,
-            data=data,
-        )
-        found = _evaluated(args, session, metric)
-    missed = _missed_bounds(args, found)
-    console.document(evaluation_data(found))
-    console.data(evaluation_text(found))
-    if missed and console.json:
-        console.problems(missed)
-        return ExitCode.MISMATCH
-    if missed:
-        raise MismatchError(missed)
-    return ExitCode.OK
-
-
-def _evaluated(args: Namespace, session: Session, metric: str | None) -> Evaluation:
-    project, data = session.project, session.data
+    session = Session(
+        project=project,
+        reporter=reporter,
+        console=console,
+        timeout_s=args.timeout,
+        data=data,
+    )
     rounded = _rounded_model(args, project)
     _check_first(data, args, has_reference=bool(args.reference or rounded))
     target = _target(args, session)

@@ -34,7 +34,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
         raise UsageError.of(
             "nothing-to-export",
             f"{profile.name} has no models given as Python",
-            where=SourceSpan(file=str(args.profile)),
+            where=SourceSpan(file=str(profile.file)),
             expected="[[models]] with `source`",
             hint="see docs/export.md",
         )

@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING
 from orchestrator.build import Project, inputs, load, open_build, table
 from orchestrator.build.firmware import carry_out, need_runnable
 from orchestrator.build.generating import GENERATOR
+from orchestrator.build.report_file import last_report
 from orchestrator.build.scenario_run import product_of, scenario_of
 from orchestrator.cli.commands.current import make_current
 from orchestrator.cli.commands.measuring import running
 from orchestrator.cli.commands.options import build_options, options_of
-from orchestrator.cli.commands.text_file import read_text
 from orchestrator.emit.compile import SOURCES
 from orchestrator.emit.generate.ports import api_methods
 from orchestrator.errors import ExitCode, MismatchError
-from orchestrator.measure import read_report
 from orchestrator.package.case import case_of, first_is_fresh, random_calls
 from orchestrator.package.ecosystem import check_fit, ecosystem_of
 from orchestrator.package.example import example_calls
@@ -116,10 +115,6 @@ def _built(
     generated = {f.path: f.text.encode() for f in build[table.GENERATE]}
     programs = build[table.REPLAN].programs
     examples = example_calls(name, programs)
-    report = read_report(
-        read_text(folder / "report.json", wanted="the report of a build"),
-        file=str(folder / "report.json"),
-    )
     libraries = build[inputs.LIBRARIES]
     headers = sorted((folder / "include").resolve().rglob("*.h"))
     top = (folder / "include").resolve()
@@ -130,6 +125,7 @@ def _built(
     facts = {file: read_file(folder / file) for file in _FACTS}
     if project.lock_file.is_file():
         facts[f"{name}.lock"] = read_file(project.lock_file)
+    report = last_report(project)[1]
     totals = report.totals
     return Built(
         name=name,

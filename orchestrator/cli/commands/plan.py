@@ -186,7 +186,7 @@ def _show_pending(
                 *_stage_lines(steps),
                 "  The other stages, kernels and memory are known once the models are"
                 " exported:",
-                f"  `orchestrator export {project.profile.file}` does that.",
+                f"  `orchestrator export {project.profile.named}` does that.",
             ]
         )
     )

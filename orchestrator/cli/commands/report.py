@@ -12,14 +12,25 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from orchestrator.build import Project, load, open_build, table
+from orchestrator.build import Project, build_product, load, open_build, table
 from orchestrator.build.lockfile import differences, parse_lock
 from orchestrator.build.locking import needed_lock, sizes_of
-from orchestrator.cli.commands.current import make_current, need_current
+from orchestrator.build.project import project_at
+from orchestrator.build.report_file import last_report
+from orchestrator.cli.commands.current import make_current, need_current, note_if_stale
 from orchestrator.cli.commands.options import build_options
 from orchestrator.cli.commands.text_file import read_text
-from orchestrator.errors import ExitCode, LockError, ToolchainError, UsageError
+from orchestrator.cli.workspace_command import needs_profile, run_workspace
+from orchestrator.errors import (
+    ExitCode,
+    LockError,
+    OverBudgetError,
+    ToolchainError,
+    UsageError,
+)
+from orchestrator.fleet.task import costs_of
 from orchestrator.measure import read_report
+from orchestrator.plain_table import table_lines
 from orchestrator.report.accuracy import Accuracy
 from orchestrator.report.change import Change, change_of_locks, change_of_reports
 from orchestrator.report.graph import MOST_DRAWN
@@ -37,6 +48,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterator, Sequence
 
+    from orchestrator.build import Shell
     from orchestrator.build.lockfile import Lock
     from orchestrator.cli.console import Console
     from orchestrator.report import ReportFacts
@@ -45,21 +57,28 @@ _PAGE = "report.html"
 _MOST_REVISIONS = 500
 _MOST_ROWS = 20
 """Rows of the history on the terminal; the page has all."""
+_OF_ONE = (
+    "out output output_dir port open serve svg png diff history history_of costs"
+    " accuracy no_build lock=lock_file"
+)
+"""Options for the profile that is named."""
 _ADDITIONS = "--diff, --history, --costs or --accuracy"
 
 
 def run(args: Namespace, console: Console) -> ExitCode:
     """Build if anything changed, then print the path of the page, or write another."""
     _check(args)
+    if not needs_profile(args, args.profile, _OF_ONE):
+        return run_workspace(args, console, _written, lambda: build_options(args))
     project = Project(load(args.profile), build_options(args))
-    if args.no_build:
-        need_current(project, console)
-    else:
-        make_current(project, console)
+    try:
+        (need_current if args.no_build else make_current)(project, console)
+    except OverBudgetError:
+        note_if_stale(project, console, "sizes")
     if args.svg or args.png:
         _write_pictures(args, project, console)
         return ExitCode.OK
-    file = project.folder / _PAGE
+    file = project.reports / _PAGE
     history = None
     if _adds(args):
         file = args.output or project.work / _PAGE
@@ -84,6 +103,20 @@ def run(args: Namespace, console: Console) -> ExitCode:
     if args.open:
         webbrowser.open(file.absolute().as_uri())
     return ExitCode.OK
+
+
+def _written(project: Project, shell: Shell) -> dict[str, Any]:
+    """Build a product, if only for the page; fields of the outcome."""
+    try:
+        build_product(project, shell)
+    except OverBudgetError as error:
+        shell.reporter.note(f"over budget: {error}")
+    file = str(project.reports / _PAGE)
+    return {
+        "done": f"written: {file}",
+        "costs": costs_of(last_report(project)[1]),
+        "details": {"report": file},
+    }
 
 
 def _adds(args: Namespace) -> bool:
@@ -123,7 +156,7 @@ def _facts(args: Namespace, project: Project, console: Console) -> ReportFacts:
             "stale-build",
             f"the results of {project.profile.file} are not at hand",
             found=f"no notes of the last build in {project.work}",
-            hint=f"run `orchestrator build {project.profile.file}` again",
+            hint=f"run `orchestrator build {project.profile.named}` again",
         )
     facts = build[table.REPORT_FACTS]
     if args.costs is None:
@@ -205,10 +238,9 @@ def _change(path: Path, project: Project, facts: ReportFacts) -> Change:
             sizes_of(facts.size),
             differences(before, now),
         )
-    if path.suffix == ".toml":
-        file = Project(load(path)).folder / "report.json"
-    else:
-        file = path / "report.json" if path.is_dir() else path
+    other = project_at(path)
+    folder = path if other is None else other.reports
+    file = folder / "report.json" if other or path.is_dir() else path
     text = read_text(file, wanted="a build folder, report.json, profile or lock")
     return change_of_reports(str(path), read_report(text, file=str(file)), facts.size)
 
@@ -281,10 +313,9 @@ def _locks(given: Sequence[Path]) -> Iterator[Path]:
             if not inside:
                 raise _usage(f"{path} has no locks", "name a folder with *.lock files")
             yield from inside
-        elif path.suffix == ".toml":
-            yield Project(load(path)).lock_file
         else:
-            yield path
+            project = project_at(path)
+            yield path if project is None else project.lock_file
 
 
 def _history_table(history: History) -> str:
@@ -300,15 +331,7 @@ def _history_table(history: History) -> str:
         values = (point.values[product][history.names.index(n)] for n in shown)
         cells = (NOTHING if v is None else f"{v:,}" for v in values)
         lines.append([commit, date, lock, *cells, point.subject])
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    numbers = range(3, 3 + len(shown))
-    text = "\n".join(
-        "  ".join(
-            cell.rjust(widths[n]) if n in numbers else cell.ljust(widths[n])
-            for n, cell in enumerate(line)
-        ).rstrip()
-        for line in lines
-    )
+    text = "\n".join(table_lines(lines, right=range(3, 3 + len(shown))))
     more = len(rows) - _MOST_ROWS
     return f"{text}\nand {more:,} more on the page\n" if more > 0 else f"{text}\n"
 

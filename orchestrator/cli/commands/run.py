@@ -12,7 +12,7 @@ from orchestrator.cli.commands.current import make_current, need_current
 from orchestrator.cli.commands.measuring import measure, running
 from orchestrator.cli.commands.options import build_options, options_of
 from orchestrator.cli.workspace_command import needs_profile, run_workspace
-from orchestrator.errors import ExitCode, MismatchError, UsageError
+from orchestrator.errors import UsageError
 from orchestrator.fleet.kind import Kind
 from orchestrator.running.compare import Tolerance, compare_calls
 from orchestrator.running.inputs import command_line_call
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from orchestrator.cli.console import Console
+    from orchestrator.errors import ExitCode
     from orchestrator.running.product import Product
     from orchestrator.running.values import Call
 
@@ -47,10 +48,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
         )
     options = options_of(build_options(args), args.profile)
     project = Project(load(args.profile), options)
-    if args.no_build:
-        need_current(project, console)
-    else:
-        make_current(project, console)
+    (need_current if args.no_build else make_current)(project, console)
     product = product_of(project)
     need_runnable(product)
     calls, tolerance = _calls(args, product)
@@ -77,14 +75,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
         table += f"\n{measured.table}"
     console.document(document)
     console.data(table)
-    problems = failures(calls, results, outputs, tolerance, failure)
-    if problems and console.json:
-        # The document has everything; a second one would be invalid JSON.
-        console.problems(problems)
-        return ExitCode.MISMATCH
-    if problems:
-        raise MismatchError(problems)
-    return ExitCode.OK
+    return console.verdict(failures(calls, results, outputs, tolerance, failure))
 
 
 def _calls(

@@ -6,7 +6,8 @@ import json
 from typing import TYPE_CHECKING
 
 from orchestrator.build import BuildOptions, Project, load
-from orchestrator.build.report_file import read_report_file
+from orchestrator.build.project import project_at
+from orchestrator.build.report_file import last_report, read_report_file
 from orchestrator.build.side import what_if
 from orchestrator.build.variant import Variant
 from orchestrator.cli.commands.current import note_if_stale
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
 
     from orchestrator.cli.console import Console
     from orchestrator.measure.size import SizeReport
-
-_PROFILE_SUFFIX = ".toml"
 
 
 def run(args: Namespace, console: Console) -> ExitCode:
@@ -60,7 +59,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
     if variant.text:
         _show_what_if(project, variant, by, console)
         return ExitCode.OK
-    text, report = read_report_file(project.folder / "report.json", build=args.profile)
+    text, report = last_report(project)
     note_if_stale(project, console, "sizes")
     if args.diff is not None:
         other = _other(args.diff, console)
@@ -88,10 +87,10 @@ def _show_what_if(project: Project, variant: Variant, by: By, console: Console) 
 
 
 def _other(path: Path, console: Console) -> SizeReport:
-    """The report that `--diff` names, or that of the profile it names."""
-    if path.suffix != _PROFILE_SUFFIX:
+    """The report that `--diff` names, or that of the product it names."""
+    project = project_at(path)
+    if project is None:
         return read_report_file(path)[1]
-    project = Project(load(path))
-    report = read_report_file(project.folder / "report.json", build=path)[1]
+    report = last_report(project)[1]
     note_if_stale(project, console, "sizes")
     return report

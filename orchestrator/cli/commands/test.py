@@ -50,12 +50,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
     console.data(_table(verdict))
     if verdict.is_equal:
         return ExitCode.OK
-    error = problems_of(project.profile, verdict, cause)
-    if console.json:
-        # The document has everything; a second one would be invalid JSON.
-        console.problems(error.diagnostics)
-        return ExitCode.MISMATCH
-    raise error
+    return console.verdict(problems_of(project.profile, verdict, cause).diagnostics)
 
 
 def _table(verdict: Verdict) -> str:

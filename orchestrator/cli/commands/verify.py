@@ -45,7 +45,7 @@ def _check(args: Namespace) -> None:
 
 def _identify(args: Namespace, console: Console) -> ExitCode:
     """Identify a file as an output of the lock."""
-    lock_file = args.lock_file or args.profile.with_suffix(".lock")
+    lock_file = args.lock_file or load(args.profile).lock_file
     found = identify(args.artefact, lock_file)
     console.document(
         {

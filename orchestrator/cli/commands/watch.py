@@ -15,6 +15,7 @@ from orchestrator.build.scenario_run import product_of, scenario_of
 from orchestrator.cli.commands.measuring import measure
 from orchestrator.errors import ExitCode, OrchestratorError
 from orchestrator.running.costs import NANOSECONDS
+from orchestrator.workspace.lookup import is_name, member_at
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -54,7 +55,8 @@ def follow(args: Namespace, console: Console, watch: Watch) -> ExitCode:
     A profile or model that is broken does not end it: what is shown is the problem, and
     the next change may repair it.
     """
-    profile = os.path.abspath(args.profile)  # noqa: PTH100  # keeps links
+    file = member_at(args.profile)[0] if is_name(args.profile) else args.profile
+    profile = os.path.abspath(file)  # noqa: PTH100  # keeps links
     began = time.time_ns()
     before, ok = _build(args, console, None)
     folders: frozenset[Path] = frozenset()

@@ -170,7 +170,7 @@ def test_without_passes_there_is_no_stage_prelink() -> None:
         (_new(inputs.REGISTRY), FROM_GENERATE),
         (_new(inputs.TRACE), FROM_GENERATE),
         (_new(inputs.INTEGRITY), FROM_REPLAN),
-        (_new(inputs.BUDGET), {"measure", "lock"}),
+        (_new(inputs.BUDGET), {"lock"}),
         (_new(inputs.SPEED_BUDGET), FROM_REPLAN),
     ],
     ids=lambda value: next(iter(value)).gives if isinstance(value, dict) else "",
@@ -232,10 +232,7 @@ def test_reasons_name_what_changed() -> None:
     assert new_model["extract kws"] == "model kws changed"
     assert new_model["aggregate"] == "stage extract kws changed"
     assert _why(_new(inputs.ORCHESTRATOR))["extract kws"] == "orchestrator changed"
-    assert _why(_new(inputs.BUDGET)) == {
-        "measure": "profile [budget] changed",
-        "lock": "profile [budget] changed, stage measure changed",
-    }
+    assert _why(_new(inputs.BUDGET)) == {"lock": "profile [budget] changed"}
     names = {inputs.MODEL_NAMES, inputs.MODEL_BYTES, inputs.DATA_FILES}
     fewer = _why({v: {"kws": DIGESTS[v]["kws"]} for v in names})
     assert fewer["aggregate"] == "stage extract vww is gone"

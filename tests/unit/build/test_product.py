@@ -92,10 +92,7 @@ def test_only_stale_stages_run(folder: Path) -> None:
     fakes = FakeShell()
     _build(folder, fakes)
     reasons = {name: why for name, why in fakes.reporter.stages.items() if why}
-    assert reasons == {
-        "measure": "profile [budget] changed",
-        "lock": "profile [budget] changed, stage measure changed",
-    }
+    assert reasons == {"lock": "profile [budget] changed"}
 
 
 def test_a_damaged_note_only_means_more_work(folder: Path) -> None:

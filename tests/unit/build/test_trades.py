@@ -197,7 +197,11 @@ def judged(
             raise MemoryPlanError.of("memory-too-small", "no room")
         model = SimpleNamespace(program_bytes=0)
         return SimpleNamespace(
-            models=[model], arena_bytes=size, state_bytes=0, needs=None
+            models=[model],
+            arena_bytes=size,
+            state_bytes=0,
+            caller_bytes=0,
+            needs=None,
         )
 
     costs = [SimpleNamespace(constant_bytes=size) for size in (0, 1)]
@@ -207,7 +211,7 @@ def judged(
     ]
     method = SimpleNamespace(passes=records)
     linkages: Any = {"net": SimpleNamespace(methods=[method], before=(method,))}
-    board: Any = "a board"
+    board: Any = SimpleNamespace(stack_bytes=0, copies_code=False)
     judge = Judge(restrained=restrained, plan=plan, board=board, budget=budget)
     found, warnings = judge.judged({"net": restrained("net", {})}, linkages)
     start = "warning[pass-left-out]: model net: "

@@ -14,6 +14,7 @@ from orchestrator.errors import Diagnostic, ExitCode, SourceSpan
 from orchestrator.fleet.junit import junit_text
 from orchestrator.fleet.outcome import Costs, Outcome, sizes_in_lock
 from orchestrator.fleet.table import (
+    by_cause,
     change_text,
     document,
     in_order,
@@ -243,3 +244,54 @@ def test_text_of_files_mentions_and_links_nothing(text: str) -> None:
     plain = shown.replace("<!-- -->", "\0")
     assert not re.search(r"[@#]\w|://|www\.|<|>|(?<!\\)[|`\[\]~$\x1b]", plain)
     assert not re.search(r"&(?!(amp|lt|gt);)", plain)
+
+
+def _stale(name: str, *notes: tuple[str, str]) -> Outcome:
+    """A product whose lock does not match."""
+    product = _product(name)
+    lock = SourceSpan(file=str(product.lock_file))
+    problem = Diagnostic(
+        code="stale-lock",
+        message="the lock file does not match",
+        where=lock,
+        notes=notes or (("changed", "toolchain: version changed"),),
+        hint=f"`orchestrator build {product.profile}` makes {name} again",
+    )
+    return Outcome(product=product, exit_code=ExitCode.LOCK, problems=(problem,))
+
+
+def test_a_cause_is_shown_once_with_all_products() -> None:
+    """What names the product differs: name, profile, lock."""
+    many = [_stale(f"p{number:03}") for number in range(200)]
+    ((title, problems),) = by_cause(many)
+    assert problems == list(many[0].problems)
+    names = [one.product.name for one in many]
+    assert title == f"200 products: {', '.join(names)}"
+    assert markdown_text("build", many).count("stale-lock") == 1
+    text = document("w", many)
+    assert len(text["products"]) == 200  # type: ignore[arg-type]  # a list of ours
+    junit = junit_text("build", many, shown=render_diagnostics)
+    assert junit.count("<failure") == 200
+
+
+def test_other_causes_are_shown_apart() -> None:
+    """Also where a name is part of another word, or of another name."""
+    a, b = _stale("a"), _stale("b", ("changed", "sources: b.cpp changed"))
+    assert [title for title, _ in by_cause([a, b, BUILT])] == ["a", "b"]
+    # A name inside of other words is no name: "a" of "makes a again".
+    assert [title for title, _ in by_cause([a, _stale("a-b")])] == [
+        "2 products: a, a-b"
+    ]
+    two = replace(a, problems=(*a.problems, *FAILED.problems))
+    found = by_cause([two, FAILED, _stale("c")])
+    assert [title for title, _ in found] == ["2 products: a, c", "2 products: a, b"]
+
+
+def test_places_that_differ_are_named() -> None:
+    where = SourceSpan(file="p/b.toml", line=9)
+    (problem,) = FAILED.problems
+    other = replace(
+        FAILED, product=_product("c"), problems=(replace(problem, where=where),)
+    )
+    ((title, _),) = by_cause([FAILED, other])
+    assert title == "2 products: b (p/b.toml:3), c (p/b.toml:9)"

@@ -68,8 +68,12 @@ def test_members_inherit_as_from_a_base(folder: Path) -> None:
     assert str(a.span("target", "cpu")) == "orchestrator.toml:5"
     assert str(a.span("budget", "ram")) == "orchestrator.toml:10"
     assert str(b.span("target", "cpu")) == "p/b.toml:3"
-    # The digest in locks is of what is inherited, not of the file.
-    assert a.inherited
+    # Locks have what is inherited, not a digest of the file.
+    keys = [key for key, _ in a.inherited]
+    assert dict(a.inherited)["budget.ram"] == '"64 KiB"'
+    assert [key for key in keys if key.startswith("target")] == [
+        *("target.cpu", "target.optimize")
+    ]
     assert a.inherited == b.inherited
 
 
@@ -117,7 +121,7 @@ def test_a_profile_outside_of_the_patterns_does_not(folder: Path) -> None:
         'schema = 1\nname = "o"\ntarget.cpu = "host"\noperators.all=true\n'
     )
     profile = load(other)
-    assert profile.inherited == ""
+    assert profile.inherited == ()
     # But a workspace that takes it in later is noticed.
     assert profile.looked_for[0][0] == str(folder / "orchestrator.toml")
 
@@ -125,7 +129,7 @@ def test_a_profile_outside_of_the_patterns_does_not(folder: Path) -> None:
 def test_nothing_is_inherited_without_defaults(folder: Path) -> None:
     _write(folder, a='schema=1\nname="a"\ntarget.cpu="host"\noperators.all=true\n')
     (a,) = _products(folder).values()
-    assert a.inherited == ""
+    assert a.inherited == ()
 
 
 def test_the_matrix_gives_named_products(folder: Path) -> None:

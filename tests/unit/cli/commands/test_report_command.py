@@ -49,6 +49,53 @@ def _code(text: str) -> str:
     return text.partition("[")[2].partition("]")[0]
 
 
+def test_a_build_that_exceeds_its_budget_is_reported(
+    report: Report, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its outputs are not published; those of the build before stay, with its lock."""
+    report()
+    lock = (tmp_path / "demo.lock").read_bytes()
+    published = (tmp_path / "build/demo/report.json").read_bytes()
+    write_project(tmp_path, more='[budget]\nflash = "1 KiB"\n')
+
+    def call(*arguments: str, code: int = 0) -> tuple[str, str]:
+        capsys.readouterr()
+        assert run(arguments, shell=FakeShell().shell) == code
+        out, err = capsys.readouterr()
+        return out, err
+
+    note = "demo: the last build exceeds its budget; sizes are its"
+    for _ in range(2):
+        assert _code(call("build", "demo.toml", code=6)[1]) == "over-budget"
+        out, err = call("size", "demo.toml", "--json")
+        assert json.loads(out)["totals"]["flash_bytes"] > 1024
+        assert err.startswith(note)
+    page = "build/demo/.work/over_budget/report.html"
+    for more in ((), ("--no-build",), ("--diff", "demo.lock")):
+        out, err = call("report", "demo.toml", *more)
+        assert out in (f"{page}\n", "build/demo/.work/report.html\n")
+        assert err.startswith(note)
+    # The bound is beside what is needed.
+    assert "of 1,024" in (tmp_path / page).read_text()
+    assert _code(call("run", "demo.toml", "--no-build", code=6)[1]) == "over-budget"
+    # A what-if is how to get back below it; the budget does not bound it.
+    out, _ = call("size", "demo.toml", "--optimize", "speed")
+    assert "what if" in out
+    assert (tmp_path / "demo.lock").read_bytes() == lock
+    assert (tmp_path / "build/demo/report.json").read_bytes() == published
+
+    write_project(tmp_path, more='[budget]\nflash = "1 MiB"\n')
+    assert call("report", "demo.toml")[0] == "build/demo/report.html\n"
+    assert not (tmp_path / page).exists()
+    assert call("size", "demo.toml")[1] == ""
+    # Back to a budget that was exceeded: nothing says that all is up to date.
+    write_project(tmp_path, more='[budget]\nflash = "1 KiB"\n')
+    call("build", "demo.toml", code=6)
+    write_project(tmp_path)
+    call("build", "demo.toml")
+    assert call("size", "demo.toml")[1] == ""
+
+
 def test_it_builds_first(report: Report, tmp_path: Path) -> None:
     assert _code(report("--no-build", code=2)) == "not-built"
     assert report() == "build/demo/report.html\n"
