@@ -76,12 +76,21 @@ def _index(text: str) -> int:
     raise argparse.ArgumentTypeError(f"{text} is not the number of a sample")
 
 
-def class_names(text: str) -> tuple[str, ...]:
+def names(text: str) -> tuple[str, ...]:
     """Names between commas."""
-    names = tuple(name.strip() for name in text.split(","))
-    if all(names):
-        return names
-    raise argparse.ArgumentTypeError(f"{text} has a class without a name")
+    found = tuple(name.strip() for name in text.split(","))
+    if all(found):
+        return found
+    raise argparse.ArgumentTypeError(f"{text} has an empty name")
+
+
+def pixel_range(text: str) -> tuple[float, float]:
+    """What black and white become."""
+    with suppress(ValueError):
+        low, high = map(float, text.split(","))
+        if abs(low) < float("inf") and abs(high) < float("inf") and low != high:
+            return low, high
+    raise argparse.ArgumentTypeError(f"{text} is not two numbers such as 0,255")
 
 
 def quantization(text: str) -> Quantization:

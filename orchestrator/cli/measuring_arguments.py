@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator.cli.argument_types import (
-    class_names,
     count,
     finite_number,
     instruction_index,
     job_count,
+    names,
+    pixel_range,
     port_number,
     quantization,
     sample_range,
@@ -96,8 +97,20 @@ def _add_decode(command: Callable[..., CommandParser]) -> None:
 
 def _add_evaluate(command: Callable[..., CommandParser]) -> None:
     evaluate = command("evaluate", "measure the accuracy of a model over a data set")
-    what = "folder, .npz file, or function as package.module:name"
+    what = (
+        "CSV or .npz file, folder of samples or classes, folder that `datasets` saved,"
+        " or function as package.module:name"
+    )
     option(evaluate, "--data", "DATA", what, required=True)
+    what = "columns or arrays of the inputs; default: all columns but the label"
+    option(evaluate, "--inputs", "NAMES", what, type=names, default=())
+    what = (
+        "column or array of the labels, or none; default: the column label, class,"
+        " target or y, else the last one"
+    )
+    option(evaluate, "--labels", "NAME", what, default="")
+    what = "what black and white are in images, as in --pixels=-1,1; default 0,1"
+    option(evaluate, "--pixels", "LOW,HIGH", what, type=pixel_range)
     option(evaluate, "--model", "NAME", _MODEL)
     what = "method; default: forward"
     option(evaluate, "--method", "NAME", what, default="forward")
@@ -123,7 +136,7 @@ def _add_evaluate(command: Callable[..., CommandParser]) -> None:
         default=(0, None),
     )
     what = "names of the classes, separated by commas"
-    option(evaluate, "--classes", "NAMES", what, type=class_names, default=())
+    option(evaluate, "--classes", "NAMES", what, type=names, default=())
     what = "samples to list; default 5"
     option(evaluate, "--worst", "N", what, type=count, default=5)
     for name, what in (("--input-quant", "inputs"), ("--output-quant", "outputs")):

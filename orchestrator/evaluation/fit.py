@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import accumulate
+from math import prod
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -52,7 +54,8 @@ def inputs_of(
 ) -> tuple[RunValue, ...]:
     """The inputs of a call with a sample.
 
-    Numbers keep their values: integers become floats, and float64 becomes float32.
+    Numbers keep their values: integers become floats, and float64 becomes float32. A
+    line of numbers fills an input in C order, or all inputs, one after the other.
     Where the method takes integers of a known scale, real numbers are quantized; where
     the profile has an input as int8, with the rounding of the kernels.
 
@@ -66,22 +69,46 @@ def inputs_of(
         UsageError: The sample does not fit (`bad-data`).
     """
     ports = given_ports(method)
-    if len(sample.inputs) != len(ports):
+    arrays = sample.inputs
+    *ends, end = 0, *accumulate(prod(port.sizes) for port in ports)
+    numbers = sum(array.size for array in arrays)
+    is_line = numbers == end and all(array.ndim <= 1 for array in arrays)
+    if len(arrays) != len(ports) and is_line and arrays:
+        arrays = tuple(np.split(np.hstack(arrays), ends[1:]))
+    if len(arrays) != len(ports):
+        needed = ", ".join(map(stored_as, ports))
         raise bad_data(
             place,
             "the sample has the wrong number of inputs for the method",
-            found=str(len(sample.inputs)),
-            expected=f"{len(ports)}: {', '.join(map(stored_as, ports))}",
+            found=f"{len(arrays)}, with {numbers} numbers",
+            expected=f"{len(ports)}, with {end} numbers: {needed}",
         )
-    left = iter(sample.inputs)
+    left = iter(arrays)
     values: list[RunValue] = []
     for number, port in enumerate(method.inputs):
         if port.is_fixed:
             values.append(fixed_value(port))
             continue
         at = place if len(ports) == 1 else f"{place}, input {number}"
-        values.append(_fitted(next(left), port, quantizations.get(number), at))
+        found, quantization = next(left), quantizations.get(number)
+        if sample.pixels and found.dtype == np.uint8 and found.shape[2:] == (3,):
+            found = _image(found, port)
+            if quantization or port.quantization or port.dtype != ScalarType.Byte:
+                low, high = sample.pixels
+                found = found.astype(np.float32) * (high - low) / 255 + low
+        values.append(_fitted(found, port, quantization, at))
     return tuple(values)
+
+
+def _image(rgb: npt.NDArray[Any], port: Port) -> npt.NDArray[Any]:
+    """The bytes of an image in colour or grey, channels first or last, as they fit.
+
+    Source: the grey of colours is that of `convert("L")` in Pillow.
+    """
+    red, green, blue = np.moveaxis(rgb.astype(np.int64), -1, 0)
+    grey = (red * 19595 + green * 38470 + blue * 7471 + (1 << 15) >> 16).astype("u1")
+    forms = (np.moveaxis(rgb, -1, 0), rgb, grey, grey[..., np.newaxis])
+    return next((form for form in forms if _shape(form.shape, port)), rgb)
 
 
 def _fitted(
@@ -107,8 +134,9 @@ def _fitted(
             place,
             "the sample has the wrong shape for the method",
             found=f"{found.dtype} {list(found.shape)}",
-            expected=stored_as(port),
-            hint="the first axis of an array in an .npz file counts samples",
+            expected=f"{stored_as(port)}, {prod(port.sizes)} numbers",
+            hint="nothing is resized, padded or cut; --inputs chooses columns; the"
+            " first axis of an array in an .npz file counts samples",
         )
     if found.dtype.kind in "fc" and np.isnan(found).any():
         raise bad_data(
@@ -148,6 +176,8 @@ def _number(number: complex, kind: ValueKind, place: str) -> RunValue:
 
 def _shape(shape: tuple[int, ...], port: Port) -> tuple[int, ...] | None:
     """The sizes to give; None if they do not fit. Leading sizes of 1 do not count."""
+    if shape == (prod(port.sizes),):
+        return port.sizes
     rank = len(port.sizes)
     stripped = _stripped(shape)
     padded = (1,) * (rank - len(stripped)) + stripped
@@ -183,10 +213,13 @@ def _converted(
         return scaled.clip(limits.min, limits.max).astype(wanted)
     # What fits into a few bits may be a real number, or quantized already.
     is_plain = dtype not in _QUANTIZED
-    if is_plain and found.dtype.kind in "biu" and wanted.kind in "iu":
-        limits = np.iinfo(wanted)
+    if is_plain and found.dtype.kind in "biuf" and wanted.kind in "biu":
+        low, high = 0, 1
+        if wanted.kind != "b":
+            low, high = np.iinfo(wanted).min, np.iinfo(wanted).max
         if not found.size or (
-            int(found.min()) >= limits.min and int(found.max()) <= limits.max
+            low <= found.min().item() <= found.max().item() <= high
+            and (found == np.rint(found)).all()
         ):
             return found.astype(wanted)
     hint = f'convert the data with astype("{wanted.name}")'

@@ -152,6 +152,7 @@ def class_of(label: npt.NDArray[Any], classes: int, place: str) -> int:
                 place,
                 f"no such class: {number:g}",
                 expected=f"0 to {classes - 1}, one per element of the output",
+                hint="correct the label, or choose another with --labels",
             )
     raise bad_data(
         place,

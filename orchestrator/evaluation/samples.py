@@ -5,9 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import re
+import textwrap
+import warnings
 import zipfile
 import zlib
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
@@ -16,9 +19,10 @@ import numpy as np
 
 from orchestrator.errors import Diagnostic, SourceSpan, UsageError
 from orchestrator.running.npy import read_npy
+from orchestrator.shell.distribution import extra_needed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     import numpy.typing as npt
 
@@ -27,8 +31,14 @@ if TYPE_CHECKING:
 _MOST_BYTES: Final = 2 << 30
 """Largest array of an archive that is read."""
 _FORMS: Final = (
-    "a folder of .npy or .npz files, an .npz file, or a function as package.module:name"
+    "a .csv or .npz file, a folder of samples or of a folder for each class, a folder"
+    " that `datasets` saved, or a function as package.module:name"
 )
+_IMAGES: Final = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".pgm", ".ppm", ".webp")
+_SAMPLES: Final = (".npy", ".npz", *_IMAGES, ".wav", ".flac", ".ogg")
+_MOST_TEXT: Final = 300
+NO_LABELS: Final = "none"
+"""What `--labels` says of data without labels."""
 _ARCHIVE_ERRORS: Final = (
     *(zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError),
     *(OSError, ValueError),
@@ -45,12 +55,14 @@ class Sample:
         inputs: One per input that the data give, in the order of the method.
         label: What is right; None if there is no label.
         expected: Outputs of the float model; None if the data have none.
+        pixels: Where inputs are images, bytes of RGB [H, W, 3]: what 0 and 255 mean.
     """
 
     name: str
     inputs: tuple[Numbers, ...]
     label: Numbers | None = None
     expected: tuple[Numbers, ...] | None = None
+    pixels: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,24 +74,38 @@ class DataSet:
         count: How many samples there are; None if only reading all of them shows.
         read: Begins to read them.
         classes: Names of the classes, if the labels were names; else empty.
+        names: Of arrays or columns, from which the user may choose.
     """
 
     name: str
     count: int | None
     read: Callable[[], Iterator[Sample]]
     classes: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
 
     def part(self, begin: int, end: int | None) -> DataSet:
         """The samples from number `begin` on, `end` exclusive; None: to the last."""
         count = self.count
         if count is not None:
             count = max(0, min(count, count if end is None else end) - begin)
-        return DataSet(
-            name=self.name,
-            count=count,
-            read=lambda: islice(self.read(), begin, end),
-            classes=self.classes,
-        )
+        return replace(self, count=count, read=lambda: islice(self.read(), begin, end))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """What the user says about data.
+
+    Args:
+        inputs: Names of arrays or columns; empty for the usual ones.
+        labels: Likewise; "" for the usual one, or `NO_LABELS`.
+        classes: Names by number; empty for the order of the alphabet.
+        pixels: What bytes 0 and 255 of images mean.
+    """
+
+    inputs: tuple[str, ...] = ()
+    labels: str = ""
+    classes: tuple[str, ...] = ()
+    pixels: tuple[float, float] = (0.0, 1.0)
 
 
 class Files:
@@ -116,13 +142,20 @@ class Files:
 
 
 def bad_data(
-    place: str, message: str, *, found: str = "", expected: str = "", hint: str = ""
+    place: str,
+    message: str,
+    *,
+    line: int = 0,
+    found: str = "",
+    expected: str = "",
+    hint: str = "",
 ) -> UsageError:
     """The error of a data set (`bad-data`).
 
     Args:
         place: File or folder, with the sample if there is one.
         message: What is wrong.
+        line: Of the file; 0 for all of it.
         found: What was there; "" for nothing.
         expected: What should be; "" if the message says it.
         hint: What to do; "" for where to read about it.
@@ -132,16 +165,23 @@ def bad_data(
         Diagnostic(
             code="bad-data",
             message=message,
-            where=SourceSpan(file=place),
+            where=SourceSpan(file=place, line=line),
             notes=tuple(note for note in notes if note[1]),
             hint=hint or "see docs/evaluate.md for the forms of data",
         )
     )
 
 
-def unknown_form(text: str) -> UsageError:
-    """The error of `--data` that names nothing."""
-    return bad_data(text, "no such data", expected=_FORMS, hint="check the path")
+def name_list(names: Iterable[str]) -> str:
+    """Names for a message; not all if there are very many."""
+    return textwrap.shorten(", ".join(names), _MOST_TEXT, placeholder=" ...")
+
+
+def unknown_form(text: str, *, exists: bool) -> UsageError:
+    """The error of `--data` that names nothing, or a file of another form."""
+    message = "unknown form of data" if exists else "no such data"
+    hint = "convert it, or read it in a function" if exists else "check the path"
+    return bad_data(text, message, expected=_FORMS, hint=hint)
 
 
 def _natural(name: str) -> tuple[tuple[int, str], ...]:
@@ -185,17 +225,21 @@ class _Keys:
     expected: tuple[str, ...]
 
 
-def _keys(files: Files, labels: str) -> _Keys:
+def _keys(files: Files, usual: str, choice: Choice) -> _Keys:
     names = files.names
-    inputs = _series(names, "input", "inputs")
-    if not inputs:
+    inputs = choice.inputs or _series(names, "input", "inputs")
+    labels = choice.labels or usual
+    missing = [name for name in choice.inputs if name not in names]
+    if choice.labels not in ("", NO_LABELS, *names):
+        missing.append(choice.labels)
+    if missing or not inputs:
+        usually = f"inputs, or input0, input1, ...; {usual}; expected"
         raise bad_data(
             files.place,
-            "the archive has no inputs",
-            found=", ".join(names) or "an empty archive",
-            expected=f"inputs, or input0, input1, ...; {labels}; expected",
-            hint="name the arrays so: numpy.savez_compressed(file, inputs=..., "
-            f"{labels}=...)",
+            f"the archive has no {missing[0] if missing else 'inputs'}",
+            found=name_list(names) or "an empty archive",
+            expected="" if missing else usually,
+            hint="name its arrays: --inputs NAME,... --labels NAME",
         )
     return _Keys(
         inputs=inputs,
@@ -213,13 +257,13 @@ def _series(names: Sequence[str], prefix: str, alone: str) -> tuple[str, ...]:
     return tuple(name for name in numbered if name in names)
 
 
-def archive_data(files: Files) -> DataSet:
+def archive_data(files: Files, choice: Choice) -> DataSet:
     """The data in one `.npz` file: arrays whose first axis counts samples.
 
     Raises:
         UsageError: Arrays are missing, or of different lengths (`bad-data`).
     """
-    keys = _keys(files, "labels")
+    keys = _keys(files, "labels", choice)
     names = (*keys.inputs, *((keys.labels,) if keys.labels else ()), *keys.expected)
     arrays = {name: files.array(name) for name in names}
     lengths = {name: len(a) if a.ndim else -1 for name, a in arrays.items()}
@@ -243,45 +287,97 @@ def archive_data(files: Files) -> DataSet:
                 expected=tuple(arrays[name][number] for name in keys.expected) or None,
             )
 
-    return DataSet(name=files.place, count=count, read=read)
+    return DataSet(name=files.place, count=count, read=read, names=files.names)
 
 
-def folder_data(files: Files) -> DataSet:
+def folder_data(files: Files, choice: Choice) -> DataSet:
     """The data in a folder: a file per sample, and labels beside them.
 
-    A `.npy` file is the one input of a sample, an `.npz` file a whole sample.
-    `labels.npy` has the labels in the natural order of the names, `labels.csv` has
-    lines of name and label.
+    A `.npz` file is a whole sample, any other the one input of a sample. `labels.npy`
+    has the labels in the natural order of the names, `labels.csv` has lines of name and
+    label. Samples in folders have the names of these as labels.
 
     Raises:
         UsageError: There are no samples, or labels are missing (`bad-data`).
     """
-    names = [
+    every = [
         name
         for name in files.names
-        if PurePosixPath(name).suffix in (".npy", ".npz") and name != "labels.npy"
+        if _suffix(name) in _SAMPLES and name != "labels.npy"
     ]
+    names = [name for name in every if "/" not in name] or every
     if not names:
         raise bad_data(
             files.place,
             "the folder has no samples",
             found=f"{len(files.names)} files",
-            expected=".npy files with an input each, or .npz files",
+            expected=f"files or folders of files: {', '.join(_SAMPLES)}",
         )
-    labels, classes = _labels(files, names)
+    labels, classes = _labels(files, names, choice.classes)
+    is_named = _suffix(names[0]) == ".npz"
 
     def read() -> Iterator[Sample]:
         for name in names:
-            yield _sample_of(files, name, labels.get(name))
+            yield _sample_of(files, name, labels.get(name), choice)
 
-    return DataSet(name=files.place, count=len(names), read=read, classes=classes)
+    return DataSet(
+        name=files.place,
+        count=len(names),
+        read=read,
+        classes=classes,
+        names=_inner(files, names[0]).names if is_named else (),
+    )
 
 
-def _sample_of(files: Files, name: str, label: Numbers | None) -> Sample:
-    if name.endswith(".npy"):
+def _suffix(name: str) -> str:
+    return PurePosixPath(name).suffix.lower()
+
+
+def _inner(files: Files, name: str) -> Files:
+    return archive_files(files.bytes_of(name), f"{files.place}/{name}")
+
+
+def media(data: bytes, place: str, *, is_image: bool) -> Numbers:
+    """Bytes of RGB of an image, [H, W, 3], or values of a recording, -1 to 1, [N].
+
+    Raises:
+        UsageError: It is damaged, or not of this kind (`bad-data`).
+        ToolchainError: The extra is not installed (`missing-package`).
+    """
+    with extra_needed("data", "to read images and recordings"):
+        import PIL.Image  # noqa: PLC0415  # an extra
+        import soundfile  # noqa: PLC0415  # an extra
+    try:
+        if is_image:
+            with warnings.catch_warnings(), PIL.Image.open(io.BytesIO(data)) as image:
+                warnings.simplefilter("ignore")  # alpha is dropped
+                if image.mode[0] not in "IF":
+                    return np.asarray(image.convert("RGB"))
+                found = f"mode {image.mode}"
+        else:
+            values, _ = soundfile.read(io.BytesIO(data), dtype="f4", always_2d=True)
+            if values.shape[1] == 1:
+                return np.asarray(values[:, 0])
+            found = f"{values.shape[1]} channels"
+    except Exception as error:  # noqa: BLE001  # decoders raise anything
+        found = re.sub(r" <_io\..*?>", "", str(error))  # not the object in memory
+    expected = "an image of 8 bits" if is_image else "a recording of one channel"
+    raise bad_data(place, "cannot decode the file", found=found, expected=expected)
+
+
+def _sample_of(
+    files: Files, name: str, label: Numbers | None, choice: Choice
+) -> Sample:
+    if _suffix(name) == ".npy":
         return Sample(name=name, inputs=(files.array(name),), label=label)
-    inner = archive_files(files.bytes_of(name), f"{files.place}/{name}")
-    keys = _keys(inner, "label")
+    if _suffix(name) != ".npz":
+        is_image = _suffix(name) in _IMAGES
+        place = f"{files.place}/{name}"
+        found = media(files.bytes_of(name), place, is_image=is_image)
+        pixels = choice.pixels if is_image else None
+        return Sample(name=name, inputs=(found,), label=label, pixels=pixels)
+    inner = _inner(files, name)
+    keys = _keys(inner, "label", choice)
     if label is None and keys.labels is not None:
         label = inner.array(keys.labels)
     return Sample(
@@ -293,13 +389,21 @@ def _sample_of(files: Files, name: str, label: Numbers | None) -> Sample:
 
 
 def _labels(
-    files: Files, names: Sequence[str]
+    files: Files, names: Sequence[str], classes: Sequence[str]
 ) -> tuple[dict[str, Numbers], tuple[str, ...]]:
     """Labels by file, and names of the classes."""
     if "labels.npy" in files.names and "labels.csv" in files.names:
         raise bad_data(files.place, "there are labels.npy and labels.csv; remove one")
     if "labels.csv" in files.names:
-        return _csv_labels(files, names)
+        return _csv_labels(files, names, classes)
+    if "labels.npy" not in files.names and "/" in names[0]:
+        every = {name.partition("/")[0] for name in files.names if "/" in name}
+        folders = [[name.partition("/")[0]] for name in names]
+        if empty := every - {folder for (folder,) in folders}:
+            place = f"{files.place}/{min(empty)}"
+            raise bad_data(place, "no samples", hint="add some, or remove the folder")
+        # Names of folders are names even if they are numbers, as in torchvision.
+        return _by_name(names, folders, files.place, classes or sorted(every))
     if "labels.npy" not in files.names:
         return {}, ()
     found = files.array("labels.npy")
@@ -314,7 +418,7 @@ def _labels(
 
 
 def _csv_labels(
-    files: Files, names: Sequence[str]
+    files: Files, names: Sequence[str], classes: Sequence[str]
 ) -> tuple[dict[str, Numbers], tuple[str, ...]]:
     place = f"{files.place}/labels.csv"
     try:
@@ -346,33 +450,61 @@ def _csv_labels(
         raise bad_data(
             place, "labels are missing", found=f"none for {missing[0]}{more}"
         )
-    return _parsed(texts, place)
+    return _by_name(texts, [*texts.values()], place, classes)
 
 
-def _parsed(
-    texts: Mapping[str, Sequence[str]], place: str
+def _by_name(
+    names: Iterable[str],
+    rows: Sequence[Sequence[str]],
+    place: str,
+    known: Sequence[str],
 ) -> tuple[dict[str, Numbers], tuple[str, ...]]:
-    """Numbers, or names of classes, which are numbered in the order of the alphabet."""
-    cells = [cell for row in texts.values() for cell in row]
-    widths = {len(row) for row in texts.values()}
-    if len(widths) > 1:
-        raise bad_data(place, "the lines have different numbers of columns")
-    for kind in (np.int64, np.float64):
-        try:
-            return {
-                name: np.array(row if len(row) > 1 else row[0], dtype="U").astype(kind)
-                for name, row in texts.items()
-            }, ()
-        except (ValueError, OverflowError):
-            continue
-    if widths != {1}:
+    numbers, classes = parsed_labels(rows, place, known)
+    return dict(zip(names, numbers, strict=True)), classes
+
+
+def parsed_labels(
+    rows: Sequence[Sequence[str]],
+    place: str,
+    classes: Sequence[str],
+    lines: Sequence[int] = (),
+) -> tuple[Numbers, tuple[str, ...]]:
+    """Labels as numbers, and the classes if they are names.
+
+    Args:
+        rows: Texts of the label of each sample.
+        place: The file, for messages.
+        classes: Names by number; empty for the order of the alphabet.
+        lines: Of the rows, for messages.
+
+    Raises:
+        UsageError: A label is no number and no class (`bad-data`).
+    """
+    if len({len(row) for row in rows}) > 1:
+        raise bad_data(place, "the labels have different numbers of columns")
+    texts = np.array(rows, dtype="U")
+    texts = texts[:, 0] if texts.shape[1] == 1 else texts
+    unknown = next((text for text in texts.flat if text not in classes), None)
+    # One number may be a name, too: of classes from 1 to 6, say.
+    if unknown is not None or texts.ndim > 1:
+        for kind in (np.int64, np.float64):
+            with suppress(ValueError, OverflowError):
+                return texts.astype(kind), ()
+    if texts.ndim > 1:
         raise bad_data(
             place, "a label with several columns has a text", expected="numbers"
         )
-    classes = sorted(set(cells))
-    at = {name: np.int64(number) for number, name in enumerate(classes)}
-    labels = {name: np.array(at[row[0]]) for name, row in texts.items()}
-    return labels, tuple(classes)
+    if classes and unknown:
+        raise bad_data(
+            place,
+            f"no such class: {unknown}",
+            line=lines[texts.tolist().index(unknown)] if lines else 0,
+            expected=", ".join(classes),
+            hint="name all classes with --classes, in the order of the outputs",
+        )
+    known = tuple(classes) or tuple(sorted({*texts.tolist()}))
+    at = {name: number for number, name in enumerate(known)}
+    return np.array([at[text] for text in texts.tolist()]), known
 
 
 def loader_data(
@@ -410,7 +542,7 @@ def _loaded(name: str, number: int, item: object) -> Sample:
     return Sample(
         name=str(number),
         inputs=_several(inputs, place),
-        label=None if label is None else _number_array(label, place),
+        label=None if label is None else number_array(label, place),
         expected=None if expected is None else _several(expected, place),
     )
 
@@ -418,10 +550,15 @@ def _loaded(name: str, number: int, item: object) -> Sample:
 def _several(value: object, place: str) -> tuple[Numbers, ...]:
     """A tuple or list is one array per input, anything else is one array."""
     items = value if isinstance(value, tuple | list) else (value,)
-    return tuple(_number_array(item, place) for item in items)
+    return tuple(number_array(item, place) for item in items)
 
 
-def _number_array(value: object, place: str) -> Numbers:
+def number_array(value: object, place: str) -> Numbers:
+    """The array of a value.
+
+    Raises:
+        UsageError: It is none of numbers (`bad-data`).
+    """
     try:
         found = np.asarray(value)
     except (ValueError, TypeError, RuntimeError) as error:

@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from PIL import Image
 
 from orchestrator.cli.main import run
 from orchestrator.program.program import KernelCall
@@ -243,6 +245,96 @@ def test_the_same_digits_in_every_form(
             assert found[key] == expected[key]
     own = digits.good("--metric", "digit_loaders:right", data="digit_loaders:samples")
     assert own["metric"]["value"] == expected["metric"]["right"]
+
+
+def test_all_digits_from_a_csv_file(digits: Digits, tmp_path: Path) -> None:
+    with np.load(DATA) as data:
+        images, labels = data["inputs"].reshape(COUNT, 64), data["labels"]
+    names = [f"pixel_{row}_{column}" for row in range(8) for column in range(8)]
+    header = ",".join(["label", *names])
+    file = tmp_path / "digits.csv"
+    rows = np.column_stack([labels, images])
+    np.savetxt(file, rows, "%d", delimiter=",", header=header, comments="")
+    found = digits.good(data=str(file))
+    assert found["metric"]["right"] == RIGHT
+    assert found["confusion"] == digits.good()["confusion"]
+    # Without names, and with names of classes.
+    words = ["zero", *(f"{n}th" for n in range(1, 10))]
+    lines = [f"{','.join(map(str, row[1:]))},{words[row[0]]}" for row in rows]
+    file.write_text("\n".join(lines))
+    named = digits.good("--classes", ",".join(words), data=str(file))
+    assert named["confusion"] == found["confusion"]
+    assert named["classes"] == words
+    # Columns that do not fill the input, and a column that there is not.
+    file.write_text("\n".join(f"1,{line}" for line in lines[:3]))
+    problem = digits.evaluate("--labels", "66", data=str(file)).problem("bad-data")
+    assert problem["where"]["file"] == f"{file}, sample 0"
+    assert [note["text"] for note in problem["notes"]] == [
+        *("float64 [65]", "float32 [1, 1, 8, 8], 64 numbers")
+    ]
+    problem = digits.evaluate("--labels", "67", data=str(file)).problem("bad-data")
+    assert problem["message"] == "there is no column 67"
+
+
+def test_digits_as_images_and_as_columns_of_datasets(
+    digits: Digits, tmp_path: Path
+) -> None:
+    with np.load(DATA) as data:
+        images, labels = data["inputs"][:25, 0], data["labels"][:25]
+    files = []
+    for number, (image, label) in enumerate(zip(images, labels, strict=True)):
+        file = tmp_path / "images" / str(label) / f"{number}.png"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(image).save(file)
+        files.append({"bytes": file.read_bytes(), "path": file.name})
+    expected = digits.good("--samples", "25")
+    found = digits.good("--pixels", "0,255", data=str(tmp_path / "images"))
+    assert found["metric"] == expected["metric"]
+    assert found["confusion"] == expected["confusion"]
+    # A third of the values.
+    dark = digits.good("--pixels", "0,85", data=str(tmp_path / "images"))
+    assert dark["metric"]["right"] < expected["metric"]["right"]
+    saved = tmp_path / "saved"
+    saved.mkdir()
+    for content, features in (
+        ({"image": files}, {"image": {"_type": "Image"}}),
+        ({"image": images.tolist()}, {"image": {"_type": "Array2D"}}),
+    ):
+        batch = pa.record_batch({**content, "digit": labels})
+        names = [str(number) for number in range(10)]
+        label = {"digit": {"names": names, "_type": "ClassLabel"}}
+        info = json.dumps({"features": {**features, **label}})
+        (saved / "dataset_info.json").write_text(info)
+        (saved / "state.json").write_text('{"_data_files": [{"filename": "0.arrow"}]}')
+        with pa.ipc.new_stream(saved / "0.arrow", batch.schema) as stream:
+            stream.write_batch(batch)
+        is_image = features["image"] == {"_type": "Image"}
+        pixels = ("--pixels", "0,255") if is_image else ()
+        assert digits.good(*pixels, data=str(saved))["metric"] == expected["metric"]
+
+
+def test_options_for_other_forms_of_data(digits: Digits, tmp_path: Path) -> None:
+    folder = tmp_path / "arrays"
+    folder.mkdir()
+    np.save(folder / "0.npy", np.zeros((8, 8)))
+    np.save(folder / "labels.npy", np.zeros(1))
+    problem = digits.evaluate("--labels", "y", data=str(folder)).problem("usage")
+    assert problem["message"] == (
+        "--inputs and --labels require data with named arrays or columns"
+    )
+    problem = digits.evaluate("--pixels", "0,255", data=str(folder)).problem("usage")
+    assert problem["message"] == "--pixels requires images"
+    with np.load(DATA) as data:
+        np.savez(
+            tmp_path / "d.npz", inputs=data["inputs"][:3], digit=data["labels"][:3]
+        )
+    file = str(tmp_path / "d.npz")
+    problem = digits.evaluate(data=file).problem("bad-data")
+    assert problem["message"] == "there is nothing to compare with"
+    (note,) = problem["notes"]
+    assert note["text"].endswith("; there are digit, inputs")
+    assert "--labels" in problem["hint"]
+    assert digits.good("--labels", "digit", data=file)["metric"]["right"] == 3
 
 
 def test_inputs_and_outputs_that_are_integers(digits: Digits, tmp_path: Path) -> None:

@@ -149,11 +149,11 @@ def test_dependencies_are_what_the_package_imports() -> None:
     # pydantic_core is part of pydantic, which pins it.
     names = _third_party_imports(optional=False) - {"pydantic_core"}
     imported = {_canonical(by_import[name][0]) for name in names}
-    # Without them, pictures, signatures and published objects are errors that name
-    # them.
+    # Without them, data, pictures, signatures and published objects are errors that
+    # name them.
     extras = project["project"]["optional-dependencies"]
     named = {*extras["pictures"], *extras["provenance"], *extras["fleet"]}
-    named |= {*extras["s3"]}
+    named |= {*extras["s3"], *extras["data"]}
     named = {text for text in named if not text.startswith(("pte-orch", "s3fs"))}
     assert _named([*project["project"]["dependencies"], *named]) == imported
     # They need not be installed here; their packages have their own names.

@@ -8,6 +8,7 @@ import sys
 import traceback
 from collections.abc import Callable, Sized
 from contextlib import contextmanager, redirect_stdout
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,44 +22,67 @@ from orchestrator.evaluation.samples import (
     loader_data,
     unknown_form,
 )
+from orchestrator.evaluation.tables import arrow_data, csv_data
 from orchestrator.shell.files import read_file, reason_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from orchestrator.evaluation.samples import DataSet
+    from orchestrator.evaluation.samples import Choice, DataSet
 
 _FUNCTION = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*", re.ASCII)
 
 _CORRECT = "correct the function: it raised this"
 _SEARCHED = "modules are searched in the current folder and on PYTHONPATH"
 _MOST_TEXT = 500
+_TEXT: dict[str, Any] = {"encoding": "utf-8-sig", "newline": ""}
+"""How a CSV file is read: with or without a byte order mark."""
 
 
-def data_set(text: str) -> DataSet:
+def data_set(text: str, choice: Choice) -> DataSet:
     """The data set of `--data`.
+
+    Args:
+        text: A path, or a function of the user's.
+        choice: What else the user said about it.
 
     Raises:
         UsageError: There is none, or it is damaged (`bad-data`); a function of the
             user's cannot be imported or fails (`user-code`).
+        ToolchainError: Reading it takes an extra (`missing-package`).
     """
     path = Path(text)
+    form = path.suffix.lower()
     try:
+        if (path / "dataset_dict.json").is_file():
+            folders = sorted(state.parent.name for state in path.glob("*/state.json"))
+            message, found = "the folder has several data sets", ", ".join(folders)
+            raise bad_data(text, message, found=found, hint="name the folder of one")
+        if (path / "state.json").is_file():
+            return arrow_data(text, lambda name: (path / name).open("rb"), choice)
         if path.is_dir():
-            return folder_data(_folder(path))
-        if path.suffix == ".npz" and path.exists():
-            return archive_data(archive_files(read_file(path), text))
+            return folder_data(_folder(path), choice)
+        if form == ".npz" and path.exists():
+            return archive_data(archive_files(read_file(path), text), choice)
+        if form in (".csv", ".tsv") and path.exists():
+            return csv_data(text, partial(path.open, **_TEXT), choice)
     except OSError as error:
         raise bad_data(
             text, "the data cannot be read", found=reason_of(error)
         ) from None
     if is_function(text) and not path.exists():
         return _loader(text)
-    raise unknown_form(text)
+    raise unknown_form(text, exists=path.exists())
 
 
 def _folder(path: Path) -> Files:
+    """The files of a folder and of those in it, which have names with `/`."""
     names = [entry.name for entry in path.iterdir() if entry.is_file()]
+    for folder in path.iterdir():
+        if folder.is_dir() and not folder.name.startswith("."):
+            names.append(f"{folder.name}/")
+            files = (file for file in folder.rglob("*") if file.is_file())
+            names += [file.relative_to(path).as_posix() for file in files]
     return Files(str(path), names, lambda name: read_file(path / name))
 
 

@@ -55,7 +55,7 @@ from orchestrator.evaluation.report import (
     evaluation_data,
     evaluation_text,
 )
-from orchestrator.evaluation.samples import bad_data
+from orchestrator.evaluation.samples import Choice, bad_data, name_list
 from orchestrator.program.reader import read_program
 from orchestrator.program.write import write_program
 from orchestrator.running.inputs import Problems, find_method
@@ -92,7 +92,11 @@ def run(args: Namespace, console: Console) -> ExitCode:
     metric = _metric(args.metric)
     if args.reference is not None:
         _reference_program(args.reference)  # a wrong path shows before a build
-    data = data_set(args.data).part(*args.samples)
+    pixels = args.pixels or (0.0, 1.0)
+    choice = Choice(
+        inputs=args.inputs, labels=args.labels, classes=args.classes, pixels=pixels
+    )
+    data = data_set(args.data, choice).part(*args.samples)
     with console.progress() as reporter:
         session = Session(
             project=project,
@@ -116,7 +120,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
 def _evaluated(args: Namespace, session: Session, metric: str | None) -> Evaluation:
     project, data = session.project, session.data
     rounded = _rounded_model(args, project)
-    _check_first(data, has_reference=args.reference is not None or rounded is not None)
+    _check_first(data, args, has_reference=bool(args.reference or rounded))
     target = _target(args, session)
     problems = Problems(code="bad-input")
     at = f"--method {args.method}"
@@ -221,17 +225,26 @@ def _program_of(model: str | None, session: Session) -> Path:
     return next(m.path for m in profile.models if m.name == model)
 
 
-def _check_first(data: DataSet, *, has_reference: bool) -> None:
+def _check_first(data: DataSet, args: Namespace, *, has_reference: bool) -> None:
     """Reject data that cannot be compared with anything, before anything is built."""
     first = next(data.read(), None)
     if first is None:
         raise no_samples(data)
+    problem = ""
+    if (args.inputs or args.labels) and not data.names:
+        problem = "--inputs and --labels require data with named arrays or columns"
+    elif args.pixels and not first.pixels:
+        problem = "--pixels requires images"
+    if problem:
+        raise UsageError.of("usage", problem, found=data.name, hint="leave it out")
     if first.label is None and first.expected is None and not has_reference:
+        names = f"; there are {name_list(data.names)}" if data.names else ""
         raise bad_data(
             data.name,
             "there is nothing to compare with",
-            found="samples without labels or expected outputs",
-            hint="add labels, or name the float program with --reference",
+            found=f"samples without labels or expected outputs{names}",
+            hint="add labels, name them with --labels, or name the float program with"
+            " --reference",
         )
 
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import io
+import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+import soundfile
 from hypothesis import given
 from hypothesis import strategies as st
+from PIL import Image
 
-from orchestrator.errors import UsageError
+from orchestrator.errors import ToolchainError, UsageError
 from orchestrator.evaluation.samples import (
+    Choice,
     DataSet,
     Files,
     archive_data,
@@ -39,13 +43,29 @@ def npy(array: Any) -> bytes:
     return file.getvalue()
 
 
-def archive(**arrays: Any) -> DataSet:
-    return archive_data(archive_files(npz(**arrays), "d.npz"))
+def archive(choice: Choice = Choice(), /, **arrays: Any) -> DataSet:  # noqa: B008
+    return archive_data(archive_files(npz(**arrays), "d.npz"), choice)
 
 
-def folder(**files: bytes) -> DataSet:
+def folder(choice: Choice = Choice(), /, **files: bytes) -> DataSet:  # noqa: B008
     named = {name.replace("__", "."): data for name, data in files.items()}
-    return folder_data(Files("d", named, named.__getitem__))
+    return folder_data(Files("d", named, named.__getitem__), choice)
+
+
+def in_folders(files: dict[str, bytes], **choice: Any) -> DataSet:
+    return folder_data(Files("d", files, files.__getitem__), Choice(**choice))
+
+
+def picture(pixels: Any, form: str = "png", mode: str | None = None) -> bytes:
+    file = io.BytesIO()
+    Image.fromarray(np.asarray(pixels), mode).save(file, form)
+    return file.getvalue()
+
+
+def recording(values: Any, subtype: str = "PCM_16") -> bytes:
+    file = io.BytesIO()
+    soundfile.write(file, np.asarray(values), 8000, format="WAV", subtype=subtype)
+    return file.getvalue()
 
 
 def message(make: Callable[[], object]) -> str:
@@ -116,7 +136,7 @@ def test_a_damaged_archive_is_a_diagnostic(draw: st.DataObject) -> None:
         )
     end = draw.draw(st.integers(0, len(whole)))
     with suppress(UsageError):
-        list(archive_data(archive_files(bytes(whole[:end]), "d.npz")).read())
+        list(archive_data(archive_files(bytes(whole[:end]), "d.npz"), Choice()).read())
 
 
 def test_a_folder_has_a_sample_per_file_in_natural_order() -> None:
@@ -169,8 +189,9 @@ def test_labels_may_be_names_of_classes() -> None:
 def test_folders_that_are_refused() -> None:
     image = npy(IMAGES[0])
     assert message(folder) == (
-        "d: the folder has no samples [found: 0 files; "
-        "expected: .npy files with an input each, or .npz files]"
+        "d: the folder has no samples [found: 0 files; expected: files or folders of "
+        "files: .npy, .npz, .png, .jpg, .jpeg, .bmp, .gif, .pgm, .ppm, .webp, .wav, "
+        ".flac, .ogg]"
     )
     for text, expected in (
         (b"a\n", "d/labels.csv: line 1 is wrong"),
@@ -178,7 +199,7 @@ def test_folders_that_are_refused() -> None:
         (b"a,1\n", "labels are missing [found: none for b.npy]"),
         (b"a,1\na,2\n", "d/labels.csv: line 2 is wrong"),
         (b"a,1\nz,2\n", "d/labels.csv: line 2 is wrong"),
-        (b"a,1\nb,1,2\n", "the lines have different numbers of columns"),
+        (b"a,1\nb,1,2\n", "the labels have different numbers of columns"),
         (b"a,1,x\nb,1,2\n", "a label with several columns has a text"),
         (b"\xff\xfe", "d/labels.csv: not a CSV file in UTF-8"),
     ):
@@ -190,6 +211,139 @@ def test_folders_that_are_refused() -> None:
     )
     both = {"labels__npy": npy([1]), "labels__csv": b"a,1"}
     assert "labels.npy and labels.csv" in message(lambda: folder(a__npy=image, **both))
+
+
+def test_arrays_of_other_names() -> None:
+    def named(inputs: str, labels: str = "") -> DataSet:
+        choice = Choice(inputs=tuple(inputs.split(",")), labels=labels)
+        return archive(choice, x=IMAGES, x2=np.arange(4.0), y=np.arange(4))
+
+    data = named("x", "y")
+    assert data.names == ("x", "x2", "y")
+    assert [int(s.label) for s in data.read() if s.label is not None] == [0, 1, 2, 3]
+    shapes = [[a.shape for a in s.inputs] for s in named("x2,x").read()]
+    assert shapes == [[(), (2, 3)]] * 4
+    assert [s.label for s in named("x2,x").read()] == [None] * 4
+    assert message(lambda: named("x", "why")) == (
+        "d.npz: the archive has no why [found: x, x2, y]"
+    )
+    assert message(lambda: named("x,z", "y")) == (
+        "d.npz: the archive has no z [found: x, x2, y]"
+    )
+    assert "has no none [" in message(lambda: named("none"))
+    without = archive(Choice(labels="none"), inputs=IMAGES, labels=np.arange(4))
+    assert [s.label for s in without.read()] == [None] * 4
+
+
+def test_a_folder_of_archives_with_other_names() -> None:
+    choice = Choice(inputs=("x",), labels="y")
+    data = folder(choice, a__npz=npz(x=IMAGES[0], y=4), b__npz=npz(x=IMAGES[1], y=5))
+    assert data.names == ("x", "y")
+    assert [int(s.label) for s in data.read() if s.label is not None] == [4, 5]
+
+
+def test_folders_are_the_classes_of_what_is_in_them() -> None:
+    colours = np.arange(18, dtype=np.uint8).reshape(2, 3, 3)
+    files = {
+        "dog/2.png": picture(colours),
+        "dog/10.npy": npy(IMAGES[0]),
+        "cat/deep/a.PNG": picture(colours[..., 0]),
+        "cat/readme.txt": b"",
+        "cat/": b"",
+    }
+    data = in_folders(files, pixels=(0.0, 255.0))
+    deep, second, tenth = data.read()
+    assert (deep.name, data.count) == ("cat/deep/a.PNG", 3)
+    assert data.classes == ("cat", "dog")
+    assert [int(s.label) for s in (deep, second, tenth) if s.label is not None] == [
+        *(0, 1, 1)
+    ]
+    np.testing.assert_array_equal(second.inputs[0], colours)
+    grey = np.repeat(colours[..., :1], 3, axis=2)
+    np.testing.assert_array_equal(deep.inputs[0], grey)
+    assert (deep.pixels, tenth.pixels) == ((0.0, 255.0), None)
+    data = in_folders(files, classes=("dog", "cow", "cat"))
+    assert data.classes == ("dog", "cow", "cat")
+    assert [int(s.label) for s in data.read() if s.label is not None] == [2, 0, 0]
+    assert message(lambda: in_folders(files, classes=("dog", "cow"))) == (
+        "d: no such class: cat [expected: dog, cow]"
+    )
+    assert message(lambda: in_folders({**files, "ant/": b""})) == "d/ant: no samples"
+
+
+def test_folders_with_numbers_are_names_in_the_order_of_the_alphabet() -> None:
+    files = {f"{name}/0.npy": npy(IMAGES[0]) for name in (1, 2, 10)}
+    data = in_folders(files)
+    assert data.classes == ("1", "10", "2")
+    assert {s.name[:-6]: int(s.label) for s in data.read() if s.label is not None} == {
+        "1": 0,
+        "10": 1,
+        "2": 2,
+    }
+
+
+def test_images_beside_their_labels() -> None:
+    grey = np.arange(6, dtype=np.uint8).reshape(2, 3)
+    data = folder(a__pgm=picture(grey, "ppm"), labels__csv=b"a,7\n")
+    (sample,) = data.read()
+    assert sample.label is not None
+    assert int(sample.label) == 7
+    np.testing.assert_array_equal(sample.inputs[0][..., 1], grey)
+
+
+def test_images_of_other_forms_become_rgb() -> None:
+    image = np.zeros((2, 2, 4), np.uint8)
+    image[..., 1] = 9
+    (sample,) = folder(a__png=picture(image)).read()
+    np.testing.assert_array_equal(sample.inputs[0], image[..., :3])
+    (sample,) = folder(a__png=picture(np.array([[True, False]]))).read()
+    assert sample.inputs[0].tolist() == [[[255] * 3, [0] * 3]]
+
+
+@pytest.mark.parametrize("subtype", ["PCM_16", "FLOAT"])
+def test_recordings_are_floats_from_minus_1_to_1(subtype: str) -> None:
+    values = np.array([0.0, 0.5, -1.0, 0.25], np.float32)
+    (sample,) = folder(a__wav=recording(values, subtype)).read()
+    assert sample.inputs[0].dtype == np.float32
+    np.testing.assert_array_equal(sample.inputs[0], values)
+    assert sample.pixels is None
+
+
+def test_files_that_cannot_be_decoded() -> None:
+    noise = np.random.default_rng(1).integers(0, 256, (99, 99), dtype=np.uint8)
+    for name, data, expected in (
+        ("a.png", b"no image", "[found: cannot identify image file; "),
+        ("a.png", picture(noise)[:2000], "[found: image file is truncated"),
+        (
+            *("a.png", picture(np.zeros((9, 9), np.uint16))),
+            "[found: mode I;16; expected: an image of 8 bits]",
+        ),
+        ("a.wav", b"RIFF", "[found: Error opening: Format not recognised."),
+        (
+            *("a.wav", recording(np.zeros((9, 2)))),
+            "[found: 2 channels; expected: a recording of one channel]",
+        ),
+    ):
+        files = {f"up/{name}": data}
+        found = message(lambda files=files: list(in_folders(files).read()))  # type: ignore[misc]
+        assert found.startswith(f"d/up/{name}: cannot decode the file [")
+        assert expected in found
+
+
+@pytest.mark.parametrize(
+    ("package", "name"), [("soundfile", "a.wav"), ("PIL.Image", "a.png")]
+)
+def test_a_missing_decoder_is_named_with_its_extra(
+    package: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ToolchainError) as error:
+        list(in_folders({f"up/{name}": b""}).read())
+    (found,) = error.value.diagnostics
+    assert found.code == "missing-package"
+    assert found.message == f"the package {package} is not installed"
+    assert dict(found.notes) == {"needed": "to read images and recordings"}
+    assert "[data]" in found.hint
 
 
 def loaded(items: list[object]) -> list[Any]:

@@ -1,0 +1,97 @@
+"""What `--data` may name."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from orchestrator.cli.commands.data_set import data_set
+from orchestrator.errors import UsageError
+from orchestrator.evaluation.samples import Choice
+from tests.conftest import CORPUS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SAVED = CORPUS.parent / "datasets"
+X = np.arange(6).reshape(2, 3)
+
+
+def read(path: Path, **choice: Any) -> tuple[list[Any], list[Any]]:
+    """First inputs and labels."""
+    data = data_set(str(path), Choice(**choice))
+    samples = list(data.read())
+    assert data.name == str(path)
+    assert data.count == len(samples)
+    labels = [None if s.label is None else s.label.tolist() for s in samples]
+    return [s.inputs[0].tolist() for s in samples], labels
+
+
+def refused(path: object) -> tuple[str, dict[str, str], str]:
+    with pytest.raises(UsageError) as error:
+        data_set(str(path), Choice())
+    (found,) = error.value.diagnostics
+    assert found.code == "bad-data"
+    assert str(found.where) == str(path)
+    return found.message, dict(found.notes), found.hint
+
+
+@pytest.mark.parametrize("name", ["d.csv", "d.CSV", "d.tsv"])
+def test_a_csv_file(name: str, tmp_path: Path) -> None:
+    file = tmp_path / name
+    file.write_text("0,1,2,5\n3,4,5,6\n".replace(",", "," if "s" in name else "\t"))
+    assert read(file) == (X.tolist(), [5, 6])
+    file.write_bytes(b"\xef\xbb\xbflabel,a,b,c\r\n5,0,1,2\r\n6,3,4,5\r\n")
+    assert read(file) == (X.tolist(), [5, 6])
+
+
+def test_an_archive(tmp_path: Path) -> None:
+    np.savez(tmp_path / "d.npz", x=X, y=[5, 6])
+    choice = {"inputs": ("x",), "labels": "y"}
+    assert read(tmp_path / "d.npz", **choice) == (X.tolist(), [5, 6])
+
+
+def test_a_folder_of_classes(tmp_path: Path) -> None:
+    for name, row in zip(("up", "down"), X, strict=True):
+        (tmp_path / name / "deep").mkdir(parents=True)
+        np.save(tmp_path / name / "deep" / "0.npy", row)
+    (tmp_path / ".cache").mkdir()
+    assert read(tmp_path) == (X[::-1].tolist(), [0, 1])
+    (tmp_path / "left").mkdir()
+    with pytest.raises(UsageError, match="no samples"):
+        read(tmp_path)
+    # Samples at the top are all there are.
+    np.save(tmp_path / "0.npy", X[0])
+    assert read(tmp_path) == (X[:1].tolist(), [None])
+
+
+def test_what_datasets_saved(tmp_path: Path) -> None:
+    train = read(SAVED / "flowers" / "train")
+    assert train == ([[1.5, 3], [2, 1], [0.25, 2]], [1, 0, 1])
+    assert refused(SAVED / "flowers") == (
+        "the folder has several data sets",
+        {"found": "test, train"},
+        "name the folder of one",
+    )
+    # Its files are no classes.
+    shutil.copytree(SAVED / "flowers" / "test", tmp_path / "test")
+    (tmp_path / "test" / "state.json").unlink()
+    assert refused(tmp_path / "test")[0] == "the folder has no samples"
+
+
+def test_files_of_other_forms(tmp_path: Path) -> None:
+    for name in ("d.parquet", "d", "d.npy", "module:name"):
+        (tmp_path / name).write_bytes(b"")
+        message, notes, hint = refused(tmp_path / name)
+        assert message == "unknown form of data"
+        assert notes["expected"].startswith("a .csv or .npz file, ")
+        assert hint == "convert it, or read it in a function"
+    for name in ("none.csv", "none.npz", "none"):
+        message, notes, hint = refused(tmp_path / name)
+        assert (message, hint) == ("no such data", "check the path")
+        assert notes["expected"].startswith("a .csv or .npz file, ")
+    (tmp_path / "d.csv").mkdir()
+    assert refused(tmp_path / "d.csv")[0] == "the folder has no samples"
