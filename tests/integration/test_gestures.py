@@ -33,9 +33,10 @@ pytestmark = pytest.mark.toolchain
 
 
 @pytest.fixture
-def example(tmp_path: Path) -> Path:
+def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of the example, with its products for this machine."""
     need_toolchain("host", "gnu")
+    monkeypatch.chdir(tmp_path)
     ignored = shutil.ignore_patterns("__pycache__", "*.lock")
     folder = Path(shutil.copytree(EXAMPLE, tmp_path / "gestures", ignore=ignored))
     board = 'cpu = "cortex-m4"\nboard = "wrist-board.toml"\n'

@@ -33,6 +33,7 @@ def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of the example, with other forms of its network."""
     monkeypatch.setenv("ORCHESTRATOR_EXPORT_PYTHON", PYTHON)
     monkeypatch.setenv("ORCHESTRATOR_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
     ignored = shutil.ignore_patterns("__pycache__", "*.lock")
     folder = Path(shutil.copytree(EXAMPLE, tmp_path / "gestures", ignore=ignored))
     shutil.copy(NETS, folder)
@@ -113,7 +114,7 @@ def test_lines_cost_what_images_of_one_row_cost(
         profile = example / f"{name.replace('_', '-')}.toml"
         profile.write_text(text.replace("gestures.pte", f"{name}.pte"))
         np.save(example / "items.npy", items)
-        words = ["run", profile, "--no-lock", "--profile"]
+        words: list[str | Path] = ["run", profile, "--no-lock", "--profile"]
         words += ["--input", example / "items.npy", "--expect", example / "out0.npy"]
         instructions = _document(capsys, *words)["profile"]["total"]
         arena = _document(capsys, "check", profile)["arena_bytes"]
