@@ -11,7 +11,7 @@ WEIGHTS = Path(__file__).with_name("weights.npz")
 
 
 class Block(nn.Sequential):
-    """A convolution over time, normalized, cut at zero, and every second maximum."""
+    """A convolution over time, normalized, cut at zero, and pooled by two."""
 
     def __init__(self, inputs: int, outputs: int, size: int) -> None:
         super().__init__(

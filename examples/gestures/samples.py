@@ -16,13 +16,14 @@ def gestures(count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     labels = random.integers(len(CLASSES), size=count)
     phase, strength = draw(0, 2 * np.pi), draw(0.2, 1)
     turn = 2 * np.pi * draw(0.8, 1.6) * time + phase
+    # What each class moves; a still hand moves nothing.
     kinds = np.zeros((len(CLASSES), 3, count, 64))
     kinds[0, :2] = np.cos(turn), np.sin(turn)
     kinds[1, 0] = 1.5 * np.sin(2 * np.pi * draw(3, 7) * time + phase)
     since = time - draw(0.1, 1)
     kinds[3, 2] = 3 * np.exp(-since.clip(0) / 0.06) * np.cos(60 * since) * (since >= 0)
     motion = strength[:, None] * kinds[labels, :, np.arange(count)]
-    # Motion and gravity point anywhere.
+    # The motion and gravity have any direction.
     turns, _ = np.linalg.qr(random.normal(size=(count, 3, 3)))
     down = random.normal(size=(count, 3, 1))
     gravity = down / np.linalg.norm(down, axis=1, keepdims=True)
