@@ -69,6 +69,7 @@ NOT_RUN = {
     "docs/testing.md 6": "needs a finding of the fuzzer",
     "examples/cmsis_nn/README.md 1": "needs CMSIS-NN, see test_cmsis_nn.py",
     "examples/digits/README.md 1": "needs PyTorch and scikit-learn",
+    "examples/gestures/README.md 1": "needs PyTorch; tests/interop trains and exports",
     "examples/python_model/README.md 1": "needs PyTorch; tests/interop exports it",
 }
 """Blocks of commands (`sh`) that tests do not run, and why."""

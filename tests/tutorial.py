@@ -24,11 +24,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PAGE = "docs/getting-started.md"
-EXPORTED = ROOT / "tests" / "data" / "getting_started"
-"""What the steps that need PyTorch write."""
+EXAMPLE = ROOT / "examples" / "gestures"
+EXPORTED = ("gestures.csv", "gestures.pte", "in0.npy", "out0.npy")
+"""What the steps that need PyTorch write; the example has them."""
 NEEDS_PYTORCH = (
     f'pip install "{DISTRIBUTION}[zig,export]"',
-    "python motion.py",
+    "python train.py",
     "orchestrator export export.toml",
     "cp build/export/",
 )
@@ -132,8 +133,8 @@ def follow(
         needs = next((start for start in NEEDS_PYTORCH if line.startswith(start)), None)
         if needs and executorch_python is None:
             skipped.add(needs)
-            for file in EXPORTED.glob("*.[pn]*"):
-                shutil.copy(file, reader)
+            for name in EXPORTED:
+                shutil.copy(EXAMPLE / name, reader)
             continue
         session.follow(step)
         if " -m venv " in line:

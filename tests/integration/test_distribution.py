@@ -86,7 +86,7 @@ def test_getting_started_works_by_the_letter(
     wheel: Path, tmp_path: Path, pytestconfig: pytest.Config
 ) -> None:
     """From an empty folder, in an environment with the wheel and what it needs."""
-    need_toolchain("cortex-m55", "zig")
+    need_toolchain("cortex-m4", "zig")
     corrected = ROOT / PAGE if pytestconfig.getoption("--update-golden") else None
     folder = follow(tmp_path, wheel, corrected=corrected)
     python = folder / ".venv" / "bin" / "python"

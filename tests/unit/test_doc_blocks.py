@@ -23,9 +23,12 @@ from tests.doc_blocks import (
     ROOT,
     WALKED,
     Command,
+    SavedFile,
     blocks,
     steps,
 )
+from tests.tutorial import EXAMPLE
+from tests.tutorial import PAGE as TUTORIAL
 
 TARGET = '[target]\ncpu = "cortex-m4"\n'
 MODEL = '[[models]]\npath = "m.pte"\n'
@@ -159,6 +162,17 @@ def test_commands_of_a_console_are_understood(page: str) -> None:
                 _understood(words)
             case "pip":
                 _installs(words)
+
+
+def test_the_code_of_the_tutorial_is_that_of_its_example() -> None:
+    saved = {s.path: s.text for s in steps(TUTORIAL) if isinstance(s, SavedFile)}
+    code = {path: text for path, text in saved.items() if path.endswith(".py")}
+    assert code == {path: (EXAMPLE / path).read_text() for path in code}
+    assert code.keys() == {"network.py", "samples.py", "train.py"}
+    shown, checked_in = map(
+        tomli.loads, (saved["export.toml"], (EXAMPLE / "export.toml").read_text())
+    )
+    assert all(shown[key] == checked_in[key] for key in ("target", "models"))
 
 
 def test_hints_in_running_text_name_the_distribution() -> None:
