@@ -10,7 +10,7 @@ from orchestrator.build import inputs, table
 from orchestrator.errors import KernelError, MemoryPlanError, ModelError, UsageError
 from orchestrator.explain import Facts, Outcome
 from orchestrator.selection.resolution import Resolution
-from orchestrator.shell.files import read_text_file
+from orchestrator.shell.files import read_text_file, reason_of
 
 if TYPE_CHECKING:
     from orchestrator.build.engine import Build
@@ -134,7 +134,7 @@ def _report(project: Project) -> SizeReport | None:
         raise UsageError.of(
             "no-report",
             f"{path} cannot be read",
-            found=getattr(error, "strerror", None) or str(error),
+            found=getattr(error, "strerror", None) or reason_of(error),
             hint=f"run `orchestrator build {project.profile.file}` first",
         ) from error
     return read_report(text, file=str(path))

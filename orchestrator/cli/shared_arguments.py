@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
 from orchestrator.cli.argument_types import finite_number, job_count, shard
 from orchestrator.cli.manual import SYNONYMS
-from orchestrator.errors import UsageError, did_you_mean
+from orchestrator.errors import UsageError, did_you_mean, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -51,8 +51,33 @@ class CommandParser(argparse.ArgumentParser):
                 message = f"{first} stands before the command"
                 hint = _AFTER
         else:
-            hint = _near(message) or f"run `{self.prog} --help` to see its options"
+            hint = self._near(message) or f"run `{self.prog} --help` to see its options"
         raise UsageError.of("usage", message, hint=hint)
+
+    def _near(self, message: str) -> str:
+        """A hint for a misspelt choice, or one of another option; or ""."""
+        wrong = re.search(
+            r"(--board)?: invalid choice: '(.*?)' \(choose from (.*)\)", message
+        )
+        if wrong is None:
+            return ""
+        is_board, word, own = wrong.groups()
+        if is_board and word.endswith(".toml"):
+            return (
+                f'leave --board out and write board = "{word}" in the profile, with'
+                " the path relative to it: docs/howto-own-board.md"
+            )
+        others = {
+            str(choice): action.option_strings[-1]
+            for action in self._actions
+            for choice in (action.choices or ())
+            if action.option_strings
+        }
+        near = word if word in others else ""
+        if not near and (hint := did_you_mean(word, re.findall(r"[\w-]+", own))):
+            return hint
+        near = near or nearest(word, others)
+        return f"did you mean {others[near]} {near}?" if near else ""
 
     def _commands(self) -> dict[str, CommandParser]:
         for action in self._actions:
@@ -91,13 +116,6 @@ def _command_near(word: str, commands: Iterable[str]) -> str:
     return did_you_mean(word, known) or (
         "run `orchestrator --help` to see all commands"
     )
-
-
-def _near(message: str) -> str:
-    """A hint for a misspelt choice, from argparse's error message."""
-    if match := re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message):
-        return did_you_mean(match[1], re.findall(r"[\w-]+", match[2]))
-    return ""
 
 
 def option(

@@ -188,10 +188,16 @@ def _from_validator(
 ) -> Diagnostic:
     """The diagnostic of an error from `fields.problem`."""
     parts = error["ctx"]
+    choices = parts["expected"].split(", ")
+    choose = " or ".join(choices) if len(choices) <= _MOST_CHOICES else "one of these"
     return Diagnostic(
         code=code,
         message=parts["text"].replace("{key}", key_text(path), 1),
         where=span(*path),
         notes=(("expected", parts["expected"]),) if parts["expected"] else (),
-        hint=parts["hint"] or f"choose {parts['expected'].replace(', ', ' or ')}",
+        hint=parts["hint"] or f"choose {choose}",
     )
+
+
+_MOST_CHOICES = 8
+"""Choices that a hint repeats."""

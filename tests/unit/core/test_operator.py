@@ -181,10 +181,18 @@ def test_other_schemas_are_refused(text: str, message: str) -> None:
         ("q::add.out", "aten::add.out"),
         ("aten::relu.out", None),
         ("aten::zzz.out", None),
+        ("aten::conv", "aten::convolution.out"),
+        ("aten::conv2d", "aten::convolution.out"),
+        ("aten::pad", "aten::constant_pad_nd.out"),
+        ("aten::RELU", "aten::relu.out"),
+        ("aten::co", None),
     ],
 )
 def test_nearest_operator(name: str, near: str | None) -> None:
-    known = ("aten::relu.out", "aten::add.out", "aten::add.Scalar_out")
+    known = (
+        *("aten::relu.out", "aten::add.out", "aten::add.Scalar_out"),
+        *("aten::convolution.out", "aten::constant_pad_nd.out"),
+    )
     found = nearest_operator(
         OperatorName.parse(name), [OperatorName.parse(text) for text in known]
     )
