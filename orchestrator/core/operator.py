@@ -69,6 +69,19 @@ def nearest_operator(
     return by_text[found[0]] if found else None
 
 
+def out_variant(
+    name: OperatorName, known: Iterable[OperatorName]
+) -> OperatorName | None:
+    """The form with an out argument of an operator that has none; else None."""
+    if _OUT.search(name.overload):
+        return None
+    near = nearest_operator(name, (o for o in known if _OUT.search(o.overload)))
+    is_form = near and (near.namespace, near.base) == (name.namespace, name.base)
+    return near if is_form else None
+
+
+_OUT = re.compile(r"out|values|grad_input|_max$|_min$")
+"""Overloads with out arguments: aten::max.dim_max has two."""
 _DIMS = re.compile(r"[1-3]d$")
 
 

@@ -13,6 +13,7 @@ from orchestrator.core.operator import (
     Argument,
     OperatorName,
     nearest_operator,
+    out_variant,
     parse_schema,
 )
 
@@ -197,6 +198,27 @@ def test_nearest_operator(name: str, near: str | None) -> None:
         OperatorName.parse(name), [OperatorName.parse(text) for text in known]
     )
     assert found == (OperatorName.parse(near) if near else None)
+
+
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [
+        ("aten::add.Tensor", "aten::add.out"),
+        ("aten::sum.dim_IntList", "aten::sum.IntList_out"),
+        ("aten::max.dim", "aten::max.dim_max"),
+        ("aten::max.dim_max", None),
+        ("aten::topk.values", None),
+        ("aten::add.Scalar_out", None),
+        ("q::add.Tensor", None),
+        ("aten::ad", None),
+        ("aten::add_", None),
+    ],
+)
+def test_out_variants(name: str, form: str | None) -> None:
+    known = ("add.out", "sum.IntList_out", "max.dim_max", "max.unary_out", "add.x")
+    parsed = [OperatorName.parse(text) for text in known]
+    found = out_variant(OperatorName.parse(name), parsed)
+    assert (found and str(found)) == form
 
 
 def test_arguments_before_the_star_are_counted() -> None:
