@@ -245,13 +245,12 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 def nearest_path(path: Path) -> Path | None:
     """A path that exists and has nearly the names of one that does not; or None."""
     folder: Path | None = path.parent
-    if folder != path and not path.parent.is_dir():
-        folder = nearest_path(path.parent)
-    if folder is None or len(path.name) > _LONGEST_NAME:
-        return None
     names: list[str] = []
-    with suppress(OSError):
-        names = sorted(item.name for item in islice(folder.iterdir(), _MOST_NAMES))
+    with suppress(OSError):  # names may be too long for the file system
+        if folder != path and not path.parent.is_dir():
+            folder = nearest_path(path.parent)
+        if folder and len(path.name) <= _LONGEST_NAME:
+            names = sorted(item.name for item in islice(folder.iterdir(), _MOST_NAMES))
     # Nearer than other names have to be: names of files share their suffixes.
     near = get_close_matches(path.name, names, n=1, cutoff=0.75)
-    return folder / near[0] if near else None
+    return folder / near[0] if folder and near else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -193,20 +194,21 @@ def _no_profile(path: Path) -> ProfileError | None:
     from orchestrator.program.foreign import NAME, TEXT, foreign  # noqa: PLC0415
     from orchestrator.workspace.product import WORKSPACE_FILE  # noqa: PLC0415
 
-    found = foreign(b"")
+    empty = found = foreign(b"")
+    is_folder = os.path.isdir(path)  # noqa: PTH112  # a name may be too long for a file
     with suppress(OSError):
         found = foreign(bytes(files.lazy_file(path)))
     what, hint = (found.what, found.hint) if found else ("", "")
-    folder = path.parent if path.name == WORKSPACE_FILE else path
-    if path.is_dir() or path.name == WORKSPACE_FILE:
+    folder = path if is_folder else path.parent
+    if is_folder or path.name == WORKSPACE_FILE:
         what, hint = "a folder", ""
-        inside = [file for file in folder.glob("*.toml") if file.name != WORKSPACE_FILE]
-        if (folder / WORKSPACE_FILE).is_file():
+        inside = [*folder.glob("*.toml")]
+        if folder / WORKSPACE_FILE in inside:
             what = "a workspace"
             hint = f"name a product of it, or build all with --workspace {folder}"
         elif len(inside) == 1:
             hint = f"name the profile in it: {inside[0]}"
-    elif not path.exists() or found in {None, foreign(b"")}:
+    elif found in {None, empty}:
         return None
     elif path.suffix in (".pte", ".pt2", ".py"):
         hint = f"`orchestrator init {path}` writes a profile for it"
@@ -223,9 +225,8 @@ def _no_profile(path: Path) -> ProfileError | None:
         where=SourceSpan(file=str(path)),
         found=what,
         expected="a TOML file",
-        hint=hint
-        if hint and hint != NAME
-        else "name a profile; `orchestrator init MODEL` writes one",
+        hint=hint.removeprefix(NAME)
+        or "name a profile; `orchestrator init MODEL` writes one",
     )
 
 

@@ -56,28 +56,22 @@ class CommandParser(argparse.ArgumentParser):
 
     def _near(self, message: str) -> str:
         """A hint for a misspelt choice, or one of another option; or ""."""
-        wrong = re.search(
-            r"(--board)?: invalid choice: '(.*?)' \(choose from (.*)\)", message
-        )
-        if wrong is None:
+        pattern = r"(--board)?: invalid choice: '(.*?)' \(choose from (.*)\)"
+        if (wrong := re.search(pattern, message)) is None:
             return ""
         is_board, word, own = wrong.groups()
         if is_board and word.endswith(".toml"):
-            return (
-                f'leave --board out and write board = "{word}" in the profile, with'
-                " the path relative to it: docs/howto-own-board.md"
-            )
-        others = {
+            return f'leave it out, and write board = "{word}" in the profile'
+        options = {
             str(choice): action.option_strings[-1]
             for action in self._actions
-            for choice in (action.choices or ())
-            if action.option_strings
+            for choice in (action.choices if action.option_strings else None) or ()
         }
-        near = word if word in others else ""
-        if not near and (hint := did_you_mean(word, re.findall(r"[\w-]+", own))):
+        known = () if word in options else re.findall(r"[\w-]+", own)
+        if hint := did_you_mean(word, known):
             return hint
-        near = near or nearest(word, others)
-        return f"did you mean {others[near]} {near}?" if near else ""
+        near = nearest(word, options)
+        return f"did you mean {options[near]} {near}?" if near else ""
 
     def _commands(self) -> dict[str, CommandParser]:
         for action in self._actions:

@@ -163,10 +163,7 @@ def choice(
 ) -> tuple[object, ...]:
     """Annotations of a value from a closed set; an enumeration's values are members.
 
-    Args:
-        known: The set.
-        code: Of the problem of any other value.
-        elsewhere: The hint for a value that is of another set; "" if it is of none.
+    `elsewhere` gives the hint for a value that is of another set, else "".
     """
     names = tuple(map(str, known))
 

@@ -250,13 +250,13 @@ def _element(text: str, port: Port, read_bytes: ReadBytes) -> Array | None:
 
     if port.dtype is None or port.dtype in PATTERNS or prod(port.sizes) != 1:
         return None
-    dtype = NPY_DTYPES[port.dtype]
-    number = _parse_number(text, _KINDS.get(dtype[1], ValueKind.DOUBLE))
+    dtype = NPY_DTYPES.get(port.dtype, "")
+    number = _parse_number(text, _KINDS.get(dtype[1:2], ValueKind.DOUBLE))
     with suppress(OSError):
         read_bytes(text)
         return None
-    with suppress(OverflowError):  # more than the dtype holds
-        if number is not None:
+    if dtype and number is not None:
+        with suppress(OverflowError):  # more than the dtype holds
             return Array.of(np.full(port.sizes, number, dtype))
     return None
 

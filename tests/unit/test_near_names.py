@@ -43,6 +43,7 @@ def test_names(name: str, near: str) -> None:
         ("models/digits.pte", None),
         ("elsewhere/motion.pte", None),
         ("a" * 300, None),
+        (f"{'a' * 300}/motion.pte", None),
     ],
 )
 def test_paths(path: str, near: str | None, tmp_path: Path) -> None:

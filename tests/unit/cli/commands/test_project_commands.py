@@ -279,6 +279,21 @@ def test_missing_files_have_neighbours(c: Commands) -> None:
     assert c.err.endswith('hint: did you mean "../sub/net.pte"?\n')
 
 
+def test_names_of_products_have_neighbours(c: Commands) -> None:
+    text = 'schema = 1\n[workspace]\nprofiles = ["demo.toml"]\n'
+    Path("orchestrator.toml").write_text(text)
+    c.run("check", "demoo", code=3)
+    assert c.err == (
+        'error[missing-file]: there is no profile and no product "demoo"\n'
+        "  --> orchestrator.toml\n"
+        '   hint: did you mean "demo"?\n'
+    )
+    c.run("check", "other", code=3)
+    assert c.err.startswith('error[missing-file]: there is no profile "other"\n')
+    c.run("check", "orchestrator.toml", code=3)
+    assert c.err.endswith("name a product of it, or build all with --workspace .\n")
+
+
 @pytest.mark.parametrize(
     ("arguments", "hint"),
     [
@@ -288,8 +303,7 @@ def test_missing_files_have_neighbours(c: Commands) -> None:
         (("--board", "zzz"), "run `orchestrator init --help` to see its options"),
         (
             ("--board", "my.toml"),
-            'leave --board out and write board = "my.toml" in the profile, with the'
-            " path relative to it: docs/howto-own-board.md",
+            'leave it out, and write board = "my.toml" in the profile',
         ),
     ],
 )
