@@ -11,6 +11,7 @@ from orchestrator.errors import ExitCode
 from orchestrator.fleet.kind import Kind
 from orchestrator.memory.dynamic import dynamic_costs
 from orchestrator.method.effects import effects_of_linked, effects_of_method
+from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -82,6 +83,9 @@ def _dynamic_costs(build: Build) -> Iterator[str]:
     schemas = adapted.resolution.schemas
     for name, program in adapted.programs.items():
         for number, method in enumerate(program.methods):
+            tensors = (v for v in method.values if isinstance(v, TensorValue))
+            if not any(tensor.is_dynamic for tensor in tensors):
+                continue  # effects of a long method take a while
             effects = (
                 effects_of_linked(adapted.linked[name][number])
                 if name in adapted.linked

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from orchestrator.cli.main import run
+from tests.conftest import model_bytes
 from tests.unit.build.fake_project import PROFILE, write_project
 from tests.unit.build.fakes import FakeShell, FakeToolchains
 
@@ -277,6 +278,23 @@ def test_missing_files_have_neighbours(c: Commands) -> None:
     )
     c.run("check", "sub/y.toml", code=3)
     assert c.err.endswith('hint: did you mean "../sub/net.pte"?\n')
+
+
+@pytest.mark.parametrize("load", ["pte", "prelinked"])
+def test_check_says_what_dynamic_sizes_cost(c: Commands, load: str) -> None:
+    Path("x.toml").write_text(
+        'schema = 1\nname = "x"\ntarget.cpu = "host"\n'
+        f'[[models]]\npath = "batch.pte"\nload = "{load}"\n'
+    )
+    Path("batch.pte").write_bytes(model_bytes("dynamic_batch"))
+    out = c.run("check", "x.toml").splitlines()
+    assert out[-2:] == [
+        "  batch forward input 0: if dimension 0 is dynamic, up to 8 there costs 448"
+        " bytes: with 1, 64 are live",
+        "  sizes are those of Dim(max=...) at export: lower it, or fix them",
+    ]
+    Path("batch.pte").write_bytes(model_bytes("mlp"))
+    assert "dynamic" not in c.run("check", "x.toml")
 
 
 def test_names_of_products_have_neighbours(c: Commands) -> None:
