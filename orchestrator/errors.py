@@ -7,13 +7,17 @@ errors into exit codes.
 
 from __future__ import annotations
 
+import re
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import IntEnum
+from itertools import islice
 from typing import TYPE_CHECKING, ClassVar, Self
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
 
 
 class ExitCode(IntEnum):
@@ -214,11 +218,43 @@ class ReproducibilityError(OrchestratorError):
 
 _LONGEST_NAME = 200
 """Characters of a name that is compared: the time grows with their square."""
+_LEAST_START = 3
+"""Characters of a name from which a longer one is guessed."""
+_MOST_NAMES = 5000
+"""Names of a folder that are compared."""
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The name that a shortened or misspelt one stands for; "" if none is near."""
+    if len(name) > _LONGEST_NAME:
+        return ""
+    by_folded = {text.casefold(): text for text in sorted(known, reverse=True)}
+    folded = name.casefold()
+    found: list[str] = []
+    if len(folded) >= _LEAST_START:
+        word = re.compile(rf"(?<![a-z0-9]){re.escape(folded)}(?![a-z0-9])")
+        found = [text for text in by_folded if text.startswith(folded)]
+        found = found or [text for text in by_folded if word.search(text)]
+        found.sort(key=lambda text: (len(text), text))
+    found = found or get_close_matches(folded, by_folded, n=1, cutoff=0.6)
+    return by_folded[found[0]] if found else ""
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """A hint such as `did you mean "cortex-m55"?`, or "" when nothing is near."""
-    if len(name) > _LONGEST_NAME:
-        return ""
-    near = get_close_matches(name, sorted(known), n=1, cutoff=0.6)
-    return f'did you mean "{near[0]}"?' if near else ""
+    near = nearest(name, known)
+    return f'did you mean "{near}"?' if near else ""
+
+
+def nearest_path(path: Path) -> Path | None:
+    """A path that exists and has nearly the names of one that does not; or None."""
+    folder: Path | None = path.parent
+    names: list[str] = []
+    with suppress(OSError):  # names may be too long for the file system
+        if folder != path and not path.parent.is_dir():
+            folder = nearest_path(path.parent)
+        if folder and len(path.name) <= _LONGEST_NAME:
+            names = sorted(item.name for item in islice(folder.iterdir(), _MOST_NAMES))
+    # Nearer than other names have to be: names of files share their suffixes.
+    near = get_close_matches(path.name, names, n=1, cutoff=0.75)
+    return folder / near[0] if folder and near else None

@@ -21,7 +21,12 @@ from orchestrator.errors import UsageError
 from orchestrator.profile.lowering import quantize_text, vela_text
 from orchestrator.provenance.documents import DOCUMENTS
 from orchestrator.shell.distribution import DISTRIBUTION
-from orchestrator.shell.files import WriteError, check_writable, read_text_file
+from orchestrator.shell.files import (
+    WriteError,
+    check_writable,
+    read_text_file,
+    reason_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -59,7 +64,7 @@ def read_lock(file: Path) -> lockfile.Lock | None:
     except FileNotFoundError:
         return None
     except (IsADirectoryError, UnicodeDecodeError) as error:
-        raise lockfile.damaged(str(file), str(error)) from error
+        raise lockfile.damaged(str(file), reason_of(error)) from error
     return lockfile.parse_lock(text, file=str(file))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -12,7 +14,7 @@ from orchestrator.build import inputs, table
 from orchestrator.build.engine import Build
 from orchestrator.build.exporting import ExportChoice
 from orchestrator.build.published import KnownLists, published_at
-from orchestrator.errors import ProfileError
+from orchestrator.errors import ProfileError, SourceSpan
 from orchestrator.shell import files, process, sources
 from orchestrator.shell.build_folder import OVER_BUDGET, WORK
 from orchestrator.shell.exported import EXPORTS
@@ -188,7 +190,54 @@ def load(path: Path) -> Profile:
     if pipe is not None:
         return _load(pipe, None, pipe=pipe)
     profile, member, workspace = member_at(path)
-    return _checked(_load(profile, member), workspace)
+    try:
+        return _checked(_load(profile, member), workspace)
+    except ProfileError as error:
+        if other := _no_profile(path):
+            raise other from error
+        raise
+
+
+def _no_profile(path: Path) -> ProfileError | None:
+    """The error of a file of another kind; None if it seems to be a profile."""
+    # Only errors need them.
+    from orchestrator.program.foreign import NAME, TEXT, foreign  # noqa: PLC0415
+    from orchestrator.workspace.product import WORKSPACE_FILE  # noqa: PLC0415
+
+    empty = found = foreign(b"")
+    is_folder = os.path.isdir(path)  # noqa: PTH112  # a name may be too long for a file
+    with suppress(OSError):
+        found = foreign(bytes(files.lazy_file(path)))
+    what, hint = (found.what, found.hint) if found else ("", "")
+    folder = path if is_folder else path.parent
+    if is_folder or path.name == WORKSPACE_FILE:
+        what, hint = "a folder", ""
+        inside = [*folder.glob("*.toml")]
+        if folder / WORKSPACE_FILE in inside:
+            what = "a workspace"
+            hint = f"name a product of it, or build all with --workspace {folder}"
+        elif len(inside) == 1:
+            hint = f"name the profile in it: {inside[0]}"
+    elif found in {None, empty}:
+        return None
+    elif path.suffix in (".pte", ".pt2", ".py"):
+        hint = f"`orchestrator init {path}` writes a profile for it"
+    elif path.suffix == ".lock":
+        what, profile = "a lock", path.with_suffix(".toml")
+        hint = f"name its profile: {profile}" if profile.exists() else ""
+    elif path.suffix == ".json":
+        hint = f"name the profile first; a scenario follows it: --scenario {path}"
+    elif found == TEXT:
+        return None
+    return ProfileError.of(
+        "no-profile",
+        f"{path} is not a profile",
+        where=SourceSpan(file=str(path)),
+        found=what,
+        expected="a TOML file",
+        hint=hint.removeprefix(NAME)
+        or "name a profile; `orchestrator init MODEL` writes one",
+    )
 
 
 def project_at(path: Path) -> Project | None:

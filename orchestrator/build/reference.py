@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,7 +57,7 @@ def reference_outputs(
         folder = Path(name)
         request = _write_request(calls, programs, inputs, folder)
         if request is None:
-            return Reference(problem="its Python API takes no lists")
+            return Reference(problem="ExecuTorch's Python API takes no lists")
         (folder / "request.json").write_text(json.dumps(request), encoding="utf-8")
         done = processes.run(
             [
@@ -70,14 +71,30 @@ def reference_outputs(
         result: Any = read_own_json(folder / "result.json")
         if result is None:
             lines = done.stderr.strip().splitlines() or [f"status {done.status}"]
-            return Reference(problem=f"it died: {lines[-1]}")
+            return Reference(problem=f"ExecuTorch ended with: {lines[-1]}")
         if isinstance(result, dict):
-            return Reference(problem=str(result["error"]))
+            return Reference(problem=_in_words(str(result["error"])))
         return Reference(
             outputs=tuple(
                 tuple(_value(e, folder) for e in entries) for entries in result
             )
         )
+
+
+def _in_words(error: str) -> str:
+    code = re.search(r"error: 0x:?([0-9a-f]+)", error)  # 1.5 writes the colon
+    if code is None:
+        return error
+    reason = _REASONS.get(int(code[1], 16), f"cannot run the program: 0x{code[1]}")
+    return f"ExecuTorch's Python package {reason}"
+
+
+_REASONS = {
+    0x14: "has no kernel for an operator of the program",
+    0x20: "has no backend for a delegate of the program",
+    0x24: "cannot read the data of the program",
+}
+"""By code; source: ExecuTorch `runtime/core/error.h`, `Error`."""
 
 
 def _write_request(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator.errors import SourceSpan, UsageError
 from orchestrator.measure import read_report
-from orchestrator.shell.files import read_text_file
+from orchestrator.shell.files import read_text_file, reason_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,7 +40,7 @@ def read_report_file(
             "no-report",
             f"{path} cannot be read",
             where=SourceSpan(file=str(of.file)) if of else None,
-            found=getattr(error, "strerror", None) or str(error),
+            found=getattr(error, "strerror", None) or reason_of(error),
             hint=f"run `orchestrator build {of.named}` first"
             if of
             else "name the report.json of a build, a profile or a product",

@@ -13,7 +13,7 @@ from orchestrator.running.product import Product, read_product
 from orchestrator.running.protocol import decode_response
 from orchestrator.running.report import failures
 from orchestrator.running.scenario import read_scenario
-from orchestrator.shell.files import read_file, read_text_file
+from orchestrator.shell.files import read_file, read_text_file, reason_of
 
 if TYPE_CHECKING:
     from orchestrator.build.project import Project
@@ -106,7 +106,7 @@ def scenario_of(path: Path, product: Product) -> Scenario:
             "bad-scenario",
             "cannot read the scenario",
             where=SourceSpan(file=str(path)),
-            found=getattr(error, "strerror", None) or str(error),
+            found=getattr(error, "strerror", None) or reason_of(error),
             hint="name a JSON file with runs and tolerance",
         ) from error
     return read_scenario(text, file=str(path), product=product, read_bytes=read_bytes)

@@ -90,8 +90,10 @@ class Console:
         from orchestrator.cli.render import (  # noqa: PLC0415  # only errors need it
             failure_document,
             render_diagnostics,
+            with_near_file,
         )
 
+        error = with_near_file(error)
         with suppress(UsageError):  # the first error matters more
             self.document(failure_document(error))
         say(render_diagnostics(error.diagnostics, color=self.color))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from orchestrator.errors import nearest_path
 from orchestrator.printable import printable
 
 if TYPE_CHECKING:
@@ -19,6 +22,18 @@ _BOLD = "\x1b[1m"
 _RED = "\x1b[1;31m"
 _BLUE = "\x1b[1;34m"
 _GREEN = "\x1b[1;32m"
+
+
+def with_near_file(error: OrchestratorError) -> OrchestratorError:
+    """The error; of one file that is missing, with a hint to the file that is meant."""
+    cause = error.__cause__
+    if not isinstance(cause, FileNotFoundError) or len(error.diagnostics) != 1:
+        return error
+    (diagnostic,) = error.diagnostics
+    path = Path(str(cause.filename))
+    if str(path) not in diagnostic.message or not (near := nearest_path(path)):
+        return error
+    return type(error)(replace(diagnostic, hint=f'did you mean "{near}"?'))
 
 
 def render_diagnostics(

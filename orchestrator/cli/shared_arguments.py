@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
 from orchestrator.cli.argument_types import finite_number, job_count, shard
 from orchestrator.cli.manual import RENAMED, SYNONYMS
-from orchestrator.errors import UsageError, did_you_mean
+from orchestrator.errors import UsageError, did_you_mean, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,13 +52,32 @@ class CommandParser(argparse.ArgumentParser):
                 message = f"{first} stands before the command"
                 hint = _AFTER
         else:
-            hint = _near(message)
+            hint = self._near(message)
             short, _, choices = message.rpartition(" (choose from ")
             if len(choices) > _LONG_LIST:  # of cores or boards: no other is as long
                 message = short
                 hint = hint or "run `orchestrator targets` to list them"
             hint = hint or f"run `{self.prog} --help` to see its options"
         raise UsageError.of("usage", message, hint=hint)
+
+    def _near(self, message: str) -> str:
+        """A hint for a misspelt choice, or one of another option; or ""."""
+        pattern = r"(--board)?: invalid choice: '(.*?)' \(choose from (.*)\)"
+        if (wrong := re.search(pattern, message)) is None:
+            return ""
+        is_board, word, own = wrong.groups()
+        if is_board and word.endswith(".toml"):
+            return f'leave it out, and write board = "{word}" in the profile'
+        options = {
+            str(choice): action.option_strings[-1]
+            for action in self._actions
+            for choice in (action.choices if action.option_strings else None) or ()
+        }
+        known = () if word in options else re.findall(r"[\w-]+", own)
+        if hint := did_you_mean(word, known):
+            return hint
+        near = nearest(word, options)
+        return f"did you mean {options[near]} {near}?" if near else ""
 
     def _place(self, name: str, unknown: str) -> str:
         """Where an argument that is left over belongs, or what it is meant to be."""
@@ -110,13 +129,6 @@ def command_near(word: str, program: argparse.ArgumentParser) -> str:
     return did_you_mean(word, known) or (
         f"run `{program.prog} --help` to see all commands"
     )
-
-
-def _near(message: str) -> str:
-    """A hint for a misspelt choice, from argparse's error message."""
-    if match := re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message):
-        return did_you_mean(match[1], re.findall(r"[\w-]+", match[2]))
-    return ""
 
 
 def option(

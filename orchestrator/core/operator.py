@@ -9,6 +9,8 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Self
 
+from orchestrator.errors import nearest
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -57,17 +59,30 @@ def nearest_operator(
         for text, o in by_text.items()
         if (o.namespace, o.base) == (name.namespace, name.base)
     ]
-    if not near and len(name.base) <= _LONGEST:
+    if not near:
         # By base name: namespace and overload make all names alike.
-        every_base = sorted({o.base for o in by_text.values()})
-        bases = get_close_matches(name.base, every_base, 1, _NEAR)
-        near = [text for text, o in by_text.items() if o.base in bases]
+        bases = {o.base for o in by_text.values()}
+        # PyTorch's conv2d is a convolution in programs.
+        base = nearest(name.base, bases) or nearest(_DIMS.sub("", name.base), bases)
+        near = [text for text, o in by_text.items() if o.base == base]
     found = get_close_matches(str(name), near, 1, 0.0)
     return by_text[found[0]] if found else None
 
 
-_NEAR = 0.6  # likeness of base names
-_LONGEST = 200  # characters that are compared: the time grows with their square
+def out_variant(
+    name: OperatorName, known: Iterable[OperatorName]
+) -> OperatorName | None:
+    """The form with an out argument of an operator that has none; else None."""
+    if _OUT.search(name.overload):
+        return None
+    near = nearest_operator(name, (o for o in known if _OUT.search(o.overload)))
+    is_form = near and (near.namespace, near.base) == (name.namespace, name.base)
+    return near if is_form else None
+
+
+_OUT = re.compile(r"out|values|grad_input|_max$|_min$")
+"""Overloads with out arguments: aten::max.dim_max has two."""
+_DIMS = re.compile(r"[1-3]d$")
 
 
 class ArgKind(StrEnum):

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from shlex import join, quote
 from types import MethodType
 from typing import Any
 
@@ -67,8 +68,7 @@ def load_source(file: str, function: str) -> Model:
         ExportError: The code raises, or returns something else.
     """
     user = _root_of(Path(file))
-    hint = "run it by itself first: python -c"
-    hint = f'{hint} "import {Path(file).stem}; {Path(file).stem}.{function}()"'
+    hint = f"run it by itself first: {_command(Path(file), user, function)}"
     with ExportError.around("failed-callable", "the model's code failed", hint):
         module = _import(Path(file), user)
     build = _callable(module, file, function)
@@ -85,9 +85,23 @@ def _root_of(file: Path) -> Path:
     return folder
 
 
+def _module_name(file: Path, root: Path) -> str:
+    return ".".join(file.relative_to(root).with_suffix("").parts)
+
+
+def _command(file: Path, root: Path, function: str) -> str:
+    """What calls the function as this process does, in any folder."""
+    name = _module_name(file, root)
+    code = f"from {name} import {function}; {function}()"
+    if not name.replace(".", "").isidentifier():
+        code = f'import importlib; importlib.import_module("{name}").{function}()'
+    python = join([sys.executable, "-c", code])
+    return f"cd {quote(str(Path.cwd()))} && PYTHONPATH={quote(str(root))} {python}"
+
+
 def _import(file: Path, root: Path) -> Any:
     sys.path.insert(0, str(root))
-    name = ".".join(file.relative_to(root).with_suffix("").parts)
+    name = _module_name(file, root)
     if "." in name:
         return importlib.import_module(name)
     # A package of the same name, such as torch, must not hide the file.

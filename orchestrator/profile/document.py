@@ -7,13 +7,15 @@ paths are relative to it.
 from __future__ import annotations
 
 import errno
+import os
 from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
 import tomli
 
-from orchestrator.errors import ProfileError, SourceSpan
+from orchestrator.errors import ProfileError, SourceSpan, nearest_path
 from orchestrator.profile.source_map import (
     MOST_PARTS,
     TooManyPartsError,
@@ -23,7 +25,6 @@ from orchestrator.profile.source_map import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from pathlib import Path
 
     from orchestrator.profile.source_map import KeyPath
 
@@ -222,12 +223,17 @@ def _read_text(
         return text_of(path)
     except FileNotFoundError as error:
         start = "profile" if named_by else "current folder"
+        hint = f"check the path: it is relative to the {start}"
+        if near := nearest_path(path):
+            if named_by:
+                near = Path(os.path.relpath(near, Path(named_by.file).parent))
+            hint = f'did you mean "{near}"?'
         raise ProfileError.of(
             "missing-file",
             f'there is no {what} "{file}"',
             where=named_by or SourceSpan(file=file),
             expected="a TOML file",
-            hint=f"check the path: it is relative to the {start}",
+            hint=hint,
         ) from error
     except UnicodeDecodeError as error:
         before = bytes(error.object[: error.start])

@@ -188,10 +188,16 @@ def _from_validator(
 ) -> Diagnostic:
     """The diagnostic of an error from `fields.problem`."""
     parts = error["ctx"]
+    choices = parts["expected"].replace(", ", " or ")
     return Diagnostic(
         code=code,
         message=parts["text"].replace("{key}", key_text(path), 1),
         where=span(*path),
         notes=(("expected", parts["expected"]),) if parts["expected"] else (),
-        hint=parts["hint"] or f"choose {parts['expected'].replace(', ', ' or ')}",
+        hint=parts["hint"]
+        or ("choose one of these" if len(choices) > _LONG else f"choose {choices}"),
     )
+
+
+_LONG = 80
+"""Characters of choices that a hint does not repeat."""

@@ -155,15 +155,23 @@ def near_name(text: str, filler: str) -> str:
     return near[:MAX_NAME_LENGTH].rstrip("-_")
 
 
-def choice(known: Iterable[str], code: str = "bad-value") -> tuple[object, ...]:
-    """Annotations of a value from a closed set; an enumeration's values are members."""
+def choice(
+    known: Iterable[str],
+    code: str = "bad-value",
+    *,
+    elsewhere: Callable[[str], str] = lambda _: "",
+) -> tuple[object, ...]:
+    """Annotations of a value from a closed set; an enumeration's values are members.
+
+    `elsewhere` gives the hint for a value that is of another set, else "".
+    """
     names = tuple(map(str, known))
 
     def read(value: str) -> str:
         if value in names:
             return known(value) if isinstance(known, type) else value
         expected = ", ".join(names)
-        hint = did_you_mean(value, names)
+        hint = elsewhere(value) or did_you_mean(value, names)
         message = f"{{key}} cannot be {shown(value)}"
         raise problem(code, message, expected=expected, hint=hint)
 

@@ -35,6 +35,10 @@ class NamedFile:
         """Whether it is a pattern, which may match any number of files."""
         return "*" in self.written
 
+    def beside(self, path: Path) -> str:
+        """As the profile would write another path with as many names."""
+        return "/".join(path.parts[-len(PurePosixPath(self.written).parts) :])
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PythonCallable(NamedFile):

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from orchestrator.errors import Diagnostic
+from orchestrator.errors import Diagnostic, nearest_path
 from orchestrator.profile.table import sound
 
 if TYPE_CHECKING:
@@ -48,19 +48,22 @@ class Facts:
             what: Kind of the file: "model file".
             expected: What it should contain.
         """
-        there = "nothing to read"
+        there, near = "nothing to read", None
         with suppress(OSError):  # a name that the file system cannot have
             if self.is_file(file.path):
                 return
             if file.path.exists():
                 there = "a folder, a pipe or a device"
+            near = nearest_path(file.path)
         yield Diagnostic.of(
             "missing-file",
             f'there is no {what} "{file.written}"',
             where=self.span(*key_path),
             found=f"{there} at {file.path}",
             expected=expected,
-            hint="check the path: it is relative to the file that names it",
+            hint=f'did you mean "{file.beside(near)}"?'
+            if near
+            else "check the path: it is relative to the file that names it",
         )
 
     def missing_files(

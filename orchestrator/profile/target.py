@@ -13,7 +13,7 @@ from pydantic import (
     WithJsonSchema,
 )
 
-from orchestrator.errors import Diagnostic, did_you_mean
+from orchestrator.errors import Diagnostic, did_you_mean, nearest
 from orchestrator.profile.choices import Optimize
 from orchestrator.profile.fields import (
     ReadFrom,
@@ -62,6 +62,13 @@ class OwnBoard(str):
 _ISAS: Final = tuple(dict.fromkeys(isa for cpu in CPUS.values() for isa in cpu.isas))
 
 
+def _board_named(value: str) -> str:
+    """The hint for a board that is named as a core."""
+    if value not in BOARDS:
+        return ""
+    return f'write cpu = "{BOARDS[value].cpu}" and board = "{value}"'
+
+
 def _choices_by_cpu(schema: dict[str, Any]) -> None:
     """Restrict isa, board, toolchain and float ABI to those of the cpu."""
     schema["allOf"] = [
@@ -97,7 +104,11 @@ def _read_board(value: str) -> str:
         )
     message = f"{{key}} cannot be {shown(value)}"
     expected = f"{', '.join(BOARDS)}, or the path of a file in TOML"
-    hint = did_you_mean(value, BOARDS) or 'describe your own: board = "my-board.toml"'
+    core = nearest(value, CPUS)
+    hint = did_you_mean(value, BOARDS) if value not in CPUS else ""
+    if not hint and core:
+        hint = f'write cpu = "{core}": it is a core, not a board'
+    hint = hint or 'describe your own: board = "my-board.toml"'
     raise problem("unknown-board", message, expected=expected, hint=hint)
 
 
@@ -120,9 +131,11 @@ class TargetTable(Table):
 
     model_config = ConfigDict(json_schema_extra=_choices_by_cpu)
 
-    cpu: Annotated[StrictStr, *choice(CPUS, "unknown-cpu")] = Field(
-        description="Core the product runs on; `host` is the machine that builds.",
-        examples=["cortex-m55"],
+    cpu: Annotated[StrictStr, *choice(CPUS, "unknown-cpu", elsewhere=_board_named)] = (
+        Field(
+            description="Core the product runs on; `host` is the machine that builds.",
+            examples=["cortex-m55"],
+        )
     )
     # `isa_problems` checks it against the cpu.
     isa: Annotated[StrictStr, choice(_ISAS)[1]] = Field(

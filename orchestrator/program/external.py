@@ -64,6 +64,8 @@ def with_data(
     if any(takes.get(backend) for backend in backends):
         _add_named(found, given, problems)
     if problems:
+        without = sorted(backends - takes.keys())
+        problems += [(backend, "is a backend without delegate") for backend in without]
         raise ModelError(
             Diagnostic(
                 code="external-data",
@@ -73,7 +75,9 @@ def with_data(
                     (f'"{name}"', text) for name, text in dict.fromkeys(problems)
                 ),
                 hint="name the .ptd files that were exported with the program in"
-                " `data` of its [[models]]",
+                " `data` of its [[models]]"
+                + "; [[delegates]] links delegates, see docs/delegates.md"
+                * bool(without),
             )
         )
     refused = [

@@ -77,7 +77,7 @@ def read_flat_tensors(data: Bytes, *, file: str) -> tuple[StoredTensor, ...]:
 def _read(data: Bytes) -> tuple[StoredTensor, ...]:
     head = bytes(data[: _HEADER_AT + _HEADER.size])
     if head[4:8] != _IDENTIFIER:
-        raise foreign_error(bytes(data), "data file", _IDENTIFIER)
+        raise foreign_error(bytes(data), "data file", ".ptd")
     if len(data) < _HEADER_AT + _HEADER.size:
         raise DecodeError("the header is cut off", found=f"{len(data)} bytes")
     magic, length, offset, size, base, base_bytes = _HEADER.unpack_from(

@@ -28,7 +28,7 @@ _EXPORT: Final = (
 )
 _UNPACK: Final = "unpack it, and name the .pte file"
 _DOWNLOAD: Final = "download the file itself: this is what a server sent in its place"
-_NAME: Final = "name a .pte file"
+NAME: Final = "name a .pte file"
 _BUNDLED: Final = (
     "name the .pte file it was made of, or take that out of it"
     " (docs/executorch-compatibility.md#other-files)"
@@ -37,7 +37,7 @@ _BUNDLED: Final = (
 _EMPTY: Final = Foreign(
     "an empty file", "export or download it again: nothing was written"
 )
-_TEXT: Final = Foreign("a text file", _NAME)
+TEXT: Final = Foreign("a text file", NAME)
 _ONNX: Final = Foreign("an ONNX model", _EXPORT)
 _SAFETENSORS: Final = Foreign("a safetensors file: weights without a program", _EXPORT)
 _ZIP: Final = Foreign("a zip archive", _UNPACK)
@@ -52,9 +52,9 @@ _STARTS: Final = (
     (b"\xfd7zXZ\0", Foreign("an xz archive", _UNPACK)),
     (b"\x28\xb5\x2f\xfd", Foreign("a zstd archive", _UNPACK)),
     (b"7z\xbc\xaf\x27\x1c", Foreign("a 7z archive", _UNPACK)),
-    (b"\x7fELF", Foreign("an ELF file: a program or library of machine code", _NAME)),
+    (b"\x7fELF", Foreign("an ELF file: a program or library of machine code", NAME)),
     (b"\x89HDF\r\n\x1a\n", Foreign("an HDF5 file, such as Keras writes", _EXPORT)),
-    (b"\x93NUMPY", Foreign("a NumPy array (.npy)", _NAME)),
+    (b"\x93NUMPY", Foreign("a NumPy array (.npy)", NAME)),
     (b"GGUF", Foreign("a GGUF model", _EXPORT)),
     (
         b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.",
@@ -81,7 +81,7 @@ _IDENTIFIERS: Final = (
         re.compile(rb"BP\d\d"),
         Foreign("a bundled program (.bpte): a program with test data", _BUNDLED),
     ),
-    (re.compile(rb"ED\d\d"), Foreign("an ETDump: what a run was measured as", _NAME)),
+    (re.compile(rb"ED\d\d"), Foreign("an ETDump: what a run was measured as", NAME)),
     (re.compile(rb"NPTG"), Foreign("a program of ExecuTorch Native", _EXPORT)),
     (re.compile(rb"TFL\d"), Foreign("a TensorFlow Lite model", _EXPORT)),
 )
@@ -112,7 +112,7 @@ _MEMBERS: Final = (
         "/data.pkl",
         Foreign("what torch.save wrote: weights without a program", _EXPORT),
     ),
-    (".npy", Foreign("NumPy arrays (.npz)", _NAME)),
+    (".npy", Foreign("NumPy arrays (.npz)", NAME)),
     (".pte", Foreign("a zip archive with a program in it", _UNPACK)),
 )
 """Zip archives, by how the name of one of their members ends."""
@@ -124,22 +124,21 @@ _ONNX_VERSIONS: Final = frozenset(bytes([n]) for n in range(1, 64))
 _TEXT_BYTES: Final = 512
 
 
-def foreign_error(data: bytes, kind: str, identifier: bytes) -> DecodeError:
+def foreign_error(data: bytes, kind: str, suffix: str) -> DecodeError:
     """The error for a file of another format.
 
     Args:
         data: The whole file.
         kind: What it should be: a program, or a data file.
-        identifier: Of such files.
+        suffix: Of such files.
     """
-    message, expected = (
-        f"not an ExecuTorch {kind}",
-        f"identifier {identifier!r}",
-    )
+    message = f"not an ExecuTorch {kind}"
+    expected = f"a {suffix} file that ExecuTorch wrote"
     found = foreign(data)
     if found is None:
-        found_text = f"{len(data)} bytes, identifier {data[4:8]!r}"
-        return DecodeError(message, found=found_text, expected=expected)
+        found_text = f"{len(data):,} bytes of another or a damaged file"
+        hint = "export it again, or name another file"
+        return DecodeError(message, found=found_text, expected=expected, hint=hint)
     return DecodeError(message, found=found.what, expected=expected, hint=found.hint)
 
 
@@ -196,7 +195,7 @@ def _text(data: bytes) -> Foreign | None:
         return Foreign("a web page (HTML)", _DOWNLOAD)
     if start.startswith(b"<?xml"):
         return Foreign("an XML file", _DOWNLOAD)
-    return _TEXT
+    return TEXT
 
 
 def _is_onnx(data: bytes) -> bool:

@@ -160,7 +160,7 @@ def _read_header(file: Bytes) -> ExtendedHeader | None:
                 expected=_IDENTIFIER.decode(),
                 hint="export the model with a version of ExecuTorch that writes ET12",
             )
-        raise foreign_error(bytes(file), "program", _IDENTIFIER)
+        raise foreign_error(bytes(file), "program", ".pte")
     if data[_HEADER_AT : _HEADER_AT + 4] != _MAGIC:
         return None
     if len(data) < _HEADER_AT + _HEADER.size:

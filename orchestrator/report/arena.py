@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from orchestrator.method.lifetimes import Lifetime
     from orchestrator.report.facts import ArenaFacts, MethodFacts
 
-_LEFT, _RIGHT, _TOP = 76, 12, 30
-_PLOT, _STRIP, _SPACE, _FOOT = 300, 60, 30, 34
+_LEFT, _RIGHT, _TOP = 84, 12, 30
+_PLOT, _STRIP, _SPACE, _FOOT = 300, 60, 38, 34
 _LEGEND_ROW: Final = 18
 _MOST: Final = 800
 """Most tensors that are drawn: the largest."""
@@ -75,13 +75,11 @@ class _Picture:
         self.rows = rows
 
     def _owners(self) -> dict[str, int]:
-        """Number of the colour of each operator: those with most bytes first."""
-        bytes_of: dict[str, int] = {}
-        for life in self.arena.lives:
-            name = self._operator(life)
-            bytes_of[name] = bytes_of.get(name, 0) + life.end - life.begin
-        ranked = sorted(bytes_of, key=lambda name: (-bytes_of[name], name))
-        return {name: min(n, svg.COLOURS) for n, name in enumerate(ranked)}
+        """Number of the colour of each operator: that of the graph (`graph.js`)."""
+        names = dict.fromkeys(svg.short(step.operator) for step in self.method.steps)
+        here = dict.fromkeys(self._operator(life) for life in self.arena.lives)
+        numbers = {name: n for n, name in enumerate(dict.fromkeys((*names, *here)))}
+        return {name: min(numbers[name], svg.COLOURS) for name in here}
 
     def _writer(self, life: Lifetime) -> int | None:
         """The step that wrote the bytes; None for what was there before."""
@@ -246,7 +244,8 @@ class _Picture:
         anchor = "end" if x > svg.WIDTH / 2 else "start"
         at = x - 5 if anchor == "end" else x + 5
         yield (
-            f'<path class="peak" d="M{svg.number(x)} {self.top}V{self.strip_floor}"/>'
+            f'<path class="peak" d="M{svg.number(x)} {self.top}V{self.floor}'
+            f'm0 {_SPACE}V{self.strip_floor}"/>'
             f'<text class="small peak-text {anchor}" x="{svg.number(at)}"'
             f' y="{self.floor + _SPACE - 3}">peak:'
             f" {self.peak.size_bytes:,} bytes live,"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import prod
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -260,7 +261,8 @@ def report_facts(
                 if model in rewritten:
                     origins = rewritten[model][number].origins
             key = (model, before.name)
-            steps = maker.steps(key, origins, kernels, before.frames)
+            work = _work(before, schemas)
+            steps = maker.steps(key, origins, kernels, before.frames, work)
             methods.append(
                 MethodFacts(
                     model=model,
@@ -310,6 +312,25 @@ def _kernel(operator: str, binding: Binding, size: SizeReport) -> KernelFacts:
         requesters=requesters_of(binding.origins),
         code_bytes=sum(c.flash_bytes for c in kernel_parts(size, kernel)),
     )
+
+
+def _work(
+    before: Method, schemas: Mapping[OperatorName, OpSchema]
+) -> dict[int, tuple[int, int]]:
+    """MACs and items of the output of the program's calls.
+
+    Packed and prepared calls have other arguments, which do not tell.
+    """
+    found = {}
+    for index, instruction in enumerate(before.instructions):
+        if isinstance(instruction, KernelCall):
+            schema = schemas.get(before.operators[instruction.operator])
+            out = before.values[instruction.args[-1]]
+            if schema and isinstance(out, TensorValue) and out.numel:
+                macs = macs_of(schema, instruction.args, before.values)
+                if macs is not None:
+                    found[index] = macs, out.numel
+    return found
 
 
 def _removed(before: Method, origins: Iterable[int]) -> Iterable[tuple[int, str]]:
@@ -411,6 +432,7 @@ class _Maker:
         origins: Sequence[int],
         kernels: Mapping[tuple[str, str, int], Binding],
         frames: Sequence[Sequence[Frame]],
+        work: Mapping[int, tuple[int, int]],
     ) -> tuple[Step, ...]:
         flow = _Flow(self.effects)
         found = []
@@ -419,12 +441,11 @@ class _Maker:
         ):
             origin = origins[index]
             binding = kernels.get((*key, origin))
-            schema = self._schemas.get(name)
-            instruction = self._instructions[index]
-            macs = None
-            if schema is not None and isinstance(instruction, KernelCall | LinkedCall):
-                macs = macs_of(schema, instruction.args, self.effects.values)
             writes = tuple(dict.fromkeys((*effect.fills, *effect.updates)))
+            macs, whole = work.get(origin, (None, 1))
+            if macs is not None:  # one call may have become several, each for a part
+                part = sum(prod(self.tensors[i].sizes) for i in writes)
+                macs = macs * part // whole
             after = {s for i in (*effect.reads, *effect.moved) for s in flow.writers(i)}
             found.append(
                 Step(

@@ -4,16 +4,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
+from math import prod
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.errors import Diagnostic, SourceSpan, UsageError, did_you_mean
+from orchestrator.errors import (
+    Diagnostic,
+    SourceSpan,
+    UsageError,
+    did_you_mean,
+    nearest_path,
+)
 from orchestrator.program.values import ValueKind
 from orchestrator.running.compare import elements
 from orchestrator.running.npy import Array, read_npy
 from orchestrator.running.product import Port
 from orchestrator.running.quantized import given
 from orchestrator.running.values import (
+    NPY_DTYPES,
+    PATTERNS,
     Call,
     ListValue,
     OtherValue,
@@ -87,9 +98,9 @@ def command_line_call(  # one per option, all named
 ) -> Call:
     """The call that `--model`, `--method` and `--input` stand for.
 
-    A tensor is a `.npy` file; an int, double or bool is such a file with one element,
-    or the value itself if there is no such file. Items of a list are separated by
-    commas; None is `none`.
+    A tensor is a `.npy` file; an int, double or bool is such a file with one element.
+    They, and a tensor of one element, may be a number, if there is no such file. Items
+    of a list are separated by commas; None is `none`.
 
     Args:
         product: What was built.
@@ -219,12 +230,34 @@ def read_array(
     except UsageError as error:
         problems.add_error(at, error)
     except OSError as error:
+        near = nearest_path(Path(path))
+        hint = f'did you mean "{near}"?' if near else "write one with numpy.save"
+        if _FLOAT.fullmatch(path):
+            hint = f"a number stands for one value only: {hint}"
         problems.add(
             at,
             "cannot read the file",
             found=f"{path}: {error.strerror or error}",
             expected=f"a .npy file with {expected}",
+            hint=hint,
         )
+    return None
+
+
+def _element(text: str, port: Port, read_bytes: ReadBytes) -> Array | None:
+    """The number that is the only element of a tensor; None if it is a file."""
+    import numpy as np  # noqa: PLC0415  # only for arrays
+
+    if port.dtype is None or port.dtype in PATTERNS or prod(port.sizes) != 1:
+        return None
+    dtype = NPY_DTYPES.get(port.dtype, "")
+    number = _parse_number(text, _KINDS.get(dtype[1:2], ValueKind.DOUBLE))
+    with suppress(OSError):
+        read_bytes(text)
+        return None
+    if dtype and number is not None:
+        with suppress(OverflowError):  # more than the dtype holds
+            return Array.of(np.full(port.sizes, number, dtype))
     return None
 
 
@@ -239,6 +272,8 @@ def _read_value(  # noqa: PLR0911  # one per kind
         return _read_list(text, port, at, problems, read_bytes)
     expected = stored_as(port)
     if port.kind not in _NUMBERS:
+        if (item := _element(text, port, read_bytes)) is not None:
+            return item
         return read_array(text, expected, at, problems, read_bytes)
     try:
         data = read_bytes(text)
@@ -331,4 +366,5 @@ def _number_in(item: Array, kind: ValueKind) -> RunValue:
     return float(real) if kind is ValueKind.DOUBLE else int(real)
 
 
+_KINDS: Final = {"i": ValueKind.INT, "u": ValueKind.INT, "b": ValueKind.BOOL}
 _FAMILIES: Final = {ValueKind.INT: "iu", ValueKind.DOUBLE: "fiu", ValueKind.BOOL: "b"}

@@ -321,8 +321,11 @@ class WriteError(OSError):
         return f"cannot write {self.filename}: {reason_of(self)}"
 
 
-def reason_of(error: OSError) -> str:
-    """The system's reason, as the end of a sentence: `permission denied`."""
+def reason_of(error: OSError | UnicodeDecodeError) -> str:
+    """Why a file cannot be read, as the end of a sentence: `permission denied`."""
+    if isinstance(error, UnicodeDecodeError):
+        byte = error.object[error.start]
+        return f"not text in UTF-8: byte 0x{byte:02x} at {error.start}"
     said = error.strerror or str(error)
     return said[:1].lower() + said[1:]
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from orchestrator.errors import SourceSpan, UsageError
+from orchestrator.errors import ProfileError, SourceSpan, UsageError, did_you_mean
 from orchestrator.profile.load import Member
 from orchestrator.shell.settings import read_settings
 from orchestrator.workspace.expand import expand, products_of
@@ -62,9 +62,14 @@ def _named(name: Path) -> tuple[Path, Member, Workspace | None]:
     if file is not None:
         workspace = read_workspace(file)
         found = {path: expand(workspace, path) for path in workspace.members()}
-        for product in products_of(workspace, found):
+        products = products_of(workspace, found)
+        for product in products:
             if product.name == str(name):
                 return product.profile, member_of(workspace, product), workspace
+        if hint := did_you_mean(str(name), (product.name for product in products)):
+            message = f'there is no profile and no product "{name}"'
+            where = SourceSpan(file=str(file))
+            raise ProfileError.of("missing-file", message, where=where, hint=hint)
     return name, Member(), None
 
 

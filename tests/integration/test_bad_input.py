@@ -108,7 +108,7 @@ BAD = {
     "option without value": Bad(2, "usage", (*BUILD, "--out")),
     # Profiles
     "missing profile": Bad(3, "missing-file", ("check", "b.toml")),
-    "folder as profile": Bad(3, "unreadable-file", ("check", ".")),
+    "folder as profile": Bad(3, "no-profile", ("check", ".")),
     "profile below a file": Bad(3, "unreadable-file", ("check", "a.toml/b")),
     "very long name": Bad(3, "unreadable-file", ("check", "a" * 5000)),
     "no text in name": Bad(3, "missing-file", ("check", "\udcff.toml")),

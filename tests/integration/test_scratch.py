@@ -174,7 +174,7 @@ def test_a_table_that_differs(
         (
             b"\xff\xfe",
             "not-utf8",
-            "'utf-8' codec can't decode byte 0xff in position 0:",
+            "not text in UTF-8: byte 0xff at 0",
         ),
     ],
 )

@@ -17,9 +17,13 @@ from orchestrator.cli.commands.arenas import arena_lines, arenas_json
 from orchestrator.cli.workspace_command import needs_profile, run_workspace
 from orchestrator.errors import ExitCode
 from orchestrator.fleet.kind import Kind
+from orchestrator.memory.dynamic import dynamic_costs
+from orchestrator.method.effects import effects_of_linked, effects_of_method
+from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
     from argparse import Namespace
+    from collections.abc import Iterator
 
     from orchestrator.build import Build
     from orchestrator.cli.console import Console
@@ -71,4 +75,26 @@ def examine(
         f" {ram:,} bytes of RAM for arenas and states"
         + "".join(f"\n  {line}" for line in arena_lines(memory))
     )
+    costs = [*_dynamic_costs(build)]
+    text += "".join(f"\n  {line}" for line in costs)
+    if costs:
+        text += "\n  sizes are those of Dim(max=...) at export: lower it, or fix them"
     return document, text
+
+
+def _dynamic_costs(build: Build) -> Iterator[str]:
+    """What dynamic sizes cost, a line for each dimension."""
+    adapted = build[table.REPLAN]
+    schemas = adapted.resolution.schemas
+    for name, program in adapted.programs.items():
+        for number, method in enumerate(program.methods):
+            tensors = (v for v in method.values if isinstance(v, TensorValue))
+            if not any(tensor.is_dynamic for tensor in tensors):
+                continue  # effects of a long method take a while
+            effects = (
+                effects_of_linked(adapted.linked[name][number])
+                if name in adapted.linked
+                else effects_of_method(method, schemas)
+            )
+            for text in dynamic_costs(effects, method.bounds):
+                yield f"{name} {method.name} {text}"

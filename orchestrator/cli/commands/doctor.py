@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,16 +50,14 @@ def run(args: Namespace, console: Console) -> ExitCode:
 
 
 def _lines(findings: Sequence[_Finding]) -> Iterator[str]:
-    """What is fine in a paragraph, what is missing with its remedy."""
+    """What is fine with what it is for, and what is missing with its remedy."""
     by_program: dict[str, list[str]] = {}
     for finding in findings:
         if finding.found:
             by_program.setdefault(finding.found, []).append(finding.purpose)
-    fine = [
-        f"{program} ({len(purposes)} targets)" if len(purposes) > 1 else program
-        for program, purposes in by_program.items()
-    ]
-    yield from _wrapped("ok       ", ", ".join(fine) or "nothing")
+    for program, purposes in by_program.items():
+        targets = ", ".join(re.sub(", (gnu|zig)$", "", text) for text in purposes)
+        yield from _wrapped("ok       ", f"{program}: {targets}")
     by_hint: dict[str, list[str]] = {}
     for finding in findings:
         if not finding.found:
@@ -89,8 +88,9 @@ def _toolchains() -> list[_Finding]:
             )
             purpose = f"{cpu.name}, {toolchain}"
             try:
-                version = find_toolchain(target).version
-                findings.append(_Finding(purpose=purpose, found=version, hint=""))
+                tools = find_toolchain(target)
+                found = f"{tools.version}, {tools.compiler[0]}"
+                findings.append(_Finding(purpose=purpose, found=found, hint=""))
             except ToolchainError as error:
                 hint = error.diagnostics[0].hint.partition(";")[0]
                 findings.append(_Finding(purpose=purpose, found="", hint=hint))

@@ -14,7 +14,7 @@ from orchestrator.memory.product import method_state_bytes
 from orchestrator.program.reader import read_program
 from orchestrator.running.invalid import sentence_of
 from orchestrator.selection.extract import extract
-from orchestrator.shell.files import read_text_file
+from orchestrator.shell.files import read_text_file, reason_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -66,7 +66,7 @@ def firmware_in(path: Path) -> Firmware:
         raise UsageError.of(
             "no-firmware",
             f"{file} cannot be read",
-            found=getattr(error, "strerror", None) or str(error),
+            found=getattr(error, "strerror", None) or reason_of(error),
             hint="name the lock or the build folder of a built product",
         ) from error
     if path.is_dir():

@@ -98,10 +98,10 @@ def run(args: Namespace, console: Console) -> ExitCode:
     lines += [f"kept  {path}, which was there" for path in done.kept]
     console.data("\n".join(lines))
     if made and made.note:
-        console.status(made.note)
+        console.status(f"{made.note}; `orchestrator test` needs none")
     if error:
         console.problems(error.diagnostics)
-        console.data(f"\nthe profile needs a change: orchestrator check {profile}")
+        console.data(f"\nthen check it again: orchestrator check {profile}")
         return error.exit_code
     console.data(checked.text)
     console.data("\nnext:\n" + "\n".join(f"  {line}" for line in next_commands))

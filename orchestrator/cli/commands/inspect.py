@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 from orchestrator.cli.commands.reading import read_bytes, shipped_kernels
 from orchestrator.cli.render import diagnostic_to_json
 from orchestrator.core.lazy_bytes import sha256_of
+from orchestrator.core.operator import OperatorName, out_variant
 from orchestrator.errors import Diagnostic, ExitCode, SourceSpan
 from orchestrator.method.lifetimes import peak_live_bytes
 from orchestrator.method.state import StateError, with_state
@@ -20,6 +22,7 @@ from orchestrator.program.reader import read_to_show
 from orchestrator.program.shared import SHARED_ID
 from orchestrator.program.values import TensorValue, kind_name
 from orchestrator.selection.extract import extract
+from orchestrator.selection.resolve.gaps import without_out_variants
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -208,19 +211,28 @@ def _outline_text(program: Program, name: str, methods: list[_Outline]) -> str:
 
 def _without_kernel(methods: list[Any], file: str) -> list[Diagnostic]:
     """Operators of which no kernel library of Orchestrator has a kernel."""
-    known = {str(kernel.operator) for kernel in shipped_kernels()}
+    known = {str(kernel.operator): kernel.operator for kernel in shipped_kernels()}
     called = {
         operator["name"] for method in methods for operator in method["operators"]
-    }
-    return [
+    } - known.keys()
+    functional = set()
+    for name in called:
+        with suppress(ValueError):  # a damaged name
+            if out_variant(OperatorName.parse(name), known.values()):
+                functional.add(name)
+    problems = [
         Diagnostic(
             code="no-kernel",
             message=f"no library of Orchestrator has a kernel for {printable(name)}",
             where=SourceSpan(file=file),
             hint="export the model without it, or add a kernel: docs/kernels.md",
         )
-        for name in sorted(called - known)
+        for name in sorted(called - functional)
     ]
+    if functional:
+        gap = without_out_variants(functional)
+        problems.append(replace(gap, where=SourceSpan(file=file)))
+    return problems
 
 
 def _method(method: Method, info: OpInfo, program: Program) -> _Method:

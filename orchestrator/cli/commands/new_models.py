@@ -17,7 +17,7 @@ from orchestrator.errors import (
     ModelError,
     SourceSpan,
     UsageError,
-    did_you_mean,
+    nearest_path,
 )
 from orchestrator.profile.starter import NewModel, model_names
 from orchestrator.program.reader import read_program
@@ -79,9 +79,8 @@ def _given(text: str, *, asks: bool) -> GivenModel:
     if path.suffix not in (PROGRAM, EXPORTED, CODE):
         raise _bad(name, "this is not a model", path.suffix or "no suffix")
     if not path.is_file():
-        folder = path.parent
-        names = [p.name for p in folder.iterdir()] if folder.is_dir() else []
-        hint = did_you_mean(path.name, names) or f"name {_EXPECTED}"
+        near = nearest_path(path)
+        hint = f'did you mean "{near}"?' if near else ""
         raise _bad(name, "no such file", "nothing there", hint)
     if path.suffix == CODE:
         function = _function(path, function, asks=asks)

@@ -94,7 +94,7 @@ def new_scenario(
             processes=processes,
         )
         if reference.outputs is None:
-            note = f"no expected outputs: ExecuTorch: {reference.problem}"
+            note = f"no expected outputs: {reference.problem}"
         else:
             answers = iter(reference.outputs)
             calls = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from orchestrator.errors import SourceSpan, UsageError
-from orchestrator.shell.files import MOST_TEXT_BYTES, read_text_file
+from orchestrator.shell.files import MOST_TEXT_BYTES, read_text_file, reason_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,6 +30,6 @@ def read_text(path: Path, *, wanted: str, most_bytes: int = MOST_TEXT_BYTES) -> 
             "not-utf8" if decoding else "unreadable-file",
             f"{path} cannot be read",
             where=SourceSpan(file=str(path)),
-            found=getattr(error, "strerror", None) or str(error),
+            found=getattr(error, "strerror", None) or reason_of(error),
             hint=f"name {wanted}",
         ) from error

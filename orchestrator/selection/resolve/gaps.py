@@ -7,7 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.dtype import COMPLEX, dtype_names
-from orchestrator.core.operator import nearest_operator
+from orchestrator.core.operator import nearest_operator, out_variant
 from orchestrator.errors import Diagnostic, did_you_mean
 from orchestrator.selection.call import refused_dtypes, tensor_names
 from orchestrator.selection.resolution import Missing
@@ -73,6 +73,7 @@ class Gaps:
         self._libraries = cache(self._operators_elsewhere)
         self._allowed = allowed
         self._found: dict[Diagnostic, _Found] = {}
+        self._without_out: dict[OperatorName, set[Origin]] = {}
 
     def _add(  # the parts of a message
         self,
@@ -97,6 +98,9 @@ class Gaps:
     def diagnostics(self) -> list[Diagnostic]:
         """Every gap that is not allowed, with place, key and origins."""
         result = []
+        if self._without_out:
+            gap = without_out_variants(self._without_out)
+            self._found[gap] = _Found("", set().union(*self._without_out.values()))
         for gap, found in self._found.items():
             if found.subject in self._allowed:
                 continue
@@ -135,15 +139,23 @@ class Gaps:
     ) -> None:
         """No library has the operator."""
         asked = tuple(origins)
+        operators = self._catalog.operators
+        is_called = any(origin.method for origin in asked)
+        if (
+            is_called
+            and str(name) not in self._allowed
+            and out_variant(name, operators)
+        ):
+            self._without_out[name] = set(asked)
+            return
         libraries = ", ".join(library for library, _ in self._catalog.libraries)
         notes = [("known", f"no kernel in {libraries or 'any library: none is named'}")]
         hint = _REMEDIES.get(name.namespace, _OWN_OPERATOR)
         if name.namespace == "aten" and name.base in _DECOMPOSED:
             hint = _FROM_SOURCE
         if len(self._found) < _MOST_HINTS and (
-            near := nearest_operator(name, self._catalog.operators)
+            near := nearest_operator(name, operators)
         ):
-            is_called = any(origin.method for origin in asked)
             # A model makes no slips: only another form of its operator is of use.
             if not is_called or _is_overload(near, name):
                 notes.append(("nearest", str(near)))
@@ -327,6 +339,18 @@ class Gaps:
             f" a kernel for this key, {kernels[0].entry}",
             origins=request.origins,
         )
+
+
+def without_out_variants(names: Iterable[object]) -> Diagnostic:
+    """The gap of a program that was exported without `ToOutVarPass`."""
+    texts = sorted(map(str, names))
+    return Diagnostic.of(
+        "no-kernel",
+        f"no kernel for {_several(texts)}: kernels write into an out argument",
+        expected="the out variants, which ExecuTorch's ToOutVarPass calls",
+        hint="export again without to_out_var_pass in ExecutorchBackendConfig, so that"
+        " to_executorch runs this pass",
+    )
 
 
 def _known_dtypes(kernel: Kernel, arguments: Sequence[str]) -> str:

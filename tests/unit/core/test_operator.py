@@ -13,6 +13,7 @@ from orchestrator.core.operator import (
     Argument,
     OperatorName,
     nearest_operator,
+    out_variant,
     parse_schema,
 )
 
@@ -181,14 +182,43 @@ def test_other_schemas_are_refused(text: str, message: str) -> None:
         ("q::add.out", "aten::add.out"),
         ("aten::relu.out", None),
         ("aten::zzz.out", None),
+        ("aten::conv", "aten::convolution.out"),
+        ("aten::conv2d", "aten::convolution.out"),
+        ("aten::pad", "aten::constant_pad_nd.out"),
+        ("aten::RELU", "aten::relu.out"),
+        ("aten::co", None),
     ],
 )
 def test_nearest_operator(name: str, near: str | None) -> None:
-    known = ("aten::relu.out", "aten::add.out", "aten::add.Scalar_out")
+    known = (
+        *("aten::relu.out", "aten::add.out", "aten::add.Scalar_out"),
+        *("aten::convolution.out", "aten::constant_pad_nd.out"),
+    )
     found = nearest_operator(
         OperatorName.parse(name), [OperatorName.parse(text) for text in known]
     )
     assert found == (OperatorName.parse(near) if near else None)
+
+
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [
+        ("aten::add.Tensor", "aten::add.out"),
+        ("aten::sum.dim_IntList", "aten::sum.IntList_out"),
+        ("aten::max.dim", "aten::max.dim_max"),
+        ("aten::max.dim_max", None),
+        ("aten::topk.values", None),
+        ("aten::add.Scalar_out", None),
+        ("q::add.Tensor", None),
+        ("aten::ad", None),
+        ("aten::add_", None),
+    ],
+)
+def test_out_variants(name: str, form: str | None) -> None:
+    known = ("add.out", "sum.IntList_out", "max.dim_max", "max.unary_out", "add.x")
+    parsed = [OperatorName.parse(text) for text in known]
+    found = out_variant(OperatorName.parse(name), parsed)
+    assert (found and str(found)) == form
 
 
 def test_arguments_before_the_star_are_counted() -> None:

@@ -12,6 +12,7 @@ from orchestrator.core.dtype import ScalarType
 from orchestrator.errors import Diagnostic, ModelError, SourceSpan
 from orchestrator.program.external import with_data
 from orchestrator.program.flat_tensor import StoredTensor, read_flat_tensors
+from orchestrator.program.program import Delegate
 from orchestrator.program.reader import read_program
 from orchestrator.program.values import Allocation, TensorValue
 from tests.conftest import CORPUS, model_bytes
@@ -125,6 +126,20 @@ def test_without_data_files_that_is_said() -> None:
     }
     none = replace(PROGRAM, methods=())
     assert with_data(none, {}, model="m", where=None) == none
+
+
+def test_a_backend_without_delegate_is_said_too() -> None:
+    (method,) = PROGRAM.methods
+    part = Delegate(backend="Npu", is_inline=True, data_index=0, compile_specs=())
+    program = replace(PROGRAM, methods=(replace(method, delegates=(part,)),))
+    for takes in ({}, {"Npu": False}):
+        with pytest.raises(ModelError) as caught:
+            with_data(program, {}, model="m", where=None, takes=takes)
+        (found,) = caught.value.diagnostics
+        said = ('"Npu"', "is a backend without delegate") in found.notes
+        assert said == ("see docs/delegates.md" in found.hint) == (not takes)
+    # Where the data is there, the kernels' stage says it, with its place.
+    assert _with(*STORED, program=program).external
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,13 @@ def facts_of(
             info = extract(program, model=case)
             methods = link_program(program, info, resolution, where=None)
             linked[case] = tuple(
-                run_passes(m, list(PASSES), planned=False, disabled={}) for m in methods
+                run_passes(
+                    *(m, list(PASSES)),
+                    planned=False,
+                    plans=True,
+                    isa={"cortex-m55": "mve"}.get(cpu, ""),
+                )
+                for m in methods
             )
     size = size_of(cpu, {m.model: m.program_bytes for m in memory.models})
     return report_facts(

@@ -177,3 +177,26 @@ def test_a_kernel_says_who_needs_it() -> None:
     (addmm,) = (k for k in facts.kernels if k.operator == "aten::addmm.out")
     assert {r.source for r in addmm.requesters} == {"mlp", "linear_softmax"}
     assert addmm.sources == ("op_addmm.cpp", "prepared_matmul.cpp")
+
+
+@pytest.mark.parametrize(
+    ("case", "cpu"),
+    [
+        ("kws_dscnn_int8_m55", "cortex-m55"),
+        ("ic_resnet8_int8_m55", "cortex-m55"),
+        ("kws_dscnn_fp32", "host"),
+        ("transformer_block", "host"),
+    ],
+)
+def test_prelinked_calls_have_the_macs_of_the_program(case: str, cpu: str) -> None:
+    """Packed and prepared calls have other arguments than the operator's schema."""
+    loaded, prelinked = (
+        [
+            (step.operator, step.macs)
+            for step in facts_of(case, cpu=cpu, prelinked=is_prelinked).methods[0].steps
+            if step.macs is not None
+        ]
+        for is_prelinked in (False, True)
+    )
+    assert loaded
+    assert loaded == prelinked

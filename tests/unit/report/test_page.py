@@ -372,3 +372,15 @@ def test_inline_files_cannot_end_their_element(name: str) -> None:
     assert not re.search(
         r"url\(|@import|XMLHttpRequest|\bimport\(", text.replace("url(#arrow", "")
     )
+
+
+@pytest.mark.parametrize("case", ["kws_dscnn_int8_m55", "transformer_block"])
+def test_arenas_and_graphs_have_the_same_colours(case: str) -> None:
+    facts = facts_of(case, cpu="cortex-m55")
+    arena, graph = (next(pictures(facts, kind)).text for kind in ("arena", "graph"))
+    swatches = dict(re.findall(r'swatch (c[0-9])".*?<text[^>]*>([^<]+)<', arena))
+    nodes = set(re.findall(r'class="(c[0-9])"/><text[^>]*>([^<]+)<', graph))
+    operators = {name for _, name in nodes if name != "input"} & {*swatches.values()}
+    assert len(operators) > 3
+    for colour, name in swatches.items():
+        assert name not in operators or (colour, name) in nodes

@@ -105,6 +105,43 @@ def test_numbers(kind: ValueKind, text: str, value: RunValue) -> None:
     assert type(found) is type(value)
 
 
+def scalar(dtype: ScalarType, *sizes: int) -> Port:
+    order = tuple(range(len(sizes)))
+    return Port(kind=ValueKind.TENSOR, dtype=dtype, sizes=sizes, dim_order=order)
+
+
+@pytest.mark.parametrize(
+    ("port", "text", "value"),
+    [
+        (scalar(ScalarType.Float), "2.5", np.float32(2.5)),
+        (scalar(ScalarType.Float, 1, 1), "-3", np.array([[-3]], np.float32)),
+        (scalar(ScalarType.Long), "3", np.int64(33)),  # a file of that name
+        (scalar(ScalarType.Long), "4", np.int64(4)),
+        (scalar(ScalarType.Char, 1), "-128", np.array([-128], np.int8)),
+        (scalar(ScalarType.Bool), "true", np.True_),
+    ],
+)
+def test_numbers_for_tensors_of_one_element(port: Port, text: str, value: Any) -> None:
+    (found,) = call(product(port), text).inputs
+    assert found == Array.of(np.asarray(value))
+
+
+@pytest.mark.parametrize(
+    ("port", "text"),
+    [
+        (scalar(ScalarType.Long), "2.5"),
+        (scalar(ScalarType.Char), "128"),
+        (scalar(ScalarType.Bool), "1"),
+        (scalar(ScalarType.BFloat16), "1"),
+        (TENSOR, "7"),
+    ],
+)
+def test_numbers_that_are_no_tensors(port: Port, text: str) -> None:
+    (found,) = problems(product(port), text)
+    assert found.message == "cannot read the file"
+    assert found.hint == "a number stands for one value only: write one with numpy.save"
+
+
 def test_nan() -> None:
     (found,) = call(product(Port(kind=ValueKind.DOUBLE)), "nan").inputs
     assert isinstance(found, float)

@@ -169,6 +169,7 @@ def test_everything_at_once() -> None:
             ("found", "data/gone.npy: No such file or directory"),
             ("expected", "a .npy file with float32 [2, 2]"),
         ),
+        hint="write one with numpy.save",
     )
     assert found[1].code == "bad-npy"
     assert found[2].notes[1:] == (

@@ -316,6 +316,30 @@ def test_the_hint_names_the_way_that_works(name: str) -> None:
     assert 'source = "FILE.py:CALLABLE"' in found.hint
 
 
+def test_calls_without_out_arguments_are_one_gap() -> None:
+    origins = [
+        selected("aten::add.Tensor", add_call()),
+        selected("aten::cat", add_call(), add_call()),
+        selected("aten::relu.out", add_call()),
+    ]
+    with pytest.raises(KernelError) as caught:
+        run(origins, catalog(kernel(ADD), kernel(CAT)))
+    other, found = caught.value.diagnostics
+    assert other.message == "no kernel for aten::relu.out"
+    assert found == Diagnostic(
+        code="no-kernel",
+        message="no kernel for aten::add.Tensor, aten::cat: kernels write into an out"
+        " argument",
+        where=SourceSpan(file="p.toml", line=14),
+        notes=(
+            ("needed by", 'model "m", method "forward", instructions 0, 1'),
+            ("expected", "the out variants, which ExecuTorch's ToOutVarPass calls"),
+        ),
+        hint="export again without to_out_var_pass in ExecutorchBackendConfig, so that"
+        " to_executorch runs this pass",
+    )
+
+
 def test_unknown_operator() -> None:
     others = catalog(kernel(parse_schema("q::f.out() -> ()"), "quantized"))
     offered = catalog(kernel(ADD, "fast"), kernel(CAT))

@@ -266,8 +266,7 @@ def test_a_wrong_line_is_named(
             b"\xff",
             "error[not-utf8]: bad.csv cannot be read\n"
             "  --> bad.csv\n"
-            "   = found: 'utf-8' codec can't decode byte 0xff in position 0:"
-            " invalid start byte\n"
+            "   = found: not text in UTF-8: byte 0xff at 0\n"
             "   hint: name a CSV file of blocks: id,lower,upper,size\n",
         ),
         (

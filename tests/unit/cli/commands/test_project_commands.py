@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from orchestrator.cli.main import run
+from tests.conftest import model_bytes
 from tests.unit.build.fake_project import PROFILE, write_project
 from tests.unit.build.fakes import FakeShell, FakeToolchains
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 class Commands:
@@ -152,3 +151,182 @@ def test_lock_check(c: Commands, tmp_path: Path) -> None:
     (tmp_path / "demo.toml").write_text(f"# new\n{PROFILE}")
     c.run("lock", "demo.toml", "--check", code=8)
     assert "profile: file demo.toml changed" in c.err
+
+
+@pytest.mark.parametrize("command", ["build", "check", "size", "run"])
+@pytest.mark.parametrize(
+    ("file", "data", "found", "hint"),
+    [
+        (
+            "motion.pte",
+            b"\x80\0\0\0ET12",
+            "an ExecuTorch program",
+            "`orchestrator init motion.pte` writes a profile for it",
+        ),
+        (
+            "motion.bin",
+            b"\x80\0\0\0ET12",
+            "an ExecuTorch program",
+            "name it as `path` of a model",
+        ),
+        (
+            "motion.ptd",
+            b"\x80\0\0\0FT01",
+            "an ExecuTorch data file (.ptd): constants without a program",
+            "name the program as `path` of the model, and this file in its `data`",
+        ),
+        (
+            "net.py",
+            b"import torch\n",
+            "a text file",
+            "`orchestrator init net.py` writes a profile for it",
+        ),
+        ("demo.lock", b"schema = 1\n", "a lock", "name its profile: demo.toml"),
+        (
+            "gone.lock",
+            b"schema = 1\n",
+            "a lock",
+            "name a profile; `orchestrator init MODEL` writes one",
+        ),
+        (
+            "demo.json",
+            b"{}\n",
+            "a text file",
+            "name the profile first; a scenario follows it: --scenario demo.json",
+        ),
+        (
+            "x.toml",
+            b"\x7fELF\xff",
+            "an ELF file: a program or library of machine code",
+            "name a profile; `orchestrator init MODEL` writes one",
+        ),
+    ],
+)
+def test_files_that_are_no_profiles(  # noqa: PLR0917  # a table
+    c: Commands, command: str, file: str, data: bytes, found: str, hint: str
+) -> None:
+    Path(file).write_bytes(data)
+    assert c.run(command, file, code=3) == ""
+    assert c.err == (
+        f"error[no-profile]: {file} is not a profile\n"
+        f"  --> {file}\n"
+        f"   = found: {found}\n"
+        "   = expected: a TOML file\n"
+        f"   hint: {hint}\n"
+    )
+
+
+def test_folders_that_are_no_profiles(c: Commands) -> None:
+    for name in ("one", "two", "works"):
+        Path(name).mkdir()
+    for name in ("one/a.toml", "two/a.toml", "two/b.toml", "works/orchestrator.toml"):
+        Path(name).touch()
+    for path, found, hint in (
+        ("one", "a folder", "name the profile in it: one/a.toml"),
+        ("two", "a folder", "name a profile; `orchestrator init MODEL` writes one"),
+        (
+            "works",
+            "a workspace",
+            "name a product of it, or build all with --workspace works",
+        ),
+    ):
+        c.run("check", path, code=3)
+        assert f"found: {found}\n" in c.err
+        assert c.err.endswith(f"hint: {hint}\n")
+
+
+@pytest.mark.parametrize(
+    ("file", "data", "code"),
+    [
+        ("x.toml", b"\xff\xfen\0", "not-utf8"),  # UTF-16: a text, saved otherwise
+        ("x.profile", b"schema = 1\n", "missing-key"),
+        ("x.pte", b"", "missing-key"),
+    ],
+)
+def test_files_that_may_be_profiles(
+    c: Commands, file: str, data: bytes, code: str
+) -> None:
+    Path(file).write_bytes(data)
+    c.run("check", file, code=3)
+    assert f"error[{code}]: " in c.err
+    assert "no-profile" not in c.err
+
+
+def test_profiles_may_have_any_suffix(c: Commands) -> None:
+    Path("demo.py").write_bytes(Path("demo.toml").read_bytes())
+    c.run("check", "demo.py")
+
+
+def test_missing_files_have_neighbours(c: Commands) -> None:
+    c.run("check", "dmo.toml", code=3)
+    assert c.err.endswith('hint: did you mean "demo.toml"?\n')
+    c.run("check", "other.toml", code=3)
+    assert c.err.endswith(
+        "hint: check the path: it is relative to the current folder\n"
+    )
+    c.run("inspect", "modls/net.pte", code=4)
+    assert c.err.endswith("hint: name a .pte file\n")
+    Path("sub").mkdir()
+    Path("sub/base.toml").touch()
+    Path("sub/x.toml").write_text('extends = "bse.toml"\n')
+    c.run("check", "sub/x.toml", code=3)
+    assert c.err.endswith('hint: did you mean "base.toml"?\n')
+    Path("sub/net.pte").touch()
+    Path("sub/y.toml").write_text(
+        'schema = 1\nname = "y"\ntarget.cpu = "host"\n'
+        '[[models]]\npath = "../sub/ne.pte"\n'
+    )
+    c.run("check", "sub/y.toml", code=3)
+    assert c.err.endswith('hint: did you mean "../sub/net.pte"?\n')
+
+
+@pytest.mark.parametrize("load", ["pte", "prelinked"])
+def test_check_says_what_dynamic_sizes_cost(c: Commands, load: str) -> None:
+    Path("x.toml").write_text(
+        'schema = 1\nname = "x"\ntarget.cpu = "host"\n'
+        f'[[models]]\npath = "batch.pte"\nload = "{load}"\n'
+    )
+    Path("batch.pte").write_bytes(model_bytes("dynamic_batch"))
+    out = c.run("check", "x.toml").splitlines()
+    assert out[-2:] == [
+        "  batch forward input 0: if dimension 0 is dynamic, up to 8 there costs 448"
+        " bytes: with 1, 64 are live",
+        "  sizes are those of Dim(max=...) at export: lower it, or fix them",
+    ]
+    Path("batch.pte").write_bytes(model_bytes("mlp"))
+    assert "dynamic" not in c.run("check", "x.toml")
+
+
+def test_names_of_products_have_neighbours(c: Commands) -> None:
+    text = 'schema = 1\n[workspace]\nprofiles = ["demo.toml"]\n'
+    Path("orchestrator.toml").write_text(text)
+    c.run("check", "demoo", code=3)
+    assert c.err == (
+        'error[missing-file]: there is no profile and no product "demoo"\n'
+        "  --> orchestrator.toml\n"
+        '   hint: did you mean "demo"?\n'
+    )
+    c.run("check", "other", code=3)
+    assert c.err.startswith('error[missing-file]: there is no profile "other"\n')
+    c.run("check", "orchestrator.toml", code=3)
+    assert c.err.endswith("name a product of it, or build all with --workspace .\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (("--cpu", "cortex-m5"), 'did you mean "cortex-m55"?'),
+        (("--cpu", "mps3-an547"), "did you mean --board mps3-an547?"),
+        (("--board", "cortex-m5"), "did you mean --cpu cortex-m55?"),
+        (("--board", "zzz"), "run `orchestrator init --help` to see its options"),
+        (
+            ("--board", "my.toml"),
+            'leave it out, and write board = "my.toml" in the profile',
+        ),
+    ],
+)
+def test_targets_of_other_options(
+    c: Commands, arguments: tuple[str, ...], hint: str
+) -> None:
+    c.run("init", "net.pte", *arguments, code=2)
+    assert c.err.endswith(f"   hint: {hint}\n")
