@@ -76,12 +76,41 @@ static void fill_counter(void) {
 }
 static void fill_mlp(void) { FILL(MLP_FORWARD_INPUT0, mlp_forward_input0); }
 
+/* What docs/runtime.md does between two steps. */
+static unsigned kicks, stop_after;
+
+static orch_status guarded(void) {
+  orch_status status = ORCH_NOT_DONE;
+  kicks = 0;
+  while (status == ORCH_NOT_DONE) {
+    ++kicks;
+    if (kicks == stop_after) {
+      product_mlp_forward_cancel();
+      break;
+    }
+    status = product_mlp_forward_step(1);
+  }
+  return status;
+}
+
 int main(void) {
+  unsigned all;
   if (product_mlp_forward_prepare() != ORCH_OK) return 4;
   CHECK(cond_branch, PRODUCT_COND_BRANCH_FORWARD_OUTPUT0, output0);
   CHECK(scan_loop, PRODUCT_SCAN_LOOP_FORWARD_OUTPUT0, output0);
   CHECK(counter, PRODUCT_COUNTER_FORWARD_OUTPUT0, output0);
   CHECK(mlp, PRODUCT_MLP_FORWARD_OUTPUT0, output0);
+  fill_mlp();
+  if (guarded() != ORCH_OK) return 5;
+  all = kicks;
+  for (stop_after = 1; stop_after <= all; ++stop_after) {
+    fill_mlp();
+    if (guarded() != ORCH_NOT_DONE || kicks != stop_after) return 6;
+  }
+  fill_mlp();
+  if (guarded() != ORCH_OK || kicks != all || all < 2) return 7;
+  memcpy(second, product_mlp_forward_output0(), PRODUCT_MLP_FORWARD_OUTPUT0_BYTES);
+  if (memcmp(first, second, PRODUCT_MLP_FORWARD_OUTPUT0_BYTES) != 0) return 8;
   return 0;
 }
 """
