@@ -202,9 +202,7 @@ def product_of(
             files[test] = built.typed_test.encode()
             public.add(test)
     else:
-        # The stack figures of the published header hold for our compiler only, the
-        # check of its target for our library.
-        files[header] = built.files[f"gen/include/{built.name}.h"]
+        # The check of the published header's target holds for our library only.
         files |= _sources(built, places, base)
         ours, theirs = (
             target_check(built.name, built.target, has_library=has_library).encode()
