@@ -107,6 +107,7 @@ def generate_files(
         ModelError: A program writes to memory that is constant.
         KernelError: More kernels than `registry.max_kernels`.
     """
+    from orchestrator.build.stepping import longest_steps  # noqa: PLC0415  # numpy
     from orchestrator.emit.executorch_headers import (  # noqa: PLC0415
         check_max_kernels,
         executorch_headers,
@@ -143,7 +144,7 @@ def generate_files(
             instances=instances,
             updates=_update_targets(updates, dict(firmware_facts)),
             nonsecure=nonsecure,
-            steps=_longest_steps(adapted, target),
+            steps=longest_steps(adapted.linked, target),
             versions={
                 "VERSION": product[1],
                 "ORCHESTRATOR_VERSION": orchestrator.__version__,
@@ -180,24 +181,6 @@ def generate_files(
         ),
     ]
     return tuple(sorted(files))
-
-
-def _longest_steps(
-    adapted: AdaptedModels, target: Target
-) -> dict[tuple[str, str], int]:
-    """By model and method: cycles of its longest step, if all have an estimate."""
-    from orchestrator.build.stepping import step_cycles  # noqa: PLC0415  # numpy
-
-    found = {
-        (model, method.name): step_cycles(method, target)
-        for model, methods in adapted.linked.items()
-        for method in methods
-    }
-    return {
-        of: max(c for c in cycles if c is not None)
-        for of, cycles in found.items()
-        if cycles and None not in cycles
-    }
 
 
 def _update_targets(

@@ -20,7 +20,7 @@ from orchestrator.method.rows.phases import has_phases, with_phases_apart
 from orchestrator.targets.timing import TIMINGS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from orchestrator.errors import SourceSpan
     from orchestrator.method.linked import LinkedMethod
@@ -43,19 +43,35 @@ def most_instructions(target: Target, cycles: int | None) -> float:
     return cycles / each - _STEP if cycles is not None and each else inf
 
 
-def step_cycles(method: LinkedMethod, target: Target) -> tuple[int | None, ...]:
+def step_cycles(method: LinkedMethod, target: Target) -> list[int | None]:
     """Cycles of a step, by instruction of a method; None where nobody knows."""
-    return tuple(_cycles(method, _core(target), cycles_each(target)))
+    each, core = cycles_each(target), _core(target)
+    costs = [
+        _cost(method, call, core) if isinstance(call, LinkedCall) else 0
+        for call in method.instructions
+    ]
+    return [
+        round((_STEP + cost) * each) if each and cost is not None else None
+        for cost in costs
+    ]
+
+
+def longest_steps(
+    models: Mapping[str, Sequence[LinkedMethod]], target: Target
+) -> dict[tuple[str, str], int]:
+    """By model and method: cycles of its longest step, if all have an estimate."""
+    found: dict[tuple[str, str], int] = {}
+    for model, methods in models.items():
+        for method in methods:
+            cycles = step_cycles(method, target)
+            known = [c for c in cycles if c is not None]
+            if known and len(known) == len(cycles):
+                found[model, method.name] = max(known)
+    return found
 
 
 def _core(target: Target) -> Core:
     return Core(target.isa.name, target.optimize == "speed")
-
-
-def _cycles(method: LinkedMethod, core: Core, each: float) -> Iterator[int | None]:
-    for call in method.instructions:
-        cost = _cost(method, call, core) if isinstance(call, LinkedCall) else 0
-        yield round((_STEP + cost) * each) if each and cost is not None else None
 
 
 def _cost(method: LinkedMethod, call: LinkedCall, core: Core) -> int | None:
@@ -69,7 +85,7 @@ def _cost(method: LinkedMethod, call: LinkedCall, core: Core) -> int | None:
         method = with_phases_apart(method)
         calls = [method.call(number) for number in range(len(method.instructions))]
     written = (i for i, a in call.arguments if a in (Access.FILLS, Access.UPDATES))
-    rows = max(image_of(method.tensor(i)).rows for i in written)
+    rows = max((image_of(method.tensor(i)).rows for i in written), default=1)
     return sum(whole_cost(method, wide_kernel(one), core, rows) for one in calls)
 
 
@@ -83,7 +99,7 @@ def step_problems(
                 "step-unknown",
                 f'there is no estimate of cycles for model "{model}"',
                 where=where,
-                found=f"{'loaded' if cycles_each(target) else target.cpu.name}",
+                found="loaded" if cycles_each(target) else target.cpu.name,
                 known=f'load = "prelinked", on {", ".join(TIMINGS)}',
                 hint="leave max_step_cycles out",
             )

@@ -208,10 +208,11 @@ def api_header(
 def _version(profile: str, name: str, text: str) -> str:
     """A version as text and, if it is MAJOR.MINOR.PATCH, as a number."""
     constant, packed = f"{identifier(profile).upper()}_{name}", packed_version(text)
-    number = (
-        f"\n#define {constant}_NUMBER 0x{packed:08x}u" if packed is not None else ""
+    lines = [f'#define {constant} "{text}"']
+    lines += (
+        [f"#define {constant}_NUMBER 0x{packed:08x}u"] if packed is not None else []
     )
-    return f'#define {constant} "{text}"{number}'
+    return "\n".join(lines)
 
 
 def _constants(method: ApiMethod, memory: MethodMemory) -> list[str]:
