@@ -6,6 +6,7 @@ Imports numpy, so that builds import it only when a model is adapted.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import inf
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -45,6 +46,7 @@ class Adapter:
         isa: Instruction set of the core.
         fast: Whether the product favours speed.
         fusing: How far calls of prelinked models run by rows; None if they do not.
+        most_step: Instructions that one of their calls may take, where it can be split.
     """
 
     passes: Sequence[str]
@@ -53,6 +55,7 @@ class Adapter:
     isa: str
     fast: bool = False
     fusing: Fusing | None = None
+    most_step: float = inf
 
     def passed(
         self,
@@ -120,9 +123,10 @@ class Adapter:
         )
         adapted = replace(adapted, linked=linked, ledger=ledger_of(linked))
         is_given = any(p.rows for m in methods for p in m.io.ports)
-        if not isa or not (self.fusing or is_given):
+        if not isa or not (self.fusing or is_given or self.most_step < inf):
             return adapted
-        return with_rows(adapted, Core(isa, self.fast), fusing=self.fusing)
+        core = Core(isa, self.fast)
+        return with_rows(adapted, core, fusing=self.fusing, most_step=self.most_step)
 
     def loaded(
         self,

@@ -279,6 +279,7 @@ def collect_outputs(
     adapted: AdaptedModels,
     report: SizeReport,
     report_page_facts: ReportFacts,
+    toolchain: Toolchain,
     native: Mapping[str, bytes],
     target: Target,
     trace: TraceTable,
@@ -297,7 +298,7 @@ def collect_outputs(
         _own_library(name, commands, compiled), is_bare=is_bare
     )
     text = next(f.text for f in generated if f.path == f"gen/include/{name}.h")
-    text = with_stacks(text, name, report.methods)
+    text = with_stacks(text, name, report.methods, compiler=toolchain.version)
     files[f"include/{name}.h"] = text.encode()
     public = ["status.h", *(["trace.h"] if trace.enable else [])]
     used = ("complex.h", "quantize.h", "sizes.h", "update.h")

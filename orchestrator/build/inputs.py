@@ -156,6 +156,9 @@ PASSES = setting("passes", "passes", lambda p: p.passes)
 SCRATCH = setting("scratch", "scratch", lambda p: p.scratch)
 PLANNER = setting("planner", "memory", lambda p: p.memory.planner)
 FUSING = setting("fusing", "memory", lambda p: p.memory.fusing)
+MAX_STEP_CYCLES = setting(
+    "max_step_cycles", "schedule", lambda p: p.schedule.max_step_cycles
+)
 ALIGNMENT = setting(
     "alignment",
     "memory",

@@ -332,6 +332,7 @@ def replan_models(
     passes: PassesTable,
     planner: Planner,
     fusing: Fusing | None,
+    max_step_cycles: int | None,
     isa: str,
     fast: bool,
     io: Mapping[str, ModelIo],
@@ -370,6 +371,10 @@ def replan_models(
         with_bounds,
         with_streams,
     )
+    from orchestrator.build.stepping import (  # noqa: PLC0415  # numpy
+        most_instructions,
+        step_problems,
+    )
     from orchestrator.build.trades import Judge  # noqa: PLC0415
     from orchestrator.method.passes import BorderError  # noqa: PLC0415
 
@@ -380,6 +385,7 @@ def replan_models(
         isa=isa,
         fast=fast,
         fusing=fusing,
+        most_step=most_instructions(target, max_step_cycles),
     )
 
     def adapt(name: str, linkage: Linkage) -> Adapted:
@@ -440,7 +446,11 @@ def replan_models(
     adapted = AdaptedModels(
         models=judged, selection=selection, resolution=resolution, warnings=warnings
     )
-    if problems := [*unaligned_ports(adapted.models, io, [*loads], span)]:
+    problems = [*unaligned_ports(adapted.models, io, [*loads], span)]
+    if max_step_cycles is not None:
+        where = span("schedule", "max_step_cycles")
+        problems += step_problems(judged, max_step_cycles, target, where)
+    if problems:
         raise ModelError(problems)
     before = list(op_infos.values())
     after = [_remaining_calls(info, adapted.models[info.model]) for info in before]

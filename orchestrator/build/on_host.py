@@ -73,6 +73,7 @@ def host_profile(profile: Profile) -> Profile:
             "scratch": profile.scratch.model_copy(
                 update={"policy": ScratchPolicy.PLAN}
             ),
+            "schedule": type(profile.schedule)(),
             "trace": type(profile.trace)(),
             "integrity": type(profile.integrity)(),
             "models": models,

@@ -14,16 +14,19 @@ if TYPE_CHECKING:
     from orchestrator.measure.size import MethodStack, SizeMethod
 
 
-def with_stacks(header: str, profile: str, methods: Sequence[SizeMethod]) -> str:
+def with_stacks(
+    header: str, profile: str, methods: Sequence[SizeMethod], *, compiler: str
+) -> str:
     """The public header with the worst stack use of every function.
 
     Args:
         header: Text of gen/include/<profile>.h, which the library is compiled with.
         profile: Name of the profile.
         methods: Measured in the firmware; those without `stack` are left out.
+        compiler: That it was built with, and its version.
     """
     parts = [
-        _constants(method_symbol(profile, m.model, m.method), m.stack)
+        _constants(method_symbol(profile, m.model, m.method), m.stack, compiler)
         for m in methods
         if m.stack is not None
     ]
@@ -33,7 +36,7 @@ def with_stacks(header: str, profile: str, methods: Sequence[SizeMethod]) -> str
     available = f"{identifier(profile).upper()}_STACK_AVAILABLE"
     total = f"{identifier(profile).upper()}_STACK_BYTES"
     parts.append(
-        f"/* The worst of all. To have the stack of the calling task checked, define\n"
+        f"/** The worst of all. To have the stack of the calling task checked, define\n"
         f" * {available} as its bytes before including this. */\n"
         f"#define {total} {worst}\n"
         f"#ifdef {available}\n"
@@ -48,11 +51,12 @@ def with_stacks(header: str, profile: str, methods: Sequence[SizeMethod]) -> str
     return start + "\n\n".join(parts) + "\n\n" + end + rest
 
 
-def _constants(base: str, stack: MethodStack) -> str:
+def _constants(base: str, stack: MethodStack, compiler: str) -> str:
     upper = base.upper()
     lines = [
-        "/* Bytes of stack below the caller's, in the worst case; interrupts come on\n"
-        " * top. Of loading, of running, and of each function, which may load. */"
+        "/** Bytes of stack below the caller's, in the worst case; interrupts come on\n"
+        " * top. Of loading, of running, and of each function, which may load.\n"
+        f" * Compiled by {comment_text(compiler)}: other compilers differ. */"
     ]
     if stack.unknown:
         lines.append(

@@ -202,15 +202,15 @@ def product_of(
             files[test] = built.typed_test.encode()
             public.add(test)
     else:
-        # The stack figures of the published header hold for our compiler only, the
-        # check of its target for our library.
-        files[header] = built.files[f"gen/include/{built.name}.h"]
+        # The published header has stack figures; its check of the target holds for our
+        # library only.
+        published = files[header]
         files |= _sources(built, places, base)
         ours, theirs = (
             target_check(built.name, built.target, has_library=has_library).encode()
             for has_library in (True, False)
         )
-        files[header] = files[header].replace(ours, theirs)
+        files[header] = published.replace(ours, theirs)
         if built.case is not None:
             text = self_test_header(first_line(built), base, built.case)
             files[test] = text.encode()

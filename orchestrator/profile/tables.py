@@ -212,6 +212,24 @@ class TraceTable(Table):
     )
 
 
+class ScheduleTable(Table):
+    """How long a step of a run may take: docs/runtime.md."""
+
+    max_step_cycles: (
+        Annotated[
+            StrictInt,
+            *whole_number(1, 2**32 - 1, hint="write how many cycles a step may take"),
+        ]
+        | None
+    ) = Field(
+        default=None,
+        description="Most cycles of a step of one instruction, by an estimate: longer "
+        "calls of prelinked int8 models are split into rows, and what cannot be split "
+        "so far is an error. Default: calls are not split.",
+        examples=[100_000],
+    )
+
+
 class IntegrityTable(Table):
     """Checksums of flash, compared on the device: docs/runtime.md."""
 
@@ -350,6 +368,9 @@ class ProfileTable(Table):
     )
     trace: TraceTable = Field(
         default=TraceTable(), description="Hooks around every instruction of a run."
+    )
+    schedule: ScheduleTable = Field(
+        default=ScheduleTable(), description="How long a step of a run may take."
     )
     integrity: IntegrityTable = Field(
         default=IntegrityTable(), description="Checksums of what lies in flash."

@@ -69,12 +69,15 @@ class Timing:
     Args:
         cycles: By event; those left out do not occur on the core.
         source: Where the numbers are from.
+        kernels: By ISA: cycles of an instruction of int8 kernels, as
+            method/rows/costs.py estimates their count; 0 if the core has no such ISA.
         is_coarse: The core executes two instructions at once where it can, or its
             maker publishes no numbers: they are averages.
     """
 
     cycles: Mapping[Event, float]
     source: str
+    kernels: Mapping[str, float]
     is_coarse: bool = False
 
     def estimated(self, events: Sequence[int], *, wait_states: int = 0) -> int:
@@ -118,11 +121,24 @@ _CYCLES: Final[Mapping[Event, tuple[float, ...]]] = {
 }
 """By event, on each of `_CORES`; 0: it does not occur there."""
 
+_KERNELS: Final = {
+    "scalar": (1.5, 0.8, 0.8, 0.5, 0.8),
+    "dsp": (0, 0, 1.5, 1.0, 1.5),
+    "mve": (0, 0, 0, 0, 1.65),
+}
+"""From runs of DS-CNN, ResNet-8 and MobileNetV1; scalar code is counted for Armv6-M,
+of which Thumb-2 needs half."""
+
 
 def _timing(core: str, source: str, *, is_coarse: bool = False) -> Timing:
     at = _CORES.index(core)
     cycles = {event: row[at] for event, row in _CYCLES.items() if row[at]}
-    return Timing(cycles=MappingProxyType(cycles), source=source, is_coarse=is_coarse)
+    return Timing(
+        cycles=MappingProxyType(cycles),
+        source=source,
+        kernels=MappingProxyType({isa: row[at] for isa, row in _KERNELS.items()}),
+        is_coarse=is_coarse,
+    )
 
 
 TIMINGS: Mapping[str, Timing] = MappingProxyType(

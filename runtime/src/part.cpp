@@ -31,13 +31,13 @@ const uint8_t* behind(const StepTable& table, const uint8_t* at,
 Error run_steps(const MethodImage& image, PartialRun& run, uint32_t count) {
   const StepTable& all = *image.steps;
   StepTable part = all;
-  const uint8_t* const begin = behind(all, all.steps.begin(), run.next);
+  const uint8_t* const begin = all.steps.begin() + run.next;
   const uint8_t* const end = behind(all, begin, count);
   part.steps = {begin, static_cast<size_t>(end - begin)};
   MethodImage slice = image;
   slice.steps = &part;
   const RunStatus done = execute(slice);
-  run.next += count;
+  run.next += static_cast<uint32_t>(end - begin);
   run.executed += count;
   if (done.error == Error::Ok && end != all.steps.end()) return Error::NotDone;
   run = {};

@@ -33,7 +33,10 @@ ROOT = Path(__file__).parents[2]
 MEMORY = ROOT / "tests/data/memory"
 HEAD = "Generated."
 HOST = target_of("host", "gnu")
-STRICT = ("-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Wundef")
+STRICT = (
+    *("-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Wundef"),
+    "-Wredundant-decls",
+)
 C_STANDARDS = ("c99", "c11", "c17", "c2x", "gnu11")
 CPP_STANDARDS = ("c++11", "c++14", "c++17", "c++20", "c++2b", "gnu++17")
 
@@ -63,6 +66,8 @@ def _header(
         traced=traced,
         checked=checked,
         target=HOST,
+        steps={(name, "forward"): 1000 for name in programs},
+        versions={"VERSION": "1.4.0", "ORCHESTRATOR_VERSION": "0.1.0.dev1"},
     ).text
 
 
@@ -120,7 +125,7 @@ def _headers() -> dict[str, str]:
         output_bytes=(1,),
         stack=stack,
     )
-    found["loaded"] = with_stacks(found["loaded"], "loaded", [measured])
+    found["loaded"] = with_stacks(found["loaded"], "loaded", [measured], compiler="c")
     return found
 
 

@@ -66,6 +66,12 @@ def test_arduino_in_qemu(
     properties = dict(line.split("=", 1) for line in lines)
     assert {"name", "version", "sentence", "architectures"} <= properties.keys()
     assert (package / "src" / properties["includes"]).is_file()
+    header = (package / "src" / "kws.h").read_text()
+    built = (for_m4.folder / "build" / "kws" / "include" / "kws.h").read_text()
+    worst = re.findall(r"#define KWS_\w*STACK_BYTES \d+\n", built)
+    assert worst
+    assert re.findall(r"#define KWS_\w*STACK_BYTES \d+\n", header) == worst
+    assert re.search(r" \* Compiled by (gcc|ziglang) \d[^:]*: other compilers", header)
     sketch = (package / "examples" / "hello" / "hello.ino").read_text()
     assert "kws_self_test(&failed)" in sketch
     cross = Cross(for_m4, "cortex-m4", "arm-none-eabi")

@@ -213,6 +213,7 @@ ELSEWHERE = {
     "memory.fuse": "int8 images: tests/qemu/test_rows.py",
     "memory.max_slowdown": "int8 images: tests/qemu/test_rows.py",
     "memory.recompute": "likewise, and needs fuse: tests/qemu/test_rows.py",
+    "schedule.max_step_cycles": "int8 calls: tests/qemu/test_bounded_steps.py",
     # Of models given as Python, whose program counts: tests/integration/test_export.py.
     "models.source": "export",
     "models.lowering": "export",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from orchestrator.core.version import packed_version
 from orchestrator.emit.artifact import GeneratedFile, comment_text
 from orchestrator.emit.generate.attributes import with_attributes
 from orchestrator.emit.generate.caller import (
@@ -78,6 +79,8 @@ def api_header(
     has_random: bool = False,
     instances: Mapping[str, str] = MappingProxyType({}),
     updates: Collection[str] = (),
+    steps: Mapping[tuple[str, str], int] = MappingProxyType({}),
+    versions: Mapping[str, str] = MappingProxyType({}),
 ) -> GeneratedFile:
     """The public header: constants for every buffer, typed functions, C and C++.
 
@@ -87,13 +90,15 @@ def api_header(
     it does not compile for a core that cannot run the library. `limits`: by model,
     how many instructions a run executes; 0: any number. `has_random`: kernels draw
     random numbers. `instances`: by model that is an instance, what the profile names
-    it. `updates`: models that take signed updates.
+    it. `updates`: models that take signed updates. `steps`: by model and method, cycles
+    of its longest step. `versions`: by name of a constant.
     """
     guard = f"{identifier(profile).upper()}_H_"
     methods = api_methods(profile, programs, checked=checked, updates=updates)
     parts = [
         f"/* {head} */",
         f"#ifndef {guard}\n#define {guard}",
+        f"/** @file\n * Models of {profile}, as functions. */",
         *([target_check(profile, target)] if target else []),
         "#include <stdint.h>",
         *(['#include "orch/complex.h"'] if has_complex(programs) else []),
@@ -112,9 +117,13 @@ def api_header(
         '#define ORCH_ASSERT(what) static_assert(what, "what the build computed")\n'
         "#elif __STDC_VERSION__ >= 201112L\n"
         '#define ORCH_ASSERT(what) _Static_assert(what, "what the build computed")\n'
-        "#else /* C99 */\n"
-        "#define ORCH_ASSERT(what) extern const char orch_assert[(what) ? 1 : -1]\n"
+        "#else /* C99: names that no other product has */\n"
+        f"#define ORCH_ASSERTED(line) {identifier(profile)}_asserted_##line\n"
+        "#define ORCH_ASSERT_AT(line, what) \\\n"
+        "  typedef char ORCH_ASSERTED(line)[(what) ? 1 : -1]\n"
+        "#define ORCH_ASSERT(what) ORCH_ASSERT_AT(__LINE__, what)\n"
         "#endif",
+        *(_version(profile, name, text) for name, text in versions.items()),
         f"/* All static RAM of the models: arenas and method states. */\n"
         f"#define {identifier(profile).upper()}_RAM_BYTES"
         f" {memory.arena_bytes + memory.state_bytes}",
@@ -146,7 +155,11 @@ def api_header(
     for m in methods:
         limit = limits.get(m.model, 0)
         text = _c_method(
-            m, memory_of(memory, m), is_linked=m.model in linked, limit=limit
+            m,
+            memory_of(memory, m),
+            is_linked=m.model in linked,
+            limit=limit,
+            step_cycles=steps.get((m.model, m.method.name)),
         )
         if checked:
             text += f"\n\n{check_method_declaration(m)}"
@@ -182,13 +195,24 @@ def api_header(
         ),
         "#endif",
         *([_sizes(profile, methods, memory, groups)] if methods else []),
-        "#undef ORCH_AT_LEAST\n#undef ORCH_ASSERT",
+        "#undef ORCH_AT_LEAST\n#undef ORCH_ASSERT\n"
+        "#undef ORCH_ASSERT_AT\n#undef ORCH_ASSERTED",
         f"#endif /* {guard} */",
     ]
     return GeneratedFile(
         f"gen/include/{profile}.h",
         with_attributes("\n\n".join(parts), users=hook_names(profile).values()) + "\n",
     )
+
+
+def _version(profile: str, name: str, text: str) -> str:
+    """A version as text and, if it is MAJOR.MINOR.PATCH, as a number."""
+    constant, packed = f"{identifier(profile).upper()}_{name}", packed_version(text)
+    lines = [f'#define {constant} "{text}"']
+    lines += (
+        [f"#define {constant}_NUMBER 0x{packed:08x}u"] if packed is not None else []
+    )
+    return "\n".join(lines)
 
 
 def _constants(method: ApiMethod, memory: MethodMemory) -> list[str]:
@@ -296,7 +320,12 @@ def _by_rows(method: ApiMethod, port: Port) -> list[str]:
 
 
 def _c_method(
-    method: ApiMethod, memory: MethodMemory, *, is_linked: bool, limit: int
+    method: ApiMethod,
+    memory: MethodMemory,
+    *,
+    is_linked: bool,
+    limit: int,
+    step_cycles: int | None,
 ) -> str:
     lines = [*_constants(method, memory), *_warm_calls(method)]
     if method.by_rows is not None:
@@ -321,7 +350,10 @@ def _c_method(
     for port in method.ports:
         if not port.is_given:
             lines += _accessors(method, port)
-    lines.append(f"orch_status {method.base}_run({run_parameters(method)});")
+    lines.append(
+        "/* Runs the method on what its inputs hold. */\n"
+        f"orch_status {method.base}_run({run_parameters(method)});"
+    )
     lines.append(
         "/* As run, and stores which instruction failed; UINT32_MAX if none did. With\n"
         " * it `orchestrator decode` explains the status. */\n"
@@ -339,6 +371,12 @@ def _c_method(
         f"orch_status {method.base}_step({step_parameters(method)});\n"
         f"void {method.base}_cancel(void);"
     )
+    if step_cycles is not None:
+        lines.append(
+            "/* Cycles of the longest step of one instruction: an estimate, of memory\n"
+            " * without wait states. */\n"
+            f"#define {method.base.upper()}_STEP_MOST_CYCLES {step_cycles}"
+        )
     lines.append(_reset_text(method) if is_linked else _load_text(method))
     return "\n".join(lines)
 

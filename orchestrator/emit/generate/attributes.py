@@ -13,10 +13,16 @@ _FUNCTION: Final = re.compile(
     r"\((?P<parameters>[^;{}]*)\)(?P<end>;| \{)$",
     re.MULTILINE,
 )
+_COMMENT: Final = re.compile(
+    r"^/\* (?P<text>(?:[^*]|\*(?!/))*?) ?\*/\n"
+    r"(?=#define \w+ |(?P<status>ORCH_NODISCARD )?\w[\w *]*\()",
+    re.MULTILINE,
+)
+_RETURNS: Final = "\n * @return ORCH_OK, or what went wrong: see orch/status.h."
 
 
 def with_attributes(header: str, *, users: Container[str]) -> str:
-    """Part of a header: no status may be ignored, nothing throws.
+    """Part of a header: no status may be ignored, nothing throws; with Doxygen.
 
     Args:
         header: The text.
@@ -33,7 +39,11 @@ def with_attributes(header: str, *, users: Container[str]) -> str:
             f" ORCH_NOEXCEPT{found['end']}"
         )
 
-    return _FUNCTION.sub(attributed, header)
+    def documented(found: re.Match[str]) -> str:
+        returns = _RETURNS if found["status"] else ""
+        return f"/** {found['text']}{returns} */\n"
+
+    return _COMMENT.sub(documented, _FUNCTION.sub(attributed, header))
 
 
 def as_declared(definitions: str) -> str:

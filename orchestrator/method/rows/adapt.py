@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.border import Border, border_of, with_border
@@ -28,15 +29,18 @@ def with_rows(
     core: Core,
     *,
     fusing: Fusing | None = None,
+    most_step: float = inf,
 ) -> Adapted:
     """The model with every method by rows that then needs a smaller arena.
 
-    Methods whose input comes by rows are among them anyway.
+    Methods whose input comes by rows, or with calls that have to be split, are among
+    them anyway.
 
     Args:
         adapted: Linked methods with planned memory, and prepared calls.
         core: What it runs on.
         fusing: How far other methods may be; None: not at all.
+        most_step: Instructions that a call may take, about, where it can be split.
 
     Raises:
         BorderError: An input cannot come by rows, as the profile wants.
@@ -47,7 +51,7 @@ def with_rows(
     ):
         port = next((p for p in method.io.ports if p.rows), None)
         found = None
-        if len(facts) == 1 and (fusing or port is not None):
+        if len(facts) == 1 and (fusing or port is not None or most_step < inf):
             try:
                 found = by_rows(
                     method,
@@ -55,6 +59,8 @@ def with_rows(
                     core=core,
                     max_slowdown=fusing.max_slowdown if fusing else None,
                     max_again=fusing.max_again if fusing else 0,
+                    most_step=most_step,
+                    is_fused=fusing is not None or port is not None,
                 )
             except UnknownNetworkError as error:
                 assert port is not None  # noqa: S101  # else there is no error

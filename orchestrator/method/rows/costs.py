@@ -39,8 +39,11 @@ _SETUP: Final = (900, 170, 160)
 """Of a call with packed weights; on scalar cores of any."""
 _PLAIN_SETUP: Final = (600, 60, 60)
 _PRODUCT_SETUP: Final = (900, 600, 300)
-_PRODUCT: Final = (8.0, 5.0, 0.5)
+_PRODUCT: Final = (6.2, 5.0, 0.5)
 """Of a product in kernels whose weights are not packed."""
+_OUTPUT: Final = (120.0, 0.0, 0.0)
+"""Of an output there, beside its products."""
+_INT8: Final = "orch::cortex_m::"
 _ITEM: Final = MappingProxyType(
     {
         "orch::cortex_m::AddCall": (200.0, 20.0, 4.0),
@@ -48,13 +51,31 @@ _ITEM: Final = MappingProxyType(
         "orch::cortex_m::ActivationCall": (10.0, 6.0, 0.3),
         "orch::portable::ScaleCall": (400.0, 60.0, 60.0),
         COPY: (5.0, 2.5, 1.5),
+        "orch::MoveCall": (0.5, 0.3, 0.1),
+        "orch::QuantizeNearCall": (290.0, 7.3, 2.3),
+        "orch::QuantizeVectorsCall": (290.0, 7.3, 2.3),
+        "orch::DequantizeCall": (160.0, 8.2, 1.7),
+        "orch::cortex_m::DivideCall": (400.0, 70.0, 5.6),
+        "orch::cortex_m::SoftmaxCall": (500.0, 142.0, 40.0),
+        "orch::cortex_m::TransposeCall": (20.0, 9.2, 8.2),
+        "orch::cortex_m::PadCall": (10.0, 5.8, 2.0),
+        "orch::cortex_m::AverageSumsCall": (100.0, 13.5, 13.0),
     }
 )
 """Of an item that is written."""
+_TAP: Final = MappingProxyType(
+    {
+        "orch::cortex_m::AveragePoolCall": (20.0, 8.3, 6.2),
+        "orch::cortex_m::MaxPoolCall": (15.0, 6.2, 2.5),
+    }
+)
+"""Of an item of a window."""
 _ANY_ITEM: Final = (10.0, 5.0, 2.0)
 _AVERAGED: Final = (8.0, 1.9, 1.3)
 """Of an item of an image that is averaged as a whole, and of one by rows."""
 _SUMMED: Final = (9.0, 2.6, 2.3)
+SUMS: Final = "orch::cortex_m::SumRowsCall"
+_SIDES, _AXES = ("height", "width"), ("rows", "columns")
 _LINE: Final = (1, 1, 1, 1, 0, 1)
 """Rows of an image whose pixels lie in a line."""
 _ROWS_OUT, _COLUMNS_IN, _COLUMNS_OUT = 1, 6, 7
@@ -98,7 +119,7 @@ def costs_of(
         core: What it runs on.
         rows: Of its output.
     """
-    header, at = header_of(method, call), _ISAS.index(core.isa)
+    header, at = call.form.header or header_of(method, call), _ISAS.index(core.isa)
     if header is None:
         return (_plain(method, call, at, rows),)
     if is_strips(call.function):
@@ -140,6 +161,14 @@ def _int4(
     else:
         again, made = 5 * header[_DEPTH] + 440, 4 * made
     return (Cost(setup=made), replace(cost, setup=0, tile=again * (count - 1)))
+
+
+def is_estimated(call: LinkedCall, core: Core) -> bool:
+    """Whether `whole_cost` knows what a call costs: int8 kernels and copies."""
+    if call.prepared is None or core.isa not in _ISAS:
+        return False
+    kind = call.prepared.struct
+    return kind in _ITEM or kind.startswith(_INT8)
 
 
 def narrow_saves(name: str, header: tuple[int, ...]) -> int | None:
@@ -321,17 +350,24 @@ def _plain(method: LinkedMethod, call: LinkedCall, at: int, rows: int) -> Cost:
     """Of calls whose struct is all that they have."""
     kind, numbers = call.form.struct, call.form.numbers
     if kind in (CONVOLUTION, TRANSPOSED):
-        image = "in" if kind == TRANSPOSED else "out"
-        sides = (number_at(numbers, f"sizes.{image}.{n}") for n in ("height", "width"))
+        pixels: float = prod(number_at(numbers, f"sizes.out.{n}") for n in _SIDES)
+        if kind == TRANSPOSED:
+            strides = (number_at(numbers, f"sizes.{n}.axis.stride") for n in _AXES)
+            pixels /= prod(strides)  # each has a part of the taps
         weights, each = _weight_bytes(method, call), _PRODUCT[at]
         setup = _PRODUCT_SETUP[at]
         if _ISAS[at] == "mve":  # sums of weights; of four channels what they need
             is_depthwise = "depthwise" in call.function
             each = 3.6 if is_depthwise else each
             setup += weights * (50 if is_depthwise else 2)
-        row = round(each * weights * prod(sides) / rows)
-        return Cost(setup=setup, tile=row)
+        row = each * weights * pixels + _OUTPUT[at] * _items(method, call)
+        return Cost(setup=setup, tile=round(row / rows))
     each = _ITEM.get(kind, _ANY_ITEM)[at]
+    if kind in _TAP:
+        window = (number_at(numbers, f"pool.{n}.kernel") for n in _AXES)
+        each = _TAP[kind][at] * prod(window)
+    elif kind == SUMS:
+        each = _SUMMED[at] * number_at(numbers, "pixels")
     return Cost(setup=_PLAIN_SETUP[at], tile=round(each * _items(method, call) / rows))
 
 

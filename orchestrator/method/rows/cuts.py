@@ -31,14 +31,19 @@ _MORE: Final = 3
 
 
 class Segments:
-    """The segments of a network that may be of use, each made once."""
+    """The segments of a network that may be of use, each made once.
 
-    def __init__(self, network: Network) -> None:
+    Args:
+        network: The network.
+        is_fused: Whether they may have several layers.
+    """
+
+    def __init__(self, network: Network, *, is_fused: bool = True) -> None:
         self._network = network
         at_once = [[*self._at_once(at)] for at in range(len(network.layers))]
         self._ending = at_once
         self.whole_bytes = self.least_peak()
-        for most in (_SHORT, len(network.layers)):
+        for most in (_SHORT, len(network.layers)) if is_fused else ():
             limit = self.least_peak()
             self._ending = [
                 [*self._of_rows(last, most, limit), *found]
@@ -46,8 +51,9 @@ class Segments:
             ]
 
     def _at_once(self, number: int) -> Iterator[Segment]:
-        """A layer in one call, if it may be, also in the least scratch memory."""
-        one = segment(self._network, number, number, band=0)
+        """A layer in as few calls as may be, also in the least scratch memory."""
+        band = self._network.layers[number].most_rows or 0
+        one = segment(self._network, number, number, band=band)
         if one is not None:
             yield one
             few = narrowed(self._network, one)

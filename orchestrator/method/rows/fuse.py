@@ -50,8 +50,12 @@ def by_rows(
     core: Core,
     max_slowdown: float | None = None,
     max_again: float = 0,
+    most_step: float = inf,
+    is_fused: bool = True,
 ) -> ByRows | None:
     """The method in the smallest arena that rows allow; None if that is none smaller.
+
+    Calls that take longer than a limit are split, whatever the arena is then.
 
     Args:
         method: With planned memory, and prepared calls.
@@ -60,6 +64,8 @@ def by_rows(
         max_slowdown: By which part a run may become slower, about; None: any.
         max_again: By which part of this, as it computes long skips again; 0: it
             computes none.
+        most_step: Instructions that a call may take, about, if it can be split.
+        is_fused: Whether operators may run interleaved; else calls are only split.
 
     Raises:
         UnknownNetworkError: Its input cannot come by rows, as the profile wants.
@@ -73,13 +79,18 @@ def by_rows(
         if is_given:
             raise
         return None
-    segments = Segments(found.network)
+    found = replace(found, network=found.network.within(most_step))
+    is_split = any(layer.most_rows for layer in found.network.layers)
+    if not (is_fused or is_split):
+        return None
+    segments = Segments(found.network, is_fused=is_fused)
     whole = found.network.whole_cost
     most_setup = inf if max_slowdown is None else max_slowdown * whole
     limit = segments.least_limit(most_setup)
     if limit == inf:
         raise UnknownNetworkError(needs_all(method, found))
-    if limit >= arena_bytes and not is_given and not max_again:
+    must = is_given or is_split
+    if limit >= arena_bytes and not must and not max_again:
         return None
     plan = segments.smallest(limit, most_setup)
     twice = Twice.of(found.network)
@@ -90,7 +101,7 @@ def by_rows(
         ):
             twice, plan = made
         found = with_twins(found, twice)
-    if plan.arena_bytes >= arena_bytes and not is_given:
+    if plan.arena_bytes >= arena_bytes and not must:
         return None
     problems = problems_of_rows(found.network, plan)
     if problems:

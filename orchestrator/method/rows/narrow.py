@@ -67,6 +67,15 @@ _KERNELS: Final = (
 """Kernels for bands, and what each of them replaces, in order."""
 
 
+def wide_kernel(call: LinkedCall) -> LinkedCall:
+    """The call with the kernel that the one for narrow bands replaced, if it is one."""
+    function = call.function.removesuffix("_few")
+    name = kernel_of(function)
+    return replace(
+        call, function=function.replace(name, dict(_KERNELS).get(name, name))
+    )
+
+
 def few_of(method: LinkedMethod, call: LinkedCall, core: Core, rows: int) -> Few | None:
     """How calls are in little scratch memory, if there is a kernel for that.
 

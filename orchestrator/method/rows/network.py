@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import takewhile
 from math import inf
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -172,6 +173,7 @@ class Layer:
         given: Rows that the caller gives at a time: the layer is an input of which
             some rows are there, and reads nothing. 0 for operators.
         again: Whether another layer has computed the same before.
+        most_rows: That a call may compute, as a step has a limit; None: any number.
     """
 
     reads: tuple[tuple[int, Window], ...]
@@ -188,6 +190,30 @@ class Layer:
     whole: int = 0
     given: int = 0
     again: bool = False
+    most_rows: int | None = None
+
+    def rows_within(self, count: int, most: float) -> int | None:
+        """`most_rows` of calls that take so many instructions at most.
+
+        One row, if that takes more.
+
+        Args:
+            count: Rows that its calls are for, together.
+            most: Instructions that a call may take.
+        """
+        few = self.few.costs if self.few else ()
+
+        def fits(rows: int) -> bool:
+            return all(
+                sum(c.of(rows) for c in way) <= most for way in (self.costs, few)
+            )
+
+        # Sums of all rows are not the call that averages them at once.
+        is_short = fits(count) if self.accumulates else self.whole <= most
+        is_short = is_short and sum(c.of(count) for c in few) <= most
+        if is_short or count == 1 or not self.by_rows:
+            return None
+        return max(takewhile(fits, range(1, count)), default=1)
 
 
 @dataclass(frozen=True, kw_only=True)  # without slots, for what is cached
@@ -226,6 +252,16 @@ class Network:
     def whole_cost(self) -> int:
         """Instructions of a run without bands, and with nothing computed again."""
         return sum(layer.whole for layer in self.layers if not layer.again)
+
+    def within(self, most: float) -> Network:
+        """The network with calls of so many instructions at most, if they can be."""
+
+        def limited(layer: Layer) -> Layer:
+            image = layer.reads[0][0] if layer.accumulates else layer.out
+            rows = layer.rows_within(self.images[image].rows, most)
+            return replace(layer, most_rows=rows)
+
+        return replace(self, layers=tuple(map(limited, self.layers)))
 
     def few_of(self, layer: int, rows: int, room_bytes: float = inf) -> Few | None:
         """How so many rows of a layer fit into a room for scratch memory.

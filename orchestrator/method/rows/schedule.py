@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from orchestrator.method.passes.images import Axis
 
 if TYPE_CHECKING:
-    from orchestrator.method.rows.network import Network
+    from orchestrator.method.rows.network import Layer, Network
 
 
 class Step(NamedTuple):
@@ -75,7 +75,7 @@ class Schedule:
         if layer.accumulates:
             self._add_up(number)
             return
-        end = min(begin + (layer.given or self._band), self._counts[number])
+        end = min(begin + (layer.given or self._most(layer)), self._counts[number])
         if until is not None and not layer.given:
             end = min(end, until)
         low, high = self._rows(begin, end, self._counts[number])
@@ -94,12 +94,17 @@ class Schedule:
 
     def _add_up(self, number: int) -> None:
         ((image, window),) = self._layers[number].reads
-        for begin in range(0, window.size, self._band):
-            end = min(begin + self._band, window.size)
+        band = self._most(self._layers[number])
+        for begin in range(0, window.size, band):
+            end = min(begin + band, window.size)
             self._need(image, end)
             rows = self._rows(begin, end, window.size)
             self.steps.append(Step(number, 0, 0, (rows,)))
         self._made[number] = 1
+
+    def _most(self, layer: Layer) -> int:
+        """Rows that a call of a layer computes at most."""
+        return min(self._band, layer.most_rows or self._band)
 
     def _need(self, image: int, count: int, *, is_least: bool = False) -> None:
         """Make the first rows of an image, or the last ones, if a layer makes it."""

@@ -17,6 +17,7 @@ from orchestrator.method.rows.bands import (
     pixels_of,
 )
 from orchestrator.method.rows.copies import COPY, copied_rows
+from orchestrator.method.rows.costs import SUMS
 from orchestrator.method.rows.headers import with_common_headers
 from orchestrator.method.rows.narrow import with_few_pixels, with_narrow_kernels
 from orchestrator.method.rows.plan import Call
@@ -185,7 +186,7 @@ class _Writer:
         self._added.add(step.layer)
         return self._made(
             step.layer,
-            ("orch::cortex_m::sum_rows", "orch::cortex_m::SumRowsCall"),
+            ("orch::cortex_m::sum_rows", SUMS),
             (self._at(image, call.reads[0], low, high), self._at(layer.out, call.out)),
             _FILLS if begins else _ADDS,
             begins=int(begins),

@@ -5,45 +5,28 @@
 
 namespace orch {
 
-/// What went wrong. Log text can be compiled out, codes cannot.
+/// What went wrong: status.h says more. Log text can be compiled out, codes
+/// cannot.
 // clang-format 14 takes the attribute for an initialiser.
 // clang-format off
 enum class [[nodiscard]] Error : uint8_t {
   Ok = 0,
-  /// The program is damaged: an offset, index, size or kind is out of range.
   InvalidProgram,
-  /// The file is no ET12 program, uses a feature this runtime has not, or has a
-  /// field of a newer ExecuTorch that it does not know.
   UnsupportedProgram,
-  /// The program needs an operator that is not linked.
   OperatorMissing,
-  /// The operator is linked without a dtype that the call needs.
   DtypeNotSelected,
-  /// The program needs a delegate that is not linked.
   DelegateMissing,
-  /// No such method, input or output.
   NotFound,
-  /// The block given for the method state is too small.
   StateTooSmall,
-  /// An arena is missing or smaller than the program's plan.
   ArenaTooSmall,
-  /// A block is not aligned as required.
   Misaligned,
-  /// A kernel refused its arguments: shape, stride, index or value.
   InvalidArgument,
-  /// A tensor would grow past its planned size.
   ShapeTooLarge,
-  /// The kernel has no code for this combination of arguments.
   NotSupported,
-  /// More instructions ran than the caller allowed.
   InstructionLimit,
-  /// Flash does not hold what was linked: a checksum is wrong.
   ImageDamaged,
-  /// The memory of an input or output was never set.
   MemoryNotSet,
-  /// A scratch tensor is smaller than its kernel needs.
   ScratchTooSmall,
-  /// A run in parts goes on: there are instructions left.
   NotDone,
 };
 // clang-format on

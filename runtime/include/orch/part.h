@@ -10,7 +10,7 @@ namespace orch {
 
 /// How far a run in parts is; zeros before its first part.
 struct PartialRun {
-  uint32_t next = 0;      // instruction, or step of a method that has steps
+  uint32_t next = 0;      // instruction; byte of the table of steps, if any
   uint32_t executed = 0;  // instructions, for the limit of a run
 };
 

@@ -109,9 +109,9 @@ def test_a_product_with_hooks_declares_them_and_numbers_its_methods() -> None:
     added = [line for line in traced.splitlines() if line not in plain.splitlines()]
     assert added == [
         '#include "orch/trace.h"',
-        "/* Hooks, which you define. The counter, in any unit: */",
+        "/** Hooks, which you define. The counter, in any unit: */",
         "orch_ticks p_trace_ticks(void);",
-        "/* Called after every instruction, one that failed included, within the run:",
+        "/** Called after every instruction, one that failed included, within the run:",
         " * it must not call functions of the product.",
         " *",
         " * method:      ..._METHOD",

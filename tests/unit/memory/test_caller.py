@@ -90,7 +90,7 @@ def test_the_api_names_memory_of_the_caller() -> None:
     memory = plan_memory(programs, pointer_bytes=4, board=None, spans={})
     header = api_header("p", "head", programs, memory).text
     header = header.replace(" ORCH_NOEXCEPT", "")
-    assert "/* output1: Float [2, 3], in your memory */" in header
+    assert "/** output1: Float [2, 3], in your memory */" in header
     assert "orch_status p_r_forward_set_input1(const float* memory);" in header
     assert "orch_status p_r_forward_set_output1(float* memory);" in header
     # What is there already is only asked for.

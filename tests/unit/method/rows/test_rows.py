@@ -532,3 +532,44 @@ def test_rows_that_a_step_reads_and_fills_have_places_of_their_own() -> None:
     plan = plan_rows(network, [found])
     assert problems_of_rows(network, plan) == ()
     assert is_right(network, plan, 1)
+
+
+@pytest.mark.parametrize("is_fused", [True, False])
+@pytest.mark.parametrize("seed", range(SEEDS // 3))
+def test_calls_within_a_limit(seed: int, *, is_fused: bool) -> None:
+    """Every call that can be is that short, and the network computes the same."""
+    random = Random(seed)  # noqa: S311  # the same each time
+    free = random_network(random)
+    most = random.randint(0, 1 + max(layer.whole for layer in free.layers))
+    network = free.within(most)
+    segments = Segments(network, is_fused=is_fused)
+    for limit in segments.limits():
+        cuts = segments.cuts(limit)
+        assert is_fused or len(cuts) == len(network.layers)
+        plan = plan_rows(network, cuts)
+        assert problems_of_rows(network, plan) == ()
+        assert is_right(network, plan, seed)
+        for move in plan.moves:
+            if isinstance(move, Call):
+                assert is_short(network, move, plan, most), (move, most)
+
+
+def is_short(network: Network, call: Call, plan: RowPlan, most: int) -> bool:
+    """Whether a call takes no more instructions than that, or cannot be split."""
+    layer, step = network.layers[call.step.layer], call.step
+    rows, count = step.last - step.first + 1, network.images[layer.out].rows
+    room = plan.rooms[step.layer]
+    few = network.few_of(step.layer, rows, room)
+    if layer.accumulates:
+        ((low, high),) = step.reads
+        rows, count = high - low + 1, network.images[layer.reads[0][0]].rows
+    cost = sum(c.of(rows) for c in (few.costs if few else layer.costs))
+    if rows == count and few is None and not layer.accumulates:
+        cost = layer.whole
+    return cost <= most or rows == 1 or not layer.by_rows
+
+
+def test_a_limit_that_all_calls_keep_changes_nothing() -> None:
+    network = random_network(Random(1))  # noqa: S311  # the same each time
+    assert network.within(inf) == network
+    assert network.within(0) != network

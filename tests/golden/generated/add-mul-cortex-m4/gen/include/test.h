@@ -3,6 +3,9 @@
 #ifndef TEST_H_
 #define TEST_H_
 
+/** @file
+ * Models of test, as functions. */
+
 /* What the library needs of the program's core. ORCH_ANY_TARGET leaves the
  * check out, for tools that only read this file. */
 #if defined(__GNUC__) && !defined(ORCH_ANY_TARGET)
@@ -37,30 +40,33 @@ extern "C" {
 #define ORCH_ASSERT(what) static_assert(what, "what the build computed")
 #elif __STDC_VERSION__ >= 201112L
 #define ORCH_ASSERT(what) _Static_assert(what, "what the build computed")
-#else /* C99 */
-#define ORCH_ASSERT(what) extern const char orch_assert[(what) ? 1 : -1]
+#else /* C99: names that no other product has */
+#define ORCH_ASSERTED(line) test_asserted_##line
+#define ORCH_ASSERT_AT(line, what) \
+  typedef char ORCH_ASSERTED(line)[(what) ? 1 : -1]
+#define ORCH_ASSERT(what) ORCH_ASSERT_AT(__LINE__, what)
 #endif
 
-/* All static RAM of the models: arenas and method states. */
+/** All static RAM of the models: arenas and method states. */
 #define TEST_RAM_BYTES 184
 
 /* Model add, method forward. */
-/* input0: Float [2, 2] */
+/** input0: Float [2, 2] */
 #define TEST_ADD_FORWARD_INPUT0_COUNT 4
 #define TEST_ADD_FORWARD_INPUT0_BYTES 16
 ORCH_ASSERT(TEST_ADD_FORWARD_INPUT0_COUNT * sizeof(float)
             == TEST_ADD_FORWARD_INPUT0_BYTES);
-/* input1: Float [2, 2] */
+/** input1: Float [2, 2] */
 #define TEST_ADD_FORWARD_INPUT1_COUNT 4
 #define TEST_ADD_FORWARD_INPUT1_BYTES 16
 ORCH_ASSERT(TEST_ADD_FORWARD_INPUT1_COUNT * sizeof(float)
             == TEST_ADD_FORWARD_INPUT1_BYTES);
-/* input2: Float [2, 2] */
+/** input2: Float [2, 2] */
 #define TEST_ADD_FORWARD_INPUT2_COUNT 4
 #define TEST_ADD_FORWARD_INPUT2_BYTES 16
 ORCH_ASSERT(TEST_ADD_FORWARD_INPUT2_COUNT * sizeof(float)
             == TEST_ADD_FORWARD_INPUT2_BYTES);
-/* output0: Float [2, 2] */
+/** output0: Float [2, 2] */
 #define TEST_ADD_FORWARD_OUTPUT0_COUNT 4
 #define TEST_ADD_FORWARD_OUTPUT0_BYTES 16
 ORCH_ASSERT(TEST_ADD_FORWARD_OUTPUT0_COUNT * sizeof(float)
@@ -70,36 +76,43 @@ ORCH_ASSERT(TEST_ADD_FORWARD_OUTPUT0_COUNT * sizeof(float)
 #define TEST_ADD_FORWARD_TEMPORARY_BYTES 0
 /* A run of a program that loops for ever does not end. */
 
-/* Copies the inputs in, runs the method, copies the outputs out. */
+/** Copies the inputs in, runs the method, copies the outputs out.
+ * @return ORCH_OK, or what went wrong: see orch/status.h. */
 ORCH_NODISCARD orch_status test_add_forward(const float input0[ORCH_AT_LEAST(4)], const float input1[ORCH_AT_LEAST(4)], const float input2[ORCH_AT_LEAST(4)], float output0[ORCH_AT_LEAST(4)]) ORCH_NOEXCEPT;
 
-/* The same without copies: write to the inputs, run, read the outputs.
+/** The same without copies: write to the inputs, run, read the outputs.
  * Inputs have to be written before every run: the run reuses their memory.
  * Pointers are null if the method cannot be loaded; run returns why. */
 float* test_add_forward_input0(void) ORCH_NOEXCEPT;
 float* test_add_forward_input1(void) ORCH_NOEXCEPT;
 float* test_add_forward_input2(void) ORCH_NOEXCEPT;
 const float* test_add_forward_output0(void) ORCH_NOEXCEPT;
+/** Runs the method on what its inputs hold.
+ * @return ORCH_OK, or what went wrong: see orch/status.h. */
 ORCH_NODISCARD orch_status test_add_forward_run(void) ORCH_NOEXCEPT;
-/* As run, and stores which instruction failed; UINT32_MAX if none did. With
- * it `orchestrator decode` explains the status. */
+/** As run, and stores which instruction failed; UINT32_MAX if none did. With
+ * it `orchestrator decode` explains the status.
+ * @return ORCH_OK, or what went wrong: see orch/status.h. */
 ORCH_NODISCARD orch_status test_add_forward_run_at(uint32_t* instruction) ORCH_NOEXCEPT;
 
-/* Gets ready to run, which the first call does otherwise. */
+/** Gets ready to run, which the first call does otherwise.
+ * @return ORCH_OK, or what went wrong: see orch/status.h. */
 ORCH_NODISCARD orch_status test_add_forward_prepare(void) ORCH_NOEXCEPT;
 
-/* As run, in parts: executes at most so many instructions and returns
+/** As run, in parts: executes at most so many instructions and returns
  * ORCH_NOT_DONE, until a call executes the last one. In between, call no
  * other function of the method, and leave inputs and outputs alone; cancel
- * gives the run up. */
+ * gives the run up.
+ * @return ORCH_OK, or what went wrong: see orch/status.h. */
 ORCH_NODISCARD orch_status test_add_forward_step(uint32_t instructions) ORCH_NOEXCEPT;
 void test_add_forward_cancel(void) ORCH_NOEXCEPT;
 
-/* Loads the method out of another program with the same inputs and
+/** Loads the method out of another program with the same inputs and
  * outputs: it runs in place of the linked one. It lies at a multiple of
  * 16 and stays there. If it cannot be loaded, the next call loads the
  * linked one; to go back to that, load null. Either begins with its
- * initial state. */
+ * initial state.
+ * @return ORCH_OK, or what went wrong: see orch/status.h. */
 ORCH_NODISCARD orch_status test_add_forward_load(const void* program, uint32_t size) ORCH_NOEXCEPT;
 
 ORCH_ASSERT(TEST_RAM_BYTES == 0
@@ -135,5 +148,7 @@ static const orch_sizes test_add_forward_sizes = {
 
 #undef ORCH_AT_LEAST
 #undef ORCH_ASSERT
+#undef ORCH_ASSERT_AT
+#undef ORCH_ASSERTED
 
 #endif /* TEST_H_ */

@@ -1,0 +1,153 @@
+"""How long single steps of a run take, by estimates: for the header, and for a limit.
+
+Imports numpy, as `adapter` does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import inf
+from typing import TYPE_CHECKING, Final
+
+from orchestrator.errors import Diagnostic
+from orchestrator.method.access import Access
+from orchestrator.method.linked import LinkedCall
+from orchestrator.method.rows.bands import image_of
+from orchestrator.method.rows.costs import Core, is_estimated, whole_cost
+from orchestrator.method.rows.found import UnknownNetworkError, network_of
+from orchestrator.method.rows.narrow import wide_kernel
+from orchestrator.method.rows.phases import has_phases, with_phases_apart
+from orchestrator.targets.timing import TIMINGS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from orchestrator.errors import SourceSpan
+    from orchestrator.method.linked import LinkedMethod
+    from orchestrator.method.replan import Adapted
+    from orchestrator.targets.cores import Target
+
+_STEP: Final = 250
+"""Instructions of `..._step` and the executor beside those of a kernel, about."""
+
+
+def cycles_each(target: Target) -> float:
+    """Cycles of an instruction of a kernel, about; 0 where nobody knows."""
+    timing = TIMINGS.get(target.cpu.name)
+    return timing.kernels[target.isa.name] if timing else 0
+
+
+def most_instructions(target: Target, cycles: int | None) -> float:
+    """Instructions of a kernel that fit into a step of some cycles; None: any."""
+    each = cycles_each(target)
+    return cycles / each - _STEP if cycles is not None and each else inf
+
+
+def step_cycles(method: LinkedMethod, target: Target) -> list[int | None]:
+    """Cycles of a step, by instruction of a method; None where nobody knows."""
+    each, core = cycles_each(target), _core(target)
+    costs = [
+        _cost(method, call, core) if isinstance(call, LinkedCall) else 0
+        for call in method.instructions
+    ]
+    return [
+        round((_STEP + cost) * each) if each and cost is not None else None
+        for cost in costs
+    ]
+
+
+def longest_steps(
+    models: Mapping[str, Sequence[LinkedMethod]], target: Target
+) -> dict[tuple[str, str], int]:
+    """By model and method: cycles of its longest step, if all have an estimate."""
+    found: dict[tuple[str, str], int] = {}
+    for model, methods in models.items():
+        for method in methods:
+            cycles = step_cycles(method, target)
+            known = [c for c in cycles if c is not None]
+            if known and len(known) == len(cycles):
+                found[model, method.name] = max(known)
+    return found
+
+
+def _core(target: Target) -> Core:
+    return Core(target.isa.name, target.optimize == "speed")
+
+
+def _cost(method: LinkedMethod, call: LinkedCall, core: Core) -> int | None:
+    """Instructions of a call; None where nobody knows."""
+    if not is_estimated(call, core):
+        return None
+    calls = [call]
+    if has_phases(call):  # a sum of calls, with limits as well as without
+        call = replace(call, function=call.function.replace("limited_", ""))
+        method = replace(method, instructions=(call,), origins=(0,))
+        method = with_phases_apart(method)
+        calls = [method.call(number) for number in range(len(method.instructions))]
+    written = (i for i, a in call.arguments if a in (Access.FILLS, Access.UPDATES))
+    rows = max((image_of(method.tensor(i)).rows for i in written), default=1)
+    return sum(whole_cost(method, wide_kernel(one), core, rows) for one in calls)
+
+
+def step_problems(
+    models: Mapping[str, Adapted], most_cycles: int, target: Target, where: SourceSpan
+) -> Iterator[Diagnostic]:
+    """Steps that take longer than the profile allows, or nobody knows how long."""
+    for model, adapted in models.items():
+        if adapted.linked is None or not cycles_each(target):
+            yield Diagnostic.of(
+                "step-unknown",
+                f'there is no estimate of cycles for model "{model}"',
+                where=where,
+                found="loaded" if cycles_each(target) else target.cpu.name,
+                known=f'load = "prelinked", on {", ".join(TIMINGS)}',
+                hint="leave max_step_cycles out",
+            )
+            continue
+        for method in adapted.linked:
+            yield from _long(method, most_cycles, target, where)
+
+
+def _long(
+    method: LinkedMethod, most_cycles: int, target: Target, where: SourceSpan
+) -> Iterator[Diagnostic]:
+    """Problems of a method: one for each operator of the program."""
+    title = f'model "{method.model}", method {method.name}'
+    worst: dict[int, tuple[int, str]] = {}
+    unknown: set[str] = set()
+    steps = step_cycles(method, target)
+    for origin, call, cycles in zip(
+        method.origins, method.instructions, steps, strict=True
+    ):
+        name = str(call.operator) if isinstance(call, LinkedCall) else "a jump"
+        if cycles is None:
+            unknown.add(name)
+        elif cycles > most_cycles:
+            worst[origin] = max(worst.get(origin, (0, "")), (cycles, name))
+    if any(port.rows for port in method.io.ports):
+        unknown = {"an input that comes by rows: `..._push_rows` computes what it can"}
+    if unknown:
+        yield Diagnostic.of(
+            "step-unknown",
+            f"there is no estimate of cycles for steps of {title}",
+            where=where,
+            found=", ".join(sorted(unknown)),
+            known="int8 operators of cortex_m, quantizing and copies, if prepared",
+            hint="leave max_step_cycles out",
+        )
+    why = "the call computes a single row, or needs all of its input at once"
+    if not method.by_rows:
+        try:
+            network_of(method, _core(target))
+        except UnknownNetworkError as error:
+            why = f"calls of the method are not split: {error}"
+    for origin, (cycles, name) in sorted(worst.items()):
+        yield Diagnostic.of(
+            "step-too-long",
+            f"a step of {title}, takes about {cycles:,} cycles",
+            where=where,
+            found=f"{name}, instruction {origin}",
+            allowed=f"{most_cycles:,} cycles",
+            reason=why,
+            hint=f"raise max_step_cycles to {max(worst.values())[0]} or more",
+        )
