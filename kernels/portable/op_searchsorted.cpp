@@ -30,8 +30,9 @@ Error searchsorted_Scalar_out(const Args& args) {
   const Search search = {args.tensor(0), args.optional_tensor(5), nullptr,
                          &args.scalar(1), is_behind};
   constexpr DtypeSet kDtypes = selected::aten_searchsorted_Scalar_out;
-  return search_sorted_number<kDtypes.bits>(search, args.boolean(2),
-                                            args.tensor(6));
+  ORCH_TRY_DATA(search_sorted_number<kDtypes.bits>(search, args.boolean(2),
+                                                   args.tensor(6)));
+  return Error::Ok;
 }
 
 // aten::searchsorted.Tensor_out(Tensor sorted_sequence, Tensor self, *,
@@ -43,7 +44,9 @@ Error searchsorted_Tensor_out(const Args& args) {
   const Search search = {args.tensor(0), args.optional_tensor(5),
                          &args.tensor(1), nullptr, is_behind};
   constexpr DtypeSet kDtypes = selected::aten_searchsorted_Tensor_out;
-  return search_sorted<kDtypes.bits>(search, args.boolean(2), args.tensor(6));
+  ORCH_TRY_DATA(
+      search_sorted<kDtypes.bits>(search, args.boolean(2), args.tensor(6)));
+  return Error::Ok;
 }
 
 }  // namespace orch::portable
