@@ -122,7 +122,9 @@ def _unquantized(method: Source, request: Request) -> tuple[Any, list[str]]:
         from orchestrator.export.int_weights import with_int_weights  # noqa: PLC0415
 
         graph, notes = _captured(method, request)
-        return with_int_weights(graph), notes
+        # Tensors of torchao's classes become integers, scales and zero points.
+        plain = _exported(replace(method, module=graph)).run_decompositions({})
+        return with_int_weights(plain.module(check_guards=False)), notes
     return method.module, []
 
 

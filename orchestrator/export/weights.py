@@ -44,7 +44,7 @@ def with_constant_weights(graph: GraphModule) -> GraphModule:
                 and weight in values
                 and weight.op != "get_attr"
             ):
-                _replace(graph, layer, at, values[weight])
+                layer.update_arg(at, parameter_for(graph, weight, values[weight]))
     graph.graph.eliminate_dead_code()
     graph.recompile()
     return graph
@@ -115,13 +115,14 @@ def _attribute(graph: GraphModule, name: str) -> Any:
     return found
 
 
-def _replace(graph: GraphModule, layer: Node, at: int, value: torch.Tensor) -> None:
+def parameter_for(graph: GraphModule, node: Node, value: torch.Tensor) -> Node:
+    """A new parameter that can stand for a node, which has this value."""
     number = sum(name.startswith("_weight") for name, _ in graph.named_parameters())
     name = f"_weight{number}"
     # PyTorch folds batch norms into parameters only.
     weight = torch.nn.Parameter(value.detach().clone(), requires_grad=False)
     graph.register_parameter(name, weight)
-    with graph.graph.inserting_before(layer):
+    with graph.graph.inserting_before(node):
         constant = graph.graph.get_attr(name)
-    constant.meta = dict(layer.args[at].meta)
-    layer.update_arg(at, constant)
+    constant.meta = dict(node.meta)
+    return constant

@@ -54,6 +54,22 @@ TEST_CASE("quotients of large and small numbers") {
   CHECK(std::isinf(y[2].real));
 }
 
+TEST_CASE("exponentials overflow only where they are too large") {
+  const auto z = TestTensor::of<C>(
+      {5},
+      {{89, 0.785398163F}, {89, 0.1F}, {-kInf, kInf}, {kInf, 0}, {kInf, kNan}});
+  const TestTensor out(ScalarType::ComplexFloat, {5});
+  CHECK(Call().add(z).add(out).run(portable::exp_out) == Error::Ok);
+  const std::vector<C> y = out.items<C>();
+  CHECK(y[0].real == doctest::Approx(3.17463567e38F));
+  CHECK(y[0].imag == doctest::Approx(3.17463567e38F));
+  CHECK(y[1].real == kInf);
+  CHECK(y[1].imag == doctest::Approx(4.48213387e37F));
+  CHECK((y[2].real == 0 && y[2].imag == 0));
+  CHECK((y[3].real == kInf && y[3].imag == 0));
+  CHECK((y[4].real == kInf && std::isnan(y[4].imag)));
+}
+
 TEST_CASE("complex tensors do not mix with others") {
   const TestTensor z(ScalarType::ComplexFloat, {2});
   const TestTensor x(ScalarType::Float, {2});
@@ -65,6 +81,15 @@ TEST_CASE("complex tensors do not mix with others") {
     CHECK(Call().add(z).add(z).add(x).run(kernel) != Error::Ok);
     CHECK(Call().add(z).add(z).add(wide).run(kernel) != Error::Ok);
   }
+}
+
+TEST_CASE("exponentials have the dtype of their exponents") {
+  const TestTensor z(ScalarType::ComplexFloat, {2});
+  const TestTensor x(ScalarType::Float, {2});
+  const TestTensor wide(ScalarType::ComplexDouble, {2});
+  CHECK(Call().add(z).add(x).run(portable::exp_out) != Error::Ok);
+  CHECK(Call().add(x).add(z).run(portable::exp_out) != Error::Ok);
+  CHECK(Call().add(z).add(wide).run(portable::exp_out) != Error::Ok);
 }
 
 TEST_CASE("parts are one more dimension, in any order") {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from pathlib import Path
@@ -49,3 +50,28 @@ def test_torchao_gives_the_programs_that_tests_have(tmp_path: Path) -> None:
         names = [str(operator) for operator in method.operators]
         assert operator in names
         assert not any("dequantize_affine" in name for name in names)
+
+
+def test_weights_elsewhere_than_in_linear_layers_export() -> None:
+    done = subprocess.run(
+        (PYTHON, "-W", "ignore", "-m", "tests.interop.int_weight_checks"),
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found = json.loads(done.stdout)
+    byte, four, two = (
+        f"quantized_decomposed.embedding_{kind}.default"
+        for kind in ("byte", "4bit", "2bit")
+    )
+    # The other use of tied weights takes floats.
+    assert found == {
+        "8 bits": [byte, 0.0],
+        "zero points": [byte, 0.0],
+        "groups": [four, 0.0],
+        "3 bits": [four, 0.0],
+        "2 bits": [two, 0.0],
+        "tied": [byte, 0.0],
+    }

@@ -56,8 +56,11 @@ SKIPPED = ("linalg.", "special.", "_refs", "signal.", "sparse.", "masked.")
 HALVES = frozenset({torch.float16, torch.bfloat16})
 COMPLEX_PRODUCTS = frozenset({"aten::div.out", "aten::mul.out"})
 """Operators whose results of complex numbers are sums of products."""
-EXACT_IF_REAL = COMPLEX_PRODUCTS | {"aten::abs.out"}
-"""Operators whose `error` is that of complex numbers; others have PyTorch's bits."""
+ULPS_IF_REAL = {
+    **dict.fromkeys((*COMPLEX_PRODUCTS, "aten::abs.out"), 0.0),
+    "aten::exp.out": 1.0,
+}
+"""Operators whose `error` is that of complex numbers, and that of others."""
 ROUNDED_ONCE = frozenset({"aten::div.out_mode", "aten::floor_divide.out"})
 """Operators that PyTorch rounds to halves after every step, but only once where the
 divisor has one item. Expected is the latter."""
@@ -401,8 +404,8 @@ def allowed(  # noqa: C901  # one way to be off each
         return INF, INF
     ulps = operator.ulps
     step = max(EPSILON.get(o.dtype, 0.0) for o in outs)
-    if operator.name in EXACT_IF_REAL and not args[0].is_complex():
-        ulps = 0.0  # only distances of complex numbers are rounded
+    if operator.name in ULPS_IF_REAL and not args[0].is_complex():
+        ulps = ULPS_IF_REAL[operator.name]
     if ulps == 0:
         return 0.0, 0.0
     # Steps between subnormal numbers do not become smaller.

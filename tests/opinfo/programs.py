@@ -201,6 +201,7 @@ def difference(call: Call, got: list[Any]) -> tuple[str, bool]:
 _DIM: Final = {
     "aten::topk.values": 2,
     "aten::median.dim_values": 1,
+    "aten::nanmedian.dim_values": 1,
     "aten::kthvalue.values": 2,
     "aten::mode.values": 1,
 }

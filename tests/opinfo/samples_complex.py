@@ -9,6 +9,7 @@ normalizations; spectra that are not those of real numbers.
 from __future__ import annotations
 
 import itertools
+import math
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -111,6 +112,16 @@ def unary(name: str) -> Callable[[], Iterator[Sample]]:
     return samples
 
 
+def exp() -> Iterator[Sample]:
+    """Also where the exponential of the real part is larger than the result."""
+    yield from unary("exp")()
+    for dtype in (C64, C128):
+        limit = torch.finfo(PARTS[dtype]).max
+        real = torch.linspace(-60, 0.34, 161, dtype=torch.float64) + math.log(limit)
+        turns = torch.full_like(real, math.pi / 4)
+        yield Sample([torch.complex(real, turns).to(dtype)], is_plain=True)
+
+
 def parts_of() -> Iterator[Sample]:
     """Pairs of numbers as complex ones."""
     for dtype in PARTS.values():
@@ -206,6 +217,7 @@ SAMPLES = {
     "aten::_fft_c2r.out": c2r,
     "aten::abs.out": unary("abs"),
     "aten::angle.out": unary("angle"),
+    "aten::exp.out": exp,
     "aten::_conj_physical.out": unary("conj_physical"),
     "aten::_conj_copy.out": unary("conj_copy"),
     "aten::view_as_real_copy.out": unary("view_as_real_copy"),

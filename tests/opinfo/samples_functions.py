@@ -184,6 +184,98 @@ def histc() -> Iterator[Sample]:
         yield Sample([torch.arange(0, 101).to(dtype) / 4, 100, 0, 25], is_plain=True)
 
 
+def _placed() -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+    """Boundaries with equal ones among them, and numbers, some of them equal."""
+    for one, other in itertools.product((*ALL, torch.bool), (*ALL, torch.bool)):
+        boundaries = torch.tensor([-3, -1, 0, 0, 1, 5]).abs_().sort().values.to(one)
+        yield boundaries, torch.randint(-3, 7, (4, 5)).to(other)
+        yield boundaries, torch.tensor(300).to(other)
+    for dtype in FLOATS:
+        boundaries = torch.randn(33).to(dtype).sort().values
+        boundaries[-2:] = torch.tensor([INF, NAN])
+        x = torch.randn(60).to(dtype)
+        x[:5] = torch.tensor([NAN, INF, -INF, -0.0, boundaries[7]])
+        yield boundaries, x
+        yield torch.tensor([1.0, NAN, -2.0, 0.5]).to(dtype), x  # in no order
+        yield boundaries[:0], x
+        yield boundaries, x[:0].reshape(0, 3)
+
+
+NUMBERS = (2, -1, 0, 300, 2.5, 1e10, -0.0, INF, NAN, True)
+"""Places of which are looked for."""
+
+
+def bucketize() -> Iterator[Sample]:
+    """On both sides of equal boundaries, as Long and Int."""
+    for number, (boundaries, x) in enumerate(_placed()):
+        yield Sample([x, boundaries, number % 3 == 0, number % 2 == 0], is_plain=True)
+        yield Sample([x, boundaries, False, number % 2 != 0], is_plain=True)
+
+
+def bucketize_number() -> Iterator[Sample]:
+    """Numbers of all kinds among boundaries of all dtypes."""
+    for boundaries, x in _placed():
+        if boundaries.dtype == x.dtype:
+            for at, number in enumerate(NUMBERS):
+                yield Sample([number, boundaries, at % 3 == 0, at % 2 == 0])
+
+
+def searchsorted() -> Iterator[Sample]:
+    """Lines of their own, sides by name, indices that put boundaries in order."""
+    for at, (boundaries, x) in enumerate(_placed()):
+        side = (None, "left", "right")[at % 3]
+        yield Sample([boundaries, x, at % 4 == 0, False, side, None], is_plain=True)
+        if x.dim() != 2 or not len(x):
+            continue
+        rows = torch.stack([torch.roll(boundaries, k) for k in range(len(x))])
+        sorter = rows.float().argsort(1)
+        yield Sample([rows, x, False, at % 2 == 0, None, sorter], is_plain=True)
+        yield Sample([rows, x, False, True, "right", None], is_plain=True)
+        cube = [t[:, None].expand(-1, 2, -1).contiguous() for t in (rows, x, sorter)]
+        yield Sample([*cube[:2], True, False, side, cube[2]], is_plain=True)
+
+
+def searchsorted_number() -> Iterator[Sample]:
+    """Also with a sorter."""
+    for x in bucketize_number():
+        number, boundaries, *flags = x.args
+        yield Sample([boundaries, number, *flags, None, None])
+        sorter = torch.arange(len(boundaries)).flip(0)
+        yield Sample([boundaries.flip(0), number, *flags, None, sorter], is_plain=True)
+
+
+def hypot() -> Iterator[Sample]:
+    """Numbers of all exponents; an integer beside a float."""
+    for pair in pairs():
+        yield Sample([*pair])
+
+
+def polar() -> Iterator[Sample]:
+    """Angles of all exponents, also broadcast."""
+    for dtype in (torch.float32, torch.float64):
+        x, y = wide(dtype, 400), wide(dtype, 400).flip(0)
+        yield Sample([x, y], is_plain=True)
+        yield Sample([x[:12].reshape(3, 4), y[:4]], is_plain=True)
+        yield Sample([torch.tensor(2.0, dtype=dtype), y[:9].reshape(3, 1, 3)])
+        yield Sample([x[:0], y[:1]])
+
+
+def nanmedian() -> Iterator[Sample]:
+    """Lines with several NaN, and of nothing else."""
+    for sample in lines():
+        yield Sample([*sample.args, False])
+    for dtype, (sizes, dim) in itertools.product(FLOATS, LINES):
+        x = _different(*sizes, dtype=dtype)
+        for share in (0.3, 0.7, 1):
+            yield Sample([torch.where(torch.rand(sizes) < share, NAN, x), dim, True])
+
+
+def medians() -> Iterator[Sample]:
+    """All items."""
+    for sample in nanmedian():
+        yield Sample(sample.args[:1])
+
+
 def fractional(dims: int) -> Iterator[Sample]:
     """Windows of all sizes that fit, NaN and infinities."""
     shapes = ((2, 3), (3,), (0, 2), (1, 1))
@@ -289,6 +381,15 @@ SAMPLES: dict[str, Callable[[], Any]] = {
     "aten::frexp.Tensor_out": frexp,
     "aten::fake_quantize_per_tensor_affine_cachemask.out": fake_quantize,
     "aten::histc.out": histc,
+    "aten::bucketize.Tensor_out": bucketize,
+    "aten::bucketize.Scalar_out": bucketize_number,
+    "aten::searchsorted.Tensor_out": searchsorted,
+    "aten::searchsorted.Scalar_out": searchsorted_number,
+    "aten::hypot.out": hypot,
+    "aten::polar.out": polar,
+    "aten::nanmedian.dim_values": nanmedian,
+    "aten::nanmedian.out": medians,
+    "aten::median.out": medians,
     "aten::_unique2.out": lambda: different([True], []),
     "aten::unique_consecutive.out": lambda: different([], [None]),
     "aten::_linalg_det.result": factors,

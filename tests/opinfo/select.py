@@ -37,7 +37,9 @@ MOST: Final = 40
 """Calls of an operator."""
 BYTES: Final = 600
 """Of the tensors of a call; one of a kind may be larger."""
-UNSETTLED: Final = ("aten::topk", "aten::median", "aten::kthvalue")
+UNSETTLED: Final = (
+    *("aten::topk", "aten::median.dim", "aten::nanmedian.dim", "aten::kthvalue"),
+)
 """Operators that may give the index of any of several equal items."""
 
 

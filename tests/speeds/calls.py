@@ -77,6 +77,12 @@ def full(kind: str, value: float, *sizes: int) -> Tensor:
     )
 
 
+def ascending(count: int) -> Tensor:
+    """An input of items in order, spread from -2 up to 2."""
+    data = np.linspace(-2, 2, count, dtype=np.float32).tobytes()
+    return Tensor(ScalarType.Float, (count,), (0,), data)
+
+
 def result(kind: str, *sizes: int, order: tuple[int, ...] | None = None) -> Tensor:
     """An output."""
     dtype, numpy = _DTYPES[kind]
@@ -187,9 +193,10 @@ def _binary(rows: int) -> Iterator[_Row]:
     out, mask = result("f", rows, ITEMS), result("b", rows, ITEMS)
     for name in (
         *("atan2", "copysign", "div", "floor_divide", "maximum", "minimum", "mul"),
-        "nextafter",
+        *("hypot", "nextafter"),
     ):
         yield f"aten::{name}.out", (a, b, out), 0
+    yield "aten::polar.out", (a, b, result("z", rows, ITEMS)), 0
     for name in ("add", "sub"):
         yield f"aten::{name}.out", (a, b, 1, out), 0
     for name in ("fmod", "remainder"):
@@ -284,10 +291,19 @@ def _reductions(rows: int) -> Iterator[_Row]:
     yield "aten::var.out", (x, (1,), True, False, one), 0
     yield "aten::var.correction_out", (x, (1,), 1, False, one), 0
     yield "aten::var_mean.correction_out", (x, (1,), 1, False, one, one), 0
-    yield "aten::median.dim_values", (x, 1, False, one, indices), 0
+    for name in ("median", "nanmedian"):
+        yield f"aten::{name}.dim_values", (x, 1, False, one, indices), 0
+        yield f"aten::{name}.out", (x, result("f")), 0
     yield "aten::kthvalue.values", (x, 9, 1, False, one, indices), 0
     yield "aten::mode.values", (x, 1, False, one, indices), 0
     yield "aten::histc.out", (x, 32, -2, 2, result("f", 32)), 0
+    found = result("l", rows, ITEMS)
+    ends, many = ascending(32), ascending(rows * ITEMS)
+    yield "aten::bucketize.Tensor_out", (x, ends, False, False, found), 0
+    yield "aten::bucketize.Scalar_out", (0.3, many, False, False, result("l")), 0
+    sides = (False, False, None, None)
+    yield "aten::searchsorted.Tensor_out", (ends, x, *sides, found), 0
+    yield "aten::searchsorted.Scalar_out", (many, 0.3, *sides, result("l")), 0
 
 
 def _lines(rows: int) -> Iterator[_Row]:

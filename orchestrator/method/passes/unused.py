@@ -49,6 +49,8 @@ STAY: Final = frozenset(
         "orch::portable::scatter_reduce_two_out",
         "orch::portable::scatter_src_out",
         "orch::portable::scatter_value_out",
+        "orch::portable::searchsorted_Scalar_out",
+        "orch::portable::searchsorted_Tensor_out",
         "orch::portable::unique_consecutive_out",
         "orch::quantized::choose_qparams_Tensor_out",
         "orch::quantized::choose_qparams_per_token_asymmetric_out",

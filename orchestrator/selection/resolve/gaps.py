@@ -404,9 +404,8 @@ _REMEDIES: Final = {
 """What to do about an operator without kernel, by namespace."""
 _DECOMPOSED: Final = frozenset(
     {
-        *("addmv", "bucketize", "conv_tbc", "dequantize", "dist", "empty_permuted"),
-        *("exp2", "fmax", "fmin", "hypot", "ldexp", "median", "nanmedian"),
-        *("native_channel_shuffle", "polar", "searchsorted"),
+        *("addmv", "conv_tbc", "dequantize", "dist", "empty_permuted", "exp2"),
+        *("fmax", "fmin", "ldexp", "native_channel_shuffle"),
     }
 )
 """Operators that the export of a model's Python code computes with other kernels.
@@ -419,8 +418,8 @@ _FROM_SOURCE: Final = (
     " export then computes it with operators that have a kernel; see docs/export.md"
 )
 _REAL_NUMBERS: Final = (
-    "compute it with real numbers, as torch.complex(r * z.imag.cos(), r * z.imag.sin())"
-    " with r = z.real.exp() for torch.exp(z); or"
+    "compute it with real numbers, as torch.complex(z.abs().log(), z.angle()) for"
+    " torch.log(z); or"
 )
 _OWN_OPERATOR: Final = (
     "add its kernel with [[kernels.custom]]; docs/kernels.md shows how"

@@ -98,9 +98,9 @@ def test_complex_numbers_can_be_written_with_real_ones() -> None:
         _bindings(_catalog("all=[Float]"), FLOAT, ScalarType.ComplexFloat)
     (found,) = caught.value.diagnostics
     assert found.hint == (
-        "compute it with real numbers, as torch.complex(r * z.imag.cos(),"
-        " r * z.imag.sin()) with r = z.real.exp() for torch.exp(z); or export the model"
-        " without ComplexFloat there, or add it to k::all_out, all.yaml:2"
+        "compute it with real numbers, as torch.complex(z.abs().log(), z.angle()) for"
+        " torch.log(z); or export the model without ComplexFloat there, or add it to"
+        " k::all_out, all.yaml:2"
     )
 
 
