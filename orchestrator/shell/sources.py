@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _SUFFIXES = {".cpp", ".h", ".yaml"}
+_FIGURES = ("memory/code_sizes.json", "build/speeds.json")
 
 
 @cache
@@ -52,5 +53,5 @@ def package_files() -> tuple[Path, ...]:
     """Every file of the package that decides what outputs are like."""
     pages = (PACKAGE_FOLDER / "report" / "page").rglob("*.*")
     boards = PACKAGE_FOLDER.rglob("board_files/*.toml")
-    sizes = PACKAGE_FOLDER / "memory" / "code_sizes.json"
-    return tuple(sorted((*PACKAGE_FOLDER.rglob("*.py"), *pages, *boards, sizes)))
+    figures = (PACKAGE_FOLDER / name for name in _FIGURES)
+    return tuple(sorted((*PACKAGE_FOLDER.rglob("*.py"), *pages, *boards, *figures)))

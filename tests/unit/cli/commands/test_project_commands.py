@@ -318,7 +318,7 @@ def test_names_of_products_have_neighbours(c: Commands) -> None:
         (("--cpu", "cortex-m5"), 'did you mean "cortex-m55"?'),
         (("--cpu", "mps3-an547"), "did you mean --board mps3-an547?"),
         (("--board", "cortex-m5"), "did you mean --cpu cortex-m55?"),
-        (("--board", "zzz"), "run `orchestrator init --help` to see its options"),
+        (("--board", "zzz"), "run `orchestrator targets` to list them"),
         (
             ("--board", "my.toml"),
             'leave it out, and write board = "my.toml" in the profile',
