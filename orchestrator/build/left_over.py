@@ -30,6 +30,7 @@ SPEEDS: Final = Path(__file__).parent / "speeds.json"
 `nox -s speeds` writes it, and the same as docs/kernel-speeds.md.
 """
 _CONVERTS: Final = ("quantize", "dequantize", "choose_qparams")
+_COPIES: Final = ("copy", "copy_")
 _POOLS: Final = ("avg_pool2d", "max_pool2d")
 
 
@@ -151,16 +152,23 @@ def _computing(
 
 
 def _moving_ends(method: Method, calls: list[KernelCall]) -> set[int]:
-    """Calls that only move what the caller gives, or what he gets."""
-    moving = [c for c in calls if moves_items(method.operators[c.operator])]
-    given, wanted, found = {*method.inputs}, {*method.outputs}, set()
+    """Calls that only move inputs, outputs or state."""
+    values = enumerate(method.values)
+    state = {i for i, v in values if isinstance(v, TensorValue) and v.is_mutable_state}
+    given, wanted, found = {*method.inputs} | state, {*method.outputs} | state, set()
+    names = method.operators
+    moving = [
+        call
+        for call in calls
+        if moves_items(names[call.operator]) or names[call.operator].base in _COPIES
+    ]
     for call in moving:
-        if call.args[0] in given:
+        if not given.isdisjoint(call.args[:-1]):
             given.add(call.args[-1])
             found.add(id(call))
     for call in reversed(moving):
-        if call.args[-1] in wanted:
-            wanted.add(call.args[0])
+        if call.args[-1] in wanted or id(call) in found:
+            wanted.update(call.args[:-1])
             found.add(id(call))
     return found
 

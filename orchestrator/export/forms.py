@@ -5,10 +5,14 @@ Each takes the arguments of PyTorch's function of its name, and gives the same.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from math import prod
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
 from torch.nn import functional
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _MOST_PARTS: Final = 16
 """Pools of one axis in whose place an adaptive pool may be."""
@@ -95,6 +99,9 @@ def avg_pool2d(  # noqa: PLR0917  # PyTorch's
     counts = bool(count_include_pad) and _pair(padding) != (0, 0)
     if stride is None:
         stride = kernel_size
+    if divisor_override and not ceil_mode:
+        found = functional.avg_pool2d(image, kernel_size, stride, padding)
+        return found * (prod(_pair(kernel_size)) / divisor_override)
     return functional.avg_pool2d(
         image, kernel_size, stride, padding, bool(ceil_mode), counts, divisor_override
     )
@@ -102,6 +109,46 @@ def avg_pool2d(  # noqa: PLR0917  # PyTorch's
 
 def adaptive_avg_pool2d(image: Any, output_size: Any) -> Any:
     """Pool with a window, or part by part if their lengths differ."""
+    found = None
+    if _pair(output_size) != (1, 1):
+        found = _adapted(image, output_size, avg_pool2d)
+    return (
+        functional.adaptive_avg_pool2d(image, output_size) if found is None else found
+    )
+
+
+def adaptive_max_pool2d(image: Any, output_size: Any, return_indices: Any = 0) -> Any:
+    """Likewise, the largest items."""
+    found = None
+    if not return_indices:
+        found = _adapted(image, output_size, max_pool2d)
+    if found is None:
+        more = bool(return_indices)
+        return functional.adaptive_max_pool2d(image, output_size, more)
+    return found
+
+
+def mean(image: Any, dim: Any, keepdim: Any = 0) -> Any:
+    """Pool, or convolve with equal weights where channels are among the dimensions."""
+    dims = _dims(image, dim)
+    area = [image.shape[d] if d in dims else 1 for d in (1, 2, 3)]
+    if 1 in dims:
+        sizes = (1, *image.shape[1:2], *area[1:])
+        weight = torch.full(sizes, 1 / prod(area), dtype=image.dtype)
+        found = torch.conv2d(image, weight, None, area[1:])
+    else:
+        found = avg_pool2d(image, area[1:])
+    return found if keepdim else found.contiguous().squeeze(sorted(dims))
+
+
+def total(image: Any, dim: Any, keepdim: Any = 0) -> Any:
+    """The sum: a mean times the number of items."""
+    dims = _dims(image, dim)
+    return mean(image, dim, keepdim) * prod(image.shape[d] for d in dims)
+
+
+def _adapted(image: Any, output_size: Any, pool: Callable[..., Any]) -> Any:
+    """An adaptive pool with a window, or part by part; None if it has no such form."""
     sizes = image.shape[2:]
     counts = [
         n if wanted is None else wanted
@@ -111,21 +158,24 @@ def adaptive_avg_pool2d(image: Any, output_size: Any) -> Any:
     if not all(
         isinstance(size, int) and (size % count == 0 or count <= _MOST_PARTS)
         for size, count in axes
-    ) or counts == [1, 1]:
-        return functional.adaptive_avg_pool2d(image, output_size)
+    ):
+        return None
     for axis, (size, count) in enumerate(axes):
         if size % count:
-            image = torch.cat([*_parts(image, axis, size, count)], axis + 2)
+            parts = _parts(image, axis, size, count, pool)
+            image = torch.cat([*parts], axis + 2)
     window = [1 if size % count else size // count for size, count in axes]
-    return image if window == [1, 1] else avg_pool2d(image, window)
+    return image if window == [1, 1] else pool(image, window)
 
 
-def _parts(image: Any, axis: int, size: int, count: int) -> Any:
-    """The mean of each part of an axis."""
+def _parts(
+    image: Any, axis: int, size: int, count: int, pool: Callable[..., Any]
+) -> Any:
+    """What a pool gives for each part of an axis."""
     for part in range(count):
         begin, end = part * size // count, -(-(part + 1) * size // count)
         window = [end - begin if at == axis else 1 for at in range(2)]
-        yield avg_pool2d(_taken(image, axis, begin, end), window)
+        yield pool(_taken(image, axis, begin, end), window)
 
 
 def _taken(image: Any, axis: int, begin: int, end: int) -> Any:
@@ -138,3 +188,7 @@ def _pair(value: Any) -> tuple[Any, Any]:
     if isinstance(value, list | tuple):
         return (value[0], value[-1])
     return (value, value)
+
+
+def _dims(image: Any, dim: Any) -> set[int]:
+    return {d % image.ndim for d in ([dim] if isinstance(dim, int) else dim)}

@@ -26,7 +26,7 @@ _RANK = len(_CONTIGUOUS)
 _IMAGE_OPERATORS = frozenset(
     {
         *("conv2d", "conv_transpose2d"),
-        *("avg_pool2d", "max_pool2d", "adaptive_avg_pool2d"),
+        *("avg_pool2d", "max_pool2d", "adaptive_avg_pool2d", "adaptive_max_pool2d"),
     }
 )
 """Operators whose int8 kernels take images in channels-last layout only."""
@@ -164,13 +164,12 @@ class _ImageOperators(TorchFunctionMode):  # type: ignore[misc]  # PyTorch's is 
         if result is not NotImplemented:
             return result
         args, kwargs = _pytree.tree_map(self.lines.settled, (args, kwargs or {}))
-        if (name in _IMAGE_OPERATORS or _is_mean_of_pixels(name, args, kwargs)) and (
-            args and _is_image(args[0])
-        ):
+        form = _form_of_mean(name, args, kwargs)
+        if form or (name in _IMAGE_OPERATORS and args and _is_image(args[0])):
             if not _is_channels_last(args[0]):
                 self.copied[name] += 1
                 args = (_to_channels_last(args[0]), *args[1:])
-            func = getattr(forms, name, func)
+            func = form or getattr(forms, name, func)
         elif name in _CONTIGUOUS_OPERATORS:
             args = _pytree.tree_map(_to_contiguous, args)
         result = func(*args, **kwargs)
@@ -179,14 +178,19 @@ class _ImageOperators(TorchFunctionMode):  # type: ignore[misc]  # PyTorch's is 
         return result
 
 
-def _is_mean_of_pixels(name: str, args: Any, kwargs: Any) -> bool:
-    """Whether it is a mean over height and width, which is lowered as a pooling."""
-    if name != "mean" or not args:
-        return False
-    dims = args[1] if len(args) > 1 else (kwargs or {}).get("dim")
-    if not isinstance(dims, list | tuple) or len(dims) != _RANK - 2:
-        return False
-    return {dim % _RANK for dim in dims} == {2, 3}
+def _form_of_mean(name: str, args: Any, kwargs: Any) -> Any:
+    """What gives a mean or sum of an image; None if there is no such form."""
+    forms_of = {"mean": forms.mean, "sum": forms.total}
+    if name not in forms_of or not args or not _is_image(args[0]):
+        return None
+    dims = args[1] if len(args) > 1 else kwargs.get("dim")
+    dims = [dims] if isinstance(dims, int) else dims
+    if not dims or not {d % _RANK for d in dims} <= {1, 2, 3} or "dtype" in kwargs:
+        return None
+    if name == "mean" and {d % _RANK for d in dims} == {2, 3}:
+        return torch.mean  # ExecuTorch has it as a pooling
+    is_known = all(isinstance(size, int) for size in args[0].shape[1:])
+    return forms_of[name] if is_known else None
 
 
 def _is_image(value: Any) -> bool:

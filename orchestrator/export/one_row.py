@@ -6,6 +6,7 @@ the next one gets its image: only what has no such form gets the line, a copy.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -32,6 +33,7 @@ _FORMS: Final[dict[str, tuple[Callable[..., Any], tuple[str, ...]]]] = {
     "max_pool1d": (forms.max_pool2d, (*_POOL, "dilation", "ceil_mode")),
     "avg_pool1d": (forms.avg_pool2d, (*_POOL, "ceil_mode", "count_include_pad")),
     "adaptive_avg_pool1d": (forms.adaptive_avg_pool2d, ("output_size",)),
+    "adaptive_max_pool1d": (forms.adaptive_max_pool2d, ("output_size",)),
 }
 """By operator: that of images, and the names of its arguments behind the first one."""
 _ACROSS: Final = {
@@ -63,7 +65,9 @@ class Lines:
         self._changed: set[int] = set()
         self._own: dict[str, Callable[..., Any]] = {
             **dict.fromkeys(("cat", "concat"), self._cat),
-            "mean": self._mean,
+            "mean": partial(self._mean, forms.mean),
+            "sum": partial(self._mean, forms.total),
+            "interpolate": self._interpolate,
             "pad": self._pad,
             "contiguous": self._contiguous,
             "__getitem__": self._item,
@@ -141,12 +145,43 @@ class Lines:
         images = [*map(self._image, lines)]
         return self._noted(torch.cat(images, at + 1 if at == _LAST else at))
 
-    def _mean(self, line: Any, dim: Any = None, *given: Any, **options: Any) -> Any:
-        dims = [dim] if isinstance(dim, int) else dim
-        if not dims or {d % _RANK for d in dims} != {_LAST}:
+    def _mean(
+        self,
+        form: Any,
+        line: Any,
+        dim: Any = None,
+        keepdim: Any = 0,
+        **options: Any,
+    ) -> Any:
+        dims = {d % _RANK for d in ([dim] if isinstance(dim, int) else dim or [0])}
+        image = self._image(line)
+        if 0 in dims or options or not all(isinstance(n, int) for n in image.shape[1:]):
             return NotImplemented
-        found = self._image(line).mean((_ROW, _ROW + 1), *given, **options)
-        return self._noted(found) if found.ndim > _RANK else found
+        if dims == {_LAST} and form is forms.mean:  # ExecuTorch has it as a pooling
+            found = image.mean((_ROW, _ROW + 1), bool(keepdim))
+            return self._noted(found) if keepdim else found
+        found = form(image, [d + (d == _LAST) for d in dims], keepdim=True)
+        return self._noted(found) if keepdim else _line_of(found).squeeze(sorted(dims))
+
+    def _interpolate(
+        self,
+        line: Any,
+        size: Any = None,
+        scale_factor: Any = None,
+        *given: Any,
+        **more: Any,
+    ) -> Any:
+        if (given and given[0] != "nearest") or more.get(
+            "mode", "nearest"
+        ) != "nearest":
+            return NotImplemented
+        sizes = [
+            value
+            if value is None
+            else (1, *(value if isinstance(value, list | tuple) else [value]))
+            for value in (size, scale_factor)
+        ]
+        return self._noted(functional.interpolate(self._image(line), *sizes))
 
     def _pad(
         self, line: Any, pad: Any, mode: str = "constant", value: Any = None

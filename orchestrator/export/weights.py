@@ -65,9 +65,11 @@ def constants_of(graph: GraphModule) -> dict[Node, Any]:
 
 
 def _is_pure(node: Node) -> bool:
-    """Whether a node computes something from tensors, the same each time."""
+    """Whether a node gives the same each time, from tensors or one number."""
     target = node.target
-    if node.op != "call_function" or not node.all_input_nodes:
+    if node.op != "call_function":
+        return False
+    if not node.all_input_nodes and target is not _aten.full.default:
         return False
     if not isinstance(target, torch._ops.OpOverload):  # noqa: SLF001  # its only name
         return _is_item(node)

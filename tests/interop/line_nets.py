@@ -233,3 +233,27 @@ def changes_view():
         return view * 2.0
 
     return _with_samples(Net(call, layer=nn.Conv1d(4, 4, 3, padding=1)), 1, 4, 12)
+
+
+def reduced():
+    """Means, sums and largest items of lines, over any dimensions."""
+
+    def call(net, x):
+        y = net.layer(x).relu()
+        more = functional.interpolate(y, scale_factor=2)
+        largest = functional.adaptive_max_pool1d(more, 5)
+        return y.mean(1), y.sum(-1), largest, more.mean((1, 2), keepdim=True)
+
+    return _with_samples(Net(call, layer=nn.Conv1d(4, 6, 3, padding=1)), 1, 4, 12)
+
+
+def reduced_images():
+    """Likewise of images."""
+
+    def call(net, x):
+        y = net.layer(x).relu()
+        pooled = functional.avg_pool2d(y, 2, divisor_override=3)
+        largest = functional.adaptive_max_pool2d(y, (3, 5))
+        return y.mean(1), y.mean(2), y.mean((1, 3)), pooled.sum((2, 3)), largest
+
+    return _with_samples(Net(call, layer=nn.Conv2d(4, 6, 3, padding=1)), 1, 4, 9, 10)
