@@ -220,7 +220,10 @@ def test_the_same_seed_is_the_same_program() -> None:
     assert rearranged(7) != rearranged(8)
 
 
-_DATA_DECIDES: Final = ("choose_qparams", "index", "embedding", "div.out_mode")
+_DATA_DECIDES: Final = (
+    *("choose_qparams", "index", "embedding", "sorted"),
+    *("div.out_mode", "floor_divide", "fmod", "remainder"),
+)
 """Operators that look at items: what these are is seen when the program runs."""
 
 

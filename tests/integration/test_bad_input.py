@@ -91,7 +91,6 @@ BUILD = ("build", "a.toml")
 
 BAD = {
     # The command line
-    "nothing": Bad(2, "usage", ()),
     "only json": Bad(2, "usage", ("--json",)),
     "unknown command": Bad(2, "usage", ("bake", "a.toml")),
     "unknown option": Bad(2, "usage", (*BUILD, "--fast")),
