@@ -38,6 +38,7 @@ Complex<C> exponential(Complex<C> z) {
 Error exp_out(const Args& args) {
   const Tensor& self = args.tensor(0);
   Tensor& out = args.tensor(1);
+  ORCH_CHECK(kDtypes.has(self.dtype), Error::DtypeNotSelected);
   if constexpr ((kDtypes & kComplex).bits != 0) {
     if (kComplex.has(self.dtype)) {
       return unary_same<(kDtypes & kComplex).bits>(self, out, [](auto type) {

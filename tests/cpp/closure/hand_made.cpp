@@ -95,6 +95,33 @@ ReferenceCall hyperbolic(const char* name, float result) {
   return call;
 }
 
+/// The longest side of a triangle.
+template <typename T>
+ReferenceCall hypot() {
+  ReferenceCall call("aten::hypot.out");
+  call.input(TestTensor::of<T>({1}, {3}));
+  call.input(TestTensor::of<T>({1}, {4}));
+  call.output(TestTensor::of<float>({1}, {5}));
+  return call;
+}
+
+/// The place of 3 among 1, 3 and 5.
+ReferenceCall searched(const char* name, bool by_number, bool buckets) {
+  ReferenceCall call(name);
+  if (!buckets) call.input(TestTensor::of<int64_t>({3}, {1, 3, 5}));
+  if (by_number) {
+    call.integer(3);
+  } else {
+    call.input(TestTensor::of<int64_t>({1}, {3}));
+  }
+  if (buckets) call.input(TestTensor::of<int64_t>({3}, {1, 3, 5}));
+  call.boolean(false).boolean(false);
+  if (!buckets) call.none().none();
+  call.output(by_number ? TestTensor::of<int64_t>({}, {1})
+                        : TestTensor::of<int64_t>({1}, {1}));
+  return call;
+}
+
 /// A product of two matrices of one item.
 template <typename T>
 ReferenceCall linear() {
@@ -362,6 +389,19 @@ std::deque<ReferenceCall> hand_made_calls() {
                  (number ? "Scalar_out" : "Tensor_out"))
                     .c_str(),
                 number, left));
+    }
+  }
+  calls.push_back(hypot<uint8_t>());
+  calls.push_back(hypot<int8_t>());
+  calls.push_back(hypot<int16_t>());
+  calls.push_back(hypot<int32_t>());
+  calls.push_back(hypot<int64_t>());
+  for (const bool number : {false, true}) {
+    const std::string overload = number ? "Scalar_out" : "Tensor_out";
+    for (const bool buckets : {false, true}) {
+      const std::string name =
+          (buckets ? "aten::bucketize." : "aten::searchsorted.") + overload;
+      calls.push_back(searched(name.c_str(), number, buckets));
     }
   }
   calls.push_back(mean<int8_t>({100, 120, 110}, 110));
