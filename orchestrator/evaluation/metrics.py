@@ -186,6 +186,13 @@ def _mae(
                 found=f"label {list(label.shape)}, output {list(output.shape)}",
                 hint="mae takes a number per element of the output",
             )
+        if not np.isfinite(label).all():
+            raise bad_data(
+                f"{place}, sample {name}",
+                "the label is no number",
+                found=str(label.ravel().tolist()[:4]),
+                hint="correct it, or leave the sample out",
+            )
         difference = np.abs(output.ravel() - label.ravel().astype(np.float64))
         errors.append(float(difference.sum()))
         count += difference.size

@@ -20,12 +20,15 @@ from orchestrator.running.values import OtherValue
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     import numpy.typing as npt
 
     from orchestrator.running.values import RunValue
 
 VERSION: Final = 1
+_MOST_FIRST: Final = 4096
+"""Bytes of a first line that are looked at."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +56,20 @@ class Run:
                 "method": self.method,
             }
         )
+
+
+def may_hold_records(path: Path) -> bool:
+    """Whether records may be written there: nothing else would be lost."""
+    try:
+        with path.open("rb") as file:
+            first = file.readline(_MOST_FIRST)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return not first or first.startswith(
+        f'{{"version": {VERSION}, "firmware": '.encode()
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -306,6 +306,14 @@ def folder_data(files: Files, choice: Choice) -> DataSet:
         if _suffix(name) in _SAMPLES and name != "labels.npy"
     ]
     names = [name for name in every if "/" not in name] or every
+    labels_of = {"labels.npy", "labels.csv"} & {*files.names}
+    if len(names) < len(every) and not labels_of:
+        raise bad_data(
+            files.place,
+            "samples lie beside folders of samples",
+            found=name_list(names),
+            hint="move them into the folders of their classes, or away",
+        )
     if not names:
         raise bad_data(
             files.place,
@@ -402,6 +410,15 @@ def _labels(
         if empty := every - {folder for (folder,) in folders}:
             place = f"{files.place}/{min(empty)}"
             raise bad_data(place, "no samples", hint="add some, or remove the folder")
+        inner = {(*name.split("/")[:2],) for name in names if name.count("/") > 1}
+        below = {folder for _, folder in inner}
+        if 1 < len(below) < len(inner):  # the same classes in several folders
+            raise bad_data(
+                files.place,
+                "the folder has several data sets",
+                found=name_list(sorted(every)),
+                hint=f"name one: {files.place}/{min(every)}",
+            )
         # Names of folders are names even if they are numbers, as in torchvision.
         return _by_name(names, folders, files.place, classes or sorted(every))
     if "labels.npy" not in files.names:
@@ -486,10 +503,25 @@ def parsed_labels(
     texts = texts[:, 0] if texts.shape[1] == 1 else texts
     unknown = next((text for text in texts.flat if text not in classes), None)
     # One number may be a name, too: of classes from 1 to 6, say.
-    if unknown is not None or texts.ndim > 1:
-        for kind in (np.int64, np.float64):
+    if (unknown is not None and not {*texts.flat} & {*classes}) or texts.ndim > 1:
+        # Python reads 1_0 as 10.
+        kinds = (
+            () if any("_" in text for text in texts.flat) else (np.int64, np.float64)
+        )
+        for kind in kinds:
             with suppress(ValueError, OverflowError):
-                return texts.astype(kind), ()
+                numbers = texts.astype(kind)
+                if np.isfinite(numbers).all():
+                    return numbers, ()
+                finite = np.isfinite(numbers).reshape(len(rows), -1).all(1)
+                row = int(np.argmin(finite))
+                raise bad_data(
+                    place,
+                    "the label is no number",
+                    line=lines[row] if lines else 0,
+                    found=", ".join(rows[row]),
+                    hint="correct it, or leave the sample out",
+                )
     if texts.ndim > 1:
         raise bad_data(
             place, "a label with several columns has a text", expected="numbers"

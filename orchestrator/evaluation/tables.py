@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
-from math import isnan, nan
+from math import isfinite, isnan, nan
 from sys import intern
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, TextIO, TypeAlias
 
@@ -128,7 +128,7 @@ class _Table:
         classes: tuple[str, ...] = ()
         if labels:
             known = self.classes.get(labels[0], ())
-            known = choice.classes if {*known} <= {*choice.classes} else known
+            known = self._known(known, choice.classes)
             numbers, classes = parsed_labels(texts, self.place, known, lines)
 
         def read() -> Iterator[Sample]:
@@ -146,6 +146,18 @@ class _Table:
             name=self.place, count=count, read=read, classes=classes, names=self.names
         )
 
+    def _known(self, own: tuple[str, ...], given: tuple[str, ...]) -> tuple[str, ...]:
+        """Names of classes by number: the user's, if these are the same names."""
+        missing = {*own} - {*given}
+        if missing and not {*own}.isdisjoint(given):
+            raise bad_data(
+                self.place,
+                f"no such class: {min(missing)}",
+                expected=name_list(given),
+                hint="name all classes with --classes, in the order of the outputs",
+            )
+        return own if missing else given
+
     def _input(
         self, columns: list[int], cell: Callable[[int], Any], place: str, line: int
     ) -> npt.NDArray[Any]:
@@ -154,10 +166,11 @@ class _Table:
             numbers = np.array([nan])
             with suppress(ValueError, TypeError):
                 numbers = np.array(values, np.float64)
-            if not np.isnan(numbers).any():
+            is_number = np.isfinite(numbers).all()
+            if is_number and not any("_" in str(value) for value in values):
                 return numbers
             wrong = zip(columns, values, strict=True)
-            at, text = next((a, value) for a, value in wrong if isnan(_number(value)))
+            at, text = next((a, v) for a, v in wrong if not isfinite(_number(v)))
             raise bad_data(
                 place,
                 f"column {self.names[at]} has no number",
@@ -169,8 +182,9 @@ class _Table:
 
 
 def _number(value: Any) -> float:  # noqa: ANN401
+    """A number, or NaN; Python reads 1_0 as 10."""
     with suppress(ValueError, TypeError):
-        return float(value)
+        return nan if "_" in str(value) else float(value)
     return nan
 
 

@@ -499,3 +499,28 @@ def test_an_evaluation_that_is_killed_goes_on(digits: Digits, tmp_path: Path) ->
     )
     assert "40 samples are known" in done.stderr
     assert json.loads(done.stdout)["metric"] == digits.good("--samples", "40")["metric"]
+
+
+def test_a_missing_class_shifts_no_labels(digits: Digits, tmp_path: Path) -> None:
+    with np.load(DATA) as data:
+        rows = data["inputs"][:40].reshape(40, -1).tolist()
+        names = [f"c{label}" for label in data["labels"][:40]]
+    lines = [
+        ",".join([*map(str, row), name]) for row, name in zip(rows, names, strict=True)
+    ]
+    table = tmp_path / "digits.csv"
+    table.write_text("\n".join(line for line in lines if not line.endswith("c3")))
+    found = digits.evaluate(data=str(table)).problem("bad-data")
+    assert found["message"] == "there are 9 classes, and the output has 10"
+    every = ",".join(f"c{n}" for n in range(10))
+    done = digits.evaluate("--classes", every, data=str(table))
+    assert done.code == 0, done.err
+    assert done.document["metric"]["value"] > 0.9
+
+
+def test_results_do_not_replace_other_files(digits: Digits, tmp_path: Path) -> None:
+    kept = tmp_path / "profile.toml"
+    kept.write_text("schema = 1\n")
+    done = digits.evaluate("--samples", ":9", "--results", str(kept))
+    assert "would write over" in done.problem("usage")["message"]
+    assert kept.read_text() == "schema = 1\n"

@@ -47,11 +47,13 @@ from orchestrator.evaluation.fit import (
 from orchestrator.evaluation.layers import match_layers, signal
 from orchestrator.evaluation.metrics import (
     METRICS,
+    TOP1,
     Scores,
     agreement,
     default_metric,
     scores,
 )
+from orchestrator.evaluation.records import may_hold_records
 from orchestrator.evaluation.report import (
     Evaluation,
     Reference,
@@ -162,6 +164,7 @@ def _evaluated(
     )
     done = session.run(firmware, kept, resume=args.resume)
     outputs = [_real(method, one, out_scales) for one in done.outputs]
+    _check_classes(args.classes or data.classes, outputs, data.name, metric)
     reference, layers = None, None
     if args.reference is None and done.expected is not None:
         floats = [tuple(e.ravel().astype(float) for e in one) for one in done.expected]
@@ -199,7 +202,31 @@ def _evaluated(
     )
 
 
+def _check_classes(
+    names: Sequence[str],
+    outputs: Sequence[Sequence[Floats]],
+    place: str,
+    metric: str | None,
+) -> None:
+    """Refuse other names than the output has classes: all labels might be shifted."""
+    count = outputs[0][0].size if outputs and outputs[0] else 0
+    is_class = metric in (None, TOP1) and count > 1
+    if names and is_class and len({*names}) != count:
+        raise bad_data(
+            place,
+            f"there are {len({*names})} classes, and the output has {count}",
+            found=name_list(names),
+            hint="name all with --classes, in the order of the outputs",
+        )
+
+
 def _check_options(args: Namespace) -> None:
+    if args.results is not None and not may_hold_records(args.results):
+        raise UsageError.of(
+            "usage",
+            f"--results would write over {args.results}, which has no results",
+            hint="name a new file, or the one of an evaluation before",
+        )
     problem = ""
     if args.layers and args.reference is None:
         problem = "--layers requires --reference"

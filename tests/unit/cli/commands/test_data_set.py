@@ -10,6 +10,7 @@ import pytest
 
 from orchestrator.cli.commands.data_set import data_set
 from orchestrator.errors import UsageError
+from orchestrator.evaluation.records import Run, may_hold_records
 from orchestrator.evaluation.samples import Choice
 from tests.conftest import CORPUS
 
@@ -63,9 +64,25 @@ def test_a_folder_of_classes(tmp_path: Path) -> None:
     (tmp_path / "left").mkdir()
     with pytest.raises(UsageError, match="no samples"):
         read(tmp_path)
-    # Samples at the top are all there are.
+    (tmp_path / "left").rmdir()
     np.save(tmp_path / "0.npy", X[0])
-    assert read(tmp_path) == (X[:1].tolist(), [None])
+    assert refused(tmp_path)[:2] == (
+        "samples lie beside folders of samples",
+        {"found": "0.npy"},
+    )
+
+
+def test_splits_are_no_classes(tmp_path: Path) -> None:
+    for split in ("test", "train"):
+        for name in ("up", "down"):
+            (tmp_path / split / name).mkdir(parents=True)
+            np.save(tmp_path / split / name / "0.npy", X[0])
+    assert refused(tmp_path) == (
+        "the folder has several data sets",
+        {"found": "test, train"},
+        f"name one: {tmp_path}/test",
+    )
+    assert read(tmp_path / "test")[1] == [0, 1]
 
 
 def test_what_datasets_saved(tmp_path: Path) -> None:
@@ -95,3 +112,42 @@ def test_files_of_other_forms(tmp_path: Path) -> None:
         assert notes["expected"].startswith("a .csv or .npz file, ")
     (tmp_path / "d.csv").mkdir()
     assert refused(tmp_path / "d.csv")[0] == "the folder has no samples"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a,b,label\n1,2,0\n1_0,2,1\n", "column a has no number"),
+        ("a,b,label\n1,2,0\n1,inf,1\n", "column b has no number"),
+        ("a,b,label\n1,2,0.5\n1,2,nan\n", "the label is no number"),
+    ],
+)
+def test_what_python_takes_for_numbers(text: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "d.csv").write_text(text)
+    with pytest.raises(UsageError, match=message):
+        read(tmp_path / "d.csv")
+
+
+def test_names_with_underscores_are_names(tmp_path: Path) -> None:
+    (tmp_path / "d.csv").write_text("a,label\n1,0_3\n2,0_7\n")
+    assert read(tmp_path / "d.csv")[1] == [0, 1]
+
+
+def test_a_misspelt_class_is_named(tmp_path: Path) -> None:
+    (tmp_path / "d.csv").write_text("a,label\n1,0\n2,1\n3,2\n")
+    assert read(tmp_path / "d.csv", classes=("2", "1", "0"))[1] == [2, 1, 0]
+    with pytest.raises(UsageError, match="no such class: 0"):
+        read(tmp_path / "d.csv", classes=("2", "1"))
+    # Other names are for the report alone.
+    assert read(tmp_path / "d.csv", classes=("up", "down", "left"))[1] == [0, 1, 2]
+
+
+def test_results_are_written_over_results_only(tmp_path: Path) -> None:
+    file = tmp_path / "r.jsonl"
+    assert may_hold_records(file)
+    file.write_text(Run(firmware="a", model="m", method="forward").line + "\n")
+    assert may_hold_records(file)
+    for text in ("schema = 1\n", '{"version": 2}\n', "a,b\n"):
+        file.write_text(text)
+        assert not may_hold_records(file)
+    assert not may_hold_records(tmp_path)
