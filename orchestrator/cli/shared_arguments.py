@@ -203,7 +203,8 @@ def add_out(command: argparse.ArgumentParser) -> None:
 
 def add_deny_float(command: CommandParser) -> None:
     """What models that are exported have to meet."""
-    flag(command, "--deny-float", "fail if a model exported in int8 computes with floats")
+    what = "fail if a model exported in int8 computes with floats"
+    flag(command, "--deny-float", what)
 
 
 def add_locking(command: CommandParser) -> None:
