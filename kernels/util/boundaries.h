@@ -136,12 +136,17 @@ Error search_sorted(const Search& search, ScalarType common, bool is_narrow,
   });
 }
 
-/// The place of each item of a tensor.
+/// The place of each item of a tensor. Truth values are compared as numbers.
 template <uint32_t kBits>
 Error search_sorted(const Search& search, bool is_narrow, Tensor& out) {
   constexpr DtypeSet kDtypes{kBits};
-  return search_sorted<kBits, with_promoted(kDtypes).bits>(
-      search, result_type(search.boundaries, *search.items), is_narrow, out);
+  constexpr bool kTruth = kDtypes.has(ScalarType::Bool);
+  constexpr DtypeSet kByte = dtype_set(ScalarType::Byte);
+  constexpr uint32_t kCommon =
+      with_promoted(kDtypes).bits | (kTruth ? kByte.bits : 0);
+  ScalarType common = result_type(search.boundaries, *search.items);
+  if (kTruth && common == ScalarType::Bool) common = ScalarType::Byte;
+  return search_sorted<kBits, kCommon>(search, common, is_narrow, out);
 }
 
 /// The place of a number.

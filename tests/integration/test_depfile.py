@@ -28,6 +28,7 @@ PROGRAM = {
     *(str(path) for path in (PACKAGE / "report" / "page").rglob("*.*")),
     *(str(path) for path in PACKAGE.glob("targets/board_files/*.toml")),
     str(PACKAGE / "memory" / "code_sizes.json"),
+    str(PACKAGE / "build" / "speeds.json"),
 }
 
 

@@ -122,6 +122,19 @@ ReferenceCall searched(const char* name, bool by_number, bool buckets) {
   return call;
 }
 
+/// The place of true behind false, which PyTorch does not compare.
+ReferenceCall searched_truth(bool buckets) {
+  ReferenceCall call(buckets ? "aten::bucketize.Tensor_out"
+                             : "aten::searchsorted.Tensor_out");
+  if (!buckets) call.input(TestTensor::of<bool>({2}, {false, true}));
+  call.input(TestTensor::of<bool>({1}, {true}));
+  if (buckets) call.input(TestTensor::of<bool>({2}, {false, true}));
+  call.boolean(false).boolean(false);
+  if (!buckets) call.none().none();
+  call.output(TestTensor::of<int64_t>({1}, {1}));
+  return call;
+}
+
 /// A product of two matrices of one item.
 template <typename T>
 ReferenceCall linear() {
@@ -402,6 +415,7 @@ std::deque<ReferenceCall> hand_made_calls() {
       const std::string name =
           (buckets ? "aten::bucketize." : "aten::searchsorted.") + overload;
       calls.push_back(searched(name.c_str(), number, buckets));
+      if (!number) calls.push_back(searched_truth(buckets));
     }
   }
   calls.push_back(mean<int8_t>({100, 120, 110}, 110));
