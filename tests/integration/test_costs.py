@@ -122,7 +122,7 @@ def test_a_product_that_is_not_whole_is_not_measured(w: Workspace) -> None:
     done = w.run(*arguments, "--no-build")
     assert done.code == 2
     (problem,) = json.loads(done.out)["diagnostics"]
-    assert problem["code"] == "stale-build"
+    assert problem["code"] == "not-built"
     assert w.run(*arguments).code == 0  # it is built first
 
 
