@@ -31,6 +31,8 @@ def with_near_file(error: OrchestratorError) -> OrchestratorError:
         return error
     (diagnostic,) = error.diagnostics
     path = Path(str(cause.filename))
+    if "`orchestrator " in diagnostic.hint:  # a command that writes the file
+        return error
     if str(path) not in diagnostic.message or not (near := nearest_path(path)):
         return error
     return type(error)(replace(diagnostic, hint=f'did you mean "{near}"?'))

@@ -291,8 +291,9 @@ def test_firmware_runs_scenarios(
     monkeypatch.chdir(tmp_path / "w")
     assert run(["run", "-p", "one-*", "-j1"]) == ExitCode.USAGE
     missing = capsys.readouterr().err
-    assert "error[no-scenario]: one-host has no scenario to run" in missing
-    assert f"expected: {Path('products/scenarios/one-host.json')}" in missing
+    assert "2 products: one-cortex-m4, one-host:\nerror[no-scenario]: " in missing
+    assert missing.count("error[no-scenario]") == 1
+    assert f"expected: {Path('products/scenarios/one.json')}" in missing
     scenarios = Path("products", "scenarios")
     shutil.copytree(MODEL.parent, scenarios)
     case = (scenarios / "case.json").read_text()
