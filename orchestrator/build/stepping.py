@@ -32,7 +32,7 @@ _STEP: Final = 250
 
 
 def cycles_each(target: Target) -> float:
-    """Cycles of an instruction of a kernel, about; 0 where nobody knows."""
+    """Estimated cycles per instruction of a kernel; 0 if there is no estimate."""
     timing = TIMINGS.get(target.cpu.name)
     return timing.kernels[target.isa.name] if timing else 0
 
@@ -44,7 +44,7 @@ def most_instructions(target: Target, cycles: int | None) -> float:
 
 
 def step_cycles(method: LinkedMethod, target: Target) -> list[int | None]:
-    """Cycles of a step, by instruction of a method; None where nobody knows."""
+    """Estimated cycles of each step of a method; None without an estimate."""
     each, core = cycles_each(target), _core(target)
     costs = [
         _cost(method, call, core) if isinstance(call, LinkedCall) else 0
@@ -75,7 +75,7 @@ def _core(target: Target) -> Core:
 
 
 def _cost(method: LinkedMethod, call: LinkedCall, core: Core) -> int | None:
-    """Instructions of a call; None where nobody knows."""
+    """Estimated instructions of a call; None without an estimate."""
     if not is_estimated(call, core):
         return None
     calls = [call]
@@ -92,7 +92,7 @@ def _cost(method: LinkedMethod, call: LinkedCall, core: Core) -> int | None:
 def step_problems(
     models: Mapping[str, Adapted], most_cycles: int, target: Target, where: SourceSpan
 ) -> Iterator[Diagnostic]:
-    """Steps that take longer than the profile allows, or nobody knows how long."""
+    """Problems of steps that exceed the limit, or have no estimate."""
     for model, adapted in models.items():
         if adapted.linked is None or not cycles_each(target):
             yield Diagnostic.of(

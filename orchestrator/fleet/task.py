@@ -81,8 +81,8 @@ class Task:
     """What is done with one product.
 
     Args:
-        kind: What; for what is no part of a build, a function of a module, which gives
-            fields of the outcome.
+        kind: The command, or a function of a module that returns fields of the
+            outcome, for commands that are no part of a build.
         workspace: Its `orchestrator.toml`.
         product: The product.
         options: Of builds.

@@ -50,7 +50,7 @@ _STEP_BYTES: Final = 256
 _RUNNER_BYTES: Final = 256
 """Variables of the runner and the platform."""
 _HOST_BYTES: Final = 1024
-"""The same on the development machine: what GCC's dynamic linker needs is larger."""
+"""Variables of host programs: GCC's dynamic linker adds its own."""
 
 
 def firmware_needs(

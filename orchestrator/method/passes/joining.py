@@ -48,7 +48,7 @@ Changed: TypeAlias = "tuple[LinkedMethod, Dataflow]"
 Change: TypeAlias = (
     "Callable[[LinkedMethod, Dataflow, int, LinkedCall], Changed | None]"
 )
-"""Of a method with its dataflow, at a call: what is changed, or None."""
+"""Takes a method, its dataflow and a call with its number; None changes nothing."""
 _Writers: TypeAlias = "set[tuple[int, int]] | None"
 """Instructions, and tensors that they wrote; None if that was before the run."""
 

@@ -35,8 +35,8 @@ State: TypeAlias = "dict[tuple[Space, Space, int], Spans]"
 
 
 _MOST_STEPS: Final = 20_000
-"""Of the proofs of a pass, under a second. Models have at most 12 for each call; where
-thousands of calls take apart what one call joins, there would be the square of that.
+"""Steps that the proofs of a pass may take: under a second. Models have at most 12 for
+each call; thousands of calls that take apart what one call joins have its square.
 """
 _STEPS_PER_CALL: Final = 20
 _LOOKS_PER_STEP: Final = 16

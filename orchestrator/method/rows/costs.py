@@ -40,9 +40,9 @@ _SETUP: Final = (900, 170, 160)
 _PLAIN_SETUP: Final = (600, 60, 60)
 _PRODUCT_SETUP: Final = (900, 600, 300)
 _PRODUCT: Final = (6.2, 5.0, 0.5)
-"""Of a product in kernels whose weights are not packed."""
+"""Instructions per product in kernels whose weights are not packed."""
 _OUTPUT: Final = (120.0, 0.0, 0.0)
-"""Of an output there, beside its products."""
+"""Instructions per output of these kernels, beside its products."""
 _INT8: Final = "orch::cortex_m::"
 _ITEM: Final = MappingProxyType(
     {
@@ -69,7 +69,7 @@ _TAP: Final = MappingProxyType(
         "orch::cortex_m::MaxPoolCall": (15.0, 6.2, 2.5),
     }
 )
-"""Of an item of a window."""
+"""Instructions per item of a window."""
 _ANY_ITEM: Final = (10.0, 5.0, 2.0)
 _AVERAGED: Final = (8.0, 1.9, 1.3)
 """Of an item of an image that is averaged as a whole, and of one by rows."""
