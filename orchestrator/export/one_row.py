@@ -38,6 +38,7 @@ _FORMS: Final[dict[str, tuple[Callable[..., Any], tuple[str, ...]]]] = {
 """By operator: that of images, and the names of its arguments behind the first one."""
 _ACROSS: Final = {
     **dict.fromkeys(("kernel_size", "stride", "dilation", "output_size"), 1),
+    **dict.fromkeys(("size", "scale_factor"), 1),
     **dict.fromkeys(("padding", "output_padding"), 0),
 }
 """What an argument is across the one row."""
@@ -103,12 +104,7 @@ class Lines:
         function, names = _FORMS[name]
         given = dict(zip(names, args, strict=False)) | kwargs
         given.pop("return_indices", None)
-        for key, across in _ACROSS.items():
-            value = given.get(key)
-            if isinstance(value, list | tuple):
-                given[key] = (across, *value) if value else value
-            elif value is not None and not isinstance(value, str):
-                given[key] = (across, value)
+        given = _with_row(given)
         if "weight" in given:
             given["weight"] = given["weight"].unsqueeze(_ROW)
         return self._noted(function(self._image(line), **given))
@@ -168,20 +164,13 @@ class Lines:
         line: Any,
         size: Any = None,
         scale_factor: Any = None,
-        *given: Any,
-        **more: Any,
+        mode: str = "nearest",
+        **options: Any,
     ) -> Any:
-        if (given and given[0] != "nearest") or more.get(
-            "mode", "nearest"
-        ) != "nearest":
+        if mode != "nearest":
             return NotImplemented
-        sizes = [
-            value
-            if value is None
-            else (1, *(value if isinstance(value, list | tuple) else [value]))
-            for value in (size, scale_factor)
-        ]
-        return self._noted(functional.interpolate(self._image(line), *sizes))
+        given = _with_row({"size": size, "scale_factor": scale_factor, **options})
+        return self._noted(functional.interpolate(self._image(line), **given))
 
     def _pad(
         self, line: Any, pad: Any, mode: str = "constant", value: Any = None
@@ -213,6 +202,18 @@ class Lines:
         line = _line_of(image)
         self._known[id(line)] = (line, image)
         return line
+
+
+def _with_row(given: dict[str, Any]) -> dict[str, Any]:
+    """Arguments with what they are across the one row."""
+    found = dict(given)
+    for key, across in _ACROSS.items():
+        value = given.get(key)
+        if isinstance(value, list | tuple):
+            found[key] = (across, *value) if value else value
+        elif value is not None and not isinstance(value, str):
+            found[key] = (across, value)
+    return found
 
 
 def _image_of(line: Any) -> Any:
