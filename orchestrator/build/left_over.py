@@ -83,10 +83,11 @@ def left_over(
     core = "an M55" if request.isa == "mve" else "an M4"
     known = [left.instructions for left in found if left.instructions is not None]
     least = "about" if len(known) == len(found) else "at least"
+    cost = f", {least} {sum(known):,} instructions on {core}" if known else ""
     text = (
         f"{request.lowering} left {_calls(len(found))} to kernels for floats:"
-        f" {sum(left.size_bytes for left in found):,} bytes of results,"
-        f" {least} {sum(known):,} instructions on {core}; see docs/export.md"
+        f" {sum(left.size_bytes for left in found):,} bytes of results{cost};"
+        " see docs/export.md"
     )
     return [(code, "\n    ".join((text, *_table(found))))]
 
@@ -152,16 +153,11 @@ def _computing(
 
 
 def _moving_ends(method: Method, calls: list[KernelCall]) -> set[int]:
-    """Calls that only move inputs, outputs or state."""
+    """Calls that only move or convert inputs, outputs or state."""
     values = enumerate(method.values)
     state = {i for i, v in values if isinstance(v, TensorValue) and v.is_mutable_state}
     given, wanted, found = {*method.inputs} | state, {*method.outputs} | state, set()
-    names = method.operators
-    moving = [
-        call
-        for call in calls
-        if moves_items(names[call.operator]) or names[call.operator].base in _COPIES
-    ]
+    moving = [call for call in calls if _moves(method.operators[call.operator])]
     for call in moving:
         if not given.isdisjoint(call.args[:-1]):
             given.add(call.args[-1])
@@ -171,6 +167,10 @@ def _moving_ends(method: Method, calls: list[KernelCall]) -> set[int]:
             wanted.update(call.args[:-1])
             found.add(id(call))
     return found
+
+
+def _moves(name: OperatorName) -> bool:
+    return moves_items(name) or name.base in _COPIES or _converts(name)
 
 
 def _floats(method: Method, indices: set[int]) -> list[TensorValue]:
