@@ -127,8 +127,10 @@ class _Table:
         numbers: Sequence[Any] | npt.NDArray[Any] = [None] * len(texts)
         classes: tuple[str, ...] = ()
         if labels:
-            known = self.classes.get(labels[0], ())
-            known = self._known(known, choice.classes)
+            own = self.classes.get(labels[0], ())
+            # Other names than the file's are for the report alone.
+            is_own = bool(own) and {*own}.isdisjoint(choice.classes)
+            known = own if is_own else choice.classes
             numbers, classes = parsed_labels(texts, self.place, known, lines)
 
         def read() -> Iterator[Sample]:
@@ -145,18 +147,6 @@ class _Table:
         return DataSet(
             name=self.place, count=count, read=read, classes=classes, names=self.names
         )
-
-    def _known(self, own: tuple[str, ...], given: tuple[str, ...]) -> tuple[str, ...]:
-        """Names of classes by number: the user's, if these are the same names."""
-        missing = {*own} - {*given}
-        if missing and not {*own}.isdisjoint(given):
-            raise bad_data(
-                self.place,
-                f"no such class: {min(missing)}",
-                expected=name_list(given),
-                hint="name all classes with --classes, in the order of the outputs",
-            )
-        return own if missing else given
 
     def _input(
         self, columns: list[int], cell: Callable[[int], Any], place: str, line: int

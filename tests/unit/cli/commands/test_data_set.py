@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from orchestrator.cli.commands.data_set import data_set
@@ -151,3 +153,19 @@ def test_results_are_written_over_results_only(tmp_path: Path) -> None:
         file.write_text(text)
         assert not may_hold_records(file)
     assert not may_hold_records(tmp_path)
+
+
+def test_a_misspelt_class_of_what_datasets_saved(tmp_path: Path) -> None:
+    table = pa.table({"a": [1.0, 2.0], "sign": [0, 1]})
+    with pa.ipc.new_stream(str(tmp_path / "d.arrow"), table.schema) as stream:
+        stream.write_table(table)
+    sign = {"names": ["up", "down"], "_type": "ClassLabel"}
+    features = {"a": {"dtype": "float64", "_type": "Value"}, "sign": sign}
+    (tmp_path / "dataset_info.json").write_text(json.dumps({"features": features}))
+    state = {"_data_files": [{"filename": "d.arrow"}]}
+    (tmp_path / "state.json").write_text(json.dumps(state))
+    assert read(tmp_path)[1] == [0, 1]
+    assert read(tmp_path, classes=("down", "up"))[1] == [1, 0]
+    with pytest.raises(UsageError, match="no such class: up"):
+        read(tmp_path, classes=("down", "op"))
+    assert read(tmp_path, classes=("one", "two"))[1] == [0, 1]
