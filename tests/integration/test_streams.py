@@ -65,7 +65,7 @@ def test_the_error_that_came_first_is_shown(stream: str, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     "command",
     [
-        "O schema > >(exec <&-; touch closed)",
+        "O plumbing schema > >(exec <&-; touch closed)",
         "O check gone.toml --json > >(exec <&-; touch closed)",
         "O check gone.toml 2> >(exec <&-; touch closed)",
     ],
