@@ -244,10 +244,13 @@ def check_product(build: Build, reporter: Reporter) -> bool:
     prove(build)
     _ = build[table.GENERATE]
     memory, board = build[table.MEMORY], build[inputs.TARGET].board
-    over = check_estimate(memory, board, build[inputs.BUDGET], build[inputs.SPAN])
+    budget = build[inputs.BUDGET]
+    over = check_estimate(memory, board, budget, build[inputs.SPAN])
     for text in (*build[table.WARNINGS], *over):
         reporter.note(text)
-    return not (over or memory.tight)
+    is_limited = bool(board or budget.flash_bytes or budget.ram_bytes)
+    is_guess = is_limited and memory.needs is not None and memory.needs.is_guess
+    return not (over or memory.tight or is_guess)
 
 
 def _file_memory_problems(build: Build) -> tuple[Diagnostic, ...]:

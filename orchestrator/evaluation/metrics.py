@@ -60,8 +60,7 @@ def default_metric(outputs: Floats, label: npt.NDArray[Any]) -> str:
         outputs: First output of a sample.
         label: Its label.
     """
-    is_class = label.size == 1 and label.dtype.kind in "biu"
-    return TOP1 if is_class and outputs.size > 1 else MAE
+    return TOP1 if label.size == 1 < outputs.size else MAE
 
 
 def scores(
@@ -177,7 +176,7 @@ def _mae(
     place: str,
 ) -> Scores:
     errors = []
-    count = 0
+    total, count = 0.0, 0
     for output, label, name in zip(outputs, labels, names, strict=True):
         if output.size != label.size:
             raise bad_data(
@@ -194,9 +193,9 @@ def _mae(
                 hint="correct it, or leave the sample out",
             )
         difference = np.abs(output.ravel() - label.ravel().astype(np.float64))
-        errors.append(float(difference.sum()))
+        errors.append(float(difference.sum()) / max(1, difference.size))
+        total += float(difference.sum())
         count += difference.size
-    total = sum(errors)
     return Scores(
         name=MAE,
         values=((MAE, total / count if count else 0.0),),

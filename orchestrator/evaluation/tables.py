@@ -88,6 +88,9 @@ class _Table:
         if choice.labels:
             return self.find(choice.labels)
         usual = [at for at, name in enumerate(self.names) if name.lower() in _LABELS]
+        # Between others, y is a coordinate.
+        inner = range(1, len(self.names) - 1)
+        usual = [at for at in usual if self.names[at].lower() != "y" or at not in inner]
         found = [*self.classes] or usual
         if len(found) > 1:
             raise bad_data(

@@ -82,7 +82,7 @@ def firmware_needs(
         functions |= {entry.function for entry in resolution.table_entries}
     if resolution.delegates:
         parts |= {"load_delegates"}
-    size, least = _code_bytes(resolution, functions, parts, target)
+    size, least, unknown = _code_bytes(resolution, functions, parts, target)
     is_bare = bool(target.cpu.default_board)
     least *= is_bare  # nothing is sure of the development machine: no column is its own
     pointer = target.cpu.pointer_bytes
@@ -113,6 +113,7 @@ def firmware_needs(
         + sum(_STEP_BYTES for m in methods if m.by_rows),
         smallest_code_bytes=size,
         sure_code_bytes=max(0, int((least + tables - above) / times) - tables),
+        is_guess=bool(unknown),
     )
 
 
@@ -167,8 +168,11 @@ def _code_bytes(
     functions: Collection[str],
     parts: Iterable[str],
     target: Target,
-) -> tuple[int, int]:
-    """Code with `optimize = "size"`: with all that functions call; of first dtypes."""
+) -> tuple[int, int, int]:
+    """Code with `optimize = "size"`: with all that functions call; of first dtypes.
+
+    And how many functions and delegates are unknown.
+    """
     chosen = {name: set[int]() for name in (*parts, *functions)}
     for operator in resolution.operators:
         for binding in operator.bindings:
@@ -201,7 +205,8 @@ def _code_bytes(
                 for a, b, c in (weights[user] for user in found)
             )
             least += one if found[0] < known else 0
-    return ceil(total * times) + unknown * _UNKNOWN_BYTES, int(least * times)
+    code = ceil(total * times) + unknown * _UNKNOWN_BYTES
+    return code, int(least * times), unknown
 
 
 def _share(count: int, others: int, power: float) -> float:

@@ -207,6 +207,7 @@ class FirmwareNeeds:
         variable_bytes: RAM besides stack, arenas and method states.
         smallest_code_bytes: Code with `optimize = "size"`.
         sure_code_bytes: No less code: what does not fit with it does not fit at all.
+        is_guess: Whether it has kernels or delegates that nobody has measured.
     """
 
     code_bytes: int = 0
@@ -214,6 +215,7 @@ class FirmwareNeeds:
     variable_bytes: int = 0
     smallest_code_bytes: int = 0
     sure_code_bytes: int = 0
+    is_guess: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

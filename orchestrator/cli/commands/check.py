@@ -61,6 +61,7 @@ def examine(
     document: dict[str, object] = {
         "profile": project.profile.name,
         "ok": True,
+        "fits": fits,
         "missing": missing,
         "kernels": kernels,
         "arena_bytes": memory.arena_bytes,

@@ -58,7 +58,7 @@ def message(make: Callable[[], object]) -> str:
     return f"{found.where}: {found.message}" + (f" [{notes}]" if notes else "")
 
 
-@pytest.mark.parametrize("name", ["label", "Labels", "class", "TARGET", "y"])
+@pytest.mark.parametrize("name", ["label", "Labels", "class", "TARGET"])
 def test_the_label_is_the_column_of_that_name(name: str) -> None:
     data = table(f"a,{name},b\n1,2,3\n4,5,6.5\n")
     assert data.count == 2
@@ -67,6 +67,13 @@ def test_the_label_is_the_column_of_that_name(name: str) -> None:
     assert labels(data) == [2, 5]
     assert data.classes == ()
     assert [sample.name for sample in data.read()] == ["0", "1"]
+
+
+def test_y_is_a_label_at_the_ends_and_a_coordinate_between_others() -> None:
+    assert labels(table("y,a,b\n1,2,3\n")) == [1]
+    assert labels(table("a,b,y\n1,2,3\n")) == [3]
+    assert labels(table("x,y,z,activity\n1,2,3,4\n")) == [4]
+    assert inputs(table("x,y,z,label\n1,2,3,4\n")) == [[[1, 2, 3]]]
 
 
 @pytest.mark.parametrize("header", ["", "a,b,c\n"])
