@@ -1,6 +1,7 @@
 #include "orch_selected/op_histc.h"
 
 #include "orch/kernel.h"
+#include "util/bins.h"
 #include "util/check.h"
 #include "util/dtype.h"
 #include "util/scalar.h"
@@ -8,49 +9,18 @@
 namespace orch::portable {
 namespace {
 
-/// Adds 1 to the bin of each item between `low` and `high`; a step of one bin
-/// includes its lower edge, the last one both. Each operation is rounded to T,
-/// and so is each count.
+/// Adds 1 to the bin of each item between two ends; a step of one bin includes
+/// its lower edge, the last one both. Each count is rounded to T.
 template <typename T>
-void count_items(const T* items, int32_t size, T low, T high, int32_t bins,
+void count_items(const T* items, int32_t size, const EvenBins<T>& bins,
                  T* counts) {
-  const auto first = number_of(low);
-  const auto last = number_of(high);
-  const auto rounded = [](auto number) {
-    return number_of(static_cast<T>(number));
-  };
-  const auto width = rounded(last - first);
-  const auto factor = rounded(from_int<Compute<T>>(bins));
   for (int32_t i = 0; i < size; ++i) {
     const auto item = number_of(items[i]);
-    if (!(item >= first && item <= last)) continue;  // nor NaN
-    const auto place = rounded(rounded(rounded(item - first) * factor) / width);
-    // The highest item is in the last bin. A range that is too wide or too
-    // narrow for T gives infinity or NaN.
-    int32_t bin = 0;
-    if (place >= factor) {
-      bin = bins - 1;
-    } else if (place > 0) {
-      bin = static_cast<int32_t>(place);
-    }
-    if (bin >= bins) bin = bins - 1;
+    if (!bins.has(item)) continue;
+    int32_t bin = bins.find(item);
+    if (bin == bins.count) --bin;
     counts[bin] = static_cast<T>(number_of(counts[bin]) + 1);
   }
-}
-
-/// The least and the largest item. Errors: InvalidArgument (one is infinite or
-/// NaN).
-template <typename T>
-Error find_range(const T* items, int32_t size, T& low, T& high) {
-  low = items[0];
-  high = items[0];
-  for (int32_t i = 0; i < size; ++i) {
-    const auto item = number_of(items[i]);
-    ORCH_CHECK_DATA(item - item == 0, Error::InvalidArgument);
-    if (item < number_of(low)) low = items[i];
-    if (item > number_of(high)) high = items[i];
-  }
-  return Error::Ok;
 }
 
 }  // namespace
@@ -90,7 +60,8 @@ Error histc_out(const Args& args) {
     ORCH_TRY(resize_output(out, sizes, self));
     T* const counts = out.mutable_data<T>();
     for (int32_t i = 0; i < bins; ++i) counts[i] = static_cast<T>(0.0F);
-    count_items(self.data<T>(), items, low, high, bins, counts);
+    const EvenBins<T> even = {number_of(low), number_of(high), bins};
+    count_items(self.data<T>(), items, even, counts);
     return Error::Ok;
   });
 }

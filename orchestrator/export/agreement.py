@@ -42,7 +42,7 @@ _KNOWN: Final = ("aten", "orchestrator")
 """Namespaces whose operators have steps only if `_JUMPS` has them."""
 _JUMPS: Final = re.compile(
     r"aten\.(?:angle|arctan2|atan2|ceil|copysign|fix|floor|floor_divide|fmod|frac|frexp"
-    r"|grid_sampler\w*|hardshrink|heaviside|histc|item|mode|remainder|round"
+    r"|grid_sampler\w*|hardshrink|heaviside|hist(?:c|ogram)|item|mode|remainder|round"
     r"|sgn|sign|threshold|trunc|\w*quantize\w*)_?\.|aten\.\w+\.\w+_mode$"
 )
 """Operators with steps that give floats for floats."""

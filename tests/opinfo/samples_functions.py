@@ -184,6 +184,49 @@ def histc() -> Iterator[Sample]:
         yield Sample([torch.arange(0, 101).to(dtype) / 4, 100, 0, 25], is_plain=True)
 
 
+def histogram() -> Iterator[Sample]:
+    """Given ranges, those of the items, weights; sums are exact."""
+    for dtype in FLOATS:
+        for sizes in ((40,), (3, 5, 7), (), (0, 2), (4, 1)):
+            x = torch.randn(sizes).to(dtype)
+            eighths = (torch.randint(1, 16, sizes) / 8).to(dtype)
+            for number, (bins, ends) in enumerate(
+                (
+                    *((10, None), (7, (-1.0, 1.0)), (100, (-2.5, 0.75)), (1, None)),
+                    *((3, (1.5, 1.5)), (64, (0.0, 1.0)), (5, (50.0, 60.0))),
+                )
+            ):
+                weight = eighths if number % 2 else None
+                for density in (False, True):
+                    yield Sample([x, bins, ends, weight, density], is_plain=True)
+            one = torch.full(sizes, 1.5).to(dtype)
+            yield Sample([one, 4, None, eighths, True], is_plain=True)
+            yield Sample([x * NAN, 4, (0.0, 1.0), None, False], is_plain=True)
+        steps = torch.arange(0, 101).to(dtype) / 4
+        yield Sample([steps, 100, (0.0, 25.0), None, False], is_plain=True)
+        if dtype in (torch.float32, torch.float64):
+            edges = torch.linspace(-0.3, 1.7, 38, dtype=dtype)  # items on edges
+            yield Sample([edges, 37, (-0.3, 1.7), None, False], is_plain=True)
+
+
+def histogram_edges() -> Iterator[Sample]:
+    """Edges in order, equal ones and NaN among them, and in no order."""
+    for dtype in FLOATS:
+        for sizes in ((40,), (3, 5, 7), (), (0, 2)):
+            x = torch.randn(sizes).to(dtype)
+            eighths = (torch.randint(1, 16, sizes) / 8).to(dtype)
+            edges = torch.randn(12).to(dtype).sort().values
+            edges[4] = edges[5]
+            if x.numel() > 12:
+                x.view(-1)[:12] = edges
+            hole = edges.clone()
+            hole[7] = NAN
+            for at in (edges, edges[:2], hole, edges.flip(0), edges.roll(3)):
+                yield Sample([x, at, None, False], is_plain=True)
+                yield Sample([x, at, eighths, True], is_plain=True)
+        yield Sample([x * NAN, edges, None, False], is_plain=True)
+
+
 def _placed() -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
     """Boundaries with equal ones among them, and numbers, some of them equal."""
     for one, other in itertools.product((*ALL, torch.bool), (*ALL, torch.bool)):
@@ -381,6 +424,8 @@ SAMPLES: dict[str, Callable[[], Any]] = {
     "aten::frexp.Tensor_out": frexp,
     "aten::fake_quantize_per_tensor_affine_cachemask.out": fake_quantize,
     "aten::histc.out": histc,
+    "aten::histogram.bin_ct_out": histogram,
+    "aten::histogram.bins_tensor_out": histogram_edges,
     "aten::bucketize.Tensor_out": bucketize,
     "aten::bucketize.Scalar_out": bucketize_number,
     "aten::searchsorted.Tensor_out": searchsorted,

@@ -299,6 +299,10 @@ def _reductions(rows: int) -> Iterator[_Row]:
     yield "aten::histc.out", (x, 32, -2, 2, result("f", 32)), 0
     found = result("l", rows, ITEMS)
     ends, many = ascending(32), ascending(rows * ITEMS)
+    counts = (None, False, result("f", 32), result("f", 33))
+    yield "aten::histogram.bin_ct_out", (x, 32, (-2.0, 2.0), *counts), 0
+    counts = (None, False, result("f", 31), result("f", 32))
+    yield "aten::histogram.bins_tensor_out", (x, ends, *counts), 0
     yield "aten::bucketize.Tensor_out", (x, ends, False, False, found), 0
     yield "aten::bucketize.Scalar_out", (0.3, many, False, False, result("l")), 0
     sides = (False, False, None, None)

@@ -179,6 +179,7 @@ _FUNCTIONS: Final = (
     _function("pivoted(tensor)", reductions.pivoted),
     _function("are_fractions(tensor)", reductions.are_fractions),
     _function("has_range(tensor, low, high)", reductions.has_range),
+    _function("has_ends(tensor, ends)", reductions.has_ends),
     _function("length(tensor, dim)", reductions.length),
     _function("area(tensor)", reductions.area),
     _function("resized(tensor, dim, size)", reductions.resized),

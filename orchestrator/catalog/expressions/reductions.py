@@ -247,3 +247,10 @@ def has_range(tensor: TensorFacts, low: Value, high: Value) -> bool:
         return False
     items = tensor.known_items if ends[0] == ends[1] else ()
     return all(isfinite(item) for item in items)
+
+
+def has_ends(tensor: TensorFacts, ends: tuple[float, ...] | None) -> bool:
+    """Whether a list is two finite numbers in order; without one all items are."""
+    if ends is None:
+        return all(isfinite(item) for item in tensor.known_items)
+    return len(ends) == 2 and all(isfinite(end) for end in ends) and ends[0] <= ends[1]  # noqa: PLR2004

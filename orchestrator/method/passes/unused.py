@@ -31,6 +31,7 @@ STAY: Final = frozenset(
         "orch::portable::fmod_Tensor_out",
         "orch::portable::gather_out",
         "orch::portable::histc_out",
+        "orch::portable::histogram_bin_ct_out",
         "orch::portable::index_Tensor_out",
         "orch::portable::index_put_",
         "orch::portable::index_put_out",
