@@ -106,9 +106,7 @@ def types(session: nox.Session) -> None:
 def site(session: nox.Session) -> None:
     """Build the documentation as a site into build/site; warnings are errors."""
     _install(session, "-e", ".[docs]")
-    session.run(
-        "python", "-m", "sphinx", "-q", "-W", "--keep-going", "docs", "build/site"
-    )
+    session.run("python", "-m", "sphinx", "-q", "-W", "--keep-going", "docs", "build/site")
 
 
 @nox.session
@@ -195,9 +193,7 @@ def _executorch(session: nox.Session, name: str, *requirements: str) -> str:
     python = str(folder / "bin" / "python")
     if not Path(python).exists():
         session.run_install("python", "-m", "venv", str(folder), external=True)
-    session.run_install(
-        *(python, "-m", "pip", "install", "-q", *requirements), external=True
-    )
+    session.run_install(*(python, "-m", "pip", "install", "-q", *requirements), external=True)
     return python
 
 
@@ -228,8 +224,7 @@ def zoo(session: nox.Session) -> None:
     )
     _install(session, "-e", ".[zig,test]")
     session.run(
-        *("python", "-m", "tests.zoo.run", "--executorch", python, folder),
-        *session.posargs,
+        *("python", "-m", "tests.zoo.run", "--executorch", python, folder), *session.posargs
     )
 
 

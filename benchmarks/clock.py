@@ -55,11 +55,7 @@ class Cost:
 
 
 def cost_of(
-    commands: Sequence[Command],
-    *,
-    folder: Path,
-    repetitions: int,
-    package_root: Path = ROOT,
+    commands: Sequence[Command], *, folder: Path, repetitions: int, package_root: Path = ROOT
 ) -> list[Cost]:
     """What each command costs.
 

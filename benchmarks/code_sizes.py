@@ -173,10 +173,7 @@ def _compiled(
         resolution=Resolution(
             sources=tuple(s for _, r in found for s in r.sources),
             table_entries=tuple(
-                entry
-                for _, r in found
-                for entry in r.table_entries
-                if not _LEFT_OUT & entry.dtypes
+                entry for _, r in found for entry in r.table_entries if not _LEFT_OUT & entry.dtypes
             ),
         ),
         runtime_sources=tuple(
@@ -196,9 +193,7 @@ def _compiled(
     launcher = os.environ.get(LAUNCHER, "").split()
     lines: list[str] = []
     for number, unit in enumerate(units):
-        command = " ".join(
-            (*launcher, *toolchain.compiler, *unit.flags, "-c", unit.source)
-        )
+        command = " ".join((*launcher, *toolchain.compiler, *unit.flags, "-c", unit.source))
         lines += [f"rule c{number}", f"  command = {command} -o $out"]
         lines.append(f"build {unit.object}: c{number}")
     (folder / "build.ninja").write_text("\n".join((*lines, "")), encoding="utf-8")

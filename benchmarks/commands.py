@@ -40,9 +40,7 @@ def measure(repetitions: int) -> Findings:
     return findings
 
 
-def _compare_check(
-    findings: Findings, case: str, folder: Path, repetitions: int
-) -> None:
+def _compare_check(findings: Findings, case: str, folder: Path, repetitions: int) -> None:
     profile = write_profile(folder, case, cpu="cortex-m55", toolchain="zig")
     tools: dict[str, list[str]] = {}
     try:
@@ -52,9 +50,7 @@ def _compare_check(
         findings.missing.append(f"ExecuTorch's tools as commands: {missing}")
     check, *costs = cost_of(
         [
-            Command(
-                words=orchestrator("check", str(profile), "--out", str(folder / "none"))
-            ),
+            Command(words=orchestrator("check", str(profile), "--out", str(folder / "none"))),
             *(Command(words=words) for words in tools.values()),
         ],
         folder=folder,
@@ -118,11 +114,7 @@ def _start_up(findings: Findings, folder: Path, repetitions: int) -> None:
     )
     floor = costs[0]
     rows: list[tuple[Cell, ...]] = [
-        (
-            *_row(name, cost),
-            cost.cpu_s / floor.cpu_s,
-            cost.wall_s / floor.wall_s,
-        )
+        (*_row(name, cost), cost.cpu_s / floor.cpu_s, cost.wall_s / floor.wall_s)
         for name, cost in zip(commands, costs, strict=True)
     ]
     findings.tables.append(

@@ -58,9 +58,7 @@ def plugin_file() -> Path:
         raise NotMeasuredError(short(error.diagnostics[0].message)) from None
 
 
-def run(
-    built: Built, *, plugin: Path | None = None, kernels: Sequence[str] = ()
-) -> Counts:
+def run(built: Built, *, plugin: Path | None = None, kernels: Sequence[str] = ()) -> Counts:
     """Run a case's calls on its firmware and count.
 
     Args:
@@ -117,12 +115,7 @@ def run(
 def _carry_out(command: list[str], folder: Path) -> None:
     try:
         done = subprocess.run(
-            command,
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=_TIMEOUT_S,
+            command, cwd=folder, capture_output=True, text=True, check=False, timeout=_TIMEOUT_S
         )
     except subprocess.TimeoutExpired:
         raise NotMeasuredError(f"no end after {_TIMEOUT_S} s") from None
@@ -156,7 +149,5 @@ def _plan(built: Built, names: list[str]) -> CountPlan:
     if missing:
         raise NotMeasuredError(f"{', '.join(missing)} is not in the firmware")
     return CountPlan(
-        executor=functions[_RUN],
-        tables=(),
-        functions=tuple(functions[name][0] for name in names),
+        executor=functions[_RUN], tables=(), functions=tuple(functions[name][0] for name in names)
     )

@@ -38,8 +38,7 @@ PRIM_OPS = 28
 # The wheel lacks what the tools read of the source tree. These stand in for it: the
 # same placeholders and the same array, without the text around them.
 STAND_INS = {
-    "templates/Functions.h": "${static_dispatch_extra_headers}\n"
-    "${Functions_declarations}\n",
+    "templates/Functions.h": "${static_dispatch_extra_headers}\n${Functions_declarations}\n",
     "templates/NativeFunctions.h": "${headers}\n${nativeFunctions_declarations}\n",
     "templates/RegisterKernels.h": "// ${generated_comment}\n",
     "templates/RegisterCodegenUnboxedKernels.cpp": '#include "${fn_header}"\n'
@@ -67,10 +66,7 @@ def arguments(model: Path, folder: Path) -> dict[str, list[str]]:
     out = f"--output-dir={folder / 'out'}"
     return {
         "gen_oplist": [f"--output_path={own}", f"--model_file_path={model}"],
-        "gen_all_oplist": [
-            f"--output-dir={folder / 'all'}",
-            f"--model-file-list-path=@{listed}",
-        ],
+        "gen_all_oplist": [f"--output-dir={folder / 'all'}", f"--model-file-list-path=@{listed}"],
         "codegen.gen": [
             f"--source-path={folder / 'source'}",
             f"--install-dir={folder / 'out'}",
@@ -137,9 +133,7 @@ def time_tools(
     return seconds
 
 
-def time_lists(
-    models: list[Path], folder: Path, *, repetitions: int
-) -> dict[str, list[float]]:
+def time_lists(models: list[Path], folder: Path, *, repetitions: int) -> dict[str, list[float]]:
     """Processor seconds of the operator lists of many models, and of their union.
 
     The models of one run share what the tools remember, as if one process did all.
@@ -154,9 +148,7 @@ def time_lists(
             [f"--output_path={path}", f"--model_file_path={model}"]
             for path, model in zip(own, models, strict=True)
         ],
-        "gen_all_oplist": [
-            [f"--output-dir={folder}", f"--model-file-list-path=@{listed}"]
-        ],
+        "gen_all_oplist": [[f"--output-dir={folder}", f"--model-file-list-path=@{listed}"]],
     }
     seconds: dict[str, list[float]] = {name: [] for name in names}
     for turn in range(repetitions + 1):
@@ -183,9 +175,7 @@ def main() -> None:
     mode, model, folder = options.mode, options.model, options.folder
     if mode == "lists":
         models = sorted(Path(model).resolve().glob("*.pte"))
-        times = time_lists(
-            models, Path(folder).resolve(), repetitions=options.repetitions
-        )
+        times = time_lists(models, Path(folder).resolve(), repetitions=options.repetitions)
         json.dump(times, sys.stdout)
         return
     tools = arguments(Path(model).resolve(), Path(folder).resolve())
@@ -193,18 +183,13 @@ def main() -> None:
     document: dict[str, object] = {"versions": versions}
     if mode == "commands":
         document["commands"] = {
-            name: [sys.executable, "-m", TOOLS[name], *args]
-            for name, args in tools.items()
+            name: [sys.executable, "-m", TOOLS[name], *args] for name, args in tools.items()
         }
     else:
         for module in TOOLS.values():
             importlib.import_module(module)
-        document["fresh"] = time_tools(
-            tools, repetitions=options.repetitions, fresh=True
-        )
-        document["kept"] = time_tools(
-            tools, repetitions=options.repetitions, fresh=False
-        )
+        document["fresh"] = time_tools(tools, repetitions=options.repetitions, fresh=True)
+        document["kept"] = time_tools(tools, repetitions=options.repetitions, fresh=False)
     json.dump(document, sys.stdout)
 
 

@@ -102,9 +102,7 @@ def _keys() -> Iterator[_Key]:
             yield case, "host", toolchain, "size", "pte"
 
 
-def _measure(
-    folder: Path, key: _Key, plugin: Path | None
-) -> tuple[_Measured | None, str]:
+def _measure(folder: Path, key: _Key, plugin: Path | None) -> tuple[_Measured | None, str]:
     """What there is to know of a firmware, and why something is not known."""
     case, cpu, toolchain, optimize, load = key
     # Prelinked calls are prepared: they have functions of their own.
@@ -178,8 +176,7 @@ def _sizes(findings: Findings, found: list[_Measured]) -> None:
                 ),
                 rows=tuple(rows),
                 notes=(
-                    "flash: everything, with start-up code and the runner of"
-                    " `orchestrator run`",
+                    "flash: everything, with start-up code and the runner of `orchestrator run`",
                     "RAM: method state, variables and the worst stack, computed from"
                     " the compiler's frames; ExecuTorch's stack is measured",
                     "ExecuTorch: its smallest unmodified build, see reference.py",
@@ -245,8 +242,7 @@ def _instructions(findings: Findings, found: list[_Measured]) -> None:
                 ),
                 rows=tuple(rows),
                 notes=(
-                    "MACs: "
-                    + ", ".join(f"{c} {sum(m.values()):,}" for c, m in macs.items()),
+                    "MACs: " + ", ".join(f"{c} {sum(m.values()):,}" for c, m in macs.items()),
                     "per MAC: of the whole inference; conv: of the convolutions alone,"
                     " where they are not prepared",
                     "prelinked: what is constant was computed by the build, as the"

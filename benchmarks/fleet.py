@@ -74,8 +74,7 @@ def _cold(findings: Findings, folder: Path, repetitions: int) -> None:
         store = place / "cache" / "objects"
         own = [str(which("env")), f"ORCHESTRATOR_CACHE={store.parent}"]
         alone = _all(
-            [*own, "ORCHESTRATOR_OBJECTS=off", *orchestrator("-q", "build", name)]
-            for name in some
+            [*own, "ORCHESTRATOR_OBJECTS=off", *orchestrator("-q", "build", name)] for name in some
         )
         whole = orchestrator("-q", "build", "-p", pattern)
         # Which also builds compilers' support functions, once per machine.
@@ -140,8 +139,7 @@ def _cold(findings: Findings, folder: Path, repetitions: int) -> None:
             notes=(
                 f"per product; alone: at most {_ALONE} of them",
                 "published: with an empty store, and all objects at a URL",
-                "objects that products can share; the memory is that of the largest"
-                " process",
+                "objects that products can share; the memory is that of the largest process",
             ),
         )
     )
@@ -154,12 +152,7 @@ def _run(words: Sequence[str], folder: Path) -> None:
         NotMeasuredError: It failed.
     """
     done = subprocess.run(
-        words,
-        cwd=folder,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=False,
+        words, cwd=folder, env=environment(), capture_output=True, text=True, check=False
     )
     if done.returncode != 0:
         raise NotMeasuredError(short(done.stderr))
@@ -224,10 +217,7 @@ def _processes(findings: Findings, folder: Path, repetitions: int) -> None:
     shard = in_shard(listing.products, (1, _SHARDS))
     names = [product.name for product in shard]
     store = place / "cache"
-    own = [
-        *(str(which("env")), f"ORCHESTRATOR_CACHE={store}"),
-        "ORCHESTRATOR_OBJECTS=off",
-    ]
+    own = [*(str(which("env")), f"ORCHESTRATOR_CACHE={store}"), "ORCHESTRATOR_OBJECTS=off"]
     build = [*own, *orchestrator("-q", "build", "--shard", f"1/{_SHARDS}")]
     plain = shlex.join([*own, *orchestrator("-q", "build", "-j1")])
     text = f"printf '%s\\n' {shlex.join(names)} | xargs -n1 -P2 {plain}"
@@ -318,9 +308,7 @@ def _checks(findings: Findings, folder: Path, repetitions: int) -> None:
     """`check` of a tenth of the uniform fleet: all stages before the compiler."""
     del repetitions
     place = folder / "uniform"
-    shard = in_shard(
-        read_listing(place / "orchestrator.toml", Looked()).products, (1, 10)
-    )
+    shard = in_shard(read_listing(place / "orchestrator.toml", Looked()).products, (1, 10))
     one, many = cost_of(
         [
             Command(words=orchestrator("-q", "check", shard[0].name)),

@@ -71,9 +71,7 @@ def _measure(folder: Path, key: _Key, plugin: Path | None) -> _Measured | str:
         extra += "[passes]\nskip = [{}]\n".format(", ".join(f'"{n}"' for n in _FOLDS))
     place = folder / "-".join(map(str, key))
     try:
-        built = build(
-            place, _CASE, cpu=cpu, toolchain=toolchain, optimize=optimize, extra=extra
-        )
+        built = build(place, _CASE, cpu=cpu, toolchain=toolchain, optimize=optimize, extra=extra)
         counts = counting.run(built, plugin=plugin) if plugin is not None else None
     except NotMeasuredError as missing:
         return f"{_CASE}, {cpu}, {toolchain}: {missing}"
@@ -116,8 +114,7 @@ def _table(found: list[_Measured]) -> Table:
         rows=tuple(rows),
         notes=(
             "flash without the model; RAM beside the arena, with the stack",
-            "ratios: ExecuTorch, constants folded by its exporter, to ours;"
-            " reference.py",
+            "ratios: ExecuTorch, constants folded by its exporter, to ours; reference.py",
         ),
     )
 
@@ -138,11 +135,6 @@ def _goals(m: _Measured) -> list[Goal]:
             ("instructions per inference", m.counts.inference, theirs.inference),
         ]
     return [
-        Goal(
-            name=f"{name}, fp32 autoencoder, {m.name}",
-            found=found,
-            limit=limit,
-            at_most=True,
-        )
+        Goal(name=f"{name}, fp32 autoencoder, {m.name}", found=found, limit=limit, at_most=True)
         for name, found, limit in limits
     ]

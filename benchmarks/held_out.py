@@ -91,9 +91,7 @@ def _measure(folder: Path, key: _Key, plugin: Path | None) -> _Measured | str:
         instructions=costs["total"],
         cycles=costs["cycle_estimate"]["total"],
         flash=totals["flash_bytes_without_models"],
-        ram=totals["state_bytes"]
-        + totals["data_bytes"]
-        + report["stack"]["stack_bytes"],
+        ram=totals["state_bytes"] + totals["data_bytes"] + report["stack"]["stack_bytes"],
         arena=totals["arena_bytes"],
     )
 

@@ -14,13 +14,7 @@ from benchmarks.firmwares import measure_all
 from benchmarks.macs import multiply_accumulates
 from benchmarks.product import CORPUS, Built, build
 from benchmarks.profiled import profiled
-from benchmarks.reference import (
-    EXECUTORCH_INT8,
-    GOALS,
-    LOAD_GOAL,
-    PUBLISHED,
-    TFLITE_MICRO_INT8,
-)
+from benchmarks.reference import EXECUTORCH_INT8, GOALS, LOAD_GOAL, PUBLISHED, TFLITE_MICRO_INT8
 from benchmarks.table import Cell, Findings, Goal, NotMeasuredError, Table
 from orchestrator.program.reader import read_program
 
@@ -38,9 +32,7 @@ _CASES = {
 _CORES = ("cortex-m55", "cortex-m4")
 _TOOLCHAINS = ("gnu", "zig")
 _OPTIMIZE = ("size", "speed")
-_EXTRA = (
-    'load = "prelinked"\n[kernels]\nlibraries = ["cortex_m", "quantized", "portable"]\n'
-)
+_EXTRA = 'load = "prelinked"\n[kernels]\nlibraries = ["cortex_m", "quantized", "portable"]\n'
 _KIB = 1024
 _FLASH_PARTS = 4
 _RAM_PARTS = 10
@@ -65,13 +57,7 @@ def measure(repetitions: int) -> Findings:
     """Sizes and instructions; they are exact, so that one run is enough."""
     del repetitions
     findings = Findings()
-    keys = [
-        (m, c, t, o)
-        for c in _CORES
-        for m in _CASES
-        for t in _TOOLCHAINS
-        for o in _OPTIMIZE
-    ]
+    keys = [(m, c, t, o) for c in _CORES for m in _CASES for t in _TOOLCHAINS for o in _OPTIMIZE]
     every = measure_all(keys, _measure, findings)
     measured = [m for m in every if m.built.optimize == "size"]
     for cpu in _CORES:
@@ -93,9 +79,7 @@ def _case(model: str, cpu: str) -> str:
     return name if (CORPUS / name).is_dir() else f"{_CASES[model]}_m55"
 
 
-def _measure(
-    folder: Path, key: tuple[str, str, str, str], plugin: Path | None
-) -> _Measured | str:
+def _measure(folder: Path, key: tuple[str, str, str, str], plugin: Path | None) -> _Measured | str:
     """What there is to know of a firmware, or why nothing is."""
     model, cpu, toolchain, optimize = key
     case = _case(model, cpu)
@@ -124,9 +108,7 @@ def _measure(
         model=model,
         built=built,
         flash=totals["flash_bytes_without_models"],
-        ram=totals["state_bytes"]
-        + totals["data_bytes"]
-        + report["stack"]["stack_bytes"],
+        ram=totals["state_bytes"] + totals["data_bytes"] + report["stack"]["stack_bytes"],
         arena=totals["arena_bytes"],
         macs=sum(multiply_accumulates(program.method("forward")).values()),
         counts=counts,
@@ -134,9 +116,7 @@ def _measure(
     )
 
 
-def _load(
-    folder: Path, key: tuple[str, str, str, str], plugin: Path | None
-) -> Goal | str:
+def _load(folder: Path, key: tuple[str, str, str, str], plugin: Path | None) -> Goal | str:
     """The goal for loading a program, with what its firmware takes."""
     model, cpu, toolchain, _ = key
     if plugin is None:
@@ -164,10 +144,7 @@ def _load(
 def _sizes(cpu: str, found: list[_Measured]) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for m in found:
-        theirs, micro = (
-            EXECUTORCH_INT8[m.model, cpu],
-            TFLITE_MICRO_INT8[m.model, cpu],
-        )
+        theirs, micro = (EXECUTORCH_INT8[m.model, cpu], TFLITE_MICRO_INT8[m.model, cpu])
         rows.append(
             (
                 f"{m.model}, {m.built.toolchain}",
@@ -196,10 +173,7 @@ def _instructions(cpu: str, found: list[_Measured]) -> Table:
     for m in found:
         if m.counts is None:
             continue
-        theirs, micro = (
-            EXECUTORCH_INT8[m.model, cpu],
-            TFLITE_MICRO_INT8[m.model, cpu],
-        )
+        theirs, micro = (EXECUTORCH_INT8[m.model, cpu], TFLITE_MICRO_INT8[m.model, cpu])
         ours = m.counts.inference
         rows.append(
             (
@@ -290,12 +264,7 @@ def _wanted(m: _Measured) -> list[Goal]:
             ("RAM beside the arena with pixels, bytes", ram, wanted.ram),
         ]
     return [
-        Goal(
-            name=f"{name}, {where}",
-            found=found,
-            limit=most,
-            at_most=True,
-        )
+        Goal(name=f"{name}, {where}", found=found, limit=most, at_most=True)
         for name, found, most in limits
         if found is not None
     ]

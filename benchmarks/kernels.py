@@ -39,12 +39,7 @@ if TYPE_CHECKING:
 _LIBRARY = "portable"
 _DTYPES = (ScalarType.Float, ScalarType.Int, ScalarType.ComplexFloat)
 """Of an argument, the one that is selected is the first that it takes."""
-_PLACES = (
-    ("cortex-m4", "gnu"),
-    ("cortex-m55", "gnu"),
-    ("cortex-m4", "zig"),
-    ("cortex-m55", "zig"),
-)
+_PLACES = (("cortex-m4", "gnu"), ("cortex-m55", "gnu"), ("cortex-m4", "zig"), ("cortex-m55", "zig"))
 """Cores and toolchains."""
 _RUNTIME = ("src/math.cpp", "src/tensor.cpp")
 _NETWORK = (
@@ -118,20 +113,14 @@ def measure(repetitions: int) -> Findings:
     several: list[tuple[Cell, ...]] = [
         ("kernels of small networks, linked", *(s.network for s in sizes))
     ]
-    several += [
-        (f"shared by {group}", *(s.shared[group] for s in sizes)) for group in _GROUPS
-    ]
+    several += [(f"shared by {group}", *(s.shared[group] for s in sizes)) for group in _GROUPS]
     findings.tables = [
         Table(
             title="Flash of the object of each kernel (bytes)",
             columns=(*columns, *(f"{core}, ExecuTorch" for core in theirs["cores"])),
             rows=tuple(each),
         ),
-        Table(
-            title="Flash of several kernels (bytes)",
-            columns=columns,
-            rows=tuple(several),
-        ),
+        Table(title="Flash of several kernels (bytes)", columns=columns, rows=tuple(several)),
     ]
     return findings
 
@@ -167,9 +156,7 @@ def _measure(folder: Path, cpu: str, toolchain_name: str) -> _Sizes:
         lines.append(f"build {unit.object}: c{number}")
     (folder / "build.ninja").write_text("\n".join((*lines, "")), encoding="utf-8")
     run_command((ninja_program(), "-j2", "--quiet"), folder)
-    read = {
-        name: ElfFile((folder / path).read_bytes()) for name, path in objects.items()
-    }
+    read = {name: ElfFile((folder / path).read_bytes()) for name, path in objects.items()}
     # Without functions of the compiler's library, as in the objects.
     gnu = toolchain.name == "gnu"
     flags = (*target.isa.machine_flags, "-nostdlib") if gnu else ()
@@ -179,9 +166,7 @@ def _measure(folder: Path, cpu: str, toolchain_name: str) -> _Sizes:
     ]
     linked = [objects[name] for name in (*_NETWORK, "math", "tensor")]
     prefixed = [f"-Wl,{option}" for option in options] if gnu else options
-    run_command(
-        (*toolchain.linker, *flags, *prefixed, *linked, "-o", "network"), folder
-    )
+    run_command((*toolchain.linker, *flags, *prefixed, *linked, "-o", "network"), folder)
     names = {PurePosixPath(source).stem.removeprefix("op_") for source in sources}
     compiler = toolchain.version.partition(".")[0] if gnu else toolchain.name
     return _Sizes(
@@ -189,8 +174,7 @@ def _measure(folder: Path, cpu: str, toolchain_name: str) -> _Sizes:
         objects={name: _flash(read[name]) for name in names},
         network=_flash(ElfFile((folder / "network").read_bytes())),
         shared={
-            group: _shared([read[name] for name in members])
-            for group, members in _GROUPS.items()
+            group: _shared([read[name] for name in members]) for group, members in _GROUPS.items()
         },
     )
 
@@ -225,9 +209,7 @@ def first_dtypes(kernel: Kernel) -> tuple[ScalarType, ...]:
 
 def _flash(file: ElfFile) -> int:
     return sum(
-        s.size_bytes
-        for s in file.sections
-        if s.flags & _ALLOCATED and s.kind != _NO_CONTENTS
+        s.size_bytes for s in file.sections if s.flags & _ALLOCATED and s.kind != _NO_CONTENTS
     )
 
 

@@ -60,9 +60,7 @@ def scalar_program(case: str, times: int) -> bytes:
     method = program["execution_plan"][0]
     operator, first = len(method["operators"]), len(method["values"])
     method["operators"].append({"name": "executorch_prim::add", "overload": "Scalar"})
-    method["values"] += [
-        {"val_type": "Int", "val": {"int_val": value}} for value in (1, 2, 0)
-    ]
+    method["values"] += [{"val_type": "Int", "val": {"int_val": value}} for value in (1, 2, 0)]
     call = {"op_index": operator, "args": [first, first + 1, first + 2]}
     method["chains"][0]["instructions"] += [
         {"instr_args_type": "KernelCall", "instr_args": call}

@@ -36,9 +36,7 @@ def measure(repetitions: int) -> Findings:
     """CPU seconds of lowering, in turns, medians; programs must be the same bytes."""
     findings = Findings()
     repetitions = min(repetitions, _MOST_REPETITIONS)
-    runs = {
-        name: _run(name, [_NONE, _ALL, *Mechanism] * repetitions) for name in _NETWORKS
-    }
+    runs = {name: _run(name, [_NONE, _ALL, *Mechanism] * repetitions) for name in _NETWORKS}
     by_size = {
         blocks: runs.get(name) or _run(name, [_NONE, _ALL] * repetitions)
         for blocks, name in _BLOCKS.items()

@@ -16,11 +16,7 @@ _FIRST_MATRIX = {"aten::mm.out": 0, "aten::bmm.out": 0, "aten::addmm.out": 1}
 """Which argument is the left matrix of the product."""
 _DEPTH = {
     **dict.fromkeys(  # [out, H, W, in of a group]
-        (
-            "cortex_m::quantized_conv2d.out",
-            "cortex_m::quantized_conv2d_nhwc.out",
-        ),
-        (1, 2, 3),
+        ("cortex_m::quantized_conv2d.out", "cortex_m::quantized_conv2d_nhwc.out"), (1, 2, 3)
     ),
     **dict.fromkeys(
         (

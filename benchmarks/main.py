@@ -86,9 +86,7 @@ def _parser() -> argparse.ArgumentParser:
         help="; ".join(f"{name}: {text}" for name, text in BENCHMARKS.items()),
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers")
-    parser.add_argument(
-        "--repetitions", type=_positive, default=9, metavar="N", help="default: 9"
-    )
+    parser.add_argument("--repetitions", type=_positive, default=9, metavar="N", help="default: 9")
     return parser
 
 

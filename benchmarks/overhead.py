@@ -65,8 +65,7 @@ _CHAINS = (
         program=repeated_program,
         instructions=2,
         copies=250,
-        note="tensors: 2 x 2 floats, matrix product and sum in turn; kernels are most"
-        " of it",
+        note="tensors: 2 x 2 floats, matrix product and sum in turn; kernels are most of it",
     ),
 )
 
@@ -121,9 +120,7 @@ def _each(chain: _Chain, rounds: Sequence[_Round], what: str) -> list[float]:
     return [(times[chain.copies][what] - times[1][what]) / count for times in rounds]
 
 
-def _ratio(
-    chain: _Chain, theirs: Sequence[_Round], ours: Sequence[_Round], what: str
-) -> float:
+def _ratio(chain: _Chain, theirs: Sequence[_Round], ours: Sequence[_Round], what: str) -> float:
     """How many times more theirs takes per instruction: the median of the rounds."""
     pairs = zip(_each(chain, theirs, what), _each(chain, ours, what), strict=True)
     return median(a / b for a, b in pairs)
@@ -182,20 +179,14 @@ def _theirs(models: Mapping[int, Path]) -> _Round:
 
 def _run(words: Sequence[str]) -> str:
     done = subprocess.run(
-        words,
-        env={**os.environ, **environment()},
-        capture_output=True,
-        text=True,
-        check=False,
+        words, env={**os.environ, **environment()}, capture_output=True, text=True, check=False
     )
     if done.returncode != 0:
         raise NotMeasuredError(short(done.stderr))
     return done.stdout
 
 
-def _table(
-    chain: _Chain, ours: Mapping[str, Sequence[_Round]], theirs: Sequence[_Round]
-) -> Table:
+def _table(chain: _Chain, ours: Mapping[str, Sequence[_Round]], theirs: Sequence[_Round]) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for what, name in (("run", "call"), ("load", "load")):
         cells = [median(_each(chain, ours[load], what)) for load in _LOADS]

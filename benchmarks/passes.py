@@ -143,6 +143,4 @@ def _costs(place: Path, key: _Key, off: str) -> _Costs:
     costs = profiled(place / "product.toml", *where)
     totals = built.report["totals"]
     shutil.rmtree(built.folder)
-    return _Costs(
-        costs["total"] // costs["runs"], totals["flash_bytes"], totals["ram_bytes"]
-    )
+    return _Costs(costs["total"] // costs["runs"], totals["flash_bytes"], totals["ram_bytes"])

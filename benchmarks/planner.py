@@ -44,16 +44,9 @@ def measure(_repetitions: int) -> Findings:
                 limit=1.0,
                 at_most=True,
             ),
-            Goal(
-                name=f"instance {name}: CPU seconds",
-                found=seconds,
-                limit=_SECONDS,
-                at_most=True,
-            ),
+            Goal(name=f"instance {name}: CPU seconds", found=seconds, limit=_SECONDS, at_most=True),
         ]
-    note = (
-        "by size: greedy, largest block first; blocks and plans as in docs/planner.md"
-    )
+    note = "by size: greedy, largest block first; blocks and plans as in docs/planner.md"
     findings.tables.append(
         Table(title="Memory plans", columns=_COLUMNS, rows=tuple(rows), notes=(note,))
     )

@@ -52,13 +52,7 @@ class Built:
 
 
 def write_profile(
-    folder: Path,
-    case: str,
-    *,
-    cpu: str,
-    toolchain: str,
-    optimize: str = "size",
-    extra: str = "",
+    folder: Path, case: str, *, cpu: str, toolchain: str, optimize: str = "size", extra: str = ""
 ) -> Path:
     """Write a profile for a case into a folder, with a copy of its model.
 
@@ -77,13 +71,7 @@ def write_profile(
 
 
 def build(
-    folder: Path,
-    case: str,
-    *,
-    cpu: str,
-    toolchain: str,
-    optimize: str = "size",
-    extra: str = "",
+    folder: Path, case: str, *, cpu: str, toolchain: str, optimize: str = "size", extra: str = ""
 ) -> Built:
     """Build a case; `extra` holds further tables of its profile.
 

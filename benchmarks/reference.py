@@ -142,10 +142,7 @@ class Int8Reference:
 
 def _int8(flash: int, ram: float, load: int, inference: float) -> Int8Reference:
     return Int8Reference(
-        flash_bytes=flash,
-        ram_kib=ram,
-        load=load * 1000,
-        inference=round(inference * 1_000_000),
+        flash_bytes=flash, ram_kib=ram, load=load * 1000, inference=round(inference * 1_000_000)
     )
 
 

@@ -24,13 +24,7 @@ if TYPE_CHECKING:
 _CORES = ("cortex-m55", "cortex-m4")
 _LOADS = ("pte", "prelinked")
 _LIBRARIES = {"portable", "quantized"}
-_LOADER = {
-    "load_delegates",
-    "load_method",
-    "load_values",
-    "find_kernel",
-    "program",
-}
+_LOADER = {"load_delegates", "load_method", "load_values", "find_kernel", "program"}
 """Sources of the runtime that only loading needs; all others but `math` run methods."""
 _GOAL_CASE = "kws_dscnn_fp32"
 _LOADER_BYTES = 8 * 1024
@@ -96,9 +90,7 @@ def _cases() -> list[str]:
     return found
 
 
-def _measure(
-    folder: Path, key: tuple[str, str, str], plugin: Path | None
-) -> _Measured | str:
+def _measure(folder: Path, key: tuple[str, str, str], plugin: Path | None) -> _Measured | str:
     """What there is to know of a firmware, or why nothing is."""
     case, cpu, load = key
     extra = f'load = "{load}"\n[kernels]\nlibraries = ["quantized", "portable"]\n'

@@ -112,13 +112,10 @@ def _many_models(findings: Findings, folder: Path, repetitions: int) -> None:
     one = {step: sum(c[step] for c in chosen) / _MODELS for step in chosen[0]}
     many = _steps(_write_profile(folder / "many", models), repetitions)
     rows: list[tuple[Cell, ...]] = [
-        (step, 1e3 * one[step], 1e3 * many[step], many[step] / one[step])
-        for step in one
+        (step, 1e3 * one[step], 1e3 * many[step], many[step] / one[step]) for step in one
     ]
     totals = sum(one.values()), sum(many.values())
-    rows.append(
-        ("all of them", 1e3 * totals[0], 1e3 * totals[1], totals[1] / totals[0])
-    )
+    rows.append(("all of them", 1e3 * totals[0], 1e3 * totals[1], totals[1] / totals[0]))
     findings.tables.append(
         Table(
             title=f"A profile of {_MODELS} models (CPU ms, caches cleared)",
@@ -143,9 +140,7 @@ def _many_models(findings: Findings, folder: Path, repetitions: int) -> None:
     except NotMeasuredError as missing:
         findings.missing.append(f"ExecuTorch's lists of {_MODELS} models: {missing}")
         return
-    findings.tables.append(
-        _against(f"Operator list of {_MODELS} models", _listing(many), theirs)
-    )
+    findings.tables.append(_against(f"Operator list of {_MODELS} models", _listing(many), theirs))
 
 
 def _against(title: str, ours: float, theirs: _Seconds) -> Table:
@@ -184,8 +179,7 @@ def _long_program(findings: Findings, folder: Path, repetitions: int) -> None:
     }
     steps = ("read program", "extract", "aggregate", "resolve", "passes", "memory")
     rows: list[tuple[Cell, ...]] = [
-        (step, each["short"][step], each["long"][step], _ratio(each, (step,)))
-        for step in steps
+        (step, each["short"][step], each["long"][step], _ratio(each, (step,))) for step in steps
     ]
     rows.append(
         (

@@ -41,10 +41,7 @@ def measure(repetitions: int) -> Findings:
     findings.tables.append(
         Table(
             title=f"Flash by what is selected (bytes, {_CPU} {_TOOLCHAIN})",
-            columns=(
-                *("firmware", *_EXTRAS),
-                *("everything : selected", "operators : selected"),
-            ),
+            columns=(*("firmware", *_EXTRAS), *("everything : selected", "operators : selected")),
             rows=tuple(_rows(reports)),
             notes=(
                 "everything: operators.all, with every dtype; operators: those of the"
@@ -70,10 +67,7 @@ def _report(folder: Path, case: str, selected: str) -> dict[str, Any]:
 
 def _rows(reports: dict[tuple[str, str], Any]) -> Iterator[tuple[Cell, ...]]:
     for case in CASES:
-        flash = [
-            int(reports[case, s]["totals"]["flash_bytes_without_models"])
-            for s in _EXTRAS
-        ]
+        flash = [int(reports[case, s]["totals"]["flash_bytes_without_models"]) for s in _EXTRAS]
         kernels = [
             sum(
                 int(c["flash_bytes"])

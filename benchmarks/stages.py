@@ -25,15 +25,7 @@ from benchmarks.clock import ROOT, cpu_seconds
 from benchmarks.executorch_driver import STAND_INS, clear_caches
 from benchmarks.product import write_profile
 from benchmarks.table import Cell, Findings, Goal, NotMeasuredError, Table, short
-from orchestrator.build import (
-    Build,
-    BuildOptions,
-    Project,
-    inputs,
-    load,
-    open_build,
-    table,
-)
+from orchestrator.build import Build, BuildOptions, Project, inputs, load, open_build, table
 from orchestrator.build.engine import Input, Value, all_of
 from orchestrator.shell.files import write_if_changed
 from orchestrator.shell.sources import library_file
@@ -64,8 +56,7 @@ def executorch_python() -> str:
     program = shutil.which(python) if python else None
     if program is None:
         raise NotMeasuredError(
-            "no ExecuTorch: set EXECUTORCH_PYTHON to a Python with the package"
-            " executorch 1.5.1"
+            "no ExecuTorch: set EXECUTORCH_PYTHON to a Python with the package executorch 1.5.1"
         )
     return program
 

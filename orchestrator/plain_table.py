@@ -8,9 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
 
-def table_lines(
-    rows: Sequence[Sequence[str]], *, right: Collection[int] = ()
-) -> list[str]:
+def table_lines(rows: Sequence[Sequence[str]], *, right: Collection[int] = ()) -> list[str]:
     """A line per row of a plain table, columns two spaces apart.
 
     Args:

@@ -13,9 +13,7 @@ if TYPE_CHECKING:
     from tests.product import Product
 
 
-def run_application(
-    product: Product, text: str, language: str, folder: Path, *flags: str
-) -> None:
+def run_application(product: Product, text: str, language: str, folder: Path, *flags: str) -> None:
     """Compile an application, and require that it returns 0.
 
     Args:

@@ -42,9 +42,7 @@ def case_counts(reports: Iterable[pytest.TestReport]) -> dict[str, int]:
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_terminal_summary(
-    terminalreporter: TerminalReporter,
-) -> Generator[None, None, None]:
+def pytest_terminal_summary(terminalreporter: TerminalReporter) -> Generator[None, None, None]:
     """The line before the closing one, and the closing line's own numbers."""
     yield
     passed = [r for r in terminalreporter.stats.get("passed", []) if hasattr(r, "when")]

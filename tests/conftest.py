@@ -9,20 +9,14 @@ from hypothesis import settings
 
 # Hooks.
 from tests.case_counts import pytest_terminal_summary  # noqa: F401
-from tests.together import (  # noqa: F401
-    pytest_collection_modifyitems,
-    pytest_configure,
-    pytest_unconfigure,
-)
+from tests.together import pytest_collection_modifyitems, pytest_configure, pytest_unconfigure  # noqa: F401
 
 if TYPE_CHECKING:
     import pytest
 
 # Every run sees the same examples, enough to notice a law that broke. The other profile
 # looks for more: `--hypothesis-profile thorough`. Tests of laws leave the number to it.
-settings.register_profile(
-    "same", max_examples=50, derandomize=True, deadline=None, database=None
-)
+settings.register_profile("same", max_examples=50, derandomize=True, deadline=None, database=None)
 settings.register_profile(
     "thorough", max_examples=1000, deadline=None, database=None, print_blob=True
 )
@@ -49,11 +43,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         " figures that pages show",
     )
     parser.addoption(
-        "--kills",
-        type=int,
-        default=8,
-        metavar="COUNT",
-        help="builds to kill at random moments",
+        "--kills", type=int, default=8, metavar="COUNT", help="builds to kill at random moments"
     )
     parser.addoption(
         "--mutants",

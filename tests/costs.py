@@ -39,9 +39,7 @@ def bytes_of(product: Product) -> dict[str, int]:
     return {"flash": totals["flash_bytes"], "RAM": totals["ram_bytes"]}
 
 
-def check_costs(
-    config: pytest.Config, cpu: str, name: str, found: Mapping[str, int]
-) -> None:
+def check_costs(config: pytest.Config, cpu: str, name: str, found: Mapping[str, int]) -> None:
     """Compare with the file; write to it if goldens are to be updated.
 
     Args:

@@ -107,11 +107,7 @@ class Session:
     """A shell in a folder: variables and the folder go from command to command."""
 
     def __init__(
-        self,
-        folder: Path,
-        environment: Mapping[str, str],
-        *,
-        corrected: Path | None = None,
+        self, folder: Path, environment: Mapping[str, str], *, corrected: Path | None = None
     ) -> None:
         """Begin a session.
 

@@ -14,9 +14,7 @@ SLACK = 1.25, 4096
 """An estimate is above the truth by no more than a part of it, and some bytes."""
 
 
-def check_estimate(
-    profile: Path, out: Path, *, slack: tuple[float, int] = SLACK
-) -> None:
+def check_estimate(profile: Path, out: Path, *, slack: tuple[float, int] = SLACK) -> None:
     """An upper bound, and close: of flash besides models, and of variables."""
     build = open_build(Project(load(profile), BuildOptions(out=out)))
     memory, board = build[table.MEMORY], build[inputs.TARGET].board

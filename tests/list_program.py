@@ -21,9 +21,7 @@ def value(kind: str, **content: Any) -> Json:
     return {"val_type": kind, "val": content}
 
 
-def tensor(
-    sizes: Sequence[int], offset: int, *, dynamic: bool = False, dtype: int = 6
-) -> Json:
+def tensor(sizes: Sequence[int], offset: int, *, dynamic: bool = False, dtype: int = 6) -> Json:
     """A planned tensor, of Float unless another code is given."""
     return value(
         "Tensor",
@@ -33,11 +31,7 @@ def tensor(
         dim_order=[*range(len(sizes))],
         requires_grad=False,
         data_buffer_idx=0,
-        allocation_info={
-            "memory_id": 1,
-            "memory_offset_low": offset,
-            "memory_offset_high": 0,
-        },
+        allocation_info={"memory_id": 1, "memory_offset_low": offset, "memory_offset_high": 0},
         layout=0,
         shape_dynamism=1 if dynamic else 0,
     )
@@ -45,18 +39,12 @@ def tensor(
 
 def call(operator: int, *args: int) -> Json:
     """A kernel call."""
-    return {
-        "instr_args_type": "KernelCall",
-        "instr_args": {"op_index": operator, "args": [*args]},
-    }
+    return {"instr_args_type": "KernelCall", "instr_args": {"op_index": operator, "args": [*args]}}
 
 
 def move(source: int, target: int) -> Json:
     """A move."""
-    return {
-        "instr_args_type": "MoveCall",
-        "instr_args": {"move_from": source, "move_to": target},
-    }
+    return {"instr_args_type": "MoveCall", "instr_args": {"move_from": source, "move_to": target}}
 
 
 def plan(
@@ -143,10 +131,7 @@ def list_plan(name: str = "forward", *, third: float = 0.25, more: int = 0) -> J
     return plan(
         name,
         values,
-        (
-            [3, 4, 5, 6, 7, 8, 11, 12, 13, 14],
-            [18, 19, 20, 23, 24, 25, 4, 26, 27, 14, 28],
-        ),
+        ([3, 4, 5, 6, 7, 8, 11, 12, 13, 14], [18, 19, 20, 23, 24, 25, 4, 26, 27, 14, 28]),
         [call(0, 0, 1, 4, 15, 15), call(1, 0, 1, 16, 16), move(22, 20)],
         ["aten::add.out", "aten::mul.out"],
         arena_bytes=[160],

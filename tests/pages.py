@@ -130,9 +130,7 @@ def profile_page() -> str:
     return "\n".join([introduction, *table_sections(json_schema())])
 
 
-def table_sections(
-    schema: dict[str, Any], root: type[Table] | None = None
-) -> Iterator[str]:
+def table_sections(schema: dict[str, Any], root: type[Table] | None = None) -> Iterator[str]:
     """A section for each table, with every key.
 
     Args:
@@ -140,9 +138,7 @@ def table_sections(
         root: The table of the whole file; None for a profile.
     """
     for table, model in tables(root).items():
-        properties = (schema["$defs"][model.__name__] if table else schema)[
-            "properties"
-        ]
+        properties = (schema["$defs"][model.__name__] if table else schema)["properties"]
         lines = [
             f"## `{header_of(table, root)}`" if table else "## Top of the file",
             "",
@@ -236,9 +232,7 @@ Schema.
 def workspace_page() -> str:
     """Text of `docs/orchestrator-toml.md`."""
     introduction = _WORKSPACE_INTRODUCTION.format(example=WORKSPACE_EXAMPLE)
-    return "\n".join(
-        [introduction, *table_sections(workspace_schema(), WorkspaceTable)]
-    )
+    return "\n".join([introduction, *table_sections(workspace_schema(), WorkspaceTable)])
 
 
 _HEAD: Final = """\
@@ -264,22 +258,14 @@ _NEVER_CALLED: Final = (
     "No program calls `{}`: programs have out variants only,\n"
     "here `{}`. ExecuTorch's kernel for it aborts."
 )
-_TABLE_HEAD: Final = (
-    "| operator | dtypes | dim orders | code for | error | limits | ExecuTorch |"
-)
+_TABLE_HEAD: Final = "| operator | dtypes | dim orders | code for | error | limits | ExecuTorch |"
 
 
 def operators_page(kernels: Iterable[Kernel]) -> str:
     """Text of `docs/operators.md`."""
     rows = operator_rows(kernels)
-    lines = [
-        _HEAD,
-        "| ExecuTorch's list | operators | with a kernel here |",
-        "|---|--:|--:|",
-    ]
-    lines += [
-        f"| {name} | {of} | {have} |" for name, (have, of) in counts(rows).items()
-    ]
+    lines = [_HEAD, "| ExecuTorch's list | operators | with a kernel here |", "|---|--:|--:|"]
+    lines += [f"| {name} | {of} | {have} |" for name, (have, of) in counts(rows).items()]
     for name, left in missing(rows).items():
         names = [f"`{o}`" for o in left if o not in NEVER_CALLED]
         if names:

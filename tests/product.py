@@ -51,9 +51,7 @@ def compiled_objects(out: Path) -> set[str]:
     return {line.split("\t")[3] for line in log if line.split("\t")[3].endswith(".o")}
 
 
-def make_product(
-    folder: Path, case: str, *, cpu: str, toolchain: str, extra: str = ""
-) -> Product:
+def make_product(folder: Path, case: str, *, cpu: str, toolchain: str, extra: str = "") -> Product:
     """Write a profile for a corpus case, with a copy of its model."""
     folder.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(CORPUS / case / "model.pte", folder / "model.pte")
@@ -67,9 +65,7 @@ def make_product(
     return Product(profile=profile, out=folder / "out")
 
 
-def build_product(
-    folder: Path, case: str = "add_mul", *, toolchain: str = "gnu"
-) -> Product:
+def build_product(folder: Path, case: str = "add_mul", *, toolchain: str = "gnu") -> Product:
     """Build a corpus case for a Cortex-M4."""
     need_toolchain("cortex-m4", toolchain)
     product = make_product(folder, case, cpu="cortex-m4", toolchain=toolchain)

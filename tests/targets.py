@@ -19,9 +19,7 @@ BUILD_ONLY: Final = tuple(
 )
 """Cortex-M cores that no emulator has."""
 
-FURTHER: Final = tuple(
-    cpu.name for cpu in CPUS.values() if not cpu.is_arm and not cpu.is_host
-)
+FURTHER: Final = tuple(cpu.name for cpu in CPUS.values() if not cpu.is_arm and not cpu.is_host)
 """RISC-V cores, and processors with Linux: `nox -s target-rv32imac` runs all on one."""
 
 FURTHER_PAIRS: Final = (("rv32imac", "zig"), ("aarch64", "gnu"))

@@ -57,9 +57,7 @@ def said_by_others(tests: Collection[str]) -> set[str]:
     return found
 
 
-def pytest_collection_modifyitems(
-    config: pytest.Config, items: list[pytest.Item]
-) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Order files by how long they take; within a folder they stay as they were.
 
     Tests of the night are left out, unless `-m` speaks of them or they are named. So

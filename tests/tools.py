@@ -85,9 +85,7 @@ def need_file(path: str, package: str) -> str:
 
 def need_toolchain(cpu: str, toolchain: str) -> None:
     """Skip or fail unless this toolchain for this core is installed and works."""
-    target = resolve_target(
-        cpu=cpu, isa=None, board=None, toolchain=toolchain, optimize="size"
-    )
+    target = resolve_target(cpu=cpu, isa=None, board=None, toolchain=toolchain, optimize="size")
     try:
         find_toolchain(target)
     except ToolchainError as error:
@@ -96,9 +94,7 @@ def need_toolchain(cpu: str, toolchain: str) -> None:
 
 def need_emulator(cpu: str) -> None:
     """Skip or fail unless what emulates the core, or its board, is installed."""
-    target = resolve_target(
-        cpu=cpu, isa=None, board=None, toolchain=None, optimize="size"
-    )
+    target = resolve_target(cpu=cpu, isa=None, board=None, toolchain=None, optimize="size")
     emulator = target.board.emulator if target.board else target.cpu.emulator
     if not emulator or target.cpu.machine == platform.machine():
         return  # a host runs its own programs; some boards have no emulator

@@ -73,10 +73,7 @@ def _prepare(environment: Path, wheel: Path, executorch_python: str | None) -> N
     if executorch_python:
         script = "import sysconfig; print(sysconfig.get_path('purelib'))"
         done = subprocess.run(
-            [executorch_python, "-c", script],
-            capture_output=True,
-            text=True,
-            check=True,
+            [executorch_python, "-c", script], capture_output=True, text=True, check=True
         )
         (packages / "executorch.pth").write_text(done.stdout)
         found = distributions(path=[done.stdout.strip()])

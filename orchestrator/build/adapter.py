@@ -110,11 +110,7 @@ class Adapter:
         return self._linked(original, program, methods, self.isa)
 
     def _linked(
-        self,
-        original: Program,
-        program: Program,
-        methods: Sequence[LinkedMethod],
-        isa: str = "",
+        self, original: Program, program: Program, methods: Sequence[LinkedMethod], isa: str = ""
     ) -> Adapted:
         adapted = adapt_linked(original, program, methods, plan=self.planner)
         linked = tuple(
@@ -129,12 +125,7 @@ class Adapter:
         return with_rows(adapted, core, fusing=self.fusing, most_step=self.most_step)
 
     def loaded(
-        self,
-        model: str,
-        original: Program,
-        program: Program,
-        linkage: Linkage,
-        io: ModelIo,
+        self, model: str, original: Program, program: Program, linkage: Linkage, io: ModelIo
     ) -> Adapted:
         """A model that the device loads; arguments as for `prelinked`.
 
@@ -154,9 +145,7 @@ class Adapter:
                 problem = str(error)
         else:
             linked = None
-        adapted = adapt_program(
-            original, program, self.schemas, plan=self.planner, io=io
-        )
+        adapted = adapt_program(original, program, self.schemas, plan=self.planner, io=io)
         ledger = (
             not_run(model, program, PASSES, self.passes, problem)
             if problem or linked is None

@@ -23,9 +23,7 @@ if TYPE_CHECKING:
     Span = Callable[..., SourceSpan]
 
 
-def border_problem(
-    model: str, error: BorderError, names: Sequence[str], span: Span
-) -> Diagnostic:
+def border_problem(model: str, error: BorderError, names: Sequence[str], span: Span) -> Diagnostic:
     """Why an input or output cannot be as the profile says.
 
     Args:
@@ -47,10 +45,7 @@ def border_problem(
 
 
 def unknown_ports(
-    programs: Mapping[str, Program],
-    io: Mapping[str, ModelIo],
-    names: Sequence[str],
-    span: Span,
+    programs: Mapping[str, Program], io: Mapping[str, ModelIo], names: Sequence[str], span: Span
 ) -> Iterator[Diagnostic]:
     """Inputs and outputs in the profile that no method of the model has."""
     for model, wanted in io.items():
@@ -68,10 +63,7 @@ def unknown_ports(
 
 
 def unaligned_ports(
-    models: Mapping[str, Adapted],
-    io: Mapping[str, ModelIo],
-    names: Sequence[str],
-    span: Span,
+    models: Mapping[str, Adapted], io: Mapping[str, ModelIo], names: Sequence[str], span: Span
 ) -> Iterator[Diagnostic]:
     """Inputs and outputs that do not lie where the profile wants them."""
     for model, wanted in io.items():
@@ -139,9 +131,7 @@ def with_borders(adapted: Adapted, linkage: Linkage) -> Adapted:
     return replace(adapted, program=replace(adapted.program, methods=tuple(methods)))
 
 
-def with_bounds(
-    adapted: Adapted, bounds: Mapping[str, tuple[SizeBound, ...]]
-) -> Adapted:
+def with_bounds(adapted: Adapted, bounds: Mapping[str, tuple[SizeBound, ...]]) -> Adapted:
     """The model whose inputs may have the sizes that its export knows, by method."""
     program = adapted.program
     methods = (replace(m, bounds=bounds.get(m.name, ())) for m in program.methods)
@@ -174,8 +164,7 @@ def stream_model(
             where = span("models", names.index(model), "io", port.name, "stream")
             raise ModelError.of(
                 "bad-io",
-                f'{port.name} of model "{model}", method {error.method},'
-                " cannot be a stream",
+                f'{port.name} of model "{model}", method {error.method}, cannot be a stream',
                 where=where,
                 found=error.found,
                 hint=error.hint,
@@ -217,10 +206,7 @@ def _with_ports(method: Method, adapted: Adapted, index: int) -> Method:
     assert adapted.linked is not None  # noqa: S101  # it was linked
     linked = adapted.linked[index]
     values = list(method.values)
-    for slots, now in (
-        (method.inputs, linked.inputs),
-        (method.outputs, linked.outputs),
-    ):
+    for slots, now in ((method.inputs, linked.inputs), (method.outputs, linked.outputs)):
         for slot, value in zip(slots, now, strict=True):
             values[slot] = linked.values[value]
     return replace(method, values=tuple(values))

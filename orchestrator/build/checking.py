@@ -9,12 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator.build import lockfile, table
-from orchestrator.build.locking import (
-    MACHINE_FILES,
-    PICTURES,
-    check_inputs,
-    needed_lock,
-)
+from orchestrator.build.locking import MACHINE_FILES, PICTURES, check_inputs, needed_lock
 from orchestrator.build.product import build_product, known_outputs, prove
 from orchestrator.build.project import Project, open_build
 from orchestrator.errors import Diagnostic, LockError, SourceSpan
@@ -91,8 +86,7 @@ def check_outputs(project: Project, shell: Shell) -> int:
                 message=f"{count} not what the lock names",
                 where=SourceSpan(file=str(project.lock_file)),
                 notes=(*notes, ("folder", str(project.folder))),
-                hint=f"`orchestrator build {project.profile.named} --locked` makes them"
-                " again",
+                hint=f"`orchestrator build {project.profile.named} --locked` makes them again",
             )
         )
     return len(named)
@@ -134,9 +128,7 @@ def identify(file: Path, lock_file: Path) -> Artefact:
     if file.name in MACHINE_FILES:
         expected = [("why", f"{file.name} names folders of the machine")]
     if file.name in PICTURES:
-        expected = [
-            ("why", f"{file.name} shows what report.json has; no lock names it")
-        ]
+        expected = [("why", f"{file.name} shows what report.json has; no lock names it")]
     raise LockError(
         Diagnostic(
             code="not-locked",

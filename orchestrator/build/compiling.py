@@ -27,12 +27,7 @@ if TYPE_CHECKING:
     from orchestrator.measure.size import SizeReport
     from orchestrator.memory.plan import MemoryPlan
     from orchestrator.profile.kernels import DtypesTable
-    from orchestrator.profile.tables import (
-        BudgetTable,
-        IntegrityTable,
-        ScratchTable,
-        TraceTable,
-    )
+    from orchestrator.profile.tables import BudgetTable, IntegrityTable, ScratchTable, TraceTable
     from orchestrator.program.program import Program
     from orchestrator.report import ReportFacts
     from orchestrator.shell.compile_folder import CompileFolder
@@ -61,11 +56,7 @@ def plan_commands(
     sections: Mapping[str, str],
 ) -> CompilePlan:
     """Every compile and link step."""
-    from orchestrator.emit.compile import (  # noqa: PLC0415
-        is_empty,
-        plan_compile,
-        sums_flags,
-    )
+    from orchestrator.emit.compile import is_empty, plan_compile, sums_flags  # noqa: PLC0415
 
     freestanding = ("freestanding/",) if target.freestanding else ()
     platforms = tuple(f"platform/{name}/" for name in target.platforms)
@@ -105,8 +96,7 @@ def plan_commands(
         updates=bool(updates),
         sections=sections,
         sums=sums_flags(
-            (m for methods in adapted.linked.values() for m in methods),
-            target.isa.name,
+            (m for methods in adapted.linked.values() for m in methods), target.isa.name
         ),
         proved_calls=tables.compact and _are_proved(adapted, library_options),
         is_empty=lambda source: is_empty(native[source], target.isa.level),
@@ -163,17 +153,10 @@ def compile_product(
         MemoryPlanError: A memory of the board overflowed at link time.
         ToolchainError: The compiler's support functions cannot be built.
     """
-    from orchestrator.emit.compile import (  # noqa: PLC0415
-        BUILTINS,
-        SOURCES,
-        object_keys,
-        toolchain_text,
-    )
+    from orchestrator.emit.compile import BUILTINS, SOURCES, object_keys, toolchain_text  # noqa: PLC0415
 
     files: dict[str, Bytes] = {
-        f"{SOURCES}/{name}": data
-        for name, data in native.items()
-        if not name.endswith(".yaml")
+        f"{SOURCES}/{name}": data for name, data in native.items() if not name.endswith(".yaml")
     }
     files |= {f.path: f.text.encode() for f in generated if f.path.startswith("gen/")}
     files |= adapted.files
@@ -294,9 +277,7 @@ def collect_outputs(
     files: dict[str, Bytes] = {f.path: f.text.encode() for f in generated}
     is_bare = target.board is not None
     files["firmware.elf"] = linkable(compiled.firmware, is_bare=is_bare)
-    files[commands.library] = linkable(
-        _own_library(name, commands, compiled), is_bare=is_bare
-    )
+    files[commands.library] = linkable(_own_library(name, commands, compiled), is_bare=is_bare)
     text = next(f.text for f in generated if f.path == f"gen/include/{name}.h")
     text = with_stacks(text, name, report.methods, compiler=toolchain.version)
     files[f"include/{name}.h"] = text.encode()
@@ -319,10 +300,7 @@ def _own_library(name: str, commands: CompilePlan, compiled: Compiled) -> bytes:
         CompileError: No source has a symbol that the profile exports.
     """
     from orchestrator.emit.compile import API_OBJECT  # noqa: PLC0415
-    from orchestrator.emit.compile.archive import (  # noqa: PLC0415
-        defined_symbols,
-        own_symbols,
-    )
+    from orchestrator.emit.compile.archive import defined_symbols, own_symbols  # noqa: PLC0415
     from orchestrator.emit.generate.trace import hook_names  # noqa: PLC0415
 
     defined = defined_symbols(compiled.library)

@@ -85,11 +85,7 @@ def write_documents(
             sources=own,
             user_sources=users,
             toolchain_parts=tuple(
-                sorted(
-                    c.name
-                    for c in report.contributors
-                    if c.kind is ContributorKind.TOOLCHAIN
-                )
+                sorted(c.name for c in report.contributors if c.kind is ContributorKind.TOOLCHAIN)
             ),
             toolchain=(toolchain["name"], toolchain["version"]),
             programs=tuple(
@@ -102,21 +98,10 @@ def write_documents(
     )
     made = document_bytes(bom)
     lock = {section: dict(getattr(inputs, section)) for section in _SECTIONS}
-    return {
-        SBOM: made,
-        STATEMENT: document_bytes(statement(**lock, outputs=digests)),
-    }
+    return {SBOM: made, STATEMENT: document_bytes(statement(**lock, outputs=digests))}
 
 
-_SECTIONS = (
-    "profile",
-    "models",
-    "exports",
-    "sources",
-    "target",
-    "toolchain",
-    "python",
-)
+_SECTIONS = ("profile", "models", "exports", "sources", "target", "toolchain", "python")
 
 
 def _linked(
@@ -130,8 +115,7 @@ def _linked(
         inside = [path for path in found if path.startswith(f"{folder}/")]
         users |= {folder: {path: found.pop(path) for path in inside}} if inside else {}
     return lockfile.facts(found.items()), tuple(
-        (folder, lockfile.facts(files.items()))
-        for folder, files in sorted(users.items())
+        (folder, lockfile.facts(files.items())) for folder, files in sorted(users.items())
     )
 
 

@@ -172,11 +172,7 @@ def export_models(
         ReproducibilityError: Accelerated lowering gave a different result.
     """
     what = ExportRequest(
-        profile=profile,
-        files=files,
-        choice=export_choice,
-        offered=offered,
-        published=published,
+        profile=profile, files=files, choice=export_choice, offered=offered, published=published
     )
     found: dict[str, Exported] = {}
     problems: list[Diagnostic] = []
@@ -236,9 +232,7 @@ def _export(
             made.mkdir()
             request = replace(request, offered=tuple(sorted(what.offered())))
             result = _run(
-                *(request, made, log, model.name, where),
-                processes=processes,
-                reporter=reporter,
+                *(request, made, log, model.name, where), processes=processes, reporter=reporter
             )
             if isinstance(result, ExportFailure):
                 raise _error(result, model, where, log)
@@ -255,10 +249,7 @@ def _export(
     else:
         reporter.skipped(label)
     return Exported(
-        program=entry.program,
-        reason=reason,
-        entry=entry,
-        paths=tuple(cache.paths(entry)),
+        program=entry.program, reason=reason, entry=entry, paths=tuple(cache.paths(entry))
     )
 
 
@@ -318,9 +309,7 @@ def _fetch(
         )
         return read_installed(done.stdout)
 
-    return cache.fetch(
-        published, changed=lambda facts: _changed(what, facts), installed=installed
-    )
+    return cache.fetch(published, changed=lambda facts: _changed(what, facts), installed=installed)
 
 
 def pending_exports(
@@ -341,9 +330,7 @@ def pending_exports(
     Raises:
         ProfileError: A file that the profile names is missing or has the wrong content.
     """
-    what = ExportRequest(
-        profile=profile, files=files, choice=export_choice, offered=offered
-    )
+    what = ExportRequest(profile=profile, files=files, choice=export_choice, offered=offered)
     found = {}
     for model in profile.models:
         if model.source is None:
@@ -410,10 +397,7 @@ def _key(what: ExportRequest, request: Request, read: list[Path]) -> str:
         repr(request.quantize),
         repr(request.vela),
         [
-            (
-                Path(os.path.relpath(path, base)).as_posix(),
-                digest(what.files.read(path)),
-            )
+            (Path(os.path.relpath(path, base)).as_posix(), digest(what.files.read(path)))
             for path in read
         ],
     ]
@@ -463,14 +447,7 @@ def _run(
     python = interpreter()
     with _followed(made / STEP_FILE, f"exporting {name}", reporter):
         done = processes.run(
-            [
-                python,
-                "-B",
-                "-m",
-                "orchestrator.export.worker",
-                str(request_file),
-                str(made),
-            ],
+            [python, "-B", "-m", "orchestrator.export.worker", str(request_file), str(made)],
             cwd=Path(request.folder),
             env=_environment(),
             timeout_s=_TIMEOUT_S,
@@ -570,9 +547,7 @@ def published(found: Mapping[str, Exported], folder: Path) -> dict[str, Path]:
 _SECTIONS = {"system_config": "System_Config.", "memory_mode": "Memory_Mode."}
 
 
-def check_vela_config(
-    profile: Profile, model: ModelTable, read: Callable[[Path], bytes]
-) -> None:
+def check_vela_config(profile: Profile, model: ModelTable, read: Callable[[Path], bytes]) -> None:
     """Check that the file of Vela's that a model names has the sections it names.
 
     Vela itself reports a missing section only after quantizing the model, in its log.

@@ -39,9 +39,7 @@ def selection_facts(project: Project, build: Build) -> Facts:
 
         try:
             resolution = resolve(
-                replace(
-                    selection, operators=(selected,), delegates=(), every_operator=False
-                ),
+                replace(selection, operators=(selected,), delegates=(), every_operator=False),
                 catalog,
                 every_dtype=every_dtype,
                 span_of=build[inputs.ORIGIN_SPAN],
@@ -49,9 +47,7 @@ def selection_facts(project: Project, build: Build) -> Facts:
             )
         except KernelError as error:
             return Outcome(gaps=error.diagnostics)
-        return Outcome(
-            bindings=tuple(b for o in resolution.operators for b in o.bindings)
-        )
+        return Outcome(bindings=tuple(b for o in resolution.operators for b in o.bindings))
 
     gaps = []
     try:
@@ -97,9 +93,7 @@ def selection_facts(project: Project, build: Build) -> Facts:
         resolution = Resolution(
             operators=tuple(o for o in resolution.operators if o.name not in missing),
             sources=resolution.sources,
-            table_entries=tuple(
-                e for e in resolution.table_entries if e.operator not in missing
-            ),
+            table_entries=tuple(e for e in resolution.table_entries if e.operator not in missing),
             delegates=resolution.delegates,
         )
     return Facts(

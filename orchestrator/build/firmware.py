@@ -134,9 +134,7 @@ def results_as_they_come(
                 )
             except OSError as error:
                 raise _failed(
-                    process.Finished(
-                        status=process.NOT_STARTED, stdout="", stderr=str(error)
-                    ),
+                    process.Finished(status=process.NOT_STARTED, stdout="", stderr=str(error)),
                     command,
                 ) from error
             deadline = time.monotonic() + timeout_s
@@ -154,9 +152,7 @@ def results_as_they_come(
                     time.sleep(_POLL_S)
         if ended != 0:
             text = (work / _OUTPUT).read_text(errors="replace")
-            raise _failed(
-                process.Finished(status=ended, stdout="", stderr=text), command
-            )
+            raise _failed(process.Finished(status=ended, stdout="", stderr=text), command)
         if reader.is_incomplete:
             raise reader.cut_off()
 

@@ -76,14 +76,10 @@ TOOLCHAINS: Given[Toolchains] = VALUES.add(Given(gives="toolchains"))
 PROCESSES: Given[Processes] = VALUES.add(Given(gives="processes"))
 TRUST_CACHE: Given[bool] = VALUES.add(Given(gives="trust_cache"))
 EXPORT_CHOICE: Given[ExportChoice] = VALUES.add(Given(gives="export_choice"))
-PUBLISHED: Given[Callable[[], PublishedExports | None]] = VALUES.add(
-    Given(gives="published")
-)
+PUBLISHED: Given[Callable[[], PublishedExports | None]] = VALUES.add(Given(gives="published"))
 REPORTER: Effect[Reporter] = VALUES.add(Effect(gives="reporter"))
 COMPILE_FOLDER: Effect[CompileFolder] = VALUES.add(Effect(gives="compile_folder"))
-BUILTINS: Effect[Callable[[Toolchain, Target], bytes]] = VALUES.add(
-    Effect(gives="builtins")
-)
+BUILTINS: Effect[Callable[[Toolchain, Target], bytes]] = VALUES.add(Effect(gives="builtins"))
 EVERY_DTYPE_SIZE: Effect[Callable[[], SizeReport | None]] = VALUES.add(
     Effect(gives="every_dtype_size")
 )
@@ -132,22 +128,12 @@ STREAMS = setting(
 SHARED_STATE = setting(
     "shared_state", "models", lambda p: {m.name: m.shared_state for m in p.models}
 )
-ROUNDING = setting(
-    "rounding", "models", lambda p: {m.name: m.rounding for m in p.models}
-)
-LIMITS = setting(
-    "limits", "limits", lambda p: {m.name: m.instruction_limit for m in p.models}
-)
-UPDATES = setting(
-    "updates",
-    "models",
-    lambda p: {m.name: p.version for m in p.models if m.update},
-)
+ROUNDING = setting("rounding", "models", lambda p: {m.name: m.rounding for m in p.models})
+LIMITS = setting("limits", "limits", lambda p: {m.name: m.instruction_limit for m in p.models})
+UPDATES = setting("updates", "models", lambda p: {m.name: p.version for m in p.models if m.update})
 """By model that takes signed updates, the version of the firmware."""
 INSTANCES = setting(
-    "instances",
-    "models",
-    lambda p: {m.name: m.instance_of for m in p.models if m.instance_of},
+    "instances", "models", lambda p: {m.name: m.instance_of for m in p.models if m.instance_of}
 )
 OPERATORS = setting("operators", "operators", _operators)
 DTYPES = setting("dtypes", "dtypes", lambda p: p.dtypes)
@@ -156,15 +142,11 @@ PASSES = setting("passes", "passes", lambda p: p.passes)
 SCRATCH = setting("scratch", "scratch", lambda p: p.scratch)
 PLANNER = setting("planner", "memory", lambda p: p.memory.planner)
 FUSING = setting("fusing", "memory", lambda p: p.memory.fusing)
-MAX_STEP_CYCLES = setting(
-    "max_step_cycles", "schedule", lambda p: p.schedule.max_step_cycles
-)
+MAX_STEP_CYCLES = setting("max_step_cycles", "schedule", lambda p: p.schedule.max_step_cycles)
 ALIGNMENT = setting(
     "alignment",
     "memory",
-    lambda p: max(
-        [p.memory.alignment, *(x.align for m in p.models for x in m.io.ports)]
-    ),
+    lambda p: max([p.memory.alignment, *(x.align for m in p.models for x in m.io.ports)]),
 )
 CONCURRENCY = setting("concurrency", "memory", lambda p: p.memory.concurrency)
 REGIONS = setting("regions", "memory", lambda p: p.memory.regions)
@@ -175,9 +157,7 @@ TRACE = setting("trace", "trace", lambda p: p.trace)
 INTEGRITY = setting("integrity", "integrity", lambda p: p.integrity)
 BUDGET = setting("budget", "budget", lambda p: p.budget)
 SPEED_BUDGET = setting(
-    "speed_budget",
-    "budget",
-    lambda p: p.budget if favours_speed(target_choice=p.target) else None,
+    "speed_budget", "budget", lambda p: p.budget if favours_speed(target_choice=p.target) else None
 )
 """Bounds of a product that favours speed: its passes may cost as much."""
 
@@ -198,10 +178,7 @@ ORCHESTRATOR = VALUES.input(
     digests=lambda found: {"": found},
 )
 HOST_TOOLCHAIN = VALUES.input(
-    gives="host_toolchain",
-    run=name_host_toolchain,
-    label="profile [target]",
-    digests=repr_digest,
+    gives="host_toolchain", run=name_host_toolchain, label="profile [target]", digests=repr_digest
 )
 TARGET = VALUES.derived(gives="target", run=choose_target)
 FAST = VALUES.derived(gives="fast", run=favours_speed)
@@ -212,9 +189,7 @@ TOOLCHAIN = VALUES.input(
 
 # Kernels on offer.
 
-LIBRARIES = VALUES.input(
-    gives="libraries", run=lambda *, profile: find_libraries(profile)
-)
+LIBRARIES = VALUES.input(gives="libraries", run=lambda *, profile: find_libraries(profile))
 LIBRARY_TEXTS = VALUES.input(
     gives="library_texts", run=read_library_texts, label="library", digests=digest_texts
 )
@@ -233,27 +208,21 @@ MODEL_NAMES = VALUES.input(
     label="model",
     digests=lambda found: {name: digest(name.encode()) for name in found},
 )
-MODEL_BYTES = VALUES.input(
-    gives="model_bytes", run=read_models, label="model", digests=digest_each
-)
+MODEL_BYTES = VALUES.input(gives="model_bytes", run=read_models, label="model", digests=digest_each)
 DATA_FILES = VALUES.input(
     gives="data_files", run=read_data_files, label="model", digests=digest_data
 )
 MODEL_PATHS = VALUES.input(
-    gives="model_paths",
-    run=lambda *, profile: {m.name: str(m.path) for m in profile.models},
+    gives="model_paths", run=lambda *, profile: {m.name: str(m.path) for m in profile.models}
 )
 SIZE_BOUNDS = VALUES.input(
     gives="size_bounds",
     run=lambda *, exported: {n: e.facts.bounds for n, e in exported.items()},
     label="input sizes",
-    digests=lambda found: {
-        name: digest(str(bounds).encode()) for name, bounds in found.items()
-    },
+    digests=lambda found: {name: digest(str(bounds).encode()) for name, bounds in found.items()},
 )
 TAKES: Input[dict[str, bool]] = VALUES.input(
-    gives="takes",
-    run=lambda *, profile: {d.backend: d.named_data for d in profile.delegates},
+    gives="takes", run=lambda *, profile: {d.backend: d.named_data for d in profile.delegates}
 )
 """By backend, whether its delegate takes named data. `DELEGATES` has the digests."""
 PROGRAMS = VALUES.derived(gives="programs", run=decode_programs)
@@ -290,8 +259,7 @@ DELEGATE_OPTIONS = VALUES.input(
 NATIVE = VALUES.input(
     gives="native",
     run=lambda *, profile, libraries, files: {
-        name: files.read(path)
-        for name, path in native_paths(profile, libraries, files).items()
+        name: files.read(path) for name, path in native_paths(profile, libraries, files).items()
     },
     label="source",
     digests=digest_each,

@@ -74,9 +74,7 @@ def instrument(project: Project, shell: Shell) -> Instrument:
         folder, report = project.folder, now
         if project.profile.trace.enable != is_host:
             trace = project.profile.trace.model_copy(update={"enable": is_host})
-            profile = without_bounds(project.profile).model_copy(
-                update={"trace": trace}
-            )
+            profile = without_bounds(project.profile).model_copy(update={"trace": trace})
             name = "with trace hooks" if is_host else "without trace hooks"
             variant = build_variant(project, profile, name, shell)
             folder, report = variant.folder, variant.report
@@ -90,9 +88,7 @@ def instrument(project: Project, shell: Shell) -> Instrument:
         operators={index: _operators(method) for index, method in enumerate(methods)},
         plan=None if is_host else _plan(build, report, product, methods, code),
         estimate=CycleEstimate(
-            cpu=target.cpu.name,
-            timing=timing,
-            wait_states=project.profile.target.flash_wait_states,
+            cpu=target.cpu.name, timing=timing, wait_states=project.profile.target.flash_wait_states
         )
         if timing
         else None,
@@ -113,8 +109,7 @@ def _methods(build: Build) -> list[Method | LinkedMethod]:
 def _operators(method: Method | LinkedMethod) -> Operators:
     if isinstance(method, LinkedMethod):
         return tuple(
-            str(i.operator) if isinstance(i, LinkedCall) else ""
-            for i in method.instructions
+            str(i.operator) if isinstance(i, LinkedCall) else "" for i in method.instructions
         )
     return tuple(_called(i, method) for i in method.instructions)
 

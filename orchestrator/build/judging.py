@@ -16,12 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from orchestrator.build.firmware import carry_out, need_runnable
-from orchestrator.build.on_host import (
-    host_profile,
-    probed_program,
-    with_files,
-    with_programs,
-)
+from orchestrator.build.on_host import host_profile, probed_program, with_files, with_programs
 from orchestrator.build.product import build_variant
 from orchestrator.build.project import Project
 from orchestrator.build.scenario_run import own_scenario, product_of, scenario_of
@@ -55,9 +50,7 @@ if TYPE_CHECKING:
 
 Calls: TypeAlias = "tuple[Call, ...]"
 
-ASKED: Final = frozenset(
-    {"fold_batch_norm", "keep_inputs", "quantized_io", "round_weights"}
-)
+ASKED: Final = frozenset({"fold_batch_norm", "keep_inputs", "quantized_io", "round_weights"})
 """Passes that do what the profile says of a model, and that the reference has, too."""
 
 
@@ -168,17 +161,11 @@ def reference_profile(profile: Profile) -> Profile:
         for model in on_host.models
     )
     memory = on_host.memory.model_copy(
-        update={
-            "planner": Planner.SEPARATE,
-            "fuse": Fuse.OFF,
-            "concurrency": Concurrency.PARALLEL,
-        }
+        update={"planner": Planner.SEPARATE, "fuse": Fuse.OFF, "concurrency": Concurrency.PARALLEL}
     )
     skip = tuple(sorted({*PASSES} - (ASKED - {*profile.passes.skip})))
     passes = profile.passes.model_copy(update={"skip": skip})
-    return on_host.model_copy(
-        update={"models": models, "memory": memory, "passes": passes}
-    )
+    return on_host.model_copy(update={"models": models, "memory": memory, "passes": passes})
 
 
 def judge(project: Project, trial: Trial, shell: Shell) -> Verdict:
@@ -327,10 +314,7 @@ def _value(port: Port, random: np.random.Generator, run: int) -> RunValue | None
 
 
 def _verdict(
-    product: Product,
-    calls: Calls,
-    got: tuple[CallResult, ...],
-    want: tuple[CallResult, ...],
+    product: Product, calls: Calls, got: tuple[CallResult, ...], want: tuple[CallResult, ...]
 ) -> Verdict:
     first: dict[int, Difference] = {}
     for number, (call, one, other) in enumerate(zip(calls, got, want, strict=False)):
@@ -358,16 +342,12 @@ def _differences(
     number: int, got: CallResult, want: CallResult, ports: Sequence[Port]
 ) -> Iterator[Difference]:
     if got.error is not want.error:
-        yield Difference(
-            call=number, output=-1, index=(), got=got.error.name, want=want.error.name
-        )
+        yield Difference(call=number, output=-1, index=(), got=got.error.name, want=want.error.name)
         return
     pairs = zip(got.outputs, want.outputs, ports, strict=True)
     for output, (one, other, port) in enumerate(pairs):
         for index, ours, theirs in _values(one, other, port):
-            yield Difference(
-                call=number, output=output, index=index, got=ours, want=theirs
-            )
+            yield Difference(call=number, output=output, index=index, got=ours, want=theirs)
 
 
 def _values(

@@ -123,9 +123,7 @@ def _converts(name: OperatorName) -> bool:
 
 
 def _computing(
-    method: Method,
-    costs: Mapping[str, tuple[bool, float]],
-    schemas: Mapping[str, OpSchema],
+    method: Method, costs: Mapping[str, tuple[bool, float]], schemas: Mapping[str, OpSchema]
 ) -> Iterator[_Left]:
     """Calls that compute with floats; moving inputs and outputs is none of that."""
     calls = [i for i in method.instructions if isinstance(i, KernelCall)]

@@ -53,10 +53,7 @@ class Libraries:
         """Absolute folders behind `kernels/<custom library>`, `delegates/<backend>`."""
         return {
             f"{kind}/{name}": str(found.root)
-            for kind, of_kind in (
-                ("kernels", self.custom),
-                ("delegates", self.delegates),
-            )
+            for kind, of_kind in (("kernels", self.custom), ("delegates", self.delegates))
             for name, found in of_kind.items()
         }
 
@@ -81,9 +78,7 @@ def find_libraries(profile: Profile) -> Libraries:
     return Libraries(custom=custom, delegates=delegates)
 
 
-def native_paths(
-    profile: Profile, libraries: Libraries, files: InputFiles
-) -> Mapping[str, Path]:
+def native_paths(profile: Profile, libraries: Libraries, files: InputFiles) -> Mapping[str, Path]:
     """Files of the runtime and of the profile's libraries; paths as in `Libraries`."""
     root = sources.native_root()
     wanted = {_SHARED, *profile.kernels.libraries}
@@ -138,9 +133,7 @@ def _text(library: str, path: Path, files: InputFiles) -> str:
         ) from error
 
 
-def library_options(
-    profile: Profile, libraries: Libraries
-) -> Mapping[str, LibraryOptions]:
+def library_options(profile: Profile, libraries: Libraries) -> Mapping[str, LibraryOptions]:
     """How the sources of custom libraries are compiled, by library."""
     return {
         library.name: LibraryOptions(
@@ -166,9 +159,7 @@ def delegate_codes(profile: Profile, libraries: Libraries) -> tuple[DelegateCode
     )
 
 
-def delegate_options(
-    profile: Profile, libraries: Libraries
-) -> Mapping[str, LibraryOptions]:
+def delegate_options(profile: Profile, libraries: Libraries) -> Mapping[str, LibraryOptions]:
     """How the sources of delegates are compiled, by backend."""
     return {
         delegate.backend: LibraryOptions(
@@ -195,10 +186,7 @@ def _find(entry: CustomTable | DelegateTable, functions: Path | None) -> Library
 
 
 def _unmatched(
-    profile: Profile,
-    where: KeyPath,
-    entry: CustomTable | DelegateTable,
-    found: LibraryFiles,
+    profile: Profile, where: KeyPath, entry: CustomTable | DelegateTable, found: LibraryFiles
 ) -> list[Diagnostic]:
     return [
         Diagnostic.of(
@@ -206,8 +194,7 @@ def _unmatched(
             f'no source matches "{entry.sources[at].written}"',
             where=profile.span(*where, "sources", at),
             found=f"nothing at {entry.sources[at].path}",
-            hint="check the pattern; it is relative to the folder of the"
-            " profile that has it",
+            hint="check the pattern; it is relative to the folder of the profile that has it",
         )
         for at in found.unmatched
     ]

@@ -85,17 +85,13 @@ def digest_of(fact: str) -> str:
 
 def lock_text(lock: Lock) -> str:
     """Canonical text: equal locks give equal bytes."""
-    lines = [
-        "# Written by Orchestrator: commit it, do not edit it.",
-        f"schema = {SCHEMA}",
-    ]
+    lines = ["# Written by Orchestrator: commit it, do not edit it.", f"schema = {SCHEMA}"]
     for field in fields(lock):
         if field.name == "exports" and not lock.exports:
             continue
         lines += ["", f"[{field.name}]"]
         lines += [
-            f"{_quoted(name)} = {_quoted(value)}"
-            for name, value in getattr(lock, field.name)
+            f"{_quoted(name)} = {_quoted(value)}" for name, value in getattr(lock, field.name)
         ]
     return "\n".join(lines) + "\n"
 
@@ -157,9 +153,7 @@ def parse_lock(text: str, *, file: str) -> Lock:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))
         raise damaged(file, f"{place}: {first['msg']}") from error
-    return Lock(
-        **{f.name: facts(getattr(document, f.name).items()) for f in fields(Lock)}
-    )
+    return Lock(**{f.name: facts(getattr(document, f.name).items()) for f in fields(Lock)})
 
 
 def _release(version: object) -> tuple[int, ...]:
@@ -187,8 +181,7 @@ def _newer(file: str, found: str, expected: str) -> LockError:
         where=SourceSpan(file=file),
         found=found,
         expected=f"{expected} or older",
-        hint="update Orchestrator; to go back to this version, remove the lock"
-        " and build again",
+        hint="update Orchestrator; to go back to this version, remove the lock and build again",
     )
 
 

@@ -21,12 +21,7 @@ from orchestrator.errors import UsageError
 from orchestrator.profile.lowering import quantize_text, vela_text
 from orchestrator.provenance.documents import DOCUMENTS
 from orchestrator.shell.distribution import DISTRIBUTION
-from orchestrator.shell.files import (
-    WriteError,
-    check_writable,
-    read_text_file,
-    reason_of,
-)
+from orchestrator.shell.files import WriteError, check_writable, read_text_file, reason_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -133,18 +128,12 @@ def check_inputs(file: Path, lock: lockfile.Lock, now: lockfile.Lock) -> None:
 
 
 def list_memory_facts(
-    *,
-    memory: MemoryPlan,
-    isa: str,
-    function_files: Mapping[str, str],
-    native: Mapping[str, bytes],
+    *, memory: MemoryPlan, isa: str, function_files: Mapping[str, str], native: Mapping[str, bytes]
 ) -> lockfile.Facts:
     """Arenas, and the scratch memory that they were planned with."""
     from orchestrator.memory.contract import memory_facts  # noqa: PLC0415
 
-    return memory_facts(
-        memory, isa=isa, library=lambda name: digest(native[function_files[name]])
-    )
+    return memory_facts(memory, isa=isa, library=lambda name: digest(native[function_files[name]]))
 
 
 def list_artefacts(
@@ -177,9 +166,7 @@ def make_lock(
         lock_inputs,
         firmware=firmware_facts,
         memory=memory_facts,
-        size=lockfile.facts(
-            (name, f"{count} bytes") for name, count in sizes_of(report).items()
-        ),
+        size=lockfile.facts((name, f"{count} bytes") for name, count in sizes_of(report).items()),
         generated=lockfile.facts((f.path, f.sha256) for f in generated),
         outputs=lockfile.facts([*artefacts, *_facts_of(documents)]),
     )
@@ -201,9 +188,7 @@ def digest_profile_files(*, profile: Profile, files: InputFiles) -> dict[str, st
     return {relative(profile, path): digest(files.read(path)) for path in profile.files}
 
 
-def name_function_files(
-    *, kernels: KernelsTable, libraries: Libraries
-) -> dict[str, str]:
+def name_function_files(*, kernels: KernelsTable, libraries: Libraries) -> dict[str, str]:
     """Path of each library's functions.yaml among all sources."""
     return {name: libraries.functions(name) for name in kernels.libraries}
 
@@ -235,10 +220,7 @@ def lock_inputs(
         *_reachable(commands.units, native),
         *function_files.values(),
     }
-    files = {
-        **profile_files,
-        **{file.label: digest(file.data) for file in operator_files},
-    }
+    files = {**profile_files, **{file.label: digest(file.data) for file in operator_files}}
     return lockfile.Lock(
         profile=lockfile.facts(
             [
@@ -282,9 +264,7 @@ def lock_inputs(
     )
 
 
-def list_distributions(
-    *, toolchain: Toolchain, exported: Mapping[str, Exported]
-) -> dict[str, str]:
+def list_distributions(*, toolchain: Toolchain, exported: Mapping[str, Exported]) -> dict[str, str]:
     """Versions of the Python distributions that affect bytes of the outputs."""
     found: dict[str, str] = {}
     for one in exported.values():
@@ -297,9 +277,7 @@ def list_distributions(
     return found
 
 
-def list_export_facts(
-    *, profile: Profile, exported: Mapping[str, Exported]
-) -> lockfile.Facts:
+def list_export_facts(*, profile: Profile, exported: Mapping[str, Exported]) -> lockfile.Facts:
     """The inputs and settings of each exported model.
 
     Files beside or below the profile or the code are listed by path; those elsewhere,
@@ -310,9 +288,7 @@ def list_export_facts(
         source = model.source
         if source is None:
             continue
-        found[f"{model.name} source"] = (
-            f"{relative(profile, model.path)}:{source.function}"
-        )
+        found[f"{model.name} source"] = f"{relative(profile, model.path)}:{source.function}"
         found[f"{model.name} lowering"] = model.lowering
         facts = exported[model.name].facts
         found[f"{model.name} python"] = facts.python

@@ -32,12 +32,7 @@ if TYPE_CHECKING:
     from orchestrator.planner.blocks import Block, BlockPlan
     from orchestrator.planner.policy import Fusing, SharedState
     from orchestrator.profile.kernels import DtypesTable, OperatorsTable
-    from orchestrator.profile.tables import (
-        BudgetTable,
-        IntegrityTable,
-        PassesTable,
-        ScratchTable,
-    )
+    from orchestrator.profile.tables import BudgetTable, IntegrityTable, PassesTable, ScratchTable
     from orchestrator.program.program import Program
     from orchestrator.scratch import ScratchNeed
     from orchestrator.selection.op_info import OpInfo, Origin, Selection
@@ -92,10 +87,7 @@ class AdaptedModels:
 
         Programs that the device loads, and constants of those that it does not.
         """
-        from orchestrator.emit.generate.prelinked import (  # noqa: PLC0415
-            constants_bytes,
-            constants_file,
-        )
+        from orchestrator.emit.generate.prelinked import constants_bytes, constants_file  # noqa: PLC0415
         from orchestrator.memory.constants import own_constants  # noqa: PLC0415
 
         own = own_constants(self.linked)
@@ -179,18 +171,14 @@ def mark_state(
             )
             continue
         faults = {m.name: plan_faults(m, schemas) for m in found.methods}
-        names = [
-            method for method, of in faults.items() if of or planner is Planner.SEPARATE
-        ]
+        names = [method for method, of in faults.items() if of or planner is Planner.SEPARATE]
         if names and planner is Planner.KEEP:
             problems.append(
                 Diagnostic(
                     code="unsound-plan",
                     message=f'the memory plan in model "{name}" is wrong',
                     where=model_spans[name],
-                    notes=tuple(
-                        ("found", faults[m][0].text(found.method(m))) for m in names
-                    ),
+                    notes=tuple(("found", faults[m][0].text(found.method(m))) for m in names),
                     hint='leave out planner = "keep": a plan of our own is right',
                 )
             )
@@ -234,9 +222,7 @@ def size_scratch(
     return sized
 
 
-def models_with_passes(
-    *, loads: Mapping[str, Load], passes: PassesTable
-) -> tuple[str, ...]:
+def models_with_passes(*, loads: Mapping[str, Load], passes: PassesTable) -> tuple[str, ...]:
     """Names of the models that passes run on: all, unless every pass is skipped."""
     from orchestrator.profile.choices import PASSES  # noqa: PLC0415  # pydantic
 
@@ -269,18 +255,10 @@ def prelink_models(
     """
     from orchestrator.build.adapter import Adapter  # noqa: PLC0415  # numpy
     from orchestrator.build.borders import border_problem, unknown_ports  # noqa: PLC0415
-    from orchestrator.method.passes import (  # noqa: PLC0415
-        BorderError,
-        link_program,
-        try_link,
-    )
+    from orchestrator.method.passes import BorderError, link_program, try_link  # noqa: PLC0415
 
     adapter = Adapter(
-        passes=_passes(passes),
-        schemas={},
-        planner=_block_planner(planner),
-        isa=isa,
-        fast=fast,
+        passes=_passes(passes), schemas={}, planner=_block_planner(planner), isa=isa, fast=fast
     )
     linkages: dict[str, Linkage] = {}
     for number, model in enumerate(pass_models, 1):
@@ -300,8 +278,7 @@ def prelink_models(
             linkage = replace(
                 linkage,
                 before=tuple(
-                    replace(m, io=io[model], rounding=rounding[model])
-                    for m in linkage.methods
+                    replace(m, io=io[model], rounding=rounding[model]) for m in linkage.methods
                 ),
             )
             try:
@@ -371,10 +348,7 @@ def replan_models(
         with_bounds,
         with_streams,
     )
-    from orchestrator.build.stepping import (  # noqa: PLC0415  # numpy
-        most_instructions,
-        step_problems,
-    )
+    from orchestrator.build.stepping import most_instructions, step_problems  # noqa: PLC0415  # numpy
     from orchestrator.build.trades import Judge  # noqa: PLC0415
     from orchestrator.method.passes import BorderError  # noqa: PLC0415
 
@@ -402,8 +376,7 @@ def replan_models(
         except EditError as error:
             raise ModelError.of(
                 "unsupported-program",
-                f'model "{name}" cannot be given the scratch memory that'
-                " its kernels need",
+                f'model "{name}" cannot be given the scratch memory that its kernels need',
                 where=model_spans[name],
                 found=str(error),
                 hint="export the model again with ExecuTorch's own exporter",
@@ -425,9 +398,7 @@ def replan_models(
     judge = Judge(
         restrained=restrained,
         plan=lambda tried, board: plan_adapted_memory(
-            adapted=AdaptedModels(
-                models=tried, selection=selection, resolution=resolution
-            ),
+            adapted=AdaptedModels(models=tried, selection=selection, resolution=resolution),
             programs=programs,
             target=replace(target, board=board),
             delegates=delegates,
@@ -463,9 +434,7 @@ def replan_models(
     return replace(adapted, selection=selection, resolution=resolution)
 
 
-def _block_planner(
-    planner: Planner,
-) -> Callable[[Sequence[Block]], BlockPlan] | None:
+def _block_planner(planner: Planner) -> Callable[[Sequence[Block]], BlockPlan] | None:
     """The planner of arenas; None if they keep their offsets."""
     from orchestrator.planner import plan_blocks  # noqa: PLC0415
 
@@ -536,9 +505,7 @@ def plan_adapted_memory(
     )
 
 
-def all_pins(
-    pins: Mapping[str, Pins], programs: Mapping[str, Program]
-) -> dict[str, Pins]:
+def all_pins(pins: Mapping[str, Pins], programs: Mapping[str, Program]) -> dict[str, Pins]:
     """Memories of arenas, with those of pinned tensors."""
     from orchestrator.method.replan import free_memory_id  # noqa: PLC0415
 
@@ -580,7 +547,5 @@ def _delegate_states(
     programs: Mapping[str, Program], delegates: Sequence[DelegateCode]
 ) -> dict[str, int]:
     """State bytes of the delegates that programs need, by backend."""
-    needed = {
-        d.backend for p in programs.values() for m in p.methods for d in m.delegates
-    }
+    needed = {d.backend for p in programs.values() for m in p.methods for d in m.delegates}
     return {c.backend: c.part_bytes for c in delegates if c.backend in needed}

@@ -67,12 +67,8 @@ def host_profile(profile: Profile) -> Profile:
     return without_bounds(profile).model_copy(
         update={
             "target": type(target)(cpu=HOST, optimize=Optimize.SPEED).with_defaults(),
-            "memory": memory.model_copy(
-                update={"regions_": (), "planner": Planner.BEST}
-            ),
-            "scratch": profile.scratch.model_copy(
-                update={"policy": ScratchPolicy.PLAN}
-            ),
+            "memory": memory.model_copy(update={"regions_": (), "planner": Planner.BEST}),
+            "scratch": profile.scratch.model_copy(update={"policy": ScratchPolicy.PLAN}),
             "schedule": type(profile.schedule)(),
             "trace": type(profile.trace)(),
             "integrity": type(profile.integrity)(),
@@ -105,9 +101,7 @@ def with_files(profile: Profile, paths: Mapping[str, Path]) -> Profile:
         else model.model_copy(
             update={
                 "source": None,
-                "path_": NamedFile(
-                    path=paths[model.name], written=str(paths[model.name])
-                ),
+                "path_": NamedFile(path=paths[model.name], written=str(paths[model.name])),
             }
         )
         for model in profile.models
@@ -155,9 +149,7 @@ def probed_program(
     return probed(build[table.MARKED_PROGRAMS][model], method, schemas)
 
 
-def build_on_host(
-    project: Project, profile: Profile, name: str, shell: Shell
-) -> HostProduct:
+def build_on_host(project: Project, profile: Profile, name: str, shell: Shell) -> HostProduct:
     """Build a profile for the host in the work folder of a project.
 
     Args:

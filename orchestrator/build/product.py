@@ -271,10 +271,7 @@ def _file_memory_problems(build: Build) -> tuple[Diagnostic, ...]:
 
 def known_outputs(project: Project, build: Build) -> dict[str, bytes] | None:
     """The outputs of the last build, if they are complete and nothing changed."""
-    from orchestrator.shell.publish import (  # noqa: PLC0415
-        identity_of,
-        published_files,
-    )
+    from orchestrator.shell.publish import identity_of, published_files  # noqa: PLC0415
 
     if not build.plan().is_current or build.remembered(table.MEASURE) is None:
         return None
@@ -285,9 +282,7 @@ def known_outputs(project: Project, build: Build) -> dict[str, bytes] | None:
     return None
 
 
-def remember(
-    project: Project, build: Build, plan: BuildPlan, outputs: Mapping[str, Bytes]
-) -> None:
+def remember(project: Project, build: Build, plan: BuildPlan, outputs: Mapping[str, Bytes]) -> None:
     """Note inputs and results for the next build. Raises OSError."""
     from orchestrator.shell.publish import identity_of  # noqa: PLC0415
 
@@ -309,11 +304,7 @@ class TargetFacts(TypedDict):
 
 def target_facts(target: Target) -> TargetFacts:
     """The facts of a target."""
-    return {
-        "cpu": target.cpu.name,
-        "toolchain": target.toolchain,
-        "optimize": target.optimize,
-    }
+    return {"cpu": target.cpu.name, "toolchain": target.toolchain, "optimize": target.optimize}
 
 
 def _input_states(project: Project, build: Build) -> dict[str, stamp.State]:
@@ -354,9 +345,7 @@ def _write_stamp(
     for path in others:
         absolute = os.path.abspath(path)  # noqa: PTH100  # keeps links
         files[absolute] = stamp.state_of(absolute)
-    folders = stamp.folders_of(
-        [f for f in files if f.endswith((*NATIVE_SUFFIXES, ".py"))]
-    )
+    folders = stamp.folders_of([f for f in files if f.endswith((*NATIVE_SUFFIXES, ".py"))])
     for path in folders:
         # Python's bytecode files come and go; outputs do not depend on them.
         if not path.endswith("__pycache__"):
@@ -369,8 +358,7 @@ def _write_stamp(
     identity = digest(json.dumps(group).encode())
     path = str(project.work / stamp.STAMP_NAME)
     write_if_changed(
-        Path(stamp.shared_file(path)),
-        json.dumps({"identity": identity, **group}).encode(),
+        Path(stamp.shared_file(path)), json.dumps({"identity": identity, **group}).encode()
     )
     text = json.dumps(
         {
@@ -393,8 +381,7 @@ def _common_paths(toolchain: Toolchain, *, others: bool) -> Callable[[str], bool
     """Whether a file is Orchestrator's, or the compiler's, and not of one product."""
     root = sources.native_root()
     folders = tuple(
-        f"{folder}{os.sep}"
-        for folder in (PACKAGE_FOLDER, root / "runtime", root / "kernels")
+        f"{folder}{os.sep}" for folder in (PACKAGE_FOLDER, root / "runtime", root / "kernels")
     )
     paths = {*toolchain.files}
     if others:
@@ -406,9 +393,7 @@ def _common_paths(toolchain: Toolchain, *, others: bool) -> Callable[[str], bool
     return is_common
 
 
-def build_variant(
-    project: Project, profile: Profile, name: str, shell: Shell
-) -> BuildReport:
+def build_variant(project: Project, profile: Profile, name: str, shell: Shell) -> BuildReport:
     """Build a variant of a product whose build folder is locked.
 
     Args:
@@ -424,9 +409,7 @@ def build_variant(
         OrchestratorError: Of the stage that failed.
     """
     options = BuildOptions(
-        out=variant_folder(project.work, name),
-        jobs=project.options.jobs,
-        write_lock=False,
+        out=variant_folder(project.work, name), jobs=project.options.jobs, write_lock=False
     )
     steps = replace(shell, reporter=StepsOnly(shell.reporter))
     return build_product(Project(profile, options), steps)

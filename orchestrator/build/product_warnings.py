@@ -77,8 +77,7 @@ def list_warnings(
         for code, text in one.facts.warnings
     ]
     found += [
-        f"warning[not-missing]: operators.allow_missing names {name},"
-        " which is not missing"
+        f"warning[not-missing]: operators.allow_missing names {name}, which is not missing"
         for name in operators.allow_missing
         if names.isdisjoint(allowed_names(name))
     ]
@@ -88,8 +87,7 @@ def list_warnings(
         for model, path in absolute_paths
     ]
     found += [
-        f"warning[unused-delegate]: no model needs the delegate {code.backend},"
-        " it is not linked"
+        f"warning[unused-delegate]: no model needs the delegate {code.backend}, it is not linked"
         for code in delegates
         if code.backend not in resolution.delegate_states
     ]
@@ -142,10 +140,7 @@ def _drops_out(method: Method) -> bool:
     return any(
         isinstance(call, KernelCall)
         and str(method.operators[call.operator]) == _DROPOUT
-        and any(
-            method.values[a] != BoolValue(value=False)
-            for a in call.args[_TRAIN : _TRAIN + 1]
-        )
+        and any(method.values[a] != BoolValue(value=False) for a in call.args[_TRAIN : _TRAIN + 1])
         for call in method.instructions
     )
 

@@ -235,8 +235,7 @@ def _no_profile(path: Path) -> ProfileError | None:
         where=SourceSpan(file=str(path)),
         found=what,
         expected="a TOML file",
-        hint=hint.removeprefix(NAME)
-        or "name a profile; `orchestrator init MODEL` writes one",
+        hint=hint.removeprefix(NAME) or "name a profile; `orchestrator init MODEL` writes one",
     )
 
 

@@ -24,14 +24,7 @@ from orchestrator.provenance.envelope import open_envelope, sign
 from orchestrator.provenance.keys import read_private_key, read_public_key
 from orchestrator.provenance.objects import PublishedList, object_list, read_object_list
 from orchestrator.shell.files import read_file, reason_of
-from orchestrator.shell.places import (
-    Waits,
-    is_s3,
-    place_at,
-    read_files,
-    shown,
-    unusable,
-)
+from orchestrator.shell.places import Waits, is_s3, place_at, read_files, shown, unusable
 from orchestrator.shell.settings import PUBLISHED, PUBLISHED_KEY, read_settings
 
 if TYPE_CHECKING:
@@ -58,9 +51,7 @@ class KnownLists:
             there is only one process.
     """
 
-    def __init__(
-        self, waits: Waits | None = None, given_up: Path | None = None
-    ) -> None:
+    def __init__(self, waits: Waits | None = None, given_up: Path | None = None) -> None:
         self.waits = waits or Waits()
         self._folder = given_up
         self._known: dict[tuple[str, Path], PublishedList] = {}
@@ -189,8 +180,7 @@ def published_at(
             "no-published-key",
             f"{PUBLISHED} is set, {PUBLISHED_KEY} is not",
             expected="the public key of who publishes, in PEM",
-            hint=f"set {PUBLISHED_KEY}, or `published_key` of [cache] in"
-            " orchestrator.toml",
+            hint=f"set {PUBLISHED_KEY}, or `published_key` of [cache] in orchestrator.toml",
         )
     return PublishedFiles(url=url, key=Path(key), lists=lists, note=note)
 

@@ -101,9 +101,7 @@ def name_isa(*, target_choice: TargetTable) -> str:
     return CPUS[target_choice.cpu].isas[target_choice.isa].name
 
 
-def find_toolchain(
-    *, target: Target, toolchains: Toolchains, trust_cache: bool
-) -> Toolchain:
+def find_toolchain(*, target: Target, toolchains: Toolchains, trust_cache: bool) -> Toolchain:
     """The compiler. Raises ToolchainError."""
     return toolchains.find(target, trust_cache=trust_cache)
 
@@ -134,9 +132,7 @@ def read_models(
     return data
 
 
-def _unreadable(
-    code: str, message: str, where: SourceSpan, error: OSError
-) -> Diagnostic:
+def _unreadable(code: str, message: str, where: SourceSpan, error: OSError) -> Diagnostic:
     return Diagnostic.of(
         code,
         message,
@@ -146,9 +142,7 @@ def _unreadable(
     )
 
 
-def read_data_files(
-    *, profile: Profile, files: InputFiles
-) -> dict[str, dict[str, Bytes]]:
+def read_data_files(*, profile: Profile, files: InputFiles) -> dict[str, dict[str, Bytes]]:
     """Data files by model name, then by path relative to the profile."""
     data: dict[str, dict[str, Bytes]] = {}
     problems: list[Diagnostic] = []
@@ -200,15 +194,11 @@ def decode_programs(
                 takes=takes,
             )
             if name in streams:
-                program = stream_model(
-                    name, program, streams[name], [*model_paths], span
-                )
+                program = stream_model(name, program, streams[name], [*model_paths], span)
             programs[name] = program
         except ModelError as error:
             named_by = ("named by", str(model_spans[name]))
-            problems += [
-                replace(d, notes=(*d.notes, named_by)) for d in error.diagnostics
-            ]
+            problems += [replace(d, notes=(*d.notes, named_by)) for d in error.diagnostics]
     if problems:
         raise ModelError(problems)
     return programs
@@ -244,9 +234,7 @@ class OperatorFile:
     where: SourceSpan
 
 
-def read_operator_files(
-    *, profile: Profile, files: InputFiles
-) -> tuple[OperatorFile, ...]:
+def read_operator_files(*, profile: Profile, files: InputFiles) -> tuple[OperatorFile, ...]:
     """Files that list operators, in the profile's order. Raises ProfileError."""
     found: list[OperatorFile] = []
     problems: list[Diagnostic] = []
@@ -274,17 +262,14 @@ def read_library_texts(
 ) -> tuple[LibraryText, ...]:
     """Kernel lists of the profile's libraries, in its order. Raises ProfileError."""
     return tuple(
-        library_text(profile, libraries, name, files)
-        for name in profile.kernels.libraries
+        library_text(profile, libraries, name, files) for name in profile.kernels.libraries
     )
 
 
 def digest_texts(texts: tuple[LibraryText, ...]) -> dict[str, str]:
     """By library: the digest of its list, and of the names of its files."""
     return {
-        t.name: digest(
-            repr((t.text, t.folder, t.sources, sorted(t.files or ()))).encode()
-        )
+        t.name: digest(repr((t.text, t.folder, t.sources, sorted(t.files or ()))).encode())
         for t in texts
     }
 

@@ -75,9 +75,7 @@ def reference_outputs(
         if isinstance(result, dict):
             return Reference(problem=_in_words(str(result["error"])))
         return Reference(
-            outputs=tuple(
-                tuple(_value(e, folder) for e in entries) for entries in result
-            )
+            outputs=tuple(tuple(_value(e, folder) for e in entries) for entries in result)
         )
 
 

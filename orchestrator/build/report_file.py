@@ -21,9 +21,7 @@ def last_report(project: Project) -> tuple[str, SizeReport]:
     return read_report_file(project.reports / "report.json", of=project.profile)
 
 
-def read_report_file(
-    path: Path, *, of: Profile | None = None
-) -> tuple[str, SizeReport]:
+def read_report_file(path: Path, *, of: Profile | None = None) -> tuple[str, SizeReport]:
     """A report and its text.
 
     Args:

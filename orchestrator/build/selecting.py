@@ -31,15 +31,11 @@ def extract_program(*, model: str, program: Program) -> OpInfo:
     return extract(program, model=model)
 
 
-def read_operator_lists(
-    *, operator_files: Sequence[OperatorFile]
-) -> tuple[Selection, ...]:
+def read_operator_lists(*, operator_files: Sequence[OperatorFile]) -> tuple[Selection, ...]:
     """The operators in files of `operators.include_yaml`. Raises ProfileError."""
     if not operator_files:
         return ()
-    from orchestrator.selection.selection_yaml import (  # noqa: PLC0415  # YAML
-        read_operator_list,
-    )
+    from orchestrator.selection.selection_yaml import read_operator_list  # noqa: PLC0415  # YAML
 
     lists: list[Selection] = []
     problems: list[Diagnostic] = []
@@ -91,9 +87,7 @@ def select(
     return replace(selection, every_operator=every)
 
 
-def _named_by_profile(
-    operators: OperatorsTable, dtypes: DtypesTable
-) -> Iterator[SelectedOperator]:
+def _named_by_profile(operators: OperatorsTable, dtypes: DtypesTable) -> Iterator[SelectedOperator]:
     """Operators that the profile names one by one."""
     include = Origin(source="operators.include")
     for name in operators.include:
@@ -101,18 +95,12 @@ def _named_by_profile(
     by_key = Origin(source="dtypes.operators")
     for request in dtypes.operators:
         yield SelectedOperator(
-            name=request.operator,
-            keys=request.keys,
-            dtypes=request.dtypes,
-            origins=(by_key,),
+            name=request.operator, keys=request.keys, dtypes=request.dtypes, origins=(by_key,)
         )
 
 
 def read_kernels(
-    *,
-    library_texts: Sequence[LibraryText],
-    kernels: KernelsTable,
-    span: Callable[..., SourceSpan],
+    *, library_texts: Sequence[LibraryText], kernels: KernelsTable, span: Callable[..., SourceSpan]
 ) -> Catalog:
     """Kernels of the profile's libraries. Raises ProfileError."""
     from orchestrator.catalog import read_catalog  # noqa: PLC0415
@@ -137,10 +125,7 @@ def read_kernels(
 
 
 def name_offered(
-    *,
-    library_texts: Sequence[LibraryText],
-    kernels: KernelsTable,
-    span: Callable[..., SourceSpan],
+    *, library_texts: Sequence[LibraryText], kernels: KernelsTable, span: Callable[..., SourceSpan]
 ) -> Callable[[], Mapping[str, OpSchema]]:
     """Gives the operators that have kernels; it raises ProfileError."""
 

@@ -20,9 +20,7 @@ if TYPE_CHECKING:
     from orchestrator.measure.size import SizeReport
 
 
-def what_if(
-    project: Project, variant: Variant, shell: Shell
-) -> tuple[SizeReport, SizeReport]:
+def what_if(project: Project, variant: Variant, shell: Shell) -> tuple[SizeReport, SizeReport]:
     """The cost of a product, and its cost with a change.
 
     The variant is really built. Outputs, lock and notes of the product do not

@@ -50,10 +50,7 @@ def step_cycles(method: LinkedMethod, target: Target) -> list[int | None]:
         _cost(method, call, core) if isinstance(call, LinkedCall) else 0
         for call in method.instructions
     ]
-    return [
-        round((_STEP + cost) * each) if each and cost is not None else None
-        for cost in costs
-    ]
+    return [round((_STEP + cost) * each) if each and cost is not None else None for cost in costs]
 
 
 def longest_steps(
@@ -116,9 +113,7 @@ def _long(
     worst: dict[int, tuple[int, str]] = {}
     unknown: set[str] = set()
     steps = step_cycles(method, target)
-    for origin, call, cycles in zip(
-        method.origins, method.instructions, steps, strict=True
-    ):
+    for origin, call, cycles in zip(method.origins, method.instructions, steps, strict=True):
         name = str(call.operator) if isinstance(call, LinkedCall) else "a jump"
         if cycles is None:
             unknown.add(name)

@@ -61,11 +61,7 @@ VALUES: Final = inputs.VALUES.copy()
 # The selection, and the kernels that serve it.
 
 EXTRACT = VALUES.each_stage(
-    name="extract",
-    each=inputs.MODEL_NAMES,
-    run=extract_program,
-    gives="op_infos",
-    is_common=True,
+    name="extract", each=inputs.MODEL_NAMES, run=extract_program, gives="op_infos", is_common=True
 )
 OPERATOR_LISTS = VALUES.derived(run=read_operator_lists, gives="operator_lists")
 AGGREGATE = VALUES.stage(name="aggregate", run=aggregate_selection, gives="selection")

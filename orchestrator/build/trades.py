@@ -91,8 +91,7 @@ class Judge:
         flash = sum(m.program_bytes for m in memory.models)
         if model.linked is not None:  # tables of calls are not among these
             flash += SMALL_BYTES * sum(
-                min(record.after.calls for record in method.passes)
-                for method in model.ledger
+                min(record.after.calls for record in method.passes) for method in model.ledger
             )
         ram = memory.arena_bytes + memory.state_bytes
         return memory.arena_bytes, ram, ram + flash

@@ -147,8 +147,7 @@ class Variant:
             elif keys:
                 yield Diagnostic.of(
                     "operator-needed",
-                    f"{name} cannot be left out: the profile lists more than"
-                    " single operators",
+                    f"{name} cannot be left out: the profile lists more than single operators",
                     requested_by=", ".join(keys),
                     hint="only operators of operators.include and dtypes.operators can"
                     " be left out one by one",

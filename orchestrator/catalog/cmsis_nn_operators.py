@@ -72,9 +72,7 @@ def cmsis_nn_sizes(schema: OpSchema) -> tuple[tuple[str, str], ...]:
         sizes = {"scratch": _MATMUL}
     found = []
     for _, argument in scratch_arguments(schema):
-        text = sizes.get(argument.name, "").format(
-            input=f"input.{order}", out=f"out.{order}"
-        )
+        text = sizes.get(argument.name, "").format(input=f"input.{order}", out=f"out.{order}")
         with suppress(ExpressionError):
             check_size(text, schema)
             found.append((argument.name, text))

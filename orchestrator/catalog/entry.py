@@ -55,10 +55,7 @@ class EntryReader:
     """
 
     def __init__(
-        self,
-        file: YamlFile,
-        library: LibraryText,
-        schemas: Mapping[OperatorName, OpSchema],
+        self, file: YamlFile, library: LibraryText, schemas: Mapping[OperatorName, OpSchema]
     ) -> None:
         self._file = file
         self._library = library
@@ -75,9 +72,7 @@ class EntryReader:
         sources = self._sources(node, fields.get("sources"))
         dtypes = self._argument_dtypes(fields.get("dtypes"), tensors)
         dtype_arguments = self._dtype_arguments(fields.get("dtype_arguments"), tensors)
-        argument_sets = self._argument_sets(
-            fields.get("argument_sets"), dtype_arguments
-        )
+        argument_sets = self._argument_sets(fields.get("argument_sets"), dtype_arguments)
         closure = self._keys.dtypes(fields.get("closure"), "`closure`")
         dim_orders = self._dim_orders(fields.get("dim_orders"))
         scratch = self._scratch(fields.get("scratch"), schema)
@@ -172,9 +167,7 @@ class EntryReader:
             )
         return sources
 
-    def _argument_dtypes(
-        self, node: Node | None, tensors: dict[str, Argument]
-    ) -> ArgumentDtypes:
+    def _argument_dtypes(self, node: Node | None, tensors: dict[str, Argument]) -> ArgumentDtypes:
         """Dtypes per tensor argument; without `dtypes` the kernel takes all of them."""
         if node is None:
             return tuple((name, ALL) for name in tensors)
@@ -195,13 +188,10 @@ class EntryReader:
                     hint="list every tensor argument, or write one list for all",
                 )
         return tuple(
-            (name, self._keys.dtypes(fields.get(name), f"`dtypes` of {name}"))
-            for name in tensors
+            (name, self._keys.dtypes(fields.get(name), f"`dtypes` of {name}")) for name in tensors
         )
 
-    def _dtype_arguments(
-        self, node: Node | None, tensors: dict[str, Argument]
-    ) -> tuple[str, ...]:
+    def _dtype_arguments(self, node: Node | None, tensors: dict[str, Argument]) -> tuple[str, ...]:
         if node is None:
             return tuple(tensors)
         found = self._file.scalars(node, "`dtype_arguments`") or []
@@ -209,9 +199,7 @@ class EntryReader:
             self._keys.argument(name, item, tensors)
         return tuple(dict.fromkeys(name for name, _ in found))
 
-    def _argument_sets(
-        self, node: Node | None, deciding: tuple[str, ...]
-    ) -> tuple[str, ...]:
+    def _argument_sets(self, node: Node | None, deciding: tuple[str, ...]) -> tuple[str, ...]:
         found = (self._file.scalars(node, "`argument_sets`") if node else None) or []
         for name, item in found:
             if name not in deciding:
@@ -230,9 +218,7 @@ class EntryReader:
             )
         return text or "any"
 
-    def _scratch(
-        self, node: Node | None, schema: OpSchema
-    ) -> tuple[tuple[str, str], ...]:
+    def _scratch(self, node: Node | None, schema: OpSchema) -> tuple[tuple[str, str], ...]:
         """(argument, expression for its size), in the schema's order.
 
         A library in ExecuTorch's own form has no sizes. That is an error only when an
@@ -283,16 +269,13 @@ class EntryReader:
         if len(outs) != 1:
             self._file.problem(
                 "bad-entry",
-                f"`in_place` is for operators with one output; {schema.name} has"
-                f" {len(outs)}",
+                f"`in_place` is for operators with one output; {schema.name} has {len(outs)}",
                 node,
                 hint="leave it out",
             )
             return ()
         known = [
-            a.name
-            for a in schema.arguments
-            if a.kind is ArgKind.TENSOR and a.name not in outs
+            a.name for a in schema.arguments if a.kind is ArgKind.TENSOR and a.name not in outs
         ]
         found = self._file.scalars(node, "`in_place`") or []
         for name, item in found:
@@ -308,13 +291,8 @@ class EntryReader:
         found = (self._file.scalars(node, "`isas`") if node else None) or []
         for name, item in found:
             if name not in _ISAS:
-                message, hint = (
-                    f'unknown instruction set "{name}"',
-                    "name dsp, mve or both",
-                )
-                self._file.unknown(
-                    name, item, _ISAS, message, hint=hint, code="bad-entry"
-                )
+                message, hint = (f'unknown instruction set "{name}"', "name dsp, mve or both")
+                self._file.unknown(name, item, _ISAS, message, hint=hint, code="bad-entry")
         return tuple(name for name, _ in found)
 
     def _error(self, node: Node | None) -> str:
@@ -364,9 +342,7 @@ class EntryReader:
                 node,
                 hint="list its `kernels`, each with a `kernel_name`",
             )
-        aliases = self._keys.aliases(
-            fields.get("type_alias"), fields.get("dim_order_alias")
-        )
+        aliases = self._keys.aliases(fields.get("type_alias"), fields.get("dim_order_alias"))
         found = []
         for item in items or ():
             kernel = self._file.mapping(item, "a kernel", _KERNEL_KEYS)

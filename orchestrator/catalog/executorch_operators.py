@@ -11,9 +11,7 @@ from typing import Final
 def names(*parts: str) -> frozenset[str]:
     """Full names, of pairs of a namespace and a text of operators."""
     pairs = zip(parts[::2], parts[1::2], strict=True)
-    return frozenset(
-        f"{space}::{name}" for space, text in pairs for name in text.split()
-    )
+    return frozenset(f"{space}::{name}" for space, text in pairs for name in text.split())
 
 
 PORTABLE: Final = names(

@@ -157,9 +157,7 @@ class KeyReader:
             for dim_orders in _choices(order_slots, orders)
         }
         taken = {name: frozenset(types[t]) for name, (t, _) in metas.items()}
-        return tuple(sorted(keys)), tuple(
-            (name, taken.get(name, frozenset())) for name in tensors
-        )
+        return tuple(sorted(keys)), tuple((name, taken.get(name, frozenset())) for name in tensors)
 
     def _metas(
         self, node: Node, tensors: dict[str, Argument], types: Types, orders: Orders
@@ -182,9 +180,7 @@ class KeyReader:
         hint = "give every tensor argument that is not optional, the outs too"
         self._file.problem("bad-arg-meta", message, node, hint=hint)
 
-    def _slots(
-        self, node: Node, pair: list[Node], types: Types, orders: Orders
-    ) -> tuple[str, str]:
+    def _slots(self, node: Node, pair: list[Node], types: Types, orders: Orders) -> tuple[str, str]:
         """Names of the dtype and dim order of one argument.
 
         A dtype or a dim order written in place is added as an alias of itself.

@@ -124,11 +124,7 @@ class YamlFile:
                 continue
             if known is not None and key not in known:
                 message = f'"{key}" is not a key of {what}'
-                self.unknown(
-                    *(key, key_node, known, message),
-                    hint="remove it",
-                    code="unknown-key",
-                )
+                self.unknown(*(key, key_node, known, message), hint="remove it", code="unknown-key")
             elif key in fields:
                 self.problem(
                     "duplicate-key",

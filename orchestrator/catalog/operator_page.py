@@ -6,12 +6,7 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.catalog.executorch_operators import (
-    CORTEX_M,
-    CUSTOM,
-    PORTABLE,
-    QUANTIZED,
-)
+from orchestrator.catalog.executorch_operators import CORTEX_M, CUSTOM, PORTABLE, QUANTIZED
 from orchestrator.catalog.keys import tensor_arguments
 from orchestrator.core.dtype import ALL, DTYPE_GROUPS
 
@@ -82,10 +77,7 @@ def missing(rows: Sequence[OperatorRow]) -> dict[str, list[str]]:
 def counts(rows: Sequence[OperatorRow]) -> dict[str, tuple[int, int]]:
     """By list of ExecuTorch: operators that have a kernel here, of how many."""
     gone = missing(rows)
-    return {
-        name: (len(listed) - len(gone[name]), len(listed))
-        for name, listed in LISTS.items()
-    }
+    return {name: (len(listed) - len(gone[name]), len(listed)) for name, listed in LISTS.items()}
 
 
 def dtypes_of(kernel: Kernel) -> str:

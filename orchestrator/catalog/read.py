@@ -26,8 +26,7 @@ _MOST_KNOWN = 8
 
 
 def read_catalog(
-    libraries: Sequence[LibraryText],
-    order: tuple[tuple[OperatorName, tuple[str, ...]], ...] = (),
+    libraries: Sequence[LibraryText], order: tuple[tuple[OperatorName, tuple[str, ...]], ...] = ()
 ) -> Catalog:
     """Read kernel libraries.
 
@@ -47,11 +46,7 @@ def read_catalog(
 
 
 def read_library(
-    text: str,
-    *,
-    library: str,
-    file: str,
-    schemas: Mapping[OperatorName, OpSchema] = _NO_SCHEMAS,
+    text: str, *, library: str, file: str, schemas: Mapping[OperatorName, OpSchema] = _NO_SCHEMAS
 ) -> tuple[Kernel, ...]:
     """Read one kernel library.
 
@@ -118,9 +113,7 @@ def _schema(entry: Node) -> OpSchema | None:
 
 
 def _clashes(
-    file: YamlFile,
-    kernels: Sequence[Kernel],
-    schemas: Mapping[OperatorName, OpSchema],
+    file: YamlFile, kernels: Sequence[Kernel], schemas: Mapping[OperatorName, OpSchema]
 ) -> list[Diagnostic]:
     """Problems between entries: duplicate keys, different schemas of an operator."""
     problems = []
@@ -148,9 +141,7 @@ def _clashes(
     return problems
 
 
-def _duplicate(
-    file: YamlFile, kernel: Kernel, first: Kernel, key: KernelKey | None
-) -> Diagnostic:
+def _duplicate(file: YamlFile, kernel: Kernel, first: Kernel, key: KernelKey | None) -> Diagnostic:
     what = f"kernel key {key}" if key else "a fallback kernel"
     return Diagnostic.of(
         "duplicate-kernel",

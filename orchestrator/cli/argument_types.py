@@ -118,6 +118,4 @@ def shard(text: str) -> tuple[int, int]:
     is_number = slash and number.isdecimal() and parts.isdecimal()
     if is_number and 1 <= int(number) <= int(parts) <= _MOST_JOBS:
         return int(number), int(parts)
-    raise argparse.ArgumentTypeError(
-        f"{text} is not a part such as 1/4: the first of four"
-    )
+    raise argparse.ArgumentTypeError(f"{text} is not a part such as 1/4: the first of four")

@@ -57,9 +57,7 @@ def parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     top.add_argument(
-        "--version",
-        action="version",
-        version=f"orchestrator {orchestrator.__version__}",
+        "--version", action="version", version=f"orchestrator {orchestrator.__version__}"
     )
     what = "print the folder of the CMake package and exit"
     flag(top, "--cmakedir", what, action=_CMakeFolder, nargs=0)
@@ -88,9 +86,7 @@ def parser() -> argparse.ArgumentParser:
         name: str, text: str, *, profile: bool = True, workspace: bool = False
     ) -> CommandParser:
         texts[name] = text
-        sub: CommandParser = (
-            below if GROUP_OF[name] == PLUMBING else commands
-        ).add_parser(
+        sub: CommandParser = (below if GROUP_OF[name] == PLUMBING else commands).add_parser(
             name,
             help=text,
             description=f"{text[0].upper()}{text[1:]}.",
@@ -252,8 +248,7 @@ def _add_cleaning(command: Callable[..., CommandParser]) -> None:
     flag(
         cache,
         "--exports",
-        "with publish: programs made from Python code as well, with their inputs"
-        " and outputs",
+        "with publish: programs made from Python code as well, with their inputs and outputs",
     )
     what = "where publish writes: a folder, or a URL that fsspec can write to"
     option(cache, "url", "URL", what, nargs="?")
@@ -394,8 +389,7 @@ def add_package(command: Callable[..., CommandParser]) -> None:
         package,
         "--for",
         "TARGET",
-        "cmake, conan, meson, zephyr, esp-idf, arduino, platformio, cmsis, bazel"
-        " or rust",
+        "cmake, conan, meson, zephyr, esp-idf, arduino, platformio, cmsis, bazel or rust",
         required=True,
         dest="ecosystem",
     )
@@ -421,9 +415,7 @@ def add_provenance(command: Callable[..., CommandParser]) -> None:
         path(document, "--output", "FILE", "where to write it; default: stdout")
         add_jobs(document)
         add_locking(document)
-    signature = command(
-        "signature", "sign a file, or check who signed it", profile=False
-    )
+    signature = command("signature", "sign a file, or check who signed it", profile=False)
     what = "create: put a file into a signed DSSE envelope; verify: check an envelope"
     option(signature, "action", "ACTION", what, choices=("create", "verify"))
     path(signature, "file", "FILE", "what to sign; or an envelope")

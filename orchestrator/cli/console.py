@@ -87,11 +87,7 @@ class Console:
 
     def failure(self, error: OrchestratorError) -> None:
         """Show every problem of an error."""
-        from orchestrator.cli.render import (  # noqa: PLC0415  # only errors need it
-            failure_document,
-            render_diagnostics,
-            with_near_file,
-        )
+        from orchestrator.cli.render import failure_document, render_diagnostics, with_near_file  # noqa: PLC0415  # only errors need it
 
         error = with_near_file(error)
         with suppress(UsageError):  # the first error matters more

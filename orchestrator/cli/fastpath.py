@@ -35,9 +35,7 @@ def unchanged_build(arguments: list[str]) -> bool:
     return True
 
 
-def unchanged_profile(
-    profile: str, options: dict[str, str], looked: Looked
-) -> list[str] | None:
+def unchanged_profile(profile: str, options: dict[str, str], looked: Looked) -> list[str] | None:
     """What a build of a profile says if it has nothing to do; else None.
 
     Args:
@@ -81,9 +79,7 @@ def _read(arguments: list[str]) -> tuple[list[str], dict[str, str]] | None:
     return profiles, options
 
 
-def _lock_holds(
-    profile: str, options: dict[str, str], stamp: dict[str, object]
-) -> bool:
+def _lock_holds(profile: str, options: dict[str, str], stamp: dict[str, object]) -> bool:
     """Whether the requested lock, if any, is the one that was written."""
     if "--no-lock" in options:
         return "--lock" not in options
@@ -91,9 +87,7 @@ def _lock_holds(
     return stamp.get("lock") == os.path.abspath(lock)  # noqa: PTH100
 
 
-def _depfile_written(
-    options: dict[str, str], stamp_file: str, stamp: dict[str, object]
-) -> bool:
+def _depfile_written(options: dict[str, str], stamp_file: str, stamp: dict[str, object]) -> bool:
     """Whether the requested depfile, if any, could be written."""
     if "--depfile" not in options:
         return "--depfile-target" not in options

@@ -9,13 +9,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 import orchestrator
-from orchestrator.cli.manual import (
-    GROUPS,
-    MANUALS,
-    MEANINGS,
-    command_line,
-    exit_codes,
-)
+from orchestrator.cli.manual import GROUPS, MANUALS, MEANINGS, command_line, exit_codes
 from orchestrator.cli.shared_arguments import commands_of
 
 if TYPE_CHECKING:
@@ -38,9 +32,7 @@ def page_of(command: argparse.ArgumentParser) -> str:
     return command.prog.replace(" ", "-")
 
 
-def _top_page(
-    top: argparse.ArgumentParser, commands: dict[str, argparse.ArgumentParser]
-) -> str:
+def _top_page(top: argparse.ArgumentParser, commands: dict[str, argparse.ArgumentParser]) -> str:
     what = (top.description or "").splitlines()[0].rstrip(".")
     lines = [*_head(_PROGRAM, what), ".SH SYNOPSIS"]
     lines += [f".B {_PROGRAM}", r"\fICOMMAND\fR [\fIarguments\fR ...]"]

@@ -32,8 +32,7 @@ GROUPS: Final = {
     title: tuple(names.split())
     for title, names in {
         "daily work": "init new check build run test evaluate size report",
-        "development": "watch plan why memory scratch inspect decode export targets"
-        " doctor clean",
+        "development": "watch plan why memory scratch inspect decode export targets doctor clean",
         "team": "lock compat package cache",
         "supply chain": "update sbom provenance signature verify",
         PLUMBING: "memory-plan oplist headers schema completion man",
@@ -179,10 +178,7 @@ def _manuals() -> dict[str, Manual]:
         words = text.rpartition("orchestrator ")[2].removeprefix(f"{PLUMBING} ")
         command = words.split()[0]
         examples.setdefault(command, []).append((text, what))
-    return {
-        name: Manual(tuple(found), _EXITS.get(name, ()))
-        for name, found in examples.items()
-    }
+    return {name: Manual(tuple(found), _EXITS.get(name, ())) for name, found in examples.items()}
 
 
 MANUALS: Final = _manuals()

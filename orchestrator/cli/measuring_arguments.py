@@ -119,8 +119,7 @@ def _add_evaluate(command: Callable[..., CommandParser]) -> None:
         evaluate,
         "--metric",
         "METRIC",
-        "top1, mae, auc, or package.module:name; default: top1 for classes, mae"
-        " for other numbers",
+        "top1, mae, auc, or package.module:name; default: top1 for classes, mae for other numbers",
     )
     what = "program of the float model, to compare with"
     path(evaluate, "--reference", "FILE.pte", what)

@@ -57,9 +57,7 @@ def build_profiles(args: Namespace, console: Console) -> ExitCode:
     return failures[0].exit_code if failures else ExitCode.OK
 
 
-def _is_unchanged(
-    path: Path, args: Namespace, console: Console, looked: Looked
-) -> bool:
+def _is_unchanged(path: Path, args: Namespace, console: Console, looked: Looked) -> bool:
     """Whether one of several profiles has nothing to do; says so."""
     with_results = args.json or args.explain or args.locked or args.frozen
     if len(args.profiles) == 1 or with_results:
@@ -116,8 +114,7 @@ def _document(report: BuildReport) -> dict[str, object]:
         "lock": str(report.lock_file) if report.lock_file is not None else None,
         "lock_changed": report.lock_changed,
         "stages": [
-            {"stage": label, "ran": bool(reason), "reason": reason}
-            for label, reason in steps
+            {"stage": label, "ran": bool(reason), "reason": reason} for label, reason in steps
         ],
         "flash_bytes": report.report.totals.flash_bytes,
         "flash_bytes_without_models": report.report.totals.flash_bytes_without_models,

@@ -60,11 +60,7 @@ class Lines(Explained):
     """
 
     def __init__(
-        self,
-        *,
-        explain: bool,
-        verbose: bool = False,
-        clock: Callable[[], float] = time.monotonic,
+        self, *, explain: bool, verbose: bool = False, clock: Callable[[], float] = time.monotonic
     ) -> None:
         super().__init__(explain=explain)
         self._verbose = verbose or explain

@@ -78,6 +78,5 @@ def _in_columns(choices: Sequence[str]) -> str:
     per_line = max(1, (WIDTH - 2) // width)
     lines = [choices[i : i + per_line] for i in range(0, len(choices), per_line)]
     return "".join(
-        f"  {''.join(f'{name:{width}}' for name in line)}".rstrip() + "\n"
-        for line in lines
+        f"  {''.join(f'{name:{width}}' for name in line)}".rstrip() + "\n" for line in lines
     )

@@ -38,9 +38,7 @@ def with_near_file(error: OrchestratorError) -> OrchestratorError:
     return type(error)(replace(diagnostic, hint=f'did you mean "{near}"?'))
 
 
-def render_diagnostics(
-    diagnostics: Iterable[Diagnostic], *, color: bool = False
-) -> str:
+def render_diagnostics(diagnostics: Iterable[Diagnostic], *, color: bool = False) -> str:
     """Text of several diagnostics, a blank line between them, a newline at the end."""
     texts = [render_diagnostic(d, color=color) for d in diagnostics]
     return "\n".join(text + "\n" for text in texts)

@@ -126,9 +126,7 @@ def command_near(word: str, program: argparse.ArgumentParser) -> str:
     if meant != word:
         return f'did you mean "{meant}"?'
     known = (*commands_of(program), *RENAMED.values(), "help")
-    return did_you_mean(word, known) or (
-        f"run `{program.prog} --help` to see all commands"
-    )
+    return did_you_mean(word, known) or (f"run `{program.prog} --help` to see all commands")
 
 
 def option(
@@ -174,8 +172,7 @@ def add_workspace(command: CommandParser) -> None:
         group,
         "--workspace",
         "FILE",
-        "orchestrator.toml or its folder; default: the nearest one from the"
-        " current folder upwards",
+        "orchestrator.toml or its folder; default: the nearest one from the current folder upwards",
     )
     what = "only this product; * stands for any text; may be repeated"
     several(group, "-p --product", "NAME", what, dest="products")

@@ -56,17 +56,13 @@ def needs_profile(args: Namespace, named: object, options: str) -> bool:
             raise UsageError.of(
                 "usage",
                 f"--{name.replace('_', '-')} requires PROFILE",
-                hint="without PROFILE the command works on all products of the"
-                " workspace",
+                hint="without PROFILE the command works on all products of the workspace",
             )
     return False
 
 
 def run_workspace(
-    args: Namespace,
-    console: Console,
-    kind: Kind | Work,
-    options: Callable[[], BuildOptions],
+    args: Namespace, console: Console, kind: Kind | Work, options: Callable[[], BuildOptions]
 ) -> ExitCode:
     """Do it for every product, and show one table; a failure stops no other product.
 
@@ -97,8 +93,7 @@ def run_workspace(
     outcomes: Iterable[Outcome] = known.values()
     if rest:
         outcomes = chain(
-            outcomes,
-            _worked(rest, file, console, kind=kind, options=options(), args=args),
+            outcomes, _worked(rest, file, console, kind=kind, options=options(), args=args)
         )
     for outcome in outcomes:
         _say(console, outcome)
@@ -108,9 +103,7 @@ def run_workspace(
     what = str(kind) if isinstance(kind, Kind) else args.command
     _report(args, console, what, ordered, file)
     first = min(
-        (one for one in ordered if one.failed),
-        key=lambda one: one.product.name,
-        default=None,
+        (one for one in ordered if one.failed), key=lambda one: one.product.name, default=None
     )
     return ExitCode.OK if first is None else first.exit_code
 
@@ -144,9 +137,7 @@ def _worked(
 
     with console.progress() as reporter:
         shell = console.shell()
-        results = run_tasks(
-            products, file, kind, options, shell=shell, scheduler=args.scheduler
-        )
+        results = run_tasks(products, file, kind, options, shell=shell, scheduler=args.scheduler)
         for number, outcome in enumerate(results, 1):
             reporter.progress(number, len(products), outcome.product.name)
             yield outcome
@@ -163,11 +154,7 @@ def _say(console: Console, outcome: Outcome) -> None:
 
 
 def _report(
-    args: Namespace,
-    console: Console,
-    what: str,
-    outcomes: Sequence[Outcome],
-    file: Path,
+    args: Namespace, console: Console, what: str, outcomes: Sequence[Outcome], file: Path
 ) -> None:
     if args.junit is not None or args.markdown is not None:
         _write_reports(args, what, outcomes)
@@ -191,9 +178,7 @@ def _write_reports(args: Namespace, what: str, outcomes: Sequence[Outcome]) -> N
 
     if args.junit is not None:
         text = junit_text(
-            what,
-            outcomes,
-            shown=lambda problems: render_diagnostics(problems, color=False),
+            what, outcomes, shown=lambda problems: render_diagnostics(problems, color=False)
         )
         write_atomic(args.junit, text.encode())
     if args.markdown is not None:

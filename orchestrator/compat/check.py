@@ -11,22 +11,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from orchestrator.catalog.expressions.condition import refusal
-from orchestrator.compat.firmware import (
-    Firmware,
-    FirmwareMethod,
-    KernelRule,
-    data_text,
-    port_text,
-)
+from orchestrator.compat.firmware import Firmware, FirmwareMethod, KernelRule, data_text, port_text
 from orchestrator.errors import Diagnostic, did_you_mean
 from orchestrator.method.separate import plan_faults
 from orchestrator.method.state import StateError, kept_arenas, with_state
-from orchestrator.program.caller import (
-    caller_outputs,
-    caller_problems,
-    caller_values,
-    own_outputs,
-)
+from orchestrator.program.caller import caller_outputs, caller_problems, caller_values, own_outputs
 from orchestrator.program.external import data_problem
 from orchestrator.program.interface import TENSOR_LISTS, with_items
 from orchestrator.program.program import DelegateCall, KernelCall, MoveCall
@@ -70,9 +59,7 @@ def firmware_of(
         pointer_bytes=pointer_bytes,
         kernels=resolution.table_entries,
         delegates=tuple(resolution.delegate_states.items()),
-        takers=frozenset(
-            d.code.backend for d in resolution.delegates if d.code.named_data
-        ),
+        takers=frozenset(d.code.backend for d in resolution.delegates if d.code.named_data),
         methods=tuple(
             FirmwareMethod(
                 model=place.model,
@@ -108,9 +95,7 @@ def kernel_rules(resolution: Resolution) -> tuple[KernelRule, ...]:
         scratch = tuple((n, size) for n, size in sorted(sizes.items()) if size != "0")
         requires = kernels[0].requires if len(kernels) == 1 else ()
         if scratch or requires:
-            rules.append(
-                KernelRule(schema=operator.schema, scratch=scratch, requires=requires)
-            )
+            rules.append(KernelRule(schema=operator.schema, scratch=scratch, requires=requires))
     return tuple(rules)
 
 
@@ -206,12 +191,7 @@ class _MethodCheck:
     """One method of the program in the place of one of the firmware."""
 
     def __init__(
-        self,
-        firmware: Firmware,
-        place: FirmwareMethod,
-        program: Program,
-        method: Method,
-        name: str,
+        self, firmware: Firmware, place: FirmwareMethod, program: Program, method: Method, name: str
     ) -> None:
         self._firmware = firmware
         self._place = place
@@ -245,12 +225,8 @@ class _MethodCheck:
     def _facts(self) -> MethodFacts:
         return MethodFacts.of(self._method)
 
-    def _problem(
-        self, code: str, what: str, *notes: tuple[str, str], hint: str
-    ) -> Diagnostic:
-        return Diagnostic(
-            code=code, message=f"{self._name}: {what}", notes=notes, hint=hint
-        )
+    def _problem(self, code: str, what: str, *notes: tuple[str, str], hint: str) -> Diagnostic:
+        return Diagnostic(code=code, message=f"{self._name}: {what}", notes=notes, hint=hint)
 
     def _memory(self, state_bytes: int) -> Iterator[Diagnostic]:
         def short(what: str, needs: int, has: int) -> Diagnostic:
@@ -259,8 +235,7 @@ class _MethodCheck:
                 f"{what} is {needs - has} bytes short",
                 ("needs", f"{needs} bytes"),
                 ("found", f"{has} bytes in the firmware"),
-                hint="build firmware with this program; its size cannot be changed"
-                " over the air",
+                hint="build firmware with this program; its size cannot be changed over the air",
             )
 
         place, method = self._place, self._method
@@ -281,8 +256,7 @@ class _MethodCheck:
             yield self._problem(
                 "update-memory",
                 f"arena {memory_id} holds state, and other methods write over it",
-                hint="build firmware with this program, which gives the arena memory of"
-                " its own",
+                hint="build firmware with this program, which gives the arena memory of its own",
             )
         shares = method.name in self._program.sharers
         if shares != bool(place.shared):
@@ -316,8 +290,7 @@ class _MethodCheck:
         if outside:
             yield self._problem(
                 "unsupported-program",
-                "tensors have their data outside the program, where the firmware has"
-                " none",
+                "tensors have their data outside the program, where the firmware has none",
                 ("found", ", ".join(outside)),
                 ("expected", ", ".join(sorted(has)) or "no data outside"),
                 hint="export without external constants, or with those of the firmware",
@@ -507,9 +480,7 @@ def _outputs(method: Method) -> tuple[str, ...]:
     return _ports(method, method.outputs, own_outputs(method))
 
 
-def _ports(
-    method: Method, indices: tuple[int, ...], given: Sequence[bool]
-) -> tuple[str, ...]:
+def _ports(method: Method, indices: tuple[int, ...], given: Sequence[bool]) -> tuple[str, ...]:
     return tuple(
         _port(method, method.values[index], is_caller=is_caller)
         for index, is_caller in zip(indices, given, strict=True)

@@ -125,8 +125,7 @@ def firmware_facts(firmware: Firmware) -> tuple[tuple[str, str], ...]:
     for method in firmware.methods:
         name = f"{method.model}.{method.method}"
         sizes = " ".join(
-            f"{size}{_COMMON if n in method.common else ''}"
-            f"{_SHARED if n in method.shared else ''}"
+            f"{size}{_COMMON if n in method.common else ''}{_SHARED if n in method.shared else ''}"
             for n, size in enumerate(method.arena_bytes, 1)
         )
         found[f"memory {name}"] = f"{method.state_bytes} {sizes}".strip()
@@ -210,9 +209,7 @@ def read_firmware(facts: Mapping[str, str]) -> Firmware:
         inline_constants="constants" in facts,
         isa="".join(isas),
         rules=tuple(
-            _rule(
-                operator, scratch.get(operator, ()), requires.get(operator, ()), facts
-            )
+            _rule(operator, scratch.get(operator, ()), requires.get(operator, ()), facts)
             for operator in sorted({*scratch, *requires})
         ),
     )

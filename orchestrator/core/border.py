@@ -82,9 +82,7 @@ class ModelIo:
             port.dtype is not None or not port.reuse or port.rows for port in self.ports
         )
 
-    def alignments(
-        self, inputs: Sequence[int], outputs: Sequence[int]
-    ) -> dict[int, int]:
+    def alignments(self, inputs: Sequence[int], outputs: Sequence[int]) -> dict[int, int]:
         """By value index: alignments of a method's inputs and outputs."""
         found: dict[int, int] = {}
         for port in self.ports:
@@ -168,9 +166,7 @@ def port_name(index: int, *, is_input: bool) -> str:
     return f"{'input' if is_input else 'output'}{index}"
 
 
-def border_of(
-    borders: tuple[Border, ...], index: int, *, is_input: bool
-) -> Border | None:
+def border_of(borders: tuple[Border, ...], index: int, *, is_input: bool) -> Border | None:
     """The border at an input or output, if there is one."""
     for border in borders:
         if (border.index, border.is_input) == (index, is_input):

@@ -70,12 +70,7 @@ COMPLEX = frozenset({_S.ComplexHalf, _S.ComplexFloat, _S.ComplexDouble})
 ALL = REAL | COMPLEX | {_S.Bool, _S.UInt16, _S.UInt32, _S.UInt64}
 """Dtypes of tensors at run time: those of runtime/include/orch/scalar_type.h."""
 
-DTYPE_GROUPS = {
-    "integral": INTEGRAL,
-    "floating": FLOATING,
-    "real": REAL,
-    "complex": COMPLEX,
-}
+DTYPE_GROUPS = {"integral": INTEGRAL, "floating": FLOATING, "real": REAL, "complex": COMPLEX}
 """Names that stand for several dtypes in `functions.yaml`."""
 
 

@@ -76,9 +76,7 @@ def strides_of(sizes: Sequence[int], dim_order: Sequence[int]) -> tuple[int, ...
     return tuple(strides)
 
 
-def lies_in_order(
-    sizes: Sequence[int], dim_order: Sequence[int], order: Sequence[int]
-) -> bool:
+def lies_in_order(sizes: Sequence[int], dim_order: Sequence[int], order: Sequence[int]) -> bool:
     """Whether memory has an order. Strides of dimensions of size 1 do not matter."""
     strides, wanted = strides_of(sizes, dim_order), strides_of(sizes, order)
     return all(

@@ -133,9 +133,7 @@ class JoinedBytes(LazyBytes):
     def part(self, begin: int, end: int) -> Bytes:
         """See `LazyBytes`; a whole part is the same object."""
         found = []
-        for number in range(
-            max(bisect_right(self._begins, begin) - 1, 0), len(self._parts)
-        ):
+        for number in range(max(bisect_right(self._begins, begin) - 1, 0), len(self._parts)):
             part, at = self._parts[number], self._begins[number]
             if at >= end:
                 break

@@ -49,15 +49,11 @@ class OperatorName:
 _NAME = re.compile(r"(?:([A-Za-z_]\w*)::)?([A-Za-z_]\w*)(?:\.([A-Za-z_]\w*))?")
 
 
-def nearest_operator(
-    name: OperatorName, known: Iterable[OperatorName]
-) -> OperatorName | None:
+def nearest_operator(name: OperatorName, known: Iterable[OperatorName]) -> OperatorName | None:
     """Another overload of an operator, or one with nearly the same base name."""
     by_text = {str(o): o for o in sorted(known, key=str) if o != name}
     near = [
-        text
-        for text, o in by_text.items()
-        if (o.namespace, o.base) == (name.namespace, name.base)
+        text for text, o in by_text.items() if (o.namespace, o.base) == (name.namespace, name.base)
     ]
     if not near:
         # By base name: namespace and overload make all names alike.
@@ -69,9 +65,7 @@ def nearest_operator(
     return by_text[found[0]] if found else None
 
 
-def out_variant(
-    name: OperatorName, known: Iterable[OperatorName]
-) -> OperatorName | None:
+def out_variant(name: OperatorName, known: Iterable[OperatorName]) -> OperatorName | None:
     """The form with an out argument of an operator that has none; else None."""
     if _OUT.search(name.overload):
         return None
@@ -159,9 +153,7 @@ class OpSchema:
         """
         if len(self.returns) == 1:
             return self.returns[0]
-        writes_list = any(
-            a.is_out and a.kind is ArgKind.TENSOR_LIST for a in self.arguments
-        )
+        writes_list = any(a.is_out and a.kind is ArgKind.TENSOR_LIST for a in self.arguments)
         if self.returns or writes_list:
             return Argument(name="", kind=ArgKind.TENSOR_LIST)
         return None

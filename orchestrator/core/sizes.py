@@ -11,9 +11,7 @@ if TYPE_CHECKING:
 
 SIZE: Final = "([1-9][0-9]{0,8}) ?(B|KiB|MiB)"
 """A size, as a regular expression."""
-UNIT_BYTES: Final[Mapping[str, int]] = MappingProxyType(
-    {"B": 1, "KiB": 1024, "MiB": 1024 * 1024}
-)
+UNIT_BYTES: Final[Mapping[str, int]] = MappingProxyType({"B": 1, "KiB": 1024, "MiB": 1024 * 1024})
 
 
 def parse_size(text: str) -> int | None:

@@ -23,11 +23,7 @@ _FOLDER = "gen/include"
 
 
 def executorch_headers(
-    head: str,
-    selection: Selection,
-    resolution: Resolution,
-    *,
-    max_kernels: int | None = None,
+    head: str, selection: Selection, resolution: Resolution, *, max_kernels: int | None = None
 ) -> tuple[GeneratedFile, ...]:
     """Every header in ExecuTorch's form, sorted by path.
 
@@ -51,12 +47,9 @@ def executorch_headers(
     names |= {str(operator.name) for operator in resolution.operators}
     return (
         GeneratedFile(f"{_FOLDER}/selected_max_kernel_num.h", _kernel_num(head, count)),
+        GeneratedFile(f"{_FOLDER}/selected_op_variants.h", _variants(head, selection, resolution)),
         GeneratedFile(
-            f"{_FOLDER}/selected_op_variants.h", _variants(head, selection, resolution)
-        ),
-        GeneratedFile(
-            f"{_FOLDER}/selected_prim_ops.h",
-            _prim_ops(head, names, every=selection.every_operator),
+            f"{_FOLDER}/selected_prim_ops.h", _prim_ops(head, names, every=selection.every_operator)
         ),
     )
 
@@ -112,12 +105,9 @@ def oplist_headers(
     names = {str(selected.name) for selected in selection.operators}
     return (
         GeneratedFile("selected_max_kernel_num.h", _kernel_num(head, count)),
+        GeneratedFile("selected_op_variants.h", _variants(head, selection, Resolution())),
         GeneratedFile(
-            "selected_op_variants.h", _variants(head, selection, Resolution())
-        ),
-        GeneratedFile(
-            "selected_prim_ops.h",
-            _prim_ops(head, names, every=selection.every_operator),
+            "selected_prim_ops.h", _prim_ops(head, names, every=selection.every_operator)
         ),
     )
 
@@ -141,10 +131,7 @@ def _variants(head: str, selection: Selection, resolution: Resolution) -> str:
         if any(binding.every_dtype for binding in operator.bindings)
     }
     conditions = [
-        _condition(
-            selected,
-            every_dtype=selected.every_dtype or selected.name in every_dtype,
-        )
+        _condition(selected, every_dtype=selected.every_dtype or selected.name in every_dtype)
         for selected in sorted(selection.operators, key=lambda s: str(s.name))
         if selected.all_keys or selected.dtypes or selected.every_dtype
     ]
@@ -196,7 +183,5 @@ def _kernel_num(head: str, count: int | None) -> str:
     """The header with the registry's size; None keeps ExecuTorch's default."""
     text = f"// {head}\n#pragma once\n"
     if count is None:
-        return (
-            text + "// Every operator is selected: the registry has its default size.\n"
-        )
+        return text + "// Every operator is selected: the registry has its default size.\n"
     return text + f"#define EXECUTORCH_SELECTED_MAX_KERNEL_NUM {count}\n"

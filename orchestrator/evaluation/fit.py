@@ -47,10 +47,7 @@ def given_ports(method: ProductMethod) -> tuple[Port, ...]:
 
 
 def inputs_of(
-    sample: Sample,
-    method: ProductMethod,
-    quantizations: Mapping[int, Quantization],
-    place: str,
+    sample: Sample, method: ProductMethod, quantizations: Mapping[int, Quantization], place: str
 ) -> tuple[RunValue, ...]:
     """The inputs of a call with a sample.
 
@@ -112,10 +109,7 @@ def _image(rgb: npt.NDArray[Any], port: Port) -> npt.NDArray[Any]:
 
 
 def _fitted(
-    found: npt.NDArray[Any],
-    port: Port,
-    quantization: Quantization | None,
-    place: str,
+    found: npt.NDArray[Any], port: Port, quantization: Quantization | None, place: str
 ) -> RunValue:
     if port.kind in _NUMBERS and found.size == 1:
         number = found.reshape(()).item()
@@ -152,9 +146,7 @@ def _fitted(
     return Array.of(numbers.reshape(shape))
 
 
-def _quantized(
-    found: npt.NDArray[Any], port: Port, known: CallerQuantization
-) -> npt.NDArray[Any]:
+def _quantized(found: npt.NDArray[Any], port: Port, known: CallerQuantization) -> npt.NDArray[Any]:
     """Numbers as the int8 of an input that the profile quantizes."""
     as_given = given(Array.of(found), port)
     if isinstance(as_given, Array) and as_given.dtype == "|i1":

@@ -145,10 +145,7 @@ def signal(outputs: Sequence[Any]) -> Floats:
 
 
 def match_layers(
-    mine: Sequence[tuple[Probe, Floats]],
-    others: Sequence[tuple[Probe, Floats]],
-    *,
-    samples: int,
+    mine: Sequence[tuple[Probe, Floats]], others: Sequence[tuple[Probe, Floats]], *, samples: int
 ) -> Layers:
     """Match results of a program with those of a reference, in the order of both.
 
@@ -174,9 +171,7 @@ def match_layers(
         )
         for row, (probe, _) in enumerate(mine)
     )
-    found = [
-        (i, layer.error) for i, layer in enumerate(layers) if layer.error is not None
-    ]
+    found = [(i, layer.error) for i, layer in enumerate(layers) if layer.error is not None]
     first = next((i for i, error in found if error > LARGE), None)
     steps = [
         (error - before, i)
@@ -187,9 +182,7 @@ def match_layers(
         samples=samples,
         layers=layers,
         first_large=first,
-        largest_step=max(steps, key=lambda step: (step[0], -step[1]))[1]
-        if steps
-        else None,
+        largest_step=max(steps, key=lambda step: (step[0], -step[1]))[1] if steps else None,
     )
 
 

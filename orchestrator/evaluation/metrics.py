@@ -91,10 +91,7 @@ def scores(
 
 
 def _top1(
-    outputs: Sequence[Floats],
-    labels: Sequence[npt.NDArray[Any]],
-    names: Sequence[str],
-    place: str,
+    outputs: Sequence[Floats], labels: Sequence[npt.NDArray[Any]], names: Sequence[str], place: str
 ) -> Scores:
     classes = outputs[0].size
     if classes < 2:  # noqa: PLR2004  # one score has no largest
@@ -142,9 +139,7 @@ def class_of(label: npt.NDArray[Any], classes: int, place: str) -> int:
     """
     if label.size == 1:
         number = label.reshape(()).item()
-        if isinstance(number, bool | int) or (
-            isinstance(number, float) and number.is_integer()
-        ):
+        if isinstance(number, bool | int) or (isinstance(number, float) and number.is_integer()):
             if 0 <= number < classes:
                 return int(number)
             raise bad_data(
@@ -170,10 +165,7 @@ def answer_of(output: Floats) -> int:
 
 
 def _mae(
-    outputs: Sequence[Floats],
-    labels: Sequence[npt.NDArray[Any]],
-    names: Sequence[str],
-    place: str,
+    outputs: Sequence[Floats], labels: Sequence[npt.NDArray[Any]], names: Sequence[str], place: str
 ) -> Scores:
     errors = []
     total, count = 0.0, 0
@@ -196,26 +188,17 @@ def _mae(
         errors.append(float(difference.sum()) / max(1, difference.size))
         total += float(difference.sum())
         count += difference.size
-    return Scores(
-        name=MAE,
-        values=((MAE, total / count if count else 0.0),),
-        errors=tuple(errors),
-    )
+    return Scores(name=MAE, values=((MAE, total / count if count else 0.0),), errors=tuple(errors))
 
 
 def _auc(
-    outputs: Sequence[Floats],
-    labels: Sequence[npt.NDArray[Any]],
-    names: Sequence[str],
-    place: str,
+    outputs: Sequence[Floats], labels: Sequence[npt.NDArray[Any]], names: Sequence[str], place: str
 ) -> Scores:
     """Area under the ROC curve: how often a positive outscores a negative.
 
     Source: Mann-Whitney U; ties count one half.
     """
-    found = [
-        _score(o, f"{place}, sample {n}") for o, n in zip(outputs, names, strict=True)
-    ]
+    found = [_score(o, f"{place}, sample {n}") for o, n in zip(outputs, names, strict=True)]
     nans = [n for n, s in zip(names, found, strict=True) if np.isnan(s)]
     if nans:
         raise MismatchError.of(
@@ -326,9 +309,7 @@ def agreement(
             difference = np.abs(got - want)
         # Infinite where one is, 0 where both are the same.
         equal = (got == want) | (np.isnan(got) & np.isnan(want))
-        difference = np.where(
-            equal, 0.0, np.where(np.isnan(difference), np.inf, difference)
-        )
+        difference = np.where(equal, 0.0, np.where(np.isnan(difference), np.inf, difference))
         errors.append(float(difference.max(initial=0.0)))
         total += float(difference.sum())
         with np.errstate(over="ignore"):

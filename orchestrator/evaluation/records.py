@@ -67,9 +67,7 @@ def may_hold_records(path: Path) -> bool:
         return True
     except OSError:
         return False
-    return not first or first.startswith(
-        f'{{"version": {VERSION}, "firmware": '.encode()
-    )
+    return not first or first.startswith(f'{{"version": {VERSION}, "firmware": '.encode())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,9 +157,7 @@ def _decoded(value: Any) -> RunValue:  # noqa: ANN401  # JSON
     return OtherValue(ValueKind.NONE)
 
 
-def usable(
-    records: Sequence[Record], digests: Iterator[tuple[str, str]]
-) -> list[Record]:
+def usable(records: Sequence[Record], digests: Iterator[tuple[str, str]]) -> list[Record]:
     """The records at the start whose samples are as they were.
 
     Args:

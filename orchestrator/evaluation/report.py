@@ -110,9 +110,7 @@ def _summary(found: Evaluation) -> Iterator[str]:
             rows += _score_rows("reference ", found.reference.scores, len(found.names))
         near = found.reference.agreement
         if near.same_class is not None:
-            rows.append(
-                ("same class", _share(near.same_class, near.samples) + " as reference")
-            )
+            rows.append(("same class", _share(near.same_class, near.samples) + " as reference"))
         rows.append(
             (
                 "difference",
@@ -235,9 +233,7 @@ def evaluation_data(found: Evaluation) -> dict[str, object]:
         "classes": [found.class_name(i) for i in range(len(scores.confusion))]
         if scores is not None
         else [],
-        "confusion": [list(row) for row in scores.confusion]
-        if scores is not None
-        else [],
+        "confusion": [list(row) for row in scores.confusion] if scores is not None else [],
         "reference": _reference_data(found.reference),
         "worst": [
             {

@@ -117,9 +117,7 @@ class Files:
         read: Gives the bytes of one; raises OSError.
     """
 
-    def __init__(
-        self, place: str, names: Iterable[str], read: Callable[[str], bytes]
-    ) -> None:
+    def __init__(self, place: str, names: Iterable[str], read: Callable[[str], bytes]) -> None:
         self.place = place
         self.names = tuple(sorted(names, key=_natural))
         self._read = read
@@ -142,13 +140,7 @@ class Files:
 
 
 def bad_data(
-    place: str,
-    message: str,
-    *,
-    line: int = 0,
-    found: str = "",
-    expected: str = "",
-    hint: str = "",
+    place: str, message: str, *, line: int = 0, found: str = "", expected: str = "", hint: str = ""
 ) -> UsageError:
     """The error of a data set (`bad-data`).
 
@@ -201,10 +193,7 @@ def archive_files(data: bytes, place: str) -> Files:
         members = {i.filename.removesuffix(".npy"): i for i in archive.infolist()}
     except _ARCHIVE_ERRORS as error:
         raise bad_data(
-            place,
-            "not an .npz file",
-            found=str(error),
-            hint="write it with numpy.savez_compressed",
+            place, "not an .npz file", found=str(error), hint="write it with numpy.savez_compressed"
         ) from None
 
     def read(name: str) -> bytes:
@@ -300,11 +289,7 @@ def folder_data(files: Files, choice: Choice) -> DataSet:
     Raises:
         UsageError: There are no samples, or labels are missing (`bad-data`).
     """
-    every = [
-        name
-        for name in files.names
-        if _suffix(name) in _SAMPLES and name != "labels.npy"
-    ]
+    every = [name for name in files.names if _suffix(name) in _SAMPLES and name != "labels.npy"]
     names = [name for name in every if "/" not in name] or every
     labels_of = {"labels.npy", "labels.csv"} & {*files.names}
     if len(names) < len(every) and not labels_of:
@@ -373,9 +358,7 @@ def media(data: bytes, place: str, *, is_image: bool) -> Numbers:
     raise bad_data(place, "cannot decode the file", found=found, expected=expected)
 
 
-def _sample_of(
-    files: Files, name: str, label: Numbers | None, choice: Choice
-) -> Sample:
+def _sample_of(files: Files, name: str, label: Numbers | None, choice: Choice) -> Sample:
     if _suffix(name) == ".npy":
         return Sample(name=name, inputs=(files.array(name),), label=label)
     if _suffix(name) != ".npz":
@@ -464,27 +447,19 @@ def _csv_labels(
     missing = [name for name in names if name not in texts]
     if missing:
         more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
-        raise bad_data(
-            place, "labels are missing", found=f"none for {missing[0]}{more}"
-        )
+        raise bad_data(place, "labels are missing", found=f"none for {missing[0]}{more}")
     return _by_name(texts, [*texts.values()], place, classes)
 
 
 def _by_name(
-    names: Iterable[str],
-    rows: Sequence[Sequence[str]],
-    place: str,
-    known: Sequence[str],
+    names: Iterable[str], rows: Sequence[Sequence[str]], place: str, known: Sequence[str]
 ) -> tuple[dict[str, Numbers], tuple[str, ...]]:
     numbers, classes = parsed_labels(rows, place, known)
     return dict(zip(names, numbers, strict=True)), classes
 
 
 def parsed_labels(
-    rows: Sequence[Sequence[str]],
-    place: str,
-    classes: Sequence[str],
-    lines: Sequence[int] = (),
+    rows: Sequence[Sequence[str]], place: str, classes: Sequence[str], lines: Sequence[int] = ()
 ) -> tuple[Numbers, tuple[str, ...]]:
     """Labels as numbers, and the classes if they are names.
 
@@ -505,9 +480,7 @@ def parsed_labels(
     # One number may be a name, too: of classes from 1 to 6, say.
     if (unknown is not None and not {*texts.flat} & {*classes}) or texts.ndim > 1:
         # Python reads 1_0 as 10.
-        kinds = (
-            () if any("_" in text for text in texts.flat) else (np.int64, np.float64)
-        )
+        kinds = () if any("_" in text for text in texts.flat) else (np.int64, np.float64)
         for kind in kinds:
             with suppress(ValueError, OverflowError):
                 numbers = texts.astype(kind)
@@ -523,9 +496,7 @@ def parsed_labels(
                     hint="correct it, or leave the sample out",
                 )
     if texts.ndim > 1:
-        raise bad_data(
-            place, "a label with several columns has a text", expected="numbers"
-        )
+        raise bad_data(place, "a label with several columns has a text", expected="numbers")
     if classes and unknown:
         raise bad_data(
             place,
@@ -539,9 +510,7 @@ def parsed_labels(
     return np.array([at[text] for text in texts.tolist()]), known
 
 
-def loader_data(
-    name: str, load: Callable[[], Iterable[object]], count: int | None
-) -> DataSet:
+def loader_data(name: str, load: Callable[[], Iterable[object]], count: int | None) -> DataSet:
     """The data that a function of the user's gives.
 
     Args:

@@ -147,9 +147,7 @@ class _Table:
                 )
 
         count = len(texts)
-        return DataSet(
-            name=self.place, count=count, read=read, classes=classes, names=self.names
-        )
+        return DataSet(name=self.place, count=count, read=read, classes=classes, names=self.names)
 
     def _input(
         self, columns: list[int], cell: Callable[[int], Any], place: str, line: int
@@ -223,9 +221,7 @@ def csv_data(place: str, opened: Callable[[], TextIO], choice: Choice) -> DataSe
     return table.data(choice)
 
 
-def arrow_data(
-    place: str, opened: Callable[[str], BinaryIO], choice: Choice
-) -> DataSet:
+def arrow_data(place: str, opened: Callable[[str], BinaryIO], choice: Choice) -> DataSet:
     """The data in a folder that `save_to_disk` of `datasets` wrote.
 
     Raises:
@@ -242,9 +238,7 @@ def arrow_data(
                 yield file
         except (*_DAMAGED, pa.ArrowException) as error:
             found = f"{type(error).__name__}: {error}"
-            raise bad_data(
-                f"{place}/{name}", "not what `datasets` saved", found=found
-            ) from None
+            raise bad_data(f"{place}/{name}", "not what `datasets` saved", found=found) from None
 
     with reading("state.json") as file:
         parts = [one["filename"] for one in json.load(file)["_data_files"]]
@@ -254,9 +248,7 @@ def arrow_data(
         types = [f if isinstance(f, dict) else {} for f in features.values()]
         kinds = [str(one.get("_type")) for one in types]
         classes = {
-            at: tuple(one["names"])
-            for at, one in enumerate(types)
-            if kinds[at] == "ClassLabel"
+            at: tuple(one["names"]) for at, one in enumerate(types) if kinds[at] == "ClassLabel"
         }
 
     def rows() -> Iterator[_Row]:
@@ -277,9 +269,9 @@ def arrow_data(
             return classes[at][item] if item in range(len(classes[at])) else None
         return _value(item, kind, columns[at].type, sample)
 
-    return _Table(
-        place=place, names=tuple(features), rows=rows, kinds=kinds, classes=classes
-    ).data(choice)
+    return _Table(place=place, names=tuple(features), rows=rows, kinds=kinds, classes=classes).data(
+        choice
+    )
 
 
 def _value(item: Any, kind: str, dtype: Any, sample: str) -> Any:  # noqa: ANN401

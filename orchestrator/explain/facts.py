@@ -112,7 +112,5 @@ def kernel_parts(report: SizeReport, kernel: Kernel) -> tuple[Contributor, ...]:
     # A member whose name two libraries share has only that name.
     names |= {stem.name for stem in stems}
     return tuple(
-        c
-        for c in report.contributors
-        if c.kind is ContributorKind.KERNEL and c.name in names
+        c for c in report.contributors if c.kind is ContributorKind.KERNEL and c.name in names
     )

@@ -52,9 +52,7 @@ def meaning_of(name: str, facts: Facts) -> Meaning:
         return Meaning(operators=operators)
     if backends := tuple(b for b, _ in facts.selection.delegates if b == name):
         return Meaning(backends=backends)
-    by_function = tuple(
-        k for k in facts.kernels if f"::{k.function}".endswith(f"::{name}")
-    )
+    by_function = tuple(k for k in facts.kernels if f"::{k.function}".endswith(f"::{name}"))
     if by_function:
         return Meaning(kernels=by_function)
     if by_source := tuple(k for k in facts.kernels if _is_source_of(name, k)):
@@ -126,14 +124,10 @@ def _is_source_of(name: str, kernel: Kernel) -> bool:
     return False
 
 
-def _parts(
-    name: str, report: SizeReport
-) -> tuple[tuple[Contributor, tuple[SizeSymbol, ...]], ...]:
+def _parts(name: str, report: SizeReport) -> tuple[tuple[Contributor, tuple[SizeSymbol, ...]], ...]:
     symbols = [s for s in report.symbols if name in (s.name, s.symbol, *s.aliases)]
     if not symbols:
-        symbols = [
-            s for s in report.symbols if f"::{_plain(s.name)}".endswith(f"::{name}")
-        ]
+        symbols = [s for s in report.symbols if f"::{_plain(s.name)}".endswith(f"::{name}")]
     sources = {
         (s.kind, s.contributor)
         for s in report.symbols
@@ -141,9 +135,7 @@ def _parts(
     }
     found = []
     for part in report.contributors:
-        inside = tuple(
-            s for s in symbols if (s.kind, s.contributor) == (part.kind, part.name)
-        )
+        inside = tuple(s for s in symbols if (s.kind, s.contributor) == (part.kind, part.name))
         is_named = name in (part.name, PurePosixPath(part.name).name)
         if inside or is_named or (part.kind, part.name) in sources:
             found.append((part, inside))

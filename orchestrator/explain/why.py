@@ -166,9 +166,7 @@ def why(name: str, facts: Facts) -> Why:
             part=part,
             reason=reason_of(part),
             symbols=symbols,
-            operators=tuple(
-                dict.fromkeys(o for o, b in facts.bound if _costs(b, part, facts))
-            ),
+            operators=tuple(dict.fromkeys(o for o, b in facts.bound if _costs(b, part, facts))),
         )
         for part, symbols in meaning.parts
     )
@@ -254,9 +252,7 @@ def _use(operator: OperatorName, binding: Binding, facts: Facts) -> KernelUse:
     )
 
 
-def _dtypes_of_calls(
-    operator: OperatorName, binding: Binding, facts: Facts
-) -> set[ScalarType]:
+def _dtypes_of_calls(operator: OperatorName, binding: Binding, facts: Facts) -> set[ScalarType]:
     """Dtypes that the kernel's code depends on and that are requested."""
     kernel, deciding = binding.kernel, set(binding.kernel.dtype_arguments)
     found: set[ScalarType] = set()

@@ -103,9 +103,7 @@ def why_not(name: str, facts: Facts, *, dtype: str | None = None) -> WhyNot:
         absences = [absence for absence in found if absence is not None]
     if not absences:
         raise _is_in(name, facts, dtype=None if meaning.parts else wanted)
-    return WhyNot(
-        profile=facts.profile, name=name, dtype=wanted, absences=tuple(absences)
-    )
+    return WhyNot(profile=facts.profile, name=name, dtype=wanted, absences=tuple(absences))
 
 
 def _of_backends(backends: tuple[str, ...], facts: Facts) -> list[Absence]:
@@ -115,8 +113,7 @@ def _of_backends(backends: tuple[str, ...], facts: Facts) -> list[Absence]:
         Absence(
             operator=backend,
             reason=Reason.GAP,
-            message=f"{backend} is requested and has no delegate: [[delegates]] does"
-            " not name one",
+            message=f"{backend} is requested and has no delegate: [[delegates]] does not name one",
             listed_by=requesters_of(origins),
             remedy="link one with [[delegates]], or export without its partitioner",
         )
@@ -143,8 +140,7 @@ def _dtype(name: str) -> ScalarType:
         "unknown-name",
         f'"{name}" is not a dtype',
         known=", ".join(ScalarType.__members__),
-        hint=did_you_mean(known or name, ScalarType.__members__)
-        or "write it like Float",
+        hint=did_you_mean(known or name, ScalarType.__members__) or "write it like Float",
     )
 
 
@@ -157,9 +153,7 @@ def _of_kernels(
         if dtype is None:
             return []
         found = [
-            _of_dtype(
-                operator, tuple(b for o, b in bound if o == operator), facts, dtype
-            )
+            _of_dtype(operator, tuple(b for o, b in bound if o == operator), facts, dtype)
             for operator in dict.fromkeys(o for o, _ in bound)
         ]
         return [absence for absence in found if absence is not None]
@@ -202,9 +196,7 @@ def _then(name: OperatorName, facts: Facts) -> str:
     return "the build fails"
 
 
-def _of_operator(
-    name: OperatorName, facts: Facts, dtype: ScalarType | None
-) -> Absence | None:
+def _of_operator(name: OperatorName, facts: Facts, dtype: ScalarType | None) -> Absence | None:
     """Why an operator, or a dtype of it, is not in; None if it is."""
     serving = tuple(b for o, b in facts.bound if o == name)
     if serving:
@@ -231,8 +223,7 @@ def _of_operator(
         absence = replace(
             absence,
             reason=Reason.NEVER_CALLED,
-            message=f"{name} is not in {facts.profile}: it is listed, but no"
-            " instruction calls it",
+            message=f"{name} is not in {facts.profile}: it is listed, but no instruction calls it",
         )
     if name in facts.left_out:
         absence = replace(
@@ -240,15 +231,11 @@ def _of_operator(
             reason=Reason.LEFT_OUT,
             message=f"{name} is not in {facts.profile}: passes removed all its calls",
         )
-    include = SelectedOperator(
-        name=name, every_dtype=True, origins=(Origin("operators.include"),)
-    )
+    include = SelectedOperator(name=name, every_dtype=True, origins=(Origin("operators.include"),))
     write = f'"{name}" to operators.include'
     if facts.catalog.offers(name):
         outcome = facts.resolve(include, facts.catalog)
-        return replace(
-            absence, adds=outcome.bindings, remedy=f"to have it, add {write}"
-        )
+        return replace(absence, adds=outcome.bindings, remedy=f"to have it, add {write}")
     if facts.elsewhere.offers(name):
         outcome = facts.resolve(include, facts.elsewhere)
         libraries = dict.fromkeys(b.kernel.library for b in outcome.bindings)
@@ -270,17 +257,13 @@ def _of_operator(
 
 
 def _of_dtype(
-    name: OperatorName,
-    serving: tuple[Binding, ...],
-    facts: Facts,
-    dtype: ScalarType,
+    name: OperatorName, serving: tuple[Binding, ...], facts: Facts, dtype: ScalarType
 ) -> Absence | None:
     """Why a dtype is not instantiated; None if it is."""
     if any(dtype in binding.dtypes for binding in serving):
         return None
     selected = next(
-        (s for s in facts.selection.operators if s.name == name),
-        SelectedOperator(name=name),
+        (s for s in facts.selection.operators if s.name == name), SelectedOperator(name=name)
     )
     key = Origin("dtypes.operators")
     outcome = facts.resolve(
@@ -294,12 +277,10 @@ def _of_dtype(
     absence = Absence(
         operator=name,
         reason=Reason.NOT_INSTANTIATED,
-        message=f"{name} is in {facts.profile}, but without {dtype.name}: nothing"
-        " requests it",
+        message=f"{name} is in {facts.profile}, but without {dtype.name}: nothing requests it",
         serving=serving,
         adds=outcome.bindings,
-        remedy=f'to have it, add "{dtype.name}" to the list "{name}" in'
-        " [dtypes.operators]",
+        remedy=f'to have it, add "{dtype.name}" to the list "{name}" in [dtypes.operators]',
     )
     if not outcome.gaps:
         return absence

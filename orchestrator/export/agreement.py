@@ -278,9 +278,7 @@ class _Run(Interpreter):  # type: ignore[misc]  # PyTorch's is Any
         keeps: Keep what each node gives.
     """
 
-    def __init__(
-        self, program: Any, state: dict[str, Any], *, keeps: bool = False
-    ) -> None:
+    def __init__(self, program: Any, state: dict[str, Any], *, keeps: bool = False) -> None:
         super().__init__(program.graph_module)
         self.program = program
         self.state = dict(state)

@@ -54,9 +54,7 @@ def with_least_sizes(program: Any, bounds: Iterable[Mapping[str, int]]) -> None:
 def _dynamic(program: Any) -> Iterator[tuple[int, int, Any]]:
     """Number of the input, dimension, and PyTorch's node of sizes that may change."""
     values = {
-        node.name: node.meta.get("val")
-        for node in program.graph.nodes
-        if node.op == "placeholder"
+        node.name: node.meta.get("val") for node in program.graph.nodes if node.op == "placeholder"
     }
     for number, name in enumerate(program.graph_signature.user_inputs):
         value = values.get(name) if isinstance(name, str) else None

@@ -17,11 +17,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from executorch.exir.dialects.edge._ops import EdgeOpOverload
 from executorch.exir.pass_base import ExportPass, ProxyValue
-from executorch.exir.passes import (
-    MemoryFormatOpsPass,
-    OpReplacePass,
-    base_pre_op_replace_passes,
-)
+from executorch.exir.passes import MemoryFormatOpsPass, OpReplacePass, base_pre_op_replace_passes
 from executorch.exir.passes.dim_order_ops_registry import DimOrderOpsMap
 from executorch.exir.passes.executorch_prim_ops_registry import _EXECUTORCH_SYM_OPS
 from executorch.exir.passes.remove_mixed_type_operators import RemoveMixedTypeOperators
@@ -58,8 +54,7 @@ def without_leftovers(program: Any, offered: Offered) -> tuple[Any, Counter[str]
         for part in program.graph_module.modules()
         if isinstance(part, GraphModule)
         for node in part.graph.nodes
-        if isinstance(node.target, EdgeOpOverload)
-        and not _has_kernel(node.target, offered)
+        if isinstance(node.target, EdgeOpOverload) and not _has_kernel(node.target, offered)
     ]
     if not any(_decomposition(edge._op) for edge in leftovers):  # noqa: SLF001
         return program, Counter()
@@ -102,21 +97,14 @@ def _decomposition(op: OpOverload) -> Callable[..., Any] | None:
 def _operators(graph: GraphModule) -> list[OpOverload]:
     """Operators that a graph calls, each once."""
     found = dict.fromkeys(node.target for node in graph.graph.nodes)
-    return [
-        op
-        for op in found
-        if isinstance(op, OpOverload) and op not in _EXECUTORCH_SYM_OPS
-    ]
+    return [op for op in found if isinstance(op, OpOverload) and op not in _EXECUTORCH_SYM_OPS]
 
 
 def _converted(x: Any, dtype: Any) -> Any:
     return x.to(dtype)
 
 
-_REFUSALS = (
-    *(RuntimeError, AssertionError),
-    *(AttributeError, IndexError, TypeError, ValueError),
-)
+_REFUSALS = (*(RuntimeError, AssertionError), *(AttributeError, IndexError, TypeError, ValueError))
 """What PyTorch raises for a call that a decomposition does not take.
 
 RuntimeError is that of its checks and of its dispatcher. Others derive from it: results
@@ -170,9 +158,7 @@ class _Decompose(ExportPass):  # type: ignore[misc]  # ExecuTorch's is Any
             return value[key]
         return super().call_getitem(value, key, meta)
 
-    def _parts(
-        self, function: Callable[..., Any], args: Any, kwargs: Any
-    ) -> GraphModule | None:
+    def _parts(self, function: Callable[..., Any], args: Any, kwargs: Any) -> GraphModule | None:
         """The graph of a decomposition; None if it has operators without a kernel."""
         leaves, spec = _pytree.tree_flatten((args, kwargs))
         values = [v for v in leaves if isinstance(v, ProxyValue)]

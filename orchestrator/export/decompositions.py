@@ -42,16 +42,12 @@ def exp2(x: Any) -> Any:
 
 def fmax(one: Any, two: Any) -> Any:
     """The larger number; what is not a number is passed over."""
-    return torch.where(
-        one.isnan(), two, torch.where(two.isnan(), one, torch.maximum(one, two))
-    )
+    return torch.where(one.isnan(), two, torch.where(two.isnan(), one, torch.maximum(one, two)))
 
 
 def fmin(one: Any, two: Any) -> Any:
     """The smaller number; what is not a number is passed over."""
-    return torch.where(
-        one.isnan(), two, torch.where(two.isnan(), one, torch.minimum(one, two))
-    )
+    return torch.where(one.isnan(), two, torch.where(two.isnan(), one, torch.minimum(one, two)))
 
 
 def rrelu_without_noise(  # noqa: PLR0917  # as PyTorch's

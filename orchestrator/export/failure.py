@@ -32,12 +32,7 @@ class ExportError(Exception):
     """
 
     def __init__(
-        self,
-        code: str,
-        message: str,
-        *,
-        notes: tuple[tuple[str, str], ...] = (),
-        hint: str = "",
+        self, code: str, message: str, *, notes: tuple[tuple[str, str], ...] = (), hint: str = ""
     ) -> None:
         super().__init__(message)
         self.code = code

@@ -112,9 +112,7 @@ def adaptive_avg_pool2d(image: Any, output_size: Any) -> Any:
     found = None
     if _pair(output_size) != (1, 1):
         found = _adapted(image, output_size, avg_pool2d)
-    return (
-        functional.adaptive_avg_pool2d(image, output_size) if found is None else found
-    )
+    return functional.adaptive_avg_pool2d(image, output_size) if found is None else found
 
 
 def adaptive_max_pool2d(image: Any, output_size: Any, return_indices: Any = 0) -> Any:
@@ -151,8 +149,7 @@ def _adapted(image: Any, output_size: Any, pool: Callable[..., Any]) -> Any:
     """An adaptive pool with a window, or part by part; None if it has no such form."""
     sizes = image.shape[2:]
     counts = [
-        n if wanted is None else wanted
-        for n, wanted in zip(sizes, _pair(output_size), strict=True)
+        n if wanted is None else wanted for n, wanted in zip(sizes, _pair(output_size), strict=True)
     ]
     axes = [*zip(sizes, counts, strict=True)]
     if not all(
@@ -168,9 +165,7 @@ def _adapted(image: Any, output_size: Any, pool: Callable[..., Any]) -> Any:
     return image if window == [1, 1] else pool(image, window)
 
 
-def _parts(
-    image: Any, axis: int, size: int, count: int, pool: Callable[..., Any]
-) -> Any:
+def _parts(image: Any, axis: int, size: int, count: int, pool: Callable[..., Any]) -> Any:
     """What a pool gives for each part of an axis."""
     for part in range(count):
         begin, end = part * size // count, -(-(part + 1) * size // count)

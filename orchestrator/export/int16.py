@@ -30,9 +30,7 @@ from executorch.backends.cortex_m.quantizer.node_finders import (
     GlobalNodeFinder,
     NodeTargetNodeFinder,
 )
-from executorch.backends.cortex_m.quantizer.pattern_checkers import (
-    CortexMActivationCheck,
-)
+from executorch.backends.cortex_m.quantizer.pattern_checkers import CortexMActivationCheck
 from executorch.backends.cortex_m.quantizer.pattern_matcher import PatternMatcher
 from executorch.backends.cortex_m.quantizer.quantizer import CortexMQuantizer
 from executorch.backends.transforms.utils import (
@@ -43,10 +41,7 @@ from executorch.backends.transforms.utils import (
 )
 from executorch.exir.dialects._ops import ops as exir_ops
 from torch.export.graph_signature import InputKind
-from torchao.quantization.pt2e.quantizer import (
-    ComposableQuantizer,
-    FixedQParamsQuantizationSpec,
-)
+from torchao.quantization.pt2e.quantizer import ComposableQuantizer, FixedQParamsQuantizationSpec
 
 from orchestrator.export.quantizable import quantizable
 
@@ -118,9 +113,7 @@ for _name in (
     _like_its_input(_name, getattr(cortex_m_operators, f"{_name}_meta"))
 _broadcast("quantized_add", cortex_m_operators.quantized_add_meta, other=4)
 _broadcast("quantized_mul", cortex_m_operators.quantized_mul_meta, other=2)
-torch.library.register_fake(
-    "cortex_m::quantized_activation", _same_sizes, allow_override=True
-)
+torch.library.register_fake("cortex_m::quantized_activation", _same_sizes, allow_override=True)
 
 
 # Where scales are. --------------------------------------------------------------------
@@ -166,9 +159,7 @@ _LEFT_OUT: Final = {
     *(torch.ops.aten.hardswish.default, torch.ops.aten.hardswish_.default),
 }
 """Functions that become tables, never part of a layer."""
-_LAYERS: Final = (
-    support.BINARY_OP_PATTERNS | support.LINEAR_OP_PATTERNS | support.CONV_OP_PATTERNS
-)
+_LAYERS: Final = support.BINARY_OP_PATTERNS | support.LINEAR_OP_PATTERNS | support.CONV_OP_PATTERNS
 _SUPPORT: Final = {
     **{
         pattern: _accepting(check)
@@ -407,9 +398,7 @@ def _convolution(site: _Site) -> Any:
         return None
     multipliers, shifts = (
         site.constant(name, torch.tensor(list(values), dtype=torch.int32))
-        for name, values in zip(
-            ("multipliers", "shifts"), zip(*factors, strict=True), strict=True
-        )
+        for name, values in zip(("multipliers", "shifts"), zip(*factors, strict=True), strict=True)
     )
     bias = site.bias(2, steps)
     depthwise = groups > 1 and groups == image.meta["val"].shape[1]
@@ -460,10 +449,7 @@ def _sum(site: _Site) -> Any:
     if None in factors or total is None or total[1] > 0:
         return None
     (a, a_shift), (b, b_shift) = (f for f in factors if f is not None)
-    args = (
-        *(first[0], 0, a, a_shift, second[0], 0, sign * b, b_shift),
-        *(0, *total, *site.limits),
-    )
+    args = (*(first[0], 0, a, a_shift, second[0], 0, sign * b, b_shift), *(0, *total, *site.limits))
     return site.call(_cortex_m.quantized_add.default, args)
 
 

@@ -14,11 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import executorch.exir.passes._quant_patterns_and_replacements  # noqa: F401  # mixed_linear
 import torch
 
-from orchestrator.export.weights import (
-    constants_of,
-    parameter_for,
-    with_constant_weights,
-)
+from orchestrator.export.weights import constants_of, parameter_for, with_constant_weights
 
 if TYPE_CHECKING:
     from torch.fx import GraphModule
@@ -137,9 +133,7 @@ def _embed(
     bits = next(
         bits
         for bits in _EMBEDDINGS
-        if -(1 << bits - 1) <= low
-        and high < 1 << bits - 1
-        and integers.shape[1] % (8 // bits) == 0
+        if -(1 << bits - 1) <= low and high < 1 << bits - 1 and integers.shape[1] % (8 // bits) == 0
     )
     packed = integers
     if bits < integers.itemsize * 8:
@@ -157,9 +151,7 @@ def _embed(
     _put(graph, layer, found)
 
 
-def _mix(
-    graph: GraphModule, layer: Node, integers: torch.Tensor, scales: torch.Tensor
-) -> None:
+def _mix(graph: GraphModule, layer: Node, integers: torch.Tensor, scales: torch.Tensor) -> None:
     """Put ExecuTorch's product in the place of a layer."""
     items = layer.args[0]
     *outer, columns = items.meta["val"].shape
@@ -167,13 +159,8 @@ def _mix(
     with graph.graph.inserting_before(layer):
         weight, scale = _constant(graph, integers), _constant(graph, scales)
         if len(outer) != 1:
-            items = graph.graph.call_function(
-                _aten.reshape.default, (items, [-1, columns])
-            )
-        found = graph.graph.call_function(
-            _mixed.default,
-            (items, weight, scale, None),
-        )
+            items = graph.graph.call_function(_aten.reshape.default, (items, [-1, columns]))
+        found = graph.graph.call_function(_mixed.default, (items, weight, scale, None))
         if len(outer) != 1:
             shape = [*outer, integers.shape[0]]
             found = graph.graph.call_function(_aten.reshape.default, (found, shape))

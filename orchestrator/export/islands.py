@@ -71,17 +71,11 @@ _TABLE: Final = exir_ops.edge.cortex_m.quantized_activation.default
 _MULTIPLY: Final = exir_ops.edge.cortex_m.quantized_mul.default
 
 _LAYERS: Final = frozenset(
-    {
-        *(_aten.convolution.default, _aten.linear.default),
-        *(_aten.add.Tensor, _aten.sub.Tensor),
-    }
+    {*(_aten.convolution.default, _aten.linear.default), *(_aten.add.Tensor, _aten.sub.Tensor)}
 )
 """Operators whose int8 kernels have limits of their own."""
 _LIMITS: Final = frozenset(
-    {
-        *(_aten.relu.default, _aten.hardtanh.default),
-        *(_aten.clamp.default, _aten.clamp.Tensor),
-    }
+    {*(_aten.relu.default, _aten.hardtanh.default), *(_aten.clamp.default, _aten.clamp.Tensor)}
 )
 _PRODUCTS: Final = frozenset({_aten.convolution.default, _aten.linear.default})
 _HARDSIGMOIDS: Final = frozenset({_aten.hardsigmoid.default})
@@ -196,8 +190,7 @@ def _choose_maxima(graph: Any) -> None:
     for node in list(graph.nodes):
         target = targets.get(node.target) if node.op == "call_function" else None
         if target is None or any(
-            user.target is not operator.getitem or user.args[1] != 0
-            for user in node.users
+            user.target is not operator.getitem or user.args[1] != 0 for user in node.users
         ):
             continue
         for user in list(node.users):
@@ -237,9 +230,7 @@ def _scale_hardsigmoids(program: Any) -> None:
             del node.meta["custom"][ArmAnnotationInfo.CUSTOM_META_KEY]
             continue
         scale, zero_point = users[0].args[1:3]
-        middle = max(
-            -_ITEMS // 2, min(_ITEMS // 2 - 1, zero_point + round(0.5 / scale))
-        )
+        middle = max(-_ITEMS // 2, min(_ITEMS // 2 - 1, zero_point + round(0.5 / scale)))
         bias = _larger_bias(layer, 6 * (0.5 - (middle - zero_point) * scale), program)
         if bias is None or len({user.args[1:] for user in users}) != 1:
             del node.meta["custom"][ArmAnnotationInfo.CUSTOM_META_KEY]
@@ -329,18 +320,14 @@ def _unmark_int16_moves(graph: Any) -> None:
     for node in graph.nodes:
         beside = [*node.all_input_nodes, *node.users]
         if (node.target in _MOVES or node.target is operator.getitem) and any(
-            (_is(n, _QUANTIZE) or _is(n, _DEQUANTIZE)) and n.args[5] is torch.int16
-            for n in beside
+            (_is(n, _QUANTIZE) or _is(n, _DEQUANTIZE)) and n.args[5] is torch.int16 for n in beside
         ):
             node.meta.get("custom", {}).pop(ArmAnnotationInfo.CUSTOM_META_KEY, None)
 
 
 def _may_move(node: Any) -> bool:
     return bool(
-        node.op == "call_function"
-        and node.target in _MOVES
-        and not _is_marked(node)
-        and node.users
+        node.op == "call_function" and node.target in _MOVES and not _is_marked(node) and node.users
     )
 
 
@@ -404,10 +391,7 @@ def _move_numbers(node: Any, new: dict[Any, Any]) -> None:
     first = node.args[0]
     dtype = next(iter(new.values())).meta["val"].dtype
     is_list = isinstance(first, list | tuple)
-    node.args = (
-        [new[given] for given in first] if is_list else new[first],
-        *node.args[1:],
-    )
+    node.args = ([new[given] for given in first] if is_list else new[first], *node.args[1:])
     for changed in (node, *node.users):
         if changed is not node and changed.target is not operator.getitem:
             continue
@@ -521,11 +505,7 @@ def _origin(node: Any, origins: dict[Any, Any], program: Any) -> Any:
     computes = _is_function(node.target) and _value(node) is not None
     if node.target not in _FILLED and not _is(node, _QUANTIZE) and not computes:
         return None
-    found = {
-        origins.get(given)
-        for given in node.all_input_nodes
-        if not _is_number(given, program)
-    }
+    found = {origins.get(given) for given in node.all_input_nodes if not _is_number(given, program)}
     return found.pop() if len(found) == 1 and node.target not in _FILLED else None
 
 
@@ -591,9 +571,7 @@ def _has_scales(node: Any) -> bool:
     """Whether the inputs and results of a marked node that are floats are quantized."""
     activations = {*_LIMITS, _aten.hardsigmoid.default}
     for given in node.all_input_nodes:
-        is_layer = (
-            node.target in activations and _is_marked(given) and len(given.users) == 1
-        )
+        is_layer = node.target in activations and _is_marked(given) and len(given.users) == 1
         is_list = node.target is operator.getitem and _is_marked(given)
         is_float = is_list or node.target is operator.getitem or _is_float(given)
         if is_float and not (given.target in _DEQUANTIZERS or is_layer or is_list):

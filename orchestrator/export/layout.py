@@ -103,9 +103,7 @@ def channels_last(source: Source) -> Iterator[list[str]]:
     notes: list[str] = []
     leaves = _pytree.tree_leaves(source.inputs)
     copied = [
-        at
-        for at, leaf in enumerate(leaves)
-        if _is_image(leaf) and not _is_channels_last(leaf)
+        at for at, leaf in enumerate(leaves) if _is_image(leaf) and not _is_channels_last(leaf)
     ]
 
     def enter(_: Any, args: Any) -> Any:
@@ -154,9 +152,7 @@ class _ImageOperators(TorchFunctionMode):  # type: ignore[misc]  # PyTorch's is 
         self.copied: Counter[str] = Counter()
         self.lines = Lines()
 
-    def __torch_function__(
-        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
-    ) -> Any:
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Call the function."""
         del types
         name = getattr(func, "__name__", "").partition(".")[0]
@@ -195,11 +191,7 @@ def _form_of_mean(name: str, args: Any, kwargs: Any) -> Any:
 
 def _is_image(value: Any) -> bool:
     """Whether a value is a tensor [N, C, H, W] of floating point numbers."""
-    return (
-        isinstance(value, torch.Tensor)
-        and value.ndim == _RANK
-        and value.is_floating_point()
-    )
+    return isinstance(value, torch.Tensor) and value.ndim == _RANK and value.is_floating_point()
 
 
 def _is_channels_last(image: Any) -> bool:

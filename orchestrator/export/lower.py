@@ -132,9 +132,7 @@ def _quantizing() -> AbstractContextManager[None]:
     return ExportError.around("cannot-quantize", "PyTorch cannot quantize the model")
 
 
-def _with_scales(
-    graphs: dict[str, Any], model: Model, request: Request
-) -> dict[str, Any]:
+def _with_scales(graphs: dict[str, Any], model: Model, request: Request) -> dict[str, Any]:
     """Quantized graphs of all methods, which share their state."""
     module = next(iter(model.methods.values())).module
     changed = {name: state_of(graph) for name, graph in graphs.items()}
@@ -159,9 +157,7 @@ def _with_scales(
     for name, sample in model.calibration:
         with (
             _named(name),
-            ExportError.around(
-                "bad-callable", "the model cannot run a calibration sample"
-            ),
+            ExportError.around("bad-callable", "the model cannot run a calibration sample"),
         ):
             given = copy.deepcopy(sample)
             if not state:
@@ -306,9 +302,7 @@ def _with_state(programs: Mapping[str, Any]) -> ExecutorchBackendConfig:
     changed = {b for s in signatures for b in s.buffers_to_mutate.values()}
     buffers = {pair for s in signatures for pair in s.inputs_to_buffers.items()}
     names = sorted(name for name, buffer in buffers if buffer in changed)
-    config = ExecutorchBackendConfig(
-        passes=[InitializedMutableBufferPass(names)] if names else []
-    )
+    config = ExecutorchBackendConfig(passes=[InitializedMutableBufferPass(names)] if names else [])
     if names and len(programs) > 1:
         config.memory_planning_pass = MemoryPlanningPass(share_mutable_buffers=True)
     return config

@@ -141,14 +141,7 @@ class Lines:
         images = [*map(self._image, lines)]
         return self._noted(torch.cat(images, at + 1 if at == _LAST else at))
 
-    def _mean(
-        self,
-        form: Any,
-        line: Any,
-        dim: Any = None,
-        keepdim: Any = 0,
-        **options: Any,
-    ) -> Any:
+    def _mean(self, form: Any, line: Any, dim: Any = None, keepdim: Any = 0, **options: Any) -> Any:
         dims = {d % _RANK for d in ([dim] if isinstance(dim, int) else dim or [0])}
         image = self._image(line)
         if 0 in dims or options or not all(isinstance(n, int) for n in image.shape[1:]):
@@ -172,9 +165,7 @@ class Lines:
         given = _with_row({"size": size, "scale_factor": scale_factor, **options})
         return self._noted(functional.interpolate(self._image(line), **given))
 
-    def _pad(
-        self, line: Any, pad: Any, mode: str = "constant", value: Any = None
-    ) -> Any:
+    def _pad(self, line: Any, pad: Any, mode: str = "constant", value: Any = None) -> Any:
         if mode != "constant":
             return NotImplemented
         pads = [*pad[:2], 0, 0, *pad[2:]] if pad[2:] else pad
@@ -232,8 +223,4 @@ def _changes(name: str) -> bool:
 
 
 def _is_line(value: Any) -> bool:
-    return (
-        isinstance(value, torch.Tensor)
-        and value.ndim == _RANK
-        and value.is_floating_point()
-    )
+    return isinstance(value, torch.Tensor) and value.ndim == _RANK and value.is_floating_point()

@@ -14,25 +14,17 @@ import torch
 from executorch.backends.arm._passes.arm_pass_utils import get_first_fake_tensor
 from executorch.backends.cortex_m.ops.operators import _pad_to_logical_order
 from executorch.backends.cortex_m.passes.aten_to_cortex_m_pass import AtenToCortexMPass
-from executorch.backends.cortex_m.passes.passes_utils import (
-    is_channels_last,
-    to_physical_order,
-)
+from executorch.backends.cortex_m.passes.passes_utils import is_channels_last, to_physical_order
 from executorch.exir.dialects._ops import ops as exir_ops
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_PADDED: Final = (
-    exir_ops.edge.aten.constant_pad_nd.default,
-    exir_ops.edge.aten.avg_pool2d.default,
-)
+_PADDED: Final = (exir_ops.edge.aten.constant_pad_nd.default, exir_ops.edge.aten.avg_pool2d.default)
 """Operators in whose place the pass puts a pad, or puts one before them."""
 
 
-def _pad(
-    image: torch.Tensor, before: list[int], after: list[int], value: int
-) -> torch.Tensor:
+def _pad(image: torch.Tensor, before: list[int], after: list[int], value: int) -> torch.Tensor:
     """Pad a tensor; the lists have four items, of the last dimension last."""
     pairs = list(zip(before, after, strict=True))[-image.dim() :]
     flat = [size for pair in reversed(pairs) for size in pair]

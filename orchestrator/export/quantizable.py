@@ -47,9 +47,7 @@ def _give_one_rank(model: Any) -> None:
             if value.shape == sizes or value.numel() != node.meta["val"].numel():
                 continue
             with model.graph.inserting_before(node):
-                view = model.graph.call_function(
-                    _aten.view.default, (given, list(sizes))
-                )
+                view = model.graph.call_function(_aten.view.default, (given, list(sizes)))
             view.meta = {**given.meta, "val": value.reshape(sizes)}
             node.replace_input_with(given, view)
     model.recompile()
@@ -92,9 +90,7 @@ def _convolve_instead_of_normalizing(model: Any) -> None:
         image, *given, training, _, epsilon, _ = node.args
         if training or image.meta["val"].dim() != _IMAGE:
             continue
-        scale, shift, mean, variance = (
-            None if i is None else _constant(model, i) for i in given
-        )
+        scale, shift, mean, variance = (None if i is None else _constant(model, i) for i in given)
         if mean is None or variance is None:
             continue
         weight = torch.rsqrt(variance.double() + epsilon)
@@ -110,8 +106,7 @@ def _convolve_instead_of_normalizing(model: Any) -> None:
         ]
         with graph.inserting_before(node):
             convolved = graph.call_function(
-                _aten.conv2d.default,
-                (image, *parts, [1, 1], [0, 0], [1, 1], channels),
+                _aten.conv2d.default, (image, *parts, [1, 1], [0, 0], [1, 1], channels)
             )
         convolved.meta = dict(node.meta)
         node.replace_all_uses_with(convolved)
@@ -142,9 +137,7 @@ class _TakeApart(ExportPass):  # type: ignore[misc]  # ExecuTorch's is Any
 
         def call(*values: Any) -> Any:
             given = iter(values)
-            filled = [
-                next(given) if isinstance(leaf, _TENSORS) else leaf for leaf in leaves
-            ]
+            filled = [next(given) if isinstance(leaf, _TENSORS) else leaf for leaf in leaves]
             args, kwargs = _pytree.tree_unflatten(filled, spec)
             return function(*args, **kwargs)
 
@@ -205,9 +198,7 @@ def _lstm_cell(  # noqa: PLR0917  # PyTorch's
     x: Any, states: Any, inner: Any, outer: Any, bias: Any = None, more: Any = None
 ) -> Any:
     state, kept = states
-    sums = _aten.linear.default(x, inner, bias) + _aten.linear.default(
-        state, outer, more
-    )
+    sums = _aten.linear.default(x, inner, bias) + _aten.linear.default(state, outer, more)
     add, forget, new, out = torch.chunk(sums, 4, 1)
     kept = forget.sigmoid() * kept + add.sigmoid() * new.tanh()
     return out.sigmoid() * kept.tanh(), kept

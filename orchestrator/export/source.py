@@ -20,8 +20,7 @@ from orchestrator.export.failure import ExportError
 FORWARD = "forward"
 _KEYS = ("module", "inputs", "calibration", "dynamic_shapes", "constant_methods")
 _EXPECTED = (
-    f"(module, inputs), more of ({', '.join(_KEYS)}) in this order, or a dict with"
-    " these keys"
+    f"(module, inputs), more of ({', '.join(_KEYS)}) in this order, or a dict with these keys"
 )
 _HINT = "see docs/export.md for what the callable returns"
 
@@ -146,9 +145,7 @@ def _checked(result: Any) -> Model:
     module, inputs, calibration, shapes, constants = parts
     if not isinstance(module, torch.nn.Module):
         raise _bad(f"{_kind(module)} as module", "a torch.nn.Module")
-    if isinstance(calibration, torch.Tensor) or not isinstance(
-        calibration, (Iterable, type(None))
-    ):
+    if isinstance(calibration, torch.Tensor) or not isinstance(calibration, (Iterable, type(None))):
         raise _bad(f"{_kind(calibration)} as calibration", "samples, one by one")
     if module.training:
         _evaluate(module)
@@ -158,11 +155,7 @@ def _checked(result: Any) -> Model:
         methods = _methods(module, inputs, shapes or {})
         samples = [_call(sample, methods) for sample in calibration or ()]
     else:
-        methods = {
-            FORWARD: Source(
-                module, _inputs(inputs, "inputs"), _in_order(module, shapes)
-            )
-        }
+        methods = {FORWARD: Source(module, _inputs(inputs, "inputs"), _in_order(module, shapes))}
         what = "a calibration sample"
         samples = [(FORWARD, _inputs(sample, what)) for sample in calibration or ()]
     return Model(

@@ -26,10 +26,7 @@ if TYPE_CHECKING:
     from orchestrator.export.source import Source
 
 _aten: Final = torch.ops.aten
-_OF_SCALARS: Final = {
-    _aten.add.Tensor: _aten.add.Scalar,
-    _aten.mul.Tensor: _aten.mul.Scalar,
-}
+_OF_SCALARS: Final = {_aten.add.Tensor: _aten.add.Scalar, _aten.mul.Tensor: _aten.mul.Scalar}
 """Quantizers make floats of what these add to integers, such as a position."""
 
 
@@ -111,8 +108,7 @@ def with_first_names(program: Any) -> Any:
             raise ExportError(
                 "cannot-export",
                 f'buffers "{name}" and "{spec.target}" share memory that changes',
-                hint="make one of them a clone(), or write it as a view of the other"
-                " in the method",
+                hint="make one of them a clone(), or write it as a view of the other in the method",
             )
     program.graph_module.recompile()
     return program
@@ -123,9 +119,7 @@ def state_of(graph: Any) -> set[str]:
     return {str(n.target) for n in changed_nodes(graph) if n.op == "get_attr"}
 
 
-def with_explicit_state(
-    method: Source, changed: Iterable[str], state: Mapping[str, Any]
-) -> Source:
+def with_explicit_state(method: Source, changed: Iterable[str], state: Mapping[str, Any]) -> Source:
     """The method as one that takes state as its first argument.
 
     Args:
@@ -171,9 +165,7 @@ def _mark(buffer: torch.Tensor) -> torch.Tensor:
     return buffer.clone()
 
 
-torch.library.custom_op("orchestrator::mark", _mark, mutates_args=()).register_fake(
-    _mark
-)
+torch.library.custom_op("orchestrator::mark", _mark, mutates_args=()).register_fake(_mark)
 
 
 def mark_state(programs: Mapping[str, Any]) -> dict[str, set[str]]:

@@ -95,9 +95,7 @@ def called(module: Any, *args: Any) -> Any:
 
 
 @contextmanager
-def named_operators(
-    captured: Collection[Any], offered: Collection[str]
-) -> Iterator[None]:
+def named_operators(captured: Collection[Any], offered: Collection[str]) -> Iterator[None]:
     """Name the calls that ExecuTorch cannot lower, in place of its own errors.
 
     Args:

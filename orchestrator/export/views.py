@@ -109,8 +109,7 @@ def with_updates_apart(program: Any) -> None:
     names = {buffer: name for name, buffer in signature.inputs_to_buffers.items()}
     specs = signature.output_specs
     targets = [
-        names.get(spec.target, spec.target) if spec.kind.name in _UPDATES else ""
-        for spec in specs
+        names.get(spec.target, spec.target) if spec.kind.name in _UPDATES else "" for spec in specs
     ]
     if not any(targets):
         return

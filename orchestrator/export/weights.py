@@ -39,11 +39,7 @@ def with_constant_weights(graph: GraphModule) -> GraphModule:
             continue
         for at in (1, 2):
             weight = layer.args[at] if at < len(layer.args) else None
-            if (
-                isinstance(weight, Node)
-                and weight in values
-                and weight.op != "get_attr"
-            ):
+            if isinstance(weight, Node) and weight in values and weight.op != "get_attr":
                 layer.update_arg(at, parameter_for(graph, weight, values[weight]))
     graph.graph.eliminate_dead_code()
     graph.recompile()
@@ -81,10 +77,7 @@ def changed_nodes(graph: Any) -> set[Node]:
     """What operators change in place, and what it shares its memory with."""
     found: set[Node] = set()
     waiting = [
-        source
-        for node in graph.graph.nodes
-        for source, alias in _aliases(node)
-        if alias.is_write
+        source for node in graph.graph.nodes for source, alias in _aliases(node) if alias.is_write
     ]
     while waiting:
         node = waiting.pop()

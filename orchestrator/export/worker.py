@@ -97,9 +97,7 @@ def _missing(names: str) -> ExportError:
     )
 
 
-def _once(
-    request: Request, step: Callable[[str], None] = lambda _: None
-) -> dict[str, Any]:
+def _once(request: Request, step: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
     """Call the code and lower its model."""
     try:  # before the code of the model, which may take long
         from orchestrator.export import lower  # noqa: PLC0415

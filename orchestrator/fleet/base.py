@@ -15,9 +15,7 @@ if TYPE_CHECKING:
     from orchestrator.workspace import Product
 
 
-def sizes_at(
-    revision: str, products: Iterable[Product], root: Path
-) -> Mapping[str, Costs]:
+def sizes_at(revision: str, products: Iterable[Product], root: Path) -> Mapping[str, Costs]:
     """By name: sizes of products that had a lock at the revision.
 
     Raises:

@@ -21,10 +21,7 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def junit_text(
-    command: str,
-    outcomes: Sequence[Outcome],
-    *,
-    shown: Callable[[Sequence[Diagnostic]], str],
+    command: str, outcomes: Sequence[Outcome], *, shown: Callable[[Sequence[Diagnostic]], str]
 ) -> str:
     """The text of the file.
 
@@ -63,9 +60,7 @@ def junit_text(
                 f"{escape(_xml(shown(one.problems)))}</failure>"
             )
         if one.notes:
-            lines.append(
-                f"<system-out>{escape(_xml(chr(10).join(one.notes)))}</system-out>"
-            )
+            lines.append(f"<system-out>{escape(_xml(chr(10).join(one.notes)))}</system-out>")
         lines.append("</testcase>")
     return "\n".join([*lines, "</testsuite>", "</testsuites>"]) + "\n"
 

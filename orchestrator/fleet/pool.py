@@ -12,12 +12,7 @@ import multiprocessing
 import os
 import signal
 import sys
-from concurrent.futures import (
-    FIRST_COMPLETED,
-    BrokenExecutor,
-    ProcessPoolExecutor,
-    wait,
-)
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, ProcessPoolExecutor, wait
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -71,14 +66,10 @@ def died(task: Task) -> Outcome:
         expected="enough memory for what runs at a time",
         hint="run the command for this product alone, or with fewer jobs: -j 1",
     )
-    return Outcome(
-        product=task.product, exit_code=ExitCode.INTERNAL, problems=(problem,)
-    )
+    return Outcome(product=task.product, exit_code=ExitCode.INTERNAL, problems=(problem,))
 
 
-def _in_processes(
-    tasks: Iterable[Task], workers: int, suspects: list[Task]
-) -> Iterator[Outcome]:
+def _in_processes(tasks: Iterable[Task], workers: int, suspects: list[Task]) -> Iterator[Outcome]:
     """Outcomes until a worker dies; then `suspects` are those that it may have had."""
     others = set(multiprocessing.active_children())
     executor = ProcessPoolExecutor(

@@ -65,9 +65,7 @@ def unchanged(
     return found
 
 
-def _unchanged(
-    product: Product, root: Path, looked: Looked, *, uses_lock: bool
-) -> Outcome | None:
+def _unchanged(product: Product, root: Path, looked: Looked, *, uses_lock: bool) -> Outcome | None:
     file = f"{root}/build/{product.name}/.work/{STAMP_NAME}"
     stamp = is_current(file, profile=str(product.profile), looked=looked)
     if stamp is None:

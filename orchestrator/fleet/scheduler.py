@@ -62,9 +62,7 @@ def scheduled_outcomes(tasks: Sequence[Task], address: str) -> Iterator[Outcome]
         raise _unusable(address, text.splitlines()[0]) from error
 
 
-def _on_workers(
-    client: Client, address: str, tasks: Sequence[Task]
-) -> Iterator[Outcome]:
+def _on_workers(client: Client, address: str, tasks: Sequence[Task]) -> Iterator[Outcome]:
     """Outcomes of tasks that a client of `distributed` submits."""
     import distributed  # noqa: PLC0415  # it is there
 
@@ -105,11 +103,7 @@ def _usable_workers(client: Client, address: str, workspace: Path) -> list[str]:
     if not found:
         raise _unusable(address, "it has no worker")
     own = {**own_facts(), "workspace": "there"}
-    others = {
-        worker: _difference(own, facts)
-        for worker, facts in found.items()
-        if facts != own
-    }
+    others = {worker: _difference(own, facts) for worker, facts in found.items() if facts != own}
     if len(others) < len(found):
         return [worker for worker in found if worker not in others]
     worker, text = next(iter(others.items()))

@@ -57,9 +57,7 @@ _COLUMNS: tuple[tuple[str, bool, Callable[[Outcome], str]], ...] = (
 """Title, whether it is aligned to the right, and the cell of an outcome."""
 
 
-def _rows(
-    outcomes: Sequence[Outcome],
-) -> tuple[list[str], list[list[str]], set[int]]:
+def _rows(outcomes: Sequence[Outcome]) -> tuple[list[str], list[list[str]], set[int]]:
     """Titles, rows and columns to the right, without columns that are empty."""
     cells = [[cell(one) for one in outcomes] for _, _, cell in _COLUMNS]
     kept = [index for index, column in enumerate(cells) if any(column)]
@@ -127,8 +125,7 @@ def markdown_text(command: str, outcomes: Sequence[Outcome]) -> str:
         for problem in problems:
             where = f" ({problem.where})" if problem.where else ""
             parts.append(
-                f"- **{_plain(names)}** `{problem.code}`:"
-                f" {_plain(problem.message)}{_plain(where)}"
+                f"- **{_plain(names)}** `{problem.code}`: {_plain(problem.message)}{_plain(where)}"
             )
     if same:
         rest = len(same) - _MOST_ROWS

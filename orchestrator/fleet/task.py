@@ -8,14 +8,7 @@ from dataclasses import dataclass, field, replace
 from traceback import format_exception
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, assert_never
 
-from orchestrator.build import (
-    BuildOptions,
-    Project,
-    build_product,
-    inputs,
-    open_build,
-    table,
-)
+from orchestrator.build import BuildOptions, Project, build_product, inputs, open_build, table
 from orchestrator.build.checking import check_lock, check_outputs
 from orchestrator.build.judging import need_equal
 from orchestrator.build.locking import lock_text_of
@@ -129,9 +122,7 @@ class Worker:
         try:
             self._begin(task)
             toolchains, lists = self._tools
-            shell = replace(
-                self._shell, reporter=notes, toolchains=toolchains, lists=lists
-            )
+            shell = replace(self._shell, reporter=notes, toolchains=toolchains, lists=lists)
             profile = load_product(self._workspace, task.product)
             project = Project(profile, task.options)
             outcome = replace(
@@ -145,9 +136,7 @@ class Worker:
                 outcome = replace(outcome, **task.kind(project, shell))
         except (OrchestratorError, OSError) as error:
             found = refused(error) if isinstance(error, OSError) else error
-            outcome = replace(
-                outcome, exit_code=found.exit_code, problems=found.diagnostics
-            )
+            outcome = replace(outcome, exit_code=found.exit_code, problems=found.diagnostics)
         except Exception as error:  # noqa: BLE001  # one product stops no other
             problem = Diagnostic.of(
                 "internal-error",
@@ -157,9 +146,7 @@ class Worker:
             )
             outcome = replace(outcome, exit_code=ExitCode.INTERNAL, problems=(problem,))
         return replace(
-            outcome,
-            seconds=time.monotonic() - begin,
-            notes=tuple(dict.fromkeys(notes.texts)),
+            outcome, seconds=time.monotonic() - begin, notes=tuple(dict.fromkeys(notes.texts))
         )
 
     def _begin(self, task: Task) -> None:

@@ -26,9 +26,7 @@ class _Running:
 
 
 @contextmanager
-def accelerated(
-    mechanisms: Collection[Mechanism] = tuple(Mechanism),
-) -> Iterator[Ledger]:
+def accelerated(mechanisms: Collection[Mechanism] = tuple(Mechanism)) -> Iterator[Ledger]:
     """Lower faster inside the block; its end restores everything.
 
     A nested block does nothing. With versions of PyTorch

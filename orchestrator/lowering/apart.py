@@ -26,9 +26,7 @@ def share_provenance(patches: Patches) -> None:
     """
     original = NodeSource.__init__
 
-    def record(
-        self: NodeSource, node: Any, pass_name: str = "", action: Any = None
-    ) -> None:
+    def record(self: NodeSource, node: Any, pass_name: str = "", action: Any = None) -> None:
         if not node or "from_node" not in node.meta:
             original(self, node, pass_name, action)
             return
@@ -53,9 +51,7 @@ def look_up_once(patches: Patches) -> None:
     original, known = utils._materialize_cpp_cia_ops, [""]
 
     def materialize() -> None:
-        listed = torch._C._dispatch_get_registrations_for_dispatch_key(
-            "CompositeImplicitAutograd"
-        )
+        listed = torch._C._dispatch_get_registrations_for_dispatch_key("CompositeImplicitAutograd")
         if listed != known:
             original()
             known[:] = listed
@@ -100,10 +96,7 @@ def verify_once(patches: Patches) -> None:
 
     def run(self: Any, *args: Any, **kwargs: Any) -> Any:
         if every:
-            before, self.run_checks_after_each_pass = (
-                self.run_checks_after_each_pass,
-                True,
-            )
+            before, self.run_checks_after_each_pass = (self.run_checks_after_each_pass, True)
             try:
                 return call(self, *args, **kwargs)
             finally:

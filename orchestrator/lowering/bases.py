@@ -18,10 +18,7 @@ PROXIES: Final[dict[Any, Any]] = {
 }
 """Values during a replay, with the node that they come from."""
 PROXY_KINDS: Final = tuple(PROXIES.values())
-TRACERS: Final = (
-    *(base.ExportTracer for base in BASES),
-    executorch_base.ExportPass.ExportTracer,
-)
+TRACERS: Final = (*(base.ExportTracer for base in BASES), executorch_base.ExportPass.ExportTracer)
 INTERPRETERS: Final = (
     *(base.ExportInterpreter for base in BASES),
     executorch_base.ExportPass.ExportInterpreter,

@@ -235,9 +235,7 @@ class _Replay:
             found.append(value.data)
         return tuple(found)
 
-    def _make(
-        self, node: Node, values: tuple[Any, ...], context: Any, numbers: int
-    ) -> Any:
+    def _make(self, node: Node, values: tuple[Any, ...], context: Any, numbers: int) -> Any:
         name, keeps = self._copies.name_of(node.target, self._tracer.graph)
         meta = traced_meta(node.meta, keeps=keeps)
         if meta is None:
@@ -251,8 +249,7 @@ class _Replay:
         else:
             self._tracer.set_metadata(made, val)
         self._new[made] = Stamp(
-            *(made.target, made._args, made._kwargs, meta["val"], values, context),
-            numbers,
+            *(made.target, made._args, made._kwargs, meta["val"], values, context), numbers
         )
         return self._proxy(val, self._tracer.proxy(made))
 
@@ -285,9 +282,7 @@ class _Replay:
         val = meta["val"] = values[0][number]
         meta["tensor_meta"] = None
         context = self._copies.memo.context()
-        self._new[made] = Stamp(
-            *(made.target, made._args, made._kwargs, val, values, context)
-        )
+        self._new[made] = Stamp(*(made.target, made._args, made._kwargs, val, values, context))
         self._copies.passes.now.copied += 1
         return self._proxy(val, self._tracer.proxy(made))
 

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.lowering.apart import (
-    collect_rarely,
-    look_up_once,
-    share_provenance,
-    verify_once,
-)
+from orchestrator.lowering.apart import collect_rarely, look_up_once, share_provenance, verify_once
 from orchestrator.lowering.copies import Copies
 from orchestrator.lowering.mechanisms import Mechanism
 from orchestrator.lowering.memo import Memo

@@ -166,22 +166,13 @@ class Memo:
         if kind != "call_function" or not self._is_pure(target):
             return None
         try:
-            return (
-                target,
-                token_of(_data(args)),
-                token_of(_data(kwargs)),
-                self.context(),
-            )
+            return (target, token_of(_data(args)), token_of(_data(kwargs)), self.context())
         except UnknownValueError:
             return None
 
     def context(self) -> Any:
         """The modes that results depend on, in addition to arguments."""
-        return (
-            torch.is_grad_enabled(),
-            torch.is_inference_mode_enabled(),
-            _tosa_specification(),
-        )
+        return (torch.is_grad_enabled(), torch.is_inference_mode_enabled(), _tosa_specification())
 
     def token(self, value: Any) -> Any:
         """Of a result; None if there is none."""

@@ -132,9 +132,7 @@ def _wrap_calls(base: type, run: Callable[..., Any], patches: Patches) -> None:
     def wrap(owner: type) -> None:
         call = vars(owner).get("__call__")
         if call is not None:
-            patches.replace(
-                owner, "__call__", lambda own, *a, **k: run(_with(call, k), own, *a)
-            )
+            patches.replace(owner, "__call__", lambda own, *a, **k: run(_with(call, k), own, *a))
 
     before = base.__init_subclass__
 

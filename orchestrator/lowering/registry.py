@@ -64,9 +64,7 @@ def _is_targeted(own: Any, op: Any) -> bool:
 
 
 def _views_or_is_unsafe(_: Any, op: Any) -> bool:
-    module = sys.modules[
-        "torch._export.passes.replace_view_ops_with_view_copy_ops_pass"
-    ]
+    module = sys.modules["torch._export.passes.replace_view_ops_with_view_copy_ops_pass"]
     return op in module._NON_FUNCTIONAL_OPS_TO_FUNCTIONAL_OPS or (
         not isinstance(op, HigherOrderOperator) and module.is_view_op(op._schema)
     )
@@ -113,8 +111,7 @@ BY_OPERATOR: Final[dict[str, Question]] = {
     f"{_EXIR}.memory_format_ops_pass.MemoryFormatOpsPass": _has_dim_order,
     f"{_CORTEX_M}.replace_quant_nodes_pass.ReplaceQuantNodesPass": _quantizes,
     f"{_ARM}.arm_pass.ArmPass": _lacks_fake_kernel,
-    f"{_ARM}.decompose_tosa_unsupported_clamp_pass"
-    ".DecomposeTOSAUnsupportedClampPass": _is_targeted,
+    f"{_ARM}.decompose_tosa_unsupported_clamp_pass.DecomposeTOSAUnsupportedClampPass": _is_targeted,
     f"{_ARM}.decompose_grouped_conv_pass.DecomposeGroupedConvPass": _is_targeted,
     "torch._export.passes.replace_view_ops_with_view_copy_ops_pass"
     ".ReplaceViewOpsWithViewCopyOpsPass": _views_or_is_unsafe,

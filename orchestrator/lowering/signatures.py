@@ -49,10 +49,7 @@ class Signatures:
         for name in _ENTRIES:
             patches.add(getattr(graph_signature, name), "__setattr__", self._noticed())
         owner = graph_signature.ExportGraphSignature
-        for names, entries in (
-            (_OF_INPUTS, "input_specs"),
-            (_OF_OUTPUTS, "output_specs"),
-        ):
+        for names, entries in ((_OF_INPUTS, "input_specs"), (_OF_OUTPUTS, "output_specs")):
             for name in names:
                 make = vars(owner)[name].fget
                 patches.replace(owner, name, self._kept(name, entries, make))

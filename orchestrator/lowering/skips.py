@@ -48,9 +48,7 @@ class Skips:
             that only replay.
     """
 
-    def __init__(
-        self, passes: Passes, copies: Copies, mechanisms: AbstractSet[Mechanism]
-    ) -> None:
+    def __init__(self, passes: Passes, copies: Copies, mechanisms: AbstractSet[Mechanism]) -> None:
         self._passes, self._copies = passes, copies
         self._mechanisms = mechanisms
 
@@ -108,9 +106,7 @@ class Skips:
         """Whether a graph was made in this run, and has not left it."""
         return stamps.run is not None and stamps.run is self._passes.manager_run
 
-    def _is_fixed(
-        self, targets: Targets, graph: Any, stamps: Stamps, inputs: Any
-    ) -> bool:
+    def _is_fixed(self, targets: Targets, graph: Any, stamps: Stamps, inputs: Any) -> bool:
         """Whether a replay gives the same graph again."""
         values, context = iter(inputs), self._copies.memo.context()
         named, nodes = stamps.names, list(graph.nodes)
@@ -153,9 +149,7 @@ class Skips:
         if node.op == "output" and "stack_trace" in made:
             return False
         plain = type(made["val"]) is FakeTensor
-        return list(made) == list(node.meta) and (
-            not plain or made["tensor_meta"] is None
-        )
+        return list(made) == list(node.meta) and (not plain or made["tensor_meta"] is None)
 
 
 def _values(node: Any) -> tuple[Any, ...]:
@@ -176,6 +170,4 @@ def _keeps(node: Any, value: Any) -> bool:
 
 def _has_state(graph_module: Any) -> bool:
     """Whether a module has more than its graph."""
-    return bool(
-        graph_module._modules or graph_module._parameters or graph_module._buffers
-    )
+    return bool(graph_module._modules or graph_module._parameters or graph_module._buffers)

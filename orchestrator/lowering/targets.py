@@ -59,11 +59,8 @@ class Targets:
         target = node.target
         unchanged = self._is_unchanged.get(id(target))
         if unchanged is None:
-            unchanged = self._is_unchanged[id(target)] = (
-                self._operators is not None
-                and not any(
-                    may_change(self._own, target) for may_change in self._operators
-                )
+            unchanged = self._is_unchanged[id(target)] = self._operators is not None and not any(
+                may_change(self._own, target) for may_change in self._operators
             )
         if unchanged and self._by_node:
             return not any(f(self._own, node) for f in self._by_node)
@@ -149,8 +146,7 @@ def _hands_all_on(call: ast.Call) -> bool:
         return False
     given = tuple(ast.unparse(word) for word in call.args)
     kept = all(
-        word.arg == "updated" and ast.unparse(word.value) in _NOT_UPDATED
-        for word in call.keywords
+        word.arg == "updated" and ast.unparse(word.value) in _NOT_UPDATED for word in call.keywords
     )
     return given[:4] == _HANDED_ON and set(given[4:]) <= _NOT_UPDATED and kept
 

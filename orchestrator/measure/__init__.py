@@ -129,9 +129,7 @@ def measure(
         sections=tuple(accounts.sections),
         contributors=contributors,
         symbols=symbols,
-        stack=firmware_stack(graph, kernels, reserve_bytes=totals.stack_bytes)
-        if graph
-        else None,
+        stack=firmware_stack(graph, kernels, reserve_bytes=totals.stack_bytes) if graph else None,
         parts=parts,
         operators=operators,
         missing=tuple(map(str, resolution.missing)),
@@ -153,10 +151,7 @@ def _contributors(parts: Iterable[SizePart]) -> tuple[Contributor, ...]:
         for (kind, name), same in costs.items()
     )
     return tuple(
-        sorted(
-            found,
-            key=lambda c: (_KINDS[c.kind], -c.flash_bytes - c.ram_bytes, c.name),
-        )
+        sorted(found, key=lambda c: (_KINDS[c.kind], -c.flash_bytes - c.ram_bytes, c.name))
     )
 
 
@@ -170,9 +165,7 @@ def _totals(contributors: tuple[Contributor, ...]) -> SizeTotals:
     stack = ram_of(ContributorKind.STACK)
     return SizeTotals(
         flash_bytes=sum(c.flash_bytes for c in contributors),
-        model_bytes=sum(
-            c.flash_bytes for c in contributors if c.kind is ContributorKind.MODEL
-        ),
+        model_bytes=sum(c.flash_bytes for c in contributors if c.kind is ContributorKind.MODEL),
         ram_bytes=ram,
         arena_bytes=arenas,
         state_bytes=states,

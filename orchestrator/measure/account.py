@@ -63,13 +63,7 @@ class Account:
     ram_bytes: Counter[_Share] = field(default_factory=Counter)
 
     def add(
-        self,
-        owner: Owner,
-        size_bytes: int,
-        *,
-        in_flash: bool,
-        in_ram: bool,
-        section: str = "",
+        self, owner: Owner, size_bytes: int, *, in_flash: bool, in_ram: bool, section: str = ""
     ) -> None:
         """Count bytes of an owner."""
         key = (section, owner.kind, owner.name, owner.operators)
@@ -249,10 +243,7 @@ def _use(region: Region, uses: list[tuple[int, int]], result: Account) -> Region
         result.add(PADDING, gap, in_flash=is_flash, in_ram=not is_flash)
         cursor = max(cursor, use_end)
     return RegionUse(
-        name=region.name,
-        kind=region.kind,
-        size_bytes=region.size_bytes,
-        used_bytes=cursor - begin,
+        name=region.name, kind=region.kind, size_bytes=region.size_bytes, used_bytes=cursor - begin
     )
 
 
@@ -261,9 +252,4 @@ def _pad_host(sections: list[ElfSection], result: Account) -> None:
     for before, after in pairwise(sections):
         gap = after.address - before.end
         if 0 < gap < after.align_bytes:
-            result.add(
-                PADDING,
-                gap,
-                in_flash=after.load_address is not None,
-                in_ram=after.writable,
-            )
+            result.add(PADDING, gap, in_flash=after.load_address is not None, in_ram=after.writable)

@@ -134,6 +134,4 @@ def _bytes(count: int) -> str:
 
 def _with_kib(count: int) -> str:
     """Profiles give budgets in KiB."""
-    return (
-        f"{_bytes(count)} ({count / _KIB:.1f} KiB)" if count >= _KIB else _bytes(count)
-    )
+    return f"{_bytes(count)} ({count / _KIB:.1f} KiB)" if count >= _KIB else _bytes(count)

@@ -125,10 +125,7 @@ class CallGraph:
     """
 
     def __init__(
-        self,
-        objects: Mapping[str, bytes],
-        stack_usage: Mapping[str, str],
-        firmware: bytes,
+        self, objects: Mapping[str, bytes], stack_usage: Mapping[str, str], firmware: bytes
     ) -> None:
         self._functions: dict[str, Function] = {}
         for path, data in sorted(objects.items()):
@@ -143,9 +140,7 @@ class CallGraph:
 
     def _add(self, function: Function) -> None:
         """Take in a function; of an inline one, what any object has of it."""
-        known = next(
-            (self._functions[n] for n in function.names if n in self._functions), None
-        )
+        known = next((self._functions[n] for n in function.names if n in self._functions), None)
         if known is not None:
             function.names += known.names
             function.frame_bytes = max(function.frame_bytes, known.frame_bytes)
@@ -208,10 +203,7 @@ class _Walk:
     """One root and everything it reaches."""
 
     def __init__(
-        self,
-        functions: Mapping[str, Function],
-        root: str,
-        called: Mapping[str, Collection[str]],
+        self, functions: Mapping[str, Function], root: str, called: Mapping[str, Collection[str]]
     ) -> None:
         self._functions = functions
         self._called = called
@@ -221,9 +213,7 @@ class _Walk:
         self.reached: set[str] = set()
         self._pointers = self._taken(root)
         stack_bytes, path = self._deepest(root)
-        self.result = Depth(
-            stack_bytes=stack_bytes, path=path, unknown=frozenset(self._unknown)
-        )
+        self.result = Depth(stack_bytes=stack_bytes, path=path, unknown=frozenset(self._unknown))
 
     def _ends(self, function: Function) -> Iterable[str]:
         yield from sorted(function.calls | function.tails)
@@ -303,9 +293,7 @@ def _apply(text: str, functions: list[Function]) -> None:
     whole = [f for f in code if ".cold" not in f.names[0]]
     in_order = whole if len(whole) == len(frames) else []
     for place, frame in enumerate(frames):
-        function = symbols.get(frame.function) or (
-            in_order[place] if in_order else None
-        )
+        function = symbols.get(frame.function) or (in_order[place] if in_order else None)
         if function is not None:
             # gcc leaves out what a function makes room for in front of an argument
             # that came half in registers; its instructions have it.

@@ -41,9 +41,7 @@ def compare_dtypes(selected: SizeReport, every: SizeReport) -> DtypeComparison:
 
 def _operator_bytes(report: SizeReport) -> dict[str, int]:
     return {
-        operator.name: sum(
-            p.flash_bytes for p in report.parts if operator.name in p.operators
-        )
+        operator.name: sum(p.flash_bytes for p in report.parts if operator.name in p.operators)
         for operator in report.operators
     }
 
@@ -73,10 +71,7 @@ def dtype_lines(report: SizeReport) -> Iterator[str]:
         if selected > every:
             yield f"  the firmware's {what}: {selected:,} instead of {every:,}"
     for kernel in found.larger:
-        yield (
-            f"  {kernel.operator}:"
-            f" {kernel.selected_bytes:,} instead of {kernel.every_bytes:,}"
-        )
+        yield (f"  {kernel.operator}: {kernel.selected_bytes:,} instead of {kernel.every_bytes:,}")
     if found.larger:
         yield "to have every dtype of an operator, add it to operators.include"
     yield 'to have every dtype of all, write select = "all" in [dtypes]'

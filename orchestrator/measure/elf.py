@@ -175,32 +175,26 @@ class ElfFile:
 
     def _headers(self) -> tuple[tuple[Segment, ...], tuple[Section, ...]]:
         data, form = self._data, self._form
-        segments_at, sections_at = struct.unpack_from(
-            form.offsets, data, form.offsets_at
-        )
+        segments_at, sections_at = struct.unpack_from(form.offsets, data, form.offsets_at)
         segment_size, segment_count, size, count, names_at = struct.unpack_from(
             "<5H", data, form.counts_at
         )
         segments = []
         for at in range(segment_count):
             # The flags are the second field with 64 bits, and the seventh with 32.
-            header = struct.unpack_from(
-                form.segment, data, segments_at + at * segment_size
-            )
+            header = struct.unpack_from(form.segment, data, segments_at + at * segment_size)
             first = 1 if form is _FORMS[1] else 2
             _, address, load_address, file_bytes = header[first : first + 4]
             if header[0] == _LOAD:
                 segments.append(Segment(address, load_address, file_bytes))
         headers = [
-            struct.unpack_from(form.section, data, sections_at + at * size)
-            for at in range(count)
+            struct.unpack_from(form.section, data, sections_at + at * size) for at in range(count)
         ]
         # Without a table of names, sections have none.
         table = Section("", *headers[names_at][1:9]) if names_at else None
         names = self.contents(table) if table else b""
         sections = tuple(
-            Section(_text(names, header[0]) if table else "", *header[1:9])
-            for header in headers
+            Section(_text(names, header[0]) if table else "", *header[1:9]) for header in headers
         )
         return tuple(segments), sections
 
@@ -216,8 +210,7 @@ class ElfFile:
                 else:
                     name, info, other, index, value, size = entry
                 yield Symbol(
-                    _text(texts, name),
-                    *(value, size, info & 15, info >> 4, other & 3, index),
+                    _text(texts, name), *(value, size, info & 15, info >> 4, other & 3, index)
                 )
 
     def _relocations(self) -> Iterator[Relocation]:
@@ -299,13 +292,9 @@ def read_firmware(data: bytes) -> Firmware:
             hint="delete the build folder and build again",
         ) from error
     return Firmware(
-        sections=tuple(
-            sorted(_memory_sections(elf), key=lambda s: (s.address, s.name))
-        ),
+        sections=tuple(sorted(_memory_sections(elf), key=lambda s: (s.address, s.name))),
         symbols=tuple(
-            sorted(
-                _memory_symbols(elf), key=lambda s: (s.address, s.size_bytes, s.name)
-            )
+            sorted(_memory_symbols(elf), key=lambda s: (s.address, s.size_bytes, s.name))
         ),
     )
 

@@ -208,9 +208,7 @@ class CodeFile:
         """Whether a place refers to a label in the code that it is in itself."""
         symbol = place.symbol
         return (
-            self._machine.has_labels
-            and symbol.section == place.section
-            and symbol.kind != FUNCTION
+            self._machine.has_labels and symbol.section == place.section and symbol.kind != FUNCTION
         )
 
     def _targets(self, symbol: Symbol) -> tuple[str, ...]:

@@ -49,11 +49,7 @@ def group_document(report: SizeReport, by: By) -> dict[str, object]:
                 "flash_bytes": group.flash_bytes,
                 "ram_bytes": group.ram_bytes,
                 "rows": [
-                    {
-                        "name": row.name,
-                        "flash_bytes": row.flash_bytes,
-                        "ram_bytes": row.ram_bytes,
-                    }
+                    {"name": row.name, "flash_bytes": row.flash_bytes, "ram_bytes": row.ram_bytes}
                     for row in group.rows
                 ],
             }
@@ -71,10 +67,7 @@ def changed_rows(
     found = []
     for title in titles:
         old, new = _rows(before, title), _rows(after, title)
-        rows = [
-            (old.get(name, _none(name)), new.get(name, _none(name)))
-            for name in {**old, **new}
-        ]
+        rows = [(old.get(name, _none(name)), new.get(name, _none(name))) for name in {**old, **new}]
         rows = [(x, y) for x, y in rows if _cost(x) != _cost(y)]
         rows.sort(key=lambda r: (-abs(sum(_cost(r[1])) - sum(_cost(r[0]))), r[0].name))
         if rows:
@@ -94,9 +87,7 @@ def _cost(row: SizeRow) -> tuple[int, int]:
     return row.flash_bytes, row.ram_bytes
 
 
-def diff_table(
-    a: SizeReport, b: SizeReport, by: By = By.PART, *, what: str = ""
-) -> str:
+def diff_table(a: SizeReport, b: SizeReport, by: By = By.PART, *, what: str = "") -> str:
     """How `b` differs from `a`: rows that changed, and the totals.
 
     Lines end in newlines and are at most 80 columns wide.
@@ -117,9 +108,7 @@ def diff_table(
     if not changes:
         lines.append("nothing changed")
     x, y = a.totals, b.totals
-    lines.append(
-        diff_line("total", (x.flash_bytes, x.ram_bytes), (y.flash_bytes, y.ram_bytes))
-    )
+    lines.append(diff_line("total", (x.flash_bytes, x.ram_bytes), (y.flash_bytes, y.ram_bytes)))
     without = (x.flash_bytes_without_models, y.flash_bytes_without_models)
     lines.append(diff_line("  without models", (without[0], 0), (without[1], 0)))
     if a.stack or b.stack:
@@ -155,10 +144,7 @@ def _totals(a: SizeReport, b: SizeReport) -> dict[str, object]:
     return {
         "profiles": [a.profile, b.profile],
         "flash_bytes": [x.flash_bytes, y.flash_bytes],
-        "flash_bytes_without_models": [
-            x.flash_bytes_without_models,
-            y.flash_bytes_without_models,
-        ],
+        "flash_bytes_without_models": [x.flash_bytes_without_models, y.flash_bytes_without_models],
         "ram_bytes": [x.ram_bytes, y.ram_bytes],
         "stack_bytes": [_stack_bytes(a), _stack_bytes(b)],
     }

@@ -130,12 +130,7 @@ def _rest(parts: Iterable[SizePart]) -> _Places:
     """By kind, in their order."""
     order = list(Kind)
     return [
-        (
-            _Place(
-                _REST, _KERNEL_REST if part.kind is Kind.KERNEL else TITLES[part.kind]
-            ),
-            part,
-        )
+        (_Place(_REST, _KERNEL_REST if part.kind is Kind.KERNEL else TITLES[part.kind]), part)
         for part in sorted(parts, key=lambda p: order.index(p.kind))
     ]
 
@@ -152,11 +147,7 @@ def _by_operator(report: SizeReport, parts: tuple[SizePart, ...]) -> _Places:
     own = "operators, what only they need"
     shared = "shared by operators"
     places: _Places = [(_Place(own, o.name), None) for o in report.operators]
-    places += [
-        (_Place(own, part.operators[0]), part)
-        for part in parts
-        if len(part.operators) == 1
-    ]
+    places += [(_Place(own, part.operators[0]), part) for part in parts if len(part.operators) == 1]
     places += [
         (_Place(shared, ", ".join(part.operators)), part)
         for part in parts
@@ -194,16 +185,12 @@ def _by_model(report: SizeReport, parts: tuple[SizePart, ...]) -> _Places:
     shared: _Places = []
     rest = []
     for part in parts:
-        needed_by = {
-            a for o in part.operators for a in needed_by_operator.get(o, (_LISTS,))
-        }
+        needed_by = {a for o in part.operators for a in needed_by_operator.get(o, (_LISTS,))}
         if part.kind in _MODEL_ROWS:
             # Names of models have no dot: `kws.forward arena 1`.
             model, dot, _ = part.contributor.partition(".")
             if part.kind is Kind.ARENA and not dot:
-                common.append(
-                    (_Place("arenas shared by models", part.contributor), part)
-                )
+                common.append((_Place("arenas shared by models", part.contributor), part))
                 continue
             place = _Place(f"model {model}", _MODEL_ROWS[part.kind])
             models.append((place, part))
@@ -226,9 +213,7 @@ def _by_section(report: SizeReport, parts: tuple[SizePart, ...]) -> _Places:
     order = {section.name: i for i, section in enumerate(report.sections)}
     return [
         (_Place(part.section or _GAPS, _contributor(part)), part)
-        for part in sorted(
-            parts, key=lambda p: order.get(p.section, len(order) + (not p.section))
-        )
+        for part in sorted(parts, key=lambda p: order.get(p.section, len(order) + (not p.section)))
     ]
 
 
@@ -240,14 +225,12 @@ def _contributor(part: SizePart) -> str:
     return f"{kind}: {part.contributor}" if named or several else kind
 
 
-_WAYS: Final[Mapping[By, Callable[[SizeReport, tuple[SizePart, ...]], _Places]]] = (
-    MappingProxyType(
-        {
-            By.PART: lambda _, parts: _by_part(parts),
-            By.OP: _by_operator,
-            By.KERNEL: lambda _, parts: _by_kernel(parts),
-            By.MODEL: _by_model,
-            By.SECTION: _by_section,
-        }
-    )
+_WAYS: Final[Mapping[By, Callable[[SizeReport, tuple[SizePart, ...]], _Places]]] = MappingProxyType(
+    {
+        By.PART: lambda _, parts: _by_part(parts),
+        By.OP: _by_operator,
+        By.KERNEL: lambda _, parts: _by_kernel(parts),
+        By.MODEL: _by_model,
+        By.SECTION: _by_section,
+    }
 )

@@ -54,9 +54,7 @@ class _Problem:
     expected: str
 
 
-def read_map(
-    text: str, sections: tuple[ElfSection, ...]
-) -> dict[ElfSection, MapSection]:
+def read_map(text: str, sections: tuple[ElfSection, ...]) -> dict[ElfSection, MapSection]:
     """The part of the map for each section of the ELF.
 
     Args:
@@ -117,9 +115,7 @@ def _without_merged(section: MapSection) -> MapSection:
     end = section.address + section.size_bytes
     return replace(
         section,
-        pieces=tuple(
-            p for p in section.pieces if p.end <= end or not _MERGED.search(p.section)
-        ),
+        pieces=tuple(p for p in section.pieces if p.end <= end or not _MERGED.search(p.section)),
     )
 
 
@@ -201,9 +197,7 @@ def parse_gnu(text: str) -> tuple[MapSection, ...]:
 
 
 _LLD_HEADING: Final = re.compile(r"^ *VMA +LMA +Size Align Out +In +Symbol *$")
-_LLD_LINE: Final = re.compile(
-    r"^ *([0-9a-f]+) +[0-9a-f]+ +([0-9a-f]+) +\d+ ( *)(\S.*)$"
-)
+_LLD_LINE: Final = re.compile(r"^ *([0-9a-f]+) +[0-9a-f]+ +([0-9a-f]+) +\d+ ( *)(\S.*)$")
 _LLD_INPUT: Final = re.compile(r"^(.+):\((.+)\)$")
 _OUTPUT_INDENT: Final = 0
 _INPUT_INDENT: Final = 8

@@ -9,12 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.measure.size import ContributorKind as Kind
-from orchestrator.memory.plan import (
-    arena_section,
-    common_section,
-    method_symbol,
-    model_section,
-)
+from orchestrator.memory.plan import arena_section, common_section, method_symbol, model_section
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -53,9 +53,7 @@ def read_report(text: str, *, file: str = "report.json") -> SizeReport:
         return _adapter().validate_json(text, strict=True)
     except ValidationError as error:
         first = error.errors()[0]
-        place = "".join(
-            f"[{key}]" if isinstance(key, int) else f".{key}" for key in first["loc"]
-        )
+        place = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in first["loc"])
         raise _bad(file, f"report{place}: {first['msg']}", "a size report") from None
 
 

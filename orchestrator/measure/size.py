@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from orchestrator.method.ledger import (  # noqa: TC001  # a report is read by its types
-    MethodPasses,
-)
+from orchestrator.method.ledger import MethodPasses  # noqa: TC001  # a report is read by its types
 
 
 class ContributorKind(StrEnum):

@@ -44,9 +44,7 @@ class CalledKernels:
     def __init__(self, resolution: Resolution, linked: Iterable[LinkedMethod]) -> None:
         self._linked = {
             (method.model, method.name): {
-                call.function
-                for call in method.instructions
-                if isinstance(call, LinkedCall)
+                call.function for call in method.instructions if isinstance(call, LinkedCall)
             }
             for method in linked
         }
@@ -95,9 +93,7 @@ def firmware_stack(
     return FirmwareStack(
         stack_bytes=depth.stack_bytes,
         reserve_bytes=reserve_bytes,
-        parts=tuple(
-            StackPart(name=_shown(name), stack_bytes=size) for name, size in depth.path
-        ),
+        parts=tuple(StackPart(name=_shown(name), stack_bytes=size) for name, size in depth.path),
         unknown=_unknown(depth),
     )
 
@@ -150,8 +146,7 @@ def _method_stack(
         load_bytes=load.stack_bytes,
         run_bytes=run.stack_bytes,
         entries=tuple(
-            StackPart(name=name, stack_bytes=depth.stack_bytes)
-            for name, depth in entries.items()
+            StackPart(name=name, stack_bytes=depth.stack_bytes) for name, depth in entries.items()
         ),
         unknown=_unknown(load, run, *entries.values()),
     )

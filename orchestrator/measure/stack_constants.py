@@ -14,9 +14,7 @@ if TYPE_CHECKING:
     from orchestrator.measure.size import MethodStack, SizeMethod
 
 
-def with_stacks(
-    header: str, profile: str, methods: Sequence[SizeMethod], *, compiler: str
-) -> str:
+def with_stacks(header: str, profile: str, methods: Sequence[SizeMethod], *, compiler: str) -> str:
     """The public header with the worst stack use of every function.
 
     Args:

@@ -129,8 +129,7 @@ def _contributor_lines(report: SizeReport) -> list[str]:
         # A group of one says nothing that its title does not say.
         if len(parts) > 1 or kind in (Kind.MODEL, Kind.KERNEL, Kind.ARENA):
             lines += [
-                size_line(f"  {c.name}", c.flash_bytes, c.ram_bytes, flash, ram)
-                for c in parts
+                size_line(f"  {c.name}", c.flash_bytes, c.ram_bytes, flash, ram) for c in parts
             ]
     lines.append(size_line("total", flash, ram, flash, ram))
     without = report.totals.flash_bytes_without_models
@@ -158,9 +157,7 @@ def _section_lines(report: SizeReport) -> list[str]:
         elif not section.region and section.in_ram and section.in_flash:
             where += ", from file"
         address = f"{section.address:#x}"
-        lines.append(
-            f"{section.name:35} {address:>12}{section.size_bytes:>12,}  {where}"
-        )
+        lines.append(f"{section.name:35} {address:>12}{section.size_bytes:>12,}  {where}")
     return lines
 
 
@@ -227,8 +224,7 @@ def diff_titles() -> str:
 def diff_line(name: str, old: tuple[int, int], new: tuple[int, int]) -> str:
     """Flash and RAM as they are now, each with its change."""
     cells = "".join(
-        _number(after) + _change(after - before)
-        for before, after in zip(old, new, strict=True)
+        _number(after) + _change(after - before) for before, after in zip(old, new, strict=True)
     )
     return f"{name:{_DIFF_NAME - 1}} {cells}".rstrip()
 

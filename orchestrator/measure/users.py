@@ -146,9 +146,7 @@ class _Graph:
             for node in nodes
         }
 
-    def reach(
-        self, roots: Iterable[Node], without: Collection[Node] = frozenset()
-    ) -> set[Node]:
+    def reach(self, roots: Iterable[Node], without: Collection[Node] = frozenset()) -> set[Node]:
         """The roots and all they lead to; the kernel table leads nowhere.
 
         Args:
@@ -237,9 +235,7 @@ def _read(elf: ElfFile) -> ObjectFile:
             found.defined[end.symbol] = end.section
     for place in elf.relocations():
         # Several sections may have one name.
-        references = found.references.setdefault(
-            elf.sections[place.section].name, set()
-        )
+        references = found.references.setdefault(elf.sections[place.section].name, set())
         references.add(ends[place.symbol])
     return found
 

@@ -69,9 +69,7 @@ _COMMON = "common"
 
 
 def _blocks(
-    method: MethodMemory,
-    kept: Collection[tuple[str, str, int]],
-    pins: Mapping[str, Pins],
+    method: MethodMemory, kept: Collection[tuple[str, str, int]], pins: Mapping[str, Pins]
 ) -> Iterator[tuple[Arena, str]]:
     """Arenas that may overlap those of others, and the blocks for them.
 

@@ -17,9 +17,7 @@ def constants_of(methods: Iterable[LinkedMethod]) -> tuple[Bytes, ...]:
     return tuple(dict.fromkeys(d for m in methods for d in m.constants))
 
 
-def own_constants(
-    linked: Mapping[str, Iterable[LinkedMethod]],
-) -> dict[str, tuple[Bytes, ...]]:
+def own_constants(linked: Mapping[str, Iterable[LinkedMethod]]) -> dict[str, tuple[Bytes, ...]]:
     """By model: its constants that no model before it has."""
     seen: dict[Bytes, None] = {}
     found = {}
@@ -29,9 +27,7 @@ def own_constants(
     return found
 
 
-def same_programs(
-    programs: Mapping[str, Program], linked: Collection[str]
-) -> dict[str, str]:
+def same_programs(programs: Mapping[str, Program], linked: Collection[str]) -> dict[str, str]:
     """By loaded model: the first one with the same program and the same constants.
 
     Args:

@@ -17,9 +17,7 @@ if TYPE_CHECKING:
     from orchestrator.method.lifetimes import Lifetime
 
 
-def dynamic_costs(
-    effects: MethodEffects, bounds: tuple[SizeBound, ...]
-) -> Iterator[str]:
+def dynamic_costs(effects: MethodEffects, bounds: tuple[SizeBound, ...]) -> Iterator[str]:
     """What a method would need with the least sizes of its inputs.
 
     Programs do not say which dimensions change. One that may, such as a batch, is a

@@ -72,9 +72,7 @@ def firmware_needs(
     """
     layout = table_layout(programs, linked)
     methods = [m for of_model in linked.values() for m in of_model]
-    functions = {
-        i.function for m in methods for i in m.instructions if isinstance(i, LinkedCall)
-    }
+    functions = {i.function for m in methods for i in m.instructions if isinstance(i, LinkedCall)}
     loads = any(name not in linked for name in programs)
     parts = {"base", *parts} | ({"prelinked"} if methods else set())
     if loads or not programs:
@@ -164,10 +162,7 @@ def column_of(target: Target) -> tuple[str, float]:
 
 
 def _code_bytes(
-    resolution: Resolution,
-    functions: Collection[str],
-    parts: Iterable[str],
-    target: Target,
+    resolution: Resolution, functions: Collection[str], parts: Iterable[str], target: Target
 ) -> tuple[int, int, int]:
     """Code with `optimize = "size"`: with all that functions call; of first dtypes.
 
@@ -201,8 +196,7 @@ def _code_bytes(
         found = [user for user in users if user in weights]
         if found:
             total += max(
-                a * one + b * two + c * every
-                for a, b, c in (weights[user] for user in found)
+                a * one + b * two + c * every for a, b, c in (weights[user] for user in found)
             )
             least += one if found[0] < known else 0
     code = ceil(total * times) + unknown * _UNKNOWN_BYTES
@@ -259,6 +253,4 @@ def _method_bytes(method: LinkedMethod, layout: TableLayout, pointer: int) -> in
 
 
 def _number_bytes(numbers: tuple[tuple[str, Numbers], ...]) -> int:
-    return sum(
-        _number_bytes(item) if isinstance(item, tuple) else 4 for _, item in numbers
-    )
+    return sum(_number_bytes(item) if isinstance(item, tuple) else 4 for _, item in numbers)

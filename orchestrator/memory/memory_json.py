@@ -46,8 +46,7 @@ def _method(method: MethodMemory) -> dict[str, object]:
         "input_bytes": method.input_bytes,
         "output_bytes": method.output_bytes,
         **_unless_empty(
-            caller_bytes=method.caller_bytes,
-            scratch=[_scratch(need) for need in method.scratch],
+            caller_bytes=method.caller_bytes, scratch=[_scratch(need) for need in method.scratch]
         ),
         "arenas": [_arena(arena) for arena in method.arenas],
     }
@@ -75,8 +74,5 @@ def _arena(arena: Arena) -> dict[str, object]:
     if arena.file_bytes is not None:
         facts |= {"file_bytes": arena.file_bytes, "planner": arena.planner}
     if arena.common is not None:
-        facts |= {
-            "common": arena.common.name,
-            "offset_bytes": arena.common.offset_bytes,
-        }
+        facts |= {"common": arena.common.name, "offset_bytes": arena.common.offset_bytes}
     return facts

@@ -126,9 +126,7 @@ class MethodMemory:
     def own_arenas(self) -> tuple[Arena, ...]:
         """Those that are counted with this method: each shared one is with one."""
         return tuple(
-            a
-            for a in self.arenas
-            if a.owner(self.method) == self.method and a.common is None
+            a for a in self.arenas if a.owner(self.method) == self.method and a.common is None
         )
 
 
@@ -237,9 +235,7 @@ class MemoryPlan:
     @property
     def arena_bytes(self) -> int:
         """All arenas together; what methods share or have in common counts once."""
-        own = sum(
-            a.size_bytes for m in self.models for x in m.methods for a in x.own_arenas
-        )
+        own = sum(a.size_bytes for m in self.models for x in m.methods for a in x.own_arenas)
         return own + sum(c.size_bytes for c in self.common)
 
     def placed_bytes(self, region: str) -> int:

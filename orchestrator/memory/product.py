@@ -37,21 +37,11 @@ from orchestrator.method.lifetimes import peak_live_bytes
 from orchestrator.method.state import kept_arenas
 from orchestrator.planner.blocks import ArenaFacts, aligned
 from orchestrator.program.caller import caller_bytes
-from orchestrator.program.interface import (
-    NUMBER_LISTS,
-    TENSOR_LISTS,
-    most_items,
-    with_items,
-)
+from orchestrator.program.interface import NUMBER_LISTS, TENSOR_LISTS, most_items, with_items
 from orchestrator.program.shared import SHARED_ID, shared_bytes
 from orchestrator.program.unsupported import unsupported
 from orchestrator.program.values import BoolListValue, TensorValue
-from orchestrator.targets.regions import (
-    ARENA_ALIGNMENT,
-    NO_PINS,
-    NO_PLACES,
-    Concurrency,
-)
+from orchestrator.targets.regions import ARENA_ALIGNMENT, NO_PINS, NO_PLACES, Concurrency
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -121,8 +111,7 @@ def plan_memory(
             model=name,
             program_bytes=sum(aligned(len(data)) for data in constants[name])
             if name in linked
-            else program.size_bytes
-            + sum(aligned(len(e.data)) for e in program.external)
+            else program.size_bytes + sum(aligned(len(e.data)) for e in program.external)
             if first[name] == name
             else 0,
             methods=tuple(
@@ -154,9 +143,7 @@ def plan_memory(
             (name, method.name, memory_id)
             for name, program in programs.items()
             for index, method in enumerate(program.methods)
-            for memory_id in kept_arenas(
-                method, linked[name][index] if name in linked else None
-            )
+            for memory_id in kept_arenas(method, linked[name][index] if name in linked else None)
         }
         return replace(share_arenas(models, found, pins), alignment=alignment)
 
@@ -206,10 +193,7 @@ def _unknown_arenas(
 
 
 def method_state_bytes(
-    method: Method,
-    *,
-    pointer_bytes: int,
-    delegates: Mapping[str, int] = MappingProxyType({}),
+    method: Method, *, pointer_bytes: int, delegates: Mapping[str, int] = MappingProxyType({})
 ) -> int:
     """Size of the method state block the device loader needs, exactly.
 
@@ -220,23 +204,17 @@ def method_state_bytes(
     """
     value_bytes = 4 * pointer_bytes
     words = sum(
-        1 + len(v.sizes)
-        for v in method.values
-        if isinstance(v, TensorValue) and v.is_dynamic
+        1 + len(v.sizes) for v in method.values if isinstance(v, TensorValue) and v.is_dynamic
     )
     size = (
         len(method.values) * value_bytes
         + len(method.instructions) * instruction_bytes(pointer_bytes)
         + 4 * words
     )
-    return _with_delegates(
-        size, method, pointer_bytes=pointer_bytes, delegates=delegates
-    )
+    return _with_delegates(size, method, pointer_bytes=pointer_bytes, delegates=delegates)
 
 
-def _delegate_states(
-    method: Method, delegates: Mapping[str, int]
-) -> tuple[DelegateState, ...]:
+def _delegate_states(method: Method, delegates: Mapping[str, int]) -> tuple[DelegateState, ...]:
     """Of each part that a linked delegate runs, in the program's order."""
     return tuple(
         DelegateState(backend=d.backend, state_bytes=delegates[d.backend])
@@ -246,11 +224,7 @@ def _delegate_states(
 
 
 def _with_delegates(
-    size_bytes: int,
-    method: Method,
-    *,
-    pointer_bytes: int,
-    delegates: Mapping[str, int],
+    size_bytes: int, method: Method, *, pointer_bytes: int, delegates: Mapping[str, int]
 ) -> int:
     """Size of a method state with handles and states of the method's delegates.
 
@@ -269,10 +243,7 @@ def _with_delegates(
     states = [delegates.get(d.backend, 0) for d in method.delegates]
     if not any(states):
         return size_bytes
-    return sum(
-        -(-part // _STATE_WORD_BYTES) * _STATE_WORD_BYTES
-        for part in (size_bytes, *states)
-    )
+    return sum(-(-part // _STATE_WORD_BYTES) * _STATE_WORD_BYTES for part in (size_bytes, *states))
 
 
 def instructions_offset(method: Method, *, pointer_bytes: int) -> int:
@@ -283,9 +254,7 @@ def instructions_offset(method: Method, *, pointer_bytes: int) -> int:
     return len(method.values) * 4 * pointer_bytes
 
 
-def _arenas(
-    program: Program, method: Method, planned: Sequence[ArenaFacts]
-) -> Iterable[Arena]:
+def _arenas(program: Program, method: Method, planned: Sequence[ArenaFacts]) -> Iterable[Arena]:
     facts = {found.memory_id: found for found in planned}
     for memory_id in range(1, len(method.arena_bytes)):
         is_shared = method.name in program.sharers and memory_id == SHARED_ID
@@ -366,13 +335,9 @@ class _Block:
     region: str | None = None
 
 
-def _blocks(
-    plan: MemoryPlan, board: Board, pins: Mapping[str, Pins]
-) -> Iterable[_Block]:
+def _blocks(plan: MemoryPlan, board: Board, pins: Mapping[str, Pins]) -> Iterable[_Block]:
     weights, code = board.places.weights, board.places.code
-    flash = [
-        r for r in board.regions if r.kind == "flash" and weights in (None, r.name)
-    ]
+    flash = [r for r in board.regions if r.kind == "flash" and weights in (None, r.name)]
     # None begins at 0, as an ITCM does: no arena is at a null pointer. The memory that
     # code is copied to comes last.
     ram = [r for r in board.regions if r.kind == "ram" and r.origin]
@@ -382,8 +347,7 @@ def _blocks(
             section=CALLER_SECTION,
             size_bytes=plan.caller_bytes,
             regions=ram,
-            what="memory of the application for inputs and outputs that are not"
-            " planned",
+            what="memory of the application for inputs and outputs that are not planned",
             model=plan.caller_model,
         )
     for common in plan.common:
@@ -507,9 +471,7 @@ class _Product(NamedTuple):
 
 
 def _place(
-    product: _Product,
-    spans: Mapping[str, SourceSpan],
-    sequential: Callable[[], MemoryPlan],
+    product: _Product, spans: Mapping[str, SourceSpan], sequential: Callable[[], MemoryPlan]
 ) -> MemoryPlan:
     """The plan with a memory for each block, with room for code and variables."""
     plan, board, pins = product
@@ -526,9 +488,7 @@ def _place(
         over = {name: -size for name, size in least.items() if size < 0}
         if plan.needs and over:
             raise RegionOverflowError(over, hint)
-        raise MemoryPlanError(
-            [_too_small(block, board, left, spans, hint) for block in failed]
-        )
+        raise MemoryPlanError([_too_small(block, board, left, spans, hint) for block in failed])
     plan = replace(plan, placements=tuple(placed[block.section] for block in blocks))
     over = {r.name: plan.placed_bytes(r.name) - most[r.name] for r in board.regions}
     tight = ((r.name, r.size_bytes + over[r.name]) for r in board.regions)
@@ -599,11 +559,7 @@ def _changes(
 
 
 def _too_small(
-    block: _Block,
-    board: Board,
-    free: Mapping[str, int],
-    spans: Mapping[str, SourceSpan],
-    hint: str,
+    block: _Block, board: Board, free: Mapping[str, int], spans: Mapping[str, SourceSpan], hint: str
 ) -> Diagnostic:
     return Diagnostic(
         code="memory-too-small",
@@ -612,10 +568,7 @@ def _too_small(
         notes=(
             ("needs", f"{block.size_bytes} bytes"),
             *(
-                (
-                    "region",
-                    f"{r.name}: {max(free[r.name], 0)} of {r.size_bytes} bytes free",
-                )
+                ("region", f"{r.name}: {max(free[r.name], 0)} of {r.size_bytes} bytes free")
                 for r in block.regions
             ),
         ),

@@ -27,10 +27,7 @@ class Access(StrEnum):
 
 
 _FILL_OUTPUTS: Final = frozenset(
-    {
-        *("aten", "cortex_m", "dim_order_ops", "et_copy", "executorch_prim"),
-        "quantized_decomposed",
-    }
+    {*("aten", "cortex_m", "dim_order_ops", "et_copy", "executorch_prim"), "quantized_decomposed"}
 )
 """Namespaces whose operators are defined to write every item of their outputs."""
 
@@ -55,8 +52,7 @@ def accesses(schema: OpSchema) -> tuple[Access, ...]:
     """How a call uses its arguments, and its result if it has no out arguments."""
     written = written_positions(schema)
     found = [
-        Access.SCRATCH if is_scratch(argument) else Access.READS
-        for argument in schema.arguments
+        Access.SCRATCH if is_scratch(argument) else Access.READS for argument in schema.arguments
     ]
     if len(found) in written:
         return (*found, _output(schema))
@@ -64,9 +60,7 @@ def accesses(schema: OpSchema) -> tuple[Access, ...]:
         # `add_(Tensor(a!) self, ...)` reads what it writes; `add.out` does not.
         in_place = position < schema.positional_count
         found[position] = (
-            _EXCEPTIONS.get(str(schema.name), Access.UPDATES)
-            if in_place
-            else _output(schema)
+            _EXCEPTIONS.get(str(schema.name), Access.UPDATES) if in_place else _output(schema)
         )
     return tuple(found)
 

@@ -90,9 +90,7 @@ def table_layout(
     ]
     prepared = [call is not None and call.prepared is not None for call in calls]
     if not methods or set(models) != set(linked) or not all(map(_fits, methods)):
-        return replace(
-            WIDE_TABLES, prepared_calls=any(prepared), steps=steps, given_rows=given
-        )
+        return replace(WIDE_TABLES, prepared_calls=any(prepared), steps=steps, given_rows=given)
     small = all(m.slots <= _BYTE for m in methods)
     return TableLayout(
         index_bytes=1 if small else 2,
@@ -115,17 +113,13 @@ def table_layout(
 def _fits(method: LinkedMethod) -> bool:
     """Whether counts and indices fit, and dim orders, which follow constant sizes."""
     counts = [
-        len(i.args)
-        for i in method.instructions
-        if isinstance(i, LinkedCall) and i.prepared is None
+        len(i.args) for i in method.instructions if isinstance(i, LinkedCall) and i.prepared is None
     ]
     return (
         max(method.slots, len(method.instructions), sum(counts)) <= _HALF_WORD
         and max(counts, default=0) <= _BYTE
         and not any(
-            isinstance(value, TensorValue)
-            and value.is_dynamic
-            and not value.is_contiguous
+            isinstance(value, TensorValue) and value.is_dynamic and not value.is_contiguous
             for value in method.values
         )
     )

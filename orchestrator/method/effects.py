@@ -14,13 +14,7 @@ from typing import TYPE_CHECKING, Final
 from orchestrator.method.access import Access, accesses
 from orchestrator.method.linked import LinkedCall
 from orchestrator.program.interface import TENSOR_LISTS, moved_to
-from orchestrator.program.program import (
-    DelegateCall,
-    FreeCall,
-    JumpFalseCall,
-    KernelCall,
-    MoveCall,
-)
+from orchestrator.program.program import DelegateCall, FreeCall, JumpFalseCall, KernelCall, MoveCall
 from orchestrator.program.values import BoolValue, IntValue, TensorValue
 
 if TYPE_CHECKING:
@@ -100,9 +94,7 @@ class MethodEffects:
         return frozenset(v for effect in self.at for v in effect.replaces)
 
 
-def effects_of_method(
-    method: Method, schemas: Mapping[OperatorName, OpSchema]
-) -> MethodEffects:
+def effects_of_method(method: Method, schemas: Mapping[OperatorName, OpSchema]) -> MethodEffects:
     """The effects of a program's method.
 
     Args:
@@ -196,9 +188,7 @@ class _Maker:
             is_known=self._is_known and not decided,
         )
 
-    def call(
-        self, name: OperatorName, args: tuple[int, ...], how: Sequence[Access]
-    ) -> None:
+    def call(self, name: OperatorName, args: tuple[int, ...], how: Sequence[Access]) -> None:
         shows = str(name) == _VIEW and self._is_at(args[0], args[-1])
         if str(name) == _COPY_INDEX and not self._counts(args[2]):
             how = (Access.UPDATES, *how[1:])  # other rows keep their items
@@ -210,9 +200,7 @@ class _Maker:
         It begins at 0, and calls write it that read it as well.
         """
         value = self._values[index]
-        return (
-            isinstance(value, IntValue) and value.value == 0 and index in self._counters
-        )
+        return isinstance(value, IntValue) and value.value == 0 and index in self._counters
 
     def unknown_call(self, args: tuple[int, ...]) -> None:
         """Add a call without schema; out variants repeat their outputs as results."""
@@ -292,9 +280,7 @@ class _Maker:
         if isinstance(value, TENSOR_LISTS):
             values = self._values
             return tuple(
-                item
-                for item in value.items
-                if item >= 0 and isinstance(values[item], TensorValue)
+                item for item in value.items if item >= 0 and isinstance(values[item], TensorValue)
             )
         return ()
 
@@ -308,9 +294,7 @@ def _once(indices: Iterable[int]) -> tuple[int, ...]:
     return tuple(dict.fromkeys(indices))
 
 
-def _counters(
-    calls: Iterable[tuple[OperatorName, tuple[int, ...]]],
-) -> frozenset[int]:
+def _counters(calls: Iterable[tuple[OperatorName, tuple[int, ...]]]) -> frozenset[int]:
     """Results of calls that all read them as well, `add.Scalar(i, 1, i)`."""
     counted, others = set[int](), set[int]()
     for name, args in calls:
@@ -319,9 +303,7 @@ def _counters(
     return frozenset(counted - others)
 
 
-def _sources(
-    instructions: Sequence[Instruction | LinkedInstruction],
-) -> dict[int, set[int]]:
+def _sources(instructions: Sequence[Instruction | LinkedInstruction]) -> dict[int, set[int]]:
     """By target of a move: every value that may have been moved there."""
     moves = [i for i in instructions if isinstance(i, MoveCall)]
     return dict(moved_to((move.source, move.target) for move in moves))

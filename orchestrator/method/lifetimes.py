@@ -96,20 +96,14 @@ def lifetimes(effects: MethodEffects, memory_id: int) -> list[Lifetime]:
             last = end_of_time
         begin = place.offset_bytes
         life = Lifetime(
-            first=first,
-            last=last,
-            begin=begin,
-            end=begin + value.size_bytes,
-            index=index,
+            first=first, last=last, begin=begin, end=begin + value.size_bytes, index=index
         )
         (views if is_view else owners).append(life)
     owners.sort()
     return owners + [_extend_view(view, owners) for view in views]
 
 
-def split_at_writes(
-    effects: MethodEffects, lives: Iterable[Lifetime]
-) -> list[Lifetime]:
+def split_at_writes(effects: MethodEffects, lives: Iterable[Lifetime]) -> list[Lifetime]:
     """The same lifetimes, with a new one wherever a tensor is written anew.
 
     Passes let tensors of one kind share a value, which is then written several times.

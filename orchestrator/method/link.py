@@ -11,13 +11,7 @@ from orchestrator.method.access import Access, accesses, written_positions
 from orchestrator.method.linked import Linkage, LinkedCall, LinkedMethod
 from orchestrator.method.state import zeroed_state
 from orchestrator.program.interface import TENSOR_LISTS, with_items
-from orchestrator.program.program import (
-    DelegateCall,
-    FreeCall,
-    JumpFalseCall,
-    KernelCall,
-    MoveCall,
-)
+from orchestrator.program.program import DelegateCall, FreeCall, JumpFalseCall, KernelCall, MoveCall
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
@@ -34,11 +28,7 @@ if TYPE_CHECKING:
 
 
 def link_program(
-    program: Program,
-    info: OpInfo,
-    resolution: Resolution,
-    *,
-    where: SourceSpan | None,
+    program: Program, info: OpInfo, resolution: Resolution, *, where: SourceSpan | None
 ) -> tuple[LinkedMethod, ...]:
     """Link the methods of a program: every call gets the kernel that serves it.
 
@@ -88,8 +78,7 @@ class _Linker:
         }
         self._schemas = resolution.schemas
         self._functions = {
-            (entry.operator, entry.key): entry.function
-            for entry in resolution.table_entries
+            (entry.operator, entry.key): entry.function for entry in resolution.table_entries
         }
 
         self._in_place = {
@@ -100,12 +89,9 @@ class _Linker:
 
     def method(self, method: Method) -> LinkedMethod:
         # Free instructions do nothing and are removed: jumps to one go to the next.
-        kept = [
-            i for i, x in enumerate(method.instructions) if not isinstance(x, FreeCall)
-        ]
+        kept = [i for i, x in enumerate(method.instructions) if not isinstance(x, FreeCall)]
         new_index = {
-            index: bisect_left(kept, index)
-            for index in range(len(method.instructions) + 1)
+            index: bisect_left(kept, index) for index in range(len(method.instructions) + 1)
         }
         instructions: list[LinkedInstruction] = []
         origins: list[int] = []
@@ -146,9 +132,7 @@ class _Linker:
                     self.problems.append(f"{place} moves a value to another kind")
                 return instruction
             case JumpFalseCall(condition=condition, destination=destination):
-                return JumpFalseCall(
-                    condition=condition, destination=new_index[destination]
-                )
+                return JumpFalseCall(condition=condition, destination=new_index[destination])
             case DelegateCall():
                 self.problems.append(f"{place} calls a delegate")
         return None
@@ -161,8 +145,7 @@ class _Linker:
         schema = self._schemas.get(name)
         if function is None or schema is None:
             self.problems.append(
-                f"method {method.name}, instruction {index} calls {name}, which has"
-                " no kernel"
+                f"method {method.name}, instruction {index} calls {name}, which has no kernel"
             )
             return None
         how = accesses(schema)
@@ -183,9 +166,7 @@ class _Linker:
                 for i in dict.fromkeys(with_items(method, outs))
                 if not isinstance(method.values[i], TENSOR_LISTS)
             ),
-            in_place=tuple(
-                i for i, x in enumerate(schema.arguments) if x.name in in_place
-            ),
+            in_place=tuple(i for i, x in enumerate(schema.arguments) if x.name in in_place),
         )
 
 

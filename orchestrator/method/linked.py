@@ -231,9 +231,7 @@ class LinkedMethod:
         return new
 
     def with_values(
-        self,
-        changed: Mapping[int, Value],
-        data: Mapping[int, Bytes] = MappingProxyType({}),
+        self, changed: Mapping[int, Value], data: Mapping[int, Bytes] = MappingProxyType({})
     ) -> Self:
         """The method with new values in some slots, and data of some of them.
 
@@ -339,9 +337,7 @@ class LinkedMethod:
         return (
             not moves
             and not self.given
-            and not any(
-                isinstance(self.values[index], numbers) for index in self.written
-            )
+            and not any(isinstance(self.values[index], numbers) for index in self.written)
         )
 
     @property
@@ -358,10 +354,7 @@ class LinkedMethod:
     @property
     def has_initial_zeros(self) -> bool:
         """Whether some state starts with zeros, which are in no table."""
-        return any(
-            len(data) and self.starts_with_zeros(index, data)
-            for index, data in self.data
-        )
+        return any(len(data) and self.starts_with_zeros(index, data) for index, data in self.data)
 
     @property
     def dynamic_words(self) -> int:

@@ -29,19 +29,11 @@ class Place:
 
     def overlaps(self, other: Place) -> bool:
         """Whether both share a byte."""
-        return (
-            self.space == other.space
-            and self.begin < other.end
-            and other.begin < self.end
-        )
+        return self.space == other.space and self.begin < other.end and other.begin < self.end
 
     def holds(self, other: Place) -> bool:
         """Whether this place contains the other."""
-        return (
-            self.space == other.space
-            and self.begin <= other.begin
-            and other.end <= self.end
-        )
+        return self.space == other.space and self.begin <= other.begin and other.end <= self.end
 
     def part(self, begin: int, size_bytes: int) -> Place:
         """A part of this place; `begin` counts from its beginning."""

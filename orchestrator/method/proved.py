@@ -64,9 +64,7 @@ def _meets(method: LinkedMethod, kernels: dict[str, Kernel]) -> bool:
         kernel = kernels.get(call.function)
         if call.prepared is not None or kernel is None:
             continue
-        arguments = argument_facts(
-            method.values, call.args, kernel.schema, facts, constant
-        )
+        arguments = argument_facts(method.values, call.args, kernel.schema, facts, constant)
         if not holds(kernel.requires, kernel.schema, arguments):
             return False
     return True

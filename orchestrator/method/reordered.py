@@ -48,9 +48,7 @@ def reordered_reads(method: Method) -> tuple[ReorderedRead, ...]:
                 continue
             one, other = (tensor_of(method.values[i]) for i in (source, index))
             if one.dtype == other.dtype and _layout(one) != _layout(other):
-                found[source, index] = ReorderedRead(
-                    instruction=number, read=other, written=one
-                )
+                found[source, index] = ReorderedRead(instruction=number, read=other, written=one)
         for index in (*effect.writes, *effect.replaces):
             if index not in places or index in effect.views:
                 continue

@@ -203,14 +203,10 @@ class Memory:
                 for other in {self._sets.of(o) for o in owners} - {family}:
                     point.lost[other] = index, time
                     if other in read:  # a call may write before it has read all
-                        yield PlanFault(
-                            value=read[other], writer=index, written=time, read=time
-                        )
+                        yield PlanFault(value=read[other], writer=index, written=time, read=time)
             point.owners[here] = [frozenset({index})] * len(pieces)
 
-    def _reads(
-        self, time: int, read: Iterable[int], point: _Point
-    ) -> Iterator[PlanFault]:
+    def _reads(self, time: int, read: Iterable[int], point: _Point) -> Iterator[PlanFault]:
         for reader in read:
             for index in point.held.get(reader, (reader,)):
                 if index not in self._places:
@@ -221,9 +217,7 @@ class Memory:
                         for owner in point.owners[piece]:
                             self._join(index, owner)
                 if lost := point.lost.get(self._sets.of(index)):
-                    yield PlanFault(
-                        value=index, writer=lost[0], written=lost[1], read=time
-                    )
+                    yield PlanFault(value=index, writer=lost[0], written=lost[1], read=time)
 
 
 def _is_state(effects: MethodEffects, index: int) -> bool:
@@ -274,10 +268,7 @@ def separated(program: Program, schemas: Schemas, names: Collection[str]) -> Pro
 def _separated(method: Method, schemas: Schemas, *, shares: bool) -> Method:
     fixed = {SHARED_ID} if shares else set[int]()
     values = list(method.values)
-    sizes = [
-        size if memory_id in fixed else 0
-        for memory_id, size in enumerate(method.arena_bytes)
-    ]
+    sizes = [size if memory_id in fixed else 0 for memory_id, size in enumerate(method.arena_bytes)]
     for family in Memory(_effects(method, schemas)).families():
         places = {i: p for i in family if (p := place_of(values[i], i)) is not None}
         memory_id = places[family[0]].space[1]

@@ -55,11 +55,7 @@ class StateError(Exception):
     """
 
 
-def with_state(
-    program: Program,
-    schemas: _Schemas,
-    shared: SharedState | None = None,
-) -> Program:
+def with_state(program: Program, schemas: _Schemas, shared: SharedState | None = None) -> Program:
     """The program with its state marked, and with the methods that share it.
 
     Args:
@@ -106,9 +102,7 @@ def kept_arenas(method: Method, linked: LinkedMethod | None = None) -> frozenset
     return frozenset(
         value.allocation.memory_id
         for value in method.values
-        if isinstance(value, TensorValue)
-        and (value.is_state or by_rows)
-        and value.allocation
+        if isinstance(value, TensorValue) and (value.is_state or by_rows) and value.allocation
     )
 
 
@@ -148,10 +142,7 @@ def _span(value: TensorValue) -> tuple[int, int, int]:
 
 def _marked(method: Method, kept: Mapping[int, Spans]) -> Method:
     values = tuple(
-        replace(
-            value,
-            is_kept=touches(kept.get((at := _span(value))[0], ()), *at[1:]),
-        )
+        replace(value, is_kept=touches(kept.get((at := _span(value))[0], ()), *at[1:]))
         if isinstance(value, TensorValue) and value.allocation is not None
         else value
         for value in method.values
@@ -212,8 +203,7 @@ def undecided_outputs(
             found |= {
                 (time, index)
                 for index in read
-                if uses[index] == 1
-                and place_of(method.values[index], index) not in places
+                if uses[index] == 1 and place_of(method.values[index], index) not in places
             }
     return found
 
@@ -280,9 +270,7 @@ def _apart(program: Program, *, has_state: bool) -> Iterator[str]:
             if not name or value.is_external:
                 continue
             other, at = known.setdefault(name, (method.name, memory_id))
-            if other != method.name and not (
-                has_state and memory_id == at == SHARED_ID
-            ):
+            if other != method.name and not (has_state and memory_id == at == SHARED_ID):
                 yield (
                     f'the buffer "{name}" lies in arena {at} of {other}, and in arena'
                     f" {memory_id} of {method.name}"

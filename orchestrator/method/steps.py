@@ -124,9 +124,7 @@ def header_of(method: LinkedMethod, call: LinkedCall) -> tuple[int, ...] | None:
     return struct.unpack(f"<{len(data) // _WORD}i", data)
 
 
-def _template(
-    method: LinkedMethod, numbers: Sequence[int]
-) -> tuple[StepTemplate, list[int]]:
+def _template(method: LinkedMethod, numbers: Sequence[int]) -> tuple[StepTemplate, list[int]]:
     """The template of some calls, and which shape each of them has."""
     header = header_of(method, method.call(numbers[0]))
     calls = [method.call(number).form for number in numbers]
@@ -137,9 +135,7 @@ def _template(
         all_words = [tuple(_words(one.numbers)) for one in calls]
         of = all_words.index(Counter(all_words).most_common(1)[0][0])
         own = all_words[of]
-    words = tuple(
-        i for i, word in enumerate(own) if any(one[i] != word for one in all_words)
-    )
+    words = tuple(i for i, word in enumerate(own) if any(one[i] != word for one in all_words))
     shapes = [tuple(one[i] for i in words) for one in all_words]
     known = [*dict.fromkeys((tuple(own[i] for i in words), *shapes))]
     template = StepTemplate(
@@ -159,9 +155,7 @@ def _addresses(method: LinkedMethod, numbers: Sequence[int]) -> Iterator[StepAdd
             continue
         base = min(offsets)
         unit = gcd(*(offset - base for offset in offsets))
-        part = next(
-            n for n in range(1, unit + 1) if unit % n == 0 and unit // n <= _MOST_UNIT
-        )
+        part = next(n for n in range(1, unit + 1) if unit % n == 0 and unit // n <= _MOST_UNIT)
         yield StepAddress(pointer=pointer, base=base, unit=unit // part)
 
 

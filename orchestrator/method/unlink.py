@@ -75,8 +75,7 @@ def unlink_program(program: Program, linked: Sequence[LinkedMethod]) -> Program:
     )
     # As text, 0.0 differs from -0.0, and NaN equals NaN.
     if repr(found.methods) != repr(methods) or any(
-        not _has_data(found, method, of)
-        for method, of in zip(methods, linked, strict=True)
+        not _has_data(found, method, of) for method, of in zip(methods, linked, strict=True)
     ):
         raise WriteProofError("the new bytes say something else")
     return replace(found, methods=methods)  # with their marks
@@ -125,16 +124,9 @@ class _Unlinker:
         self._constants = constants
         self._values = [*self._with_data(), *unused]
         used = {i.operator for i in linked.instructions if isinstance(i, LinkedCall)}
-        self._operators = tuple(
-            name for name in dict.fromkeys(method.operators) if name in used
-        )
+        self._operators = tuple(name for name in dict.fromkeys(method.operators) if name in used)
         # Kernels do not get lists that only hold results.
-        named = {
-            arg
-            for i in linked.instructions
-            if isinstance(i, LinkedCall)
-            for arg in i.args
-        }
+        named = {arg for i in linked.instructions if isinstance(i, LinkedCall) for arg in i.args}
         named.update((*linked.inputs, *linked.outputs))
         self._lists: dict[tuple[int, ...], int] = {
             value.items: index
@@ -146,9 +138,7 @@ class _Unlinker:
         linked, frames = self._linked, self._method.frames
         instructions = tuple(
             self._instruction(instruction, self._method.instructions[origin])
-            for instruction, origin in zip(
-                linked.instructions, linked.origins, strict=True
-            )
+            for instruction, origin in zip(linked.instructions, linked.origins, strict=True)
         )
         return replace(
             self._method,
@@ -172,9 +162,7 @@ class _Unlinker:
             else:
                 yield value
 
-    def _instruction(
-        self, instruction: LinkedInstruction, origin: Instruction
-    ) -> Instruction:
+    def _instruction(self, instruction: LinkedInstruction, origin: Instruction) -> Instruction:
         if not isinstance(instruction, LinkedCall):
             return instruction
         if not isinstance(origin, KernelCall):
@@ -186,9 +174,7 @@ class _Unlinker:
             args=(*instruction.args, *(self._result(r, new) for r in results)),
         )
 
-    def _renamed(
-        self, before: Sequence[int], after: Sequence[int]
-    ) -> Mapping[int, int]:
+    def _renamed(self, before: Sequence[int], after: Sequence[int]) -> Mapping[int, int]:
         """By value of the program: the value that replaces it in a call."""
         old, new = self._method.values, self._linked.values
         found: dict[int, int] = {}

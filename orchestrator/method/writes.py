@@ -23,9 +23,7 @@ if TYPE_CHECKING:
 
 
 def check_writes(
-    programs: Mapping[str, Program],
-    resolution: Resolution,
-    spans: Mapping[str, SourceSpan],
+    programs: Mapping[str, Program], resolution: Resolution, spans: Mapping[str, SourceSpan]
 ) -> None:
     """Reject programs that write into constants.
 
@@ -47,8 +45,7 @@ def check_writes(
             f'model "{model}" writes into memory that must not change',
             where=spans.get(model),
             found=f"method {method.name}, {what}",
-            hint="export the model again; if it was exported just now, report it to"
-            " ExecuTorch",
+            hint="export the model again; if it was exported just now, report it to ExecuTorch",
         )
         for model, program in programs.items()
         for method in program.methods

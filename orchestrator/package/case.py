@@ -48,9 +48,7 @@ def case_of(calls: Sequence[Call], response: bytes) -> Case:
     data, ends = untraced(response, calls)
     names = (f"{call.method.model}.{call.method.name}" for call in calls)
     return Case(
-        request=encode_request(calls),
-        response=data,
-        calls=tuple(zip(names, ends, strict=True)),
+        request=encode_request(calls), response=data, calls=tuple(zip(names, ends, strict=True))
     )
 
 

@@ -56,17 +56,13 @@ def code_script(
 
 def api_names(symbols: Iterable[str]) -> frozenset[str]:
     """Symbols of the library that are not of one product alone: see `own_symbols`."""
-    return frozenset(
-        name for name in symbols if "." not in name and not name.startswith(_MANGLED)
-    )
+    return frozenset(name for name in symbols if "." not in name and not name.startswith(_MANGLED))
 
 
 def user_files(units: Iterable[Unit], names: Iterable[str]) -> frozenset[str]:
     """Names of the sources of libraries and delegates of the user, without suffix."""
     folders = tuple(
-        f"{SOURCES}/{kind}/{name}/"
-        for kind in ("kernels", "delegates")
-        for name in names
+        f"{SOURCES}/{kind}/{name}/" for kind in ("kernels", "delegates") for name in names
     )
     return frozenset(
         posixpath.splitext(posixpath.basename(unit.path))[0]

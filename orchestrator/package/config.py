@@ -13,10 +13,7 @@ if TYPE_CHECKING:
 
 
 def config_header(
-    head: str,
-    product: str,
-    defines: Iterable[tuple[str, str]],
-    includes: Iterable[str],
+    head: str, product: str, defines: Iterable[tuple[str, str]], includes: Iterable[str]
 ) -> str:
     """The text of the header.
 

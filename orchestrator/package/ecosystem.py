@@ -139,10 +139,7 @@ _ALL: Final = (
     Ecosystem(
         name="platformio",
         title="PlatformIO",
-        templates=(
-            ("library.json.j2", "library.json"),
-            ("../main.c.j2", "examples/hello/main.c"),
-        ),
+        templates=(("library.json.j2", "library.json"), ("../main.c.j2", "examples/hello/main.c")),
     ),
     Ecosystem(
         name="cmsis",

@@ -77,9 +77,7 @@ def arduino_folder(target: Target) -> str:
     return f"{core}/{'-'.join(parts)}" if len(parts) == len(prefixes) else core
 
 
-def package_files(
-    ecosystem: Ecosystem, built: Built, *, has_library: bool
-) -> dict[str, bytes]:
+def package_files(ecosystem: Ecosystem, built: Built, *, has_library: bool) -> dict[str, bytes]:
     """Every file of a package, by path.
 
     Args:

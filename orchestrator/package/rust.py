@@ -57,9 +57,7 @@ class _Parameter:
     given: str
 
 
-def rust_methods(
-    profile: str, programs: Mapping[str, Program]
-) -> tuple[RustMethod, ...]:
+def rust_methods(profile: str, programs: Mapping[str, Program]) -> tuple[RustMethod, ...]:
     """Methods whose parameters are arrays of fixed size, and numbers.
 
     The others are left out: their functions are in the C header.

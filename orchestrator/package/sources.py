@@ -27,8 +27,7 @@ _LIBRARY_SOURCES: Final = f"{SOURCES}/runtime/src/"
 _FREESTANDING: Final = f"{SOURCES}/runtime/freestanding"
 MODELS: Final = "gen/src/models.S"
 _INCLUDE: Final = re.compile(
-    r"""^([ \t]*\#[ \t]*include[ \t]*)(?:"([^"\n]+)"|<([^>\n]+)>)""",
-    re.MULTILINE | re.VERBOSE,
+    r"""^([ \t]*\#[ \t]*include[ \t]*)(?:"([^"\n]+)"|<([^>\n]+)>)""", re.MULTILINE | re.VERBOSE
 )
 _ASSEMBLY: Final = re.compile(r"\basm\((.*?)\);$", re.DOTALL | re.MULTILINE)
 _SECTION: Final = re.compile(r'\bsection\("([^"]+)"\)')
@@ -139,10 +138,7 @@ def with_own_symbols(text: str, base: str, functions: Collection[str]) -> str:
 
 def with_sections(text: str, names: Mapping[str, str]) -> str:
     """A generated source with constants and arenas in sections of these names."""
-    return _SECTION.sub(
-        lambda m: f'section("{named_section(m[1], names)}")',
-        text,
-    )
+    return _SECTION.sub(lambda m: f'section("{named_section(m[1], names)}")', text)
 
 
 def packaged_sources(
@@ -186,9 +182,7 @@ def _relative(path: str, place: str) -> str:
     return posixpath.relpath(path, posixpath.dirname(place))
 
 
-def _rewritten(
-    unit: Unit, files: Mapping[str, bytes], places: Places
-) -> Iterable[tuple[str, str]]:
+def _rewritten(unit: Unit, files: Mapping[str, bytes], places: Places) -> Iterable[tuple[str, str]]:
     """The source and what it includes, each with includes relative to itself."""
     seen: set[str] = set()
     waiting = [unit.path, *unit.forced]

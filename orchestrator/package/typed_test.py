@@ -57,9 +57,7 @@ def typed_test(
         return ""
     texts = [
         _CallText(f"{base}_self_test_{number}", method, call, result)
-        for number, (method, call, result) in enumerate(
-            zip(owners, calls, results, strict=True)
-        )
+        for number, (method, call, result) in enumerate(zip(owners, calls, results, strict=True))
     ]
     reset = "".join(
         f"  if (status == ORCH_OK) status = {own.base}_"
@@ -130,16 +128,12 @@ class _Argument:
 class _CallText:
     """A function in C that makes one call and compares what comes out."""
 
-    def __init__(
-        self, name: str, method: ApiMethod, call: Call, result: CallResult
-    ) -> None:
+    def __init__(self, name: str, method: ApiMethod, call: Call, result: CallResult) -> None:
         self.name = name
         self.memory_bytes = 0
         self._base = method.base
         self._arguments = [
-            self._argument(
-                port, (call.inputs if port.is_input else result.outputs)[port.index]
-            )
+            self._argument(port, (call.inputs if port.is_input else result.outputs)[port.index])
             for port in method.ports
         ]
 
@@ -148,9 +142,7 @@ class _CallText:
         before = "".join(argument.before for argument in self._arguments)
         words = ",\n      ".join(word for a in self._arguments for word in a.words)
         wrong = [text for argument in self._arguments for text in argument.differs]
-        compared = "".join(
-            f"  if ({text}) return ORCH_IMAGE_DAMAGED;\n" for text in wrong
-        )
+        compared = "".join(f"  if ({text}) return ORCH_IMAGE_DAMAGED;\n" for text in wrong)
         return (
             f"static inline orch_status {self.name}(uint8_t* memory) {{\n"
             f"{before}  orch_status status = {self._base}({words});\n"
@@ -175,9 +167,7 @@ class _CallText:
         if port.is_unsigned:
             data = bytes(byte ^ _SIGN for byte in data)
         most = max(value.numel, 1) * found.item_bytes
-        before = _bytes(
-            f"{name}_bytes", data.ljust(most, b"\0") if port.is_input else data
-        )
+        before = _bytes(f"{name}_bytes", data.ljust(most, b"\0") if port.is_input else data)
         const = "const " if port.is_input else ""
         place = f"{name}_bytes"
         if port.is_given or not port.is_input:
@@ -194,14 +184,9 @@ class _CallText:
             words.append(f"{name}_sizes")
         if not port.is_input:
             if value.is_dynamic:
-                differs = [
-                    f"{name}_sizes[{at}] != {size}"
-                    for at, size in enumerate(found.shape)
-                ]
+                differs = [f"{name}_sizes[{at}] != {size}" for at, size in enumerate(found.shape)]
             if data:
-                differs.append(
-                    f"memcmp({place}, {name}_bytes, sizeof {name}_bytes) != 0"
-                )
+                differs.append(f"memcmp({place}, {name}_bytes, sizeof {name}_bytes) != 0")
         return _Argument(before, tuple(words), tuple(differs))
 
 

@@ -63,10 +63,7 @@ def plan_blocks(
         (i for i, block in enumerate(blocks) if block.size_bytes),
         key=lambda i: _identity(blocks[i]),
     )
-    parts = [
-        _Part([blocks[i] for i in group], tuple(group))
-        for group in components(blocks, order)
-    ]
+    parts = [_Part([blocks[i] for i in group], tuple(group)) for group in components(blocks, order)]
     least = max((part.least for part in parts), default=0)
     enough = max(least, capacity_bytes or 0)
     for part in parts:
@@ -147,9 +144,7 @@ class _Part:
         for number, most in enumerate(rounds):
             chances = [(strategy, _RESTART) for strategy in RESTARTS if number]
             for strategy, nodes in (*chances, *((s, most) for s in STRATEGIES)):
-                found = search(
-                    self.blocks, capacity_bytes=target, strategy=strategy, nodes=nodes
-                )
+                found = search(self.blocks, capacity_bytes=target, strategy=strategy, nodes=nodes)
                 if found.outcome is Outcome.FOUND:
                     self.offer(strategy.name, found.offsets)
                     return True

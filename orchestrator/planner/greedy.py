@@ -54,22 +54,16 @@ _KEYS: Mapping[str, Callable[[Conflicts, int], tuple[int, ...]]] = MappingProxyT
 )
 
 
-def greedy_plans(
-    conflicts: Conflicts,
-) -> Iterator[tuple[str, tuple[int, ...]]]:
+def greedy_plans(conflicts: Conflicts) -> Iterator[tuple[str, tuple[int, ...]]]:
     """Name and offsets of every greedy plan, the common one first."""
     for fit in ("first", "best"):
         for name, key in _KEYS.items():
-            order = sorted(
-                range(len(conflicts.blocks)), key=lambda i: key(conflicts, i)
-            )
+            order = sorted(range(len(conflicts.blocks)), key=lambda i: key(conflicts, i))
             label = f"greedy-by-{name}" + ("-best-fit" if fit == "best" else "")
             yield label, place(conflicts, order, best_fit=fit == "best")
 
 
-def place(
-    conflicts: Conflicts, order: Sequence[int], *, best_fit: bool
-) -> tuple[int, ...]:
+def place(conflicts: Conflicts, order: Sequence[int], *, best_fit: bool) -> tuple[int, ...]:
     """Offsets by putting blocks down in an order.
 
     Args:

@@ -26,10 +26,7 @@ _MOVED: Final = 0.05
 
 
 def plan_overlapping(
-    blocks: Sequence[Block],
-    distances: Mapping[tuple[int, int], int],
-    *,
-    least_bytes: int,
+    blocks: Sequence[Block], distances: Mapping[tuple[int, int], int], *, least_bytes: int
 ) -> tuple[tuple[int, ...], int]:
     """An offset for each block, and the bytes of all.
 
@@ -102,9 +99,7 @@ class _Near:
 class _Table:
     """For each block: others that are live at the same time."""
 
-    def __init__(
-        self, blocks: Sequence[Block], distances: Mapping[tuple[int, int], int]
-    ) -> None:
+    def __init__(self, blocks: Sequence[Block], distances: Mapping[tuple[int, int], int]) -> None:
         self._blocks = blocks
         self._near: list[list[_Near]] = [[] for _ in blocks]
         for i, one in enumerate(blocks):
@@ -133,9 +128,7 @@ class _Table:
             offsets[index] = next(self._places(index, offsets, None))
         return tuple(offsets[i] for i in range(len(self._blocks)))
 
-    def search(
-        self, order: Sequence[int], limit: int, nodes: int
-    ) -> tuple[int, ...] | None:
+    def search(self, order: Sequence[int], limit: int, nodes: int) -> tuple[int, ...] | None:
         """Offsets of a plan of a size, if one is found; blocks go down in an order.
 
         Args:
@@ -159,14 +152,10 @@ class _Table:
             ways.append(self._places(order[len(ways)], {**offsets}, limit))
         return None
 
-    def _places(
-        self, index: int, offsets: Mapping[int, int], limit: int | None
-    ) -> Iterator[int]:
+    def _places(self, index: int, offsets: Mapping[int, int], limit: int | None) -> Iterator[int]:
         """Where a block can lie: at borders of others or of the arena, lowest first."""
         block = self._blocks[index]
-        placed = [
-            (n, offsets[n.index]) for n in self._near[index] if n.index in offsets
-        ]
+        placed = [(n, offsets[n.index]) for n in self._near[index] if n.index in offsets]
         taken = [(at - n.below, at + n.above, at if n.same else -1) for n, at in placed]
         step = block.alignment
         found = {0, *(-(-end // step) * step for _, end, _ in taken)}

@@ -148,13 +148,9 @@ def _block(columns: list[str], row: list[str], at: SourceSpan) -> Block:
     )
 
 
-def _wrong(
-    message: str, where: SourceSpan, note: tuple[str, str], hint: str
-) -> UsageError:
+def _wrong(message: str, where: SourceSpan, note: tuple[str, str], hint: str) -> UsageError:
     return UsageError(
-        Diagnostic(
-            code="bad-blocks", message=message, where=where, notes=(note,), hint=hint
-        )
+        Diagnostic(code="bad-blocks", message=message, where=where, notes=(note,), hint=hint)
     )
 
 

@@ -90,10 +90,7 @@ class _Picture:
     def _grid(self) -> Iterator[str]:
         for address in _ticks(0, self.top):
             y = _number(self.y(address))
-            yield (
-                f'<line class="grid" x1="{_LEFT}" y1="{y}" x2="{_WIDTH - _RIGHT}"'
-                f' y2="{y}"/>'
-            )
+            yield (f'<line class="grid" x1="{_LEFT}" y1="{y}" x2="{_WIDTH - _RIGHT}" y2="{y}"/>')
             yield (
                 f'<text x="{_LEFT - 8}" y="{_number(float(y) + 4)}"'
                 f' text-anchor="end">{address:,}</text>'
@@ -101,16 +98,12 @@ class _Picture:
         for time in _ticks(self.begin, self.end):
             x = _number(self.x(time))
             yield (
-                f'<text x="{x}" y="{_HEIGHT - _BOTTOM + 18}"'
-                f' text-anchor="middle">{time:,}</text>'
+                f'<text x="{x}" y="{_HEIGHT - _BOTTOM + 18}" text-anchor="middle">{time:,}</text>'
             )
 
     def _axes(self) -> Iterator[str]:
         floor, middle = _HEIGHT - _BOTTOM, (_TOP + _HEIGHT - _BOTTOM) // 2
-        yield (
-            f'<path class="axis" fill="none" d="M{_LEFT} {_TOP}V{floor}'
-            f'H{_WIDTH - _RIGHT}"/>'
-        )
+        yield (f'<path class="axis" fill="none" d="M{_LEFT} {_TOP}V{floor}H{_WIDTH - _RIGHT}"/>')
         yield (
             f'<text x="{(_LEFT + _WIDTH - _RIGHT) // 2}" y="{_HEIGHT - 14}"'
             ' text-anchor="middle">time (instruction)</text>'
@@ -132,10 +125,7 @@ class _Picture:
             f' fill="hsl({hue},55%,78%)"><title>{name}: {block.size_bytes:,} bytes at'
             f" {offset:,}, instructions {block.first} to {block.last}</title></rect>"
         )
-        if (
-            right - x >= _LABEL_WIDTH * (len(block.name) + 1)
-            and bottom - y >= _LABEL_HEIGHT
-        ):
+        if right - x >= _LABEL_WIDTH * (len(block.name) + 1) and bottom - y >= _LABEL_HEIGHT:
             yield (
                 f'<text class="name" x="{_number((x + right) / 2)}"'
                 f' y="{_number((y + bottom) / 2 + 4)}"'

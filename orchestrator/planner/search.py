@@ -95,9 +95,7 @@ STRATEGIES = (
 """Those that together solve the public hard instances soonest; see docs/planner.md."""
 RESTARTS: Final = tuple(
     Strategy(pick, first, seed)
-    for seed, (_, first, pick) in enumerate(
-        product(range(4), (First.LARGE, First.AREA), Pick)
-    )
+    for seed, (_, first, pick) in enumerate(product(range(4), (First.LARGE, First.AREA), Pick))
 )
 """Others, for blocks that leave room: there are many plans then, and an order that does
 not soon lead to one mostly never does."""
@@ -191,9 +189,7 @@ class _Search:
         self.capacity = capacity_bytes
         self.room = -(-capacity_bytes // unit) * unit
         self.count = spans.count
-        self.live, self.begin_from, self.end_by = _masks(
-            self.first, self.last, self.count
-        )
+        self.live, self.begin_from, self.end_by = _masks(self.first, self.last, self.count)
         self.spanning = [
             here & after for here, after in zip(self.live, self.live[1:], strict=False)
         ]
@@ -205,17 +201,13 @@ class _Search:
 
     def everything(self) -> bool:
         """Whether all blocks fit."""
-        slack = [
-            self.room - sum(self.size[r] for r in indices(live)) for live in self.live
-        ]
+        slack = [self.room - sum(self.size[r] for r in indices(live)) for live in self.live]
         if any(free < 0 for free in slack):
             return False
         floor = [0] * self.count
         return _finished(self._solve_parts(0, (1 << len(self.size)) - 1, floor, slack))
 
-    def _preference(
-        self, pick: Pick
-    ) -> Callable[[int, int, int, int], tuple[float, int]]:
+    def _preference(self, pick: Pick) -> Callable[[int, int, int, int], tuple[float, int]]:
         """Key of a section by index, number of candidates, floor and slack."""
         failures = self.failures
         match pick:
@@ -228,9 +220,7 @@ class _Search:
             case _:
                 return lambda _t, few, _floor, slack: (slack, few)
 
-    def _solve_parts(
-        self, low: int, remaining: int, floor: list[int], slack: list[int]
-    ) -> _Steps:
+    def _solve_parts(self, low: int, remaining: int, floor: list[int], slack: list[int]) -> _Steps:
         """Solve a range of sections, in parts between which no block is left.
 
         Args:
@@ -257,9 +247,7 @@ class _Search:
                 return False
         return True
 
-    def _solve(
-        self, low: int, remaining: int, floor: list[int], slack: list[int]
-    ) -> _Steps:
+    def _solve(self, low: int, remaining: int, floor: list[int], slack: list[int]) -> _Steps:
         """Solve a range of sections that hang together; see `_solve_parts`."""
         states = []
         while (found := self._pick_section(low, remaining, floor, slack)) is not None:
@@ -283,12 +271,7 @@ class _Search:
         return False
 
     def _place(
-        self,
-        low: int,
-        remaining: int,
-        floor: list[int],
-        slack: list[int],
-        choice: tuple[int, int],
+        self, low: int, remaining: int, floor: list[int], slack: list[int], choice: tuple[int, int]
     ) -> _Steps:
         """Try each candidate at the floor of a section: `choice` is both."""
         at, candidates = choice
@@ -321,11 +304,7 @@ class _Search:
             best: tuple[int, int, tuple[int, int]] | None = None
             best_key, raised = (float(_FAR), 0), False
             for begin, end, wall in _plateaus(floor):
-                inside = (
-                    remaining
-                    & self.begin_from[low + begin]
-                    & self.end_by[low + end - 1]
-                )
+                inside = remaining & self.begin_from[low + begin] & self.end_by[low + end - 1]
                 for t in range(begin, end):
                     candidates = inside & self.live[low + t]
                     if not candidates:
@@ -333,9 +312,7 @@ class _Search:
                             return None
                         raised = True
                     elif not raised:
-                        key = self.preference(
-                            low + t, candidates.bit_count(), floor[t], slack[t]
-                        )
+                        key = self.preference(low + t, candidates.bit_count(), floor[t], slack[t])
                         if key < best_key:
                             best, best_key = (t, candidates, (begin, end)), key
             if not raised and best:
@@ -345,12 +322,7 @@ class _Search:
                 return best[0], best[1], near
 
     def _raise(
-        self,
-        low: int,
-        remaining: int,
-        floor: list[int],
-        slack: list[int],
-        target: tuple[int, int],
+        self, low: int, remaining: int, floor: list[int], slack: list[int], target: tuple[int, int]
     ) -> bool:
         """Raise a section's floor to its wall; whether it can give up as much."""
         t, wall = target

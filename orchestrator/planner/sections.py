@@ -49,8 +49,7 @@ class Sections:
                 times.append(end)
         self.count = len(times)
         self.spans = [
-            (bisect_left(times, b.first), bisect_right(times, b.last) - 1)
-            for b in blocks
+            (bisect_left(times, b.first), bisect_right(times, b.last) - 1) for b in blocks
         ]
 
 

@@ -31,20 +31,15 @@ def check_plan(blocks: Sequence[Block], plan: BlockPlan) -> tuple[str, ...]:
             problems.append(f'block "{block.name}" has the offset {offset}')
         if offset % block.alignment:
             problems.append(
-                f'block "{block.name}" has the offset {offset},'
-                f" no multiple of {block.alignment}"
+                f'block "{block.name}" has the offset {offset}, no multiple of {block.alignment}'
             )
         highest = max(highest, offset + block.size_bytes)
     if highest != plan.size_bytes:
-        problems.append(
-            f"the highest block ends at {highest}, not at {plan.size_bytes} bytes"
-        )
+        problems.append(f"the highest block ends at {highest}, not at {plan.size_bytes} bytes")
     problems.extend(_overlaps(blocks, plan.offsets))
     peak = _peak(blocks)
     if peak != plan.peak_live_bytes:
-        problems.append(
-            f"{peak} bytes are live at most, the plan says {plan.peak_live_bytes}"
-        )
+        problems.append(f"{peak} bytes are live at most, the plan says {plan.peak_live_bytes}")
     return tuple(problems)
 
 
@@ -71,9 +66,7 @@ def _overlaps(blocks: Sequence[Block], offsets: Sequence[int]) -> list[str]:
         # While all is right, no range reaches past the next one: two are enough.
         for begin, end, other in used[max(at - 1, 0) : at + 1]:
             if begin < entry[1] and entry[0] < end:
-                names = " and ".join(
-                    f'"{blocks[i].name}"' for i in sorted((index, other))
-                )
+                names = " and ".join(f'"{blocks[i].name}"' for i in sorted((index, other)))
                 problems.append(
                     f"blocks {names} overlap from time {time} on,"
                     f" at bytes {max(begin, entry[0])} to {min(end, entry[1]) - 1}"

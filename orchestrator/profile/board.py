@@ -14,12 +14,7 @@ from orchestrator.profile.choices import RegionKind
 from orchestrator.profile.document import read_document
 from orchestrator.profile.explain import explain
 from orchestrator.profile.fields import Address, Size, WaitStates, choice, shown
-from orchestrator.profile.memory import (
-    RegionTable,
-    beyond_the_end,
-    duplicates,
-    whole_map,
-)
+from orchestrator.profile.memory import RegionTable, beyond_the_end, duplicates, whole_map
 from orchestrator.profile.table import Table
 from orchestrator.profile.target import OwnBoard
 from orchestrator.targets.boards import DEFAULT_STACK, Board, board_of
@@ -38,12 +33,9 @@ class BoardRegionTable(RegionTable):
 
     origin: Address = Field(description="First address.", examples=[0x20000000])
     kind: Annotated[RegionKind, *choice(RegionKind)] = Field(
-        description="`flash`: code and constants. `ram`: everything that changes.",
-        examples=["ram"],
+        description="`flash`: code and constants. `ram`: everything that changes.", examples=["ram"]
     )
-    use: StrictStr = Field(
-        default="", description="What it is, for readers.", examples=["DTCM"]
-    )
+    use: StrictStr = Field(default="", description="What it is, for readers.", examples=["DTCM"])
 
 
 class QemuTable(Table):
@@ -52,9 +44,7 @@ class QemuTable(Table):
     system: Literal["arm", "riscv32", "riscv64"] = Field(
         description="Which QEMU: `arm` is `qemu-system-arm`.", examples=["arm"]
     )
-    machine: StrictStr = Field(
-        description="Its name of the board.", examples=["mps2-an386"]
-    )
+    machine: StrictStr = Field(description="Its name of the board.", examples=["mps2-an386"])
     options: tuple[StrictStr, ...] = Field(
         default=(), description="Further arguments.", examples=[["-bios", "none"]]
     )
@@ -64,9 +54,7 @@ class BoardTable(Table):
     """A board."""
 
     description: StrictStr = Field(default="", description="What it is, for readers.")
-    source: StrictStr = Field(
-        default="", description="Where the numbers are from, for readers."
-    )
+    source: StrictStr = Field(default="", description="Where the numbers are from, for readers.")
     cpu: Annotated[StrictStr, *choice(CPUS, "unknown-cpu")] = Field(
         description="Its core.", examples=["cortex-m4"]
     )
@@ -90,11 +78,7 @@ class BoardTable(Table):
 
 
 def read_board(
-    path: Path,
-    written: str,
-    *,
-    text_of: Callable[[Path], str],
-    named_by: SourceSpan | None = None,
+    path: Path, written: str, *, text_of: Callable[[Path], str], named_by: SourceSpan | None = None
 ) -> OwnBoard:
     """Read a file that describes a board.
 
@@ -107,9 +91,7 @@ def read_board(
     Raises:
         ProfileError: With every problem, in the order of the file.
     """
-    document = read_document(
-        path, text_of=text_of, named_by=named_by, what="board file"
-    )
+    document = read_document(path, text_of=text_of, named_by=named_by, what="board file")
     try:
         table = BoardTable.model_validate(document.data)
     except ValidationError as error:
@@ -127,9 +109,7 @@ def _line(problem: Diagnostic) -> int:
     return problem.where.line if problem.where else 0
 
 
-def _problems(
-    table: BoardTable, board: Board, document: Document
-) -> Iterator[Diagnostic]:
+def _problems(table: BoardTable, board: Board, document: Document) -> Iterator[Diagnostic]:
     where = ("regions",)
     yield from chain.from_iterable(
         beyond_the_end(region, (*where, index), document.span)

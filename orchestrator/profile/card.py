@@ -12,18 +12,14 @@ from orchestrator.profile.table import Table
 
 def _check_license(value: str) -> str:
     """The expression as SPDX writes it."""
-    from packaging.licenses import (  # noqa: PLC0415  # few profiles have one
-        InvalidLicenseExpression,
-        canonicalize_license_expression,
-    )
+    from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression  # noqa: PLC0415  # few profiles have one
 
     try:
         return canonicalize_license_expression(value)
     except InvalidLicenseExpression as error:
         raise bad_value(
             value,
-            expected="a licence expression of SPDX, such as Apache-2.0 or MIT AND"
-            " CC-BY-4.0",
+            expected="a licence expression of SPDX, such as Apache-2.0 or MIT AND CC-BY-4.0",
             hint="https://spdx.org/licenses lists names; your own is LicenseRef-NAME",
         ) from error
 
@@ -44,9 +40,7 @@ class CardTable(Table):
         default=(), description="Who made it.", examples=[["Audio team"]]
     )
     datasets: tuple[StrictStr, ...] = Field(
-        default=(),
-        description="Data that it was trained on.",
-        examples=[["Speech Commands v2"]],
+        default=(), description="Data that it was trained on.", examples=[["Speech Commands v2"]]
     )
     intended_use: StrictStr | None = Field(
         default=None,

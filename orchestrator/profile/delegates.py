@@ -77,8 +77,7 @@ class DelegateTable(Table):
             hint="orch has functions of these names; write a namespace inside it",
         ),
     ] = Field(
-        description="C++ namespace of its functions `init` and `execute`.",
-        examples=["my_backend"],
+        description="C++ namespace of its functions `init` and `execute`.", examples=["my_backend"]
     )
     sources: Annotated[tuple[SourcePattern, ...], AfterValidator(not_empty)] = Field(
         description="C++ (`.cpp`, `.cc`, `.cxx`), C (`.c`) and assembler (`.S`) files "
@@ -93,9 +92,7 @@ class DelegateTable(Table):
         examples=[["../my_backend/include"]],
     )
     defines: tuple[Define, ...] = Field(
-        default=(),
-        description="Macros of its sources.",
-        examples=[["MY_BACKEND_TABLES=2"]],
+        default=(), description="Macros of its sources.", examples=[["MY_BACKEND_TABLES=2"]]
     )
     exports: Annotated[tuple[Symbol, ...], AfterValidator(sorted_set)] = Field(
         default=(),
@@ -106,8 +103,7 @@ class DelegateTable(Table):
     state_bytes: Annotated[Size, AfterValidator(_check_state)] = Field(
         default_factory=int,
         alias="state",
-        description="RAM that each part of a model keeps for it, exactly. "
-        "Default: none.",
+        description="RAM that each part of a model keeps for it, exactly. Default: none.",
         examples=["12 B"],
     )
     named_data: StrictBool = Field(
@@ -119,20 +115,14 @@ class DelegateTable(Table):
     )
 
 
-def delegate_problems(
-    delegates: Iterable[DelegateTable], facts: Facts
-) -> Iterator[Diagnostic]:
+def delegate_problems(delegates: Iterable[DelegateTable], facts: Facts) -> Iterator[Diagnostic]:
     """Problems of `[[delegates]]` beyond single values."""
     first: dict[str, int] = {}
     for index, table in sound(delegates):
         where: KeyPath = ("delegates", index)
         with suppress(BrokenValueError):
             yield from facts.missing_files(
-                table.sources,
-                *where,
-                "sources",
-                what="source",
-                expected="a source of the delegate",
+                table.sources, *where, "sources", what="source", expected="a source of the delegate"
             )
         with suppress(BrokenValueError):
             place = first.setdefault(table.backend, index)

@@ -16,12 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 import tomli
 
 from orchestrator.errors import ProfileError, SourceSpan, nearest_path
-from orchestrator.profile.source_map import (
-    MOST_PARTS,
-    TooManyPartsError,
-    find_span,
-    map_lines,
-)
+from orchestrator.profile.source_map import MOST_PARTS, TooManyPartsError, find_span, map_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -85,9 +80,7 @@ class Document:
         inherited = {k: v for k, v in base.data.items() if k not in _OWN_KEYS}
         spans = {p: s for p, s in base.spans.items() if _is_inherited(self.data, p)}
         return Document(
-            path=self.path,
-            data=_merge(self.data, inherited),
-            spans={**spans, **self.spans},
+            path=self.path, data=_merge(self.data, inherited), spans={**spans, **self.spans}
         )
 
 
@@ -213,10 +206,7 @@ def _syntax_error(error: tomli.TOMLDecodeError, where: SourceSpan) -> ProfileErr
 
 
 def _read_text(
-    path: Path,
-    text_of: Callable[[Path], str],
-    named_by: SourceSpan | None,
-    what: str,
+    path: Path, text_of: Callable[[Path], str], named_by: SourceSpan | None, what: str
 ) -> str:
     file = str(path)
     try:
@@ -261,6 +251,5 @@ def _read_text(
 
 _TOO_LARGE = "a profile describes one product, in a few hundred lines at most"
 _A_FILE = (
-    "save it as a file: its paths start at the folder of that file, and its lock goes"
-    " beside it"
+    "save it as a file: its paths start at the folder of that file, and its lock goes beside it"
 )

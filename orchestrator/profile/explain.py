@@ -82,9 +82,7 @@ def _unknown_key(path: KeyPath, span: FindSpan, root: type[Table] | None) -> Dia
 def _where_it_belongs(key: str, root: type[Table] | None) -> str:
     for table, model in tables(root).items():
         if key in keys_of(model).values():
-            place = (
-                f"in {header_of(table, root)}" if table else "above the first [table]"
-            )
+            place = f"in {header_of(table, root)}" if table else "above the first [table]"
             return f'"{key}" belongs {place}'
     return ""
 
@@ -116,9 +114,7 @@ def _beginning(table: tuple[str, ...], root: type[Table] | None) -> str:
     """The beginning of a table: its header and its first required key."""
     model = tables(root)[table]
     required = (
-        key
-        for name, key in keys_of(model).items()
-        if model.model_fields[name].is_required()
+        key for name, key in keys_of(model).items() if model.model_fields[name].is_required()
     )
     # A rule requires path or source of a model, so neither is required by its field.
     first = _example((*table, next(required, "path")), root)
@@ -126,11 +122,7 @@ def _beginning(table: tuple[str, ...], root: type[Table] | None) -> str:
 
 
 def _wrong_type(
-    path: KeyPath,
-    span: FindSpan,
-    expected: str,
-    value: object,
-    root: type[Table] | None,
+    path: KeyPath, span: FindSpan, expected: str, value: object, root: type[Table] | None
 ) -> Diagnostic:
     return Diagnostic.of(
         "wrong-type",
@@ -142,9 +134,7 @@ def _wrong_type(
     )
 
 
-def _type_hint(
-    path: KeyPath, expected: str, value: object, root: type[Table] | None
-) -> str:
+def _type_hint(path: KeyPath, expected: str, value: object, root: type[Table] | None) -> str:
     table = tuple(key for key in path if isinstance(key, str))
     is_table = path == table and table in tables(root)
     example = _example(path, root)
@@ -183,9 +173,7 @@ def _type_name(value: object) -> str:
     return next(name for type_, name in _TYPE_NAMES if isinstance(value, type_))
 
 
-def _from_validator(
-    path: KeyPath, span: FindSpan, code: str, error: ErrorDetails
-) -> Diagnostic:
+def _from_validator(path: KeyPath, span: FindSpan, code: str, error: ErrorDetails) -> Diagnostic:
     """The diagnostic of an error from `fields.problem`."""
     parts = error["ctx"]
     choices = parts["expected"].replace(", ", " or ")

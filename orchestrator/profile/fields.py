@@ -57,9 +57,7 @@ class ReadFrom:
         return core_schema.no_info_after_validator_function(self.read, written)
 
 
-def problem(
-    code: str, message: str, *, expected: str = "", hint: str = ""
-) -> PydanticCustomError:
+def problem(code: str, message: str, *, expected: str = "", hint: str = "") -> PydanticCustomError:
     """The error that a validator raises: the parts of a diagnostic that it knows.
 
     Args:
@@ -70,9 +68,7 @@ def problem(
     """
     # The template is filled in from the context, so braces in the message are safe.
     return PydanticCustomError(
-        code,
-        "{text}",
-        {"text": message, "expected": expected, "hint": hint},
+        code, "{text}", {"text": message, "expected": expected, "hint": hint}
     )
 
 
@@ -82,9 +78,7 @@ def bad_value(value: object, *, expected: str, hint: str) -> PydanticCustomError
     return problem("bad-value", message, expected=expected, hint=hint)
 
 
-def only(
-    accepts: Callable[[Any], object], *, expected: str, hint: str
-) -> AfterValidator:
+def only(accepts: Callable[[Any], object], *, expected: str, hint: str) -> AfterValidator:
     """A validator of values that a function accepts: `expected`, in words."""
 
     def check(value: object) -> object:
@@ -135,9 +129,7 @@ def shown(value: object, levels: int = _LINE) -> str:
         case list():
             text = "[" + ", ".join(shown(item, levels - 1) for item in value) + "]"
         case dict():
-            items = (
-                f"{shown_key(k)} = {shown(v, levels - 1)}" for k, v in value.items()
-            )
+            items = (f"{shown_key(k)} = {shown(v, levels - 1)}" for k, v in value.items())
             text = "{" + ", ".join(items) + "}"
         case _:
             text = str(value)
@@ -156,10 +148,7 @@ def near_name(text: str, filler: str) -> str:
 
 
 def choice(
-    known: Iterable[str],
-    code: str = "bad-value",
-    *,
-    elsewhere: Callable[[str], str] = lambda _: "",
+    known: Iterable[str], code: str = "bad-value", *, elsewhere: Callable[[str], str] = lambda _: ""
 ) -> tuple[object, ...]:
     """Annotations of a value from a closed set; an enumeration's values are members.
 
@@ -207,9 +196,7 @@ def text_schema(title: str, pattern: str, **more: object) -> WithJsonSchema:
     return WithJsonSchema(schema | more)
 
 
-def matching(
-    title: str, pattern: str, *, expected: str, hint: str
-) -> tuple[object, ...]:
+def matching(title: str, pattern: str, *, expected: str, hint: str) -> tuple[object, ...]:
     """Annotations of a text that matches a pattern: `expected`, in words."""
     accepts = re.compile(pattern, re.ASCII).fullmatch
     check = only(accepts, expected=expected, hint=hint)
@@ -249,9 +236,7 @@ def _read_size(value: object) -> int:
     )
 
 
-_LOOSE_SIZE = re.compile(
-    r"\s*([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*([KM]?)I?B?\s*", re.IGNORECASE
-)
+_LOOSE_SIZE = re.compile(r"\s*([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*([KM]?)I?B?\s*", re.IGNORECASE)
 
 
 def _near_size(value: object) -> str:

@@ -11,13 +11,7 @@ from pydantic import ConfigDict, Field, StrictBool, StrictInt, model_validator
 from orchestrator.core.border import IoDtype, IoPort, ModelIo, Stream
 from orchestrator.errors import Diagnostic
 from orchestrator.profile.choices import Load
-from orchestrator.profile.fields import (
-    Alignment,
-    choice,
-    key_text,
-    problem,
-    whole_number,
-)
+from orchestrator.profile.fields import Alignment, choice, key_text, problem, whole_number
 from orchestrator.profile.table import BrokenValueError, Table
 
 if TYPE_CHECKING:
@@ -36,9 +30,7 @@ class StreamTable(Table):
 
     axis: Annotated[
         StrictInt,
-        *whole_number(
-            -_MOST_DIMS, _MOST_DIMS - 1, hint="write the dimension that is time"
-        ),
+        *whole_number(-_MOST_DIMS, _MOST_DIMS - 1, hint="write the dimension that is time"),
     ] = Field(
         description="The dimension of the input that is time; negative numbers count "
         "from the last one, -1.",
@@ -46,13 +38,8 @@ class StreamTable(Table):
     )
     hop: Annotated[
         StrictInt,
-        *whole_number(
-            1, (1 << 31) - 1, hint="write how many positions come with each call"
-        ),
-    ] = Field(
-        description="Positions along this dimension that come with each call.",
-        examples=[1],
-    )
+        *whole_number(1, (1 << 31) - 1, hint="write how many positions come with each call"),
+    ] = Field(description="Positions along this dimension that come with each call.", examples=[1])
 
     @property
     def stream(self) -> Stream:
@@ -80,9 +67,7 @@ class IoPortTable(Table):
         Annotated[
             StrictInt,
             *whole_number(
-                1,
-                _MOST_ROWS,
-                hint="write how many rows come at a time, or leave it out for all",
+                1, _MOST_ROWS, hint="write how many rows come at a time, or leave it out for all"
             ),
         ]
         | None
@@ -143,8 +128,7 @@ class IoTable(Table):
                         "unknown-key",
                         f'unknown key "{key}" in {{key}}',
                         expected="quantized, or an input or output of the model",
-                        hint="write input0 for the first input, output0 for the first"
-                        " output",
+                        hint="write input0 for the first input, output0 for the first output",
                     )
         return value
 
@@ -181,9 +165,7 @@ class IoTable(Table):
         return ModelIo(quantized=self.quantized, ports=tuple(found))
 
 
-def io_problems(
-    table: IoTable, load: Load, where: KeyPath, facts: Facts
-) -> Iterator[Diagnostic]:
+def io_problems(table: IoTable, load: Load, where: KeyPath, facts: Facts) -> Iterator[Diagnostic]:
     """Keys of outputs that are for inputs, and inputs that cannot come by rows.
 
     Args:
@@ -262,9 +244,7 @@ def _rows_problems(
         )
 
 
-def skip_problems(
-    skipped: Sequence[str], where: KeyPath, facts: Facts
-) -> Iterator[Diagnostic]:
+def skip_problems(skipped: Sequence[str], where: KeyPath, facts: Facts) -> Iterator[Diagnostic]:
     """A model with a table whose passes the profile skips."""
     if skipped:
         yield Diagnostic.of(

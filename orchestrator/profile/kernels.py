@@ -116,9 +116,7 @@ class OperatorsTable(Table):
     """
 
     include: Annotated[tuple[Operator, ...], AfterValidator(sorted_set)] = Field(
-        default=(),
-        description="Names of operators.",
-        examples=[["aten::add.out"]],
+        default=(), description="Names of operators.", examples=[["aten::add.out"]]
     )
     include_yaml: tuple[RelativePath, ...] = Field(
         default=(),
@@ -140,9 +138,7 @@ class OperatorsTable(Table):
         "library has, unless `kernels.operators` says which one is meant.",
         examples=["allow"],
     )
-    allow_missing: Annotated[
-        tuple[_OperatorOrBackend, ...], AfterValidator(sorted_set)
-    ] = Field(
+    allow_missing: Annotated[tuple[_OperatorOrBackend, ...], AfterValidator(sorted_set)] = Field(
         default=(),
         description="Operators that may lack a kernel, and backends that may lack a "
         "delegate: the product is built all the same, every output says so, and "
@@ -169,14 +165,14 @@ class DtypesTable(Table):
         "`all`: every dtype a kernel has.",
         examples=["models"],
     )
-    operators_: dict[
-        _OperatorKey, Annotated[tuple[_Dtype, ...], AfterValidator(not_empty)]
-    ] = Field(
-        default={},
-        alias="operators",
-        description="Dtypes or kernel keys of single operators; adds to `select`.",
-        examples=[{"aten::add.out": ["Float", "Int"]}],
-        json_schema_extra=_close_operators,
+    operators_: dict[_OperatorKey, Annotated[tuple[_Dtype, ...], AfterValidator(not_empty)]] = (
+        Field(
+            default={},
+            alias="operators",
+            description="Dtypes or kernel keys of single operators; adds to `select`.",
+            examples=[{"aten::add.out": ["Float", "Int"]}],
+            json_schema_extra=_close_operators,
+        )
     )
     compare: StrictBool = Field(
         default=False,
@@ -226,14 +222,11 @@ class CustomTable(Table):
     )
     include: tuple[RelativePath, ...] = Field(
         default=(),
-        description="Folders in which its sources find headers, besides the folder of "
-        "`functions`.",
+        description="Folders in which its sources find headers, besides the folder of `functions`.",
         examples=[["my_ops/include"]],
     )
     defines: tuple[Define, ...] = Field(
-        default=(),
-        description="Macros of its sources.",
-        examples=[["MY_OPS_TABLES=2"]],
+        default=(), description="Macros of its sources.", examples=[["MY_OPS_TABLES=2"]]
     )
     exports: Annotated[tuple[Symbol, ...], AfterValidator(sorted_set)] = Field(
         default=(),
@@ -278,9 +271,7 @@ class KernelsTable(Table):
         examples=[{"aten::add.out": ["my_ops"]}],
         json_schema_extra=_close_operators,
     )
-    custom: tuple[CustomTable, ...] = Field(
-        default=(), description="Kernel libraries of your own."
-    )
+    custom: tuple[CustomTable, ...] = Field(default=(), description="Kernel libraries of your own.")
 
     @property
     def operators(self) -> tuple[tuple[OperatorName, tuple[str, ...]], ...]:
@@ -288,9 +279,7 @@ class KernelsTable(Table):
         chosen = self.operators_.items()
         return tuple(sorted((OperatorName.parse(o), names) for o, names in chosen))
 
-    def with_defaults(
-        self, models: Iterable[ModelTable], shipped: Collection[str]
-    ) -> Self:
+    def with_defaults(self, models: Iterable[ModelTable], shipped: Collection[str]) -> Self:
         """The table with all libraries in the order they are tried, and all names.
 
         Args:
@@ -318,9 +307,7 @@ def _default_libraries(models: Iterable[ModelTable]) -> tuple[str, ...]:
     return max(chosen, key=len, default=kernel_libraries(None))
 
 
-def operator_list_problems(
-    operators: OperatorsTable, facts: Facts
-) -> Iterator[Diagnostic]:
+def operator_list_problems(operators: OperatorsTable, facts: Facts) -> Iterator[Diagnostic]:
     """Problems of operator lists that are missing."""
     for index, file in sound(operators.include_yaml):
         yield from facts.missing_file(
@@ -457,8 +444,7 @@ def _name_problems(
                 where=facts.span(*key_path, index),
                 expected=names,
                 hint=did_you_mean(library, known)
-                or f"choose {names.replace(', ', ' or ')}, or add it to"
-                " [[kernels.custom]]",
+                or f"choose {names.replace(', ', ' or ')}, or add it to [[kernels.custom]]",
             )
         seen.setdefault(library, index)
 
@@ -483,8 +469,7 @@ def _left_out_problems(
         every = ", ".join(map(shown, [*missing, *listed]))
         yield Diagnostic.of(
             "missing-library",
-            f"a model quantized for {lowering} needs the kernel library"
-            f" {shown(library)}",
+            f"a model quantized for {lowering} needs the kernel library {shown(library)}",
             where=facts.span("kernels", "libraries"),
             required_by=str(facts.span("models", index)),
             hint=f"write libraries = [{every}], or leave it out",

@@ -18,12 +18,7 @@ from orchestrator.profile.models import with_instances
 from orchestrator.profile.paths import is_relative_path
 from orchestrator.profile.rules import Facts
 from orchestrator.profile.table import salvage
-from orchestrator.profile.tables import (
-    SCHEMA_VERSION,
-    Profile,
-    ProfileTable,
-    rule_problems,
-)
+from orchestrator.profile.tables import SCHEMA_VERSION, Profile, ProfileTable, rule_problems
 from orchestrator.profile.target import SUFFIX
 
 if TYPE_CHECKING:
@@ -80,10 +75,7 @@ def load_profile(
         problems += explain(error.errors(include_url=False), document.span)
         table = salvage(ProfileTable, document.data)
     facts = Facts(
-        span=document.span,
-        keys=document.data.keys(),
-        is_file=is_file,
-        libraries=known_libraries,
+        span=document.span, keys=document.data.keys(), is_file=is_file, libraries=known_libraries
     )
     problems += rule_problems(table, facts)
     if lacks_base:  # keys that seem to be missing may be in the base
@@ -162,9 +154,7 @@ def base_path_of(document: Document) -> Path | None:
     return None  # no base, or a value that the validator reports
 
 
-def _own_board(
-    document: Document, text_of: Callable[[Path], str]
-) -> tuple[Path, OwnBoard] | None:
+def _own_board(document: Document, text_of: Callable[[Path], str]) -> tuple[Path, OwnBoard] | None:
     """The board that the profile describes in a file, and that file.
 
     Raises:
@@ -181,9 +171,7 @@ def _own_board(
     return path, read_board(path, written, text_of=text_of, named_by=named_by)
 
 
-def _read_base(
-    document: Document, base_path: Path, text_of: Callable[[Path], str]
-) -> Document:
+def _read_base(document: Document, base_path: Path, text_of: Callable[[Path], str]) -> Document:
     """Read the base of a profile.
 
     Raises:

@@ -51,9 +51,7 @@ class Quantize:
     dynamic: bool = False
 
 
-def kernel_libraries(
-    lowering: str | None, quantize: Quantize | None = None
-) -> tuple[str, ...]:
+def kernel_libraries(lowering: str | None, quantize: Quantize | None = None) -> tuple[str, ...]:
     """Kernel libraries that a lowered program calls, in the order they are tried.
 
     Args:
@@ -146,9 +144,7 @@ def vela_text(vela: Vela, config: str) -> str:
         "memory-mode": vela.memory_mode,
         "config": config if vela.config else "",
     }
-    return " ".join(
-        (*(f"--{key}={value}" for key, value in named.items() if value), *vela.flags)
-    )
+    return " ".join((*(f"--{key}={value}" for key, value in named.items() if value), *vela.flags))
 
 
 def needed_library(lowering: str, quantize: Quantize) -> str:
@@ -163,10 +159,7 @@ def unsupported(lowering: str, quantize: Quantize) -> tuple[str, str] | None:
     if quantize.dynamic and lowering not in (XNNPACK, PORTABLE):
         return "dynamic", f"false; true is for {XNNPACK} and {PORTABLE}"
     if quantize.weights is Weights.PER_TENSOR and lowering == CORTEX_M:
-        return (
-            "weights",
-            "per-channel, the only one that ExecuTorch's quantizer for Cortex-M has",
-        )
+        return ("weights", "per-channel, the only one that ExecuTorch's quantizer for Cortex-M has")
     if quantize.weights is Weights.PER_TENSOR and quantize.dynamic:
         return "weights", "per-channel, which dynamic scales require"
     return None

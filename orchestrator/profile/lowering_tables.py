@@ -61,8 +61,7 @@ class QuantizeTable(Table):
     )
     dynamic: StrictBool = Field(
         default=False,
-        description="Choose scales of activations at run time; for `xnnpack` and "
-        "`portable`.",
+        description="Choose scales of activations at run time; for `xnnpack` and `portable`.",
         examples=[False],
     )
 
@@ -89,7 +88,5 @@ class VelaTable(Table):
         examples=["../boards/vela.ini"],
     )
     flags: tuple[_VelaOption, ...] = Field(
-        default=(),
-        description="More options of Vela.",
-        examples=[["--optimise=Size"]],
+        default=(), description="More options of Vela.", examples=[["--optimise=Size"]]
     )

@@ -50,13 +50,10 @@ class MatrixTable(Table):
         tuple[Annotated[StrictStr, *choice(TOOLCHAINS, "unknown-toolchain")], ...],
         AfterValidator(_without_repetition),
     ] = Field(
-        default=(),
-        description="Compilers: `toolchain` of `[target]`.",
-        examples=[["zig", "gnu"]],
+        default=(), description="Compilers: `toolchain` of `[target]`.", examples=[["zig", "gnu"]]
     )
     optimize: Annotated[
-        tuple[Annotated[Optimize, *choice(Optimize)], ...],
-        AfterValidator(_without_repetition),
+        tuple[Annotated[Optimize, *choice(Optimize)], ...], AfterValidator(_without_repetition)
     ] = Field(
         default=(),
         description="What compilers optimize for: `optimize` of `[target]`.",

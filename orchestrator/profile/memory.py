@@ -25,12 +25,7 @@ from orchestrator.profile.fields import (
 )
 from orchestrator.profile.table import BrokenValueError, Table, sound
 from orchestrator.targets.boards import Region
-from orchestrator.targets.regions import (
-    ARENA_ALIGNMENT,
-    NO_PLACES,
-    Concurrency,
-    Places,
-)
+from orchestrator.targets.regions import ARENA_ALIGNMENT, NO_PLACES, Concurrency, Places
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -98,14 +93,10 @@ class SectionsTable(Table):
         examples=[".qspi_rodata"],
     )
     code: _Section | None = Field(
-        default=None,
-        description="Of functions. Default: `.text.*`.",
-        examples=[".itcm"],
+        default=None, description="Of functions. Default: `.text.*`.", examples=[".itcm"]
     )
     arenas: _Section | None = Field(
-        default=None,
-        description="Of arenas. Default: `.bss.orch_arena*`.",
-        examples=[".bss.dtcm"],
+        default=None, description="Of arenas. Default: `.bss.orch_arena*`.", examples=[".bss.dtcm"]
     )
 
     @property
@@ -183,9 +174,7 @@ class MemoryTable(Table):
     sections: SectionsTable = Field(
         default=SectionsTable(), description="Names of sections in the library."
     )
-    regions: tuple[RegionTable, ...] = Field(
-        default=(), description="Memories of the board."
-    )
+    regions: tuple[RegionTable, ...] = Field(default=(), description="Memories of the board.")
 
     @property
     def fusing(self) -> Fusing | None:
@@ -204,9 +193,7 @@ class MemoryTable(Table):
         return Places(weights=self.weights, code=self.code)
 
 
-def with_regions(
-    board: Board, regions: Sequence[RegionTable], places: Places = NO_PLACES
-) -> Board:
+def with_regions(board: Board, regions: Sequence[RegionTable], places: Places = NO_PLACES) -> Board:
     """A board with the memories that a profile describes.
 
     If one of them has an origin, they replace the memories of the board, in their
@@ -229,9 +216,7 @@ def with_regions(
         next((r.origin for r in found if r.kind == "flash"), None)
         for found in (regions_now, board.regions)
     )
-    there = first == start and all(
-        any(r.is_within(k) for k in board.regions) for r in regions_now
-    )
+    there = first == start and all(any(r.is_within(k) for k in board.regions) for r in regions_now)
     return replace(
         board,
         regions=regions_now,
@@ -323,10 +308,7 @@ def _section_problems(memory: MemoryTable, facts: Facts) -> Iterator[Diagnostic]
 
 
 def _no_board(
-    memory: MemoryTable,
-    models: Callable[[], Iterable[ModelTable]],
-    cpu: str,
-    facts: Facts,
+    memory: MemoryTable, models: Callable[[], Iterable[ModelTable]], cpu: str, facts: Facts
 ) -> Iterator[Diagnostic]:
     places = [_REGIONS] if memory.regions else [where for where, _ in _named(models())]
     places += [where for where, _, _ in _placed(memory)]
@@ -371,9 +353,7 @@ def _against_board(
             yield from _region_problems(region, (*_REGIONS, index), board, facts)
 
 
-def beyond_the_end(
-    choice: RegionTable, where: KeyPath, span: FindSpan
-) -> Iterator[Diagnostic]:
+def beyond_the_end(choice: RegionTable, where: KeyPath, span: FindSpan) -> Iterator[Diagnostic]:
     """The problem of a memory that ends after the last address."""
     if choice.origin is not None and choice.origin + choice.size_bytes > ADDRESS_END:
         yield _problem(
@@ -399,8 +379,7 @@ def _region_problems(
             f"{board.name} has no memory {shown(choice.name)}",
             where=facts.span(*where, "name"),
             known=", ".join(f"{r.name} ({r.kind})" for r in board.regions),
-            hint=did_you_mean(choice.name, known)
-            or "add its origin, if the board is your own",
+            hint=did_you_mean(choice.name, known) or "add its origin, if the board is your own",
         )
     elif choice.size_bytes > region.size_bytes:
         yield _problem(
@@ -421,10 +400,7 @@ def _region_problems(
 
 
 def whole_map(
-    regions: Iterable[RegionTable],
-    board: Board,
-    span: FindSpan,
-    where: KeyPath = _REGIONS,
+    regions: Iterable[RegionTable], board: Board, span: FindSpan, where: KeyPath = _REGIONS
 ) -> Iterator[Diagnostic]:
     """Problems of a whole memory map: a missing kind, memories that overlap.
 
@@ -472,9 +448,7 @@ def _named(models: Iterable[ModelTable]) -> Iterator[tuple[KeyPath, str]]:
                     yield (*where, "tensors", number, "region"), tensor.region
 
 
-def _pins(
-    models: Iterable[ModelTable], board: Board, facts: Facts
-) -> Iterator[Diagnostic]:
+def _pins(models: Iterable[ModelTable], board: Board, facts: Facts) -> Iterator[Diagnostic]:
     """Problems of memories that models name but arenas cannot be in."""
     ram = [r.name for r in board.regions if r.kind == RegionKind.RAM]
     for where, name in _named(models):
@@ -492,9 +466,7 @@ def _pins(
         )
 
 
-def _placed(
-    memory: MemoryTable,
-) -> Iterator[tuple[KeyPath, str, tuple[RegionKind, ...]]]:
+def _placed(memory: MemoryTable) -> Iterator[tuple[KeyPath, str, tuple[RegionKind, ...]]]:
     """Memories of `[memory]` for weights and code: key path, name, kinds they take."""
     with suppress(BrokenValueError):
         if memory.weights is not None:

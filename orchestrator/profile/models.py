@@ -101,19 +101,14 @@ class TensorTable(Table):
         description="Method of the tensor. Default: every method.",
         examples=["forward"],
     )
-    region: ModelName = Field(
-        description="Memory of the board that it lies in.", examples=["dtcm"]
-    )
+    region: ModelName = Field(description="Memory of the board that it lies in.", examples=["dtcm"])
 
     @property
     def pin(self) -> TensorPin:
         """The tensor as later stages take it."""
         kind, index = self.tensor.split()
         return TensorPin(
-            kind=TensorKind(kind),
-            index=int(index),
-            method=self.method,
-            region=self.region,
+            kind=TensorKind(kind), index=int(index), method=self.method, region=self.region
         )
 
 
@@ -173,27 +168,20 @@ class ModelTable(Table):
     )
     region: ModelName | None = Field(
         default=None,
-        description="Memory of the board that its arenas lie in. Default: the first "
-        "that they fit.",
+        description="Memory of the board that its arenas lie in. Default: the first that they fit.",
         examples=["dtcm"],
     )
     regions: Annotated[
-        dict[str, ModelName],
-        AfterValidator(not_empty),
-        AfterValidator(_check_ids),
+        dict[str, ModelName], AfterValidator(not_empty), AfterValidator(_check_ids)
     ] = Field(
         default_factory=dict,
-        json_schema_extra={
-            "minProperties": 1,
-            "propertyNames": {"pattern": "^[1-9][0-9]*$"},
-        },
+        json_schema_extra={"minProperties": 1, "propertyNames": {"pattern": "^[1-9][0-9]*$"}},
         description="The same for single arenas, by memory id of the program. "
         "Default: what `region` says.",
         examples=[{"1": "dtcm", "2": "sram"}],
     )
     tensors: tuple[TensorTable, ...] = Field(
-        default=(),
-        description="Single tensors that lie in another memory than their arena.",
+        default=(), description="Single tensors that lie in another memory than their arena."
     )
     io_: IoTable | None = Field(
         default=None,
@@ -237,14 +225,14 @@ class ModelTable(Table):
         ": docs/howto-signed-updates.md.",
         examples=[True],
     )
-    instances: Annotated[
-        StrictInt, *whole_number(1, 64, hint="each instance has its own RAM")
-    ] = Field(
-        default=1,
-        description="How many of it the product has, for two microphones, say: each has"
-        " its own state and arenas, all share weights and kernels. They are models of"
-        " the names `person_0`, `person_1` and so on: docs/howto-several-models.md.",
-        examples=[2],
+    instances: Annotated[StrictInt, *whole_number(1, 64, hint="each instance has its own RAM")] = (
+        Field(
+            default=1,
+            description="How many of it the product has, for two microphones, say: each has"
+            " its own state and arenas, all share weights and kernels. They are models of"
+            " the names `person_0`, `person_1` and so on: docs/howto-several-models.md.",
+            examples=[2],
+        )
     )
     max_instructions: (
         Annotated[
@@ -425,9 +413,7 @@ def model_problems(models: Iterable[ModelTable], facts: Facts) -> Iterator[Diagn
                 yield from problems
 
 
-def _origin_problems(
-    model: ModelTable, where: KeyPath, facts: Facts
-) -> Iterator[Diagnostic]:
+def _origin_problems(model: ModelTable, where: KeyPath, facts: Facts) -> Iterator[Diagnostic]:
     """Problems of path and source, and of keys that belong to the other."""
     keys = model.written_keys
     if not keys & {"path", "source"}:
@@ -458,9 +444,7 @@ def _origin_problems(
                 )
 
 
-def _limit_problems(
-    model: ModelTable, where: KeyPath, facts: Facts
-) -> Iterator[Diagnostic]:
+def _limit_problems(model: ModelTable, where: KeyPath, facts: Facts) -> Iterator[Diagnostic]:
     if "max_instructions" in model.written_keys and model.load is Load.PRELINKED:
         yield Diagnostic.of(
             "bad-choice",
@@ -489,9 +473,7 @@ _FILES: Final = {
 """By key: what kind of file it names, and what the file should contain."""
 
 
-def _files(
-    model: ModelTable, where: KeyPath, key: str
-) -> Iterator[tuple[KeyPath, NamedFile]]:
+def _files(model: ModelTable, where: KeyPath, key: str) -> Iterator[tuple[KeyPath, NamedFile]]:
     """Files that a key of a model names, without patterns."""
     where = (*where, key)
     match key:
@@ -510,15 +492,11 @@ def _files(
                     yield (*where, at), file
 
 
-def _file_problems(
-    model: ModelTable, where: KeyPath, facts: Facts
-) -> Iterator[Diagnostic]:
+def _file_problems(model: ModelTable, where: KeyPath, facts: Facts) -> Iterator[Diagnostic]:
     for key, (what, expected) in _FILES.items():
         with suppress(BrokenValueError):
             for place, file in _files(model, where, key):
-                yield from facts.missing_file(
-                    file, *place, what=what, expected=expected
-                )
+                yield from facts.missing_file(file, *place, what=what, expected=expected)
 
 
 def _name_problems(
@@ -562,9 +540,7 @@ def _name_problems(
             )
 
 
-def _quantize_problems(
-    model: ModelTable, where: KeyPath, facts: Facts
-) -> Iterator[Diagnostic]:
+def _quantize_problems(model: ModelTable, where: KeyPath, facts: Facts) -> Iterator[Diagnostic]:
     """Problems of settings that the lowering cannot quantize with."""
     if "source" not in model.written_keys or model.quantize is None:
         return
@@ -581,23 +557,17 @@ def _quantize_problems(
         )
 
 
-def _io_problems(
-    model: ModelTable, where: KeyPath, facts: Facts
-) -> Iterator[Diagnostic]:
+def _io_problems(model: ModelTable, where: KeyPath, facts: Facts) -> Iterator[Diagnostic]:
     if model.io_ is not None:
         yield from io_problems(model.io_, model.load, (*where, "io"), facts)
 
 
-def _weight_problems(
-    model: ModelTable, where: KeyPath, facts: Facts
-) -> Iterator[Diagnostic]:
+def _weight_problems(model: ModelTable, where: KeyPath, facts: Facts) -> Iterator[Diagnostic]:
     if model.weights_ is not None:
         yield from weight_problems(model.load, (*where, "weights"), facts)
 
 
-def _vela_problems(
-    model: ModelTable, where: KeyPath, facts: Facts
-) -> Iterator[Diagnostic]:
+def _vela_problems(model: ModelTable, where: KeyPath, facts: Facts) -> Iterator[Diagnostic]:
     """Problems of Vela's options: it does not run, or lacks a named section."""
     where = (*where, "vela")
     if "source" not in model.written_keys or model.vela_ is None:
@@ -631,8 +601,7 @@ def _vela_problems(
             if name is not None and name not in known:
                 yield Diagnostic.of(
                     "bad-choice",
-                    f"{key_text((*where, key))} cannot be {shown(name)} with"
-                    f" {model.lowering}",
+                    f"{key_text((*where, key))} cannot be {shown(name)} with {model.lowering}",
                     where=facts.span(*where, key),
                     expected=", ".join(known),
                     hint=did_you_mean(name, known)

@@ -106,9 +106,7 @@ RelativePath = Annotated[
     NamedFile, ReadFrom(InstanceOf[str], _read_path), text_schema("path", _PATH)
 ]
 RelativePattern = Annotated[
-    NamedFile,
-    ReadFrom(InstanceOf[str], _read_path),
-    text_schema("path or pattern", _PATH),
+    NamedFile, ReadFrom(InstanceOf[str], _read_path), text_schema("path or pattern", _PATH)
 ]
 SourcePattern = Annotated[
     NamedFile,
@@ -116,9 +114,7 @@ SourcePattern = Annotated[
     text_schema("path or pattern", _PATH + r"\.(cpp|cc|cxx|c|S)"),
 ]
 ModelPath = Annotated[
-    NamedFile,
-    ReadFrom(InstanceOf[str], _read_model_path),
-    text_schema("path", r"[^\\]+"),
+    NamedFile, ReadFrom(InstanceOf[str], _read_model_path), text_schema("path", r"[^\\]+")
 ]
 ModelCode = Annotated[
     PythonCallable,

@@ -36,11 +36,7 @@ def json_schema() -> dict[str, Any]:
         "properties": {"target": {"required": ["cpu"]}},
         "anyOf": [{"required": ["models"]}, {"required": ["operators"]}],
     }
-    return {
-        "$schema": GenerateJsonSchema.schema_dialect,
-        "title": "Orchestrator profile",
-        **schema,
-    }
+    return {"$schema": GenerateJsonSchema.schema_dialect, "title": "Orchestrator profile", **schema}
 
 
 def schema_text() -> str:

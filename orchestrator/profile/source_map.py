@@ -34,9 +34,7 @@ class FindSpan(Protocol):
         """The place of a key path: `span("models", 0)`."""
 
 
-def find_span(
-    spans: Mapping[KeyPath, SourceSpan], key_path: KeyPath
-) -> SourceSpan | None:
+def find_span(spans: Mapping[KeyPath, SourceSpan], key_path: KeyPath) -> SourceSpan | None:
     """Span of the key path or of its nearest parent that has one."""
     for length in range(len(key_path), 0, -1):
         if span := spans.get(key_path[:length]):

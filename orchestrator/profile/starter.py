@@ -100,11 +100,7 @@ def profile_text(new: NewProfile) -> str:
         lines += ["", *_model_lines(model, new.load, explain=not index)]
     if new.libraries:
         names = ", ".join(map(_text, new.libraries))
-        lines += [
-            "",
-            "[kernels]",
-            "# Each operator has the kernel of the first that can.",
-        ]
+        lines += ["", "[kernels]", "# Each operator has the kernel of the first that can."]
         lines.append(f"libraries = [{names}]")
     return "\n".join([*lines, "", *_budget_lines(new), ""])
 

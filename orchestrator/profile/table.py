@@ -120,9 +120,7 @@ def _salvaged(value: object, read: Callable[[Any], Any], depth: int = 2) -> obje
         items = tuple(_salvaged(v, _item(read), depth - 1) for v in value)
         return items if any(v is not _BROKEN for v in items) else _BROKEN
     if depth and isinstance(value, dict):
-        entries = {
-            k: _salvaged(v, _entry(k, read), depth - 1) for k, v in value.items()
-        }
+        entries = {k: _salvaged(v, _entry(k, read), depth - 1) for k, v in value.items()}
         right = {k: v for k, v in entries.items() if v is not _BROKEN}
         return right or _BROKEN
     return _BROKEN

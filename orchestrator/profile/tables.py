@@ -10,14 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Final, Self, get_args, get_origin
 
-from pydantic import (
-    AfterValidator,
-    Field,
-    StrictBool,
-    StrictInt,
-    StrictStr,
-    WithJsonSchema,
-)
+from pydantic import AfterValidator, Field, StrictBool, StrictInt, StrictStr, WithJsonSchema
 
 from orchestrator.core.version import VERSION, packed_version
 from orchestrator.errors import Diagnostic, SourceSpan, did_you_mean
@@ -111,10 +104,7 @@ def _check_name(value: str) -> str:
     )
 
 
-_TAKEN: Final = [
-    {"pattern": f"^{_OF_THE_RUNTIME}$"},
-    {"enum": sorted(HEADERS | LIBRARIES)},
-]
+_TAKEN: Final = [{"pattern": f"^{_OF_THE_RUNTIME}$"}, {"enum": sorted(HEADERS | LIBRARIES)}]
 
 
 class PassesTable(Table):
@@ -185,8 +175,7 @@ class RegistryTable(Table):
             *whole_number(
                 1,
                 65535,
-                hint="write how many kernels fit, or leave it out for as many as there"
-                " are",
+                hint="write how many kernels fit, or leave it out for as many as there are",
             ),
         ]
         | None
@@ -217,8 +206,7 @@ class ScheduleTable(Table):
 
     max_step_cycles: (
         Annotated[
-            StrictInt,
-            *whole_number(1, 2**32 - 1, hint="write how many cycles a step may take"),
+            StrictInt, *whole_number(1, 2**32 - 1, hint="write how many cycles a step may take")
         ]
         | None
     ) = Field(
@@ -248,12 +236,10 @@ class TestTable(Table):
     runs: Annotated[
         StrictInt, *whole_number(1, 1000, hint="write how often each method is called")
     ] = Field(
-        default=4,
-        description="How often each method is called with random inputs.",
-        examples=[10],
+        default=4, description="How often each method is called with random inputs.", examples=[10]
     )
-    seed: Annotated[StrictInt, *whole_number(0, 2**32 - 1, hint="write any number")] = (
-        Field(default=0, description="Of the random inputs.", examples=[1])
+    seed: Annotated[StrictInt, *whole_number(0, 2**32 - 1, hint="write any number")] = Field(
+        default=0, description="Of the random inputs.", examples=[1]
     )
 
 
@@ -301,20 +287,13 @@ class ProfileTable(Table):
         AfterValidator(check_schema),
         WithJsonSchema({"type": "integer", "const": SCHEMA_VERSION}),
     ] = Field(
-        alias="schema",
-        description="Version of the profile format.",
-        examples=[SCHEMA_VERSION],
+        alias="schema", description="Version of the profile format.", examples=[SCHEMA_VERSION]
     )
     name: Annotated[
         StrictStr,
         AfterValidator(name_like(_PRODUCT_NAME, "-")),
         AfterValidator(_check_name),
-        text_schema(
-            "name",
-            _PRODUCT_NAME,
-            maxLength=MAX_NAME_LENGTH,
-            **{"not": {"anyOf": _TAKEN}},
-        ),
+        text_schema("name", _PRODUCT_NAME, maxLength=MAX_NAME_LENGTH, **{"not": {"anyOf": _TAKEN}}),
     ] = Field(
         description="Name of the product, and of its outputs; never inherited.",
         examples=["doorbell"],
@@ -338,30 +317,17 @@ class ProfileTable(Table):
         examples=["base.toml"],
     )
     target: TargetTable = Field(description="Target of the build.")
-    models: tuple[ModelTable, ...] = Field(
-        default=(), description="The models of the product."
-    )
+    models: tuple[ModelTable, ...] = Field(default=(), description="The models of the product.")
     operators: OperatorsTable = Field(
         default=OperatorsTable(), description="Operators besides those of the models."
     )
-    dtypes: DtypesTable = Field(
-        default=DtypesTable(), description="Which dtypes are compiled in."
-    )
-    kernels: KernelsTable = Field(
-        default=KernelsTable(), description="Where kernels come from."
-    )
-    delegates: tuple[DelegateTable, ...] = Field(
-        default=(), description="Delegates of your own."
-    )
-    passes: PassesTable = Field(
-        default=PassesTable(), description="Which passes run over models."
-    )
-    scratch: ScratchTable = Field(
-        default=ScratchTable(), description="Scratch memory of kernels."
-    )
+    dtypes: DtypesTable = Field(default=DtypesTable(), description="Which dtypes are compiled in.")
+    kernels: KernelsTable = Field(default=KernelsTable(), description="Where kernels come from.")
+    delegates: tuple[DelegateTable, ...] = Field(default=(), description="Delegates of your own.")
+    passes: PassesTable = Field(default=PassesTable(), description="Which passes run over models.")
+    scratch: ScratchTable = Field(default=ScratchTable(), description="Scratch memory of kernels.")
     memory: MemoryTable = Field(
-        default=MemoryTable(),
-        description="Memories of the board, and where planned tensors lie.",
+        default=MemoryTable(), description="Memories of the board, and where planned tensors lie."
     )
     registry: RegistryTable = Field(
         default=RegistryTable(), description="ExecuTorch's kernel registry."
@@ -375,12 +341,8 @@ class ProfileTable(Table):
     integrity: IntegrityTable = Field(
         default=IntegrityTable(), description="Checksums of what lies in flash."
     )
-    test: TestTable = Field(
-        default=TestTable(), description="What `orchestrator test` runs."
-    )
-    budget: BudgetTable = Field(
-        default=BudgetTable(), description="Bounds a build must keep."
-    )
+    test: TestTable = Field(default=TestTable(), description="What `orchestrator test` runs.")
+    budget: BudgetTable = Field(default=BudgetTable(), description="Bounds a build must keep.")
     matrix: ProfileMatrixTable = Field(
         default=ProfileMatrixTable(),
         description="Which targets of the workspace's matrix the product has.",
@@ -476,9 +438,7 @@ def rule_problems(profile: ProfileTable, facts: Facts) -> Iterator[Diagnostic]:
         lambda: operator_list_problems(profile.operators, facts),
         lambda: kernel_problems(profile.kernels, lambda: profile.models, facts),
         lambda: delegate_problems(profile.delegates, facts),
-        lambda: memory_problems(
-            profile.memory, profile.target, lambda: profile.models, facts
-        ),
+        lambda: memory_problems(profile.memory, profile.target, lambda: profile.models, facts),
         lambda: _selection_problems(facts),
     )
     for rule in rules:
@@ -513,9 +473,7 @@ def _selection_problems(facts: Facts) -> Iterator[Diagnostic]:
 
 
 @cache
-def tables(
-    root: type[Table] | None = None,
-) -> Mapping[tuple[str, ...], type[Table]]:
+def tables(root: type[Table] | None = None) -> Mapping[tuple[str, ...], type[Table]]:
     """All tables of the profile, by their keys from the top; `()` is the top.
 
     Args:

@@ -4,25 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Final, Self
 
-from pydantic import (
-    ConfigDict,
-    Field,
-    InstanceOf,
-    StrictBool,
-    StrictStr,
-    WithJsonSchema,
-)
+from pydantic import ConfigDict, Field, InstanceOf, StrictBool, StrictStr, WithJsonSchema
 
 from orchestrator.errors import Diagnostic, did_you_mean, nearest
 from orchestrator.profile.choices import Optimize
-from orchestrator.profile.fields import (
-    ReadFrom,
-    WaitStates,
-    bad_value,
-    choice,
-    problem,
-    shown,
-)
+from orchestrator.profile.fields import ReadFrom, WaitStates, bad_value, choice, problem, shown
 from orchestrator.profile.table import BrokenValueError, Table
 from orchestrator.targets.boards import boards_of
 from orchestrator.targets.cores import BOARDS, CPUS, FLOAT_ABIS, TOOLCHAINS
@@ -77,9 +63,7 @@ def _choices_by_cpu(schema: dict[str, Any]) -> None:
             "then": {
                 "properties": {
                     "isa": {"enum": list(cpu.isas)},
-                    "board": {"anyOf": [{"enum": boards}, _BOARD_PATH]}
-                    if boards
-                    else False,
+                    "board": {"anyOf": [{"enum": boards}, _BOARD_PATH]} if boards else False,
                     "toolchain": {"enum": list(cpu.toolchains)},
                     "float_abi": {"enum": list(cpu.float_abis)},
                 }
@@ -131,11 +115,9 @@ class TargetTable(Table):
 
     model_config = ConfigDict(json_schema_extra=_choices_by_cpu)
 
-    cpu: Annotated[StrictStr, *choice(CPUS, "unknown-cpu", elsewhere=_board_named)] = (
-        Field(
-            description="Core the product runs on; `host` is the machine that builds.",
-            examples=["cortex-m55"],
-        )
+    cpu: Annotated[StrictStr, *choice(CPUS, "unknown-cpu", elsewhere=_board_named)] = Field(
+        description="Core the product runs on; `host` is the machine that builds.",
+        examples=["cortex-m55"],
     )
     # `isa_problems` checks it against the cpu.
     isa: Annotated[StrictStr, choice(_ISAS)[1]] = Field(
@@ -151,14 +133,12 @@ class TargetTable(Table):
         "programs of `host` and Linux. Default: that of the cpu.",
         examples=["mps3-an547"],
     )
-    toolchain: Annotated[StrictStr, *choice(TOOLCHAINS, "unknown-toolchain")] | None = (
-        Field(
-            default=None,
-            description="`zig`: clang and lld of the PyPI package ziglang. "
-            "`gnu`: gcc of the system. "
-            "Default: `zig`; on `host` the compiler of the system if there is one.",
-            examples=["zig"],
-        )
+    toolchain: Annotated[StrictStr, *choice(TOOLCHAINS, "unknown-toolchain")] | None = Field(
+        default=None,
+        description="`zig`: clang and lld of the PyPI package ziglang. "
+        "`gnu`: gcc of the system. "
+        "Default: `zig`; on `host` the compiler of the system if there is one.",
+        examples=["zig"],
     )
     unaligned: StrictBool = Field(
         default_factory=lambda: True,
@@ -189,9 +169,7 @@ class TargetTable(Table):
         examples=[True],
     )
     optimize: Annotated[Optimize, *choice(Optimize)] = Field(
-        default=Optimize.SIZE,
-        description="What the compiler optimizes for.",
-        examples=["size"],
+        default=Optimize.SIZE, description="What the compiler optimizes for.", examples=["size"]
     )
 
     def with_defaults(self) -> Self:
@@ -235,8 +213,7 @@ def isa_problems(target: TargetTable, facts: Facts) -> Iterator[Diagnostic]:
             else f"target.isa cannot be {shown(target.isa)}",
             where=facts.span("target", "isa"),
             expected=", ".join(isas),
-            hint=did_you_mean(target.isa, isas)
-            or "leave it out for the default of the cpu",
+            hint=did_you_mean(target.isa, isas) or "leave it out for the default of the cpu",
         )
 
 

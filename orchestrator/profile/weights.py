@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from orchestrator.profile.source_map import KeyPath
 
 _Bits = Annotated[
-    StrictInt,
-    *one_of((4,), expected="4", hint="write bits = 4, or leave the table out for int8"),
+    StrictInt, *one_of((4,), expected="4", hint="write bits = 4, or leave the table out for int8")
 ]
 _GROUPS: Final = (32, 64, 128)
 _Group = Annotated[
@@ -40,8 +39,7 @@ class WeightsTable(Table):
     """
 
     bits: _Bits = Field(
-        description="Bits of the weights of int8 convolutions and matrix products.",
-        examples=[4],
+        description="Bits of the weights of int8 convolutions and matrix products.", examples=[4]
     )
     group: _Group | None = Field(
         default=None,

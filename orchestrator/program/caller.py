@@ -47,9 +47,7 @@ def own_outputs(method: Method) -> tuple[bool, ...]:
     """
     given = caller_outputs(method)
     first = {index: at for at, index in reversed([*enumerate(method.outputs)])}
-    return tuple(
-        index in given and first[index] == at for at, index in enumerate(method.outputs)
-    )
+    return tuple(index in given and first[index] == at for at, index in enumerate(method.outputs))
 
 
 def caller_bytes(method: Method) -> int:
@@ -72,8 +70,7 @@ def caller_problems(method: Method) -> Iterable[tuple[str, str, list[int]]]:
     without = {i for i, value in enumerate(method.values) if lacks_memory(value)}
     if others := sorted(without - given):
         yield (
-            "tensors have no memory in the program's plan, and are neither inputs nor"
-            " outputs",
+            "tensors have no memory in the program's plan, and are neither inputs nor outputs",
             "export with memory-planned inputs and outputs (alloc_graph_input and"
             " alloc_graph_output of MemoryPlanningPass): views of them are then"
             " planned as well; or without such views (remove_view_copy=False)",
@@ -96,7 +93,6 @@ def caller_problems(method: Method) -> Iterable[tuple[str, str, list[int]]]:
     if twice := sorted(i for i in given if count[i] > 1):
         yield (
             "two inputs are one tensor in memory of the caller",
-            "export with memory-planned inputs (alloc_graph_input of"
-            " MemoryPlanningPass)",
+            "export with memory-planned inputs (alloc_graph_input of MemoryPlanningPass)",
             twice,
         )

@@ -36,12 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from orchestrator.program.problems import Problems
-    from orchestrator.program.program import (
-        Instruction,
-        Method,
-        Program,
-        SubsegmentOffsets,
-    )
+    from orchestrator.program.program import Instruction, Method, Program, SubsegmentOffsets
     from orchestrator.program.values import Value
 
 
@@ -119,10 +114,7 @@ def _check_data_tables(program: Program, problems: Problems) -> None:
 
 
 def _check_segment_index(
-    program: Program,
-    tables: Iterable[SubsegmentOffsets],
-    place: str,
-    problems: Problems,
+    program: Program, tables: Iterable[SubsegmentOffsets], place: str, problems: Problems
 ) -> None:
     for index, table in enumerate(tables):
         # A table of nothing but the reserved entry leads nowhere.
@@ -157,14 +149,9 @@ class _Check:
         for index, instruction in enumerate(self._method.instructions):
             self._check_instruction(f"instruction {index}", instruction)
 
-    def _damaged(
-        self, message: str, place: str, found: str = "", expected: str = ""
-    ) -> None:
+    def _damaged(self, message: str, place: str, found: str = "", expected: str = "") -> None:
         self._problems.damaged(
-            message,
-            place=f"{self._place}, {place}",
-            found=found,
-            expected=expected,
+            message, place=f"{self._place}, {place}", found=found, expected=expected
         )
 
     def _check_arenas(self) -> None:
@@ -182,8 +169,7 @@ class _Check:
                 self._problems.unsupported(
                     "an arena lies on another device than the CPU",
                     place=f"{self._place}, arena device {index}",
-                    found=f"arena {device.buffer_index} on device type "
-                    f"{device.device_type}",
+                    found=f"arena {device.buffer_index} on device type {device.device_type}",
                     expected=f"an arena below {len(sizes)} on device type 0 (CPU)",
                     hint="export the model for the CPU",
                 )
@@ -204,19 +190,13 @@ class _Check:
                 pass
 
     def _check_items(
-        self,
-        index: int,
-        items: tuple[int, ...],
-        least: int,
-        kinds: tuple[type[Value], ...],
+        self, index: int, items: tuple[int, ...], least: int, kinds: tuple[type[Value], ...]
     ) -> None:
         values, count = self._method.values, self._count
         for item in items:
             # -1, where allowed, stands for None and names no value.
             found_kinds = (*kinds, UnknownValue)
-            if least <= item < count and (
-                item < 0 or isinstance(values[item], found_kinds)
-            ):
+            if least <= item < count and (item < 0 or isinstance(values[item], found_kinds)):
                 continue
             found = f"item {item}"
             if 0 <= item < count:
@@ -231,10 +211,7 @@ class _Check:
 
     def _check_ends(self) -> None:
         values = self._method.values
-        for name, indices in (
-            ("input", self._method.inputs),
-            ("output", self._method.outputs),
-        ):
+        for name, indices in (("input", self._method.inputs), ("output", self._method.outputs)):
             for position, index in enumerate(indices):
                 self._check_index(index, f"{name} {position}")
         moved = {i.target for i in self._method.instructions if isinstance(i, MoveCall)}
@@ -267,9 +244,7 @@ class _Check:
     def _check_delegate(self, index: int) -> None:
         delegate = self._method.delegates[index]
         blocks = (
-            len(self._program.inline_data)
-            if delegate.is_inline
-            else len(self._program.segments)
+            len(self._program.inline_data) if delegate.is_inline else len(self._program.segments)
         )
         if not delegate.backend or delegate.data_index >= blocks:
             where = "inline data" if delegate.is_inline else "segment"
@@ -321,9 +296,7 @@ class _Check:
                 self._check_index(arg, place)
                 return
 
-    def _check_kind(
-        self, index: int, place: str, kinds: tuple[type[Value], ...]
-    ) -> bool:
+    def _check_kind(self, index: int, place: str, kinds: tuple[type[Value], ...]) -> bool:
         value = self._method.values[index]
         if isinstance(value, (*kinds, UnknownValue)):
             return True
@@ -463,9 +436,7 @@ def _check_shape(tensor: TensorValue, place: str, problems: Problems) -> bool:
         )
         return False
     if rank and min(sizes) < 0:
-        problems.damaged(
-            "a tensor has a negative size", place=place, found=str(list(sizes))
-        )
+        problems.damaged("a tensor has a negative size", place=place, found=str(list(sizes)))
         return False
     # A size of 0 counts as 1: the device multiplies one by one, and the product must
     # not overflow on the way.
@@ -508,9 +479,7 @@ def _check_place(
     _check_alignment(tensor, allocation.offset_bytes, "planned", place, problems)
 
 
-def _check_data(
-    program: Program, tensor: TensorValue, place: str, problems: Problems
-) -> None:
+def _check_data(program: Program, tensor: TensorValue, place: str, problems: Problems) -> None:
     if tensor.is_constant and program.has_inline_constants:
         _check_inline(program, tensor, place, problems)
         return
@@ -550,9 +519,7 @@ def _check_data(
         _check_alignment(tensor, start, "stored", place, problems)
 
 
-def _check_inline(
-    program: Program, tensor: TensorValue, place: str, problems: Problems
-) -> None:
+def _check_inline(program: Program, tensor: TensorValue, place: str, problems: Problems) -> None:
     index, constants = tensor.data_buffer_index, program.inline_constants
     if index >= len(constants):
         problems.damaged(

@@ -15,12 +15,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.core.operator import OperatorName
-from orchestrator.program.problems import (
-    DecodeError,
-    NewerError,
-    UnsupportedError,
-    method_place,
-)
+from orchestrator.program.problems import DecodeError, NewerError, UnsupportedError, method_place
 from orchestrator.program.program import (
     BufferDevice,
     CompileSpec,
@@ -70,11 +65,7 @@ T = TypeVar("T")
 
 
 def decode_program(
-    buffer: Buffer,
-    data: Bytes,
-    *,
-    header: ExtendedHeader | None,
-    problems: Problems,
+    buffer: Buffer, data: Bytes, *, header: ExtendedHeader | None, problems: Problems
 ) -> Program:
     """Decode the flatbuffer at the start of a file.
 
@@ -177,9 +168,7 @@ class _Decoder:
         container, chain = table.table(1), self._chain(table)
         arena_bytes = required(table.int64s(8), "the list of arena sizes")
         values: list[Value] = [
-            *self._each(
-                table, 2, f"{place}, value", decode_value, instead=_unknown_value
-            )
+            *self._each(table, 2, f"{place}, value", decode_value, instead=_unknown_value)
         ]
         count = len(values)
         # These add scratch memory of delegates behind the values of the file.
@@ -251,9 +240,7 @@ def _unknown_instruction() -> Instruction:
     return UnknownInstruction(value=-1)
 
 
-def _instruction(
-    table: Table, arena_bytes: Sequence[int], values: list[Value]
-) -> Instruction:
+def _instruction(table: Table, arena_bytes: Sequence[int], values: list[Value]) -> Instruction:
     kind = table.uint8(0)
     if not 1 <= kind <= _INSTRUCTION_KINDS:
         raise NewerError(
@@ -314,23 +301,18 @@ def _frame(table: Table) -> Frame:
 
 
 def _container(table: Table) -> ContainerMetadata:
-    return ContainerMetadata(
-        inputs=table.string(0) or "", outputs=table.string(1) or ""
-    )
+    return ContainerMetadata(inputs=table.string(0) or "", outputs=table.string(1) or "")
 
 
 def _device(table: Table) -> BufferDevice:
     return BufferDevice(
-        buffer_index=table.int32(0),
-        device_type=table.int8(1),
-        device_index=table.int8(2),
+        buffer_index=table.int32(0), device_type=table.int8(1), device_index=table.int8(2)
     )
 
 
 def _compile_spec(table: Table) -> CompileSpec:
     return CompileSpec(
-        key=required(table.string(0), "the key of a compile spec"),
-        value=table.uint8s(1) or b"",
+        key=required(table.string(0), "the key of a compile spec"), value=table.uint8s(1) or b""
     )
 
 
@@ -343,15 +325,12 @@ def _segment(table: Table) -> Segment:
 
 
 def _subsegments(table: Table) -> SubsegmentOffsets:
-    return SubsegmentOffsets(
-        segment_index=table.uint32(0), offsets=table.uint64s(1) or ()
-    )
+    return SubsegmentOffsets(segment_index=table.uint32(0), offsets=table.uint64s(1) or ())
 
 
 def _named_data(table: Table) -> NamedData:
     return NamedData(
-        key=required(table.string(0), "the key of named data"),
-        segment_index=table.uint32(1),
+        key=required(table.string(0), "the key of named data"), segment_index=table.uint32(1)
     )
 
 
@@ -380,9 +359,7 @@ def decode_value(evalue: Table) -> Value:
     kind = evalue.uint8(0)
     decode = _DECODERS.get(kind)
     if decode is None:
-        raise NewerError(
-            "a value is of an unknown kind", found=f"kind {kind}", expected="1 to 11"
-        )
+        raise NewerError("a value is of an unknown kind", found=f"kind {kind}", expected="1 to 11")
     return decode(required(evalue.table(1), "the content of a value"))
 
 
@@ -401,9 +378,7 @@ def _tensor(body: Table) -> TensorValue:
         )
     if dynamism not in _DYNAMISMS:
         raise DecodeError(
-            "a tensor has an unknown dynamism",
-            found=f"dynamism {dynamism}",
-            expected="0, 1 or 2",
+            "a tensor has an unknown dynamism", found=f"dynamism {dynamism}", expected="0, 1 or 2"
         )
     allocation, extra = body.table(6), body.table(9)
     return TensorValue(
@@ -420,9 +395,7 @@ def _tensor(body: Table) -> TensorValue:
 
 def allocation_of(body: Table) -> Allocation:
     """The place in an `AllocationDetails` table."""
-    return Allocation(
-        memory_id=body.uint32(0), offset_bytes=body.uint32(2) << 32 | body.uint32(1)
-    )
+    return Allocation(memory_id=body.uint32(0), offset_bytes=body.uint32(2) << 32 | body.uint32(1))
 
 
 def _extra(body: Table) -> ExtraTensorInfo:
@@ -454,9 +427,7 @@ _DECODERS: Final[dict[int, Callable[[Table], Value]]] = {
     4: lambda body: DoubleValue(body.float64(0)),
     5: _tensor,
     6: lambda body: StringValue(required(body.string(0), "the text of a string")),
-    7: lambda body: IntListValue(
-        required(body.int64s(0), "the list of items of an int list")
-    ),
+    7: lambda body: IntListValue(required(body.int64s(0), "the list of items of an int list")),
     8: lambda body: DoubleListValue(
         required(body.float64s(0), "the list of items of a double list")
     ),
@@ -485,8 +456,7 @@ def scratch_tensors(call: Table, arena_bytes: Sequence[int]) -> tuple[TensorValu
         DecodeError: Some of it is damaged, or does not lie inside an arena.
     """
     return tuple(
-        _scratch_tensor(call.entry(SCRATCH, at), arena_bytes)
-        for at in call.entries(SCRATCH) or ()
+        _scratch_tensor(call.entry(SCRATCH, at), arena_bytes) for at in call.entries(SCRATCH) or ()
     )
 
 

@@ -82,9 +82,7 @@ def with_methods(program: Program, methods: Sequence[Method]) -> Program:
     except (DecodeError, ModelError) as error:
         raise EditError(str(error)) from error
     found = replace(found, external=program.external)
-    if replace(found, header=None) != replace(
-        program, methods=tuple(methods), header=None
-    ):
+    if replace(found, header=None) != replace(program, methods=tuple(methods), header=None):
         raise EditError("the new bytes read as another program")
     return replace(found, methods=tuple(methods))  # with their marks
 
@@ -131,13 +129,9 @@ class _Editor:
                 return
         self._point(table, _ALLOCATION, self._allocation(wanted))
 
-    def _numbers(
-        self, table: Table, slot: int, numbers: Sequence[int], width: int
-    ) -> None:
+    def _numbers(self, table: Table, slot: int, numbers: Sequence[int], width: int) -> None:
         """Write a vector in place, or a new one if that is longer or another's too."""
-        start, count = self._buffer.vector(
-            self._buffer.target(table.place(slot, 4)), width
-        )
+        start, count = self._buffer.vector(self._buffer.target(table.place(slot, 4)), width)
         packed = [_NUMBER[width].pack(n) for n in numbers]
         writes = {start + width * n: p for n, p in enumerate(packed)}
         if count != len(numbers) or not self._write(writes):

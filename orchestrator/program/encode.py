@@ -7,12 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.program.program import (
-    DelegateCall,
-    JumpFalseCall,
-    KernelCall,
-    MoveCall,
-)
+from orchestrator.program.program import DelegateCall, JumpFalseCall, KernelCall, MoveCall
 from orchestrator.program.tables import Tables
 from orchestrator.program.values import (
     BoolListValue,
@@ -92,9 +87,7 @@ class _Encoder:
             tables.text(method.name),
             None
             if container is None
-            else tables.table(
-                tables.text(container.inputs), tables.text(container.outputs)
-            ),
+            else tables.table(tables.text(container.inputs), tables.text(container.outputs)),
             tables.tables([encode_value(tables, value) for value in method.values]),
             tables.numbers("Int32", method.inputs),
             tables.numbers("Int32", method.outputs),
@@ -105,9 +98,7 @@ class _Encoder:
             tables.tables(
                 [
                     tables.table(
-                        ("Int32", d.buffer_index),
-                        ("Int8", d.device_type),
-                        ("Int8", d.device_index),
+                        ("Int32", d.buffer_index), ("Int8", d.device_type), ("Int8", d.device_index)
                     )
                     for d in method.arena_devices
                 ]
@@ -144,17 +135,12 @@ class _Encoder:
         return tables.table(("Uint8", kind), tables.table(*fields))
 
     def _frames(self, frames: Sequence[Frame]) -> Ref:
-        return self._tables.table(
-            self._tables.tables([self._frame(frame) for frame in frames])
-        )
+        return self._tables.table(self._tables.tables([self._frame(frame) for frame in frames]))
 
     def _frame(self, frame: Frame) -> Ref:
         text = self._tables.text
         return self._tables.table(
-            text(frame.filename),
-            ("Int32", frame.line),
-            text(frame.name),
-            text(frame.context),
+            text(frame.filename), ("Int32", frame.line), text(frame.name), text(frame.context)
         )
 
     def _operator(self, operator: OperatorName) -> Ref:
@@ -180,14 +166,11 @@ class _Encoder:
         return self._tables.table(self._tables.data(data, alignment=_DATA_ALIGNMENT))
 
     def segment(self, segment: Segment) -> Ref:
-        return self._tables.table(
-            ("Uint64", segment.offset), ("Uint64", segment.size_bytes)
-        )
+        return self._tables.table(("Uint64", segment.offset), ("Uint64", segment.size_bytes))
 
     def subsegments(self, offsets: SubsegmentOffsets) -> Ref:
         return self._tables.table(
-            ("Uint32", offsets.segment_index),
-            self._tables.numbers("Uint64", offsets.offsets),
+            ("Uint32", offsets.segment_index), self._tables.numbers("Uint64", offsets.offsets)
         )
 
 
@@ -249,9 +232,7 @@ def _tensor(tables: Tables, value: TensorValue) -> Ref:
 
 def _allocation(tables: Tables, allocation: Allocation) -> Ref:
     high, low = divmod(allocation.offset_bytes, _WORD)
-    return tables.table(
-        ("Uint32", allocation.memory_id), ("Uint32", low), ("Uint32", high)
-    )
+    return tables.table(("Uint32", allocation.memory_id), ("Uint32", low), ("Uint32", high))
 
 
 def _extra(tables: Tables, extra: ExtraTensorInfo) -> Ref:

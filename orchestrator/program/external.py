@@ -71,9 +71,7 @@ def with_data(
                 code="external-data",
                 message=f'data of model "{model}" does not fit the program',
                 where=where,
-                notes=tuple(
-                    (f'"{name}"', text) for name, text in dict.fromkeys(problems)
-                ),
+                notes=tuple((f'"{name}"', text) for name, text in dict.fromkeys(problems)),
                 hint="name the .ptd files that were exported with the program in"
                 " `data` of its [[models]]"
                 + "; [[delegates]] links delegates, see docs/delegates.md"
@@ -140,9 +138,7 @@ def _add_named(found: dict[str, ExternalData], given: _Given, problems: _Notes) 
         if len(places) > 1:
             problems.append((name, f"is there twice: in {file} and in {places[1][0]}"))
         dtype = tensor.dtype or ScalarType.Byte
-        found[name] = ExternalData(
-            name=name, dtype=dtype, data=tensor.data, is_constant=False
-        )
+        found[name] = ExternalData(name=name, dtype=dtype, data=tensor.data, is_constant=False)
 
 
 def data_problem(

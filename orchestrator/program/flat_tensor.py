@@ -80,13 +80,9 @@ def _read(data: Bytes) -> tuple[StoredTensor, ...]:
         raise foreign_error(bytes(data), "data file", ".ptd")
     if len(data) < _HEADER_AT + _HEADER.size:
         raise DecodeError("the header is cut off", found=f"{len(data)} bytes")
-    magic, length, offset, size, base, base_bytes = _HEADER.unpack_from(
-        head, _HEADER_AT
-    )
+    magic, length, offset, size, base, base_bytes = _HEADER.unpack_from(head, _HEADER_AT)
     if magic != _MAGIC or length < _HEADER.size:
-        raise DecodeError(
-            "the header is none", found=f"magic {magic!r}, {length} bytes"
-        )
+        raise DecodeError("the header is none", found=f"magic {magic!r}, {length} bytes")
     # Offsets count from the start of the file: the header lies in the flatbuffer.
     size += offset
     if not _HEADER_AT + length <= size <= len(data):
@@ -103,12 +99,8 @@ def _read(data: Bytes) -> tuple[StoredTensor, ...]:
         )
     root = Buffer(bytes(data[:size]), size, DATA_FILE).root()
     if root.uint32(0) != 0:
-        raise DecodeError(
-            "the file has another version", found=str(root.uint32(0)), expected="0"
-        )
-    segments = [
-        _segment(root.entry(1, at), base, base_bytes) for at in root.entries(1) or ()
-    ]
+        raise DecodeError("the file has another version", found=str(root.uint32(0)), expected="0")
+    segments = [_segment(root.entry(1, at), base, base_bytes) for at in root.entries(1) or ()]
     found = [_tensor(root.entry(2, at), segments, data) for at in root.entries(2) or ()]
     names = Counter(tensor.name for tensor in found)
     if twice := next((name for name, count in names.items() if count > 1), ""):
@@ -157,6 +149,4 @@ def _tensor(table: Table, segments: list[tuple[int, int]], data: Bytes) -> Store
             found=f'"{name}", {prod(sizes) * dtype.item_bytes} bytes',
             expected=f"{end - begin} bytes",
         )
-    return StoredTensor(
-        name=name, dtype=dtype, sizes=sizes, dim_order=dim_order, data=content
-    )
+    return StoredTensor(name=name, dtype=dtype, sizes=sizes, dim_order=dim_order, data=content)

@@ -57,10 +57,7 @@ class Buffer:
         kinds: Of its tables, by name.
     """
 
-    __slots__ = (
-        *("_budget", "_kinds", "_numbers", "_strings", "_vtables"),
-        *("data", "size"),
-    )
+    __slots__ = (*("_budget", "_kinds", "_numbers", "_strings", "_vtables"), *("data", "size"))
 
     def __init__(self, data: bytes, size: int, kinds: Mapping[str, Kind]) -> None:
         self.data = data
@@ -131,8 +128,7 @@ class Buffer:
             or position + vtable_bytes > self.size
         ):
             raise DecodeError(
-                "a vtable has an impossible size",
-                found=f"{vtable_bytes} bytes at byte {position}",
+                "a vtable has an impossible size", found=f"{vtable_bytes} bytes at byte {position}"
             )
         self.charge(vtable_bytes)
         slots = (vtable_bytes - _VTABLE_HEAD) // 2
@@ -238,9 +234,7 @@ class Table:
 
     __slots__ = ("_buffer", "_fields", "_kind", "position")
 
-    def __init__(
-        self, buffer: Buffer, position: int, fields: tuple[int, ...], kind: Kind
-    ) -> None:
+    def __init__(self, buffer: Buffer, position: int, fields: tuple[int, ...], kind: Kind) -> None:
         self._buffer = buffer
         self.position = position
         self._fields = fields

@@ -23,8 +23,7 @@ class Foreign:
 
 
 _EXPORT: Final = (
-    "export the model from PyTorch with ExecuTorch, or name its code as `source`"
-    " (docs/export.md)"
+    "export the model from PyTorch with ExecuTorch, or name its code as `source` (docs/export.md)"
 )
 _UNPACK: Final = "unpack it, and name the .pte file"
 _DOWNLOAD: Final = "download the file itself: this is what a server sent in its place"
@@ -34,9 +33,7 @@ _BUNDLED: Final = (
     " (docs/executorch-compatibility.md#other-files)"
 )
 
-_EMPTY: Final = Foreign(
-    "an empty file", "export or download it again: nothing was written"
-)
+_EMPTY: Final = Foreign("an empty file", "export or download it again: nothing was written")
 TEXT: Final = Foreign("a text file", NAME)
 _ONNX: Final = Foreign("an ONNX model", _EXPORT)
 _SAFETENSORS: Final = Foreign("a safetensors file: weights without a program", _EXPORT)
@@ -66,10 +63,7 @@ _STARTS: Final = (
 """By the bytes a file begins with."""
 
 _IDENTIFIERS: Final = (
-    (
-        re.compile(rb"ET\d\d"),
-        Foreign("an ExecuTorch program", "name it as `path` of a model"),
-    ),
+    (re.compile(rb"ET\d\d"), Foreign("an ExecuTorch program", "name it as `path` of a model")),
     (
         re.compile(rb"FT\d\d"),
         Foreign(
@@ -96,22 +90,13 @@ _MEMBERS: Final = (
             " which needs an engine that microcontrollers do not have",
         ),
     ),
-    (
-        "/constants.pkl",
-        Foreign("a TorchScript model", _EXPORT),
-    ),
-    (
-        "archive_format",
-        Foreign("an exported program of torch.export (.pt2)", _EXPORT),
-    ),
+    ("/constants.pkl", Foreign("a TorchScript model", _EXPORT)),
+    ("archive_format", Foreign("an exported program of torch.export (.pt2)", _EXPORT)),
     (
         "serialized_exported_program.json",
         Foreign("an exported program of torch.export (.pt2)", _EXPORT),
     ),
-    (
-        "/data.pkl",
-        Foreign("what torch.save wrote: weights without a program", _EXPORT),
-    ),
+    ("/data.pkl", Foreign("what torch.save wrote: weights without a program", _EXPORT)),
     (".npy", Foreign("NumPy arrays (.npz)", NAME)),
     (".pte", Foreign("a zip archive with a program in it", _UNPACK)),
 )

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from orchestrator.program.program import (
-    DelegateCall,
-    JumpFalseCall,
-    KernelCall,
-    MoveCall,
-)
+from orchestrator.program.program import DelegateCall, JumpFalseCall, KernelCall, MoveCall
 from orchestrator.program.values import (
     BoolListValue,
     BoolValue,

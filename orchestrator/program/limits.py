@@ -10,12 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.program.interface import moved_to
 from orchestrator.program.problems import method_place
-from orchestrator.program.program import (
-    DelegateCall,
-    JumpFalseCall,
-    KernelCall,
-    MoveCall,
-)
+from orchestrator.program.program import DelegateCall, JumpFalseCall, KernelCall, MoveCall
 from orchestrator.program.values import (
     IntListValue,
     OptionalTensorListValue,
@@ -109,8 +104,7 @@ def _shares_little(program: Program, problems: Problems) -> bool:
             problems.damaged(
                 "instructions and values share their tables",
                 place=place,
-                found=f"{len(method.instructions)} instructions and"
-                f" {len(method.values)} values",
+                found=f"{len(method.instructions)} instructions and {len(method.values)} values",
                 expected=f"at most {most} bytes of them in all methods",
             )
             return False
@@ -155,9 +149,7 @@ def _has_few(method: Method, problems: Problems) -> bool:
         for at, i in enumerate(method.instructions)
         if isinstance(i, JumpFalseCall) and i.destination <= at
     ]
-    moves = {
-        (i.source, i.target) for i in method.instructions if isinstance(i, MoveCall)
-    }
+    moves = {(i.source, i.target) for i in method.instructions if isinstance(i, MoveCall)}
     moved = 0
     for _, sources in moved_to(moves):
         moved += len(sources)
@@ -204,8 +196,6 @@ def _has_few(method: Method, problems: Problems) -> bool:
         if count > most:
             place = method_place(method.name)
             expected = f"at most {most}"
-            problems.too_large(
-                message, place=place, found=str(count), expected=expected, hint=hint
-            )
+            problems.too_large(message, place=place, found=str(count), expected=expected, hint=hint)
             return False
     return True

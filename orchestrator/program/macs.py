@@ -17,9 +17,7 @@ if TYPE_CHECKING:
 _Named = dict[str, "Value"]
 
 
-def macs_of(
-    schema: OpSchema, args: Sequence[int], values: Sequence[Value]
-) -> int | None:
+def macs_of(schema: OpSchema, args: Sequence[int], values: Sequence[Value]) -> int | None:
     """Multiply-accumulates of one call; of dynamic tensors the upper bound.
 
     Returns:
@@ -72,9 +70,7 @@ def _transposed_nhwc(named: _Named) -> int:
 
 def _product(name: str) -> Callable[[_Named], int]:
     """A matrix product: each output sums over the last dimension of an argument."""
-    return lambda named: (
-        prod(_tensor(named, "out").sizes) * _tensor(named, name).sizes[-1]
-    )
+    return lambda named: prod(_tensor(named, "out").sizes) * _tensor(named, name).sizes[-1]
 
 
 _COUNTS: Final[Mapping[str, Callable[[_Named], int]]] = MappingProxyType(

@@ -52,9 +52,7 @@ its kernels take and give.
 """
 
 
-def result_kind(
-    signature: str, arguments: Iterable[ArgKind | ScalarType | None]
-) -> ArgKind | None:
+def result_kind(signature: str, arguments: Iterable[ArgKind | ScalarType | None]) -> ArgKind | None:
     """Kind of the number that a call returns; None if it returns none.
 
     A result that the signature calls Scalar is a double if an argument is one, else an

@@ -133,9 +133,7 @@ class Problems:
             self._newer.add(error.found)
         self._add(error.code, error.message, parts, error.hint)
 
-    def _add(
-        self, code: str, message: str, parts: tuple[str, str, str], hint: str
-    ) -> None:
+    def _add(self, code: str, message: str, parts: tuple[str, str, str], hint: str) -> None:
         if len(self._diagnostics) >= _MOST:
             self._left_out += 1
             return

@@ -180,9 +180,7 @@ def _read_header(file: Bytes) -> ExtendedHeader | None:
         )
     segment_data_bytes = None
     if length >= _HEADER.size + _SEGMENT_DATA_BYTES.size:
-        (segment_data_bytes,) = _SEGMENT_DATA_BYTES.unpack_from(
-            data, _HEADER_AT + _HEADER.size
-        )
+        (segment_data_bytes,) = _SEGMENT_DATA_BYTES.unpack_from(data, _HEADER_AT + _HEADER.size)
     file_bytes = segment_base + (segment_data_bytes or 0)
     if file_bytes > size:
         raise DecodeError(

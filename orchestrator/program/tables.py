@@ -78,10 +78,7 @@ class Tables:
     def tables(self, tables: Sequence[Ref]) -> Ref:
         """A vector of tables."""
         start = self._padded(_OFFSET_BYTES * len(tables), _OFFSET_BYTES)
-        offsets = [
-            start - _OFFSET_BYTES * number - table
-            for number, table in enumerate(tables)
-        ]
+        offsets = [start - _OFFSET_BYTES * number - table for number, table in enumerate(tables)]
         self._prepend(pack(f"<{len(tables)}I", *offsets))
         return self._counted(len(tables))
 

@@ -45,14 +45,11 @@ def unsupported(
             "its name cannot be part of the name of a C function",
             "export it under a name of letters, digits and _",
         )
-    tensors = [
-        (i, v) for i, v in enumerate(method.values) if isinstance(v, TensorValue)
-    ]
+    tensors = [(i, v) for i, v in enumerate(method.values) if isinstance(v, TensorValue)]
     if external := [i for i, v in tensors if v.is_external and not program.has_data(v)]:
         yield problem(
             "tensors have their data outside the program",
-            "name its .ptd files in `data` of [[models]], or export without external"
-            " constants",
+            "name its .ptd files in `data` of [[models]], or export without external constants",
             external,
         )
     for message, hint, values in caller_problems(method):

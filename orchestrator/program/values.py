@@ -117,20 +117,12 @@ class TensorValue:
     @property
     def is_constant(self) -> bool:
         """Its data lies in the program's constant segment."""
-        return (
-            self.data_buffer_index > 0
-            and self.allocation is None
-            and not self.is_external
-        )
+        return self.data_buffer_index > 0 and self.allocation is None and not self.is_external
 
     @property
     def is_mutable_state(self) -> bool:
         """It lies in an arena and starts with data from the program."""
-        return (
-            self.data_buffer_index > 0
-            and self.allocation is not None
-            and not self.is_external
-        )
+        return self.data_buffer_index > 0 and self.allocation is not None and not self.is_external
 
     @property
     def is_state(self) -> bool:

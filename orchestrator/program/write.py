@@ -28,9 +28,7 @@ _MOST_ALIGNMENT: Final = 128
 """Of segments, by default of exporters."""
 
 
-def write_program(
-    program: Program, *, constants: Sequence[Bytes] | None = None
-) -> Bytes:
+def write_program(program: Program, *, constants: Sequence[Bytes] | None = None) -> Bytes:
     """The file of a program.
 
     The same program gives the same bytes. Constants begin at multiples of 16, segments
@@ -50,9 +48,7 @@ def write_program(
     segments, data = _laid_out(contents)
     written = replace(program, segments=segments, constants=contents.constants)
     flatbuffer = encode_program(
-        written,
-        inline_constants=contents.inline_constants,
-        inline_data=contents.inline_data,
+        written, inline_constants=contents.inline_constants, inline_data=contents.inline_data
     )
     if program.header is None and not len(data):
         return flatbuffer
@@ -88,9 +84,7 @@ class _Contents:
             inline_constants=tuple(
                 part_of(program.data, at, size) for at, size in program.inline_constants
             ),
-            inline_data=tuple(
-                part_of(program.data, at, size) for at, size in program.inline_data
-            ),
+            inline_data=tuple(part_of(program.data, at, size) for at, size in program.inline_data),
         )
 
     def with_constants(self, program: Program, constants: Sequence[Bytes]) -> _Contents:

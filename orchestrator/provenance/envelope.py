@@ -16,10 +16,7 @@ from orchestrator.provenance.objects import OBJECTS_TYPE
 from orchestrator.provenance.statement import STATEMENT_TYPE
 
 if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.types import (
-        PrivateKeyTypes,
-        PublicKeyTypes,
-    )
+    from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes, PublicKeyTypes
 
 _IN_TOTO: Final = "application/vnd.in-toto+json"
 _CYCLONEDX: Final = "application/vnd.cyclonedx+json"
@@ -103,23 +100,13 @@ def open_envelope(data: bytes, key: PublicKeyTypes, *, file: str) -> Signed:
             (`wrong-payload-type`).
     """
     from securesystemslib.dsse import Envelope  # noqa: PLC0415
-    from securesystemslib.exceptions import (  # noqa: PLC0415
-        FormatError,
-        VerificationError,
-    )
+    from securesystemslib.exceptions import FormatError, VerificationError  # noqa: PLC0415
     from securesystemslib.signer import SSlibKey  # noqa: PLC0415
 
     try:
         envelope = Envelope.from_dict(_document(data))
         envelope.pae()
-    except (
-        ValueError,
-        KeyError,
-        TypeError,
-        AttributeError,
-        RecursionError,
-        FormatError,
-    ) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, FormatError) as error:
         raise _refused(
             "bad-envelope",
             "is not an envelope, or it is damaged",
@@ -169,15 +156,9 @@ def _document(data: bytes) -> dict[str, Any]:
     return found
 
 
-def _refused(
-    code: str, what: str, file: str, *notes: tuple[str, str], hint: str
-) -> LockError:
+def _refused(code: str, what: str, file: str, *notes: tuple[str, str], hint: str) -> LockError:
     return LockError(
         Diagnostic(
-            code=code,
-            message=f"{file} {what}",
-            where=SourceSpan(file=file),
-            notes=notes,
-            hint=hint,
+            code=code, message=f"{file} {what}", where=SourceSpan(file=file), notes=notes, hint=hint
         )
     )

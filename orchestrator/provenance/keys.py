@@ -12,10 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from orchestrator.errors import SourceSpan, UsageError
 
 if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.types import (
-        PrivateKeyTypes,
-        PublicKeyTypes,
-    )
+    from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes, PublicKeyTypes
 
 Sign: TypeAlias = "Callable[[bytes], bytes]"
 """Gives the 64 bytes of a message's signature."""
@@ -29,9 +26,7 @@ _HALF: Final = 32
 def read_private_key(data: bytes, *, file: str) -> PrivateKeyTypes:
     """The private key in a PEM file. Raises UsageError."""
     from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415
-    from cryptography.hazmat.primitives.serialization import (  # noqa: PLC0415
-        load_pem_private_key,
-    )
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key  # noqa: PLC0415
 
     try:
         return load_pem_private_key(data, password=None)
@@ -42,9 +37,7 @@ def read_private_key(data: bytes, *, file: str) -> PrivateKeyTypes:
 def read_public_key(data: bytes, *, file: str) -> PublicKeyTypes:
     """The public key in a PEM file. Raises UsageError."""
     from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415
-    from cryptography.hazmat.primitives.serialization import (  # noqa: PLC0415
-        load_pem_public_key,
-    )
+    from cryptography.hazmat.primitives.serialization import load_pem_public_key  # noqa: PLC0415
 
     try:
         return load_pem_public_key(data)
@@ -59,9 +52,7 @@ def device_signer(key: PrivateKeyTypes, *, file: str) -> Sign:
         UsageError: Neither Ed25519 nor P-256.
     """
     from cryptography.hazmat.primitives.asymmetric import ec, ed25519  # noqa: PLC0415
-    from cryptography.hazmat.primitives.asymmetric.utils import (  # noqa: PLC0415
-        decode_dss_signature,
-    )
+    from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature  # noqa: PLC0415
     from cryptography.hazmat.primitives.hashes import SHA256  # noqa: PLC0415
 
     if isinstance(key, ed25519.Ed25519PrivateKey):
@@ -85,9 +76,7 @@ def device_verifier(key: PublicKeyTypes, *, file: str) -> Verify:
     """
     from cryptography.exceptions import InvalidSignature  # noqa: PLC0415
     from cryptography.hazmat.primitives.asymmetric import ec, ed25519  # noqa: PLC0415
-    from cryptography.hazmat.primitives.asymmetric.utils import (  # noqa: PLC0415
-        encode_dss_signature,
-    )
+    from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature  # noqa: PLC0415
     from cryptography.hazmat.primitives.hashes import SHA256  # noqa: PLC0415
 
     check: Callable[[bytes, bytes], None]

@@ -37,9 +37,7 @@ class PublishedList:
 def object_list(found: PublishedList) -> bytes:
     """A list to sign."""
     document = {"_type": OBJECTS_TYPE, "objects": found.objects, "sizes": found.sizes}
-    return document_bytes(
-        document | ({"exports": found.exports} if found.exports else {})
-    )
+    return document_bytes(document | ({"exports": found.exports} if found.exports else {}))
 
 
 def read_object_list(payload: bytes) -> PublishedList:
@@ -60,9 +58,7 @@ def read_object_list(payload: bytes) -> PublishedList:
             ):
                 known = sizes.keys()
                 return PublishedList(
-                    objects={
-                        k: f for k, f in objects.items() if known >= {*f.values()}
-                    },
+                    objects={k: f for k, f in objects.items() if known >= {*f.values()}},
                     exports={
                         key: [files for files in found if known >= {*files.values()}]
                         for key, found in exports.items()
@@ -86,9 +82,7 @@ def _is_export(key: str, found: object) -> bool:
         bool(_KEY.fullmatch(key))
         and isinstance(found, list)
         and all(
-            isinstance(files, dict)
-            and all(map(_NAME.fullmatch, files))
-            and _are_digests(files)
+            isinstance(files, dict) and all(map(_NAME.fullmatch, files)) and _are_digests(files)
             for files in found
         )
     )

@@ -118,9 +118,7 @@ def sbom(product: SbomProduct) -> dict[str, object]:
         ],
         "formulation": [{"components": [*_formulation(product)]}],
     }
-    serial = uuid.uuid5(
-        uuid.NAMESPACE_URL, f"{PROJECT}#{document_bytes(content).decode()}"
-    )
+    serial = uuid.uuid5(uuid.NAMESPACE_URL, f"{PROJECT}#{document_bytes(content).decode()}")
     return {
         "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json",
         "bomFormat": "CycloneDX",

@@ -48,17 +48,13 @@ def statement(
     return {
         "_type": STATEMENT_TYPE,
         "subject": [
-            {"name": path, "digest": {"sha256": found}}
-            for path, found in sorted(outputs.items())
+            {"name": path, "digest": {"sha256": found}} for path, found in sorted(outputs.items())
         ],
         "predicateType": PREDICATE_TYPE,
         "predicate": {
             "buildDefinition": {
                 "buildType": BUILD_TYPE,
-                "externalParameters": {
-                    "name": profile["name"],
-                    "profile": _files(profile),
-                },
+                "externalParameters": {"name": profile["name"], "profile": _files(profile)},
                 "internalParameters": {
                     "target": dict(target),
                     "toolchain": {
@@ -74,10 +70,7 @@ def statement(
                 ],
             },
             "runDetails": {
-                "builder": {
-                    "id": PROJECT,
-                    "version": {DISTRIBUTION: python[DISTRIBUTION]},
-                }
+                "builder": {"id": PROJECT, "version": {DISTRIBUTION: python[DISTRIBUTION]}}
             },
         },
     }

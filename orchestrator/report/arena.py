@@ -126,9 +126,7 @@ class _Picture:
             f" bytes, most live at {step_name(method, self.peak.step)}:"
             f" {self.peak.size_bytes:,}"
         )
-        return svg.picture(
-            self.lines(), height=self.strip_floor + _FOOT, label=label, kind="arena"
-        )
+        return svg.picture(self.lines(), height=self.strip_floor + _FOOT, label=label, kind="arena")
 
     def lines(self) -> Iterator[str]:
         yield from self._legend()
@@ -175,9 +173,7 @@ class _Picture:
             )
         for step in svg.ticks(0, max(len(self.method.steps) - 1, 0)):
             x = svg.number(self.x(step + 0.5))
-            yield (
-                f'<text class="small mid" x="{x}" y="{self.floor + 15}">{step}</text>'
-            )
+            yield (f'<text class="small mid" x="{x}" y="{self.floor + 15}">{step}</text>')
 
     def _axis(self) -> Iterator[str]:
         """Over the blocks, whose edges would hide it."""

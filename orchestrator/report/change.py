@@ -56,11 +56,7 @@ def change_of_reports(title: str, before: SizeReport, after: SizeReport) -> Chan
     x, y = before.totals, after.totals
     totals: list[tuple[str, int | None, int | None]] = [
         ("flash", x.flash_bytes, y.flash_bytes),
-        (
-            "flash without models",
-            x.flash_bytes_without_models,
-            y.flash_bytes_without_models,
-        ),
+        ("flash without models", x.flash_bytes_without_models, y.flash_bytes_without_models),
         ("RAM", x.ram_bytes, y.ram_bytes),
         (
             "deepest stack",
@@ -86,10 +82,7 @@ def change_of_reports(title: str, before: SizeReport, after: SizeReport) -> Chan
 
 
 def change_of_locks(
-    title: str,
-    before: Mapping[str, int],
-    after: Mapping[str, int],
-    lines: Iterable[str],
+    title: str, before: Mapping[str, int], after: Mapping[str, int], lines: Iterable[str]
 ) -> Change:
     """The change from a lock.
 
@@ -102,9 +95,7 @@ def change_of_locks(
     names = dict.fromkeys([*after, *before])
     rows = [(name, before.get(name), after.get(name)) for name in names]
     return Change(
-        title=title,
-        tables=(_table("Sizes", "bytes", rows, all_rows=True),),
-        lines=tuple(lines),
+        title=title, tables=(_table("Sizes", "bytes", rows, all_rows=True),), lines=tuple(lines)
     )
 
 

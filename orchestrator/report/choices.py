@@ -28,16 +28,12 @@ def choices_svg(title: str, choices: Sequence[Choice]) -> str:
     """
     lines = _lines(title, choices)
     label = f"{title}: bytes of arena against instructions"
-    return svg.standalone(
-        svg.picture(lines, height=_FLOOR + 40, label=label, kind="choices")
-    )
+    return svg.standalone(svg.picture(lines, height=_FLOOR + 40, label=label, kind="choices"))
 
 
 def _lines(title: str, choices: Sequence[Choice]) -> Iterator[str]:
     most_bytes = max(choice.arena_bytes for choice in choices) * _MARGIN
-    most_percent = max(
-        1, round(_PERCENT * max(c.slowdown for c in choices) * _MARGIN + 0.5)
-    )
+    most_percent = max(1, round(_PERCENT * max(c.slowdown for c in choices) * _MARGIN + 0.5))
 
     def place(choice: Choice) -> tuple[float, float]:
         share = _PERCENT * choice.slowdown / most_percent

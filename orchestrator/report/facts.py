@@ -15,13 +15,7 @@ from orchestrator.method.lifetimes import lifetimes, split_at_writes
 from orchestrator.method.linked import LinkedCall
 from orchestrator.method.places import place_of
 from orchestrator.program.macs import macs_of
-from orchestrator.program.program import (
-    DelegateCall,
-    FreeCall,
-    JumpFalseCall,
-    KernelCall,
-    MoveCall,
-)
+from orchestrator.program.program import DelegateCall, FreeCall, JumpFalseCall, KernelCall, MoveCall
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
@@ -273,10 +267,7 @@ def report_facts(
                     inputs=maker.effects.inputs,
                     outputs=maker.effects.outputs,
                     arenas=tuple(
-                        ArenaFacts(
-                            plan=arena,
-                            lives=tuple(maker.lives(arena.memory_id)),
-                        )
+                        ArenaFacts(plan=arena, lives=tuple(maker.lives(arena.memory_id)))
                         for arena in plans[key].arenas
                         if arena.size_bytes
                     ),
@@ -314,9 +305,7 @@ def _kernel(operator: str, binding: Binding, size: SizeReport) -> KernelFacts:
     )
 
 
-def _work(
-    before: Method, schemas: Mapping[OperatorName, OpSchema]
-) -> dict[int, tuple[int, int]]:
+def _work(before: Method, schemas: Mapping[OperatorName, OpSchema]) -> dict[int, tuple[int, int]]:
     """MACs and items of the output of the program's calls.
 
     Packed and prepared calls have other arguments, which do not tell.
@@ -364,9 +353,7 @@ class _Maker:
         }
 
     @classmethod
-    def of_linked(
-        cls, method: LinkedMethod, schemas: Mapping[OperatorName, OpSchema]
-    ) -> _Maker:
+    def of_linked(cls, method: LinkedMethod, schemas: Mapping[OperatorName, OpSchema]) -> _Maker:
         ids = {data: f"{n}" for n, data in enumerate(method.constants)}
         names = [
             str(i.operator) if isinstance(i, LinkedCall) else _control(i)
@@ -381,9 +368,7 @@ class _Maker:
         )
 
     @classmethod
-    def of_program(
-        cls, method: Method, schemas: Mapping[OperatorName, OpSchema]
-    ) -> _Maker:
+    def of_program(cls, method: Method, schemas: Mapping[OperatorName, OpSchema]) -> _Maker:
         names = []
         for instruction in method.instructions:
             match instruction:
@@ -436,9 +421,7 @@ class _Maker:
     ) -> tuple[Step, ...]:
         flow = _Flow(self.effects)
         found = []
-        for index, (effect, name) in enumerate(
-            zip(self.effects.at, self._names, strict=True)
-        ):
+        for index, (effect, name) in enumerate(zip(self.effects.at, self._names, strict=True)):
             origin = origins[index]
             binding = kernels.get((*key, origin))
             writes = tuple(dict.fromkeys((*effect.fills, *effect.updates)))
@@ -455,9 +438,7 @@ class _Maker:
                     function=binding.kernel.function if binding else "",
                     reads=tuple(effect.reads),
                     writes=writes,
-                    scratch_bytes=sum(
-                        self.tensors[i].size_bytes for i in effect.scratch
-                    ),
+                    scratch_bytes=sum(self.tensors[i].size_bytes for i in effect.scratch),
                     macs=macs,
                     source=_source(frames[origin]) if origin < len(frames) else "",
                     after=tuple(sorted(after)),

@@ -31,18 +31,11 @@ GROUPS: Final = (
     ("Kernels", "kernel", (Kind.KERNEL, Kind.KERNEL_TABLE, Kind.DELEGATE)),
     ("Runtime", "runtime", (Kind.RUNTIME,)),
     ("API", "api", (Kind.API,)),
-    (
-        "Start-up and run application",
-        "platform",
-        (Kind.APPLICATION, Kind.PLATFORM),
-    ),
+    ("Start-up and run application", "platform", (Kind.APPLICATION, Kind.PLATFORM)),
     (
         "Toolchain and rest",
         "rest",
-        (
-            *(Kind.MEMORY_FUNCTIONS, Kind.TOOLCHAIN, Kind.CONSTANTS),
-            *(Kind.OTHER, Kind.PADDING),
-        ),
+        (*(Kind.MEMORY_FUNCTIONS, Kind.TOOLCHAIN, Kind.CONSTANTS), *(Kind.OTHER, Kind.PADDING)),
     ),
 )
 """Title, class, and kinds of contributors; models come before them."""
@@ -97,32 +90,23 @@ def _parent(name: str, kind: str, cells: Iterable[Cell], note: str = "") -> Cell
     return Cell(name=name, size_bytes=total, kind=kind, parts=parts, note=note)
 
 
-def _with_rest(
-    cells: Sequence[Cell], total: int, rest: str, kind: str
-) -> tuple[Cell, ...]:
+def _with_rest(cells: Sequence[Cell], total: int, rest: str, kind: str) -> tuple[Cell, ...]:
     """Cells and what is left of the total; none if they cannot be parts of it."""
     known = sum(c.size_bytes for c in cells)
     if not cells or known > total:
         return ()
     left = [Cell(name=rest, size_bytes=total - known, kind=kind)]
     return tuple(
-        sorted(
-            [*cells, *(left if total > known else [])],
-            key=lambda c: (-c.size_bytes, c.name),
-        )
+        sorted([*cells, *(left if total > known else [])], key=lambda c: (-c.size_bytes, c.name))
     )
 
 
-def _symbols(
-    size: SizeReport, kind: Kind, name: str, total: int, colour: str
-) -> tuple[Cell, ...]:
+def _symbols(size: SizeReport, kind: Kind, name: str, total: int, colour: str) -> tuple[Cell, ...]:
     flash = {s.name for s in size.sections if s.in_flash}
     cells = [
         Cell(name=s.name, size_bytes=s.size_bytes, kind=colour, note=s.object)
         for s in size.symbols
-        if (s.kind, s.contributor) == (kind, name)
-        and s.section in flash
-        and s.size_bytes
+        if (s.kind, s.contributor) == (kind, name) and s.section in flash and s.size_bytes
     ]
     return _with_rest(cells, total, "other bytes", colour)
 
@@ -136,9 +120,7 @@ def _model(facts: ReportFacts, model: str, total: int) -> Cell:
     is_prelinked = any(m.model == model and m.is_prelinked for m in facts.methods)
     rest = "alignment" if is_prelinked else "program"
     parts = _with_rest(layers, total, rest, "model")
-    return Cell(
-        name=model, size_bytes=total, kind="model", parts=parts, note="constants"
-    )
+    return Cell(name=model, size_bytes=total, kind="model", parts=parts, note="constants")
 
 
 def _layers(method: MethodFacts, seen: set[str]) -> Iterator[Cell]:
@@ -151,12 +133,7 @@ def _layers(method: MethodFacts, seen: set[str]) -> Iterator[Cell]:
             seen.add(tensor.data_id)
             name = tensor.name or f"value {tensor.index}"
             cells.append(
-                Cell(
-                    name=name,
-                    size_bytes=tensor.size_bytes,
-                    kind="model",
-                    note=tensor.text,
-                )
+                Cell(name=name, size_bytes=tensor.size_bytes, kind="model", note=tensor.text)
             )
         if cells:
             name = f"#{step.index} {svg.short(step.operator)}"
@@ -185,9 +162,7 @@ class _Treemap:
         self._total = max(total, 1)
         self._count: Counter[int] = Counter()
 
-    def cells(
-        self, cells: Sequence[Cell], box: _Box, level: int, path: str
-    ) -> Iterator[str]:
+    def cells(self, cells: Sequence[Cell], box: _Box, level: int, path: str) -> Iterator[str]:
         """Rectangles of cells and their parts, in a box."""
         x, y, width, height = box
         cells = _limited([c for c in cells if c.size_bytes])
@@ -227,8 +202,7 @@ class _Treemap:
             if height < _LABEL_HEIGHT:
                 shown = ""
             yield (
-                f'<text x="{svg.number(x + 4)}" y="{svg.number(y + 12.5)}">'
-                f"{svg.text(shown)}</text>"
+                f'<text x="{svg.number(x + 4)}" y="{svg.number(y + 12.5)}">{svg.text(shown)}</text>'
             )
         else:
             yield f'<text x="{svg.number(x + 4)}" y="{svg.number(y + 12.5)}"></text>'

@@ -77,15 +77,11 @@ def table_of(facts: ReportFacts, method: MethodFacts) -> Table:
         title=f"Graph of {method.title}: {len(method.steps)} instructions",
         heads=(*heads, "source") if has_sources else heads,
         numeric=frozenset({0, *range(3, 3 + len(numbers))}),
-        rows=tuple(
-            _row(facts, method, step, has_source=has_sources) for step in method.steps
-        ),
+        rows=tuple(_row(facts, method, step, has_source=has_sources) for step in method.steps),
     )
 
 
-def _row(
-    facts: ReportFacts, method: MethodFacts, step: Step, *, has_source: bool
-) -> Row:
+def _row(facts: ReportFacts, method: MethodFacts, step: Step, *, has_source: bool) -> Row:
     key = (method.model, method.name, step.index)
     cost = facts.costs.get(key)
     weights, reads, writes = method.bytes_of(step)
@@ -155,9 +151,7 @@ def _drawn(arguments: str) -> dict[str, Any]:
             for script in (_BROWSER, asset("vendor/dagre.min.js"), asset("graph.js")):
                 engine.eval(script)
             engine.set("given", arguments)
-            found.append(
-                engine.eval("JSON.stringify(methodGraph(...JSON.parse(given)))")
-            )
+            found.append(engine.eval("JSON.stringify(methodGraph(...JSON.parse(given)))"))
         except Exception as problem:  # noqa: BLE001  # raised below
             problems.append(problem)
 

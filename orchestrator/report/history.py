@@ -110,10 +110,7 @@ def _chart(
 
     def place(index: int, value: int) -> tuple[float, float]:
         share = index / max(len(points) - 1, 1)
-        return (
-            _LEFT + 8 + (right - _LEFT - 16) * share,
-            floor - _PLOT * value / (most * 1.08),
-        )
+        return (_LEFT + 8 + (right - _LEFT - 16) * share, floor - _PLOT * value / (most * 1.08))
 
     title = {"flash": "Flash", "ram": "RAM"}[name]
     yield f'<text class="head" x="{_LEFT}" y="{svg.number(top + 18)}">{title}</text>'
@@ -145,19 +142,14 @@ def _chart(
             )
             stop = -1
     if points:
-        for point, anchor, at in (
-            (points[0], "", _LEFT),
-            (points[-1], " end", right),
-        ):
+        for point, anchor, at in ((points[0], "", _LEFT), (points[-1], " end", right)):
             yield (
                 f'<text class="small{anchor}" x="{at}" y="{svg.number(floor + 16)}">'
                 f"{svg.text(point.date)}</text>"
             )
 
 
-def _path(
-    values: Sequence[int | None], place: Callable[[int, int], tuple[float, float]]
-) -> str:
+def _path(values: Sequence[int | None], place: Callable[[int, int], tuple[float, float]]) -> str:
     """A line through values, with gaps where there is none."""
     path = ""
     for index, value in enumerate(values):

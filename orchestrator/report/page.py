@@ -138,8 +138,7 @@ def operator_rows(facts: ReportFacts) -> tuple[OperatorRow, ...]:
             )
     return tuple(
         sorted(
-            found.values(),
-            key=lambda r: (-(r.instructions or 0), -(r.macs or 0), -r.calls, r.name),
+            found.values(), key=lambda r: (-(r.instructions or 0), -(r.macs or 0), -r.calls, r.name)
         )
     )
 
@@ -186,9 +185,7 @@ def page(
         arena_picture=arena_picture,
         tables=[table_of(facts, method) for method in facts.methods],
         most_drawn=MOST_DRAWN,
-        code_bytes=sum(
-            c.flash_bytes for c in size.contributors if c.kind is Kind.KERNEL
-        ),
+        code_bytes=sum(c.flash_bytes for c in size.contributors if c.kind is Kind.KERNEL),
         others=_others(facts),
         changes=changes,
         history=history,

@@ -67,8 +67,7 @@ def pictures(facts: ReportFacts, kind: str) -> Iterator[Picture]:
         for method in facts.methods:
             for arena in method.arenas:
                 yield Picture(
-                    name=f"{method.model}-{identifier(method.name)}"
-                    f"-arena{arena.plan.memory_id}",
+                    name=f"{method.model}-{identifier(method.name)}-arena{arena.plan.memory_id}",
                     text=svg.standalone(arena_picture(method, arena)),
                 )
 

@@ -36,12 +36,7 @@ def number(value: float) -> str:
 
 
 def picture(
-    lines: Iterable[str],
-    *,
-    width: float = WIDTH,
-    height: float,
-    label: str,
-    kind: str,
+    lines: Iterable[str], *, width: float = WIDTH, height: float, label: str, kind: str
 ) -> str:
     """An SVG element.
 
@@ -78,13 +73,10 @@ def _styles() -> str:
     """Styles without variables, which only browsers know: light, then dark ones."""
     blocks = re.findall(r":root[^{]*{([^}]*)}", asset("charts.css"))
     rules = re.sub(
-        r"@media[^{]*{\s*:root[^{]*{[^}]*}\s*}|:root[^{]*{[^}]*}",
-        "",
-        asset("charts.css"),
+        r"@media[^{]*{\s*:root[^{]*{[^}]*}\s*}|:root[^{]*{[^}]*}", "", asset("charts.css")
     ).strip()
     light, dark = (
-        dict(re.findall(r"--([\w-]+):\s*([^;]+);", block))
-        for block in (blocks[0], blocks[-1])
+        dict(re.findall(r"--([\w-]+):\s*([^;]+);", block)) for block in (blocks[0], blocks[-1])
     )
     coloured = "\n".join(line for line in rules.splitlines() if "var(" in line)
     return (

@@ -121,17 +121,13 @@ def compare_calls(
                     output=index,
                     value=got,
                     port=port,
-                    comparison=None
-                    if want is None
-                    else compare_output(got, want, port, tolerance),
+                    comparison=None if want is None else compare_output(got, want, port, tolerance),
                 )
             )
     return tuple(found)
 
 
-def compare_output(
-    got: RunValue, want: RunValue, port: Port, tolerance: Tolerance
-) -> Comparison:
+def compare_output(got: RunValue, want: RunValue, port: Port, tolerance: Tolerance) -> Comparison:
     """One output against what was expected.
 
     Two NaN are equal, as are two infinities of the same sign. Integers and truth
@@ -159,9 +155,7 @@ def compare_output(
     return Comparison(is_ok=True, element_count=1)
 
 
-def _compare_arrays(
-    got: Array, want: Array, port: Port, tolerance: Tolerance
-) -> Comparison:
+def _compare_arrays(got: Array, want: Array, port: Port, tolerance: Tolerance) -> Comparison:
     if (got.dtype, got.shape) != (want.dtype, want.shape):
         return _different(got, want)
     if got.data == want.data:
@@ -170,9 +164,7 @@ def _compare_arrays(
     return _compare(*numbers, got.shape, tolerance)
 
 
-def _compare_lists(
-    got: ListValue, want: ListValue, port: Port, tolerance: Tolerance
-) -> Comparison:
+def _compare_lists(got: ListValue, want: ListValue, port: Port, tolerance: Tolerance) -> Comparison:
     """Lists of numbers as arrays; lists of tensors item by item, reported together."""
     if len(got.items) != len(want.items):
         return _different(got, want)
@@ -205,9 +197,7 @@ def _compare_lists(
 
 
 def _different(got: RunValue, want: RunValue) -> Comparison:
-    return Comparison(
-        is_ok=False, problem=f"{describe(got)}, expected {describe(want)}"
-    )
+    return Comparison(is_ok=False, problem=f"{describe(got)}, expected {describe(want)}")
 
 
 def elements(item: Array, dtype: ScalarType | None) -> Numbers:

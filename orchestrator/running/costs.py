@@ -118,8 +118,7 @@ def timed(
             ticks = median_low(trace.events[at][1] for trace in found)
             totals.setdefault((call.method.index, indices[at]), []).append(ticks)
         executor += median_low(
-            trace.run_ticks - sum(trace.events[at][1] for at in kernels)
-            for trace in found
+            trace.run_ticks - sum(trace.events[at][1] for at in kernels) for trace in found
         )
         load_ticks = median_low(trace.load_ticks for trace in found)
         load += load_ticks
@@ -129,9 +128,7 @@ def timed(
         passes=len(passes),
         runs=len(calls),
         instructions=tuple(
-            InstructionCost(
-                method=method, index=index, calls=len(ticks), total=sum(ticks)
-            )
+            InstructionCost(method=method, index=index, calls=len(ticks), total=sum(ticks))
             for (method, index), ticks in sorted(totals.items())
         ),
         executor=executor,
@@ -159,9 +156,7 @@ class OperatorCost:
     events: tuple[int, ...] = ()
 
 
-def by_operator(
-    costs: RunCosts, operators: Mapping[int, Operators]
-) -> tuple[OperatorCost, ...]:
+def by_operator(costs: RunCosts, operators: Mapping[int, Operators]) -> tuple[OperatorCost, ...]:
     """Costs per operator, the dearest first."""
     found: dict[str, OperatorCost] = {}
     for cost in costs.instructions:
@@ -221,9 +216,7 @@ _SCALE: Final = {NANOSECONDS: (1000, 1, "us"), INSTRUCTIONS: (1, 0, "instruction
 
 
 def cost_table(
-    costs: RunCosts,
-    operators: Mapping[int, Operators],
-    estimate: CycleEstimate | None = None,
+    costs: RunCosts, operators: Mapping[int, Operators], estimate: CycleEstimate | None = None
 ) -> str:
     """A table with a row per operator, one for the rest, the sum, and loading.
 
@@ -238,12 +231,7 @@ def cost_table(
         return f"{value / scale:,.{decimals}f}"
 
     def row(
-        name: str,
-        calls: int | None,
-        total: int,
-        events: Sequence[int],
-        *,
-        percent: bool = True,
+        name: str, calls: int | None, total: int, events: Sequence[int], *, percent: bool = True
     ) -> Row:
         share = f"{_percent(total, costs.total):.1f}" if percent else ""
         per_call = number(total / calls) if calls else ""
@@ -259,10 +247,7 @@ def cost_table(
     rest = "executor, tracing" if costs.unit == NANOSECONDS else "executor"
     last = ["est. cycles"] if estimate else []
     rows: list[Row] = [("operator", "calls", unit, "%", "per call", *last)]
-    rows += [
-        row(c.operator, c.calls, c.total, c.events)
-        for c in by_operator(costs, operators)
-    ]
+    rows += [row(c.operator, c.calls, c.total, c.events) for c in by_operator(costs, operators)]
     rows += [
         row(rest, None, costs.executor, costs.executor_events),
         row("total", costs.runs, costs.total, costs.total_events),
@@ -335,11 +320,7 @@ def cost_data(
         },
         "total": costs.total,
         **about,
-        "load": {
-            "calls": costs.loads,
-            "total": costs.load,
-            **cycles(costs.load_events),
-        },
+        "load": {"calls": costs.loads, "total": costs.load, **cycles(costs.load_events)},
         "instructions": [
             {
                 "model": methods[cost.method][0],

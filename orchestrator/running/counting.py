@@ -244,9 +244,7 @@ def counted(
     if len(counts.runs) != expected:
         raise _damaged(f"{len(counts.runs)} runs, expected {expected}")
     kernels = tuple(
-        i
-        for i in _of_steps(counts.instructions, tables)
-        if operators[i.method][i.index]
+        i for i in _of_steps(counts.instructions, tables) if operators[i.method][i.index]
     )
     executor = sum(counts.runs) - sum(i.total for i in kernels)
     if not _all_called(kernels, executor):

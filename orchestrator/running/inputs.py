@@ -10,13 +10,7 @@ from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.errors import (
-    Diagnostic,
-    SourceSpan,
-    UsageError,
-    did_you_mean,
-    nearest_path,
-)
+from orchestrator.errors import Diagnostic, SourceSpan, UsageError, did_you_mean, nearest_path
 from orchestrator.program.values import ValueKind
 from orchestrator.running.compare import elements
 from orchestrator.running.npy import Array, read_npy
@@ -50,9 +44,7 @@ class Problems:
         self._where = SourceSpan(file=file) if file else None
         self._problems: list[Diagnostic] = []
 
-    def add(
-        self, at: str, message: str, *, found: str = "", expected: str, hint: str = ""
-    ) -> None:
+    def add(self, at: str, message: str, *, found: str = "", expected: str, hint: str = "") -> None:
         """Note one problem.
 
         Args:
@@ -75,9 +67,7 @@ class Problems:
 
     def add_error(self, at: str, error: UsageError) -> None:
         """Note the problems of a file that is named at a place."""
-        self._problems += [
-            replace(d, notes=(("at", at), *d.notes)) for d in error.diagnostics
-        ]
+        self._problems += [replace(d, notes=(("at", at), *d.notes)) for d in error.diagnostics]
 
     def __bool__(self) -> bool:
         return bool(self._problems)
@@ -154,11 +144,7 @@ _SIDES: Final = {"--input": "input", "--expect": "output"}
 
 
 def find_method(
-    product: Product,
-    model: str | None,
-    method: str,
-    at: str,
-    problems: Problems,
+    product: Product, model: str | None, method: str, at: str, problems: Problems
 ) -> ProductMethod | None:
     """The method of this name; None if there is none or more than one.
 
@@ -205,11 +191,7 @@ def check_input(value: RunValue, port: Port, at: str, problems: Problems) -> Non
     misfit = input_misfit(value, port)
     if misfit is not None:
         problems.add(
-            at,
-            misfit.message,
-            found=misfit.found,
-            expected=misfit.expected,
-            hint=misfit.hint,
+            at, misfit.message, found=misfit.found, expected=misfit.expected, hint=misfit.hint
         )
 
 

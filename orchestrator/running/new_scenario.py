@@ -10,13 +10,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 from orchestrator.core.dtype import COMPLEX, FLOATING, ScalarType
 from orchestrator.program.values import ValueKind
 from orchestrator.running.npy import Array, dtype_name, write_npy
-from orchestrator.running.values import (
-    NPY_DTYPES,
-    PATTERNS,
-    ListValue,
-    OtherValue,
-    fixed_value,
-)
+from orchestrator.running.values import NPY_DTYPES, PATTERNS, ListValue, OtherValue, fixed_value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -117,15 +111,10 @@ def scenario_files(
     runs = []
     for number, call in enumerate(calls):
         start = f"{name}/{call.model}.{call.method}"
-        if any(
-            (c.model, c.method) == (call.model, call.method) for c in calls[:number]
-        ):
+        if any((c.model, c.method) == (call.model, call.method) for c in calls[:number]):
             start += f".run{number}"
         run: dict[str, object] = {"model": call.model} if several else {}
-        run |= {
-            "method": call.method,
-            "inputs": _entries(call.inputs, f"{start}.in", files),
-        }
+        run |= {"method": call.method, "inputs": _entries(call.inputs, f"{start}.in", files)}
         if call.outputs is not None:
             run["outputs"] = _entries(call.outputs, f"{start}.out", files)
         runs.append(run)

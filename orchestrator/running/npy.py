@@ -133,12 +133,7 @@ def write_npy(item: Array) -> bytes:
 
 class _NpyError(Exception):
     def __init__(
-        self,
-        message: str,
-        *,
-        found: str,
-        expected: str,
-        hint: str = "write it with numpy.save",
+        self, message: str, *, found: str, expected: str, hint: str = "write it with numpy.save"
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -168,16 +163,12 @@ def _read(data: bytes) -> Array:
             expected=f"{size_bytes} for {name} {list(shape)}",
         )
     try:
-        array = np.ndarray(
-            shape, dtype, data, offset=start, order="F" if fortran else "C"
-        )
+        array = np.ndarray(shape, dtype, data, offset=start, order="F" if fortran else "C")
     except (ValueError, OverflowError) as error:  # limits of NumPy
         raise _damaged(str(error)) from None
     if name == "bool" and (wrong := data[start:].translate(None, b"\0\1")):
         raise _NpyError(
-            "invalid bool in the .npy file",
-            found=f"byte {wrong[0]}",
-            expected="0 or 1",
+            "invalid bool in the .npy file", found=f"byte {wrong[0]}", expected="0 or 1"
         )
     return Array.of(array)
 

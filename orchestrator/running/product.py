@@ -112,27 +112,20 @@ class Port(_Record):
         Field(description="Dimensions from outermost to innermost in memory."),
     ] = ()
     is_dynamic: Annotated[
-        StrictBool,
-        Field(alias="dynamic", description="Sizes may be smaller than `sizes`."),
+        StrictBool, Field(alias="dynamic", description="Sizes may be smaller than `sizes`.")
     ] = False
     bounds: Annotated[
         tuple[SizeBound, ...],
         Field(description="Sizes that an input may have, besides upper bounds."),
     ] = ()
     items: Annotated[tuple[Port, ...], Field(description="Tensors and None.")] = ()
-    fixed: Annotated[
-        Fixed, Field(description="The value of an input that cannot be given.")
-    ] = None
+    fixed: Annotated[Fixed, Field(description="The value of an input that cannot be given.")] = None
     quantization: Annotated[
-        Quantization | None,
-        Field(description="Of int8 numbers that were floats in the program."),
+        Quantization | None, Field(description="Of int8 numbers that were floats in the program.")
     ] = None
     is_unsigned: Annotated[
         StrictBool,
-        Field(
-            alias="unsigned",
-            description="The application has uint8 numbers, larger by 128.",
-        ),
+        Field(alias="unsigned", description="The application has uint8 numbers, larger by 128."),
     ] = False
 
     @model_validator(mode="after")
@@ -178,9 +171,7 @@ class ProductMethod(_Record):
 
     index: Annotated[StrictInt, Field(description="In the product's method table.")]
     model: Annotated[StrictStr, Field(description="Name of the model.")]
-    name: Annotated[
-        StrictStr, Field(alias="method", description="In the model's program.")
-    ]
+    name: Annotated[StrictStr, Field(alias="method", description="In the model's program.")]
     state_bytes: Annotated[StrictInt, Field(description="Size of its state block.")]
     inputs: Annotated[tuple[Port, ...], Field(description="In the method's order.")]
     outputs: Annotated[tuple[Port, ...], Field(description="In the method's order.")]
@@ -194,9 +185,7 @@ class Product(_Record):
 
     version: Literal[1] = 1
     profile: Annotated[StrictStr, Field(description="Name of its profile.")]
-    board: Annotated[
-        StrictStr, Field(description='What the firmware is for; "" on Linux.')
-    ]
+    board: Annotated[StrictStr, Field(description='What the firmware is for; "" on Linux.')]
     emulator: Annotated[
         tuple[StrictStr, ...],
         Field(
@@ -234,11 +223,7 @@ class Product(_Record):
 
 
 def product_json(
-    *,
-    profile: str,
-    programs: Mapping[str, Program],
-    memory: MemoryPlan,
-    target: Target,
+    *, profile: str, programs: Mapping[str, Program], memory: MemoryPlan, target: Target
 ) -> str:
     """Text of `product.json`.
 
@@ -254,9 +239,7 @@ def product_json(
         for model in memory.models
         for method in model.methods
     }
-    methods = [
-        (model, m) for model, program in programs.items() for m in program.methods
-    ]
+    methods = [(model, m) for model, program in programs.items() for m in program.methods]
     board = target.board
     product = Product(
         version=1,
@@ -285,12 +268,7 @@ def input_ports(method: Method) -> tuple[Port, ...]:
     """Inputs of a method, in its order."""
     given = given_inputs(method)
     return tuple(
-        _with_border(
-            _input(method, index, at, is_given=index in given),
-            method,
-            at,
-            is_input=True,
-        )
+        _with_border(_input(method, index, at, is_given=index in given), method, at, is_input=True)
         for at, index in enumerate(method.inputs)
     )
 

@@ -13,13 +13,7 @@ from orchestrator.core.layout import logical_items, stored_items
 from orchestrator.errors import Diagnostic, MismatchError, UsageError
 from orchestrator.program.values import ValueKind
 from orchestrator.running.npy import Array
-from orchestrator.running.values import (
-    NPY_DTYPES,
-    ListValue,
-    OtherValue,
-    input_misfit,
-    kind_of,
-)
+from orchestrator.running.values import NPY_DTYPES, ListValue, OtherValue, input_misfit, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -175,9 +169,7 @@ def _wrong_count(number: int, call: Call) -> Diagnostic:
 def _encode(value: RunValue, port: Port) -> bytes:
     """An input that fits its port."""
     tag = struct.pack("<I", kind_of(value))
-    if isinstance(value, OtherValue | str) or (
-        isinstance(value, ListValue) and port.is_fixed
-    ):
+    if isinstance(value, OtherValue | str) or (isinstance(value, ListValue) and port.is_fixed):
         return tag  # the program has it
     if isinstance(value, ListValue):
         pairs = zip(value.items, port.items, strict=True)
@@ -211,16 +203,12 @@ def decode_response(data: bytes, calls: Sequence[Call]) -> tuple[CallResult, ...
         raise _bad_response(reader, error) from None
 
 
-def _bad_response(
-    reader: _Reader, error: _ResponseError, *, before: int = 0
-) -> MismatchError:
+def _bad_response(reader: _Reader, error: _ResponseError, *, before: int = 0) -> MismatchError:
     """The error of a response that `reader` takes apart from byte `before` on."""
     at, size = before + reader.at, before + reader.size
     return MismatchError.of(
         "bad-response",
-        "the response of the firmware is damaged"
-        if size
-        else "the firmware wrote no response",
+        "the response of the firmware is damaged" if size else "the firmware wrote no response",
         at=f"{reader.place}, byte {at} of {size}",
         found=str(error),
         hint="the firmware has crashed or was built from something else; "
@@ -342,9 +330,7 @@ class _Reader:
 
     def take(self, size_bytes: int) -> bytes:
         if size_bytes > self.rest:
-            raise _CutOffError(
-                f"it is cut off: {self.rest} bytes are left of {size_bytes}"
-            )
+            raise _CutOffError(f"it is cut off: {self.rest} bytes are left of {size_bytes}")
         start = self.at
         self.at += size_bytes
         return self._data[start : self.at]
@@ -386,9 +372,7 @@ def _call_trace(reader: _Reader) -> CallTrace:
     events = []
     while (instruction := reader.word()) != _NO_MORE_EVENTS:
         events.append((instruction, reader.ticks()))
-    return CallTrace(
-        load_ticks=reader.ticks(), events=tuple(events), run_ticks=reader.ticks()
-    )
+    return CallTrace(load_ticks=reader.ticks(), events=tuple(events), run_ticks=reader.ticks())
 
 
 def _call_result(reader: _Reader, call: Call, trace: CallTrace | None) -> CallResult:
@@ -474,9 +458,7 @@ def _decode_tensor(reader: _Reader, port: Port) -> Array:
     if code != port.dtype or code not in NPY_DTYPES or rank != len(port.sizes):
         dtypes = ScalarType.__members__.values()
         name = ScalarType(code).name if code in dtypes else f"dtype {code}"
-        raise _ResponseError(
-            f"it is a tensor {name} of {rank} dimensions, expected {port}"
-        )
+        raise _ResponseError(f"it is a tensor {name} of {rank} dimensions, expected {port}")
     sizes = struct.unpack(f"<{rank}i", reader.take(4 * rank))
     if min(sizes, default=0) < 0:
         raise _ResponseError(f"it has the sizes {list(sizes)}, expected {port}")

@@ -33,9 +33,7 @@ def given(value: RunValue, port: Port) -> RunValue:
     return value
 
 
-def quantized(
-    floats: npt.NDArray[Any], quantization: Quantization
-) -> npt.NDArray[np.int8]:
+def quantized(floats: npt.NDArray[Any], quantization: Quantization) -> npt.NDArray[np.int8]:
     """Floats as int8, bit for bit as the kernels compute them.
 
     Source: `orch_quantize` in runtime/include/orch/quantize.h.
@@ -53,13 +51,11 @@ def quantized(
     return found
 
 
-def dequantized(
-    numbers: npt.NDArray[Any], quantization: Quantization
-) -> npt.NDArray[np.float32]:
+def dequantized(numbers: npt.NDArray[Any], quantization: Quantization) -> npt.NDArray[np.float32]:
     """The floats that int8 numbers stand for, as the kernels compute them."""
     import numpy as np  # noqa: PLC0415  # only for arrays
 
-    found: npt.NDArray[np.float32] = (
-        numbers.astype(np.int32) - quantization.zero_point
-    ).astype(np.float32) * np.float32(quantization.scale)
+    found: npt.NDArray[np.float32] = (numbers.astype(np.int32) - quantization.zero_point).astype(
+        np.float32
+    ) * np.float32(quantization.scale)
     return found

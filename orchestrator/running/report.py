@@ -23,15 +23,7 @@ if TYPE_CHECKING:
     from orchestrator.running.status import Explanation
     from orchestrator.running.values import Call, RunValue
 
-_HEAD: Final = (
-    "call",
-    "method",
-    "output",
-    "value",
-    "largest error",
-    "tolerance",
-    "result",
-)
+_HEAD: Final = ("call", "method", "output", "value", "largest error", "tolerance", "result")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,9 +40,7 @@ class Failure:
 
 
 def render_table(
-    calls: Sequence[Call],
-    outputs: Sequence[OutputResult],
-    tolerance: Tolerance | None,
+    calls: Sequence[Call], outputs: Sequence[OutputResult], tolerance: Tolerance | None
 ) -> str:
     """A plain table with a line per output, and a newline at the end.
 
@@ -69,9 +59,7 @@ def render_table(
             result = "ok" if comparison.is_ok else "FAIL"
         method = str(calls[item.call].method)
         value = _value_text(item)
-        rows.append(
-            (str(item.call), method, str(item.output), value, error, limit, result)
-        )
+        rows.append((str(item.call), method, str(item.output), value, error, limit, result))
     return "\n".join(table_lines(rows)) + "\n"
 
 
@@ -121,9 +109,7 @@ def report_data(
     }
 
 
-def _failure_data(
-    result: CallResult, failure: Failure | None
-) -> dict[str, object] | None:
+def _failure_data(result: CallResult, failure: Failure | None) -> dict[str, object] | None:
     """As `orchestrator decode` says it, and the line of the profile."""
     if result.error is DeviceError.Ok or failure is None:
         return None
@@ -214,10 +200,7 @@ def failures(
 
 
 def _mismatch(
-    call: Call,
-    item: OutputResult,
-    comparison: Comparison,
-    tolerance: Tolerance | None,
+    call: Call, item: OutputResult, comparison: Comparison, tolerance: Tolerance | None
 ) -> Diagnostic:
     notes = [("at", f"call {item.call} of {call.method}, output {item.output}")]
     if comparison.problem:
@@ -267,10 +250,7 @@ def _device_error(
             *((("instruction", step),) if step else ()),
             *((("exported from", source),) if source else ()),
             ("error", f"{error.name} ({int(error)}): {error.meaning}"),
-            (
-                "method state",
-                f"{result.state_used_bytes} of {method.state_bytes} bytes used",
-            ),
+            ("method state", f"{result.state_used_bytes} of {method.state_bytes} bytes used"),
         ),
         hint=_HINTS.get(error, hint),
     )
@@ -278,6 +258,6 @@ def _device_error(
 
 _HINTS: Final = {
     DeviceError.ImageDamaged: "build the profile again: the firmware was changed after"
-    " it was linked",
+    " it was linked"
 }
 """Where a run knows more than the status of the device says."""

@@ -128,9 +128,7 @@ class _Document(_Object):
     tolerance: Any
 
 
-def read_scenario(
-    text: str, *, file: str, product: Product, read_bytes: ReadBytes
-) -> Scenario:
+def read_scenario(text: str, *, file: str, product: Product, read_bytes: ReadBytes) -> Scenario:
     """The scenario in the text of a JSON file.
 
     Args:

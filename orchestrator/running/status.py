@@ -8,13 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.errors import Diagnostic, UsageError, did_you_mean
 from orchestrator.method.linked import LinkedCall
-from orchestrator.program.program import (
-    DelegateCall,
-    FreeCall,
-    JumpFalseCall,
-    KernelCall,
-    MoveCall,
-)
+from orchestrator.program.program import DelegateCall, FreeCall, JumpFalseCall, KernelCall, MoveCall
 from orchestrator.program.values import TensorValue
 from orchestrator.running.protocol import NO_INSTRUCTION, DeviceError
 
@@ -175,9 +169,7 @@ def find_place(
         raise UsageError(
             Diagnostic(
                 code="unknown-method",
-                message="several methods match"
-                if found
-                else "the product has no method",
+                message="several methods match" if found else "the product has no method",
                 notes=tuple(("one of", place.text) for place in found),
                 hint="name it: --model, --method",
             )
@@ -258,11 +250,7 @@ class Explanation:
 
 
 def explain_status(
-    error: DeviceError,
-    place: Place,
-    *,
-    state_bytes: int,
-    missing: Sequence[str] = (),
+    error: DeviceError, place: Place, *, state_bytes: int, missing: Sequence[str] = ()
 ) -> Explanation:
     """What a status means and what to do.
 
@@ -338,10 +326,8 @@ _REMEDIES: Final = {
     " `orchestrator inspect` lists them",
     DeviceError.Misaligned: "place programs and arenas at multiples of 16 bytes, method"
     " states of 8: see the linker script",
-    DeviceError.InvalidArgument: "give inputs with the sizes and values that the method"
-    " takes",
-    DeviceError.ShapeTooLarge: "give inputs of at most the sizes that the program was"
-    " exported for",
+    DeviceError.InvalidArgument: "give inputs with the sizes and values that the method takes",
+    DeviceError.ShapeTooLarge: "give inputs of at most the sizes that the program was exported for",
     DeviceError.NotSupported: "change the model so that it calls operators otherwise",
     DeviceError.InstructionLimit: "raise `max_instructions` of [[models]], or see why"
     " the loop in the program does not end",

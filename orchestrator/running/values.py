@@ -113,9 +113,7 @@ def describe(value: RunValue) -> str:
         case OtherValue():
             return value.kind.label
         case ListValue(kind=ValueKind.TENSOR_LIST, items=items):
-            return (
-                f"{value.kind.label} of {', '.join(map(describe, items)) or 'nothing'}"
-            )
+            return f"{value.kind.label} of {', '.join(map(describe, items)) or 'nothing'}"
         case ListValue():
             return f"{value.kind.label} {_text(list(value.items))}"
         case bool():
@@ -210,13 +208,7 @@ def _list_misfit(value: ListValue, port: Port) -> Misfit | None:
 
 
 _INPUT_KINDS: Final = frozenset(
-    {
-        ValueKind.TENSOR,
-        ValueKind.INT,
-        ValueKind.DOUBLE,
-        ValueKind.BOOL,
-        ValueKind.TENSOR_LIST,
-    }
+    {ValueKind.TENSOR, ValueKind.INT, ValueKind.DOUBLE, ValueKind.BOOL, ValueKind.TENSOR_LIST}
 )
 
 

@@ -227,9 +227,7 @@ def policy_problems(
         differs = need.reserved_bytes != need.needed_bytes
         if policy is ScratchPolicy.VERIFY and differs:
             code = "scratch-mismatch"
-            hint = (
-                'write policy = "plan" in [scratch], or export the model for this core'
-            )
+            hint = 'write policy = "plan" in [scratch], or export the model for this core'
         elif policy is ScratchPolicy.PLAN and need.size_bytes < need.needed_bytes:
             code = "scratch-too-small"
             hint = "export the model again: something else uses this scratch tensor"

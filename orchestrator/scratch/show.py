@@ -59,14 +59,11 @@ def scratch_text(needs: Needs, cmsis_nn: Needs) -> str:
     return "\n\n".join(tables)
 
 
-def _side_by_side(
-    needs: Needs, cmsis_nn: Needs
-) -> Iterator[tuple[str, ScratchNeed, int | None]]:
+def _side_by_side(needs: Needs, cmsis_nn: Needs) -> Iterator[tuple[str, ScratchNeed, int | None]]:
     """(model, need, size of CMSIS-NN) of every scratch argument."""
     for model in needs:
         sizes = {
-            (n.method, n.instruction, n.argument): n.needed_bytes
-            for n in cmsis_nn.get(model, ())
+            (n.method, n.instruction, n.argument): n.needed_bytes for n in cmsis_nn.get(model, ())
         }
         for need in needs[model]:
             key = (need.method, need.instruction, need.argument)

@@ -9,13 +9,7 @@ from typing import TYPE_CHECKING
 from orchestrator.catalog.cmsis_nn import Backend, DataType, Pair, Shape
 from orchestrator.catalog.expressions.cmsis_nn_functions import FUNCTIONS, Function
 from orchestrator.catalog.expressions.values import ExpressionError
-from orchestrator.errors import (
-    Diagnostic,
-    MemoryPlanError,
-    SourceSpan,
-    UsageError,
-    did_you_mean,
-)
+from orchestrator.errors import Diagnostic, MemoryPlanError, SourceSpan, UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -39,9 +33,7 @@ class _Row:
 
     def __init__(self, header: list[str], cells: list[str]) -> None:
         if len(cells) != len(header):
-            raise _RowError(
-                f"the row has {len(cells)} cells, the first one has {len(header)}"
-            )
+            raise _RowError(f"the row has {len(cells)} cells, the first one has {len(header)}")
         self._cells = dict(zip(header, cells, strict=True))
 
     def __getitem__(self, column: str) -> str:
@@ -125,9 +117,7 @@ def _first(problems: list[Diagnostic], what: str) -> list[Diagnostic]:
     return [*problems[:_SHOWN], rest]
 
 
-def _check(
-    file: str, text: str, bad: list[Diagnostic], different: list[Diagnostic]
-) -> int:
+def _check(file: str, text: str, bad: list[Diagnostic], different: list[Diagnostic]) -> int:
     """Count of the rows of a table; adds to the problems and to the differences."""
     lines = [line.rstrip("\r") for line in text.removeprefix("\ufeff").split("\n")]
     reader = csv.reader(lines, quoting=csv.QUOTE_NONE)
@@ -181,9 +171,7 @@ def _differences(row: _Row, where: SourceSpan) -> list[Diagnostic]:
     data_type = DataType(row.choice("data_type", _FUNCTIONS[function]))
     (expected,) = row.numbers("bytes", 1)
     size_of = _FUNCTIONS[function][data_type]
-    arguments = {
-        name: row.numbers(name, _item_count(name)) for name, _ in size_of.parameters
-    }
+    arguments = {name: row.numbers(name, _item_count(name)) for name, _ in size_of.parameters}
     try:
         found = size_of.call(backend, arguments)
     except ExpressionError as error:

@@ -15,9 +15,7 @@ if TYPE_CHECKING:
     from orchestrator.selection.op_info import CallPattern, OpInfo
 
 
-def aggregate(
-    infos: Iterable[OpInfo], extra: Iterable[SelectedOperator] = ()
-) -> Selection:
+def aggregate(infos: Iterable[OpInfo], extra: Iterable[SelectedOperator] = ()) -> Selection:
     """The union of everything that models use and that the profile requests.
 
     The order of the arguments does not matter, nor does naming something twice.

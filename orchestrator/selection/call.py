@@ -49,9 +49,7 @@ def misfit(schema: OpSchema, kinds: str) -> str:
     given = len(schema.arguments)
     if len(kinds) < given:
         return f"{_count(len(kinds))}, the schema has {given}"
-    for index, (argument, kind) in enumerate(
-        zip(schema.arguments, kinds, strict=False)
-    ):
+    for index, (argument, kind) in enumerate(zip(schema.arguments, kinds, strict=False)):
         if not _takes(argument, kind):
             return (
                 f'argument {index + 1} "{argument.name}" is {_kind_name(kind)},'
@@ -99,16 +97,12 @@ def table_refusal(entry: TableEntry, call: CallPattern, written: frozenset[int])
     """
     letters = [
         (letter, after == "?")
-        for letter, after in zip(
-            entry.signature, f"{entry.signature[1:]} ", strict=True
-        )
+        for letter, after in zip(entry.signature, f"{entry.signature[1:]} ", strict=True)
         if letter not in ">?"
     ]
     if len(call.kinds) < len(letters):
         return f"{_count(len(call.kinds))}, the kernel has {len(letters)}"
-    for position, ((letter, optional), kind) in enumerate(
-        zip(letters, call.kinds, strict=False)
-    ):
+    for position, ((letter, optional), kind) in enumerate(zip(letters, call.kinds, strict=False)):
         if optional and kind == NONE:
             continue
         if not _accepts(letter.upper(), kind):
@@ -163,20 +157,14 @@ def calls_of_key(schema: OpSchema, key: KernelKey) -> tuple[CallPattern, ...]:
         CallPattern(
             kinds="",
             tensors=tuple(
-                zip(
-                    (p for p in positions if p not in dropped),
-                    key.tensors,
-                    strict=True,
-                )
+                zip((p for p in positions if p not in dropped), key.tensors, strict=True)
             ),
         )
         for dropped in combinations(free, surplus)
     )
 
 
-def tensor_names(
-    schema: OpSchema, call: CallPattern
-) -> Iterator[tuple[str, TensorMeta]]:
+def tensor_names(schema: OpSchema, call: CallPattern) -> Iterator[tuple[str, TensorMeta]]:
     """(argument name, meta) of the tensors a call passes to a kernel, items included.
 
     The result is left out: it is an out argument once more.
@@ -186,9 +174,7 @@ def tensor_names(
             yield schema.arguments[position].name, meta
 
 
-def refused_dtypes(
-    kernel: Kernel, call: CallPattern
-) -> tuple[tuple[str, ScalarType], ...]:
+def refused_dtypes(kernel: Kernel, call: CallPattern) -> tuple[tuple[str, ScalarType], ...]:
     """(argument, dtype) that a kernel does not take, in order of the arguments."""
     taken = dict(kernel.dtypes)
     return tuple(

@@ -70,9 +70,7 @@ class MethodFacts:
                     moved.add(target)
                 case FreeCall(value=value):
                     uses.update((value,))
-        return cls(
-            uses=uses, changing=frozenset(changing | moved), moved=frozenset(moved)
-        )
+        return cls(uses=uses, changing=frozenset(changing | moved), moved=frozenset(moved))
 
 
 def call_arguments(
@@ -166,10 +164,7 @@ class _ValueFacts:
     def _tensor(self, tensor: TensorValue, *, moved: bool) -> TensorFacts:
         constant = self._constant
         is_known = (
-            constant is not None
-            and tensor.is_constant
-            and not moved
-            and tensor.dtype in FORMATS
+            constant is not None and tensor.is_constant and not moved and tensor.dtype in FORMATS
         )
         sizes: tuple[Number, ...] = tensor.sizes
         if moved:
@@ -181,11 +176,7 @@ class _ValueFacts:
             sizes=sizes,
             dim_order=tensor.dim_order,
             capacity_bytes=(
-                _ANY_SIZE.high
-                if moved
-                else tensor.size_bytes
-                if tensor.is_dynamic
-                else None
+                _ANY_SIZE.high if moved else tensor.size_bytes if tensor.is_dynamic else None
             ),
             items=partial(_items, tensor, constant)
             if constant is not None and is_known

@@ -79,18 +79,13 @@ def extract(program: Program, *, model: str) -> OpInfo:
         unused = sorted(set(range(len(method.delegates))) - used)
         delegates += [_use(method, delegate, -1) for delegate in unused]
     return OpInfo(
-        model=model,
-        operators=tuple(operators),
-        calls=tuple(calls),
-        delegates=tuple(delegates),
+        model=model, operators=tuple(operators), calls=tuple(calls), delegates=tuple(delegates)
     )
 
 
 def _use(method: Method, delegate: int, instruction: int) -> DelegateUse:
     return DelegateUse(
-        backend=method.delegates[delegate].backend,
-        method=method.name,
-        instruction=instruction,
+        backend=method.delegates[delegate].backend, method=method.name, instruction=instruction
     )
 
 
@@ -105,9 +100,7 @@ class _Shapes:
     def __init__(self, values: tuple[Value, ...]) -> None:
         self._letters = [_LETTERS[type(value)] for value in values]
         self._metas = [
-            TensorMeta(value.dtype, value.dim_order)
-            if isinstance(value, TensorValue)
-            else None
+            TensorMeta(value.dtype, value.dim_order) if isinstance(value, TensorValue) else None
             for value in values
         ]
         self._further: dict[int, tuple[TensorMeta, ...]] = {}

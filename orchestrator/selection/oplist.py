@@ -24,10 +24,7 @@ DEFAULT: Final = "default"
 """Stands for a kernel key in a list: every dtype and dim order."""
 
 # gen_oplist spells these two in its own way; everybody else as our table does.
-_SPELLINGS: Final = {
-    "QUInt4X2": ScalarType.QUInt4x2,
-    "QUInt2X4": ScalarType.QUInt2x4,
-}
+_SPELLINGS: Final = {"QUInt4X2": ScalarType.QUInt4x2, "QUInt2X4": ScalarType.QUInt2x4}
 _OPERATOR_HINT: Final = "write it with its overload, such as aten::add.out"
 
 
@@ -107,11 +104,7 @@ def _name(text: str, source: str, problems: list[Diagnostic]) -> OperatorName | 
         return OperatorName.parse(text)
     except ValueError as error:
         problems.append(
-            Diagnostic(
-                code="bad-operator",
-                message=f"{source}: {error}",
-                hint=_OPERATOR_HINT,
-            )
+            Diagnostic(code="bad-operator", message=f"{source}: {error}", hint=_OPERATOR_HINT)
         )
         return None
 

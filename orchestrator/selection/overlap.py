@@ -46,9 +46,7 @@ def check_overlap(infos: Iterable[OpInfo], *, where: SourceSpan) -> None:
         raise KernelError(problems)
 
 
-def check_library_overlap(
-    selection: Selection, catalog: Catalog, *, where: SourceSpan
-) -> None:
+def check_library_overlap(selection: Selection, catalog: Catalog, *, where: SourceSpan) -> None:
     """Reject every selected operator for which two libraries are tried.
 
     Args:

@@ -107,9 +107,7 @@ class DelegateCode:
     def part_bytes(self) -> int:
         """RAM that the loader takes for each part of a model."""
         # The last ones are `NamedSource` of runtime/src/load_delegates.cpp.
-        return (
-            -(-self.state_bytes // 8) * 8 + 24 if self.named_data else self.state_bytes
-        )
+        return -(-self.state_bytes // 8) * 8 + 24 if self.named_data else self.state_bytes
 
     @property
     def functions(self) -> tuple[str, str]:

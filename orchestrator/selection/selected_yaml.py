@@ -17,9 +17,7 @@ if TYPE_CHECKING:
     from orchestrator.selection.op_info import SelectedOperator, Selection
 
 _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_./|;,-]*(?:::?[A-Za-z0-9_.;,/|-]+)*")
-_NOT_STRINGS: Final = frozenset(
-    ["y", "n", "yes", "no", "on", "off", "true", "false", "null"]
-)
+_NOT_STRINGS: Final = frozenset(["y", "n", "yes", "no", "on", "off", "true", "false", "null"])
 """Plain words that YAML 1.1 reads as something else than a string."""
 
 

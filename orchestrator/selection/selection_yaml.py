@@ -227,9 +227,7 @@ class _Reader:
             return []
         items = self.file.sequence(node, "`debug_info`") or []
         # ExecuTorch's tool writes a null for operators that no file requests.
-        texts = [
-            self.file.scalar(item, "a source") for item in items if not is_null(item)
-        ]
+        texts = [self.file.scalar(item, "a source") for item in items if not is_null(item)]
         return [text for text in texts if text is not None]
 
     def _read_keys(self, node: Node) -> None:

@@ -31,9 +31,7 @@ def _digest_in_state(path: str, _state: tuple[int, ...]) -> str:
     return file_digest(Path(path))
 
 
-def program_digest(
-    path: Path, *, trust_cache: bool = True, cache: Path | None = None
-) -> str:
+def program_digest(path: Path, *, trust_cache: bool = True, cache: Path | None = None) -> str:
     """SHA-256 of a program, from the cache if possible: some programs are large.
 
     A cached digest holds for one state of the file: size, times, inode.

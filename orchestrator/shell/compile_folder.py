@@ -27,11 +27,7 @@ class CompileFolder(Protocol):
     """Compiles the files that are laid out in it."""
 
     def compile(
-        self,
-        files: Mapping[str, Bytes],
-        *,
-        whole: Iterable[str],
-        keys: Mapping[str, str],
+        self, files: Mapping[str, Bytes], *, whole: Iterable[str], keys: Mapping[str, str]
     ) -> str:
         """Write files and run ninja on `build.ninja`, which is one of them.
 
@@ -76,11 +72,7 @@ class NinjaFolder:
     at_once: int | None = None
 
     def compile(
-        self,
-        files: Mapping[str, Bytes],
-        *,
-        whole: Iterable[str],
-        keys: Mapping[str, str],
+        self, files: Mapping[str, Bytes], *, whole: Iterable[str], keys: Mapping[str, str]
     ) -> str:
         """See `CompileFolder`; a file that keeps its bytes keeps its time.
 
@@ -106,9 +98,7 @@ class NinjaFolder:
             self._compile_once(run, keys, self.store)
         return run.log
 
-    def _compile_once(
-        self, run: _Ninja, keys: Mapping[str, str], store: ObjectStore
-    ) -> None:
+    def _compile_once(self, run: _Ninja, keys: Mapping[str, str], store: ObjectStore) -> None:
         """Compile what the store does not have and no other process is compiling."""
         store.bring(keys.values())
         restored = set(self._restored(keys, store))
@@ -225,9 +215,7 @@ class _Ninja:
         environment: Variables for the compilers.
     """
 
-    def __init__(
-        self, folder: NinjaFolder, text: str, environment: Mapping[str, str]
-    ) -> None:
+    def __init__(self, folder: NinjaFolder, text: str, environment: Mapping[str, str]) -> None:
         self.log = ""
         self._folder = folder
         self._text = text

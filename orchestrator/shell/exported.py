@@ -307,24 +307,17 @@ class ExportCache:
         """
         if not here.can_export:
             folders = {self._label(f): folder_digest(Path(f)) for f in here.folders}
-            return replace(
-                facts, folders=facts.folders | folders, interpreter=self._interpreter
-            )
+            return replace(facts, folders=facts.folders | folders, interpreter=self._interpreter)
         versions = {name: one.version for name, one in here.distributions.items()}
         if (here.python, versions) != (facts.python, facts.distributions):
             return None
         return replace(
-            facts,
-            records=_records(here.distributions.values()),
-            interpreter=self._interpreter,
+            facts, records=_records(here.distributions.values()), interpreter=self._interpreter
         )
 
     def _take(self, facts: ExportFacts, files: Mapping[str, bytes]) -> Entry | None:
         """Keep the files of another machine; None if that cannot be done."""
-        with (
-            suppress(OSError),
-            tempfile.TemporaryDirectory(prefix="orchestrator-export-") as name,
-        ):
+        with suppress(OSError), tempfile.TemporaryDirectory(prefix="orchestrator-export-") as name:
             made = Path(name) / "made"
             made.mkdir()
             for file, data in files.items():
@@ -440,11 +433,7 @@ def exports_to_publish(cache: Path) -> Iterator[tuple[str, dict[str, bytes]]]:
     entries = [path.parent for path in cache.glob(f"{EXPORTS}/*/*/{_ENTRY}")]
     for folder in sorted(entries, key=lambda p: (p.stat().st_mtime_ns, p)):
         facts = _read_facts(folder / _ENTRY)
-        if (
-            facts is None
-            or facts.fetched
-            or _CHANGED in {d for d, _ in facts.files.values()}
-        ):
+        if facts is None or facts.fetched or _CHANGED in {d for d, _ in facts.files.values()}:
             continue
         if not _is_whole(Entry(folder, facts)):
             continue
@@ -465,11 +454,7 @@ def exports_to_publish(cache: Path) -> Iterator[tuple[str, dict[str, bytes]]]:
 
 
 def _records(distributions: Iterable[Distribution]) -> dict[str, tuple[str, State]]:
-    return {
-        one.record: (one.sha256, state_of(one.record))
-        for one in distributions
-        if one.record
-    }
+    return {one.record: (one.sha256, state_of(one.record)) for one in distributions if one.record}
 
 
 def _is_whole(entry: Entry) -> bool:

@@ -14,13 +14,7 @@ import stat
 from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
-from orchestrator.core.lazy_bytes import (
-    CHUNK_BYTES,
-    LARGE,
-    LazyBytes,
-    chunks_of,
-    settled,
-)
+from orchestrator.core.lazy_bytes import CHUNK_BYTES, LARGE, LazyBytes, chunks_of, settled
 from orchestrator.errors import ModelError, UsageError
 from orchestrator.shell.stamp import state_of
 
@@ -162,21 +156,11 @@ class FileBytes(LazyBytes):
 
     def part(self, begin: int, end: int) -> Bytes:
         """See `LazyBytes`."""
-        found = FileBytes(
-            self._path, self._state, self._begin + begin, self._begin + end
-        )
+        found = FileBytes(self._path, self._state, self._begin + begin, self._begin + end)
         return settled(found)
 
-    def __reduce__(
-        self,
-    ) -> tuple[Callable[..., FileBytes], tuple[str, State, int, int, str]]:
-        return _same_file, (
-            self._path,
-            self._state,
-            self._begin,
-            self._end,
-            self._sha256,
-        )
+    def __reduce__(self) -> tuple[Callable[..., FileBytes], tuple[str, State, int, int, str]]:
+        return _same_file, (self._path, self._state, self._begin, self._end, self._sha256)
 
 
 def _same_file(path: str, state: State, begin: int, end: int, sha256: str) -> FileBytes:

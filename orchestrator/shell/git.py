@@ -63,9 +63,7 @@ def revisions(files: Sequence[Path], *, most: int) -> tuple[Revision, ...]:
     return tuple(reversed(found))
 
 
-def lines_at(
-    folder: Path, revision: str, pattern: str, files: str
-) -> tuple[tuple[str, str], ...]:
+def lines_at(folder: Path, revision: str, pattern: str, files: str) -> tuple[tuple[str, str], ...]:
     """Lines of files at a revision, each with the path relative to a folder.
 
     Args:
@@ -90,9 +88,7 @@ def _git(file: Path, *arguments: str, missing: str | None = None) -> str:
     # Settings of the user must not change the form of what git prints.
     environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
     command = ("git", "-c", "log.showSignature=false", "--no-pager", *arguments)
-    done = run(
-        command, cwd=file.absolute().parent, env=environment, timeout_s=_TIMEOUT_S
-    )
+    done = run(command, cwd=file.absolute().parent, env=environment, timeout_s=_TIMEOUT_S)
     if done.status == 0:
         return done.stdout
     if missing is not None and done.status > 0:

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 _REASONS: Final = {
     "sccache": "sccache changes what some compilers write, so locks would not hold",
     **dict.fromkeys(
-        ("distcc", "icecc"),
-        "debug information names other files when it is compiled elsewhere",
+        ("distcc", "icecc"), "debug information names other files when it is compiled elsewhere"
     ),
 }
 
@@ -85,9 +84,7 @@ def compiler_launcher(settings: Settings | None = None) -> Launcher | None:
         return None
     kind = Path(name).name
     if kind != "ccache":
-        raise _unusable(
-            name, _REASONS.get(kind, "its objects may differ from the compiler's")
-        )
+        raise _unusable(name, _REASONS.get(kind, "its objects may differ from the compiler's"))
     program = which(name)
     if program is None:
         raise _unusable(name, "it is not installed")

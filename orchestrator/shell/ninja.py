@@ -105,6 +105,4 @@ def _failure(text: str, folder: Path) -> CompileError | RegionOverflowError:
     hint = f"the commands are in {folder / 'build.ninja'}"
     if os.strerror(errno.ENOSPC) in text:
         hint = remedy_for(OSError(errno.ENOSPC, ""))
-    return CompileError.of(
-        "compile-failed", "compiling or linking failed", output=shown, hint=hint
-    )
+    return CompileError.of("compile-failed", "compiling or linking failed", output=shown, hint=hint)

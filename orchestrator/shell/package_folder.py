@@ -111,9 +111,7 @@ def _check_links(folder: Path, names: Iterable[str]) -> None:
         )
 
 
-def _check(
-    folder: Path, new: Mapping[str, str], before: Mapping[str, frozenset[str]]
-) -> None:
+def _check(folder: Path, new: Mapping[str, str], before: Mapping[str, frozenset[str]]) -> None:
     """Reject a folder or file that we did not make. Raises UsageError."""
     if os.path.lexists(folder) and not folder.is_dir():
         raise _not_a_package(folder, "not a folder")

@@ -78,14 +78,10 @@ class _Handler(BaseHTTPRequestHandler):
         except OSError:
             text = _WAITING
         return (
-            text.replace("</body>", f"{_RELOAD}</body>")
-            if "</body>" in text
-            else (text + _RELOAD)
+            text.replace("</body>", f"{_RELOAD}</body>") if "</body>" in text else (text + _RELOAD)
         )
 
-    def _answer(
-        self, data: bytes, kind: str, status: HTTPStatus = HTTPStatus.OK
-    ) -> None:
+    def _answer(self, data: bytes, kind: str, status: HTTPStatus = HTTPStatus.OK) -> None:
         self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(data)))

@@ -111,9 +111,7 @@ def place_at(url: str, waits: Waits) -> tuple[Any, str]:
     """The file system of a URL, and the path in it. Raises ToolchainError."""
     if url.startswith(("redis://", "rediss://")):
         found = "fsspec has no file system for Redis"
-        hint = (
-            "use a folder, HTTP or S3; objects alone can come from a Redis by ccache,"
-        )
+        hint = "use a folder, HTTP or S3; objects alone can come from a Redis by ccache,"
         raise unusable(url, found, f"{hint} see docs/fleet.md")
     silent_s = waits.silent_s
     try:

@@ -46,12 +46,7 @@ class Processes(Protocol):
     """Runs programs: this module does."""
 
     def run(
-        self,
-        command: Sequence[str],
-        *,
-        cwd: Path,
-        env: Mapping[str, str],
-        timeout_s: float,
+        self, command: Sequence[str], *, cwd: Path, env: Mapping[str, str], timeout_s: float
     ) -> Finished:
         """See `run`."""
 
@@ -142,11 +137,7 @@ def _ends_with_parent(*, ask_first: bool) -> Callable[[], None] | None:
 
 
 def run(
-    command: Sequence[str],
-    *,
-    cwd: Path,
-    env: Mapping[str, str] | None = None,
-    timeout_s: float,
+    command: Sequence[str], *, cwd: Path, env: Mapping[str, str] | None = None, timeout_s: float
 ) -> Finished:
     """Run a program to its end without standard input. Never raises for its failure."""
     try:
@@ -156,14 +147,10 @@ def run(
             except subprocess.TimeoutExpired:
                 _kill(process)
                 stdout, stderr = process.communicate()
-                return Finished(
-                    status=TIMED_OUT, stdout=_text(stdout), stderr=_text(stderr)
-                )
+                return Finished(status=TIMED_OUT, stdout=_text(stdout), stderr=_text(stderr))
     except OSError as error:
         return Finished(status=NOT_STARTED, stdout="", stderr=str(error))
-    return Finished(
-        status=process.returncode, stdout=_text(stdout), stderr=_text(stderr)
-    )
+    return Finished(status=process.returncode, stdout=_text(stdout), stderr=_text(stderr))
 
 
 def _text(data: bytes) -> str:

@@ -96,9 +96,7 @@ def publish(
                 _forget(folder, files)
 
 
-def publish_exported(
-    folder: Path, programs: Mapping[str, Bytes], *, files: Files = DISK
-) -> None:
+def publish_exported(folder: Path, programs: Mapping[str, Bytes], *, files: Files = DISK) -> None:
     """Publish a set of files as `exported` of a build folder.
 
     Args:
@@ -121,11 +119,7 @@ def publish_exported(
 
 
 def _write_set(
-    folder: Path,
-    outputs: Mapping[str, Bytes],
-    link: str,
-    files: Files,
-    undo: ExitStack,
+    folder: Path, outputs: Mapping[str, Bytes], link: str, files: Files, undo: ExitStack
 ) -> str:
     """Write a set of files to the store unless it is there; returns its name."""
     store = folder / STORE

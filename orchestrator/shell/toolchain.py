@@ -203,9 +203,7 @@ def _gnu(prefix: str, digest: Callable[[Path], str]) -> Toolchain:
     )
 
 
-def with_builtins(
-    toolchain: Toolchain, target: Target, *, cache: Path | None = None
-) -> Toolchain:
+def with_builtins(toolchain: Toolchain, target: Target, *, cache: Path | None = None) -> Toolchain:
     """Build the toolchain's support functions for the target's core.
 
     zig ships them as source: they are built once per core and kept in the cache.
@@ -236,10 +234,7 @@ def with_builtins(
             f"-femit-bin={temporary}",
         )
         done = process.run(
-            command,
-            cwd=folder,
-            env=compiler_environment(),
-            timeout_s=_BUILD_TIMEOUT_S,
+            command, cwd=folder, env=compiler_environment(), timeout_s=_BUILD_TIMEOUT_S
         )
         if done.status != 0 or not temporary.is_file():
             raise ToolchainError.of(

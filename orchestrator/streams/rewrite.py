@@ -79,9 +79,7 @@ def streamed(program: Program, index: int, stream: Stream) -> Program:
     """
     state = _State(program)
     methods = tuple(
-        _Writer(method, index, stream, state).method()
-        if len(method.inputs) > index
-        else method
+        _Writer(method, index, stream, state).method() if len(method.inputs) > index else method
         for method in program.methods
     )
     if methods == program.methods:
@@ -135,9 +133,7 @@ class _PaddedError(Exception):
 
 
 class _Writer:
-    def __init__(
-        self, method: Method, index: int, stream: Stream, state: _State
-    ) -> None:
+    def __init__(self, method: Method, index: int, stream: Stream, state: _State) -> None:
         self._old = method
         self._state = state
         self._input = method.inputs[index]
@@ -169,9 +165,7 @@ class _Writer:
             )
         if value.is_dynamic:
             raise StreamError(
-                method.name,
-                "its sizes may change",
-                "export the model with the sizes of a window",
+                method.name, "its sizes may change", "export the model with the sizes of a window"
             )
         if any(isinstance(i, JumpFalseCall) for i in method.instructions):
             raise StreamError(
@@ -315,10 +309,7 @@ class _Writer:
         if other.allocation is None or other.allocation.memory_id != place.memory_id:
             return False
         begin, other_begin = place.offset_bytes, other.allocation.offset_bytes
-        return (
-            begin < other_begin + other.size_bytes
-            and other_begin < begin + value.size_bytes
-        )
+        return begin < other_begin + other.size_bytes and other_begin < begin + value.size_bytes
 
     def _move(self, move: MoveCall) -> None:
         """A value that becomes another one: that has time, too."""
@@ -338,11 +329,7 @@ class _Writer:
             yield from value.items if isinstance(value, TensorListValue) else (index,)
 
     def _step(
-        self,
-        site: Site,
-        call: KernelCall | DelegateCall,
-        timed: set[int],
-        computed: frozenset[int],
+        self, site: Site, call: KernelCall | DelegateCall, timed: set[int], computed: frozenset[int]
     ) -> Step:
         """A call as its rule has it, or with whole windows."""
         step = None
@@ -373,11 +360,7 @@ class _Writer:
         value = self._values[index]
         if isinstance(value, TensorListValue):
             items = tuple(places.get(item, item) for item in value.items)
-            return (
-                index
-                if items == value.items
-                else self._add(replace(value, items=items))
-            )
+            return index if items == value.items else self._add(replace(value, items=items))
         return places.get(index, index)
 
     # Positions of a tensor: those of the past lie in state.
@@ -430,9 +413,7 @@ class _Writer:
         assert isinstance(value, TensorValue)  # noqa: S101  # it has time
         self._values[index] = _resized(value, flow.axis, flow.fresh)
 
-    def _tensor(
-        self, like: int, axis: int, count: int, *, is_state: bool = False
-    ) -> int:
+    def _tensor(self, like: int, axis: int, count: int, *, is_state: bool = False) -> int:
         """A new tensor of the arena, in memory of its own: the build plans it again."""
         value = self._values[like]
         assert isinstance(value, TensorValue)  # noqa: S101  # it has time

@@ -170,8 +170,7 @@ def _product(mine: int, other: int, last: int) -> Rule:
         if any(len(site.sizes(i)) > 1 and site.sizes(i)[0] != 1 for i in added):
             return None  # a row of it for each row
         return Step(
-            reads={mine_index: Read(first=flow.first, last=flow.end)},
-            outs={site.args[-1]: flow},
+            reads={mine_index: Read(first=flow.first, last=flow.end)}, outs={site.args[-1]: flow}
         )
 
     return rule
@@ -270,13 +269,10 @@ def _sliced(site: Site) -> Step | None:
     if last - first < flow.fresh:
         # A few positions: no time is left.
         return Step(
-            reads={site.args[0]: Read(first=first, last=last)},
-            changes={2: 0, 3: last - first},
+            reads={site.args[0]: Read(first=first, last=last)}, changes={2: 0, 3: last - first}
         )
     end = min(flow.end, last)
-    new = replace(
-        flow, length=last - first, start=max(flow.start - first, 0), end=end - first
-    )
+    new = replace(flow, length=last - first, start=max(flow.start - first, 0), end=end - first)
     return Step(
         reads={site.args[0]: Read(first=end - flow.fresh, last=end)},
         outs={site.args[-1]: new},
@@ -376,9 +372,7 @@ class _Window:
         return _entry(site, self.kernel, at, None)
 
 
-def _entry(
-    site: Site, position: int | None, at: int, default: int | None
-) -> int | None:
+def _entry(site: Site, position: int | None, at: int, default: int | None) -> int | None:
     """An entry of a list; a short one has the same number for all dimensions."""
     if position is None:
         return default
@@ -418,9 +412,7 @@ def _padded_around(site: Site) -> Step | None:
     return _pad(site, flow, low, high, {1: tuple(before), 2: tuple(behind)})
 
 
-def _pad(
-    site: Site, flow: Flow, low: int, high: int, changes: Mapping[int, Change]
-) -> Step | None:
+def _pad(site: Site, flow: Flow, low: int, high: int, changes: Mapping[int, Change]) -> Step | None:
     if low < 0 or high < 0:
         return None
     new = replace(
@@ -470,13 +462,9 @@ RULES: Final[Mapping[str, Rule]] = MappingProxyType(
         **{f"aten::{name}": _SAME for name in _ITEMS},
         **{f"cortex_m::{name}": _SAME for name in _CORTEX_ITEMS},
         **{
-            f"quantized_decomposed::{name}_per_tensor": _SAME
-            for name in ("quantize", "dequantize")
+            f"quantized_decomposed::{name}_per_tensor": _SAME for name in ("quantize", "dequantize")
         },
-        **{
-            f"dim_order_ops::{name}": _SAME
-            for name in ("_clone_dim_order", "_to_dim_order_copy")
-        },
+        **{f"dim_order_ops::{name}": _SAME for name in ("_clone_dim_order", "_to_dim_order_copy")},
         **{f"cortex_m::quantized_{name}": of for name, of in _IMAGES.items()},
         **{
             f"cortex_m::quantized_{name}_nhwc": replace(of, behind=1)

@@ -89,8 +89,7 @@ class Board:
         return next(
             r
             for r in self.regions
-            if r.name == self.places.code
-            or (self.places.code is None and r.kind == "flash")
+            if r.name == self.places.code or (self.places.code is None and r.kind == "flash")
         )
 
     @property

@@ -188,11 +188,7 @@ def _linux(
 
 
 def _cortex_m(
-    name: str,
-    *,
-    triple: str,
-    isas: Mapping[str, tuple[tuple[str, ...], str]],
-    board: str,
+    name: str, *, triple: str, isas: Mapping[str, tuple[tuple[str, ...], str]], board: str
 ) -> Cpu:
     """A Cortex-M core.
 
@@ -205,9 +201,7 @@ def _cortex_m(
     zig_triple = "thumb-freestanding-" + triple.rsplit("-", 1)[1]
     return Cpu(
         name=name,
-        platforms=MappingProxyType(
-            dict.fromkeys(TOOLCHAINS, ("cortex_m", "semihosting"))
-        ),
+        platforms=MappingProxyType(dict.fromkeys(TOOLCHAINS, ("cortex_m", "semihosting"))),
         isas=MappingProxyType(
             {
                 isa: Isa(name=isa, machine_flags=("-mthumb", *flags))
@@ -221,16 +215,12 @@ def _cortex_m(
         default_board=board,
         gnu_prefix="arm-none-eabi-",
         clang_triple=triple,
-        zig_target=MappingProxyType(
-            {isa: (zig_triple, cpu) for isa, (_, cpu) in isas.items()}
-        ),
+        zig_target=MappingProxyType({isa: (zig_triple, cpu) for isa, (_, cpu) in isas.items()}),
         freestanding=frozenset(TOOLCHAINS),
     )
 
 
-def _riscv(
-    name: str, *, abi: str, zig_cpu: str, board: str, flags: tuple[str, ...] = ()
-) -> Cpu:
+def _riscv(name: str, *, abi: str, zig_cpu: str, board: str, flags: tuple[str, ...] = ()) -> Cpu:
     """A RISC-V core, named as compilers name its instructions.
 
     Args:
@@ -259,9 +249,7 @@ def _riscv(
         default_board=board,
         gnu_prefix="riscv64-unknown-elf-",
         clang_triple=f"riscv{bits}-none-elf",
-        zig_target=MappingProxyType(
-            {"scalar": (f"riscv{bits}-freestanding-none", zig_cpu)}
-        ),
+        zig_target=MappingProxyType({"scalar": (f"riscv{bits}-freestanding-none", zig_cpu)}),
         freestanding=frozenset(TOOLCHAINS),
     )
 
@@ -307,10 +295,7 @@ CPUS: Mapping[str, Cpu] = MappingProxyType(
             _linux(
                 "armv7a",
                 machine="armv7l",
-                flags=(
-                    *("-march=armv7-a+fp", "-mfpu=vfpv3-d16", "-mfloat-abi=hard"),
-                    "-marm",
-                ),
+                flags=(*("-march=armv7-a+fp", "-mfpu=vfpv3-d16", "-mfloat-abi=hard"), "-marm"),
                 gnu_prefix="arm-linux-gnueabihf-",
                 triple="armv7a-linux-eabihf",
                 zig_target=("arm-freestanding-eabihf", "generic+v7a+vfp3d16"),
@@ -359,10 +344,7 @@ CPUS: Mapping[str, Cpu] = MappingProxyType(
                 triple="thumbv8m.main-none-eabihf",
                 isas={
                     "dsp": (_core("cortex-m33", _SP_V5), "cortex_m33+fp_armv8d16sp"),
-                    "scalar": (
-                        _core("cortex-m33+nodsp", _SP_V5),
-                        "cortex_m33-dsp+fp_armv8d16sp",
-                    ),
+                    "scalar": (_core("cortex-m33+nodsp", _SP_V5), "cortex_m33-dsp+fp_armv8d16sp"),
                 },
                 board="mps2-an505",
             ),
@@ -371,10 +353,7 @@ CPUS: Mapping[str, Cpu] = MappingProxyType(
                 triple="thumbv8m.main-none-eabihf",
                 isas={
                     "dsp": (_core("cortex-m35p", _SP_V5), "cortex_m35p+fp_armv8d16sp"),
-                    "scalar": (
-                        _core("cortex-m35p+nodsp", _SP_V5),
-                        "cortex_m35p-dsp+fp_armv8d16sp",
-                    ),
+                    "scalar": (_core("cortex-m35p+nodsp", _SP_V5), "cortex_m35p-dsp+fp_armv8d16sp"),
                 },
                 board="generic-m35p",
             ),
@@ -382,10 +361,7 @@ CPUS: Mapping[str, Cpu] = MappingProxyType(
                 "cortex-m55",
                 triple="thumbv8.1m.main-none-eabihf",
                 isas={
-                    "mve": (
-                        _core("cortex-m55", _AUTO_FPU),
-                        "cortex_m55+mve_fp+fp_armv8d16",
-                    ),
+                    "mve": (_core("cortex-m55", _AUTO_FPU), "cortex_m55+mve_fp+fp_armv8d16"),
                     "dsp": (
                         _core("cortex-m55+nomve", _AUTO_FPU),
                         "cortex_m55-mve-mve_fp+fp_armv8d16",
@@ -401,36 +377,15 @@ CPUS: Mapping[str, Cpu] = MappingProxyType(
                 "cortex-m85",
                 triple="thumbv8.1m.main-none-eabihf",
                 isas={
-                    "mve": (
-                        _march("+mve.fp+fp.dp"),
-                        "cortex_m85+mve_fp+fp_armv8d16",
-                    ),
-                    "dsp": (
-                        _march("+dsp+fp.dp"),
-                        "cortex_m85-mve-mve_fp+fp_armv8d16",
-                    ),
-                    "scalar": (
-                        _march("+fp.dp"),
-                        "cortex_m85-mve-mve_fp-dsp+fp_armv8d16",
-                    ),
+                    "mve": (_march("+mve.fp+fp.dp"), "cortex_m85+mve_fp+fp_armv8d16"),
+                    "dsp": (_march("+dsp+fp.dp"), "cortex_m85-mve-mve_fp+fp_armv8d16"),
+                    "scalar": (_march("+fp.dp"), "cortex_m85-mve-mve_fp-dsp+fp_armv8d16"),
                 },
                 board="generic-m85",
             ),
-            _riscv(
-                "rv32imc", abi="ilp32", zig_cpu="generic_rv32+m+c", board="virt-rv32"
-            ),
-            _riscv(
-                "rv32imac",
-                abi="ilp32",
-                zig_cpu="generic_rv32+m+a+c",
-                board="virt-rv32",
-            ),
-            _riscv(
-                "rv32imafc",
-                abi="ilp32f",
-                zig_cpu="generic_rv32+m+a+f+c",
-                board="virt-rv32",
-            ),
+            _riscv("rv32imc", abi="ilp32", zig_cpu="generic_rv32+m+c", board="virt-rv32"),
+            _riscv("rv32imac", abi="ilp32", zig_cpu="generic_rv32+m+a+c", board="virt-rv32"),
+            _riscv("rv32imafc", abi="ilp32f", zig_cpu="generic_rv32+m+a+f+c", board="virt-rv32"),
             # The default code model reaches no memory from 2 GiB on.
             _riscv(
                 "rv64gc",
@@ -483,14 +438,11 @@ def _with_softfp(core: Cpu) -> Cpu:
 
     return replace(
         core,
-        isas={
-            n: replace(isa, machine_flags=flags(isa)) for n, isa in core.isas.items()
-        },
+        isas={n: replace(isa, machine_flags=flags(isa)) for n, isa in core.isas.items()},
         float_abi="softfp",
         clang_triple=core.clang_triple.removesuffix("hf"),
         zig_target={
-            isa: (triple.removesuffix("hf"), cpu)
-            for isa, (triple, cpu) in core.zig_target.items()
+            isa: (triple.removesuffix("hf"), cpu) for isa, (triple, cpu) in core.zig_target.items()
         },
     )
 

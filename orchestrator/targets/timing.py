@@ -89,8 +89,7 @@ class Timing:
                 branch waits. What follows is taken to be fetched ahead.
         """
         cycles = sum(
-            count * self.cycles.get(Event(event), 0.0)
-            for event, count in enumerate(events)
+            count * self.cycles.get(Event(event), 0.0) for event, count in enumerate(events)
         )
         return round(cycles + wait_states * events[Event.TAKEN])
 

@@ -90,9 +90,7 @@ def _axes(workspace: Workspace, document: Document) -> Mapping[str, tuple[str, .
     return found
 
 
-def products_of(
-    workspace: Workspace, expanded: Mapping[Path, Expanded]
-) -> tuple[Product, ...]:
+def products_of(workspace: Workspace, expanded: Mapping[Path, Expanded]) -> tuple[Product, ...]:
     """All products, by name.
 
     Args:
@@ -104,9 +102,7 @@ def products_of(
             workspace; nothing is left.
     """
     bases = {one.base for one in expanded.values()}
-    real = {
-        path: one for path, one in expanded.items() if one.has_name or path not in bases
-    }
+    real = {path: one for path, one in expanded.items() if one.has_name or path not in bases}
     problems = [*_nested(workspace, real), *_duplicates(real)]
     products = [product for one in real.values() for product in one.products]
     if not products:
@@ -151,9 +147,7 @@ def _duplicates(real: Mapping[Path, Expanded]) -> Iterable[Diagnostic]:
             locks.setdefault(product.lock_file, product)
 
 
-def _nested(
-    workspace: Workspace, real: Mapping[Path, Expanded]
-) -> Iterable[Diagnostic]:
+def _nested(workspace: Workspace, real: Mapping[Path, Expanded]) -> Iterable[Diagnostic]:
     """Members in folders that are, or are in, workspaces of their own."""
     found: dict[Path, Path] = {}
     for path in real:

@@ -89,9 +89,7 @@ class Workspace:
 
     def _leaves(self, member: Path) -> bool:
         """Whether a file lies elsewhere, by a link of its own or of a folder."""
-        return not Path(os.path.realpath(member)).is_relative_to(
-            os.path.realpath(self.root)
-        )
+        return not Path(os.path.realpath(member)).is_relative_to(os.path.realpath(self.root))
 
     def has_member(self, profile: Path) -> bool:
         """Whether a file is matched by the patterns.
@@ -104,8 +102,7 @@ class Workspace:
         def is_matched(patterns: Iterable[str]) -> bool:
             paths = (path for p in patterns for path in self.root.glob(p))
             return any(
-                path.name == profile.name and os.path.realpath(path) == there
-                for path in paths
+                path.name == profile.name and os.path.realpath(path) == there for path in paths
             )
 
         table = self.table.workspace
@@ -190,14 +187,10 @@ def read_workspace(file: Path) -> Workspace:
     try:
         table = WorkspaceTable.model_validate(document.data)
     except ValidationError as error:
-        problems += explain(
-            error.errors(include_url=False), document.span, WorkspaceTable
-        )
+        problems += explain(error.errors(include_url=False), document.span, WorkspaceTable)
     problems += _default_problems(document)
     if problems or table is None:
-        raise ProfileError(
-            sorted(problems, key=lambda p: p.where.line if p.where else 0)
-        )
+        raise ProfileError(sorted(problems, key=lambda p: p.where.line if p.where else 0))
     return Workspace(file=file, document=document, table=table)
 
 
@@ -237,9 +230,7 @@ def _default_problems(document: Document) -> Iterator[Diagnostic]:
             e
             for e in error.errors(include_url=False)
             if e["type"] != "missing"
-            and not (
-                e["loc"] == ("target", "board") and str(e["input"]).endswith(SUFFIX)
-            )
+            and not (e["loc"] == ("target", "board") and str(e["input"]).endswith(SUFFIX))
         ]
         yield from explain(wrong, span)
 

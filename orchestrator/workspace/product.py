@@ -42,9 +42,7 @@ def product_shard(name: str, count: int) -> int:
     return int(hashlib.sha256(name.encode()).hexdigest(), 16) % count + 1
 
 
-def in_shard(
-    products: Iterable[Product], shard: tuple[int, int] | None
-) -> tuple[Product, ...]:
+def in_shard(products: Iterable[Product], shard: tuple[int, int] | None) -> tuple[Product, ...]:
     """Products of shard `(number, count)`; all if it is None."""
     if shard is None:
         return tuple(products)

@@ -5,11 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from orchestrator.profile.reference import (
-    SchemaGenerator,
-    json_schema,
-    without_null,
-)
+from orchestrator.profile.reference import SchemaGenerator, json_schema, without_null
 from orchestrator.workspace.load import NOT_INHERITED
 from orchestrator.workspace.tables import WorkspaceTable
 
@@ -20,9 +16,7 @@ if TYPE_CHECKING:
 def workspace_schema() -> dict[str, Any]:
     """JSON Schema (draft 2020-12) of `orchestrator.toml`."""
     schema = without_null(
-        WorkspaceTable.model_json_schema(
-            by_alias=True, schema_generator=SchemaGenerator
-        )
+        WorkspaceTable.model_json_schema(by_alias=True, schema_generator=SchemaGenerator)
     )
     for part in (schema, *schema["$defs"].values()):
         part.pop("title")  # the class name
@@ -34,16 +28,10 @@ def workspace_schema() -> dict[str, Any]:
         "description": schema["properties"]["defaults"]["description"],
         "additionalProperties": False,
         "properties": {
-            key: value
-            for key, value in profile["properties"].items()
-            if key not in NOT_INHERITED
+            key: value for key, value in profile["properties"].items() if key not in NOT_INHERITED
         },
     }
-    return {
-        "$schema": SchemaGenerator.schema_dialect,
-        "title": "Orchestrator workspace",
-        **schema,
-    }
+    return {"$schema": SchemaGenerator.schema_dialect, "title": "Orchestrator workspace", **schema}
 
 
 def workspace_schema_text() -> str:

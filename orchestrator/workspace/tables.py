@@ -111,11 +111,7 @@ class WorkspaceTable(Table):
         StrictInt,
         AfterValidator(check_schema),
         WithJsonSchema({"type": "integer", "const": SCHEMA_VERSION}),
-    ] = Field(
-        alias="schema",
-        description="Version of the format.",
-        examples=[SCHEMA_VERSION],
-    )
+    ] = Field(alias="schema", description="Version of the format.", examples=[SCHEMA_VERSION])
     workspace: MembersTable = Field(description="Which profiles are in the workspace.")
     defaults: dict[str, Any] = Field(
         default={},
@@ -124,12 +120,9 @@ class WorkspaceTable(Table):
         "are relative to this file. Default: nothing.",
         examples=[{"scratch": {"runtime_check": "always"}}],
     )
-    matrix: MatrixTable = Field(
-        default=MatrixTable(), description="Targets of all profiles."
-    )
+    matrix: MatrixTable = Field(default=MatrixTable(), description="Targets of all profiles.")
     budgets: BudgetTable = Field(
-        default=BudgetTable(),
-        description="`budget` of all profiles that have none of their own.",
+        default=BudgetTable(), description="`budget` of all profiles that have none of their own."
     )
     cache: CacheTable = Field(default=CacheTable(), description="What builds share.")
     build: BuildTable = Field(default=BuildTable(), description="How builds run.")

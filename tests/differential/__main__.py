@@ -32,9 +32,7 @@ BATCH = 20
 """Programs of one product: what it compiles beside them is shared by all."""
 
 
-def batches(
-    count: int, seed: int, size: int = BATCH
-) -> Iterator[tuple[Place, list[int]]]:
+def batches(count: int, seed: int, size: int = BATCH) -> Iterator[tuple[Place, list[int]]]:
     """Seeds of programs, with what they are built for."""
     for number, first in enumerate(range(0, count, size)):
         seeds = range(seed + first, seed + min(first + size, count))
@@ -111,9 +109,7 @@ def main() -> int:
     failed, begin = 0, time.monotonic()
     with tempfile.TemporaryDirectory(prefix="differential-") as name:
         folder = Path(name)
-        for seed, place, text in differences(
-            args.count, args.seed, folder, args.batch, args.jobs
-        ):
+        for seed, place, text in differences(args.count, args.seed, folder, args.batch, args.jobs):
             failed += 1
             print(f"seed {seed}, {place.name}: {text}", flush=True)
             if not args.no_reduce:

@@ -75,18 +75,11 @@ class Drawer:
         low, high = (0, 5) if dtype is _S.Byte else (-100, 101)
         return self.rng.integers(low, high, count).astype(FORMS[dtype]).tobytes()
 
-    def value(
-        self, sizes: Sequence[int], dtype: ScalarType, order: Sequence[int] = ()
-    ) -> Value:
+    def value(self, sizes: Sequence[int], dtype: ScalarType, order: Sequence[int] = ()) -> Value:
         return Value(tuple(sizes), dtype, tuple(order) or tuple(range(len(sizes))))
 
     def constant(
-        self,
-        sizes: Sequence[int],
-        dtype: ScalarType,
-        data: Any = None,
-        *,
-        purpose: str = "",
+        self, sizes: Sequence[int], dtype: ScalarType, data: Any = None, *, purpose: str = ""
     ) -> Value:
         """A constant in the order of its dimensions, or in one that means the same.
 
@@ -187,9 +180,7 @@ class Drawer:
             )
         return found
 
-    def _method(
-        self, kind: str, name: str, buffers: list[Value], number: int
-    ) -> Method:
+    def _method(self, kind: str, name: str, buffers: list[Value], number: int) -> Method:
         self._pool, self._statements = [], []
         main = getattr(self, "_main", None) or self._kind(kind)
         inputs = [self.like(main) for _ in range(self.one(1, 2))]
@@ -211,8 +202,7 @@ class Drawer:
             found = [
                 v
                 for v in self._pool
-                if (v.sizes, v.dtype, v.order)
-                == (buffer.sizes, buffer.dtype, buffer.order)
+                if (v.sizes, v.dtype, v.order) == (buffer.sizes, buffer.dtype, buffer.order)
                 and not v.buffer
             ]
             if found and not self.maybe(4):
@@ -258,12 +248,7 @@ class Drawer:
                 *(self._convolution, self._convolution, self._sum, self._table),
                 *(self._pool_, self._two_convolutions),
             ),
-            "float image": (
-                self._float_convolution,
-                self._float_convolution,
-                self._two,
-                self._one,
-            ),
+            "float image": (self._float_convolution, self._float_convolution, self._two, self._one),
         }
         for _ in range(count):
             self.choice(layers[kind])()
@@ -356,9 +341,7 @@ class Drawer:
         a = self._any()
         if a.dtype not in (_S.Float, _S.Double):
             return self._two()
-        total = self.op(
-            "aten::sum.IntList_out", a, (), False, None, self.value((), a.dtype)
-        )
+        total = self.op("aten::sum.IntList_out", a, (), False, None, self.value((), a.dtype))
         flag = self.op("aten::gt.Scalar_out", total, 0.0, self.value((), _S.Bool))
         self._pool = [v for v in self._pool if v is not total and v is not flag]
         for _ in range(self.one(1, 2)):
@@ -423,15 +406,8 @@ class Drawer:
             *map(tuple, rest),
             *((outputs // channels,) if is_depthwise else ()),
             *(self._zero_point(a), self._zero_point(a)),
-            self.constant(
-                (outputs,), _S.Int, self._multipliers(outputs), purpose="multipliers"
-            ),
-            self.constant(
-                (outputs,),
-                _S.Int,
-                -self.rng.integers(6, 10, outputs),
-                purpose="shifts",
-            ),
+            self.constant((outputs,), _S.Int, self._multipliers(outputs), purpose="multipliers"),
+            self.constant((outputs,), _S.Int, -self.rng.integers(6, 10, outputs), purpose="shifts"),
             *self._limits(a),
             self.value((0,), _S.Byte),
             self.value(y, a.dtype, equivalent_order(self.rng, NHWC, y)),

@@ -6,16 +6,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator.program import program as p
 from orchestrator.program.values import BoolValue, IntValue, TensorValue
-from tests.differential.program import (
-    Cond,
-    Map,
-    Op,
-    Put,
-    Store,
-    View,
-    statements_of,
-    uses_of,
-)
+from tests.differential.program import Cond, Map, Op, Put, Store, View, statements_of, uses_of
 from tests.differential.writing import ALIGNMENT, Data, Writer
 
 if TYPE_CHECKING:
@@ -111,9 +102,7 @@ class _Exporter:
 
     def _close(self, hole: tuple[int, int], destination: int) -> None:
         at, condition = hole
-        self._out.code[at] = p.JumpFalseCall(
-            condition=condition, destination=destination
-        )
+        self._out.code[at] = p.JumpFalseCall(condition=condition, destination=destination)
 
     def _map(self, statement: Map) -> None:
         out = self._out

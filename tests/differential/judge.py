@@ -89,9 +89,7 @@ class Difference:
     text: str
 
 
-def judge(
-    models: Sequence[Model], place: Place, folder: Path
-) -> list[Difference | None]:
+def judge(models: Sequence[Model], place: Place, folder: Path) -> list[Difference | None]:
     """Whether a product of models on a target does what they mean, by model.
 
     Models of which the product cannot be built are tried in halves.
@@ -118,9 +116,7 @@ def _by_halves(
     return [x for n, part in parts for x in _by_halves(part, place, folder / f"{n}")]
 
 
-def _compare(
-    got: list[CallResult | None], want: list[list[bytes]]
-) -> Difference | None:
+def _compare(got: list[CallResult | None], want: list[list[bytes]]) -> Difference | None:
     for call, (one, other) in enumerate(zip(got, want, strict=True)):
         if one is None or one.error is not DeviceError.Ok:
             name = "no answer" if one is None else one.error.name
@@ -131,8 +127,7 @@ def _compare(
             theirs = np.frombuffer(data, value.dtype)
             if bits_of(ours) != bits_of(theirs):
                 return Difference(
-                    call=call,
-                    text=f"call {call}, output {output}: {ours[:8]} for {theirs[:8]}",
+                    call=call, text=f"call {call}, output {output}: {ours[:8]} for {theirs[:8]}"
                 )
     return None
 
@@ -148,11 +143,7 @@ def bits_of(items: np.ndarray[Any, Any]) -> bytes:
 
 
 def write_profile(
-    folder: Path,
-    programs: Sequence[bytes],
-    tables: str,
-    load: str,
-    models: Sequence[str] = (),
+    folder: Path, programs: Sequence[bytes], tables: str, load: str, models: Sequence[str] = ()
 ) -> tuple[Path, Path]:
     """Write programs and a profile; returns the profile and its build folder.
 
@@ -182,9 +173,7 @@ def built(profile: Path, out: Path) -> Product | None:
     return read_product((out / "product.json").read_text())
 
 
-def carried_out(
-    product: Product, out: Path, calls: Sequence[Call]
-) -> Sequence[CallResult]:
+def carried_out(product: Product, out: Path, calls: Sequence[Call]) -> Sequence[CallResult]:
     firmware = (out / product.firmware).resolve()
     answer = carry_out(product, firmware, calls, timeout_s=_TIMEOUT_S)
     return decode_response(answer.response, calls)

@@ -51,8 +51,7 @@ def keep(model: Model, path: Path) -> None:
             {
                 "method": method.name,
                 "inputs": [
-                    {"dtype": a.dtype, "sizes": [*a.shape], "items": a.data.hex()}
-                    for a in arrays
+                    {"dtype": a.dtype, "sizes": [*a.shape], "items": a.data.hex()} for a in arrays
                 ],
                 "outputs": [data.hex() for data in outputs],
             }
@@ -66,9 +65,7 @@ def read_kept(path: Path) -> Kept:
     calls = []
     for call in json.loads(path.with_suffix(".json").read_text()):
         inputs = tuple(
-            Array.of(
-                np.frombuffer(bytes.fromhex(x["items"]), x["dtype"]).reshape(x["sizes"])
-            )
+            Array.of(np.frombuffer(bytes.fromhex(x["items"]), x["dtype"]).reshape(x["sizes"]))
             for x in call["inputs"]
         )
         outputs = tuple(map(bytes.fromhex, call["outputs"]))

@@ -5,17 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tests.differential.program import (
-    Block,
-    Cond,
-    Map,
-    Model,
-    Op,
-    Put,
-    Store,
-    View,
-    uses_of,
-)
+from tests.differential.program import Block, Cond, Map, Model, Op, Put, Store, View, uses_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -42,8 +42,7 @@ class _Unroller:
             inputs += [self._out.tensor(self._now[value]) for value in method.inputs]
             self._emit(method.statements)
             outputs += [
-                self._out.tensor(self._copied(self._read(value)))
-                for value in method.outputs
+                self._out.tensor(self._copied(self._read(value))) for value in method.outputs
             ]
         end = 0
         for index, slot in enumerate(self._out.slots):
@@ -85,9 +84,7 @@ class _Unroller:
             case Op():
                 self._now |= {value: self._new(value) for value in statement.outs}
                 args = (
-                    tuple(map(self._argument, a))
-                    if isinstance(a, tuple)
-                    else self._argument(a)
+                    tuple(map(self._argument, a)) if isinstance(a, tuple) else self._argument(a)
                     for a in statement.args
                 )
                 out.call(statement.operator, *args)

@@ -85,21 +85,14 @@ def streams_of(name: str, data: bytes) -> Iterator[Streamed]:
                 if 0 < hop < size:
                     try:
                         yield Streamed(
-                            name=name,
-                            program=data,
-                            index=index,
-                            stream=Stream(axis=axis, hop=hop),
+                            name=name, program=data, index=index, stream=Stream(axis=axis, hop=hop)
                         )
                     except StreamError:
                         continue
 
 
 def _is_given(value: object) -> bool:
-    return (
-        isinstance(value, TensorValue)
-        and value.dtype.name in FORMS
-        and not value.is_dynamic
-    )
+    return isinstance(value, TensorValue) and value.dtype.name in FORMS and not value.is_dynamic
 
 
 def _has_state(program: Program) -> bool:
@@ -118,9 +111,7 @@ def differences(
     )
     product = built(profile, out)
     assert product is not None, f"{profile} cannot be built"
-    plain, plain_out = write_profile(
-        folder / "meant", [s.program for s in streams], PLAIN, "pte"
-    )
+    plain, plain_out = write_profile(folder / "meant", [s.program for s in streams], PLAIN, "pte")
     windows = built(plain, plain_out)
     assert windows is not None, f"{plain} cannot be built"
     got, want, owners = [], [], []
@@ -136,10 +127,7 @@ def differences(
             owners.append((stream, call + 1 >= warm))
     found: dict[str, str] = {}
     results = zip(
-        owners,
-        carried_out(product, out, got),
-        carried_out(windows, plain_out, want),
-        strict=True,
+        owners, carried_out(product, out, got), carried_out(windows, plain_out, want), strict=True
     )
     for (stream, is_warm), one, other in results:
         assert other.error is DeviceError.Ok, f"{stream}: {other}"
@@ -157,9 +145,7 @@ def _io(stream: Streamed) -> str:
     return f"[models.io]\ninput{stream.index} = {{ stream = {{ {at} }} }}\n"
 
 
-def _inputs(
-    stream: Streamed,
-) -> list[tuple[list[Items], list[Items]]]:
+def _inputs(stream: Streamed) -> list[tuple[list[Items], list[Items]]]:
     """Of each call: inputs of the stream, and those of the window that ends with it."""
     method = read_program(stream.program, file="").methods[0]
     rng = np.random.default_rng(5)
@@ -223,9 +209,7 @@ def main(names: Sequence[str]) -> int:
         part = streams[begin : begin + TOGETHER]
         with tempfile.TemporaryDirectory() as folder:
             target = '[target]\ncpu = "host"\ntoolchain = "zig"\n'
-            for stream, what in differences(
-                part, target, "prelinked", Path(folder)
-            ).items():
+            for stream, what in differences(part, target, "prelinked", Path(folder)).items():
                 failed += 1
                 print(f"{stream}: {what}")
         print(f"{begin + len(part)} of {len(streams)}, {failed} differ", flush=True)

@@ -69,9 +69,7 @@ class Data:
             if has_initial
             else None,
             methods=tuple(methods),
-            segments=(p.Segment(offset=0, size_bytes=len(blob)),)
-            if has_initial
-            else (),
+            segments=(p.Segment(offset=0, size_bytes=len(blob)),) if has_initial else (),
             constants=None,
             mutable_segments=(table,) if has_initial else (),
             named_data=(),
@@ -116,9 +114,7 @@ class Writer:
                     sizes=value.sizes,
                     dim_order=value.order,
                     dynamism=Dynamism.STATIC,
-                    data_buffer_index=0
-                    if value.data is None
-                    else self._data.index(value),
+                    data_buffer_index=0 if value.data is None else self._data.index(value),
                     allocation=None,
                     extra=extra,
                     requires_grad=False,
@@ -180,11 +176,7 @@ class Writer:
         return offset + value.size_bytes
 
     def method(
-        self,
-        name: str,
-        inputs: Sequence[int],
-        outputs: Sequence[int],
-        arenas: tuple[int, ...],
+        self, name: str, inputs: Sequence[int], outputs: Sequence[int], arenas: tuple[int, ...]
     ) -> p.Method:
         return p.Method(
             name=name,

@@ -66,11 +66,7 @@ def _other_tensor(tensor: Tensor, rng: Random) -> Tensor:
     if rng.random() < 0.3:
         rng.shuffle(order)
     return replace(
-        tensor,
-        dtype=dtype,
-        sizes=tuple(sizes),
-        order=tuple(order),
-        data=_items(dtype, sizes, rng),
+        tensor, dtype=dtype, sizes=tuple(sizes), order=tuple(order), data=_items(dtype, sizes, rng)
     )
 
 

@@ -59,8 +59,7 @@ def _runs(case: str) -> bool:
     known = set(linked_catalog().operators)
     program = read_program(model_bytes(case), file=case)
     return len(program.segments) == 1 and all(
-        isinstance(instruction, KernelCall)
-        and method.operators[instruction.operator] in known
+        isinstance(instruction, KernelCall) and method.operators[instruction.operator] in known
         for method in program.methods
         for instruction in method.instructions
     )

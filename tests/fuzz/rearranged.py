@@ -18,13 +18,7 @@ from random import Random
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.operator import ArgKind
-from orchestrator.program.program import (
-    JumpFalseCall,
-    KernelCall,
-    Method,
-    MoveCall,
-    Program,
-)
+from orchestrator.program.program import JumpFalseCall, KernelCall, Method, MoveCall, Program
 from orchestrator.program.reader import read_program
 from orchestrator.program.values import (
     BoolListValue,
@@ -55,10 +49,7 @@ _NEVER_LOADED: Final = ("external_constants",)
 """Programs without their data: the device says nothing else of them."""
 _INTS: Final = (-2, -1, 0, 1, 2, 3, 4, 7, 127, -128, 2**31, -(2**63))
 _DOUBLES: Final = (-1.0, 0.0, 0.5, 1.0, 1e300, float("inf"), float("nan"))
-_NUMBERS: Final[tuple[Value, ...]] = (
-    *map(IntValue, _INTS),
-    *map(DoubleValue, _DOUBLES),
-)
+_NUMBERS: Final[tuple[Value, ...]] = (*map(IntValue, _INTS), *map(DoubleValue, _DOUBLES))
 _VALUES: Final[dict[ArgKind, tuple[Value, ...]]] = {
     ArgKind.INT: tuple(map(IntValue, _INTS)),
     ArgKind.FLOAT: tuple(map(DoubleValue, _DOUBLES)),
@@ -76,9 +67,7 @@ def programs() -> tuple[Program, ...]:
     corpus = {c: model_bytes(c) for c in CASES if c not in _NEVER_LOADED}
     every = corpus | retyped_seeds() | prim_op_seeds()
     return tuple(
-        read_program(data, file=name)
-        for name, data in every.items()
-        if len(data) <= _MOST_BYTES
+        read_program(data, file=name) for name, data in every.items() if len(data) <= _MOST_BYTES
     )
 
 
@@ -160,9 +149,7 @@ class _Rearranging:
         schema = self._random.choice(_schemas())
         args = [self._argument(argument) for argument in schema.arguments]
         outs = [
-            args[position]
-            for position, argument in enumerate(schema.arguments)
-            if argument.is_out
+            args[position] for position, argument in enumerate(schema.arguments) if argument.is_out
         ]
         result = schema.result
         if result is not None and result.kind is ArgKind.TENSOR_LIST and outs:
@@ -248,9 +235,7 @@ class _Rearranging:
     def _jump(self) -> None:
         """Jump anywhere, also back, for a condition that a kernel may have set."""
         destination = self._random.randint(0, len(self.method.instructions))
-        known = [
-            i for i, v in enumerate(self.method.values) if isinstance(v, BoolValue)
-        ]
+        known = [i for i, v in enumerate(self.method.values) if isinstance(v, BoolValue)]
         condition = self._add(BoolValue(self._random.randrange(2) == 0))
         condition = self._random.choice([condition, *known])
         self._insert(JumpFalseCall(condition=condition, destination=destination))

@@ -22,12 +22,7 @@ from tests.cpp.support.verdicts import (
     messages_of,
     reader_verdict,
 )
-from tests.fuzz.loader_seeds import (
-    corpus_seeds,
-    damaged_seeds,
-    prim_op_seeds,
-    retyped_seeds,
-)
+from tests.fuzz.loader_seeds import corpus_seeds, damaged_seeds, prim_op_seeds, retyped_seeds
 
 if TYPE_CHECKING:
     from pathlib import Path

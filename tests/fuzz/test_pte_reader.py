@@ -25,9 +25,7 @@ if TYPE_CHECKING:
 
 _DEEPEST: Final = 30
 """Calls within calls; nothing in a program can have itself as a part."""
-_SEEDS_DIGEST: Final = (
-    "0630cc2099097cfdad1aa54fec3f9b9753a16209971542ebff831831efb3aadb"
-)
+_SEEDS_DIGEST: Final = "0630cc2099097cfdad1aa54fec3f9b9753a16209971542ebff831831efb3aadb"
 _CHANGES: Final = st.lists(
     st.tuples(
         st.floats(0, 1, exclude_max=True),
@@ -45,9 +43,7 @@ _CHANGES: Final = st.lists(
 )
 
 
-def _damage(
-    data: bytes, changes: list[tuple[float, tuple[str, bytes]]], cut: float
-) -> bytes:
+def _damage(data: bytes, changes: list[tuple[float, tuple[str, bytes]]], cut: float) -> bytes:
     damaged = bytearray(data)
     for place, (how, value) in changes:
         at = int(place * (len(data) - len(value)))
@@ -195,9 +191,7 @@ def _methods(count: int) -> bytes:
 
 
 @pytest.mark.parametrize("make", [_long, _problems, _methods])
-def test_time_and_memory_grow_no_faster_than_the_file(
-    make: Callable[[int], bytes],
-) -> None:
+def test_time_and_memory_grow_no_faster_than_the_file(make: Callable[[int], bytes]) -> None:
     small, large = make(50), make(400)
     growth = len(large) / len(small)
     assert growth > 3

@@ -16,12 +16,7 @@ from orchestrator.compat.firmware import CALLER_TEXT, Firmware, FirmwareMethod
 from orchestrator.memory.product import method_state_bytes
 from orchestrator.program.program import KernelCall
 from orchestrator.program.reader import read_program
-from orchestrator.program.values import (
-    IntListValue,
-    IntValue,
-    StringValue,
-    TensorListValue,
-)
+from orchestrator.program.values import IntListValue, IntValue, StringValue, TensorListValue
 from orchestrator.program.write import write_program
 from orchestrator.selection.call import takes
 from orchestrator.selection.call_facts import MethodFacts, argument_facts
@@ -31,12 +26,7 @@ from orchestrator.selection.resolve import resolve
 from tests.conftest import model_bytes
 from tests.cpp.support.device import ask
 from tests.cpp.support.native import build, linked_catalog
-from tests.cpp.support.verdicts import (
-    build_verdict,
-    lacks_memory,
-    messages_of,
-    reader_verdict,
-)
+from tests.cpp.support.verdicts import build_verdict, lacks_memory, messages_of, reader_verdict
 from tests.fuzz.rearranged import rearranged, write
 from tests.integration.argument_facts import is_settled
 
@@ -73,21 +63,14 @@ def test_programs_that_plan_overlaps_do_no_harm(tmp_path: Path) -> None:
     assert done.stderr.count("Executed") == _RUN
 
 
-def test_build_compat_and_device_agree(
-    tmp_path: Path, pytestconfig: pytest.Config
-) -> None:
+def test_build_compat_and_device_agree(tmp_path: Path, pytestconfig: pytest.Config) -> None:
     """What a build accepts is loaded; what is loaded, `compat` says."""
     count = pytestconfig.getoption("--mutants") or _COMPARED
     paths = write(tmp_path / "programs", 1, count)
     entries = resolve(
-        Selection(every_operator=True),
-        linked_catalog(),
-        every_dtype=True,
-        span_of=lambda _: None,
+        Selection(every_operator=True), linked_catalog(), every_dtype=True, span_of=lambda _: None
     ).table_entries
-    firmware = Firmware(
-        pointer_bytes=8, kernels=entries, methods=(), inline_constants=True
-    )
+    firmware = Firmware(pointer_bytes=8, kernels=entries, methods=(), inline_constants=True)
     found = Counter[str]()
     for path, answer in zip(paths, ask(build("load_file"), paths), strict=True):
         data = path.read_bytes()
@@ -159,9 +142,7 @@ def _list_of_many_calls(method: Method, count: int) -> Method:
 _SHARING: Final = [_shared_arguments, _shared_lists, _list_of_many_calls]
 
 
-def _program(
-    make: Callable[[Method, int], Method], count: int, padding: int = 0
-) -> bytes:
+def _program(make: Callable[[Method, int], Method], count: int, padding: int = 0) -> bytes:
     program = read_program(model_bytes("add_mul"), file="m.pte")
     (method,) = program.methods
     text = StringValue("x" * padding)
@@ -206,9 +187,7 @@ def test_the_loader_works_no_longer_than_the_file_is(
         timeout=120,
         check=True,
     )
-    steps = [
-        int(n) for n in re.findall(r"^InvalidProgram (\d+)$", done.stdout, re.MULTILINE)
-    ]
+    steps = [int(n) for n in re.findall(r"^InvalidProgram (\d+)$", done.stdout, re.MULTILINE)]
     sizes = [path.stat().st_size for path in paths]
     assert len(steps) == len(paths)
     for count, size in zip(steps, sizes, strict=True):

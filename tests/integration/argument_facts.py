@@ -163,14 +163,10 @@ def is_settled(method: Method, call: KernelCall, facts: MethodFacts) -> bool:
     values = {i: method.values[i] for i in with_items(method, call.args)}
     if any(isinstance(v, TensorValue) and v.is_dynamic for v in values.values()):
         return False
-    numbers = {*call.args[:-1]} - {
-        i for i, v in values.items() if isinstance(v, TensorValue)
-    }
+    numbers = {*call.args[:-1]} - {i for i, v in values.items() if isinstance(v, TensorValue)}
     lists = [v.items for v in values.values() if isinstance(v, IntListValue)]
     tensors = values.keys() - numbers
-    return facts.changing.isdisjoint(numbers.union(*lists)) and facts.moved.isdisjoint(
-        tensors
-    )
+    return facts.changing.isdisjoint(numbers.union(*lists)) and facts.moved.isdisjoint(tensors)
 
 
 @cache
@@ -200,22 +196,16 @@ def _argument(  # noqa: PLR0911  # one kind each
 ) -> Any:
     match values[index] if index >= 0 else NoneValue():
         case TensorValue() as tensor:
-            data = bytes(
-                program.data_bytes(tensor) if tensor.is_constant else tensor.size_bytes
-            )
+            data = bytes(program.data_bytes(tensor) if tensor.is_constant else tensor.size_bytes)
             return Tensor(tensor.dtype, tensor.sizes, tensor.dim_order, data, is_out)
         case IntValue() | DoubleValue() | BoolValue() as number:
             return Returned(type(number.value)) if is_out else number.value
         case StringValue(value=text):
             return text
         case IntListValue(items=items):
-            return tuple(
-                _argument(program, values, item, is_out=False) for item in items
-            )
+            return tuple(_argument(program, values, item, is_out=False) for item in items)
         case DoubleListValue(items=items) | BoolListValue(items=items):
             return items
         case TensorListValue(items=items) | OptionalTensorListValue(items=items):
-            return tuple(
-                _argument(program, values, item, is_out=is_out) for item in items
-            )
+            return tuple(_argument(program, values, item, is_out=is_out) for item in items)
     return None

@@ -10,12 +10,7 @@ import pytest
 from orchestrator.cli.commands import run as run_command
 from orchestrator.cli.main import run
 from orchestrator.shell.settings import OBJECTS as VARIABLE
-from tests.integration.workspace import (
-    Workspace,
-    copy_native,
-    use_native,
-    write_product,
-)
+from tests.integration.workspace import Workspace, copy_native, use_native, write_product
 from tests.tools import need_toolchain
 
 if TYPE_CHECKING:
@@ -46,10 +41,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def w(
-    built: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Iterator[Workspace]:
     """A copy of the finished build, with times of files as they were.
 

@@ -107,11 +107,7 @@ class Cross:
         return [*self.machine, *flags.split(), *map(str, objects)]
 
     def compile(
-        self,
-        sources: Iterable[Path],
-        folder: Path,
-        *flags: str,
-        cpp: Iterable[str] = (),
+        self, sources: Iterable[Path], folder: Path, *flags: str, cpp: Iterable[str] = ()
     ) -> list[str]:
         """Objects in a folder; `cpp` are flags of C++ alone."""
         objects = []
@@ -125,9 +121,7 @@ class Cross:
             need(tool(*command, cwd=folder))
         return objects
 
-    def link(
-        self, application: str, package: Path, folder: Path, *code: object
-    ) -> dict[str, int]:
+    def link(self, application: str, package: Path, folder: Path, *code: object) -> dict[str, int]:
         """Link app.elf; bytes of each memory that it takes."""
         (headers,) = {path.parent for path in package.rglob("kws.h")}
         (folder / "app.cpp").write_text(application)
@@ -140,9 +134,7 @@ class Cross:
 
     def run(self, elf: Path) -> None:
         """Its application returned 0 and said nothing."""
-        product = json.loads(
-            (self.made_by.folder / "build" / "kws" / "product.json").read_text()
-        )
+        product = json.loads((self.made_by.folder / "build" / "kws" / "product.json").read_text())
         semihosting = "enable=on,target=native,arg=app,arg=a,arg=b"
         command = (*BOARDS[product["board"]].emulator, "-kernel", elf)
         done = tool(*command, "-semihosting-config", semihosting, cwd=elf.parent)

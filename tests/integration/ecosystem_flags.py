@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 _SAMD: Final = (
-    "-g -Os -w -ffunction-sections -fdata-sections -nostdlib"
-    " --param max-inline-insns-single=500"
+    "-g -Os -w -ffunction-sections -fdata-sections -nostdlib --param max-inline-insns-single=500"
 )
 _CPP: Final = "-fno-rtti -fno-exceptions"
 
@@ -118,9 +117,7 @@ _ESP_IDF: Final = (
 )
 _ESP_IDF_C: Final = "-std=gnu17 -Wno-old-style-declaration"
 _ESP_IDF_CPP: Final = f"-std=gnu++2b {_CPP} -fuse-cxa-atexit"
-_ESP_IDF_FILES: Final = (
-    "espressif/esp-idf 5: CMakeLists.txt, tools/cmake/build.cmake and"
-)
+_ESP_IDF_FILES: Final = "espressif/esp-idf 5: CMakeLists.txt, tools/cmake/build.cmake and"
 ALL: Final = (
     NANO_33_BLE,
     _mbed(
@@ -143,8 +140,7 @@ ALL: Final = (
         name="arduino Pico (RP2040)",
         source="earlephilhower/arduino-pico: platform.txt",
         machine="-march=armv6-m -mcpu=cortex-m0plus -mthumb",
-        both="-Werror=return-type -ffunction-sections -fdata-sections -fno-exceptions"
-        " -g -Os",
+        both="-Werror=return-type -ffunction-sections -fdata-sections -fno-exceptions -g -Os",
         c="-std=gnu17",
         cpp="-fno-rtti -std=gnu++17",
     ),
@@ -152,10 +148,8 @@ ALL: Final = (
         name="arduino Pico 2 (RP2350)",
         source="earlephilhower/arduino-pico: platform.txt; raspberrypi/pico-sdk:"
         " cmake/preload/toolchains/pico_arm_cortex_m33_gcc.cmake",
-        machine="-mcpu=cortex-m33 -mthumb -march=armv8-m.main+fp+dsp"
-        " -mfloat-abi=softfp -mcmse",
-        both="-Werror=return-type -ffunction-sections -fdata-sections -fno-exceptions"
-        " -g -Os",
+        machine="-mcpu=cortex-m33 -mthumb -march=armv8-m.main+fp+dsp -mfloat-abi=softfp -mcmse",
+        both="-Werror=return-type -ffunction-sections -fdata-sections -fno-exceptions -g -Os",
         c="-std=gnu17",
         cpp="-fno-rtti -std=gnu++17",
     ),

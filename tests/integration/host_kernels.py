@@ -24,10 +24,7 @@ def recorded(calls: Sequence[Call], folder: Path) -> list[tuple[bytes, ...] | No
     (folder / "calls.bin").write_bytes(calls_bytes(calls))
     done = subprocess.run(
         [program, "--no-version", "--test-case=what kernels give is recorded"],
-        env={
-            "ORCH_CALLS": str(folder / "calls.bin"),
-            "ORCH_RECORD": str(folder / "outs.bin"),
-        },
+        env={"ORCH_CALLS": str(folder / "calls.bin"), "ORCH_RECORD": str(folder / "outs.bin")},
         capture_output=True,
         text=True,
         timeout=300,

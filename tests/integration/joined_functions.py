@@ -86,10 +86,7 @@ class FunctionNets(Random):
     def island(self, net: Net, x: T) -> T:
         """Floats between int8 tensors; often with the same scale on both sides."""
         library = "cortex_m" if self.one(0, 3) else "quantized_decomposed"
-        scale, zero_point = (
-            float(np.float32(self.rng.uniform(0.01, 2))),
-            self.one(-128, 127),
-        )
+        scale, zero_point = (float(np.float32(self.rng.uniform(0.01, 2))), self.one(-128, 127))
         extra = (None,) if library == "quantized_decomposed" else ()
         f = net.tensor(x.sizes, _S.Float, x.order)
         net.call(

@@ -85,9 +85,7 @@ class LimitedNets(Random):
             w = net.constant(weights.T, _FLOAT)
             return net.call("aten::linear.out", x, w, given, y)
         by_columns = self.maybe(3)
-        w = net.constant(
-            weights.T if by_columns else weights, _FLOAT, (1, 0) if by_columns else ()
-        )
+        w = net.constant(weights.T if by_columns else weights, _FLOAT, (1, 0) if by_columns else ())
         if self.maybe(4):
             return net.call("aten::mm.out", x, w, y)
         sizes = [(columns,), (1, columns), (1,), (rows, 1), (rows, columns)]

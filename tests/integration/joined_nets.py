@@ -282,9 +282,7 @@ class Random:
         out = [(n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in axes]
         if min(out) <= 0:
             return None
-        weights = np.clip(
-            self.rng.normal(0, 40, (outputs, *kernel, channels)), -127, 127
-        )
+        weights = np.clip(self.rng.normal(0, 40, (outputs, *kernel, channels)), -127, 127)
         if depthwise:
             weights = weights[:, :, :, :1].transpose(3, 1, 2, 0)
         sizes = (batch, *out, outputs)
@@ -307,9 +305,7 @@ class Random:
             y,
         )
 
-    def pool(
-        self, net: Net, x: T, *, nhwc: bool, lowest: int, padding: Sequence[int]
-    ) -> T | None:
+    def pool(self, net: Net, x: T, *, nhwc: bool, lowest: int, padding: Sequence[int]) -> T | None:
         """The largest items of windows; None if the image is too small."""
         batch, *size, channels = x.sizes if nhwc else (x.sizes[d] for d in NHWC)
         kernel = [self.one(2, 4) for _ in "hw"]

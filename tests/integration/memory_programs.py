@@ -88,11 +88,7 @@ def problems_of(product: Product, capsys: pytest.CaptureFixture[str]) -> list[An
 
 
 def check_board(
-    host: Product,
-    cases: Iterable[str],
-    cpu: str,
-    folder: Path,
-    capsys: pytest.CaptureFixture[str],
+    host: Product, cases: Iterable[str], cpu: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> Product:
     """The product of these cases on a board, which gives the outputs of the host's."""
     need_toolchain(cpu, "zig")

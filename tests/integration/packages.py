@@ -77,9 +77,7 @@ class Packages:
         return (out / "made").rename(out / self.name)
 
 
-def packages_for(
-    folder: Path, cpu: str, toolchain: str = "zig", target: str = ""
-) -> Packages:
+def packages_for(folder: Path, cpu: str, toolchain: str = "zig", target: str = "") -> Packages:
     """Packages of the product; `target` are further lines of that table."""
     need_toolchain(cpu, toolchain)
     text = PROFILE.replace("CPU", cpu).replace("TOOLCHAIN", toolchain)

@@ -49,11 +49,7 @@ class PlatformIO:
             return set(archive.getnames())
 
     def build(
-        self,
-        package: Path,
-        source: Path,
-        tools: Mapping[str, str],
-        **flags: Iterable[str],
+        self, package: Path, source: Path, tools: Mapping[str, str], **flags: Iterable[str]
     ) -> Path:
         """The program of a project with a library, made with these tools and flags."""
         wanted = (

@@ -116,9 +116,7 @@ class RandomCalls:
             return (items[0],)
         return tuple(items)
 
-    def out(
-        self, dtype: ScalarType, sizes: Sequence[int], order: tuple[int, ...] = ()
-    ) -> Tensor:
+    def out(self, dtype: ScalarType, sizes: Sequence[int], order: tuple[int, ...] = ()) -> Tensor:
         """An output."""
         count = int(np.prod(sizes, dtype=int)) * dtype.item_bytes
         own = order or self.order(len(sizes))
@@ -205,12 +203,7 @@ def _with_numbers(r: RandomCalls) -> Iterator[Call]:
 
 
 def _unary(r: RandomCalls) -> Iterator[Call]:
-    for base, dtypes in (
-        ("abs", _REAL),
-        ("neg", _REAL),
-        ("relu", _REAL),
-        ("bitwise_not", _WHOLE),
-    ):
+    for base, dtypes in (("abs", _REAL), ("neg", _REAL), ("relu", _REAL), ("bitwise_not", _WHOLE)):
         a = r.tensor(r.one(dtypes), r.sizes())
         yield Call(f"aten::{base}.out", (a, r.out(a.dtype, a.sizes)))
     a = r.tensor(r.one(_ANY), r.sizes())
@@ -243,9 +236,7 @@ def _pick(r: RandomCalls) -> Iterator[Call]:
     out = r.out(r.near(_ANY, a, b), wide)
     yield Call("aten::where.self_out", (mask, a, b, out))
     dtype = r.one(_ANY)
-    parts = tuple(
-        r.tensor(r.one([dtype, dtype, r.one(_ANY)]), (2, n, 3)) for n in (1, 3, 2)
-    )
+    parts = tuple(r.tensor(r.one([dtype, dtype, r.one(_ANY)]), (2, n, 3)) for n in (1, 3, 2))
     yield Call("aten::cat.out", (parts, r.one([1, -2]), r.out(dtype, (2, 6, 3))))
     a = r.tensor(dtype, (2, 3, 4))
     dims = r.one([(), (0,), (1, -1), (0, 1, 2), (1, 1)])
@@ -274,15 +265,9 @@ def _matrix(r: RandomCalls) -> Iterator[Call]:
     yield Call("aten::bmm.out", (a, b, r.out(dtype, (2, m, n))))
 
 
-def _reduced(
-    sizes: Sequence[int], dims: Iterable[int], *, keep: bool
-) -> tuple[int, ...]:
+def _reduced(sizes: Sequence[int], dims: Iterable[int], *, keep: bool) -> tuple[int, ...]:
     gone = {d % len(sizes) for d in dims}
-    return tuple(
-        1 if d in gone else size
-        for d, size in enumerate(sizes)
-        if keep or d not in gone
-    )
+    return tuple(1 if d in gone else size for d, size in enumerate(sizes) if keep or d not in gone)
 
 
 def _reduce(r: RandomCalls) -> Iterator[Call]:
@@ -345,18 +330,14 @@ def _affine(r: RandomCalls) -> Iterator[Call]:
     yield Call(f"{name}{word}_per_tensor.out", (x, scale, zero, *ends, *named, to))
     kinds = r.one([_S.Float, _S.Double]), r.one([_S.Int, _S.Long])
     scales, zeros = r.of(kinds[0], [scale]), r.of(kinds[1], [zero])
-    yield Call(
-        f"{name}{word}_per_tensor.Tensor_out", (x, scales, zeros, *ends, *named, to)
-    )
+    yield Call(f"{name}{word}_per_tensor.Tensor_out", (x, scales, zeros, *ends, *named, to))
     axis = r.one([0, -1])
     count = sizes[axis]
     scales = r.of(kinds[0], [scale * (i + 1) for i in range(count)])
     high = r.one([0, 1 << 32]) if kinds[1] is _S.Long else 0  # dropped
     zeros = r.of(kinds[1], [zero + high] * count)
     maybe = r.one([zeros, None]) if back else zeros
-    yield Call(
-        f"{name}{word}_per_channel.out", (x, scales, maybe, axis, *ends, *named, to)
-    )
+    yield Call(f"{name}{word}_per_channel.out", (x, scales, maybe, axis, *ends, *named, to))
     rows = (*sizes[:-1], 1)
     total = int(np.prod(rows))
     scales = r.of(kinds[0], np.reshape([scale * (i + 1) for i in range(total)], rows))
@@ -376,9 +357,7 @@ _MAKERS: Final[tuple[Maker, ...]] = (
 )
 
 
-def random_calls(
-    rounds: int, seed: int = 5, makers: Sequence[Maker] = _MAKERS
-) -> list[Call]:
+def random_calls(rounds: int, seed: int = 5, makers: Sequence[Maker] = _MAKERS) -> list[Call]:
     """Calls of every kernel, so many rounds."""
     r = RandomCalls(seed)
     return [call for _ in range(rounds) for make in makers for call in make(r)]

@@ -82,11 +82,7 @@ def _convolution(r: _Floats) -> Iterator[Call]:
 
 
 def _products(r: _Floats) -> Iterator[Call]:
-    rows, inner, columns = (
-        r.of(1, 2, 5, 9),
-        r.one(1, 17),
-        r.of(1, 3, 4, 8, r.one(1, 19)),
-    )
+    rows, inner, columns = (r.of(1, 2, 5, 9), r.one(1, 17), r.of(1, 3, 4, 8, r.one(1, 19)))
     a, b = r.matrix(rows, inner), r.matrix(inner, columns)
     out = r.out(rows, columns, order=r.of((), (1, 0)))
     yield Call("aten::mm.out", (a, b, out))
@@ -96,10 +92,7 @@ def _products(r: _Floats) -> Iterator[Call]:
     weight = r.matrix(columns, inner)
     sizes = r.of((rows,), (2, rows), ())
     bias = r.of(None, r.tensor(columns), r.tensor(1))
-    yield Call(
-        "aten::linear.out",
-        (r.tensor(*sizes, inner), weight, bias, r.out(*sizes, columns)),
-    )
+    yield Call("aten::linear.out", (r.tensor(*sizes, inner), weight, bias, r.out(*sizes, columns)))
     batch, orders = r.one(1, 3), [(0, 1, 2), (0, 2, 1)]
     a = r.tensor(batch, rows, inner, order=r.of(*orders))
     b = r.tensor(batch, inner, columns, order=r.of(*orders))

@@ -172,9 +172,7 @@ class _Elementwise:
 
     def quotient_of(self) -> Call:
         a, b, out = self.pair()
-        zeros = [
-            self.item() if self.one(0, 1) else self.one(-32768, 32767) for _ in range(2)
-        ]
+        zeros = [self.item() if self.one(0, 1) else self.one(-32768, 32767) for _ in range(2)]
         scale = float(np.float32(10 ** self.rng.uniform(-3, 3)))
         if self.one(0, 9) == 0:
             scale = self.rng.choice([np.nan, np.inf, -np.inf, 1e-39, -2.5, 0.0])
@@ -241,10 +239,7 @@ def transposed_calls(seed: int, count: int) -> Iterator[Call]:
             for low, high in ((1, 6), (1, 5), (1, 4), (1, 3), (0, 2), (0, 1))
         )
         parts = zip(size, kernel, stride, dilation, padding, added, strict=True)
-        out = [
-            (n - 1) * s - 2 * p + d * (k - 1) + more + 1
-            for n, k, s, d, p, more in parts
-        ]
+        out = [(n - 1) * s - 2 * p + d * (k - 1) + more + 1 for n, k, s, d, p, more in parts]
         if min(out) < 1:
             continue
         count -= 1
@@ -253,11 +248,7 @@ def transposed_calls(seed: int, count: int) -> Iterator[Call]:
         y = random.tensor(batch, outputs, *out, order=_NHWC)
         scales = (
             random.rng.integers(low, high, outputs).astype("<i4")
-            for low, high in (
-                (-20000, 20000),
-                (1 << 30, _TOP),
-                (-11, random.one(-8, 2)),
-            )
+            for low, high in ((-20000, 20000), (1 << 30, _TOP), (-11, random.one(-8, 2)))
         )
         bias, multipliers, shifts = (
             Tensor(ScalarType.Int, (outputs,), (0,), data.tobytes()) for data in scales

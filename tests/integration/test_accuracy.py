@@ -125,10 +125,7 @@ def test_rounded_weights_are_compared_with_those_of_the_program(
     assert profile.count('load = "prelinked"\n') == 1
     rounded = tmp_path / "digits4.toml"
     rounded.write_text(
-        profile.replace(
-            'load = "prelinked"\n',
-            'load = "prelinked"\n[models.weights]\nbits = 4\n',
-        )
+        profile.replace('load = "prelinked"\n', 'load = "prelinked"\n[models.weights]\nbits = 4\n')
     )
     images = np.load(DATA)["inputs"][898:]
     np.savez(tmp_path / "images.npz", inputs=images)
@@ -216,9 +213,7 @@ def test_samples_that_changed_are_run_again(digits: Digits, tmp_path: Path) -> N
     assert done.code == 0
 
 
-def test_the_same_digits_in_every_form(
-    digits: Digits, tmp_path: Path, loaders: Path
-) -> None:
+def test_the_same_digits_in_every_form(digits: Digits, tmp_path: Path, loaders: Path) -> None:
     expected = digits.good("--samples", "25")
     with np.load(DATA) as data:
         inputs, labels = data["inputs"][:25], data["labels"][:25]
@@ -276,9 +271,7 @@ def test_all_digits_from_a_csv_file(digits: Digits, tmp_path: Path) -> None:
     assert problem["message"] == "there is no column 67"
 
 
-def test_digits_as_images_and_as_columns_of_datasets(
-    digits: Digits, tmp_path: Path
-) -> None:
+def test_digits_as_images_and_as_columns_of_datasets(digits: Digits, tmp_path: Path) -> None:
     with np.load(DATA) as data:
         images, labels = data["inputs"][:25, 0], data["labels"][:25]
     files = []
@@ -319,15 +312,11 @@ def test_options_for_other_forms_of_data(digits: Digits, tmp_path: Path) -> None
     np.save(folder / "0.npy", np.zeros((8, 8)))
     np.save(folder / "labels.npy", np.zeros(1))
     problem = digits.evaluate("--labels", "y", data=str(folder)).problem("usage")
-    assert problem["message"] == (
-        "--inputs and --labels require data with named arrays or columns"
-    )
+    assert problem["message"] == ("--inputs and --labels require data with named arrays or columns")
     problem = digits.evaluate("--pixels", "0,255", data=str(folder)).problem("usage")
     assert problem["message"] == "--pixels requires images"
     with np.load(DATA) as data:
-        np.savez(
-            tmp_path / "d.npz", inputs=data["inputs"][:3], digit=data["labels"][:3]
-        )
+        np.savez(tmp_path / "d.npz", inputs=data["inputs"][:3], digit=data["labels"][:3])
     file = str(tmp_path / "d.npz")
     problem = digits.evaluate(data=file).problem("bad-data")
     assert problem["message"] == "there is nothing to compare with"
@@ -399,11 +388,7 @@ def test_data_that_are_refused(digits: Digits, tmp_path: Path) -> None:
         ({"inputs": inputs[:, :, 1:], "labels": labels}, ", sample 0", "wrong shape"),
         ({"inputs": inputs}, "", "there is nothing to compare with"),
         ({"inputs": inputs, "labels": labels + 9}, ", sample 1", "no such class: 10"),
-        (
-            {"inputs": inputs.astype("c8"), "labels": labels},
-            ", sample 0",
-            "wrong dtype",
-        ),
+        ({"inputs": inputs.astype("c8"), "labels": labels}, ", sample 0", "wrong dtype"),
     ):
         file = tmp_path / "d.npz"
         np.savez(file, **arrays)
@@ -421,9 +406,7 @@ def test_data_that_are_refused(digits: Digits, tmp_path: Path) -> None:
     assert found["message"] == "there are no samples"
 
 
-def test_exceptions_of_functions_are_named_as_the_users(
-    digits: Digits, loaders: Path
-) -> None:
+def test_exceptions_of_functions_are_named_as_the_users(digits: Digits, loaders: Path) -> None:
     loaders.write_text(
         "import numpy as np\n"
         "def raising():\n"
@@ -450,9 +433,9 @@ def test_exceptions_of_functions_are_named_as_the_users(
     for data in ("digit_loaders:absent", "no_such_module:f"):
         found = digits.evaluate(data=data).problem("user-code")
         assert found["message"] == f"{data} cannot be imported"
-    found = digits.evaluate(
-        "--metric", "digit_loaders:scores", "--samples", "3"
-    ).problem("user-code")
+    found = digits.evaluate("--metric", "digit_loaders:scores", "--samples", "3").problem(
+        "user-code"
+    )
     assert found["message"] == "digit_loaders:scores failed"
 
 
@@ -488,10 +471,7 @@ def test_an_evaluation_that_is_killed_goes_on(digits: Digits, tmp_path: Path) ->
         *("--data", "slow_digits:samples", "--results", str(kept)),
     ]
     killed = subprocess.run(
-        [*command, "--metric", "slow_digits:killed"],
-        cwd=data,
-        capture_output=True,
-        check=False,
+        [*command, "--metric", "slow_digits:killed"], cwd=data, capture_output=True, check=False
     )
     assert killed.returncode == -9
     done = subprocess.run(
@@ -505,9 +485,7 @@ def test_a_missing_class_shifts_no_labels(digits: Digits, tmp_path: Path) -> Non
     with np.load(DATA) as data:
         rows = data["inputs"][:40].reshape(40, -1).tolist()
         names = [f"c{label}" for label in data["labels"][:40]]
-    lines = [
-        ",".join([*map(str, row), name]) for row, name in zip(rows, names, strict=True)
-    ]
+    lines = [",".join([*map(str, row), name]) for row, name in zip(rows, names, strict=True)]
     table = tmp_path / "digits.csv"
     table.write_text("\n".join(line for line in lines if not line.endswith("c3")))
     found = digits.evaluate(data=str(table)).problem("bad-data")

@@ -23,9 +23,7 @@ def test_methods_without_the_missing_operator_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     need_toolchain("host", "zig")
-    write_product(
-        tmp_path, case="multi_method", extra=without_sigmoid(tmp_path) + "[operators]\n"
-    )
+    write_product(tmp_path, case="multi_method", extra=without_sigmoid(tmp_path) + "[operators]\n")
     w = Workspace(folder=tmp_path, capsys=capsys)
     for file in (CORPUS / "multi_method").glob("*.npy"):
         shutil.copyfile(file, tmp_path / file.name)

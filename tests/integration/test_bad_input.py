@@ -122,16 +122,11 @@ BAD = {
     "number as name": Bad(3, "wrong-type", BUILD, _edited('"a"', "1")),
     "table as list": Bad(3, "wrong-type", BUILD, _edited("[target]", "[[target]]")),
     "huge budget": Bad(
-        3,
-        "bad-size",
-        BUILD,
-        _text("a.toml", f'{PROFILE}[budget]\nram = "{"9" * 99} B"'),
+        3, "bad-size", BUILD, _text("a.toml", f'{PROFILE}[budget]\nram = "{"9" * 99} B"')
     ),
     "missing model": Bad(3, "missing-file", BUILD, _edited("m.pte", "n.pte")),
     "folder as model": Bad(3, "missing-file", BUILD, _folder("m.pte")),
-    "missing base": Bad(
-        3, "missing-file", BUILD, _edited("[target]", 'extends = "b"\n[target]')
-    ),
+    "missing base": Bad(3, "missing-file", BUILD, _edited("[target]", 'extends = "b"\n[target]')),
     "its own base": Bad(
         3, "bad-extends", BUILD, _edited("[target]", 'extends = "a.toml"\n[target]')
     ),
@@ -139,9 +134,7 @@ BAD = {
     "forbidden model": Bad(4, "unreadable-model", BUILD, _forbidden("m.pte")),
     "empty model": Bad(4, "bad-program", BUILD, _text("m.pte", b"")),
     "text as model": Bad(4, "bad-program", BUILD, _text("m.pte", PROFILE)),
-    "half a model": Bad(
-        4, "bad-program", BUILD, _text("m.pte", model_bytes("mlp")[:1000])
-    ),
+    "half a model": Bad(4, "bad-program", BUILD, _text("m.pte", model_bytes("mlp")[:1000])),
     "inspect nothing": Bad(4, "unreadable-model", ("inspect", "n.pte")),
     "inspect a folder": Bad(4, "unreadable-model", ("inspect", ".")),
     "inspect text": Bad(4, "bad-program", ("inspect", "a.toml")),
@@ -149,10 +142,7 @@ BAD = {
     "file as build folder": Bad(2, "not-a-build-folder", (*BUILD, "--out", "m.pte")),
     "this folder as build folder": Bad(2, "not-a-build-folder", (*BUILD, "--out", ".")),
     "link to nowhere": Bad(
-        2,
-        "not-a-build-folder",
-        (*BUILD, "--out", "o"),
-        lambda f: (f / "o").symlink_to("nowhere"),
+        2, "not-a-build-folder", (*BUILD, "--out", "o"), lambda f: (f / "o").symlink_to("nowhere")
     ),
     "folder below a file": Bad(2, "system-error", (*BUILD, "--out", "m.pte/o")),
     "folder of the kernel": Bad(2, "system-error", (*BUILD, "--out", "/proc/o")),
@@ -160,66 +150,36 @@ BAD = {
         2, "system-error", (*BUILD, "--out", "o/p"), lambda f: (f / "o").mkdir(0o500)
     ),
     "clean a file": Bad(2, "not-a-build-folder", ("clean", "a.toml", "--out", "m.pte")),
-    "clean something else": Bad(
-        2, "not-a-build-folder", ("clean", "a.toml", "--out", ".")
-    ),
+    "clean something else": Bad(2, "not-a-build-folder", ("clean", "a.toml", "--out", ".")),
     # Locks
     "no lock": Bad(8, "stale-lock", (*BUILD, "--locked")),
     "no lock to check": Bad(8, "stale-lock", ("lock", "a.toml", "--check")),
     "binary lock": Bad(8, "bad-lock", (*BUILD, "--frozen"), _text("a.lock", b"\xff")),
     "lock of text": Bad(8, "bad-lock", (*BUILD, "--locked"), _text("a.lock", "hello")),
     "folder as lock": Bad(8, "bad-lock", (*BUILD, "--locked"), _folder("a.lock")),
-    "deep lock": Bad(
-        8, "bad-lock", (*BUILD, "--locked"), _text("a.lock", "a = " + "[" * 9999)
-    ),
+    "deep lock": Bad(8, "bad-lock", (*BUILD, "--locked"), _text("a.lock", "a = " + "[" * 9999)),
     # Runs and reports
     "run before build": Bad(2, "not-built", (*RUN, "--no-build")),
     "size before build": Bad(2, "no-report", ("size", "a.toml", "--out", "o")),
-    "no report": Bad(
-        2, "bad-report", ("size", "a.toml", "--out", "o"), _made("report.json", "{}")
-    ),
+    "no report": Bad(2, "bad-report", ("size", "a.toml", "--out", "o"), _made("report.json", "{}")),
     "report of text": Bad(
         2, "bad-report", ("size", "a.toml", "--out", "o"), _made("report.json", "hello")
     ),
     "deep report": Bad(
-        2,
-        "bad-report",
-        ("size", "a.toml", "--out", "o"),
-        _made("report.json", "[" * 99999),
+        2, "bad-report", ("size", "a.toml", "--out", "o"), _made("report.json", "[" * 99999)
     ),
-    "no product": Bad(
-        2,
-        "bad-product",
-        RUN,
-        _made("product.json", "[]"),
-    ),
-    "missing scenario": Bad(
-        2, "bad-scenario", (*RUN, "--scenario", "s.json"), _product
-    ),
+    "no product": Bad(2, "bad-product", RUN, _made("product.json", "[]")),
+    "missing scenario": Bad(2, "bad-scenario", (*RUN, "--scenario", "s.json"), _product),
     "folder as scenario": Bad(2, "bad-scenario", (*RUN, "--scenario", "o"), _product),
-    "scenario of text": Bad(
-        2, "bad-scenario", (*RUN, "--scenario", "s.json"), _scenario("hello")
-    ),
-    "binary scenario": Bad(
-        2, "bad-scenario", (*RUN, "--scenario", "s.json"), _scenario(b"\xff\0")
-    ),
-    "deep scenario": Bad(
-        2, "bad-scenario", (*RUN, "--scenario", "s.json"), _scenario("[" * 99999)
-    ),
-    "scenario and input": Bad(
-        2, "usage", (*RUN, "--scenario", "s.json", "--input", "x"), _product
-    ),
+    "scenario of text": Bad(2, "bad-scenario", (*RUN, "--scenario", "s.json"), _scenario("hello")),
+    "binary scenario": Bad(2, "bad-scenario", (*RUN, "--scenario", "s.json"), _scenario(b"\xff\0")),
+    "deep scenario": Bad(2, "bad-scenario", (*RUN, "--scenario", "s.json"), _scenario("[" * 99999)),
+    "scenario and input": Bad(2, "usage", (*RUN, "--scenario", "s.json", "--input", "x"), _product),
     "missing input": Bad(2, "bad-input", RUN, _product),
     "input that is no array": Bad(2, "bad-npy", (*RUN, "--input", "a.toml"), _product),
-    "input that is not there": Bad(
-        2, "bad-input", (*RUN, "--input", "x.npy"), _product
-    ),
-    "unknown method": Bad(
-        2, "bad-input", (*RUN, "--method", "sing", "--input", "x"), _product
-    ),
-    "unknown model": Bad(
-        2, "bad-input", (*RUN, "--model", "n", "--input", "x"), _product
-    ),
+    "input that is not there": Bad(2, "bad-input", (*RUN, "--input", "x.npy"), _product),
+    "unknown method": Bad(2, "bad-input", (*RUN, "--method", "sing", "--input", "x"), _product),
+    "unknown model": Bad(2, "bad-input", (*RUN, "--model", "n", "--input", "x"), _product),
 }
 
 
@@ -250,9 +210,7 @@ DIAGNOSTIC = re.compile(
 # Products that are made by hand are run as they are.
 @pytest.mark.usefixtures("as_it_is")
 @pytest.mark.parametrize("name", BAD)
-def test_bad_input_gets_an_answer(
-    name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_bad_input_gets_an_answer(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     bad = BAD[name]
     with _held_back() as folder:
         (folder / "a.toml").write_text(PROFILE)

@@ -161,8 +161,7 @@ def test_bazel(workspace: Path) -> None:
     names = "cc_library cc_binary cc_test cc_import cc_toolchain cc_toolchain_suite"
     files |= {"rules_cc/WORKSPACE": "", "rules_cc/cc/BUILD": ""}
     files["rules_cc/cc/defs.bzl"] = "".join(
-        f"def {name}(**arguments):\n    native.{name}(**arguments)\n\n"
-        for name in names.split()
+        f"def {name}(**arguments):\n    native.{name}(**arguments)\n\n" for name in names.split()
     )
     shutil.copytree(MACROS, workspace / "orchestrator")
     files["orchestrator/WORKSPACE"] = ""
@@ -190,9 +189,7 @@ def test_bazel(workspace: Path) -> None:
     made = workspace / "bazel-bin" / "profiles"
     assert subprocess.run([made / "app"], check=False).returncode == 0
     library = "net_build/libadd-mul.a"
-    assert (made / library).read_bytes() == (
-        _built(workspace) / "libadd-mul.a"
-    ).read_bytes()
+    assert (made / library).read_bytes() == (_built(workspace) / "libadd-mul.a").read_bytes()
 
 
 def test_format() -> None:

@@ -19,13 +19,7 @@ from orchestrator.shell import ninja as shell_ninja
 from orchestrator.shell import sources
 from orchestrator.shell.settings import OBJECTS as VARIABLE
 from tests.conftest import CORPUS
-from tests.integration.workspace import (
-    ROOT,
-    Workspace,
-    copy_native,
-    orchestrator,
-    write_product,
-)
+from tests.integration.workspace import ROOT, Workspace, copy_native, orchestrator, write_product
 from tests.tools import need_tool, need_toolchain
 
 if TYPE_CHECKING:
@@ -95,8 +89,7 @@ def test_the_program_takes_the_fast_path(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("no_ninja")
 @pytest.mark.parametrize(
-    "name",
-    ["product.toml", "model.pte", "native/kernels/portable/op_relu.cpp"],
+    "name", ["product.toml", "model.pte", "native/kernels/portable/op_relu.cpp"]
 )
 def test_a_touched_file_compiles_nothing(w: Workspace, name: str) -> None:
     w.build()
@@ -127,12 +120,7 @@ def _users(w: Workspace, header: str) -> set[str]:
     def includes(name: str, seen: set[str]) -> set[str]:
         text = (w.native / name).read_text()
         for quoted in re.findall(r'#include ["<](.+?)[">]', text):
-            for base in (
-                "runtime/include",
-                "runtime/src",
-                "kernels",
-                Path(name).parent,
-            ):
+            for base in ("runtime/include", "runtime/src", "kernels", Path(name).parent):
                 found = (w.native / base / quoted).resolve()
                 if found.is_file():
                     other = found.relative_to(w.native.resolve()).as_posix()
@@ -146,9 +134,7 @@ def _users(w: Workspace, header: str) -> set[str]:
         for p in (w.out / ".work/obj").rglob("*.cpp.o")
     }
     return {
-        f"src/{name}"
-        for name in _sources(w)
-        if name in linked and header in includes(name, set())
+        f"src/{name}" for name in _sources(w) if name in linked and header in includes(name, set())
     }
 
 
@@ -178,8 +164,7 @@ def test_changed_code_reaches_the_outputs(w: Workspace) -> None:
 
 
 @pytest.mark.parametrize(
-    "header",
-    ["kernels/util/pool.h", "kernels/util/matmul.h", "runtime/src/float_format.h"],
+    "header", ["kernels/util/pool.h", "kernels/util/matmul.h", "runtime/src/float_format.h"]
 )
 def test_an_edited_header_compiles_its_users(w: Workspace, header: str) -> None:
     users = _users(w, header)
@@ -199,10 +184,7 @@ def test_an_old_file_in_place_of_a_new_one_is_seen(w: Workspace) -> None:
     w.edit("native/kernels/portable/op_relu.cpp", "// more\n")
     changed = w.build()
     assert changed.compiled
-    shutil.copy2(
-        ROOT / "kernels/portable/op_relu.cpp",
-        w.native / "kernels/portable/op_relu.cpp",
-    )
+    shutil.copy2(ROOT / "kernels/portable/op_relu.cpp", w.native / "kernels/portable/op_relu.cpp")
     assert w.build().compiled == {"src/kernels/portable/op_relu.cpp"}
 
 
@@ -585,9 +567,7 @@ def test_another_copy_of_the_program_is_not_this_one(w: Workspace) -> None:
 # Several at once, and time
 
 
-def test_several_profiles_are_built_in_order(
-    w: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_several_profiles_are_built_in_order(w: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(w.folder)
     other = w.folder / "second.toml"
     other.write_text(w.profile.read_text().replace('"product"', '"second"'))

@@ -89,9 +89,7 @@ def test_files_of_the_user_in_a_build_folder_stay(
     (out / "include").unlink()
     (out / "include").mkdir()
     (out / "include" / "mine.h").write_text("mine")
-    profile.write_text(
-        profile.read_text().replace('"gnu"', '"gnu"\noptimize = "speed"')
-    )
+    profile.write_text(profile.read_text().replace('"gnu"', '"gnu"\noptimize = "speed"'))
     capsys.readouterr()
     assert run(build) == 2
     said = capsys.readouterr().err
@@ -134,10 +132,7 @@ def test_links_in_a_build_folder_lead_nowhere(
             continue  # removing what has a link in it is no harm
         args = [command, str(project / "product.toml"), "--out", str(project / "out")]
         assert run(args) == 2
-        assert (
-            f"{link} is a link to {victim}, which no build made"
-            in capsys.readouterr().err
-        )
+        assert f"{link} is a link to {victim}, which no build made" in capsys.readouterr().err
     after = tree(project)
     after.pop("out/.lock", None)
     before.pop("out/.lock", None)

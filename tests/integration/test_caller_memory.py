@@ -10,12 +10,7 @@ import pytest
 
 from orchestrator.program.reader import read_program
 from tests.conftest import model_bytes
-from tests.integration.memory_programs import (
-    check_board,
-    check_runs,
-    memory_product,
-    problems_of,
-)
+from tests.integration.memory_programs import check_board, check_runs, memory_product, problems_of
 from tests.tools import need_tool, need_toolchain
 from tests.unit.program.program_writer import program_json, write_program
 
@@ -123,9 +118,7 @@ int main(void) {
 
 
 @pytest.mark.parametrize("end", ["", "_p"])
-def test_an_application_gives_its_own_arrays(
-    host: Product, end: str, tmp_path: Path
-) -> None:
+def test_an_application_gives_its_own_arrays(host: Product, end: str, tmp_path: Path) -> None:
     compiler = need_tool("gcc", "clang")
     source = tmp_path / "app.c"
     source.write_text(_APPLICATION.replace("@", end))
@@ -154,10 +147,7 @@ def test_setters_of_cpp_know_the_length(host: Product, tmp_path: Path) -> None:
             "orch_status f() { return given::given_inputs::forward_set_input0(x); }\n"
         )
         done = subprocess.run(
-            [
-                *(compiler, "-std=c++17", "-fsyntax-only"),
-                *(f"-I{host.out}/include", str(source)),
-            ],
+            [*(compiler, "-std=c++17", "-fsyntax-only"), *(f"-I{host.out}/include", str(source))],
             capture_output=True,
             check=False,
         )
@@ -192,6 +182,5 @@ def test_an_output_that_a_branch_replaces_is_refused(
     found = problems_of(product, capsys)
     assert {p["code"] for p in found} == {"unsupported-program"}
     assert found[0]["message"] == (
-        'model "given_view", method forward: inputs or outputs in memory of the caller'
-        " are moved"
+        'model "given_view", method forward: inputs or outputs in memory of the caller are moved'
     )

@@ -37,12 +37,7 @@ def test_what_a_change_costs(tmp_path: Path) -> None:
 
     def run(*command: str, folder: str = "") -> str:
         done = subprocess.run(
-            command,
-            cwd=repository / folder,
-            env=env,
-            capture_output=True,
-            text=True,
-            check=False,
+            command, cwd=repository / folder, env=env, capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, done.stderr
         return done.stdout
@@ -56,9 +51,7 @@ def test_what_a_change_costs(tmp_path: Path) -> None:
     text = profile.read_text().replace('"product"', '"new"')
     profile.with_name("new.toml").write_text(text)
     run("orchestrator", "build", "product.toml", "new.toml", folder="firmware")
-    shown = run(
-        "/bin/sh", str(SCRIPT), "HEAD", "product.toml", "new.toml", folder="firmware"
-    )
+    shown = run("/bin/sh", str(SCRIPT), "HEAD", "product.toml", "new.toml", folder="firmware")
     first, second = shown.split("### Size of ")[1:]
     assert first.startswith("`product.toml`\n\n```\n")
     assert "op_relu" in first

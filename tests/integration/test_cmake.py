@@ -95,10 +95,7 @@ class Project:
 
     def cmake(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
         """Run CMake, as a shell with none of the user's settings would."""
-        env = {
-            "PATH": os.environ["PATH"],
-            "PYTHONPATH": str(self.checkout),
-        }
+        env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(self.checkout)}
         return subprocess.run(
             [need_cmake(), *map(str, arguments)],
             env=env,
@@ -116,9 +113,7 @@ class Project:
         ]
         if self.generator == "Ninja":
             settings.append(f"-DCMAKE_MAKE_PROGRAM={ninja_program()}")
-        done = self.cmake(
-            *("-S", self.source, "-B", self.out, "-G", self.generator), *settings
-        )
+        done = self.cmake(*("-S", self.source, "-B", self.out, "-G", self.generator), *settings)
         assert done.returncode == 0, done.stdout + done.stderr
 
     def build(self, *arguments: str) -> set[tuple[str, str]]:
@@ -130,9 +125,7 @@ class Project:
     def program(self, name: str, *arguments: str) -> str:
         """What a program of the project prints."""
         command = [str(self.out / name), *arguments]
-        return subprocess.run(
-            command, capture_output=True, text=True, check=True
-        ).stdout
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
     def outputs(self) -> list[float]:
         """What the model gives for the inputs of the corpus case."""
@@ -162,9 +155,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module", params=["Ninja", "Unix Makefiles"])
 def project(
-    request: pytest.FixtureRequest,
-    checkout: Path,
-    tmp_path_factory: pytest.TempPathFactory,
+    request: pytest.FixtureRequest, checkout: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Project]:
     """A project that is built; folders and files have blanks in their names."""
     if request.param == "Unix Makefiles":
@@ -182,10 +173,7 @@ def project(
     }.items():
         (source / name).write_text(text)
     made = Project(
-        source=source,
-        out=source.parent / "the build",
-        checkout=checkout,
-        generator=request.param,
+        source=source, out=source.parent / "the build", checkout=checkout, generator=request.param
     )
     made.configure()
     steps = made.build()
@@ -223,17 +211,13 @@ def test_the_package_of_a_build_folder(checkout: Path, tmp_path: Path) -> None:
     built = source / "built here"
     build = ["build", str(source / "p.toml"), "--out", str(built)]
     assert run(build) == 0
-    project = Project(
-        source=source, out=tmp_path / "out", checkout=checkout, generator="Ninja"
-    )
+    project = Project(source=source, out=tmp_path / "out", checkout=checkout, generator="Ninja")
     project.configure()
     assert LINK_STEP in project.build()
     _close(project.outputs(), np.load(CASE / "out0.npy"))
     assert project.build() == set()
     # Another library under the same name is linked anew.
-    (source / "p.toml").write_text(
-        (source / "p.toml").read_text() + 'optimize = "speed"\n'
-    )
+    (source / "p.toml").write_text((source / "p.toml").read_text() + 'optimize = "speed"\n')
     assert run(build) == 0
     assert project.build() == {LINK_STEP}
     text = (built / "cmake" / "add-mul-hostConfig.cmake").read_text()
@@ -284,11 +268,7 @@ def test_nothing_to_do(project: Project) -> None:
 
 
 EDITS = {
-    "the profile": (
-        "the product.toml",
-        "[operators]",
-        '[operators]\ninclude = ["aten::tanh.out"]',
-    ),
+    "the profile": ("the product.toml", "[operators]", '[operators]\ninclude = ["aten::tanh.out"]'),
     "an operator list": ("more.yaml", "relu.out", "permute_copy.out"),
     "a kernel": (
         "kernels/portable/op_mm.cpp",

@@ -47,9 +47,7 @@ def refusal(text: str, *definitions: str, env: dict[str, str] | None = None) -> 
     """What an error says, in one line."""
     done = script(text, *definitions, env=env)
     assert done.returncode != 0
-    message = re.search(
-        r"\(message\):\n(.*?)\n(?:Call Stack|\n\n|\Z)", done.stderr, re.DOTALL
-    )
+    message = re.search(r"\(message\):\n(.*?)\n(?:Call Stack|\n\n|\Z)", done.stderr, re.DOTALL)
     assert message, done.stderr
     return " ".join(message[1].split())
 
@@ -57,8 +55,7 @@ def refusal(text: str, *definitions: str, env: dict[str, str] | None = None) -> 
 ADD, GEN = "orchestrator_add_profile", "orchestrator_gen_selected_ops"
 KNOWN_ADD = "PROFILE, OUT, LOCKED, EXCLUDE_FROM_ALL, JOBS, DEPENDS, EXECUTABLE"
 KNOWN_GEN = (
-    "MODELS, OPS, OPS_DICT, YAML, ALL, OUTPUT_DIR, PRIM_OPS, EXCLUDE_FROM_ALL,"
-    " DEPENDS, EXECUTABLE"
+    "MODELS, OPS, OPS_DICT, YAML, ALL, OUTPUT_DIR, PRIM_OPS, EXCLUDE_FROM_ALL, DEPENDS, EXECUTABLE"
 )
 
 
@@ -66,11 +63,7 @@ KNOWN_GEN = (
     ("call", "problem", "remedy"),
     [
         (f"{ADD}(t)", "there is no PROFILE", "add PROFILE <file.toml>"),
-        (
-            f"{ADD}(t PROFILE)",
-            "no value follows PROFILE",
-            "give one, or leave the word out",
-        ),
+        (f"{ADD}(t PROFILE)", "no value follows PROFILE", "give one, or leave the word out"),
         (
             f"{ADD}(t PROFILE p.toml MODEL m.pte)",
             "unknown arguments: MODEL m.pte",
@@ -97,28 +90,17 @@ KNOWN_GEN = (
             "nothing is selected",
             "add MODELS, OPS, OPS_DICT, YAML or ALL; all may be combined",
         ),
-        (
-            f"{GEN}(t ALL MODEL m.pte)",
-            "unknown arguments: MODEL m.pte",
-            f"use only {KNOWN_GEN}",
-        ),
-        (
-            f"{GEN}(t ALL OPS)",
-            "no value follows OPS",
-            "give one, or leave the word out",
-        ),
+        (f"{GEN}(t ALL MODEL m.pte)", "unknown arguments: MODEL m.pte", f"use only {KNOWN_GEN}"),
+        (f"{GEN}(t ALL OPS)", "no value follows OPS", "give one, or leave the word out"),
         (
             f"{GEN}(t ALL PRIM_OPS few)",
             'PRIM_OPS cannot be "few"',
-            "give the number of prim ops that ExecuTorch registers,"
-            " or leave PRIM_OPS out",
+            "give the number of prim ops that ExecuTorch registers, or leave PRIM_OPS out",
         ),
     ],
     ids=lambda text: text if text.startswith(("orchestrator_",)) else "",
 )
-def test_a_wrong_call_tells_the_remedy(
-    call: str, problem: str, remedy: str, folder: Path
-) -> None:
+def test_a_wrong_call_tells_the_remedy(call: str, problem: str, remedy: str, folder: Path) -> None:
     function, _, rest = call.partition("(")
     target = "a b" if rest.startswith('"') else "t"
     problem = problem.format(folder=folder)
@@ -157,10 +139,7 @@ def test_the_name_of_the_product(text: str, folder: Path) -> None:
 # The program --------------------------------------------------------------------
 
 ASK = '_orchestrator_command("${GIVEN}" command)\nmessage("${command}")'
-NOWHERE = (
-    "CMAKE_FIND_USE_CMAKE_SYSTEM_PATH=OFF",
-    "Python3_EXECUTABLE=/nowhere/python3",
-)
+NOWHERE = ("CMAKE_FIND_USE_CMAKE_SYSTEM_PATH=OFF", "Python3_EXECUTABLE=/nowhere/python3")
 
 
 def program(path: Path) -> Path:
@@ -277,11 +256,7 @@ def started(folder: Path, *targets: str) -> list[list[str]]:
     log = folder / "log"
     log.unlink(missing_ok=True)
     subprocess.run([ninja_program(), "-C", folder / "b", *targets], check=True)
-    return (
-        [json.loads(line) for line in log.read_text().splitlines()]
-        if log.exists()
-        else []
-    )
+    return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
 
 
 def test_every_argument_reaches_the_program(folder: Path) -> None:
@@ -307,13 +282,9 @@ def test_every_argument_reaches_the_program(folder: Path) -> None:
     assert (folder / "b" / "made").exists()
 
 
-def test_clean_leaves_files_of_the_user_in_a_folder_that_they_named(
-    folder: Path,
-) -> None:
+def test_clean_leaves_files_of_the_user_in_a_folder_that_they_named(folder: Path) -> None:
     """Orchestrator refuses to build there; CMake would not ask."""
-    done = project(
-        folder, 'orchestrator_add_profile(t PROFILE p.toml OUT "${CMAKE_SOURCE_DIR}")'
-    )
+    done = project(folder, 'orchestrator_add_profile(t PROFILE p.toml OUT "${CMAKE_SOURCE_DIR}")')
     assert done.returncode == 0, done.stderr
     names = ("include/mine.h", "current/mine", ".work/mine", ".out/mine", "mine.c")
     for name in names:
@@ -337,14 +308,7 @@ def test_every_source_of_a_list_reaches_the_program(folder: Path) -> None:
     stamp = f"{out}/.orchestrator.stamp"
     assert started(folder) == [
         [
-            *(
-                "plumbing",
-                "oplist",
-                "--model",
-                f"{folder}/m 1.pte",
-                "--yaml",
-                f"{folder}/f.yaml",
-            ),
+            *("plumbing", "oplist", "--model", f"{folder}/m 1.pte", "--yaml", f"{folder}/f.yaml"),
             *("--ops", "a::b", "--ops", "c::d", "--all", "--ops-dict"),
             '{"a::b": ["v1/6;0,1|6;0,1", "$x\\\\"]}',
             *("--output", f"{out}/selected_operators.yaml"),
@@ -383,9 +347,7 @@ def test_every_source_of_a_list_reaches_the_program(folder: Path) -> None:
     ],
     ids=["OUT", "OUTPUT_DIR", "target", "target behind it"],
 )
-def test_targets_that_would_meet(
-    calls: str, problem: str, remedy: str, folder: Path
-) -> None:
+def test_targets_that_would_meet(calls: str, problem: str, remedy: str, folder: Path) -> None:
     done = project(folder, calls)
     assert done.returncode != 0
     said = " ".join(done.stderr.split())

@@ -30,10 +30,7 @@ TEMPLATES = ("m4", "m55")
 ENTRIES: list[dict[str, Any]] = yaml.safe_load((EXAMPLE / "functions.yaml").read_text())
 EXPORTED = [
     *(("kws_dscnn_int8_m4", "cortex-m4"), ("kws_dscnn_int8_m55", "cortex-m55")),
-    *(
-        ("kws_dscnn_int8_m0plus", "cortex-m0plus"),
-        ("ic_resnet8_int8_m55", "cortex-m55"),
-    ),
+    *(("kws_dscnn_int8_m0plus", "cortex-m0plus"), ("ic_resnet8_int8_m55", "cortex-m55")),
     *(("vww_mobilenetv1_int8_m4", "cortex-m4"),),
     *(("vww_mobilenetv1_int8_m55", "cortex-m55"),),
     *(("cortex_m_mixed_int8_m55", "cortex-m55"),),
@@ -57,9 +54,7 @@ def _copy(folder: Path) -> Path:
     return home
 
 
-def _profile(
-    folder: Path, program: Path, cpu: str, *, checkout: Path | None = None
-) -> Path:
+def _profile(folder: Path, program: Path, cpu: str, *, checkout: Path | None = None) -> Path:
     """A product of one program; without a checkout it can be looked at only."""
     home = _copy(folder)
     shutil.copyfile(program, home / "model.pte")
@@ -134,15 +129,11 @@ def test_scratch_is_what_the_exporter_reserved(
     assert [call["needed_bytes"] for call in calls] == [s["bytes"] for s in reserved]
 
 
-def test_scratch_follows_the_core(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_scratch_follows_the_core(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     needed = {}
     for cpu in ("cortex-m3", "cortex-m4", "cortex-m55"):
         program = CORPUS / "kws_dscnn_int8_m55" / "model.pte"
-        assert (
-            run(["scratch", "--json", str(_profile(tmp_path / cpu, program, cpu))]) == 0
-        )
+        assert run(["scratch", "--json", str(_profile(tmp_path / cpu, program, cpu))]) == 0
         calls = json.loads(capsys.readouterr().out)["calls"]
         needed[cpu] = [call["needed_bytes"] for call in calls]
         assert needed[cpu] == [call["cmsis_nn_bytes"] for call in calls]
@@ -159,9 +150,7 @@ def test_without_a_checkout_the_error_names_the_path(
     text = profile.read_text().replace("../../tests/data/corpus", CORPUS.name)
     profile.write_text(text)
     (home / CORPUS.name / case).mkdir(parents=True)
-    shutil.copyfile(
-        CORPUS / case / "model.pte", home / CORPUS.name / case / "model.pte"
-    )
+    shutil.copyfile(CORPUS / case / "model.pte", home / CORPUS.name / case / "model.pte")
     assert run(["check", str(profile)]) == 3
     file = f"{CHECKOUT}/Source/NNSupportFunctions/arm_q7_to_q15_with_offset.c"
     line = text[: text.index(file)].count("\n") + 1
@@ -181,11 +170,7 @@ def test_without_a_checkout_the_error_names_the_path(
 @pytest.mark.slow
 @pytest.mark.parametrize(("case", "program", "cpu"), RUNS)
 def test_outputs_are_those_of_the_corpus(
-    case: str,
-    program: str,
-    cpu: str,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    case: str, program: str, cpu: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     checkout = _checkout()
     need_toolchain(cpu, "gnu")

@@ -9,12 +9,7 @@ import pytest
 
 from orchestrator.cli.main import run
 from orchestrator.targets import cores as targets
-from tests.integration.workspace import (
-    CASE,
-    SCENARIO,
-    Build,
-    Workspace,
-)
+from tests.integration.workspace import CASE, SCENARIO, Build, Workspace
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,9 +31,7 @@ def _keys(*names: str, **nested: object) -> dict[str, object]:
 COUNTS = _keys("calls", "values", "constant_bytes")
 PASSES = _keys(
     *("model", "method"),
-    passes=[
-        _keys("name", "skipped", "changed", notes=None, before=COUNTS, after=COUNTS)
-    ],
+    passes=[_keys("name", "skipped", "changed", notes=None, before=COUNTS, after=COUNTS)],
 )
 VALUE = _keys("kind", "dtype", "sizes", "dim_order", "dynamic")
 ARENA = _keys(
@@ -73,8 +66,7 @@ DOCUMENTS: dict[str, object] = {
         stages=[_keys("stage", "runs", "reason")],
     ),
     "check": _keys(
-        *("profile", "ok", "missing", "kernels", "arena_bytes", "state_bytes"),
-        arenas=[ARENA],
+        *("profile", "ok", "missing", "kernels", "arena_bytes", "state_bytes"), arenas=[ARENA]
     ),
     "size": _keys(
         *("schema", "profile", "regions"),
@@ -85,16 +77,12 @@ DOCUMENTS: dict[str, object] = {
         ),
         sections=[
             _keys(
-                *("name", "address", "size_bytes", "region", "load_region"),
-                *("in_flash", "in_ram"),
+                *("name", "address", "size_bytes", "region", "load_region"), *("in_flash", "in_ram")
             )
         ],
         contributors=[_keys("kind", "name", "flash_bytes", "ram_bytes")],
         parts=[
-            _keys(
-                *("section", "kind", "contributor", "operators"),
-                *("flash_bytes", "ram_bytes"),
-            )
+            _keys(*("section", "kind", "contributor", "operators"), *("flash_bytes", "ram_bytes"))
         ],
         operators=[_keys("name", "keys", functions=[None], models=[None])],
         dtype_comparison=None,
@@ -187,13 +175,9 @@ def test_json_of_commands_without_profile(capsys: pytest.CaptureFixture[str]) ->
     found = _document("targets", "--json", capsys=capsys)
     assert set(found) == set(targets.CPUS)
     for cpu in found.values():
-        assert set(cpu) == set(
-            _keys("isas", "default_isa", "float_abi", "toolchains", "boards")
-        )
+        assert set(cpu) == set(_keys("isas", "default_isa", "float_abi", "toolchains", "boards"))
     found = _document("doctor", "--json", capsys=capsys)
-    assert {frozenset(item) for item in found} == {
-        frozenset({"for", "found", "install"})
-    }
+    assert {frozenset(item) for item in found} == {frozenset({"for", "found", "install"})}
     found = _document("plumbing", "schema", "--json", capsys=capsys)
     assert found["title"] == "Orchestrator profile"
 

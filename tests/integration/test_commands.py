@@ -32,14 +32,7 @@ from orchestrator.shell import toolchain as shell_toolchain
 from orchestrator.shell.files import WriteError
 from orchestrator.targets import cores as targets
 from tests.conftest import CORPUS, model_bytes
-from tests.integration.workspace import (
-    CASE,
-    ROOT,
-    SCENARIO,
-    Workspace,
-    notes_of,
-    write_product,
-)
+from tests.integration.workspace import CASE, ROOT, SCENARIO, Workspace, notes_of, write_product
 from tests.tools import need_toolchain
 
 if TYPE_CHECKING:
@@ -80,15 +73,11 @@ def _delete_entries(functions: Path, *operators: str) -> None:
 @pytest.mark.toolchain
 @pytest.mark.usefixtures("no_ninja")
 @pytest.mark.parametrize("command", ["build", "check", "plan", "lock", "verify"])
-def test_a_kernel_that_is_gone_is_found_before_any_compiling(
-    w: Workspace, command: str
-) -> None:
+def test_a_kernel_that_is_gone_is_found_before_any_compiling(w: Workspace, command: str) -> None:
     before = w.state()
     shutil.rmtree(w.out / ".work")
     _delete_entries(
-        w.native / "kernels/portable/functions.yaml",
-        "aten::relu.out",
-        "aten::addmm.out",
+        w.native / "kernels/portable/functions.yaml", "aten::relu.out", "aten::addmm.out"
     )
     done = w.run(command, "--json")
     assert done.code == 5
@@ -109,9 +98,7 @@ def test_a_kernel_that_is_gone_is_found_before_any_compiling(
 
 
 @pytest.mark.toolchain
-def test_a_budget_that_is_exceeded_names_culprits_and_keeps_outputs(
-    w: Workspace,
-) -> None:
+def test_a_budget_that_is_exceeded_names_culprits_and_keeps_outputs(w: Workspace) -> None:
     before = w.state()
     w.edit("product.toml", '[budget]\nflash = "1 KiB"\nram = "2 KiB"\n')
     done = w.run("build", "--json")
@@ -141,9 +128,7 @@ def test_a_budget_is_inclusive(w: Workspace) -> None:
 def _shrink(monkeypatch: pytest.MonkeyPatch, board: str, **sizes: int) -> None:
     """Give regions of a board other sizes, and leave out those not named."""
     full = targets.BOARDS[board]
-    regions = tuple(
-        replace(r, size_bytes=sizes[r.name]) for r in full.regions if r.name in sizes
-    )
+    regions = tuple(replace(r, size_bytes=sizes[r.name]) for r in full.regions if r.name in sizes)
     boards = {**targets.BOARDS, board: replace(full, regions=regions)}
     for module in (targets, profile_target):
         monkeypatch.setattr(module, "BOARDS", MappingProxyType(boards))
@@ -161,9 +146,7 @@ def test_a_model_too_big_for_the_board_is_refused_with_the_numbers(
     program, arena = done.problems
     size = len(model_bytes("kws_dscnn_fp32"))
     assert program["code"] == arena["code"] == "memory-too-small"
-    assert program["message"] == (
-        'the program of model "model" does not fit mps3-an547'
-    )
+    assert program["message"] == ('the program of model "model" does not fit mps3-an547')
     needs, (label, free) = notes_of(program)
     assert (needs, label) == (("needs", f"{size} bytes"), "region")
     assert re.fullmatch(rf"itcm: \d+ of {64 * 1024} bytes free", free)
@@ -231,7 +214,7 @@ def test_plan_tells_why_each_stage_would_run(w: Workspace) -> None:
     w.edit("product.toml", '[budget]\nram = "4 MiB"\n')
     stages = json.loads(w.run("plan", "--json").out)["stages"]
     assert {s["stage"]: s["reason"] for s in stages if s["runs"]} == {
-        "lock": "profile [budget] changed",
+        "lock": "profile [budget] changed"
     }
     assert "  lock                     runs: profile [budget]" in w.run("plan").out
 
@@ -261,9 +244,7 @@ def test_doctor_names_what_is_missing(
 
 
 @pytest.mark.toolchain
-def test_a_broken_kernel_shows_the_compilers_words_and_keeps_outputs(
-    w: Workspace,
-) -> None:
+def test_a_broken_kernel_shows_the_compilers_words_and_keeps_outputs(w: Workspace) -> None:
     before = w.state()
     w.edit("native/kernels/portable/op_relu.cpp", "\nint broken = no_such_name;\n")
     done = w.run("build", "--json")
@@ -421,9 +402,7 @@ def test_a_run_of_a_current_build_builds_nothing(
     w: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     w.build()
-    monkeypatch.setattr(
-        current, "build_product", lambda *_: pytest.fail("it was built")
-    )
+    monkeypatch.setattr(current, "build_product", lambda *_: pytest.fail("it was built"))
     for more in ((), ("--no-build",), ("--no-lock",)):
         assert w.run("run", *SCENARIO, *more).code == 0
     # Times alone are no change; nor does anybody need the compiler to see that.
@@ -474,9 +453,7 @@ def test_options_of_locks_that_contradict_each_other(
 
 
 @pytest.mark.toolchain
-def test_sizes_of_an_old_build_are_not_shown_as_if_they_were_of_this_one(
-    w: Workspace,
-) -> None:
+def test_sizes_of_an_old_build_are_not_shown_as_if_they_were_of_this_one(w: Workspace) -> None:
     w.build()
     report = str(w.out / "report.json")
     questions: list[tuple[str, ...]] = [(), ("--by", "op"), ("--diff", report)]
@@ -486,10 +463,7 @@ def test_sizes_of_an_old_build_are_not_shown_as_if_they_were_of_this_one(
     for more in questions:
         done = w.run("size", *more)
         assert done.code == 0
-        assert (
-            "something changed since the last build; sizes are from that build"
-            in done.err
-        )
+        assert "something changed since the last build; sizes are from that build" in done.err
 
 
 @pytest.mark.toolchain
@@ -555,9 +529,7 @@ def test_clean_removes_the_folder_and_keeps_the_lock(w: Workspace) -> None:
 
 
 @pytest.mark.parametrize("word", ["--version", "--help"])
-def test_help_and_version_are_data(
-    word: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_help_and_version_are_data(word: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         run([word])
     assert ended.value.code == 0
@@ -627,9 +599,7 @@ def test_what_the_system_says_is_told_with_the_file(
 ) -> None:
     monkeypatch.setattr(check_command, "run", _broken(error))
     assert run(["check", "a.toml"]) == 2
-    assert capsys.readouterr().err == (
-        f"error[system-error]: {message}\n   hint: {hint}\n"
-    )
+    assert capsys.readouterr().err == (f"error[system-error]: {message}\n   hint: {hint}\n")
 
 
 def test_a_reader_that_has_seen_enough_ends_it_quietly() -> None:
@@ -667,9 +637,7 @@ def test_what_is_not_supported_can_be_inspected(
     captured = capsys.readouterr()
     assert "aten::erfinv.out, " in captured.out
     assert "QInt32" in captured.err
-    assert (
-        "no library of Orchestrator has a kernel for aten::erfinv.out" in captured.err
-    )
+    assert "no library of Orchestrator has a kernel for aten::erfinv.out" in captured.err
     profile = tmp_path / "p.toml"
     profile.write_text(
         'schema = 1\nname = "p"\n[target]\ncpu = "host"\n[[models]]\nname = "m"\n'
@@ -678,9 +646,7 @@ def test_what_is_not_supported_can_be_inspected(
     assert run(["check", str(profile)]) == 4
 
 
-def test_every_program_of_the_corpus_can_be_inspected(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_every_program_of_the_corpus_can_be_inspected(capsys: pytest.CaptureFixture[str]) -> None:
     for model in sorted(CORPUS.glob("*/model.pte")):
         assert run(["inspect", str(model)]) == 0, model
         out = capsys.readouterr().out

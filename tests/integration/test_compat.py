@@ -68,9 +68,7 @@ def programs() -> dict[Path, Program | None]:
 def _catalog() -> Catalog:
     return read_catalog(
         [
-            LibraryText(
-                name=name, file=name, text=library_file(name).read_text("utf-8")
-            )
+            LibraryText(name=name, file=name, text=library_file(name).read_text("utf-8"))
             for name in library_names()
         ]
     )
@@ -102,9 +100,7 @@ def _firmware(program: Program, case: str) -> Firmware | None:
     return read
 
 
-def _problems(
-    firmware: Firmware, program: Program, case: str
-) -> tuple[Diagnostic, ...]:
+def _problems(firmware: Firmware, program: Program, case: str) -> tuple[Diagnostic, ...]:
     states = {m.name: method_state_bytes(m, pointer_bytes=8) for m in program.methods}
     info = extract(program, model=case)
     return check_compat(firmware, program, info, states, model=case, file="new.pte")
@@ -182,9 +178,7 @@ def product(tmp_path_factory: pytest.TempPathFactory) -> Product:
     return made
 
 
-def _run(
-    capsys: pytest.CaptureFixture[str], *arguments: str
-) -> tuple[int, dict[str, Any]]:
+def _run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, Any]]:
     capsys.readouterr()
     code = run(["compat", "--json", *arguments])
     return code, json.loads(capsys.readouterr().out)
@@ -312,9 +306,7 @@ def test_an_application_takes_what_compat_lets_through(
         ],
         check=True,
     )
-    done = subprocess.run(
-        [tmp_path / "app", *new], capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([tmp_path / "app", *new], capture_output=True, text=True, check=True)
     # x @ y + z with ones: the linked program runs again when another is refused.
     assert done.stdout.splitlines() == [
         "linked Ok Ok 3",
@@ -347,15 +339,10 @@ def test_kernels_alone_decide_where_memory_and_interface_fit(
             facts.write_text(_device_facts(mixed, program))
             words += ["--", facts, CORPUS / case / "model.pte"]
         done = subprocess.run(
-            [load_file, "replace", *words[1:]],
-            capture_output=True,
-            text=True,
-            check=True,
+            [load_file, "replace", *words[1:]], capture_output=True, text=True, check=True
         )
         lines = done.stdout.splitlines()
-        for line, (case, (program, place)) in zip(
-            lines, firmwares.items(), strict=True
-        ):
+        for line, (case, (program, place)) in zip(lines, firmwares.items(), strict=True):
             device = set(line.split()) <= {"Ok"}
             mixed = replace(place, kernels=brings.kernels)
             assert device is not bool(_problems(mixed, program, case))

@@ -35,9 +35,7 @@ TARGETS: Final = [
 ]
 
 
-def _product(
-    folder: Path, concurrency: str, cpu: str, toolchain: str, load: str
-) -> Product:
+def _product(folder: Path, concurrency: str, cpu: str, toolchain: str, load: str) -> Product:
     folder.mkdir()
     extra = f'[memory]\nconcurrency = "{concurrency}"\n'
     product = corpus_product(
@@ -68,9 +66,7 @@ def _outputs(product: Product, folder: Path) -> dict[str, bytes]:
     tolerance = {"atol": 1e-4, "rtol": 1e-4}
     scenario.write_text(json.dumps({"runs": calls, "tolerance": tolerance}))
     outputs = folder / "outputs"
-    code = product.run(
-        *("run", "--scenario", str(scenario), "--output-dir", str(outputs))
-    )
+    code = product.run(*("run", "--scenario", str(scenario), "--output-dir", str(outputs)))
     assert code == 0
     return {path.name: path.read_bytes() for path in outputs.iterdir()}
 
@@ -101,10 +97,7 @@ def test_calls_in_turns_give_the_same_bits(
     for model, arenas in models.items():
         assert all(("common" in a) == (model not in KEPT) for a in arenas)
     ends = [
-        max(
-            (a["offset_bytes"] + a["size_bytes"] for a in m["arenas"] if "common" in a),
-            default=0,
-        )
+        max((a["offset_bytes"] + a["size_bytes"] for a in m["arenas"] if "common" in a), default=0)
         for m in methods
     ]
     assert block["size_bytes"] == max(ends) > 0
@@ -126,9 +119,7 @@ int main(void) {
 
 
 @pytest.mark.parametrize("concurrency", ["parallel", "sequential"])
-def test_a_program_with_state_cannot_take_a_common_arena(
-    concurrency: str, tmp_path: Path
-) -> None:
+def test_a_program_with_state_cannot_take_a_common_arena(concurrency: str, tmp_path: Path) -> None:
     """The device refuses it: other methods would overwrite what it keeps."""
     need_toolchain("host", "gnu")
     product = corpus_product(

@@ -94,11 +94,7 @@ def refused(
     facts = MethodFacts(uses=Counter(), changing=changing, moved=frozenset())
     data = {id(values[index]): items for index, items in method.data}
     arguments = argument_facts(
-        values,
-        arguments_of(method),
-        kernel.schema,
-        facts,
-        lambda tensor: data[id(tensor)],
+        values, arguments_of(method), kernel.schema, facts, lambda tensor: data[id(tensor)]
     )
     return refusal(kernel.requires, kernel.schema, arguments)
 
@@ -113,11 +109,7 @@ def moves() -> Iterator[Call]:
         seen = replace(base, sizes=shape, order=tuple(range(len(shape))), is_out=True)
         yield Call("executorch_prim::et_view.default", (base, view, seen))
         rows = replace(
-            base,
-            sizes=(3, *sizes),
-            order=tuple(range(len(sizes) + 1)),
-            data=3 * data,
-            is_out=True,
+            base, sizes=(3, *sizes), order=tuple(range(len(sizes) + 1)), data=3 * data, is_out=True
         )
         yield Call("executorch_prim::et_copy_index.tensor", (rows, base, 1))
 

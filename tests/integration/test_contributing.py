@@ -166,11 +166,7 @@ def test_everything_that_is_named_exists() -> None:
     """But for what the examples add, names to fill in, and what nox sessions leave."""
     titles = re.findall(r"^### (.*)$", PAGE, re.MULTILINE)
     blocks = [example for title in titles for example in _examples(title)]
-    new = {
-        file
-        for file, text in blocks
-        if text.startswith(('"""', "#include", "description ="))
-    }
+    new = {file for file, text in blocks if text.startswith(('"""', "#include", "description ="))}
     code = "\n".join(re.findall(r"`([^`\n]+)`", PAGE))
     named = {
         name

@@ -53,9 +53,7 @@ KNOWN = {
 DATA = {"external_constants": "_default_external_constant.ptd"}
 """Cases that leave constants outside of the program: where these are."""
 
-LEFT_OUT = {
-    "xnnpack_partial": "has a delegate",
-}
+LEFT_OUT = {"xnnpack_partial": "has a delegate"}
 """Why the others of the corpus run nowhere; a test holds that there are no more."""
 
 
@@ -90,9 +88,7 @@ def _served() -> tuple[str, ...]:
         facts = _facts(case)
         methods = facts["program"]["methods"].values()
         needed = {name for method in methods for name in method["operators"]}
-        if needed <= ENTRIES.keys() and not any(
-            method["delegates"] for method in methods
-        ):
+        if needed <= ENTRIES.keys() and not any(method["delegates"] for method in methods):
             found.append(case)
     return tuple(found)
 
@@ -226,10 +222,7 @@ def outputs_together(
             for case in those
             for index, call in enumerate(calls_of(case) * times)
         ]
-        document = {
-            "tolerance": json.loads(tolerance),
-            "runs": [call for *_, call in calls],
-        }
+        document = {"tolerance": json.loads(tolerance), "runs": [call for *_, call in calls]}
         scenario = folder / f"{number}.json"
         scenario.write_text(json.dumps(document))
         outputs = folder / str(number)

@@ -40,16 +40,12 @@ def _operators(model: Path) -> Mapping[str, int]:
     """How often each operator stands in the only method of a model."""
     (method,) = read_program(model.read_bytes(), file="model.pte").methods
     return Counter(
-        str(method.operators[i.operator])
-        for i in method.instructions
-        if isinstance(i, KernelCall)
+        str(method.operators[i.operator]) for i in method.instructions if isinstance(i, KernelCall)
     )
 
 
 def _profile(w: Workspace, *arguments: str) -> dict[str, Any]:
-    done = w.run(
-        *("run", "--json", "--profile", "--scenario", str(SCENARIO)), *arguments
-    )
+    done = w.run(*("run", "--json", "--profile", "--scenario", str(SCENARIO)), *arguments)
     assert done.code == 0, done.out + done.err
     document: dict[str, Any] = json.loads(done.out)
     assert document["ok"]
@@ -70,8 +66,7 @@ def test_times_of_every_operator(w: Workspace) -> None:
     runs = len(document["calls"])
     assert (costs["unit"], costs["passes"], costs["runs"]) == ("ns", 3, runs)
     expected = {
-        name: count * runs
-        for name, count in _operators(w.out / "models" / "model.pte").items()
+        name: count * runs for name, count in _operators(w.out / "models" / "model.pte").items()
     }
     assert {o["operator"]: o["calls"] for o in costs["operators"]} == expected
     rows = [*costs["operators"], costs["executor"]]
@@ -153,13 +148,9 @@ def test_hooks_see_every_instruction_in_the_order_of_the_program(
     ).calls
     firmware = (w.out / "firmware.elf").resolve()
     answer = carry_out(product, firmware, calls, timeout_s=60)
-    program = read_program(
-        (w.out / "models" / "model.pte").read_bytes(), file="model.pte"
-    )
+    program = read_program((w.out / "models" / "model.pte").read_bytes(), file="model.pte")
     kinds = set()
-    for call, result in zip(
-        calls, decode_response(answer.response, calls), strict=True
-    ):
+    for call, result in zip(calls, decode_response(answer.response, calls), strict=True):
         instructions = program.method(call.method.name).instructions
         assert result.trace is not None
         walked = [index for index, _ in result.trace.events]
@@ -223,9 +214,7 @@ int main(void) {
 """
 
 
-def test_hooks_of_the_product(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_hooks_of_the_product(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     need_toolchain("host", "gnu")
     compiler = need_tool("cc", "gcc", "clang")
     write_product(tmp_path, case="add_mul", toolchain="gnu", extra=TRACED)
@@ -248,15 +237,11 @@ def test_hooks_of_the_product(
 
     done = link(APPLICATION)
     assert done.returncode == 0, done.stderr
-    said = subprocess.run(
-        [tmp_path / "app"], capture_output=True, text=True, check=True
-    )
+    said = subprocess.run([tmp_path / "app"], capture_output=True, text=True, check=True)
     count = sum(_operators(w.out / "models" / "model.pte").values())
     assert said.stdout == f"{count} instructions, 0 wrong\n"
 
     # Hooks that nobody defines are an error of the linker, which names them.
-    done = link(
-        '#include "product.h"\nint main(void) { return product_model_forward_run(); }\n'
-    )
+    done = link('#include "product.h"\nint main(void) { return product_model_forward_run(); }\n')
     assert done.returncode != 0
     assert all(f"product_trace_{hook}" in done.stderr for hook in ("ticks", "record"))

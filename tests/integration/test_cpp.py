@@ -38,9 +38,7 @@ def _in_place() -> str:
 
 
 @pytest.mark.toolchain
-@pytest.mark.parametrize(
-    "name", ["all_dtypes", "float_only", "compact_1", "compact_2", "proved"]
-)
+@pytest.mark.parametrize("name", ["all_dtypes", "float_only", "compact_1", "compact_2", "proved"])
 def test_all_cases_pass(programs: dict[str, Path], name: str) -> None:
     done = subprocess.run(
         [programs[name], "--no-version"],
@@ -63,13 +61,10 @@ def test_all_cases_pass(programs: dict[str, Path], name: str) -> None:
     ("folder", "name", "maker"),
     [(DATA, "reference", "make_reference.py"), (CORTEX_M, "calls", "make_calls.py")],
 )
-def test_recorded_calls_are_those_that_were_made(
-    folder: Path, name: str, maker: str
-) -> None:
+def test_recorded_calls_are_those_that_were_made(folder: Path, name: str, maker: str) -> None:
     index = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
     data = (folder / f"{name}.bin").read_bytes()
     assert hashlib.sha256(data).hexdigest() == index["sha256"]
     assert {
-        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in folder.glob("*.py")
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.glob("*.py")
     } == index["made_by"], f"run {maker} again"

@@ -20,10 +20,7 @@ if TYPE_CHECKING:
 
 EXAMPLE = ROOT / "examples" / "custom_ops"
 TABLE = "gen/src/registered_kernels.cpp"
-ADD = (
-    "aten::add.out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out)"
-    " -> Tensor(a!)"
-)
+ADD = "aten::add.out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)"
 MM = "aten::mm.out(Tensor self, Tensor mat2, *, Tensor(a!) out) -> Tensor(a!)"
 MINE = '\n[[kernels.custom]]\nname = "mine"\nfunctions = "{folder}/functions.yaml"\n'
 KERNEL = (
@@ -52,9 +49,7 @@ def test_example_gives_the_outputs_of_pytorch(
 
 
 @pytest.fixture
-def product(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> Callable[[str], Workspace]:
+def product(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[[str], Workspace]:
     """Writes a product for the host: add_mul, and whatever the text adds."""
 
     def write(extra: str) -> Workspace:
@@ -113,9 +108,7 @@ def test_order_of_libraries_decides(
     assert _functions(w) == expected
 
 
-def test_sources_headers_and_macros_come_from_anywhere(
-    product: Callable[[str], Workspace],
-) -> None:
+def test_sources_headers_and_macros_come_from_anywhere(product: Callable[[str], Workspace]) -> None:
     """A vendor's C code beside a library's own, with its folders and macros."""
     w = product(
         MINE.format(folder="mine")
@@ -147,9 +140,7 @@ def test_sources_headers_and_macros_come_from_anywhere(
     # Of its names, applications see what is exported.
     names = defined_symbols((w.out / "libproduct.a").read_bytes())
     assert "vendor_value" in names
-    assert {n for n in names if "add_out" in n} == {
-        "_ZN4mine7add_outERKN4orch4ArgsE.product"
-    }
+    assert {n for n in names if "add_out" in n} == {"_ZN4mine7add_outERKN4orch4ArgsE.product"}
     sources = w.lock.read_text()
     assert '"kernels/mine/vendor code/inc/v/vendor.h"' in sources
     assert '"kernels/mine/vendor code/src/deep/near.h"' in sources
@@ -204,11 +195,7 @@ def test_what_a_library_gets_wrong_is_said_before_anything_is_compiled(
     assert 'there is no source "missing.cpp"' in found.err
     assert "functions.yaml:4" in found.err
     assert "nothing is compiled for this kernel" in found.err
-    _library(
-        w.folder / "mine",
-        _entry(ADD, "mine::add_out", "a.cpp"),
-        a__cpp="nonsense",
-    )
+    _library(w.folder / "mine", _entry(ADD, "mine::add_out", "a.cpp"), a__cpp="nonsense")
     found = w.run("build")
     assert found.code == 3
     assert "the kernel library mine has no kernel of aten::mm.out" in found.err
@@ -231,12 +218,8 @@ def test_one_key_twice_names_both_entries(product: Callable[[str], Workspace]) -
     assert "functions.yaml:5" in found.err
 
 
-def test_one_function_in_two_libraries_is_refused(
-    product: Callable[[str], Workspace],
-) -> None:
-    both = MINE.format(folder="mine") + MINE.format(folder="theirs").replace(
-        '"mine"', '"theirs"'
-    )
+def test_one_function_in_two_libraries_is_refused(product: Callable[[str], Workspace]) -> None:
+    both = MINE.format(folder="mine") + MINE.format(folder="theirs").replace('"mine"', '"theirs"')
     w = product(both)
     for folder, schema in (("mine", ADD), ("theirs", MM)):
         source = KERNEL.format(space="ours", name="f")
@@ -248,9 +231,7 @@ def test_one_function_in_two_libraries_is_refused(
     assert "theirs/functions.yaml:1" in found.err
 
 
-def test_overlap_of_libraries_can_be_refused(
-    product: Callable[[str], Workspace],
-) -> None:
+def test_overlap_of_libraries_can_be_refused(product: Callable[[str], Workspace]) -> None:
     w = product('[operators]\noverlap = "error"\n' + MINE.format(folder="mine"))
     source = KERNEL.format(space="mine", name="add_out")
     _library(w.folder / "mine", _entry(ADD, "mine::add_out", "a.cpp"), a__cpp=source)
@@ -262,9 +243,7 @@ def test_overlap_of_libraries_can_be_refused(
     assert w.run("check").code == 0
 
 
-def test_dtypes_are_selected_for_custom_kernels_too(
-    product: Callable[[str], Workspace],
-) -> None:
+def test_dtypes_are_selected_for_custom_kernels_too(product: Callable[[str], Workspace]) -> None:
     w = product(MINE.format(folder="mine"))
     source = (
         '#include "orch_selected/a.h"\n#include "orch/kernel.h"\n'
@@ -274,9 +253,7 @@ def test_dtypes_are_selected_for_custom_kernels_too(
         ' "selected, and the closure");\n'
         "return orch::Error::NotSupported; } }\n"
     )
-    text = _entry(
-        ADD, "mine::add_out", "a.cpp", "  dtypes: [real]\n  closure: [Long]\n"
-    )
+    text = _entry(ADD, "mine::add_out", "a.cpp", "  dtypes: [real]\n  closure: [Long]\n")
     _library(w.folder / "mine", text, a__cpp=source)
     w.build()
     w.edit("product.toml", '\n[dtypes]\nselect = "all"\n')
@@ -324,22 +301,12 @@ def test_dtypes_are_selected_per_argument_where_a_kernel_asks_for_it(
     assert 'did you mean "self"?' in refused.err
 
 
-def test_two_libraries_may_have_sources_of_one_name(
-    product: Callable[[str], Workspace],
-) -> None:
-    both = MINE.format(folder="mine") + MINE.format(folder="theirs").replace(
-        '"mine"', '"theirs"'
-    )
+def test_two_libraries_may_have_sources_of_one_name(product: Callable[[str], Workspace]) -> None:
+    both = MINE.format(folder="mine") + MINE.format(folder="theirs").replace('"mine"', '"theirs"')
     w = product(both)
     for folder, schema, name in (("mine", ADD, "add_out"), ("theirs", MM, "mm_out")):
-        source = '#include "orch_selected/op.h"\n' + KERNEL.format(
-            space=folder, name=name
-        )
-        _library(
-            w.folder / folder,
-            _entry(schema, f"{folder}::{name}", "op.cpp"),
-            op__cpp=source,
-        )
+        source = '#include "orch_selected/op.h"\n' + KERNEL.format(space=folder, name=name)
+        _library(w.folder / folder, _entry(schema, f"{folder}::{name}", "op.cpp"), op__cpp=source)
     w.build()
     assert _functions(w) == {"mine::add_out", "theirs::mm_out"}
     headers = {k for k in w.outputs() if "orch_selected" in k}

@@ -63,9 +63,7 @@ def test_a_data_file_that_changes_is_built_and_locked(w: Workspace) -> None:
     assert w.outputs()["firmware.elf"] != before["firmware.elf"]
     changed = w.lock.read_text()
     assert changed != lock
-    assert (
-        changed.count('"model weights.ptd"') == lock.count('"model weights.ptd"') == 1
-    )
+    assert changed.count('"model weights.ptd"') == lock.count('"model weights.ptd"') == 1
 
 
 def test_a_data_file_that_is_not_there_is_named(w: Workspace) -> None:
@@ -117,9 +115,7 @@ def test_a_program_that_comes_later_finds_the_same_constants(w: Workspace) -> No
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    done = subprocess.run(
-        [app, built, renamed], capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([app, built, renamed], capture_output=True, text=True, check=False)
     # After a refusal the linked program runs.
     assert done.stdout == "Ok Ok\nUnsupportedProgram Ok\n"
     from orchestrator.cli.main import run  # noqa: PLC0415

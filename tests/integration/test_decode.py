@@ -53,9 +53,7 @@ int main(void) {
 
 
 @pytest.mark.toolchain
-def test_a_failed_instruction_is_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_failed_instruction_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     need_toolchain("host", "gnu")
     compiler = need_tool("cc", "gcc", "clang")
     extra = '[trace]\nenable = true\n[[kernels.custom]]\nname = "mine"\n'
@@ -75,9 +73,7 @@ def test_a_failed_instruction_is_named(
         ],
         check=True,
     )
-    said = subprocess.run(
-        [tmp_path / "app"], capture_output=True, text=True, check=True
-    )
+    said = subprocess.run([tmp_path / "app"], capture_output=True, text=True, check=True)
     status, instruction, recorded = said.stdout.split()
     # An instruction that fails is traced as well.
     assert int(recorded) == int(instruction) + 1

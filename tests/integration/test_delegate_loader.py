@@ -78,9 +78,7 @@ def load_parts() -> Path:
 
 def _ask(program: Path, mode: str, files: Sequence[Path]) -> list[list[str]]:
     """Of each file the words of its first method, or the error of opening it."""
-    done = subprocess.run(
-        [program, mode, *files], capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([program, mode, *files], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-4000:]
     found: list[list[str]] = []
     for line in done.stdout.splitlines():
@@ -109,9 +107,7 @@ def _read(data: bytes) -> Program | set[str]:
 
 
 def test_whole_programs_are_loaded_in_the_memory_of_the_plan(load_parts: Path) -> None:
-    for path, answer in zip(
-        PROGRAMS, _ask(load_parts, "example", PROGRAMS), strict=True
-    ):
+    for path, answer in zip(PROGRAMS, _ask(load_parts, "example", PROGRAMS), strict=True):
         (method,) = read_program(path.read_bytes(), file="m.pte").methods
         size = method_state_bytes(method, pointer_bytes=8, delegates=STATES)
         assert answer == ["Ok", str(size), "Ok"]
@@ -157,9 +153,7 @@ def test_the_example_survives_damaged_bytes(load_parts: Path, tmp_path: Path) ->
     for seed in range(_RUNS):
         random = Random(seed)  # noqa: S311  # the same every time
         data = bytearray(PROGRAMS[seed % 2].read_bytes())
-        start = random.choice(
-            [at for at in range(len(data)) if data[at : at + 4] == b"ELW1"]
-        )
+        start = random.choice([at for at in range(len(data)) if data[at : at + 4] == b"ELW1"])
         for _ in range(random.randint(1, 2)):
             data[start + random.randrange(28)] = random.randrange(256)
         programs.append(bytes(data))
@@ -267,10 +261,7 @@ def _part(program: dict[str, Any]) -> Any:
     ],
 )
 def test_device_and_reader_refuse_the_same(
-    change: Callable[[dict[str, Any]], object],
-    device: str,
-    load_parts: Path,
-    tmp_path: Path,
+    change: Callable[[dict[str, Any]], object], device: str, load_parts: Path, tmp_path: Path
 ) -> None:
     program = deepcopy(_BASE)
     change(program)
@@ -284,10 +275,7 @@ _NAMED: Final[dict[str, Any]] = {
     **deepcopy(_BASE),
     "backend_delegate_data": [{"data": [*b"NMD1\2\0\1\0\1\4wbias"]}],
     "segments": [{"offset": 0, "size": 8}, {"offset": 16, "size": 4}],
-    "named_data": [
-        {"key": "w", "segment_index": 0},
-        {"key": "bias", "segment_index": 1},
-    ],
+    "named_data": [{"key": "w", "segment_index": 0}, {"key": "bias", "segment_index": 1}],
 }
 _NAMED["execution_plan"][0]["delegates"][0]["id"] = "Named"
 

@@ -68,15 +68,10 @@ def product(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Product:
 @pytest.mark.qemu
 @pytest.mark.parametrize("data", ["segments", "inline"])
 @pytest.mark.parametrize(
-    ("profile", "cpu"),
-    [("host", "host"), ("m4", "cortex-m4"), ("m55", "cortex-m55")],
+    ("profile", "cpu"), [("host", "host"), ("m4", "cortex-m4"), ("m55", "cortex-m55")]
 )
 def test_example_gives_the_outputs_of_pytorch(
-    profile: str,
-    cpu: str,
-    data: str,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    profile: str, cpu: str, data: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     need_toolchain(cpu, "zig")
     need_emulator(cpu)
@@ -85,9 +80,7 @@ def test_example_gives_the_outputs_of_pytorch(
         shutil.copyfile(INLINE, product.folder / "model.pte")
     product.build()
     product.compare()
-    costs = product.run(
-        "run", "--scenario", str(product.folder / "case.json"), "--profile"
-    )
+    costs = product.run("run", "--scenario", str(product.folder / "case.json"), "--profile")
     assert "Elementwise" in costs
     assert "aten::mm.out" in costs
 
@@ -96,9 +89,7 @@ def test_what_a_product_with_a_delegate_says(product: Product) -> None:
     product.build()
     program = read_program((product.folder / "model.pte").read_bytes(), file="")
     (method,) = program.methods
-    expected = method_state_bytes(
-        method, pointer_bytes=8, delegates={"Elementwise": 12}
-    )
+    expected = method_state_bytes(method, pointer_bytes=8, delegates={"Elementwise": 12})
     (plan,) = product.json("memory_plan.json")["models"][0]["methods"]
     assert plan["state_bytes"] == expected
     assert [d["state_bytes"] for d in plan["delegates"]] == [12, 12]
@@ -165,9 +156,7 @@ def test_a_model_that_needs_another_delegate_stops_the_build(product: Product) -
 def test_a_delegate_that_no_model_needs_is_not_linked(
     product: Product, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shutil.copyfile(
-        ROOT / "examples" / "models" / "add_mul.pte", product.folder / "model.pte"
-    )
+    shutil.copyfile(ROOT / "examples" / "models" / "add_mul.pte", product.folder / "model.pte")
     assert run(["build", str(product.profile), "--out", str(product.out)]) == 0
     assert capsys.readouterr().err.count("warning[unused-delegate]") == 1
     with_entry = (product.out / "firmware.elf").read_bytes()

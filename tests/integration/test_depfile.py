@@ -160,12 +160,8 @@ def test_a_depfile_is_about_one_profile(capsys: pytest.CaptureFixture[str]) -> N
     ]
 
 
-@pytest.mark.parametrize(
-    "words", [["build", "a.toml"], ["plumbing", "oplist", "--output", "x"]]
-)
-def test_a_target_needs_a_depfile(
-    words: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.mark.parametrize("words", [["build", "a.toml"], ["plumbing", "oplist", "--output", "x"]])
+def test_a_target_needs_a_depfile(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert run([*words, "--depfile-target", "x.a", "--json"]) == 2
     (problem,) = problems(capsys)
     assert problem["message"] == "--depfile-target requires --depfile"

@@ -9,16 +9,7 @@ import pytest
 
 from tests.differential.__main__ import batches, differences, shown
 from tests.differential.draw import Drawer
-from tests.differential.program import (
-    Cond,
-    Map,
-    Op,
-    Put,
-    Store,
-    Value,
-    blocks_of,
-    statements_of,
-)
+from tests.differential.program import Cond, Map, Op, Put, Store, Value, blocks_of, statements_of
 from tests.tools import need_emulator, need_toolchain
 
 if TYPE_CHECKING:
@@ -48,9 +39,7 @@ def test_a_seed_gives_the_same_program() -> None:
 
 def test_programs_have_what_they_are_for() -> None:
     """Each axis is there, many times among those of a run."""
-    models = [
-        Drawer(seed).model() for _, seeds in batches(COUNT, SEED) for seed in seeds
-    ]
+    models = [Drawer(seed).model() for _, seeds in batches(COUNT, SEED) for seed in seeds]
     methods = [method for model in models for method in model.methods]
     kinds = [type(s) for m in methods for s in statements_of(m.statements)]
     assert all(kinds.count(kind) > 10 for kind in (Cond, Map, Put, Store))
@@ -62,15 +51,8 @@ def test_programs_have_what_they_are_for() -> None:
         for s in statements_of(b.statements)
     ]
     assert {type(s) for s in inner} >= {Op, Cond, Map}
-    calls = [
-        s for m in methods for s in statements_of(m.statements) if isinstance(s, Op)
-    ]
-    weights = [
-        a
-        for c in calls
-        for a in c.args
-        if isinstance(a, Value) and a.data and not a.buffer
-    ]
+    calls = [s for m in methods for s in statements_of(m.statements) if isinstance(s, Op)]
+    weights = [a for c in calls for a in c.args if isinstance(a, Value) and a.data and not a.buffer]
     assert len(weights) > len(set(weights)) + 100, "no constant is used twice"
     assert sum(model.traits["unsound"] for model in models) > 25
     assert sum(model.traits["constant"] for model in models) > 7

@@ -92,9 +92,7 @@ def test_getting_started_works_by_the_letter(
     python = folder / ".venv" / "bin" / "python"
     where = "import orchestrator; print(orchestrator.__file__)"
     command = (python, "-c", where)
-    done = subprocess.run(
-        command, cwd=folder, env={}, capture_output=True, text=True, check=True
-    )
+    done = subprocess.run(command, cwd=folder, env={}, capture_output=True, text=True, check=True)
     assert Path(done.stdout).is_relative_to(folder / ".venv")
     # The profile of the page is that of `init`, and says all of it.
     written = tomllib.loads((folder / "wristband.toml").read_text())

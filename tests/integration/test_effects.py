@@ -98,9 +98,7 @@ def difference(effect: Effect, one: Memory, other: Memory) -> str:
         if index not in effect.writes:
             if (before, before_too) != (after, after_too):
                 return f"value {index} is written"
-        elif index in effect.fills and (
-            (before and before == before_too) or after != after_too
-        ):
+        elif index in effect.fills and ((before and before == before_too) or after != after_too):
             return f"value {index} is not filled, or depends on what was there"
         elif index in effect.updates and index not in effect.reads:
             rows = zip(before, after, before_too, after_too, strict=True)

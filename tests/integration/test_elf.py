@@ -70,9 +70,7 @@ def _elf(path: Path) -> ELFFile:
 
 
 @pytest.fixture(scope="module", params=TARGETS, ids="-".join)
-def firmware(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Firmware:
+def firmware(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Firmware:
     cpu, toolchain = request.param
     need_toolchain(cpu, toolchain)
     folder = tmp_path_factory.mktemp("elf")
@@ -114,8 +112,7 @@ def test_nothing_of_ours_runs_before_the_application(firmware: Firmware) -> None
     for path, elf in firmware.objects():
         for section in elf.iter_sections():
             assert not re.match(
-                r"\.(rel[a]?\.)?(init_array|ctors|preinit_array|fini_array|dtors)",
-                section.name,
+                r"\.(rel[a]?\.)?(init_array|ctors|preinit_array|fini_array|dtors)", section.name
             ), f"{path}: {section.name}"
         names = {s.name for s in _symbols(elf)}
         assert not {n for n in names if n.startswith("_GLOBAL__sub_I")}, path
@@ -126,9 +123,7 @@ def test_nothing_of_ours_runs_before_the_application(firmware: Firmware) -> None
             assert _size_of(elf, name) == 0
 
 
-def test_loaded_models_beside_others_by_rows_have_no_constructors(
-    tmp_path: Path,
-) -> None:
+def test_loaded_models_beside_others_by_rows_have_no_constructors(tmp_path: Path) -> None:
     """The linker refuses them."""
     need_toolchain("cortex-m4", "gnu")
     rows, loaded = (CORPUS / n / "model.pte" for n in ("kws_dscnn_int8_m4", "add_mul"))
@@ -171,9 +166,7 @@ def _entries(firmware: Firmware) -> int:
     return len(document["table"])
 
 
-def test_the_kernel_table_is_constant_and_as_long_as_what_is_linked(
-    firmware: Firmware,
-) -> None:
+def test_the_kernel_table_is_constant_and_as_long_as_what_is_linked(firmware: Firmware) -> None:
     symbol, section = _table(firmware)
     entries = _entries(firmware)
     assert entries == 4  # permuting weights is done by the build
@@ -262,9 +255,9 @@ def test_every_section_lies_in_a_memory_of_the_board(firmware: Firmware) -> None
         if section["sh_flags"] & SHF_ALLOC and section["sh_size"]:
             first = section["sh_addr"]
             last = first + section["sh_size"] - 1
-            assert any(
-                r.origin <= first and last < r.origin + r.size_bytes for r in regions
-            ), section.name
+            assert any(r.origin <= first and last < r.origin + r.size_bytes for r in regions), (
+                section.name
+            )
 
 
 def test_no_two_sections_overlap(firmware: Firmware) -> None:

@@ -16,11 +16,7 @@ if TYPE_CHECKING:
 LOOSE: Final = 1.9
 """Most that an estimate is of the truth, whatever dtypes a program has."""
 
-PLACES: Final = (
-    ("cortex-m0plus", "gnu"),
-    ("cortex-m4", "zig"),
-    ("cortex-m55", "gnu"),
-)
+PLACES: Final = (("cortex-m0plus", "gnu"), ("cortex-m4", "zig"), ("cortex-m55", "gnu"))
 SOME: Final = (
     ("remainder_signs", "cortex-m0plus", "gnu"),
     ("integer_types", "cortex-m0plus", "gnu"),
@@ -41,9 +37,7 @@ def _hold(folder: Path, case: str, cpu: str, toolchain: str) -> None:
 
 
 @pytest.mark.parametrize(("case", "cpu", "toolchain"), SOME)
-def test_what_check_says_fits_links(
-    case: str, cpu: str, toolchain: str, tmp_path: Path
-) -> None:
+def test_what_check_says_fits_links(case: str, cpu: str, toolchain: str, tmp_path: Path) -> None:
     """Flash of code and tables is no more than the estimate, and not far below."""
     _hold(tmp_path, case, cpu, toolchain)
 
@@ -51,7 +45,5 @@ def test_what_check_says_fits_links(
 @pytest.mark.nightly
 @pytest.mark.parametrize("case", RUNNABLE)
 @pytest.mark.parametrize(("cpu", "toolchain"), PLACES)
-def test_every_program_of_the_corpus(
-    case: str, cpu: str, toolchain: str, tmp_path: Path
-) -> None:
+def test_every_program_of_the_corpus(case: str, cpu: str, toolchain: str, tmp_path: Path) -> None:
     _hold(tmp_path, case, cpu, toolchain)

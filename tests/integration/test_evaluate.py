@@ -12,20 +12,12 @@ import pytest
 
 from orchestrator.core.dtype import COMPLEX, ScalarType
 from orchestrator.method.linked import LinkedCall
-from orchestrator.method.passes.evaluate import (
-    evaluated_kernels,
-    number_of,
-    results_of,
-)
+from orchestrator.method.passes.evaluate import evaluated_kernels, number_of, results_of
 from orchestrator.program.values import BoolValue, DoubleValue, IntValue
 from tests.integration.host_kernels import recorded
 from tests.integration.random_calls import random_calls
 from tests.integration.random_numbers import MAKERS as NUMBERS
-from tests.unit.method.recorded_calls import (
-    kernel_names,
-    method_of,
-    reference_calls,
-)
+from tests.unit.method.recorded_calls import kernel_names, method_of, reference_calls
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,11 +25,7 @@ if TYPE_CHECKING:
     from orchestrator.method.linked import LinkedMethod
     from tests.unit.method.recorded_calls import Call, Tensor
 
-_FLOATS = {
-    ScalarType.Half: "<f2",
-    ScalarType.Float: "<f4",
-    ScalarType.Double: "<f8",
-}
+_FLOATS = {ScalarType.Half: "<f2", ScalarType.Float: "<f4", ScalarType.Double: "<f8"}
 
 
 def has_nan(tensor: Tensor, data: bytes) -> bool:
@@ -74,11 +62,7 @@ def test_every_evaluator_gives_the_bits_of_its_kernel(tmp_path: Path) -> None:
     """It declines only where the kernel fails, gives NaN or a complex number."""
     calls = [
         call
-        for call in (
-            *reference_calls(),
-            *random_calls(150),
-            *random_calls(150, makers=NUMBERS),
-        )
+        for call in (*reference_calls(), *random_calls(150), *random_calls(150, makers=NUMBERS))
         if kernel_names().get(call.operator) in evaluated_kernels()
     ]
     same: Counter[str] = Counter()
@@ -98,10 +82,6 @@ def test_every_evaluator_gives_the_bits_of_its_kernel(tmp_path: Path) -> None:
             wrong.append(("differs", call, (got, wants)))
         else:
             same[linked.function] += 1
-    assert not wrong, (
-        len(wrong),
-        Counter((w[0], w[1].operator) for w in wrong),
-        wrong[0],
-    )
+    assert not wrong, (len(wrong), Counter((w[0], w[1].operator) for w in wrong), wrong[0])
     assert {*same} == evaluated_kernels()
     assert min(same.values()) >= 20, same

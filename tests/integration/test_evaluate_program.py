@@ -128,10 +128,7 @@ def test_outputs_are_the_same_with_and_without_the_pass(
     need_toolchain(cpu, "zig")
     need_emulator(cpu)
     operators = {}
-    for name, skip in (
-        ("all", []),
-        ("kept", ["evaluate_constants", "drop_unused_calls"]),
-    ):
+    for name, skip in (("all", []), ("kept", ["evaluate_constants", "drop_unused_calls"])):
         product = _product(tmp_path / name, cpu=cpu, skip=skip)
         assert product.run("build") == 0, capsys.readouterr().err
         scenario = str(tmp_path / name / "scenario.json")

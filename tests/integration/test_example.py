@@ -62,10 +62,7 @@ def test_the_example_finds_the_keyword(program: Path) -> None:
     tolerance = json.loads((CASE / "case.json").read_text())["tolerance"]
     expected = np.load(CASE / "out0.npy").ravel()
     done = subprocess.run(
-        [program],
-        input=np.load(CASE / "in0.npy").tobytes(),
-        capture_output=True,
-        check=True,
+        [program], input=np.load(CASE / "in0.npy").tobytes(), capture_output=True, check=True
     )
     *lines, last = done.stdout.decode().splitlines()
     scores = [float(line.split()[1]) for line in lines]

@@ -175,9 +175,7 @@ def test_a_distribution_that_is_gone_exports_it_again(w: Workspace) -> None:
     assert _exported(w) == "torch-1.0 is not installed any more"
 
 
-def test_another_python_exports_it_again(
-    w: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_python_exports_it_again(w: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     _exported(w)
     other = w.folder / "other-python"
     other.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
@@ -346,8 +344,7 @@ def test_a_configuration_of_vela_is_read_first(w: Workspace, name: str) -> None:
     _replace(
         w.profile,
         "quantize = {}",
-        'lowering = "ethos-u55-64"\n'
-        'vela = { system_config = "Board", config = "vela.ini" }',
+        'lowering = "ethos-u55-64"\nvela = { system_config = "Board", config = "vela.ini" }',
     )
     done = w.run("check")
     assert done.code == 3
@@ -367,18 +364,8 @@ FAILURES: dict[str, tuple[str, int, str, str]] = {
         "failed-callable",
         "   = at: {code}/net.py:2\n",
     ),
-    "it cannot be parsed": (
-        "def build(:\n",
-        4,
-        "failed-callable",
-        "   = at: {code}/net.py:1\n",
-    ),
-    "it exits": (
-        "import sys\nsys.exit(3)\n",
-        4,
-        "failed-callable",
-        "   = found: SystemExit: 3\n",
-    ),
+    "it cannot be parsed": ("def build(:\n", 4, "failed-callable", "   = at: {code}/net.py:1\n"),
+    "it exits": ("import sys\nsys.exit(3)\n", 4, "failed-callable", "   = found: SystemExit: 3\n"),
     "it kills the process": (
         "import os\nprint('bye')\nos._exit(9)\n",
         4,
@@ -474,19 +461,14 @@ def test_a_missing_extra_is_told(w: Workspace, monkeypatch: pytest.MonkeyPatch) 
 
 def test_versions_nobody_compared_are_told(w: Workspace) -> None:
     done = w.run("check")
-    assert (
-        "warning[left-over]: model model: lowering is not accelerated: torch 1.0"
-        in done.err
-    )
+    assert "warning[left-over]: model model: lowering is not accelerated: torch 1.0" in done.err
 
 
 def test_plan_runs_no_code_of_a_model(w: Workspace) -> None:
     assert w.run("plan").code == 0  # fills the cache, in which compilers are known
     before = sorted(w.folder.rglob("*"))
     document = json.loads(w.run("plan", "--json").out)
-    assert document["stages"] == [
-        {"stage": "export model", "runs": True, "reason": "first export"}
-    ]
+    assert document["stages"] == [{"stage": "export model", "runs": True, "reason": "first export"}]
     # Nobody knows before; none of it is an empty list.
     assert document["kernels"] is document["arena_bytes"] is None
     assert (document["profile"], document["models"]) == ("product", ["model"])
@@ -539,8 +521,7 @@ def test_export_publishes_programs(w: Workspace) -> None:
 def test_export_needs_a_model_that_is_python(w: Workspace) -> None:
     shutil.copyfile(w.folder / "code" / "weights.bin", w.folder / "model.pte")
     w.profile.write_text(
-        'schema = 1\nname = "product"\n[target]\ncpu = "host"\n'
-        '[[models]]\npath = "model.pte"\n'
+        'schema = 1\nname = "product"\n[target]\ncpu = "host"\n[[models]]\npath = "model.pte"\n'
     )
     done = w.run("export")
     assert done.code == 2

@@ -77,9 +77,7 @@ def test_a_fault_is_found_again(name: str, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.differential", "--no-reduce"]
     command += ["--count", str(COUNT), "--seed", str(SEED)]
     command += ["--keep", str(tmp_path / "found")]
-    done = subprocess.run(
-        command, cwd=tmp_path, text=True, capture_output=True, check=False
-    )
+    done = subprocess.run(command, cwd=tmp_path, text=True, capture_output=True, check=False)
     assert done.returncode == 1, done.stderr
     assert done.stdout.startswith("seed ")
     assert "cannot be built" not in done.stdout

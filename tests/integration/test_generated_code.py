@@ -13,12 +13,7 @@ from orchestrator.emit.generate.api_header import api_header
 from orchestrator.emit.generate.api_source import api_source
 from orchestrator.shell.toolchain import zig_program
 from tests.tools import need_tool, need_toolchain
-from tests.unit.products import (
-    SUPPORTED,
-    memory_of,
-    program_of,
-    target_of,
-)
+from tests.unit.products import SUPPORTED, memory_of, program_of, target_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,10 +54,7 @@ def _write(folder: Path, target: Target) -> tuple[list[str], list[str]]:
 def _check(folder: Path, command: list[str]) -> None:
     include = ["-I", str(folder / "gen/include"), "-I", str(ROOT / "runtime/include")]
     done = subprocess.run(
-        [*command, "-fsyntax-only", *include],
-        capture_output=True,
-        text=True,
-        check=False,
+        [*command, "-fsyntax-only", *include], capture_output=True, text=True, check=False
     )
     assert done.stderr == ""
     assert done.returncode == 0
@@ -76,9 +68,7 @@ CLANG = {"c": ("clang", "clang-14"), "c++": ("clang++", "clang++-14")}
 @pytest.mark.parametrize(
     ("compiler", "standard"), [("gcc", "c99"), ("clang", "c++17"), ("zig", "gnu++20")]
 )
-def test_each_header_compiles_alone(
-    tmp_path: Path, compiler: str, standard: str
-) -> None:
+def test_each_header_compiles_alone(tmp_path: Path, compiler: str, standard: str) -> None:
     """Also twice, and followed by nothing; test_header.py has all standards."""
     language = "c++" if "++" in standard else "c"
     if compiler == "zig":
@@ -122,9 +112,7 @@ def test_each_api_compiles_with_the_sizes_of_boards(tmp_path: Path, cpu: str) ->
 
 @pytest.mark.toolchain
 @pytest.mark.parametrize("name", ["default", "class", "std", "linux", "kws-1"])
-def test_names_that_mean_something_in_cpp_are_no_obstacle(
-    tmp_path: Path, name: str
-) -> None:
+def test_names_that_mean_something_in_cpp_are_no_obstacle(tmp_path: Path, name: str) -> None:
     gcc = need_tool("g++")
     model = name.replace("-", "_")
     program = _renamed(program_of("add_mul"), model)

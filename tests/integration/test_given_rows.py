@@ -71,9 +71,7 @@ def test_run_pushes_the_rows(host: Product, tmp_path: Path) -> None:
 def test_arenas_hold_some_rows(host: Product) -> None:
     plan = json.loads((host.out / "memory_plan.json").read_text())
     arenas = {
-        x["model"]: m["arenas"][0]["size_bytes"]
-        for x in plan["models"]
-        for m in x["methods"]
+        x["model"]: m["arenas"][0]["size_bytes"] for x in plan["models"] for m in x["methods"]
     }
     for model, most in MOST_BYTES.items():
         assert arenas[model] <= most < arenas["whole"]
@@ -89,9 +87,7 @@ def test_plans_are_listed(
     assert [*plans] == [f"{name} forward" for name in MODELS if name != "loaded"]
     document = json.loads((host.out / "memory_plan.json").read_text())
     arenas = {
-        x["model"]: m["arenas"][0]["size_bytes"]
-        for x in document["models"]
-        for m in x["methods"]
+        x["model"]: m["arenas"][0]["size_bytes"] for x in document["models"] for m in x["methods"]
     }
     for model in MOST_BYTES:
         assert plans[f"{model} forward"][-1]["arena_bytes"] == arenas[model]
@@ -188,10 +184,7 @@ def test_an_application_pushes_rows(
     ("io", "problem"),
     [
         ("input0 = { rows = 50 }", "found: it has 49 rows"),
-        (
-            "input0 = { rows = 4, reuse = false }",
-            "cannot be kept and come by rows",
-        ),
+        ("input0 = { rows = 4, reuse = false }", "cannot be kept and come by rows"),
         ("output0 = { rows = 4 }", "io.output0.rows is for inputs"),
         ("input0 = { rows = 0 }", "expected: an integer from 1 to 65535"),
     ],

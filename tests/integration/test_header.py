@@ -83,11 +83,7 @@ def _at_ends(case: str) -> dict[str, Program]:
         values[index] = replace(tensor, dtype=ScalarType.Char)
     borders = tuple(
         Border(
-            is_input=is_input,
-            index=0,
-            quantization=scale,
-            is_unsigned=is_input,
-            is_kept=is_input,
+            is_input=is_input, index=0, quantization=scale, is_unsigned=is_input, is_kept=is_input
         )
         for is_input in (True, False)
     )
@@ -112,9 +108,7 @@ def _headers() -> dict[str, str]:
         "empty": _header("empty", {}, checked=True),
     }
     entry = StackPart(name="loaded_mlp_forward", stack_bytes=64)
-    stack = MethodStack(
-        load_bytes=1, run_bytes=1, entries=(entry,), unknown=("a /* b */",)
-    )
+    stack = MethodStack(load_bytes=1, run_bytes=1, entries=(entry,), unknown=("a /* b */",))
     measured = SizeMethod(
         model="mlp",
         method="forward",
@@ -185,8 +179,7 @@ def test_headers_are_of_every_standard(tmp_path: Path, compiler: str) -> None:
 
 @pytest.mark.toolchain
 @pytest.mark.parametrize(
-    ("language", "standard"),
-    [("c", "c99"), ("c", "c2x"), ("c++", "c++11"), ("c++", "c++20")],
+    ("language", "standard"), [("c", "c99"), ("c", "c2x"), ("c++", "c++11"), ("c++", "c++20")]
 )
 def test_compilers_of_other_makers_take_the_header(
     tmp_path: Path, language: str, standard: str
@@ -219,8 +212,7 @@ def test_a_status_may_not_be_ignored(tmp_path: Path, standard: str) -> None:
     language = standard.rstrip("0179")
     source = tmp_path / f"use.{language}"
     source.write_text(
-        '#include "loaded.h"\nvoid use(void);\n'
-        "void use(void) { loaded_mlp_forward_run(); }\n"
+        '#include "loaded.h"\nvoid use(void);\nvoid use(void) { loaded_mlp_forward_run(); }\n'
     )
     with pytest.raises(pytest.fail.Exception, match="ignoring return value"):
         _compile(tmp_path, [*_compiler("clang", language), f"-std={standard}"], source)
@@ -232,8 +224,7 @@ def test_a_status_is_a_byte(tmp_path: Path, language: str) -> None:
     """Whatever size the flags of a compiler give its enums."""
     source = tmp_path / f"use.{'c' if language == 'c' else 'cpp'}"
     source.write_text(
-        '#include "orch/status.h"\n'
-        "extern const char size[sizeof(orch_status) == 1 ? 1 : -1];\n"
+        '#include "orch/status.h"\nextern const char size[sizeof(orch_status) == 1 ? 1 : -1];\n'
     )
     command = _compiler("gcc", language)
     for flag in ("-fshort-enums", "-fno-short-enums"):
@@ -252,8 +243,7 @@ spawn iconv langinfo monetary aio ucontext utime wordexp libgen error err net/if
 sys/resource sys/statvfs sys/sysmacros
 """
 _PROBE = "".join(
-    f"#if __has_include(<{name}.h>)\n#include <{name}.h>\n#endif\n"
-    for name in _C_HEADERS.split()
+    f"#if __has_include(<{name}.h>)\n#include <{name}.h>\n#endif\n" for name in _C_HEADERS.split()
 )
 """All that a program may include before it includes the header of a product."""
 _MODEL = re.compile("[a-z][a-z0-9_]{0,39}")
@@ -278,10 +268,7 @@ def _macros(gcc: str, folder: Path) -> set[str]:
     probe = folder / "probe.cpp"
     probe.write_text(_PROBE)
     done = subprocess.run(
-        [gcc, "-std=gnu++17", "-dM", "-E", str(probe)],
-        capture_output=True,
-        text=True,
-        check=True,
+        [gcc, "-std=gnu++17", "-dM", "-E", str(probe)], capture_output=True, text=True, check=True
     )
     names = re.findall(r"^#define (\w+)", done.stdout, re.MULTILINE)
     return {name for name in names if _MODEL.fullmatch(name)}
@@ -300,8 +287,7 @@ def test_models_and_methods_may_have_any_name(tmp_path: Path) -> None:
     names |= {"status", "load", "reset", "run", "init", "arena", "state", "float_"}
     names |= {"gen", "include", "current", "models", "lib", "check", "orch_status"}
     methods = {n: n for n in names} | {
-        f"m{i}": n
-        for i, n in enumerate(["NULL", "_X", "__x", "__LINE__", "P", "EOF", "_1", "_"])
+        f"m{i}": n for i, n in enumerate(["NULL", "_X", "__x", "__LINE__", "P", "EOF", "_1", "_"])
     }
     program = program_of("add_mul")
     programs = {n: _renamed(program, method) for n, method in methods.items()}
@@ -321,10 +307,7 @@ def test_a_product_may_have_any_name(tmp_path: Path) -> None:
     probe = tmp_path / "probe.cpp"
     probe.write_text(_PROBE)
     done = subprocess.run(
-        [gcc, "-std=gnu++17", "-E", "-P", str(probe)],
-        capture_output=True,
-        text=True,
-        check=True,
+        [gcc, "-std=gnu++17", "-E", "-P", str(probe)], capture_output=True, text=True, check=True
     )
     names = set(_WORD.findall(done.stdout)) | _macros(gcc, tmp_path)
     names |= set(_WORD.findall(_texts())) | {"main", "error", "status", "time"}
@@ -334,9 +317,7 @@ def test_a_product_may_have_any_name(tmp_path: Path) -> None:
     probe.write_text(
         _PROBE
         + '#include "orch/status.h"\n#include "orch/model.h"\n'
-        + "".join(
-            f"namespace {n} {{ inline int f() {{ return 0; }} }}\n" for n in spaces
-        )
+        + "".join(f"namespace {n} {{ inline int f() {{ return 0; }} }}\n" for n in spaces)
     )
     _compile(tmp_path, [gcc, "-std=gnu++17"], probe)
 
@@ -381,9 +362,7 @@ _FEATURES = (
 
 def _boards() -> list[Target]:
     return [
-        resolve_target(
-            cpu=cpu.name, isa=isa, board=None, toolchain="zig", optimize="size"
-        )
+        resolve_target(cpu=cpu.name, isa=isa, board=None, toolchain="zig", optimize="size")
         for cpu in CPUS.values()
         if cpu.is_arm
         for isa in cpu.isas
@@ -392,10 +371,7 @@ def _boards() -> list[Target]:
 
 def _facts(command: list[str]) -> dict[str, int]:
     done = subprocess.run(
-        [*command, "-dM", "-E", "-x", "c", "/dev/null"],
-        capture_output=True,
-        text=True,
-        check=True,
+        [*command, "-dM", "-E", "-x", "c", "/dev/null"], capture_output=True, text=True, check=True
     )
     found = dict(re.findall(r"^#define (\w+) (\S+)$", done.stdout, re.MULTILINE))
     facts = {name: int(found.get(name, "0"), 0) for name in _FEATURES}
@@ -419,14 +395,9 @@ def test_a_header_takes_programs_that_can_run_its_library(tmp_path: Path) -> Non
     targets = _boards()
     names = [f"{t.cpu.name}-{t.isa.name}" for t in targets]
     source = tmp_path / "all.c"
-    source.write_text(
-        "\n".join(target_check(n, t) for n, t in zip(names, targets, strict=True))
-    )
+    source.write_text("\n".join(target_check(n, t) for n, t in zip(names, targets, strict=True)))
     commands = [
-        [
-            *(str(zig_program()), "clang", f"--target={t.cpu.clang_triple}"),
-            *t.isa.machine_flags,
-        ]
+        [*(str(zig_program()), "clang", f"--target={t.cpu.clang_triple}"), *t.isa.machine_flags]
         for t in targets
     ]
     facts = [_facts(command) for command in commands]
@@ -440,9 +411,7 @@ def test_a_header_takes_programs_that_can_run_its_library(tmp_path: Path) -> Non
         )
         assert "warning" not in done.stderr
         refused = set(re.findall(r"error: \"lib(\S+)\.a is built for", done.stderr))
-        expected = {
-            n for n, f in zip(names, facts, strict=True) if not _runs(f, program)
-        }
+        expected = {n for n, f in zip(names, facts, strict=True) if not _runs(f, program)}
         assert refused == expected, name
         verdicts |= {(name, other) for other in refused}
     assert ("cortex-m4-dsp", "cortex-m55-mve") in verdicts
@@ -546,9 +515,7 @@ def test_machines_with_another_byte_order_are_refused(tmp_path: Path) -> None:
 def test_the_header_of_a_board_is_none_for_the_host(tmp_path: Path) -> None:
     source = tmp_path / "use.c"
     source.write_text(target_check("kws", target_of("cortex-m4", "gnu")) + "\n")
-    with pytest.raises(
-        pytest.fail.Exception, match="compiled for another architecture"
-    ):
+    with pytest.raises(pytest.fail.Exception, match="compiled for another architecture"):
         _compile(tmp_path, [need_tool("gcc")], source)
     source.write_text(target_check("kws", HOST) + "\nextern int used;\n")
     _compile(tmp_path, [need_tool("gcc")], source)

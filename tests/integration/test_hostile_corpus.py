@@ -18,12 +18,7 @@ from tests.conftest import CORPUS, model_bytes
 from tests.cpp.support.device import Answer, ask
 from tests.cpp.support.native import ROOT, build
 from tests.cpp.support.running import run_method
-from tests.cpp.support.verdicts import (
-    ERRORS,
-    allowed_errors,
-    build_verdict,
-    reader_verdict,
-)
+from tests.cpp.support.verdicts import ERRORS, allowed_errors, build_verdict, reader_verdict
 from tests.unit.program.program_writer import program_json, write_program
 
 if TYPE_CHECKING:
@@ -43,57 +38,25 @@ INDEX: Final[dict[str, dict[str, Any]]] = {
 VERDICTS: Final = {
     "empty": ("bad-program", "not an ExecuTorch program", "InvalidProgram"),
     "one_byte": ("bad-program", "not an ExecuTorch program", "InvalidProgram"),
-    "seven_bytes": (
-        "bad-program",
-        "not an ExecuTorch program",
-        "InvalidProgram",
-    ),
+    "seven_bytes": ("bad-program", "not an ExecuTorch program", "InvalidProgram"),
     "cut_header": ("bad-program", "the extended header is cut off", "InvalidProgram"),
     "cut_flatbuffer": (
         "bad-program",
         "the flatbuffer does not lie inside the file",
         "InvalidProgram",
     ),
-    "cut_flatbuffer_end": (
-        "bad-program",
-        "an offset points outside the program",
-        "InvalidProgram",
-    ),
-    "cut_segments": (
-        "bad-program",
-        "the file is too short for its segments",
-        "InvalidProgram",
-    ),
-    "cut_tail": (
-        "bad-program",
-        "the file is too short for its segments",
-        "InvalidProgram",
-    ),
-    "random_bytes": (
-        "bad-program",
-        "not an ExecuTorch program",
-        "UnsupportedProgram",
-    ),
+    "cut_flatbuffer_end": ("bad-program", "an offset points outside the program", "InvalidProgram"),
+    "cut_segments": ("bad-program", "the file is too short for its segments", "InvalidProgram"),
+    "cut_tail": ("bad-program", "the file is too short for its segments", "InvalidProgram"),
+    "random_bytes": ("bad-program", "not an ExecuTorch program", "UnsupportedProgram"),
     "random_with_identifier": (
         "bad-program",
         "an offset points outside the program",
         "InvalidProgram",
     ),
-    "random_after_head": (
-        "bad-program",
-        "an offset points outside the program",
-        "InvalidProgram",
-    ),
-    "identifier": (
-        "bad-program",
-        "not an ExecuTorch program",
-        "UnsupportedProgram",
-    ),
-    "root_offset": (
-        "bad-program",
-        "an offset points outside the program",
-        "InvalidProgram",
-    ),
+    "random_after_head": ("bad-program", "an offset points outside the program", "InvalidProgram"),
+    "identifier": ("bad-program", "not an ExecuTorch program", "UnsupportedProgram"),
+    "root_offset": ("bad-program", "an offset points outside the program", "InvalidProgram"),
     "header_magic": (
         "bad-program",
         "a segment ends after the segment data of the file",
@@ -129,37 +92,17 @@ VERDICTS: Final = {
         "the file is too short for its segments",
         "InvalidProgram",
     ),
-    "plans_huge": (
-        "bad-program",
-        "a vector runs past the end of the program",
-        "InvalidProgram",
-    ),
-    "values_huge": (
-        "bad-program",
-        "a vector runs past the end of the program",
-        "InvalidProgram",
-    ),
+    "plans_huge": ("bad-program", "a vector runs past the end of the program", "InvalidProgram"),
+    "values_huge": ("bad-program", "a vector runs past the end of the program", "InvalidProgram"),
     "instructions_huge": (
         "bad-program",
         "a vector runs past the end of the program",
         "InvalidProgram",
     ),
-    "name_offset": (
-        "bad-program",
-        "an offset points outside the program",
-        "InvalidProgram",
-    ),
-    "self_offset": (
-        "bad-program",
-        "an offset points outside the program",
-        "InvalidProgram",
-    ),
+    "name_offset": ("bad-program", "an offset points outside the program", "InvalidProgram"),
+    "self_offset": ("bad-program", "an offset points outside the program", "InvalidProgram"),
     "cycle": ("bad-program", "an offset points outside the program", "InvalidProgram"),
-    "vtable_offset": (
-        "bad-program",
-        "a vtable lies outside the program",
-        "InvalidProgram",
-    ),
+    "vtable_offset": ("bad-program", "a vtable lies outside the program", "InvalidProgram"),
     "op_index_high": (
         "bad-program",
         "an instruction calls an operator or delegate that is not listed",
@@ -170,80 +113,28 @@ VERDICTS: Final = {
         "an instruction calls an operator or delegate that is not listed",
         "InvalidProgram",
     ),
-    "arg_high": (
-        "bad-program",
-        "a value is named that does not exist",
-        "InvalidProgram",
-    ),
-    "arg_negative": (
-        "bad-program",
-        "a value is named that does not exist",
-        "InvalidProgram",
-    ),
-    "args_huge": (
-        "bad-program",
-        "a vector runs past the end of the program",
-        "InvalidProgram",
-    ),
-    "args_none": (
-        "bad-program",
-        "a call has an impossible number of arguments",
-        "InvalidProgram",
-    ),
+    "arg_high": ("bad-program", "a value is named that does not exist", "InvalidProgram"),
+    "arg_negative": ("bad-program", "a value is named that does not exist", "InvalidProgram"),
+    "args_huge": ("bad-program", "a vector runs past the end of the program", "InvalidProgram"),
+    "args_none": ("bad-program", "a call has an impossible number of arguments", "InvalidProgram"),
     "arg_kind": (
         "call-mismatch",
         "a call of aten::split_with_sizes_copy.out does not fit its op schema",
         "InvalidProgram",
     ),
-    "value_kind": (
-        "newer-program",
-        "a value is of an unknown kind",
-        "UnsupportedProgram",
-    ),
-    "input_index": (
-        "bad-program",
-        "a value is named that does not exist",
-        "InvalidProgram",
-    ),
-    "output_index": (
-        "bad-program",
-        "a value is named that does not exist",
-        "InvalidProgram",
-    ),
+    "value_kind": ("newer-program", "a value is of an unknown kind", "UnsupportedProgram"),
+    "input_index": ("bad-program", "a value is named that does not exist", "InvalidProgram"),
+    "output_index": ("bad-program", "a value is named that does not exist", "InvalidProgram"),
     "unknown_operator": ("no-kernel", "no kernel for aten::no.out", "OperatorMissing"),
-    "intlist_item": (
-        "bad-program",
-        "a list has an item that it cannot have",
-        "InvalidProgram",
-    ),
-    "tensorlist_item": (
-        "bad-program",
-        "a list has an item that it cannot have",
-        "InvalidProgram",
-    ),
+    "intlist_item": ("bad-program", "a list has an item that it cannot have", "InvalidProgram"),
+    "tensorlist_item": ("bad-program", "a list has an item that it cannot have", "InvalidProgram"),
     "jump_far": ("bad-program", "a jump leads out of the method", "InvalidProgram"),
-    "jump_condition": (
-        "bad-program",
-        "a value is named that does not exist",
-        "InvalidProgram",
-    ),
-    "move_from": (
-        "bad-program",
-        "a value is named that does not exist",
-        "InvalidProgram",
-    ),
-    "scalar_type": (
-        "bad-program",
-        "a tensor has an unknown dtype",
-        "UnsupportedProgram",
-    ),
+    "jump_condition": ("bad-program", "a value is named that does not exist", "InvalidProgram"),
+    "move_from": ("bad-program", "a value is named that does not exist", "InvalidProgram"),
+    "scalar_type": ("bad-program", "a tensor has an unknown dtype", "UnsupportedProgram"),
     "size_negative": ("bad-program", "a tensor has a negative size", "InvalidProgram"),
     "size_overflow": ("bad-program", "a tensor is impossibly large", "InvalidProgram"),
-    "size_big": (
-        "bad-program",
-        "a tensor is planned past the end of its arena",
-        "InvalidProgram",
-    ),
+    "size_big": ("bad-program", "a tensor is planned past the end of its arena", "InvalidProgram"),
     "dim_order_repeat": (
         "bad-program",
         "the dim order of a tensor is not a permutation of its dimensions",
@@ -274,67 +165,27 @@ VERDICTS: Final = {
         "a tensor has data that is not in the program",
         "InvalidProgram",
     ),
-    "constant_offset": (
-        "bad-program",
-        "the data of a tensor leaves its segment",
-        "InvalidProgram",
-    ),
+    "constant_offset": ("bad-program", "the data of a tensor leaves its segment", "InvalidProgram"),
     "segment_offset": (
         "bad-program",
         "a segment ends after the segment data of the file",
         "DelegateMissing",
     ),
-    "arena_negative": (
-        "bad-program",
-        "an arena has an impossible size",
-        "InvalidProgram",
-    ),
+    "arena_negative": ("bad-program", "an arena has an impossible size", "InvalidProgram"),
     "arena_zero": (
         "bad-program",
         "a tensor is planned past the end of its arena",
         "InvalidProgram",
     ),
-    "delegate_id": (
-        "no-delegate",
-        "no delegate for backend NoSuchBackendN",
-        "DelegateMissing",
-    ),
+    "delegate_id": ("no-delegate", "no delegate for backend NoSuchBackendN", "DelegateMissing"),
     "old_constant_buffer": ("", "", "Ok"),
-    "bit_flip_0": (
-        "bad-program",
-        "an offset points outside the program",
-        "InvalidProgram",
-    ),
-    "bit_flip_1": (
-        "bad-program",
-        "an offset points outside the program",
-        "InvalidProgram",
-    ),
-    "bit_flip_2": (
-        "bad-program",
-        "an offset points outside the program",
-        "DelegateMissing",
-    ),
-    "bit_flip_3": (
-        "bad-program",
-        "a list has an item that it cannot have",
-        "InvalidProgram",
-    ),
-    "bit_flip_4": (
-        "bad-program",
-        "an offset points outside the program",
-        "InvalidProgram",
-    ),
-    "bit_flip_5": (
-        "bad-program",
-        "an offset points outside the program",
-        "InvalidProgram",
-    ),
-    "bit_flip_6": (
-        "bad-program",
-        "an offset points outside the program",
-        "InvalidProgram",
-    ),
+    "bit_flip_0": ("bad-program", "an offset points outside the program", "InvalidProgram"),
+    "bit_flip_1": ("bad-program", "an offset points outside the program", "InvalidProgram"),
+    "bit_flip_2": ("bad-program", "an offset points outside the program", "DelegateMissing"),
+    "bit_flip_3": ("bad-program", "a list has an item that it cannot have", "InvalidProgram"),
+    "bit_flip_4": ("bad-program", "an offset points outside the program", "InvalidProgram"),
+    "bit_flip_5": ("bad-program", "an offset points outside the program", "InvalidProgram"),
+    "bit_flip_6": ("bad-program", "an offset points outside the program", "InvalidProgram"),
     "bit_flip_7": ("bad-program", "an offset points outside the program", "Ok"),
 }
 """By file: code and message of the build's first diagnostic, and what the device says
@@ -389,9 +240,7 @@ def test_every_file_has_a_verdict() -> None:
 
 
 @pytest.mark.parametrize("name", VERDICTS)
-def test_a_damaged_program_is_refused_by_both(
-    name: str, answers: dict[str, Answer]
-) -> None:
+def test_a_damaged_program_is_refused_by_both(name: str, answers: dict[str, Answer]) -> None:
     code, message, error = VERDICTS[name]
     data = (BAD / f"{name}.pte").read_bytes()
     diagnostics = build_verdict(data)
@@ -424,17 +273,14 @@ def test_where_damage_does_no_harm_outputs_are_those_of_the_good_file(
     for run in runs:
         method = _good(name).method(run["method"])
         bad, good = (
-            run_method(load_file, file, method, run, case=case, folder=tmp_path)
-            for file in files
+            run_method(load_file, file, method, run, case=case, folder=tmp_path) for file in files
         )
         assert bad == good
 
 
 def test_the_documentation_has_the_correspondence() -> None:
     text = (ROOT / "docs" / "errors.md").read_text()
-    rows = re.findall(
-        r"^\| `(\w+)` \| `(.*)` \|$", text.partition(_SECTION)[2], re.MULTILINE
-    )
+    rows = re.findall(r"^\| `(\w+)` \| `(.*)` \|$", text.partition(_SECTION)[2], re.MULTILINE)
     assert {code: frozenset({error}) for error, code in rows} == ERRORS
 
 
@@ -450,8 +296,7 @@ def _facts(program: Program) -> object:
         bytes(program.data_bytes(value))
         for method in program.methods
         for value in method.values
-        if isinstance(value, TensorValue)
-        and (value.is_constant or value.is_mutable_state)
+        if isinstance(value, TensorValue) and (value.is_constant or value.is_mutable_state)
     ]
     return (program.methods, program.segments, program.constants, data)
 
@@ -500,9 +345,7 @@ def _answers(load_file: Path, folder: Path, program: dict[str, Any]) -> tuple[st
 # Disagreements found by comparing damaged programs, each with what both say now.
 
 
-def test_a_dim_order_of_another_length_is_damage_for_both(
-    load_file: Path, tmp_path: Path
-) -> None:
+def test_a_dim_order_of_another_length_is_damage_for_both(load_file: Path, tmp_path: Path) -> None:
     """However many dimensions there are: not a program that asks for too many."""
     program = deepcopy(program_json("add_mul"))
     tensor = program["execution_plan"][0]["values"][0]["val"]
@@ -530,15 +373,12 @@ def test_how_a_tensor_is_stored_comes_before_how_its_size_changes(
     )
     tensor["storage_offset"] = 4
     assert _answers(load_file, tmp_path, program) == (
-        "unsupported-program: a tensor is not stored densely from the start of its"
-        " buffer",
+        "unsupported-program: a tensor is not stored densely from the start of its buffer",
         "UnsupportedProgram",
     )
 
 
-def test_a_method_without_a_chain_is_not_supported(
-    load_file: Path, tmp_path: Path
-) -> None:
+def test_a_method_without_a_chain_is_not_supported(load_file: Path, tmp_path: Path) -> None:
     program = deepcopy(program_json("add_mul"))
     method = program["execution_plan"][0]
     several: list[Any] = [None, [], method["chains"] * 2]

@@ -19,11 +19,7 @@ from orchestrator.build.published import LIST, KnownLists, publish, published_at
 from orchestrator.provenance.documents import document_bytes
 from orchestrator.provenance.envelope import sign
 from orchestrator.provenance.keys import read_private_key
-from orchestrator.provenance.objects import (
-    OBJECTS_TYPE,
-    PublishedList,
-    read_object_list,
-)
+from orchestrator.provenance.objects import OBJECTS_TYPE, PublishedList, read_object_list
 from orchestrator.shell.object_store import ObjectStore
 from orchestrator.shell.places import Waits
 from orchestrator.shell.settings import PUBLISHED as URL
@@ -77,9 +73,7 @@ def _fetched(waits: Waits = WAITS) -> tuple[dict[str, dict[str, bytes]], list[st
 
 
 @contextmanager
-def _server(
-    answer: Callable[[socket.socket, str], None],
-) -> Iterator[tuple[str, list[str]]]:
+def _server(answer: Callable[[socket.socket, str], None]) -> Iterator[tuple[str, list[str]]]:
     """A server that answers each request as it wants; its URL, and what was asked."""
     asked: list[str] = []
     with socket.create_server(("127.0.0.1", 0)) as listening:
@@ -287,9 +281,7 @@ def _as_socket(path: Path) -> None:
     ids=["fifo", "socket", "device", "terminal", "folder", "loop"],
 )
 @pytest.mark.parametrize("what", [LIST, "cas"])
-def test_a_folder_with_what_is_no_file(
-    place: Path, put: Callable[[Path], None], what: str
-) -> None:
+def test_a_folder_with_what_is_no_file(place: Path, put: Callable[[Path], None], what: str) -> None:
     path = place / what
     if what == "cas":
         path = min((place / "cas").glob("*/*"))
@@ -301,9 +293,7 @@ def test_a_folder_with_what_is_no_file(
     assert str(path) in note
 
 
-def test_a_folder_that_never_answers(
-    place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_that_never_answers(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As those of a file system whose server is gone."""
     never = threading.Event()
 
@@ -335,9 +325,7 @@ def test_a_key_that_is_a_pipe(place: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.usefixtures("place")
-def test_requests_of_a_command_share_their_time(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_requests_of_a_command_share_their_time(monkeypatch: pytest.MonkeyPatch) -> None:
     # Each answer takes 11 s, and a place has 30 s.
     monkeypatch.setattr("orchestrator.build.published.monotonic", count(0, 11).__next__)
     notes: list[str] = []
@@ -349,9 +337,7 @@ def test_requests_of_a_command_share_their_time(
     assert "too slow" in note
 
 
-def test_processes_of_a_command_share_what_they_gave_up(
-    place: Path, tmp_path: Path
-) -> None:
+def test_processes_of_a_command_share_what_they_gave_up(place: Path, tmp_path: Path) -> None:
     (place / LIST).unlink()
     os.mkfifo(place / LIST)
     shared = tmp_path / "shared"
@@ -365,9 +351,7 @@ def test_processes_of_a_command_share_what_they_gave_up(
 
 
 @pytest.mark.usefixtures("place")
-def test_another_key_may_be_right(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_key_may_be_right(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lists, notes = KnownLists(WAITS), list[str]()
     monkeypatch.setenv(KEY, str(tmp_path / "other.pub"))
     wrong = published_at(lists, notes.append)

@@ -62,9 +62,7 @@ def _init(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, obje
 @pytest.mark.toolchain
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("case", CORPUS_MODELS)
-def test_what_init_writes_builds_and_runs(
-    case: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_init_writes_builds_and_runs(case: str, capsys: pytest.CaptureFixture[str]) -> None:
     need_toolchain("host", "zig")
     done = _init(capsys, str(_copy(case)), "--toolchain", "zig")
     profile = str(done["profile"])
@@ -108,9 +106,7 @@ def test_it_never_overwrites(folder: Path, capsys: pytest.CaptureFixture[str]) -
 
 
 @pytest.mark.usefixtures("folder")
-def test_a_profile_that_does_not_pass_is_written(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_profile_that_does_not_pass_is_written(capsys: pytest.CaptureFixture[str]) -> None:
     model = str(_copy("vww_mobilenetv1_fp32", "large"))
     code = run(["init", model, "--board", "microbit", "--toolchain", "zig", "--json"])
     done = json.loads(capsys.readouterr().out)
@@ -138,10 +134,7 @@ def test_what_is_no_model(capsys: pytest.CaptureFixture[str]) -> None:
     assert problems == [
         ("modl.pte", 0, "no such file", 'did you mean "model.pte"?'),
         ("a.onnx", 0, "this is not a model", f"name {kinds}"),
-        (
-            *("two.py", 0, "which function returns the model is not clear"),
-            "name it: two.py:one",
-        ),
+        (*("two.py", 0, "which function returns the model is not clear"), "name it: two.py:one"),
         ("bad.py", 1, "bad.py is not Python code", f"name {kinds}"),
     ]
     assert not Path("profile.schema.json").exists()

@@ -80,8 +80,7 @@ def test_instances_have_their_own_state(load: str, tmp_path: Path) -> None:
         linked = ["-x", "none", str(product.out / "libproduct.a"), "-no-pie"]
         include = f"-I{product.out / 'include'}"
         subprocess.run(
-            [*command, *warnings, macro, include, *linked, "-o", tmp_path / "main"],
-            check=True,
+            [*command, *warnings, macro, include, *linked, "-o", tmp_path / "main"], check=True
         )
         ran = subprocess.run([tmp_path / "main"], capture_output=True, check=True)
         assert ran.stdout.decode() == EXPECTED

@@ -40,9 +40,7 @@ def _profile(folder: Path, io: dict[str, str], *, planner: str = "best") -> Prod
     for name, text in io.items():
         for load in ("pte", "prelinked"):
             own = f"{name}_{load[:3]}"
-            lines.append(
-                f'[[models]]\nname = "{own}"\npath = "model.pte"\nload = "{load}"'
-            )
+            lines.append(f'[[models]]\nname = "{own}"\npath = "model.pte"\nload = "{load}"')
             if text:
                 lines.append(f"[models.io]\n{text}")
     (folder / "model.pte").write_bytes(MODEL.read_bytes())
@@ -65,14 +63,11 @@ def ends(host: Product) -> dict[str, Quantization]:
     document = json.loads((host.out / "product.json").read_text())
     (method,) = [m for m in document["methods"] if m["model"] == "linked_pre"]
     return {
-        side: Quantization(**method[f"{side}s"][0]["quantization"])
-        for side in ("input", "output")
+        side: Quantization(**method[f"{side}s"][0]["quantization"]) for side in ("input", "output")
     }
 
 
-def _run(
-    host: Product, model: str, given: np.ndarray, folder: Path, *expect: str
-) -> np.ndarray:
+def _run(host: Product, model: str, given: np.ndarray, folder: Path, *expect: str) -> np.ndarray:
     np.save(folder / "given.npy", given)
     options = ["--model", model, "--input", str(folder / "given.npy")]
     options += ["--output-dir", str(folder), "--no-build", *expect]
@@ -120,9 +115,7 @@ def test_an_array_of_another_dtype_is_refused(
 def test_quantize_calls_are_gone(host: Product) -> None:
     plan = json.loads((host.out / "memory_plan.json").read_text())
     arenas = {
-        x["model"]: m["arenas"][0]["size_bytes"]
-        for x in plan["models"]
-        for m in x["methods"]
+        x["model"]: m["arenas"][0]["size_bytes"] for x in plan["models"] for m in x["methods"]
     }
     report = json.loads((host.out / "report.json").read_text())
     for of in report["prelink"]:
@@ -203,9 +196,7 @@ def test_a_plan_that_is_kept(tmp_path: Path) -> None:
         assert np.array_equal(dequantized(out, own), wanted)
 
 
-def test_what_cannot_be_is_an_error(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_cannot_be_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     product = _profile(tmp_path, {"net": 'output1 = "int8"'})
     assert product.run("check") == 4
     assert capsys.readouterr().err.startswith(

@@ -80,17 +80,13 @@ def test_run_tells_of_damaged_flash(
 
 
 @pytest.mark.usefixtures("as_it_is")
-def test_without_a_check_nobody_notices(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_a_check_nobody_notices(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     product = _product(tmp_path, capsys, "")
     _damage(product)
     assert product.run("run", *CALL).code == 0
 
 
-def test_decode_tells_what_to_do(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_decode_tells_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     need_toolchain("host", "zig")
     write_product(tmp_path, case=CASE)
     profile = str(tmp_path / "product.toml")
@@ -158,9 +154,7 @@ def test_the_linker_drops_checksums_with_what_is_not_called(
 
 
 @pytest.mark.parametrize("load", ["pte", "prelinked"])
-def test_an_application_asks(
-    load: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_application_asks(load: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     need_toolchain("host", "gnu")
     extra = f'load = "{load}"\n[integrity]\ncheck = "start"\n'
     write_product(tmp_path, case="linear_softmax", toolchain="gnu", extra=extra)

@@ -117,18 +117,14 @@ def test_all_passes_change_no_bit_on_a_core(
         # instructions some convolutions are not packed, and need them.
         methods: Any = product.report()["prelink"]
         left = Counter(
-            m["passes"][-1]["after"]["calls"]
-            for m in methods
-            if m["method"].startswith("same_")
+            m["passes"][-1]["after"]["calls"] for m in methods if m["method"].startswith("same_")
         )
         assert left[1] > COUNT / 6
         assert (left[2] > 0) == (cpu == "cortex-m4")
 
 
 @pytest.mark.parametrize("load", ["prelinked", "pte"])
-def test_batch_normalization_in_weights_changes_last_bits(
-    load: str, tmp_path: Path
-) -> None:
+def test_batch_normalization_in_weights_changes_last_bits(load: str, tmp_path: Path) -> None:
     need_toolchain("host", "zig")
     write_nets(tmp_path, norm_nets(40), np.random.default_rng(3))
     skip = [*PASSES]

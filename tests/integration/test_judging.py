@@ -111,9 +111,7 @@ def test_a_call_of_a_scenario_that_the_program_refuses_is_an_error(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     need_toolchain("host", "zig")
-    product = make_product(
-        tmp_path / "p", "embedding_argmax", cpu="host", toolchain="zig"
-    )
+    product = make_product(tmp_path / "p", "embedding_argmax", cpu="host", toolchain="zig")
     runs = []
     for name, index in (("near", 1), ("far", 9999)):
         np.save(tmp_path / f"{name}.npy", np.full((2, 7), index))
@@ -137,16 +135,11 @@ def _other_bias(method: LinkedMethod) -> LinkedMethod:
 
 
 def test_a_fault_of_a_pass_is_found(
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     need_toolchain("host", "zig")
     faulty = replace(
-        passes.PASSES["fold_pads"],
-        calls=None,
-        change=_other_bias,
-        before_plan=_other_bias,
+        passes.PASSES["fold_pads"], calls=None, change=_other_bias, before_plan=_other_bias
     )
     monkeypatch.setattr(passes, "PASSES", {**passes.PASSES, "fold_pads": faulty})
     product = _mlp(tmp_path / "p")

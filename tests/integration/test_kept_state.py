@@ -11,12 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.integration.memory_programs import (
-    check_board,
-    check_runs,
-    memory_product,
-    problems_of,
-)
+from tests.integration.memory_programs import check_board, check_runs, memory_product, problems_of
 from tests.tools import need_tool, need_toolchain
 
 if TYPE_CHECKING:
@@ -68,9 +63,7 @@ def test_offsets_of_the_file_are_right_as_well(
         check_runs(product, case, tmp_path / case, capsys)
 
 
-def test_a_wrong_plan_is_not_kept(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_wrong_plan_is_not_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     product = memory_product(tmp_path, ["branches"])
     with product.profile.open("a") as file:
         file.write('[memory]\nplanner = "keep"\n')
@@ -90,9 +83,7 @@ def test_state_that_begins_with_zeros_is_said_once(
     assert product.run("check") == 0
     said = [x for x in capsys.readouterr().err.splitlines() if "without-data" in x]
     assert [line.split(":")[1] for line in said] == [
-        f" model {name}{end}"
-        for name in ("state_late", "shared_zeros")
-        for end in ("", "_p")
+        f" model {name}{end}" for name in ("state_late", "shared_zeros") for end in ("", "_p")
     ]
     assert "value 6 of forward (32 bytes)" in said[0]
     assert "InitializedMutableBufferPass" in said[0]

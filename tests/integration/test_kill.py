@@ -39,9 +39,7 @@ class Result:
 
 def _result(folder: Path) -> Result:
     lock = folder / "product.lock"
-    return Result(
-        published_files(folder / "out"), lock.read_bytes() if lock.exists() else None
-    )
+    return Result(published_files(folder / "out"), lock.read_bytes() if lock.exists() else None)
 
 
 def _start(folder: Path) -> subprocess.Popen[str]:
@@ -71,9 +69,7 @@ def _choose(folder: Path, optimize: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def expected(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> tuple[Path, dict[str, Result], float]:
+def expected(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Result], float]:
     """The working folder, the full result of each version, seconds of a build."""
     need_toolchain("host", "zig")
     folder = tmp_path_factory.mktemp("kill") / "w"

@@ -21,10 +21,7 @@ pytestmark = pytest.mark.toolchain
 def _counted(name: str) -> int:
     """One of ccache's counters."""
     done = subprocess.run(
-        [need_tool("ccache"), "--print-stats"],
-        capture_output=True,
-        text=True,
-        check=True,
+        [need_tool("ccache"), "--print-stats"], capture_output=True, text=True, check=True
     )
     return int(dict(line.split() for line in done.stdout.splitlines())[name])
 
@@ -38,9 +35,7 @@ def test_a_product_elsewhere_has_the_same_bytes_and_compiles_nothing(
     outputs = []
     for folder, launcher in (("a", ""), ("b/deeper", "ccache"), ("c", "ccache")):
         monkeypatch.setenv(VARIABLE, launcher)
-        product = make_product(
-            tmp_path / folder, "add_mul", cpu="cortex-m4", toolchain="zig"
-        )
+        product = make_product(tmp_path / folder, "add_mul", cpu="cortex-m4", toolchain="zig")
         before = _counted("cache_miss")
         assert product.run("build") == 0
         outputs.append(

@@ -81,10 +81,7 @@ def _endless() -> bytes:
     method = replace(
         method,
         values=(*method.values[:never], BoolValue(False)),  # noqa: FBT003
-        instructions=(
-            method.instructions[0],
-            JumpFalseCall(condition=never, destination=0),
-        ),
+        instructions=(method.instructions[0], JumpFalseCall(condition=never, destination=0)),
     )
     return bytes(write_program(replace(program, methods=(method,))))
 
@@ -117,10 +114,6 @@ def test_a_run_ends_at_its_limit(tmp_path: Path) -> None:
         check=True,
     )
     done = subprocess.run(
-        [program, tmp_path / "endless.pte"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
+        [program, tmp_path / "endless.pte"], capture_output=True, text=True, timeout=60, check=False
     )
     assert done.returncode == 0, done.stdout

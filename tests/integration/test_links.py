@@ -46,9 +46,7 @@ void _start(void) {
 
 
 @pytest.fixture(scope="module", params=["zig", "gnu"])
-def library(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Product:
+def library(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Product:
     """A product for a board, by each toolchain."""
     toolchain: str = request.param
     need_toolchain("cortex-m4", toolchain)
@@ -63,17 +61,13 @@ def _name(product: Product) -> str:
 
 
 def _run(*command: object) -> None:
-    done = subprocess.run(
-        [*map(str, command)], capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False)
     if done.stderr:
         pytest.fail(done.stderr)
     assert done.returncode == 0
 
 
-@pytest.mark.parametrize(
-    "own", ["-fshort-enums", "-fno-short-enums", "-fshort-wchar"], ids=str
-)
+@pytest.mark.parametrize("own", ["-fshort-enums", "-fno-short-enums", "-fshort-wchar"], ids=str)
 def test_a_program_of_gcc_links_without_a_warning(
     library: Product, tmp_path: Path, own: str
 ) -> None:
@@ -83,9 +77,7 @@ def test_a_program_of_gcc_links_without_a_warning(
         text = USER.replace("@", name)
         # Not with its name of C++: there is no code that calls it.
         source.write_text(
-            text.replace("void _start", 'extern "C" void _start')
-            if language == "c++"
-            else text
+            text.replace("void _start", 'extern "C" void _start') if language == "c++" else text
         )
         _run(
             *(gcc, *FLAGS, own, f"-std={standard}", "-Wall", "-Wextra", "-Werror"),
@@ -95,9 +87,7 @@ def test_a_program_of_gcc_links_without_a_warning(
         )
 
 
-def test_a_program_of_clang_links_without_a_warning(
-    library: Product, tmp_path: Path
-) -> None:
+def test_a_program_of_clang_links_without_a_warning(library: Product, tmp_path: Path) -> None:
     need_toolchain("cortex-m4", "zig")
     zig, name = str(zig_program()), _name(library)
     source, part = tmp_path / "use.c", tmp_path / "use.o"
@@ -118,9 +108,7 @@ def test_a_program_of_clang_links_without_a_warning(
 def _attributes(path: Path) -> Iterator[tuple[str, object]]:
     with path.open("rb") as file:
         (section,) = (
-            s
-            for s in ELFFile(file).iter_sections()
-            if isinstance(s, ARMAttributesSection)
+            s for s in ELFFile(file).iter_sections() if isinstance(s, ARMAttributesSection)
         )
         for part in section.iter_subsections():
             for below in part.iter_subsubsections():

@@ -51,10 +51,7 @@ def _scenario(n: int) -> dict[str, Any]:
                     NONE,
                 ],
                 "outputs": [
-                    {
-                        "kind": "tensor_list",
-                        "items": [_tensor("sum"), NONE, _tensor("product")],
-                    },
+                    {"kind": "tensor_list", "items": [_tensor("sum"), NONE, _tensor("product")]},
                     {"kind": "tensor_list", "items": [_tensor("z"), NONE]},
                     {"kind": "int_list", "value": [7, -9, 1 << 62]},
                     {"kind": "double_list", "value": [0.25, 1e300, np.inf]},
@@ -96,11 +93,7 @@ TARGETS = [
 
 @pytest.mark.parametrize(("cpu", "toolchain", "load"), TARGETS)
 def test_run_gives_and_compares_every_kind(
-    cpu: str,
-    toolchain: str,
-    load: str,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    cpu: str, toolchain: str, load: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     need_toolchain(cpu, toolchain)
     need_emulator(cpu)
@@ -139,9 +132,7 @@ def test_run_gives_and_compares_every_kind(
     assert np.load(outputs / "out4.npy").tolist() == [False, True, True]
 
 
-def test_what_differs_is_told_by_item(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_differs_is_told_by_item(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     need_toolchain("host", "zig")
     product = _product(tmp_path, cpu="host", toolchain="zig", load="pte")
     assert product.run("build") == 0
@@ -159,9 +150,7 @@ def test_what_differs_is_told_by_item(
     said = capsys.readouterr().err
     assert "worst: element [2, 1, 2]: 35, expected 36" in said
     assert "worst: element [1]: -9, expected -8" in said
-    assert (
-        "found: bool_list [false, true, true], expected bool_list [false, true]" in said
-    )
+    assert "found: bool_list [false, true, true], expected bool_list [false, true]" in said
     assert said.count("run-mismatch") == 3
 
 
@@ -170,12 +159,7 @@ FIXED = [
     (3, {"kind": "double", "value": 0.25}, "double 0.25", "double 0.5"),
     (4, {"kind": "bool", "value": False}, "bool false", "bool true"),
     (5, {"kind": "string", "value": "text"}, "string 'text'", "string 'täxt'"),
-    (
-        6,
-        {"kind": "int_list", "value": [7, -9, 1]},
-        "int_list [7, -9, 1]",
-        "int_list [7, -9]",
-    ),
+    (6, {"kind": "int_list", "value": [7, -9, 1]}, "int_list [7, -9, 1]", "int_list [7, -9]"),
 ]
 
 
@@ -198,15 +182,12 @@ def test_fixed_inputs_take_their_value_only(
     assert said.count("was exported for another value of this input") == len(FIXED)
     for index, _, found, expected in FIXED:
         assert (
-            f"   = at: runs[0].inputs[{index}]\n"
-            f"   = found: {found}\n   = expected: {expected}\n"
+            f"   = at: runs[0].inputs[{index}]\n   = found: {found}\n   = expected: {expected}\n"
         ) in said
     assert "item 1: the input has the wrong kind for this method" in said
 
 
-def test_command_line_gives_every_kind(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_command_line_gives_every_kind(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     need_toolchain("host", "zig")
     product = _product(tmp_path, cpu="host", toolchain="zig", load="pte")
     assert product.run("build") == 0

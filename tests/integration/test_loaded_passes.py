@@ -101,9 +101,7 @@ def test_no_pass_changes_a_bit(choice: str, tmp_path: Path) -> None:
         for data in (program.data, adapted.program.data):
             path = tmp_path / f"{case}.pte"
             path.write_bytes(bytes(data))
-            outputs.append(
-                run_method(tool, path, method, call, case=case, folder=tmp_path)
-            )
+            outputs.append(run_method(tool, path, method, call, case=case, folder=tmp_path))
         assert outputs[0] == outputs[1], case
     assert tested
 

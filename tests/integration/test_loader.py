@@ -183,7 +183,5 @@ def test_outputs_are_those_of_executorch(
         assert got.shape == expected.shape
         bfloat16 = want.get("stored_as") is not None
         np.testing.assert_allclose(
-            _floats(got, bfloat16=bfloat16),
-            _floats(expected, bfloat16=bfloat16),
-            **tolerance,
+            _floats(got, bfloat16=bfloat16), _floats(expected, bfloat16=bfloat16), **tolerance
         )

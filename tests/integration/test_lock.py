@@ -20,14 +20,7 @@ from orchestrator.shell import ninja as shell_ninja
 from orchestrator.shell.cache import cache_folder
 from orchestrator.shell.ninja import ninja_program
 from tests.environment import HOSTILE
-from tests.integration.workspace import (
-    ROOT,
-    SCENARIO,
-    Build,
-    Workspace,
-    notes_of,
-    write_product,
-)
+from tests.integration.workspace import ROOT, SCENARIO, Build, Workspace, notes_of, write_product
 from tests.permissions import permissions_hold
 from tests.tools import need_toolchain
 
@@ -137,9 +130,7 @@ def test_every_output_is_in_the_lock(w: Workspace) -> None:
 # --locked, --frozen, lock --check
 
 each_way = pytest.mark.parametrize(
-    "how",
-    [("build", "--locked"), ("build", "--frozen"), ("lock", "--check")],
-    ids=" ".join,
+    "how", [("build", "--locked"), ("build", "--frozen"), ("lock", "--check")], ids=" ".join
 )
 
 
@@ -491,9 +482,7 @@ def test_a_build_without_a_lock_leaves_the_one_there_is(w: Workspace) -> None:
     assert w.lock.read_text() == "whatever it is"
 
 
-def test_one_lock_is_not_of_two_profiles(
-    w: Workspace, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_one_lock_is_not_of_two_profiles(w: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
     profile = str(w.profile)
     assert run(["build", profile, profile, "--lock", "a.lock"]) == 2
     assert "error[usage]: --lock takes one profile" in capsys.readouterr().err
@@ -507,9 +496,7 @@ def test_other_outputs_are_found_too(w: Workspace, how: tuple[str, ...]) -> None
 
 @pytest.mark.usefixtures("no_ninja")
 @each_way
-def test_a_missing_lock_is_refused_before_anything_runs(
-    w: Workspace, how: tuple[str, ...]
-) -> None:
+def test_a_missing_lock_is_refused_before_anything_runs(w: Workspace, how: tuple[str, ...]) -> None:
     w.lock.unlink()
     assert _stale(w, *how) == ["there is no lock file"]
 
@@ -568,9 +555,7 @@ def test_lock_writes_what_build_writes(w: Workspace) -> None:
     assert w.run("lock").out == f"{w.lock}: current\n"
 
 
-def test_verify_writes_no_lock_and_hides_none_from_the_next_build(
-    w: Workspace,
-) -> None:
+def test_verify_writes_no_lock_and_hides_none_from_the_next_build(w: Workspace) -> None:
     before = w.lock.read_bytes()
     w.lock.unlink()
     assert w.run("verify").code == 0

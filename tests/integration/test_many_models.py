@@ -24,9 +24,7 @@ a layer in which the models change a byte each."""
 
 
 @pytest.mark.toolchain
-def test_fifty_models_fit_an_m55(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_fifty_models_fit_an_m55(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Their weights fill its first flash, and their tables are there, too."""
     need_toolchain("cortex-m55", "zig")
     text = (

@@ -31,12 +31,7 @@ class Product:
         shutil.copytree(NAMED, folder, dirs_exist_ok=True)
 
     def write(
-        self,
-        model: str,
-        *data: str,
-        cpu: str = "host",
-        backend: str = "Named",
-        takes: bool = True,
+        self, model: str, *data: str, cpu: str = "host", backend: str = "Named", takes: bool = True
     ) -> None:
         self.file.write_text(
             f'schema = 1\nname = "p"\ntarget.cpu = "{cpu}"\ntarget.toolchain = "zig"\n'
@@ -68,12 +63,9 @@ def product(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Product:
 
 @pytest.mark.qemu
 @pytest.mark.parametrize(
-    ("cpu", "where"),
-    [("host", "inside"), ("host", "outside"), ("cortex-m4", "outside")],
+    ("cpu", "where"), [("host", "inside"), ("host", "outside"), ("cortex-m4", "outside")]
 )
-def test_a_delegate_computes_with_named_weights(
-    cpu: str, where: str, product: Product
-) -> None:
+def test_a_delegate_computes_with_named_weights(cpu: str, where: str, product: Product) -> None:
     need_toolchain(cpu, "zig")
     need_emulator(cpu)
     data = ["weights.ptd"] if where == "outside" else []
@@ -82,9 +74,7 @@ def test_a_delegate_computes_with_named_weights(
     product.run("run", "--scenario", str(product.folder / "case.json"))
     size = product.run("size")
     assert " (212 named data), everything else" in size
-    assert "named data of net: first.weight, 120 bytes\n" in product.run(
-        "size", "--full"
-    )
+    assert "named data of net: first.weight, 120 bytes\n" in product.run("size", "--full")
     why = product.run("why", "Named")
     assert all(f"net: {key}," in why for key in KEYS)
     report = json.loads((product.folder / "out" / "report.json").read_text())

@@ -218,9 +218,7 @@ def image(secure: Product, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_a_secure_image_and_who_calls_it(
-    secure: Product, image: Path, tmp_path: Path
-) -> None:
+def test_a_secure_image_and_who_calls_it(secure: Product, image: Path, tmp_path: Path) -> None:
     """The linker makes a veneer of each entry function, and a library of their names.
 
     The other side compiles its header as C and C++.

@@ -91,9 +91,7 @@ def test_frozen_builds_and_verify_compile_everything(tmp_path: Path) -> None:
         outputs = store.get(entry.name)
         assert outputs is not None
         store.put(entry.name, {**outputs, ".o": b"not an object"})
-    again = make_product(
-        tmp_path / "again", "add_mul", cpu="cortex-m4", toolchain="gnu"
-    )
+    again = make_product(tmp_path / "again", "add_mul", cpu="cortex-m4", toolchain="gnu")
     again.lock.write_bytes(product.lock.read_bytes())
     assert again.run("build", "--frozen") == 0
     assert again.run("verify") == 0
@@ -137,11 +135,7 @@ def test_keys_cover_what_compilers_read_and_have_one_content(
 
 def _read_by_compiler(work: Path) -> dict[str, set[str]]:
     done = subprocess.run(
-        [ninja_program(), "-t", "deps"],
-        cwd=work,
-        capture_output=True,
-        text=True,
-        check=True,
+        [ninja_program(), "-t", "deps"], cwd=work, capture_output=True, text=True, check=True
     )
     found: dict[str, set[str]] = {}
     name = ""
@@ -168,8 +162,7 @@ def test_products_that_build_at_once_compile_each_object_once(
     shutil.copy(CORPUS / "add_mul" / "model.pte", tmp_path / "model.pte")
     for name in names:
         (tmp_path / f"{name}.toml").write_text(
-            f'schema = 1\nname = "{name}"\n'
-            '[[models]]\nname = "model"\npath = "model.pte"\n'
+            f'schema = 1\nname = "{name}"\n[[models]]\nname = "model"\npath = "model.pte"\n'
         )
     monkeypatch.chdir(tmp_path)
     assert run(["build", "-j2"]) == 0

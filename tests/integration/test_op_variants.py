@@ -58,9 +58,7 @@ def headers(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], s
     for case in CASES:
         oplist = folder / f"{case}.yaml"
         model = str(CORPUS / case / "model.pte")
-        assert (
-            run(["plumbing", "oplist", "--model", model, "--output", str(oplist)]) == 0
-        )
+        assert run(["plumbing", "oplist", "--model", model, "--output", str(oplist)]) == 0
         found[case, "theirs"] = _bare(CORPUS / case / "selected_op_variants.h")
     for name in LIST_NAMES:
         (folder / f"{name}.yaml").write_bytes((LISTS / f"{name}.yaml").read_bytes())
@@ -68,27 +66,13 @@ def headers(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], s
     for name in (*CASES, *LIST_NAMES):
         out = folder / name
         oplist = folder / f"{name}.yaml"
-        assert (
-            run(
-                [
-                    "plumbing",
-                    "headers",
-                    "--oplist",
-                    str(oplist),
-                    "--output-dir",
-                    str(out),
-                ]
-            )
-            == 0
-        )
+        assert run(["plumbing", "headers", "--oplist", str(oplist), "--output-dir", str(out)]) == 0
         found[name, "ours"] = _bare(out / "selected_op_variants.h")
     return found
 
 
 def _operators(headers: dict[tuple[str, str], str]) -> list[str]:
-    named = {
-        name for text in headers.values() for name in re.findall(r'\("([^"]+)"\)', text)
-    }
+    named = {name for text in headers.values() for name in re.findall(r'\("([^"]+)"\)', text)}
     assert not named & set(UNKNOWN)
     return sorted(named | set(UNKNOWN))
 
@@ -101,20 +85,14 @@ def answers(
     compiler = need_tool("g++", "clang++", "c++")
     folder = tmp_path_factory.mktemp("program")
     operators = _operators(headers)
-    parts = [
-        STUB,
-        "#define Uint64 UInt64  // their spelling, which no ExecuTorch has\n",
-    ]
+    parts = [STUB, "#define Uint64 UInt64  // their spelling, which no ExecuTorch has\n"]
     parts += [
-        f"namespace list_{index} {{\n{text}}}\n"
-        for index, text in enumerate(headers.values())
+        f"namespace list_{index} {{\n{text}}}\n" for index, text in enumerate(headers.values())
     ]
     parts.append(
         "using Include = bool (*)(const char*, executorch::aten::ScalarType);\n"
         "constexpr Include kLists[] = {\n"
-        + "".join(
-            f"  list_{i}::should_include_kernel_dtype,\n" for i in range(len(headers))
-        )
+        + "".join(f"  list_{i}::should_include_kernel_dtype,\n" for i in range(len(headers)))
         + "};\nconstexpr const char* kOperators[] = {\n"
         + "".join(f'  "{name}",\n' for name in operators)
         + "};\n"
@@ -129,20 +107,14 @@ def answers(
     )
     (folder / "variants.cpp").write_text("\n".join(parts))
     flags = ("-std=c++17", "-Wall", "-Werror")
-    subprocess.run(
-        [compiler, *flags, "variants.cpp", "-o", "variants"], cwd=folder, check=True
-    )
-    done = subprocess.run(
-        [folder / "variants"], capture_output=True, text=True, check=True
-    )
+    subprocess.run([compiler, *flags, "variants.cpp", "-o", "variants"], cwd=folder, check=True)
+    done = subprocess.run([folder / "variants"], capture_output=True, text=True, check=True)
     lines = done.stdout.splitlines()
     width = len(ScalarType)
     assert {len(line) for line in lines} == {width * len(operators)}
     return {
         key: {
-            name: frozenset(
-                dtype for dtype in ScalarType if line[width * index + dtype] == "1"
-            )
+            name: frozenset(dtype for dtype in ScalarType if line[width * index + dtype] == "1")
             for index, name in enumerate(operators)
         }
         for key, line in zip(headers, lines, strict=True)

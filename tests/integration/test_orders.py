@@ -77,9 +77,7 @@ def _profile(order: Sequence[int]) -> str:
         f'functions = "{LIBRARIES[i]}/functions.yaml"\n'
         for i in order
     )
-    models = "".join(
-        f'[[models]]\nname = "{MODELS[i]}"\npath = "{MODELS[i]}.pte"\n' for i in order
-    )
+    models = "".join(f'[[models]]\nname = "{MODELS[i]}"\npath = "{MODELS[i]}.pte"\n' for i in order)
     return (
         'schema = 1\nname = "p"\n'
         '[target]\ncpu = "cortex-m55"\ntoolchain = "zig"\n'
@@ -123,9 +121,7 @@ def test_hash_seeds_do_not_show(generated: list[dict[str, str]]) -> None:
     assert generated[2] == generated[3]
 
 
-def test_what_is_not_per_model_does_not_know_the_order(
-    generated: list[dict[str, str]],
-) -> None:
+def test_what_is_not_per_model_does_not_know_the_order(generated: list[dict[str, str]]) -> None:
     one, _, two, _ = generated
     assert one.keys() == two.keys()
     assert {path for path in one if one[path] != two[path]} == PER_MODEL
@@ -134,23 +130,13 @@ def test_what_is_not_per_model_does_not_know_the_order(
         *("selected_operators.yaml", "resolution.json"),
         *("gen/src/registered_kernels.cpp", "gen/include/selected_op_variants.h"),
         *("gen/include/selected_prim_ops.h", "gen/include/selected_max_kernel_num.h"),
-        *(
-            f"gen/selected/portable/orch_selected/op_{n}.h"
-            for n in ("add", "mm", "tanh")
-        ),
-        *(
-            "gen/selected/alpha/orch_selected/f.h",
-            "gen/selected/zeta/orch_selected/f.h",
-        ),
+        *(f"gen/selected/portable/orch_selected/op_{n}.h" for n in ("add", "mm", "tanh")),
+        *("gen/selected/alpha/orch_selected/f.h", "gen/selected/zeta/orch_selected/f.h"),
     } <= free
 
 
-@pytest.mark.parametrize(
-    "path", ["gen/firmware.ld", "gen/include/p.h", "gen/src/models.S"]
-)
-def test_texts_per_model_have_the_same_lines(
-    generated: list[dict[str, str]], path: str
-) -> None:
+@pytest.mark.parametrize("path", ["gen/firmware.ld", "gen/include/p.h", "gen/src/models.S"])
+def test_texts_per_model_have_the_same_lines(generated: list[dict[str, str]], path: str) -> None:
     one, _, two, _ = generated
     assert sorted(one[path].splitlines()) == sorted(two[path].splitlines())
 
@@ -164,18 +150,14 @@ def test_the_source_of_the_api_differs_in_the_order_of_methods(
             re.findall(r"kMethodTable\[\d\] = \{(.*)\};", found["gen/src/api.cpp"]),
         )
         assert len(table.split(", ")) > 1
-        return sorted(source.replace(table, "").splitlines()) + sorted(
-            table.split(", ")
-        )
+        return sorted(source.replace(table, "").splitlines()) + sorted(table.split(", "))
 
     one, _, two, _ = generated
     assert one["gen/src/api.cpp"] != two["gen/src/api.cpp"]
     assert lines(one) == lines(two)
 
 
-def test_json_has_the_same_facts_of_each_model(
-    generated: list[dict[str, str]],
-) -> None:
+def test_json_has_the_same_facts_of_each_model(generated: list[dict[str, str]]) -> None:
     def plan(found: dict[str, str]) -> Any:
         document = json.loads(found["memory_plan.json"])
         document["models"].sort(key=lambda model: model["model"])

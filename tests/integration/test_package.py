@@ -117,9 +117,7 @@ def test_cmake(in_cmake: Path, tmp_path: Path) -> None:
     assert np.abs(found - wanted).max() <= 1e-6
 
 
-def test_two_products_in_one_program(
-    in_cmake: Path, loaded: Packages, tmp_path: Path
-) -> None:
+def test_two_products_in_one_program(in_cmake: Path, loaded: Packages, tmp_path: Path) -> None:
     """Both have a model of the same name, and both self tests pass."""
     loaded.make("cmake", tmp_path)
     app = tmp_path / "app"
@@ -294,8 +292,7 @@ def test_self_tests_of_libraries(tmp_path: Path) -> None:
     (tmp_path / "lists.pte").write_bytes(lists)
     models += '[[models]]\npath = "lists.pte"\n'
     (tmp_path / "kinds.toml").write_text(
-        'schema = 1\nname = "kinds"\n[target]\ncpu = "host"\ntoolchain = "zig"\n'
-        f"{models}"
+        f'schema = 1\nname = "kinds"\n[target]\ncpu = "host"\ntoolchain = "zig"\n{models}'
     )
     packages = Packages(tmp_path, name="kinds", more=())
     package = packages.make("cmake", tmp_path / "out", "--binary")
@@ -521,9 +518,7 @@ def zephyr_base() -> Path:
 
 
 @BOTH
-def test_zephyrs_own_build(
-    packages: Packages, tmp_path: Path, arguments: tuple[str, ...]
-) -> None:
+def test_zephyrs_own_build(packages: Packages, tmp_path: Path, arguments: tuple[str, ...]) -> None:
     """The sample on this machine, in a checkout of Zephyr."""
     base, west = zephyr_base(), optional_tool("west")
     package = packages.make("zephyr", tmp_path, *arguments)
@@ -547,9 +542,7 @@ def test_zephyrs_twister(tmp_path: Path, arguments: tuple[str, ...]) -> None:
         "ZEPHYR_BASE": str(base),
         "QEMU_BIN_PATH": str(Path(need_tool("qemu-system-arm")).parent),
         "ZEPHYR_TOOLCHAIN_VARIANT": "gnuarmemb",
-        "GNUARMEMB_TOOLCHAIN_PATH": str(
-            Path(need_tool("arm-none-eabi-gcc")).parents[1]
-        ),
+        "GNUARMEMB_TOOLCHAIN_PATH": str(Path(need_tool("arm-none-eabi-gcc")).parents[1]),
     }
     env |= {n: v for n, v in os.environ.items() if n in env}
     out = ("--outdir", tmp_path / "out", "-p", "qemu_cortex_m3")
@@ -559,9 +552,7 @@ def test_zephyrs_twister(tmp_path: Path, arguments: tuple[str, ...]) -> None:
 
 
 @BOTH
-def test_esp_idf(
-    packages: Packages, tmp_path: Path, arguments: tuple[str, ...]
-) -> None:
+def test_esp_idf(packages: Packages, tmp_path: Path, arguments: tuple[str, ...]) -> None:
     """compote packs the component; a stand-in for ESP-IDF's CMake builds it."""
     compote = need_script("compote")
     package = packages.make("esp-idf", tmp_path, *arguments)
@@ -609,9 +600,7 @@ def test_platformio(packages: Packages, tmp_path: Path) -> None:
 
 
 @BOTH
-def test_bazels_format(
-    packages: Packages, tmp_path: Path, arguments: tuple[str, ...]
-) -> None:
+def test_bazels_format(packages: Packages, tmp_path: Path, arguments: tuple[str, ...]) -> None:
     """Of build files, as buildifier writes them, and without what it warns of."""
     buildifier = optional_tool("buildifier")
     package = packages.make("bazel", tmp_path, *arguments)
@@ -665,8 +654,7 @@ def test_rust(packages: Packages, tmp_path: Path, arguments: tuple[str, ...]) ->
     package = packages.make("rust", tmp_path, *arguments)
     (package / ".cargo").mkdir()
     (package / ".cargo" / "config.toml").write_text(
-        '[source.crates-io]\nreplace-with = "debian"\n'
-        f'[source.debian]\ndirectory = "{registry}"\n'
+        f'[source.crates-io]\nreplace-with = "debian"\n[source.debian]\ndirectory = "{registry}"\n'
     )
     env = {"HOME": os.environ["HOME"]}  # rustup finds its toolchain there
     if shutil.which("ccache"):

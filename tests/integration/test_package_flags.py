@@ -10,14 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.cross import Cross
-from tests.integration.ecosystem_flags import (
-    ALL,
-    NANO_33_BLE,
-    UNO_R4,
-    WITHOUT_FLOATS,
-    ZERO,
-    Flags,
-)
+from tests.integration.ecosystem_flags import ALL, NANO_33_BLE, UNO_R4, WITHOUT_FLOATS, ZERO, Flags
 from tests.integration.packages import Packages, files_of, need, packages_for, tool
 from tests.integration.workspace import ROOT
 from tests.tools import need_emulator, need_tool
@@ -78,9 +71,7 @@ def make(tmp_path_factory: pytest.TempPathFactory) -> Make:
     return one
 
 
-def compiled(
-    flags: Flags, source: Path, at: Path, *more: str, out: str = "one.o"
-) -> str:
+def compiled(flags: Flags, source: Path, at: Path, *more: str, out: str = "one.o") -> str:
     """What the compiler says about a source."""
     is_c = source.suffix == ".c"
     gnu = "riscv64-unknown-elf" if "rv32" in flags.machine else "arm-none-eabi"
@@ -137,9 +128,7 @@ def test_without_cpp17(flags: Flags, make: Make, tmp_path: Path) -> None:
     properties = dict(line.split("=", 1) for line in lines)
     assert (properties["precompiled"], properties["ldflags"]) == ("full", "-lkws")
     found = {path.relative_to(package / "src") for path in package.rglob("src/**/*.*")}
-    assert {str(path) for path in found if path.suffix != ".h"} == {
-        f"{folder}/libkws.a"
-    }
+    assert {str(path) for path in found if path.suffix != ".h"} == {f"{folder}/libkws.a"}
     (tmp_path / "Arduino.h").write_text(ARDUINO)
     sketch = (package / "examples" / "hello" / "hello.ino").read_text()
     (tmp_path / "hello.cpp").write_text(f'#include "Arduino.h"\n{sketch}')
@@ -157,9 +146,7 @@ def test_without_cpp17(flags: Flags, make: Make, tmp_path: Path) -> None:
     [(NANO_33_BLE, "softfp"), (ZERO, "cortex-m0plus")],
     ids=lambda one: getattr(one, "name", one),
 )
-def test_the_library_runs(
-    flags: Flags, product: str, make: Make, tmp_path: Path
-) -> None:
+def test_the_library_runs(flags: Flags, product: str, make: Make, tmp_path: Path) -> None:
     """Linked into a program in C++14 or C++11: every bit of the case is right."""
     packages, package = make(product, "arduino", "--binary")
     (library,) = package.rglob("libkws.a")
@@ -190,9 +177,7 @@ def test_a_library_with_another_float_abi(make: Make, tmp_path: Path) -> None:
     ],
     ids=lambda one: getattr(one, "name", one),
 )
-def test_the_sources_run(
-    flags: Flags, product: str, make: Make, tmp_path: Path
-) -> None:
+def test_the_sources_run(flags: Flags, product: str, make: Make, tmp_path: Path) -> None:
     """With floats in any registers, and without an FPU: every bit of the case is right.
 
     `-std=gnu++17` is what a platform.local.txt can add to a core of C++14.
@@ -220,9 +205,7 @@ def test_sources_do_not_depend_on_the_float_abi(make: Make, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(("product", "name"), [("hard", "HARD"), ("softfp", "SOFT")])
-def test_zephyr_gives_a_library_its_float_abi(
-    product: str, name: str, make: Make
-) -> None:
+def test_zephyr_gives_a_library_its_float_abi(product: str, name: str, make: Make) -> None:
     """Sources leave it to the application."""
     _, sources = make(product, "zephyr")
     _, library = make(product, "zephyr", "--binary")

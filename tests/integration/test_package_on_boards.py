@@ -57,9 +57,7 @@ def test_same_bytes_from_another_folder(
     assert not left
 
 
-def test_arduino_in_qemu(
-    for_m4: Packages, tmp_path: Path, pytestconfig: pytest.Config
-) -> None:
+def test_arduino_in_qemu(for_m4: Packages, tmp_path: Path, pytestconfig: pytest.Config) -> None:
     """All sources below src/, on a Cortex-M4, with the flags of a core for Arduino."""
     package = for_m4.make("arduino", tmp_path)
     lines = (package / "library.properties").read_text().splitlines()
@@ -91,9 +89,7 @@ def test_arduino_in_qemu(
     cross.check_page("`arduino`", package, tmp_path, *objects, update=update)
 
 
-def test_platformio_in_qemu(
-    for_m4: Packages, tmp_path: Path, pytestconfig: pytest.Config
-) -> None:
+def test_platformio_in_qemu(for_m4: Packages, tmp_path: Path, pytestconfig: pytest.Config) -> None:
     """PlatformIO compiles all sources with the flags of the manifest."""
     pio = PlatformIO(tmp_path, need_script("pio"))
     package = for_m4.make("platformio", tmp_path)
@@ -191,9 +187,7 @@ def test_the_library_in_qemu(for_m4: Packages, tmp_path: Path) -> None:
     cross.run(tmp_path / "app.elf")
 
 
-def test_a_board_without_emulator(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_board_without_emulator(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Its firmware cannot be run here: all of a package but the self test."""
     need_toolchain("cortex-m23", "zig")
     (tmp_path / "sum.toml").write_text(
@@ -204,9 +198,7 @@ def test_a_board_without_emulator(
     os.chdir(tmp_path)
     try:
         assert run(["package", "sum.toml", "--for", "zephyr"]) == 0
-        assert (
-            "sum: no self test, as firmware for generic-m23" in capsys.readouterr().err
-        )
+        assert "sum: no self test, as firmware for generic-m23" in capsys.readouterr().err
         assert run(["package", "sum.toml", "--for", "arduino"]) == 0
     finally:
         os.chdir(before)

@@ -34,12 +34,7 @@ HERE = ("python3 -m venv ", ".venv/bin/pip install ")
 FOLDERS = {"examples/cmake/README.md": "examples/cmake"}
 """Where a page is followed, if not at the top of a checkout."""
 
-NEEDS = {
-    "examples/signed_updates/README.md": (
-        "/usr/include/psa/crypto.h",
-        "libmbedtls-dev",
-    )
-}
+NEEDS = {"examples/signed_updates/README.md": ("/usr/include/psa/crypto.h", "libmbedtls-dev")}
 """A file that a page needs, and the system's package with it."""
 
 
@@ -101,9 +96,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("page", [page for page in WALKED if page != GETTING_STARTED])
-def test_a_page_works_by_the_letter(
-    page: str, checkout: Path, pytestconfig: pytest.Config
-) -> None:
+def test_a_page_works_by_the_letter(page: str, checkout: Path, pytestconfig: pytest.Config) -> None:
     for tool in ("qemu-system-arm", "arm-none-eabi-gcc", "cc"):
         need_tool(tool)
     if page in NEEDS:

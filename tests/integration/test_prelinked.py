@@ -14,12 +14,7 @@ from elftools.elf.sections import SymbolTableSection
 from orchestrator.method.linked import LinkedCall
 from orchestrator.method.passes import OPTIONAL, PASSES, passes
 from tests.conftest import CORPUS
-from tests.integration.test_corpus import (
-    RUNNABLE,
-    corpus_product,
-    outputs_of,
-    outputs_together,
-)
+from tests.integration.test_corpus import RUNNABLE, corpus_product, outputs_of, outputs_together
 from tests.integration.workspace import without_sigmoid
 from tests.tools import need_emulator, need_toolchain
 
@@ -57,9 +52,7 @@ def _symbols(product: Product) -> Iterator[str]:
                         yield symbol.name
 
 
-def test_outputs_are_those_of_a_loaded_program(
-    both: dict[str, Product], tmp_path: Path
-) -> None:
+def test_outputs_are_those_of_a_loaded_program(both: dict[str, Product], tmp_path: Path) -> None:
     found = {}
     for load, product in both.items():
         (tmp_path / load).mkdir()
@@ -125,9 +118,7 @@ class Figures:
     arena_bytes: int
 
 
-def _build_without(
-    product: Product, skipped: Iterable[str]
-) -> tuple[Figures, set[str]]:
+def _build_without(product: Product, skipped: Iterable[str]) -> tuple[Figures, set[str]]:
     """Build with `[passes] skip`; figures, and passes that changed a method."""
     text = product.profile.read_text().partition("[passes]")[0]
     skip = json.dumps([*skipped])
@@ -198,10 +189,7 @@ def test_a_pass_alone_lowers_its_figure_and_changes_no_output(
 
 
 def test_all_passes_lower_most_and_change_no_output(
-    expected: dict[str, dict[str, bytes]],
-    variant: Product,
-    bare: Figures,
-    tmp_path: Path,
+    expected: dict[str, dict[str, bytes]], variant: Product, bare: Figures, tmp_path: Path
 ) -> None:
     figures, _ = _build_without(variant, ())
     for name in ("calls", "values", "arena_bytes"):
@@ -239,9 +227,7 @@ def test_a_constant_is_permuted_by_the_build(tmp_path: Path) -> None:
     functions = {}
     for skip in ([], ["fold_permutes"]):
         extra = f"[passes]\nskip = {json.dumps(skip)}\n"
-        product = corpus_product(
-            tmp_path, "p", ["kws_dscnn_fp32"], load="prelinked", extra=extra
-        )
+        product = corpus_product(tmp_path, "p", ["kws_dscnn_fp32"], load="prelinked", extra=extra)
         assert product.run("build") == 0
         functions[len(skip)] = any("copy_items" in s for s in _symbols(product))
     assert functions == {0: False, 1: True}
@@ -253,9 +239,7 @@ def test_loaded_and_prelinked_models_in_one_firmware(
     product = corpus_product(tmp_path, "p", ["mlp"], load="prelinked")
     shutil.copyfile(CORPUS / "add_mul" / "model.pte", tmp_path / "add_mul.pte")
     text = product.profile.read_text()
-    product.profile.write_text(
-        f'{text}[[models]]\nname = "add_mul"\npath = "add_mul.pte"\n'
-    )
+    product.profile.write_text(f'{text}[[models]]\nname = "add_mul"\npath = "add_mul.pte"\n')
     assert product.run("build") == 0
     for case in ("mlp", "add_mul"):
         (tmp_path / "x" / case).mkdir(parents=True)
@@ -268,11 +252,7 @@ def test_what_the_loader_would_refuse_is_refused(
 ) -> None:
     extra = '[operators]\nallow_missing = ["aten::sigmoid.out"]\n'
     product = corpus_product(
-        tmp_path,
-        "p",
-        ["multi_method"],
-        load="prelinked",
-        extra=without_sigmoid(tmp_path) + extra,
+        tmp_path, "p", ["multi_method"], load="prelinked", extra=without_sigmoid(tmp_path) + extra
     )
     assert product.run("check", "--json") == 4
     problems = json.loads(capsys.readouterr().out)["diagnostics"]

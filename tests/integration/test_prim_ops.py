@@ -177,9 +177,7 @@ def test_true_quotients(call: Callable[[list[Case]], list[str]]) -> None:
 
 
 @pytest.mark.parametrize("name", ["eq", "gt", "lt", "ge", "le"])
-def test_comparisons_are_exact(
-    name: str, call: Callable[[list[Case]], list[str]]
-) -> None:
+def test_comparisons_are_exact(name: str, call: Callable[[list[Case]], list[str]]) -> None:
     pairs = [*_pairs(4), *((a, b) for a in (False, True) for b in (False, True))]
     found = call([(f"executorch_prim::{name}.Scalar", pair, "B") for pair in pairs])
     assert found == [_text(getattr(operator, name)(a, b)) for a, b in pairs]
@@ -213,42 +211,26 @@ def test_choices(call: Callable[[list[Case]], list[str]]) -> None:
     pairs = [(a, b) for a in _INTS for b in _INTS]
     for name, pick in (("sym_max", max), ("sym_min", min)):
         op = f"executorch_prim::{name}.Scalar"
-        assert call([(op, pair, "I") for pair in pairs]) == [
-            _text(pick(pair)) for pair in pairs
-        ]
+        assert call([(op, pair, "I") for pair in pairs]) == [_text(pick(pair)) for pair in pairs]
     op = "executorch_prim::sym_not.Scalar"
     assert call([(op, (flag,), "B") for flag in (False, True)]) == ["B True", "B False"]
     op = "executorch_prim::sym_ite.Scalar"
     choices = [(5, -6), (0.5, math.inf), (True, False)]
-    assert call(
-        [(op, (b, *two), _letter(two[0])) for b in (False, True) for two in choices]
-    ) == [_text(two[0 if b else 1]) for b in (False, True) for two in choices]
+    assert call([(op, (b, *two), _letter(two[0])) for b in (False, True) for two in choices]) == [
+        _text(two[0 if b else 1]) for b in (False, True) for two in choices
+    ]
 
 
-def test_kinds_that_do_not_fit_are_refused(
-    call: Callable[[list[Case]], list[str]],
-) -> None:
+def test_kinds_that_do_not_fit_are_refused(call: Callable[[list[Case]], list[str]]) -> None:
     arithmetic = ["add", "sub", "mul", "floordiv"]
     comparisons = ["eq", "gt", "lt", "ge", "le"]
     cases: list[Case] = [
         # Bools are no numbers to compute with.
-        *(
-            (name, (a, b), "I")
-            for name in arithmetic
-            for a, b in [(True, 1), (1, True)]
-        ),
-        *(
-            (name, (a, b), "D")
-            for name in ["truediv"]
-            for a, b in [(True, 1), (1.5, True)]
-        ),
+        *((name, (a, b), "I") for name in arithmetic for a, b in [(True, 1), (1, True)]),
+        *((name, (a, b), "D") for name in ["truediv"] for a, b in [(True, 1), (1.5, True)]),
         *((name, (True, True), "B") for name in arithmetic),
         ("neg", (True,), "B"),
-        *(
-            (name, (a, b), "B")
-            for name in comparisons
-            for a, b in [(True, 1), (1.0, True)]
-        ),
+        *((name, (a, b), "B") for name in comparisons for a, b in [(True, 1), (1.0, True)]),
         # The result is of another kind.
         *((name, (3, 2), kind) for name in arithmetic for kind in "DB"),
         *((name, (3, 2.5), kind) for name in arithmetic for kind in "IB"),

@@ -43,12 +43,8 @@ def test_a_product_gives_executorchs_outputs(p: Workspace) -> None:
     done = p.run("run", "--scenario", scenario)
     assert done.code == 0, done.out + done.err
     assert done.out.count(" ok\n") == 20
-    outputs = {
-        name: data.decode(errors="replace") for name, data in p.outputs().items()
-    }
-    table = re.findall(
-        r'\{"(\w+::[\w.]+)", ', outputs["gen/src/registered_kernels.cpp"]
-    )
+    outputs = {name: data.decode(errors="replace") for name, data in p.outputs().items()}
+    table = re.findall(r'\{"(\w+::[\w.]+)", ', outputs["gen/src/registered_kernels.cpp"])
     others = ["add.out", "mm.out", "permute_copy.out", "relu.out", "tanh.out"]
     assert table == sorted([*PRIM, *(f"aten::{name}" for name in others)])
     # One place in the registry for each, and a macro for each.

@@ -22,9 +22,7 @@ PROVED = "-DORCH_PROVED_CALLS=1"
 pytestmark = pytest.mark.toolchain
 
 
-def _built(
-    folder: Path, *cases: str, load: str = "prelinked", extra: str = ""
-) -> Product:
+def _built(folder: Path, *cases: str, load: str = "prelinked", extra: str = "") -> Product:
     need_toolchain("host", "zig")
     product = corpus_product(folder, "product", cases, load=load, extra=extra)
     assert product.run("build") == 0
@@ -69,9 +67,7 @@ def test_an_index_out_of_range_is_an_error(
         "shape": [2, 7],
         "dim_order": [0, 1],
     }
-    (case,) = json.loads((CORPUS / "embedding_argmax" / "case.json").read_text())[
-        "runs"
-    ][:1]
+    (case,) = json.loads((CORPUS / "embedding_argmax" / "case.json").read_text())["runs"][:1]
     folder = CORPUS / "embedding_argmax"
     outputs = [o | {"file": str(folder / o["file"])} for o in case["outputs"]]
     run = case | {"inputs": [given], "outputs": outputs}

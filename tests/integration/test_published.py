@@ -43,9 +43,7 @@ def write_keys(folder: Path) -> None:
     for name in ("ci", "other"):
         key = Ed25519PrivateKey.generate()
         private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-        public = key.public_key().public_bytes(
-            Encoding.PEM, PublicFormat.SubjectPublicKeyInfo
-        )
+        public = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
         (folder / f"{name}.key").write_bytes(private)
         (folder / f"{name}.pub").write_bytes(public)
 
@@ -119,9 +117,7 @@ def test_a_list_alone_says_what_objects_are(
     assert listed["3" * 64][".o"] == digest
 
 
-def test_over_http(
-    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_over_http(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with _served(place) as url:
         monkeypatch.setenv(URL, url)
         assert _fetched() == OBJECTS
@@ -195,10 +191,7 @@ def test_a_list_that_is_not_theirs_is_not_used(
 
 
 def test_another_key_neither_reads_nor_replaces_the_list(
-    place: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = (place / LIST).read_bytes()
     assert _publish(place, tmp_path / "other.key") == 8
@@ -218,11 +211,7 @@ def test_another_key_neither_reads_nor_replaces_the_list(
     ],
 )
 def test_errors_hide_passwords(
-    url: str,
-    said: str,
-    place: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    url: str, said: str, place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with _served(place) as served:
         with_password = served.replace("://", "://me:s3cret@")
@@ -265,9 +254,7 @@ def test_a_place_without_a_key_is_an_error(monkeypatch: pytest.MonkeyPatch) -> N
     assert published_at(KnownLists(), print) is None
 
 
-def test_an_unknown_kind_of_place_is_an_error(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_unknown_kind_of_place_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(URL, "unknown://place")
     with pytest.raises(ToolchainError, match="unknown://place cannot be used"):
         _fetched()
@@ -275,9 +262,7 @@ def test_an_unknown_kind_of_place_is_an_error(
 
 @pytest.mark.toolchain
 def test_builds_link_the_same_whatever_was_published(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     need_toolchain("cortex-m4", "gnu")
     store = _machine(monkeypatch, tmp_path / "theirs")

@@ -124,9 +124,7 @@ def _append(name: str) -> Callable[[Machine], None]:
 
 
 def _other_weights(machine: Machine) -> None:
-    shutil.copyfile(
-        CORPUS / "mlp" / "model.pte", machine.folder / "code" / "weights.bin"
-    )
+    shutil.copyfile(CORPUS / "mlp" / "model.pte", machine.folder / "code" / "weights.bin")
 
 
 def _other_sample(machine: Machine) -> None:

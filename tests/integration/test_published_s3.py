@@ -99,9 +99,7 @@ def test_what_is_published_is_what_is_fetched(
 
 @pytest.mark.usefixtures("server")
 def test_a_bucket_that_is_not_there(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert _publish(tmp_path, "s3://missing/objects") == 7
     said = capsys.readouterr().err
@@ -116,9 +114,7 @@ def test_a_bucket_that_is_not_there(
 
 @pytest.mark.usefixtures("server")
 def test_credentials_that_are_wrong(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert _publish(tmp_path) == 0
     capsys.readouterr()

@@ -34,8 +34,6 @@ def test_a_program_seeds_the_generator(w: Workspace) -> None:
     (w.folder / "main.c").write_text(PROGRAM)
     command = [need_tool("gcc", "clang"), "main.c", "-I", str(header.parent)]
     library = str(w.out / "libproduct.a")
-    subprocess.run(
-        [*command, library, "-no-pie", "-o", "main"], cwd=w.folder, check=True
-    )
+    subprocess.run([*command, library, "-no-pie", "-o", "main"], cwd=w.folder, check=True)
     ran = subprocess.run([w.folder / "main"], capture_output=True, check=True)
     assert ran.stdout == b"c2f57bd6\n"

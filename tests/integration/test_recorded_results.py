@@ -30,10 +30,7 @@ def test_kernels_without_error_give_the_bits_of_pytorch(tmp_path: Path) -> None:
     wrong = []
     for call, results in zip(calls, recorded(calls, tmp_path), strict=True):
         assert results is not None
-        outs = [
-            (out.dtype, out.sizes, data)
-            for out, data in zip(call.outs, results, strict=True)
-        ]
+        outs = [(out.dtype, out.sizes, data) for out, data in zip(call.outs, results, strict=True)]
         fault, is_equal = difference(call, outs)
         if fault or not is_equal:
             wrong.append(f"{call.operator}: {fault or 'other bits'}")

@@ -95,9 +95,7 @@ def _offered(product: Product) -> Offered:
         for _, of_library in read_catalog(
             [
                 LibraryText(
-                    name=name,
-                    file=name,
-                    text=library_file(name).read_text(encoding="utf-8"),
+                    name=name, file=name, text=library_file(name).read_text(encoding="utf-8")
                 )
                 for name in names
             ]
@@ -177,11 +175,7 @@ def test_nm_finds_the_same_in_the_library(builds: Builds) -> None:
 def test_a_number_given_by_hand_changes_only_the_header(builds: Builds) -> None:
     auto, pinned = builds["auto"].out, builds["pinned"].out
     files = [path.relative_to(auto) for path in (auto / "gen").rglob("*.*")]
-    changed = {
-        f.as_posix()
-        for f in files
-        if (auto / f).read_bytes() != (pinned / f).read_bytes()
-    }
+    changed = {f.as_posix() for f in files if (auto / f).read_bytes() != (pinned / f).read_bytes()}
     assert changed == {HEADER}
     for path in ("firmware.elf", _archive(builds["auto"]).name):
         assert (auto / path).read_bytes() == (pinned / path).read_bytes()
@@ -196,9 +190,7 @@ def test_the_header_counts_what_is_registered(builds: Builds) -> None:
     assert define not in (builds["all"].out / HEADER).read_text()
 
 
-def test_the_table_is_as_long_as_what_is_linked(
-    builds: Builds, target: tuple[str, str]
-) -> None:
+def test_the_table_is_as_long_as_what_is_linked(builds: Builds, target: tuple[str, str]) -> None:
     """Slots reserved for ExecuTorch's registry are none of ours."""
     pointer_bytes = CPUS[target[0]].pointer_bytes
     # Name, signature, key, function, and the set of dtypes, padded to a pointer.
@@ -232,9 +224,7 @@ def test_tables_cost_no_ram(builds: Builds, name: str) -> None:
 
 
 def test_every_operator_costs_flash_and_no_ram(builds: Builds) -> None:
-    totals: dict[str, Any] = {
-        name: product.report()["totals"] for name, product in builds.items()
-    }
+    totals: dict[str, Any] = {name: product.report()["totals"] for name, product in builds.items()}
     assert totals["auto"] == totals["pinned"]
     # The state of the generator of random numbers.
     assert 8 <= totals["all"]["ram_bytes"] - totals["auto"]["ram_bytes"] <= 16

@@ -42,14 +42,9 @@ build obj/src/c.cpp.o: cxx src/c.cpp
 FILES = {
     "build.ninja": NINJA,
     TOOLCHAIN_FILE: b"gcc",
-    **{
-        f"src/{n}.cpp": b"int %b() { return '%b'; }" % (2 * (n.encode(),))
-        for n in "abc"
-    },
+    **{f"src/{n}.cpp": b"int %b() { return '%b'; }" % (2 * (n.encode(),)) for n in "abc"},
 }
-KEYS = {
-    f"obj/src/{name}.cpp.o": hashlib.sha256(name.encode()).hexdigest() for name in "abc"
-}
+KEYS = {f"obj/src/{name}.cpp.o": hashlib.sha256(name.encode()).hexdigest() for name in "abc"}
 
 
 @dataclass(frozen=True)
@@ -74,8 +69,7 @@ class Redis:
             self.port = free.getsockname()[1]
         words = ["--port", str(self.port), "--bind", "127.0.0.1", "--save", ""]
         self._process = subprocess.Popen(
-            [need_tool("redis-server"), *words, "--dir", str(folder)],
-            stdout=subprocess.DEVNULL,
+            [need_tool("redis-server"), *words, "--dir", str(folder)], stdout=subprocess.DEVNULL
         )
         self.url = f"redis://127.0.0.1:{self.port}"
         end = time.monotonic() + 20
@@ -87,9 +81,7 @@ class Redis:
 
     def ask(self, *words: str) -> bytes:
         return subprocess.run(
-            [need_tool("redis-cli"), "-p", str(self.port), *words],
-            capture_output=True,
-            check=True,
+            [need_tool("redis-cli"), "-p", str(self.port), *words], capture_output=True, check=True
         ).stdout
 
     def results(self) -> list[str]:
@@ -98,11 +90,7 @@ class Redis:
         Source: `cache_entry.hpp` of ccache 4.7: magic number, version, type.
         """
         keys = self.ask("keys", "*").decode().split()
-        return [
-            key
-            for key in sorted(keys)
-            if self.ask("getrange", key, "3", "3") == b"\0\n"
-        ]
+        return [key for key in sorted(keys) if self.ask("getrange", key, "3", "3") == b"\0\n"]
 
     def stop(self) -> None:
         self._process.kill()
@@ -159,10 +147,7 @@ def machines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machin
 def _counted(name: str) -> int:
     """One of the counters of this machine's ccache."""
     done = subprocess.run(
-        [need_tool("ccache"), "--print-stats"],
-        capture_output=True,
-        text=True,
-        check=True,
+        [need_tool("ccache"), "--print-stats"], capture_output=True, text=True, check=True
     )
     return int(dict(line.split() for line in done.stdout.splitlines())[name])
 
@@ -191,9 +176,7 @@ def filled(redis: Redis, machines: Iterator[Machine]) -> Filled:
     return Filled(first.objects(), listed)
 
 
-def test_what_is_listed_is_taken(
-    filled: Filled, redis: Redis, machines: Iterator[Machine]
-) -> None:
+def test_what_is_listed_is_taken(filled: Filled, redis: Redis, machines: Iterator[Machine]) -> None:
     second = next(machines)
     second.compile(redis.url, filled.listed)
     assert second.objects() == filled.objects
@@ -243,10 +226,7 @@ def test_swapped_objects_are_compiled(
 
 
 def test_a_killed_build_leaves_no_object_that_was_not_compared(
-    filled: Filled,
-    redis: Redis,
-    machines: Iterator[Machine],
-    monkeypatch: pytest.MonkeyPatch,
+    filled: Filled, redis: Redis, machines: Iterator[Machine], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     second = next(machines)
 
@@ -277,21 +257,15 @@ def test_damaged_entries_and_a_server_that_is_gone(
     assert third.objects() == filled.objects
 
 
-def test_settings_of_the_user_name_no_storage(
-    redis: Redis, machines: Iterator[Machine]
-) -> None:
+def test_settings_of_the_user_name_no_storage(redis: Redis, machines: Iterator[Machine]) -> None:
     first = next(machines)
     (first.folder / "ccache").mkdir()
-    (first.folder / "ccache" / "ccache.conf").write_text(
-        f"remote_storage = {redis.url}\n"
-    )
+    (first.folder / "ccache" / "ccache.conf").write_text(f"remote_storage = {redis.url}\n")
     first.compile("", {})
     assert redis.results() == []
 
 
-def test_the_storage_is_that_of_the_environment(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_storage_is_that_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     ccache = need_tool("ccache")
     monkeypatch.setenv(VARIABLE, "ccache")
     monkeypatch.delenv(STORAGE, raising=False)

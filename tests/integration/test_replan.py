@@ -59,17 +59,12 @@ def test_planned_programs_need_their_arenas_to_the_byte(planned: Path) -> None:
 
 @pytest.mark.toolchain
 @pytest.mark.parametrize("case", [c for c in PLANNED if c in RUNNABLE])
-def test_planned_programs_give_the_same_bits(
-    case: str, planned: Path, tmp_path: Path
-) -> None:
+def test_planned_programs_give_the_same_bits(case: str, planned: Path, tmp_path: Path) -> None:
     (call, *_) = json.loads((CORPUS / case / "case.json").read_text())["runs"]
     method = program_of(case).method(call["method"])
     tool = build("load_file")
     outputs = []
-    for name, path in (
-        ("file", CORPUS / case / "model.pte"),
-        ("planned", planned / f"{case}.pte"),
-    ):
+    for name, path in (("file", CORPUS / case / "model.pte"), ("planned", planned / f"{case}.pte")):
         folder = tmp_path / name
         folder.mkdir()
         outputs.append(run_method(tool, path, method, call, case=case, folder=folder))
@@ -88,9 +83,7 @@ def profile_of(folder: Path, case: str, text: str = "", *, load: str = "pte") ->
     return path
 
 
-def checked(
-    profile: Path, capsys: pytest.CaptureFixture[str], *, code: int = 0
-) -> dict[str, Any]:
+def checked(profile: Path, capsys: pytest.CaptureFixture[str], *, code: int = 0) -> dict[str, Any]:
     """What `check` says."""
     capsys.readouterr()
     assert run(["check", str(profile), "--json"]) == code
@@ -120,9 +113,7 @@ def test_the_profile_names_the_planner(
     assert (arena["size_bytes"], arena["file_bytes"]) == sizes
 
 
-def test_check_says_what_planning_saves(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_check_says_what_planning_saves(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     profile = profile_of(tmp_path, "dynamic_batch")
     capsys.readouterr()
     assert run(["check", str(profile)]) == 0
@@ -130,9 +121,7 @@ def test_check_says_what_planning_saves(
     assert said[1] == "  model forward arena 1: 704 -> 512 bytes, gap 0.0 %"
 
 
-def test_policies_of_scratch_memory(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_policies_of_scratch_memory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     case = "kws_dscnn_int8_m55"
     before = program_of(case).methods[0].arena_bytes[1]
 
@@ -162,6 +151,4 @@ def test_the_build_has_the_program_it_links(
     assert [m.arena_bytes for m in program.methods] == [(0, 512)]
     assert data in (out / "firmware.elf").read_bytes()
     lock = profile.with_suffix(".lock").read_text()
-    assert (
-        '"model forward arena 1" = "512 bytes, lower bound 512, gap 0.00 %, file 704"'
-    ) in lock
+    assert ('"model forward arena 1" = "512 bytes, lower bound 512, gap 0.00 %, file 704"') in lock

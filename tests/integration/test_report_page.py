@@ -76,15 +76,11 @@ class _Opened:
 
     def check(self, file: Path) -> None:
         assert self.complaints == []
-        assert {u for u in self.requests if not u.startswith("data:")} == {
-            file.as_uri()
-        }
+        assert {u for u in self.requests if not u.startswith("data:")} == {file.as_uri()}
 
 
 @pytest.mark.parametrize("name", PRODUCTS)
-def test_pages_fit_and_complain_about_nothing(
-    browser: Browser, folder: Path, name: str
-) -> None:
+def test_pages_fit_and_complain_about_nothing(browser: Browser, folder: Path, name: str) -> None:
     file = folder / f"{name}.html"
     for width in (WIDE, NARROW):
         with browser.new_page(viewport={"width": width, "height": 900}) as tab:
@@ -109,9 +105,7 @@ def _names(tab: Page) -> set[str]:
     return {t for t in shown.all_text_contents() if t}
 
 
-def test_the_treemap_zooms_by_mouse_and_by_keyboard(
-    browser: Browser, folder: Path
-) -> None:
+def test_the_treemap_zooms_by_mouse_and_by_keyboard(browser: Browser, folder: Path) -> None:
     file = folder / "board.html"
     with browser.new_page(viewport={"width": WIDE, "height": 900}) as tab:
         opened = _Opened(tab, file)
@@ -146,9 +140,7 @@ def test_the_treemap_zooms_by_mouse_and_by_keyboard(
 def _point_at(part: Locator) -> None:
     """Scroll there, which hides the tip, and then point."""
     part.scroll_into_view_if_needed()
-    part.page.evaluate(
-        "new Promise((done) => requestAnimationFrame(() => setTimeout(done)))"
-    )
+    part.page.evaluate("new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
     part.hover()
 
 
@@ -161,9 +153,7 @@ def test_pointing_says_what_it_is(browser: Browser, folder: Path) -> None:
         _point_at(tab.locator("svg.arena .item").nth(1))
         tip.wait_for()
         text = tip.inner_text()
-        assert re.search(
-            r"Char \[1, .*\], [\d,]+ bytes at [\d,]+, written by #\d+ ", text
-        )
+        assert re.search(r"Char \[1, .*\], [\d,]+ bytes at [\d,]+, written by #\d+ ", text)
         assert "live from #" in text
         box = tip.bounding_box()
         assert box
@@ -231,9 +221,7 @@ def _drawn(text: str) -> list[str]:
     ]
 
 
-def test_light_and_dark_by_hand_and_sorted_tables(
-    browser: Browser, folder: Path
-) -> None:
+def test_light_and_dark_by_hand_and_sorted_tables(browser: Browser, folder: Path) -> None:
     file = folder / "host.html"
     with browser.new_page(color_scheme="light") as tab:
         opened = _Opened(tab, file)
@@ -256,9 +244,7 @@ def test_without_scripts_the_tables_are_there(browser: Browser, folder: Path) ->
         opened = _Opened(tab, file)
         for section in ("summary", "flash", "memory", "arenas", "operators", "why"):
             assert tab.locator(f"#{section}").is_visible()
-        assert (
-            "cortex_m::quantized_conv2d.out" in tab.locator("#operators").inner_text()
-        )
+        assert "cortex_m::quantized_conv2d.out" in tab.locator("#operators").inner_text()
         for picture in ("treemap", "memory", "arena"):
             assert tab.locator(f"svg.{picture}").first.is_visible()
         assert {"Kernels", "Runtime"} <= _names(tab)

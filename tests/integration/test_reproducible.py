@@ -10,11 +10,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.shell.publish import published_files
-from tests.integration.workspace import (
-    MACHINE_FILES,
-    copy_checkout,
-    orchestrator,
-)
+from tests.integration.workspace import MACHINE_FILES, copy_checkout, orchestrator
 from tests.targets import EVERY_PAIR
 from tests.tools import need_toolchain
 
@@ -29,11 +25,7 @@ VARIANTS = {
     "host-zig": {"cpu": "host"},
 }
 if EVERY_PAIR:
-    VARIANTS["host-gnu-debug"] = {
-        "cpu": "host",
-        "toolchain": "gnu",
-        "optimize": "debug",
-    }
+    VARIANTS["host-gnu-debug"] = {"cpu": "host", "toolchain": "gnu", "optimize": "debug"}
 
 
 @dataclass(frozen=True)
@@ -55,9 +47,7 @@ class Checkout:
 
 
 @pytest.fixture(scope="module")
-def checkouts(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> tuple[Checkout, Checkout]:
+def checkouts(tmp_path_factory: pytest.TempPathFactory) -> tuple[Checkout, Checkout]:
     """Two checkouts that have as little as possible in common."""
     top = tmp_path_factory.mktemp("reproducible")
     folders = (top / "a", top / "some" / "much deeper folder" / "with $pecial näme")
@@ -103,9 +93,7 @@ def _objects(build: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("name", VARIANTS)
-def test_two_checkouts_give_the_same_bytes(
-    checkouts: tuple[Checkout, Checkout], name: str
-) -> None:
+def test_two_checkouts_give_the_same_bytes(checkouts: tuple[Checkout, Checkout], name: str) -> None:
     settings = VARIANTS[name]
     need_toolchain(settings.get("cpu", "cortex-m55"), settings.get("toolchain", "zig"))
     objects, published, locks = [], [], []

@@ -58,9 +58,7 @@ def cluster() -> Iterator[LocalCluster]:
 
 
 @pytest.fixture
-def refused(
-    workspace: Path, capsys: pytest.CaptureFixture[str]
-) -> Callable[[str], str]:
+def refused(workspace: Path, capsys: pytest.CaptureFixture[str]) -> Callable[[str], str]:
     """Checks the workspace with a scheduler that cannot be used; says what it says."""
     assert workspace.is_dir()
 
@@ -102,9 +100,7 @@ def test_workers_run_firmware(
 
 
 def test_a_worker_with_another_program_is_not_used(
-    refused: Callable[[str], str],
-    cluster: LocalCluster,
-    monkeypatch: pytest.MonkeyPatch,
+    refused: Callable[[str], str], cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = scheduler.own_facts()
     facts = iter(({**own, "digest": "ours"}, {**own, "digest": "theirs"}))
@@ -116,9 +112,7 @@ def test_a_worker_with_another_program_is_not_used(
 
 
 def test_a_worker_without_the_workspace_is_not_used(
-    refused: Callable[[str], str],
-    cluster: LocalCluster,
-    monkeypatch: pytest.MonkeyPatch,
+    refused: Callable[[str], str], cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(scheduler, "write_atomic", lambda path, _: path.symlink_to("-"))
     said = refused(cluster.scheduler_address)
@@ -138,9 +132,7 @@ def test_a_scheduler_without_workers(refused: Callable[[str], str]) -> None:
         assert "found: it has no worker" in refused(empty.scheduler_address)
 
 
-def test_dask_is_an_extra(
-    refused: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_dask_is_an_extra(refused: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     said = refused("tcp://127.0.0.1:1")
     assert "error[missing-package]: the package distributed is not installed" in said

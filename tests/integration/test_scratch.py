@@ -28,9 +28,7 @@ allow_missing = ["cortex_m::quantize_per_tensor.out", "cortex_m::pad.out",
 """
 
 
-def write(
-    folder: Path, *, isa: str = "dsp", sizes: dict[str, str] | None = None
-) -> str:
+def write(folder: Path, *, isa: str = "dsp", sizes: dict[str, str] | None = None) -> str:
     """A product of keyword spotting in int8, with kernels that need what SIZES says."""
     folder.mkdir(exist_ok=True)
     shutil.copy(CORPUS / "kws_dscnn_int8_m4" / "model.pte", folder / "kws.pte")
@@ -55,9 +53,7 @@ def write(
     return str(profile)
 
 
-def test_a_table_of_all_calls(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_table_of_all_calls(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["scratch", write(tmp_path)]) == 0
     lines = capsys.readouterr().out.splitlines()
     title = "operator" + " " * 34 + "argument  program  CMSIS-NN  needed  library"
@@ -76,9 +72,7 @@ def test_a_table_of_all_calls(
     )
 
 
-def test_another_core_needs_other_sizes(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_another_core_needs_other_sizes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["scratch", "--json", write(tmp_path, isa="mve")]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["profile"] == "kws"
@@ -94,9 +88,7 @@ def test_another_core_needs_other_sizes(
     assert needed == [0, 0, *[256, 0] * 3, 256, 300]
 
 
-def test_a_product_without_scratch(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_product_without_scratch(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shutil.copy(CORPUS / "add_mul" / "model.pte", tmp_path / "m.pte")
     profile = tmp_path / "p.toml"
     profile.write_text(
@@ -145,9 +137,7 @@ def test_tables_that_agree(capsys: pytest.CaptureFixture[str]) -> None:
     assert document == {"tables": [{"file": str(TABLE), "rows": 600}]}
 
 
-def test_a_table_that_differs(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_table_that_differs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = TABLE.read_text().splitlines()
     lines[6] += "1"
     other = tmp_path / "ours.csv"
@@ -171,19 +161,11 @@ def test_a_table_that_differs(
     ("content", "code", "found"),
     [
         (None, "unreadable-file", "No such file or directory"),
-        (
-            b"\xff\xfe",
-            "not-utf8",
-            "not text in UTF-8: byte 0xff at 0",
-        ),
+        (b"\xff\xfe", "not-utf8", "not text in UTF-8: byte 0xff at 0"),
     ],
 )
 def test_a_table_that_cannot_be_read(
-    content: bytes | None,
-    code: str,
-    found: str,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    content: bytes | None, code: str, found: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     table = tmp_path / "t.csv"
     if content is not None:
@@ -197,9 +179,7 @@ def test_a_table_that_cannot_be_read(
 
 
 @pytest.mark.parametrize("words", [[], ["p.toml", "--check", str(TABLE)]])
-def test_either_a_profile_or_tables(
-    words: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_either_a_profile_or_tables(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["scratch", *words]) == 2
     assert capsys.readouterr().err == (
         "error[usage]: scratch needs either a profile or --check with tables\n"

@@ -80,9 +80,7 @@ FLAGS: Final = (*TARGET.isas["dsp"].machine_flags, "-Os", "-ffreestanding", "-w"
 
 
 @pytest.fixture(scope="module", params=["gnu", "zig"])
-def package(
-    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
-) -> Path:
+def package(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
     """A package of sources, in a folder that has its product in `build/net`.
 
     The product has a prelinked and a loaded model.
@@ -95,9 +93,7 @@ def package(
     return Packages(folder, name="net", more=()).make("cmake", folder)
 
 
-def test_a_linker_script_places_the_parts_of_a_library(
-    package: Path, tmp_path: Path
-) -> None:
+def test_a_linker_script_places_the_parts_of_a_library(package: Path, tmp_path: Path) -> None:
     gcc, product = need_tool("arm-none-eabi-gcc"), package.parent / "build" / "net"
     (tmp_path / "app.c").write_text(APPLICATION)
     (tmp_path / "app.ld").write_text(SCRIPT)
@@ -131,9 +127,7 @@ def test_a_linker_script_places_the_parts_of_a_library(
     assert dict(_sections(tmp_path / "app.elf"))[".arenas"] == ("SHT_NOBITS", "WA")
 
 
-def test_nothing_of_a_library_has_another_section(
-    package: Path, tmp_path: Path
-) -> None:
+def test_nothing_of_a_library_has_another_section(package: Path, tmp_path: Path) -> None:
     """Compilers give each function its own, which goes on after the name."""
     library = package.parent / "build" / "net" / "libnet.a"
     need(tool(need_tool("arm-none-eabi-ar"), "x", library, cwd=tmp_path))
@@ -161,9 +155,7 @@ def test_a_package_of_sources_has_them(package: Path, tmp_path: Path) -> None:
         assert sorted(name for name in found if name.startswith(".dtcm_bss")) == ARENAS
 
 
-def test_a_linker_script_places_the_code_of_a_package(
-    package: Path, tmp_path: Path
-) -> None:
+def test_a_linker_script_places_the_code_of_a_package(package: Path, tmp_path: Path) -> None:
     """It names all functions of the package alone; the self test passes there.
 
     By gcc and GNU ld, by clang and lld. In QEMU the loader puts code into RAM.
@@ -241,9 +233,6 @@ def _sections(path: Path) -> list[tuple[str, tuple[str, str]]]:
     letters = (("W", 1), ("A", 2), ("X", 4))
     with path.open("rb") as file:
         return [
-            (
-                s.name,
-                (s["sh_type"], "".join(x for x, b in letters if s["sh_flags"] & b)),
-            )
+            (s.name, (s["sh_type"], "".join(x for x, b in letters if s["sh_flags"] & b)))
             for s in ELFFile(file).iter_sections()
         ]

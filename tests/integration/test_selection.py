@@ -33,9 +33,7 @@ LIST = (
 def p(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Workspace:
     """A profile for the host with one model and two operator lists."""
     write_product(
-        tmp_path,
-        case="add_mul",
-        extra='[operators]\ninclude_yaml = [\n"lib.yaml",\n"list.yaml"]\n',
+        tmp_path, case="add_mul", extra='[operators]\ninclude_yaml = [\n"lib.yaml",\n"list.yaml"]\n'
     )
     (tmp_path / "lib.yaml").write_text(LIBRARY)
     (tmp_path / "list.yaml").write_text(LIST)
@@ -86,8 +84,7 @@ def test_a_runtime_without_kernels_is_built(
     need_toolchain("cortex-m4", "zig")
     w = Workspace(folder=tmp_path, capsys=capsys)
     w.profile.write_text(
-        'schema = 1\nname = "product"\ntarget = {cpu = "cortex-m4"}\n'
-        "[operators]\ninclude = []\n"
+        'schema = 1\nname = "product"\ntarget = {cpu = "cortex-m4"}\n[operators]\ninclude = []\n'
     )
     w.build()
     outputs = w.outputs()
@@ -127,9 +124,7 @@ def test_a_list_may_select_every_operator(p: Workspace) -> None:
     done = p.run("plan", "--json")
     assert done.code == 0, done.err
     listed = {k["operator"] for k in json.loads(done.out)["kernels"]}
-    p.profile.write_text(
-        p.profile.read_text().replace("[operators]", "[operators]\nall = true")
-    )
+    p.profile.write_text(p.profile.read_text().replace("[operators]", "[operators]\nall = true"))
     (p.folder / "list.yaml").write_text("[]\n")
     done = p.run("plan", "--json")
     assert {k["operator"] for k in json.loads(done.out)["kernels"]} == listed
@@ -143,8 +138,7 @@ def test_models_may_be_refused_to_share_operators(
     write_product(
         tmp_path,
         case="add_mul",
-        extra='[[models]]\nname = "twin"\npath = "twin.pte"\n'
-        f'[operators]\noverlap = "{overlap}"\n',
+        extra=f'[[models]]\nname = "twin"\npath = "twin.pte"\n[operators]\noverlap = "{overlap}"\n',
     )
     shutil.copyfile(CORPUS / "add_mul" / "model.pte", tmp_path / "twin.pte")
     code = run(["check", str(tmp_path / "product.toml"), "--json"])

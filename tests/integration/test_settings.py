@@ -41,8 +41,7 @@ def _workspace(folder: Path, cache: str, *names: str, more: str = "") -> None:
     """Write a workspace with a cache in it, and some products of one model."""
     folder.mkdir()
     (folder / "orchestrator.toml").write_text(
-        'schema = 1\n[workspace]\nprofiles = ["p-*.toml"]\n'
-        f'[cache]\npath = "{cache}"\n{more}'
+        f'schema = 1\n[workspace]\nprofiles = ["p-*.toml"]\n[cache]\npath = "{cache}"\n{more}'
     )
     for name in names:
         (folder / f"p-{name}.toml").write_text(PROFILE.format(name=name))

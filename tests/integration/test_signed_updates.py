@@ -49,9 +49,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             firmware_version=firmware,
             program=(folder / "out" / "models" / "add_mul.pte").read_bytes(),
         )
-        data = update_bytes(
-            update, lambda m: hmac.digest(b"\x5a" * 32, m, hashlib.sha256) * 2
-        )
+        data = update_bytes(update, lambda m: hmac.digest(b"\x5a" * 32, m, hashlib.sha256) * 2)
         (folder / f"{version}.update").write_bytes(data)
     return folder
 
@@ -82,9 +80,7 @@ def _program(folder: Path, slots: str, device: str) -> Path:
 DEVICE: Final = (EXAMPLE / "power_loss.c").read_text(encoding="utf-8")
 
 
-def _simulate(
-    folder: Path, slots: str, device: str = DEVICE
-) -> subprocess.CompletedProcess[str]:
+def _simulate(folder: Path, slots: str, device: str = DEVICE) -> subprocess.CompletedProcess[str]:
     program = _program(folder, slots, device)
     files = ("1.update", "1.update", "2.update")
     return subprocess.run(
@@ -127,9 +123,7 @@ def test_no_loss_of_power_leaves_neither_model(folder: Path) -> None:
         ("if (!flash->erase(flash, record_at)) return false;", "", ""),
     ],
 )
-def test_the_simulation_notices_mistakes(
-    folder: Path, right: str, wrong: str, said: str
-) -> None:
+def test_the_simulation_notices_mistakes(folder: Path, right: str, wrong: str, said: str) -> None:
     assert SLOTS.count(right) == 1
     done = _simulate(folder, SLOTS.replace(right, wrong))
     assert done.returncode != 0

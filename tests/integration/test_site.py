@@ -39,9 +39,7 @@ def test_every_page_is_in_it(site: Path) -> None:
 def test_readers_fetch_nothing(site: Path) -> None:
     for page in site.rglob("*.html"):
         text = page.read_text(encoding="utf-8")
-        fetched = re.findall(
-            r'<(?:script|img|iframe|link)\b[^>]*(?:src|href)="([^"]*)', text
-        )
+        fetched = re.findall(r'<(?:script|img|iframe|link)\b[^>]*(?:src|href)="([^"]*)', text)
         assert [url for url in fetched if "//" in url] == [], page
     for style in site.rglob("*.css"):
         text = style.read_text(encoding="utf-8")

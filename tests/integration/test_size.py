@@ -17,12 +17,7 @@ from orchestrator.errors import Diagnostic, MemoryPlanError
 from orchestrator.shell import ninja
 from orchestrator.shell.settings import OBJECTS as VARIABLE
 from tests.conftest import CORPUS
-from tests.integration.workspace import (
-    Workspace,
-    copy_native,
-    use_native,
-    write_product,
-)
+from tests.integration.workspace import Workspace, copy_native, use_native, write_product
 from tests.tools import need_toolchain
 
 if TYPE_CHECKING:
@@ -33,8 +28,7 @@ pytestmark = pytest.mark.toolchain
 
 KERNEL_TABLE = "gen/src/registered_kernels.cpp"
 OTHER = (
-    '[[models]]\nname = "other"\npath = "other.pte"\n'
-    '[operators]\ninclude = ["aten::tanh.out"]\n'
+    '[[models]]\nname = "other"\npath = "other.pte"\n[operators]\ninclude = ["aten::tanh.out"]\n'
 )
 
 
@@ -153,9 +147,7 @@ def test_an_operator_s_bytes_are_what_leaving_it_out_saves(p: Workspace) -> None
     assert again.steps == set()
 
 
-def test_a_model_s_bytes_are_what_leaving_it_out_saves(
-    p: Workspace, tmp_path: Path
-) -> None:
+def test_a_model_s_bytes_are_what_leaving_it_out_saves(p: Workspace, tmp_path: Path) -> None:
     own = _rows(_document(p, "--by", "model"))
     done = p.run("size", "--without-model", "model", "--json")
     assert done.code == 0, done.err
@@ -307,9 +299,7 @@ LARGER = (
 
 
 def test_operators_that_selecting_dtypes_makes_larger_are_told(
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     need_toolchain("host", "zig")
     w = Workspace(folder=tmp_path, capsys=capsys)
@@ -339,10 +329,7 @@ def test_operators_that_selecting_dtypes_makes_larger_are_told(
     (larger,) = found["larger"]
     assert larger["operator"] == "aten::relu.out"
     assert larger["selected_bytes"] > larger["every_bytes"] > 0
-    line = (
-        f"  aten::relu.out: {larger['selected_bytes']:,}"
-        f" instead of {larger['every_bytes']:,}\n"
-    )
+    line = f"  aten::relu.out: {larger['selected_bytes']:,} instead of {larger['every_bytes']:,}\n"
     assert line in done.err
     assert line in w.run("size").out
     # What it says to do helps: the operator with every dtype costs what was said.
@@ -351,17 +338,13 @@ def test_operators_that_selecting_dtypes_makes_larger_are_told(
     now = _document(w)
     assert now["dtype_comparison"]["larger"] == []
     relu = sum(
-        part["flash_bytes"]
-        for part in now["parts"]
-        if "aten::relu.out" in part["operators"]
+        part["flash_bytes"] for part in now["parts"] if "aten::relu.out" in part["operators"]
     )
     assert relu == larger["every_bytes"]
 
 
 def test_a_comparison_that_cannot_be_made_or_says_nothing(
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     need_toolchain("host", "zig")
     w = Workspace(folder=tmp_path, capsys=capsys)

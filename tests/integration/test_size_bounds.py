@@ -120,6 +120,4 @@ def test_run_names_the_sizes(
         assert code == (0 if rows == 5 else 2)
         if code:
             sizes = f"[8, {x.shape[1]}], dimension 0 at least 2, in steps of 3"
-            assert (
-                f"   = expected: float32 at most {sizes}\n" in capsys.readouterr().err
-            )
+            assert f"   = expected: float32 at most {sizes}\n" in capsys.readouterr().err

@@ -11,16 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import pytest
 import tomli_w
 
-from orchestrator.build import (
-    Build,
-    BuildOptions,
-    Project,
-    inputs,
-    load,
-    open_build,
-    prove,
-    table,
-)
+from orchestrator.build import Build, BuildOptions, Project, inputs, load, open_build, prove, table
 from orchestrator.build.product import remember
 from tests.conftest import CORPUS
 from tests.integration.workspace import ROOT
@@ -118,16 +109,13 @@ CHANGES: dict[str, Edit] = {
     "models.regions": _set("models", 0, "regions", to={"1": "sram"}),
     "models.io.quantized": _set("models", 0, "io", to={"quantized": True}),
     "models.weights.bits": _all(
-        _set("models", 0, "load", to="prelinked"),
-        _set("models", 0, "weights", to={"bits": 4}),
+        _set("models", 0, "load", to="prelinked"), _set("models", 0, "weights", to={"bits": 4})
     ),
     "models.weights.group": _all(
         _set("models", 0, "load", to="prelinked"),
         _set("models", 0, "weights", to={"bits": 4, "group": 32}),
     ),
-    "models.tensors": _set(
-        "models", 0, "tensors", to=[{"tensor": "input 0", "region": "sram"}]
-    ),
+    "models.tensors": _set("models", 0, "tensors", to=[{"tensor": "input 0", "region": "sram"}]),
     "operators.include": _set("operators", "include", to=["aten::tanh.out"]),
     "operators.include_yaml": _set("operators", "include_yaml", to=["more.yaml"]),
     # All kernels with all dtypes: more than the first flash has.
@@ -142,9 +130,7 @@ CHANGES: dict[str, Edit] = {
     "kernels.libraries": _set(
         "kernels", "libraries", to=["portable", "cortex_m", "quantized", "mine"]
     ),
-    "kernels.operators": _set(
-        "kernels", "operators", to={"aten::sigmoid.out": ["portable"]}
-    ),
+    "kernels.operators": _set("kernels", "operators", to={"aten::sigmoid.out": ["portable"]}),
     "kernels.custom.name": _set(*_MINE, "name", to="ours"),
     "kernels.custom.functions": _set(*_MINE, "functions", to="yours/functions.yaml"),
     "kernels.custom.sources": _set(*_MINE, "sources", to=["mine/more.cpp"]),
@@ -329,9 +315,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
 
 
 @pytest.mark.parametrize("key", CHANGES)
-def test_a_changed_key_leaves_nothing_stale(
-    built: Built, tmp_path: Path, key: str
-) -> None:
+def test_a_changed_key_leaves_nothing_stale(built: Built, tmp_path: Path, key: str) -> None:
     document = copy.deepcopy(BASE)
     CHANGES[key](document)
     if document["target"]["toolchain"] == "gnu":

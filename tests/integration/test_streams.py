@@ -74,7 +74,5 @@ def test_a_reader_that_is_gone(command: str, tmp_path: Path) -> None:
     wait = "until [ -e closed ]; do sleep 0.01; done; exec "
     start, _, redirect = command.partition(" > " if " > " in command else " 2> ")
     mark = "2>" if " 2> " in command else ">"
-    code, said = shell(
-        f"exec {mark} {redirect}; {wait}{start}".replace("exec O ", "O "), tmp_path
-    )
+    code, said = shell(f"exec {mark} {redirect}; {wait}{start}".replace("exec O ", "O "), tmp_path)
     assert (code, said) == (141, "")

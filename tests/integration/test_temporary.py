@@ -43,8 +43,7 @@ def product(tmp_path_factory: pytest.TempPathFactory) -> Product:
         "mlp",
         cpu="cortex-m4",
         toolchain="gnu",
-        extra=f"[kernels]\nlibraries = {json.dumps(library_names())}\n"
-        "[operators]\nall = true\n",
+        extra=f"[kernels]\nlibraries = {json.dumps(library_names())}\n[operators]\nall = true\n",
     )
     assert product.run("build") == 0
     return product
@@ -69,9 +68,7 @@ def test_header_and_report_say_0(product: Product) -> None:
 
 def _told(product: Product, *command: str) -> str:
     objects = [str(path) for path in _objects(product, ".o")]
-    return subprocess.run(
-        [*command, *objects], capture_output=True, text=True, check=True
-    ).stdout
+    return subprocess.run([*command, *objects], capture_output=True, text=True, check=True).stdout
 
 
 def test_kernels_have_no_memory_of_their_own(product: Product) -> None:
@@ -87,9 +84,7 @@ def test_kernels_call_nothing_that_gives_memory(product: Product) -> None:
     called = set(re.findall(r"^ +U (.*)$", listed, re.MULTILINE))
     assert "memcpy" in called
     defined = _told(product, need_tool("arm-none-eabi-nm"), "-C", "--defined-only")
-    own = set(
-        re.findall(r"^[0-9a-f]+ T (orch::\w+::.*|orch_\w+)$", defined, re.MULTILINE)
-    )
+    own = set(re.findall(r"^[0-9a-f]+ T (orch::\w+::.*|orch_\w+)$", defined, re.MULTILINE))
     strange = {
         name
         for name in called - HARMLESS - own

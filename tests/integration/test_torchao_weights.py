@@ -61,9 +61,7 @@ def _model_bytes(product: Product) -> int:
 
 
 @pytest.mark.parametrize("name", sorted(KERNELS))
-def test_outputs_are_those_of_pytorch_and_of_int8_weights(
-    name: str, tmp_path: Path
-) -> None:
+def test_outputs_are_those_of_pytorch_and_of_int8_weights(name: str, tmp_path: Path) -> None:
     need_toolchain("host", "gnu")
     load = 'load = "prelinked"\n'
     four, found = _outputs(tmp_path / "4", name, "host", load)
@@ -87,8 +85,7 @@ def _functions(product: Product) -> set[str]:
 
 @pytest.mark.qemu
 @pytest.mark.parametrize(
-    "cpu",
-    ["cortex-m4", *(("cortex-m0plus", "cortex-m55") if EVERY_PAIR else ())],
+    "cpu", ["cortex-m4", *(("cortex-m0plus", "cortex-m55") if EVERY_PAIR else ())]
 )
 def test_cores_give_the_same(cpu: str, tmp_path: Path) -> None:
     need_toolchain(cpu, "gnu")

@@ -126,9 +126,7 @@ def test_what_is_missing_and_how_it_is_added(fresh: Workspace) -> None:
 
 
 def test_a_dtype_that_is_missing_and_how_it_is_added(fresh: Workspace) -> None:
-    (absence,) = _answer(fresh, "why", "--not", "aten::relu.out", "--dtype", "Half")[
-        "absences"
-    ]
+    (absence,) = _answer(fresh, "why", "--not", "aten::relu.out", "--dtype", "Half")["absences"]
     assert absence["reason"] == "not-instantiated"
     fresh.edit("product.toml", '[dtypes.operators]\n"aten::relu.out" = ["Half"]\n')
     assert _code(fresh, "why", "--not", "relu", "--dtype", "Half") == "in-product"

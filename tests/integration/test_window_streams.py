@@ -93,9 +93,7 @@ def _nets(folder: Path) -> None:
 
 
 @pytest.fixture(scope="module", params=["prelinked", "pte"])
-def product(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Product:
+def product(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Product:
     """Windows of each model by its name, and streams."""
     need_toolchain("host", "gnu")
     folder = tmp_path_factory.mktemp("streams")
@@ -111,9 +109,7 @@ def product(
     return made
 
 
-def _product(
-    folder: Path, name: str, cpu: str, models: dict[str, str], load: str
-) -> Product:
+def _product(folder: Path, name: str, cpu: str, models: dict[str, str], load: str) -> Product:
     """A product of models by name; those that are cases are streams."""
     parts = [
         f'schema = 1\nname = "{name}"',
@@ -261,9 +257,7 @@ int main(void) {{
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_stream_gives_the_bits_of_windows(
-    product: Product, name: str, tmp_path: Path
-) -> None:
+def test_a_stream_gives_the_bits_of_windows(product: Product, name: str, tmp_path: Path) -> None:
     case = CASES[name]
     data = (product.profile.parent / f"{case.model}.pte").read_bytes()
     windows = read_program(data, file="")
@@ -317,9 +311,7 @@ def _calls(folder: Path) -> Path:
 
 
 @pytest.mark.qemu
-def test_streams_on_a_target_give_the_bits_of_the_host(
-    product: Product, tmp_path: Path
-) -> None:
+def test_streams_on_a_target_give_the_bits_of_the_host(product: Product, tmp_path: Path) -> None:
     """Prelinked ones on a Cortex-M4, loaded ones on a Cortex-M55."""
     cpu, load = "cortex-m55", "pte"
     if is_prelinked(product):

@@ -57,11 +57,7 @@ def _write(folder: Path) -> None:
     (folder / "orchestrator.toml").write_text(WORKSPACE)
     two = PROFILE.format(name="two-host") + '[matrix]\ncpus = ["host"]\n'
     broken = two.replace("two-host", "broken").replace("model.pte", "missing.pte")
-    for name, text in (
-        ("one", PROFILE.format(name="one")),
-        ("two", two),
-        ("broken", broken),
-    ):
+    for name, text in (("one", PROFILE.format(name="one")), ("two", two), ("broken", broken)):
         (folder / "products" / f"{name}.toml").write_text(text)
 
 
@@ -96,9 +92,7 @@ def _results(products: list[dict[str, Any]]) -> dict[str, str]:
     return {p["product"]: p["result"] for p in products}
 
 
-def test_one_failing_product_stops_no_other(
-    w: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_one_failing_product_stops_no_other(w: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["build"]) == 3
     said = capsys.readouterr()
     lines = [line.split() for line in said.out.splitlines()]
@@ -123,9 +117,7 @@ def test_a_product_alone_has_the_same_bytes(w: Path, tmp_path: Path) -> None:
     assert ours == theirs
 
 
-def _reported(
-    capsys: pytest.CaptureFixture[str], *arguments: str
-) -> list[dict[str, Any]]:
+def _reported(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[dict[str, Any]]:
     """Products in the document that a command prints; its JUnit XML says the same."""
     products: list[dict[str, Any]]
     products = _json(capsys, *arguments, "--junit", "other.xml")["products"]
@@ -161,10 +153,7 @@ def _copy(w: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_documents_and_pages_of_all_products(
-    w: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    w: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     _copy(w, tmp_path, monkeypatch)
     for command, key, name in (
@@ -189,10 +178,7 @@ def test_documents_and_pages_of_all_products(
 
 
 def test_accuracy_of_all_products(
-    w: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    w: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     _copy(w, tmp_path, monkeypatch)
     rng = np.random.default_rng(0)
@@ -213,10 +199,7 @@ def test_accuracy_of_all_products(
 
 
 def test_names_stand_for_profiles(
-    w: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    w: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Of the workspace that we are in; what is there is meant first."""
     _copy(w, tmp_path, monkeypatch)
@@ -240,10 +223,7 @@ def test_names_stand_for_profiles(
 
 
 def test_a_changed_workspace_is_named_once_by_its_key(
-    w: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    w: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     _copy(w, tmp_path, monkeypatch)
     Path("orchestrator.toml").write_text(WORKSPACE.replace("1 MiB", "2 MiB"))
@@ -256,10 +236,7 @@ def test_a_changed_workspace_is_named_once_by_its_key(
 
 
 def test_products_that_exceed_their_budget_are_measured(
-    w: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    w: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     _copy(w, tmp_path, monkeypatch)
     Path("orchestrator.toml").write_text(WORKSPACE.replace("1 MiB", "2 KiB"))
@@ -280,10 +257,7 @@ def test_products_that_exceed_their_budget_are_measured(
 
 
 def test_firmware_runs_scenarios(
-    w: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    w: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """That of the profile for each core, but for a product with one of its own."""
     need_emulator("cortex-m4")
@@ -324,19 +298,13 @@ def test_changes_against_a_revision(
     copy = tmp_path / "w"
     shutil.copytree(w, copy, symlinks=True)
     git = ["git", "-c", "user.name=n", "-c", "user.email=e", "-c", "commit.gpgsign=no"]
-    for arguments in (
-        ["init", "-q", "."],
-        ["add", "products"],
-        ["commit", "-qm", "m"],
-    ):
+    for arguments in (["init", "-q", "."], ["add", "products"], ["commit", "-qm", "m"]):
         subprocess.run([*git, *arguments], cwd=copy, check=True)
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.chdir(copy / "products")
         profile = copy / "products" / "two.toml"
         profile.write_text(f'{profile.read_text()}\n[target]\noptimize = "speed"\n')
-        found = _json(
-            capsys, "build", "-p", "two-*", "--base", "HEAD", "-p", "one-host"
-        )
+        found = _json(capsys, "build", "-p", "two-*", "--base", "HEAD", "-p", "one-host")
         one, two = found["products"]
         assert one["flash_bytes"] == one["flash_bytes_before"]
         assert two["flash_bytes"] > two["flash_bytes_before"] > 0
@@ -360,20 +328,13 @@ def test_changes_against_a_revision(
     ],
 )
 @pytest.mark.usefixtures("w")
-def test_usage(
-    arguments: list[str],
-    message: str,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_usage(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(arguments) == 2
     assert message in capsys.readouterr().err
 
 
 def test_no_workspace(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    w: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], w: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert run(["build"]) == 2
@@ -408,9 +369,7 @@ def _workers(process: subprocess.Popen[str]) -> Iterator[int]:
             yield child
 
 
-def test_nothing_is_lost_whoever_ends(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_is_lost_whoever_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     need_toolchain("host", "zig")
     _write(tmp_path / "w")
     monkeypatch.chdir(tmp_path / "w")

@@ -47,8 +47,7 @@ def _write(folder: Path) -> None:
     shutil.copy(CORPUS / "add_mul" / "model.pte", folder / "model.pte")
     for name in NAMES:
         (folder / f"p-{name}.toml").write_text(
-            f'schema = 1\nname = "{name}"\n'
-            '[[models]]\nname = "model"\npath = "model.pte"\n'
+            f'schema = 1\nname = "{name}"\n[[models]]\nname = "model"\npath = "model.pte"\n'
         )
 
 
@@ -227,9 +226,7 @@ def _mount(*arguments: str) -> bool:
     program = shutil.which("mount")
     return (
         program is not None
-        and (
-            subprocess.run([program, *arguments], capture_output=True, check=False)
-        ).returncode
+        and (subprocess.run([program, *arguments], capture_output=True, check=False)).returncode
         == 0
     )
 

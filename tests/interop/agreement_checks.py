@@ -22,9 +22,7 @@ from orchestrator.export.lowerings import portable
 from orchestrator.export.request import Request
 from orchestrator.export.source import Model, Source
 
-REQUEST = Request(
-    file="", function="", folder="", lowering="portable", cpu="host", isa=""
-)
+REQUEST = Request(file="", function="", folder="", lowering="portable", cpu="host", isa="")
 ITEMS = 1000
 X = torch.linspace(-3, 3, ITEMS)
 

@@ -8,7 +8,5 @@ from tests.tools import tools_required
 
 # Where no test may be skipped for want of a tool, these run in their own session only.
 collect_ignore_glob = (
-    ["test_*.py"]
-    if tools_required() and not os.environ.get("EXECUTORCH_PYTHON")
-    else []
+    ["test_*.py"] if tools_required() and not os.environ.get("EXECUTORCH_PYTHON") else []
 )

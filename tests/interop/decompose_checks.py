@@ -42,9 +42,7 @@ SAMPLES = {
     aten.fmax.default: [((PAIRS[:, 0], PAIRS[:, 1]), {})],
     aten.fmin.default: [((PAIRS[:, 0], PAIRS[:, 1]), {})],
     aten.native_channel_shuffle.default: [((_random(2, 6, 3, 3), 3), {})],
-    aten.rrelu_with_noise_functional.default: [
-        ((_random(3, 4), _random(3, 4), 0.1, 0.3), {})
-    ],
+    aten.rrelu_with_noise_functional.default: [((_random(3, 4), _random(3, 4), 0.1, 0.3), {})],
 }
 
 

@@ -24,8 +24,7 @@ PRIM_OPS = 28
 # The wheel lacks what the tools read of the source tree. These stand in for it: the
 # same placeholders and the same array, without the text around them.
 STAND_INS = {
-    "templates/Functions.h": "${static_dispatch_extra_headers}\n"
-    "${Functions_declarations}\n",
+    "templates/Functions.h": "${static_dispatch_extra_headers}\n${Functions_declarations}\n",
     "templates/NativeFunctions.h": "${headers}\n${nativeFunctions_declarations}\n",
     "templates/RegisterKernels.h": "// ${generated_comment}\n",
     "templates/RegisterCodegenUnboxedKernels.cpp": '#include "${fn_header}"\n'

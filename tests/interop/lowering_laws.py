@@ -214,9 +214,7 @@ def _leaves_no_stamps() -> bool:
 
 
 def _verifies_after_each_pass() -> bool:
-    program = to_edge(
-        torch.export.export(torch.nn.ReLU(), (torch.ones(3),))
-    ).exported_program()
+    program = to_edge(torch.export.export(torch.nn.ReLU(), (torch.ones(3),))).exported_program()
     counts, check = [], Verifier.check
     for variable in ("0", "1"):
         os.environ["ORCHESTRATOR_LOWERING_CHECKS"] = variable

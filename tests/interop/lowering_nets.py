@@ -101,9 +101,7 @@ class Branches(nn.Module):
     """What is computed depends on the input."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return torch.cond(
-            x.sum() > 0, lambda y: y.sin() * 2, lambda y: y.cos() - y, (x,)
-        )
+        return torch.cond(x.sum() > 0, lambda y: y.sin() * 2, lambda y: y.cos() - y, (x,))
 
 
 class Random(nn.Module):
@@ -136,31 +134,18 @@ class Random(nn.Module):
 
 
 def _quantized(module: nn.Module, inputs: tuple, quantizer: object) -> nn.Module:
-    from torchao.quantization.pt2e.quantize_pt2e import (  # noqa: PLC0415
-        convert_pt2e,
-        prepare_pt2e,
-    )
+    from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e  # noqa: PLC0415
 
-    prepared = prepare_pt2e(
-        export(module, inputs).module(check_guards=False), quantizer
-    )
+    prepared = prepare_pt2e(export(module, inputs).module(check_guards=False), quantizer)
     prepared(*inputs)
     return convert_pt2e(prepared)
 
 
 def _cortex_m(module: nn.Module, *sizes: int) -> Callable[[], object]:
-    from executorch.backends.cortex_m.edge_compile_config import (  # noqa: PLC0415
-        cortex_m_edge_compile_config,
-    )
-    from executorch.backends.cortex_m.passes.cortex_m_pass_manager import (  # noqa: PLC0415
-        CortexMPassManager,
-    )
-    from executorch.backends.cortex_m.quantizer.quantizer import (  # noqa: PLC0415
-        CortexMQuantizer,
-    )
-    from executorch.backends.cortex_m.target_config import (  # noqa: PLC0415
-        CortexMTargetConfig,
-    )
+    from executorch.backends.cortex_m.edge_compile_config import cortex_m_edge_compile_config  # noqa: PLC0415
+    from executorch.backends.cortex_m.passes.cortex_m_pass_manager import CortexMPassManager  # noqa: PLC0415
+    from executorch.backends.cortex_m.quantizer.quantizer import CortexMQuantizer  # noqa: PLC0415
+    from executorch.backends.cortex_m.target_config import CortexMTargetConfig  # noqa: PLC0415
 
     inputs = (torch.randn(sizes).to(memory_format=torch.channels_last),)
     module = module.eval().to(memory_format=torch.channels_last)
@@ -178,20 +163,12 @@ def _cortex_m(module: nn.Module, *sizes: int) -> Callable[[], object]:
 
 
 def _ethos_u(module: nn.Module, *sizes: int) -> Callable[[], object]:
-    from executorch.backends.arm.ethosu import (  # noqa: PLC0415
-        EthosUCompileSpec,
-        EthosUPartitioner,
-    )
-    from executorch.backends.arm.quantizer import (  # noqa: PLC0415
-        EthosUQuantizer,
-        get_symmetric_quantization_config,
-    )
+    from executorch.backends.arm.ethosu import EthosUCompileSpec, EthosUPartitioner  # noqa: PLC0415
+    from executorch.backends.arm.quantizer import EthosUQuantizer, get_symmetric_quantization_config  # noqa: PLC0415
 
     inputs = (torch.randn(sizes),)
     spec = EthosUCompileSpec(
-        "ethos-u55-128",
-        system_config="Ethos_U55_High_End_Embedded",
-        memory_mode="Shared_Sram",
+        "ethos-u55-128", system_config="Ethos_U55_High_End_Embedded", memory_mode="Shared_Sram"
     )
     quantizer = EthosUQuantizer(spec)
     quantizer.set_global(get_symmetric_quantization_config())
@@ -204,19 +181,13 @@ def _ethos_u(module: nn.Module, *sizes: int) -> Callable[[], object]:
 
 
 def _xnnpack() -> Callable[[], object]:
-    from executorch.backends.xnnpack.partition.xnnpack_partitioner import (  # noqa: PLC0415
-        XnnpackPartitioner,
-    )
+    from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner  # noqa: PLC0415
 
     program = export(Residual(2).eval(), (torch.randn(1, 8, 8, 8),))
-    return lambda: to_edge_transform_and_lower(
-        program, partitioner=[XnnpackPartitioner()]
-    )
+    return lambda: to_edge_transform_and_lower(program, partitioner=[XnnpackPartitioner()])
 
 
-def _portable(
-    module: nn.Module, *sizes: int, dynamic: object = None
-) -> Callable[[], object]:
+def _portable(module: nn.Module, *sizes: int, dynamic: object = None) -> Callable[[], object]:
     program = export(module.eval(), (torch.randn(*sizes),), dynamic_shapes=dynamic)
     return lambda: to_edge(program)
 
@@ -226,9 +197,7 @@ NETS: dict[str, Callable[[], Callable[[], object]]] = {
     "ethos-u": lambda: _ethos_u(Normed(3, 8, 8), 1, 3, 8, 8),
     "xnnpack": _xnnpack,
     "portable": lambda: _portable(Residual(1), 1, 8, 4, 4),
-    "dynamic": lambda: _portable(
-        Dense(), 4, 6, dynamic=({0: Dim("rows", min=1, max=9)},)
-    ),
+    "dynamic": lambda: _portable(Dense(), 4, 6, dynamic=({0: Dim("rows", min=1, max=9)},)),
     "branches": lambda: _portable(Branches(), 3, 5),
     **{f"random {n}": lambda n=n: _portable(Random(n), 4, 4) for n in range(12)},
 }
@@ -238,14 +207,10 @@ LARGE: dict[str, Callable[[], Callable[[], object]]] = {
     "nine convolutions, Ethos-U55": lambda: _ethos_u(
         Normed(3, 16, 16, 16, *[32] * 6), 1, 3, 32, 32
     ),
-    "three convolutions, Ethos-U55": lambda: _ethos_u(
-        Normed(3, 16, 16, 16), 1, 3, 32, 32
-    ),
+    "three convolutions, Ethos-U55": lambda: _ethos_u(Normed(3, 16, 16, 16), 1, 3, 32, 32),
     "MobileNetV1 0.25, Cortex-M": lambda: _cortex_m(MobileNet(), 1, 3, 96, 96),
     **{
-        f"{n} inverted residuals, Cortex-M": lambda n=n: _cortex_m(
-            Residual(n), 1, 8, 16, 16
-        )
+        f"{n} inverted residuals, Cortex-M": lambda n=n: _cortex_m(Residual(n), 1, 8, 16, 16)
         for n in (5, 25, 75)
     },
 }

@@ -13,9 +13,7 @@ from collections import Counter
 
 import torch
 from executorch.backends.arm._passes.arm_pass import ArmPass
-from executorch.backends.arm._passes.decompose_grouped_conv_pass import (
-    DecomposeGroupedConvPass,
-)
+from executorch.backends.arm._passes.decompose_grouped_conv_pass import DecomposeGroupedConvPass
 from executorch.backends.arm._passes.decompose_tosa_unsupported_clamp_pass import (
     DecomposeTOSAUnsupportedClampPass,
 )
@@ -23,9 +21,7 @@ from executorch.exir import to_edge
 from executorch.exir.dialects.edge._ops import EdgeOpOverload
 from executorch.exir.passes.memory_format_ops_pass import MemoryFormatOpsPass
 from executorch.exir.passes.normalize_transpose_pass import NormalizeTransposePass
-from executorch.exir.passes.remove_mixed_type_operators import (
-    RemoveMixedTypeOperators,
-)
+from executorch.exir.passes.remove_mixed_type_operators import RemoveMixedTypeOperators
 from executorch.exir.passes.replace_aten_with_edge_pass import OpReplacePass
 from executorch.exir.passes.replace_broken_ops_with_function_ops_pass import (
     ReplaceBrokenOpsWithFunctionalOpsPass,
@@ -117,10 +113,7 @@ def _show() -> None:
     sizes = {"dynamic_shapes": (({0: Dim("n", min=2, max=9)},),)}
     rows = torch.ones(3, 2)
     scaled = _graph(
-        lambda y: torch.relu(torch.ops.aten.mul.Tensor(y, y.shape[0])),
-        rows,
-        edge=False,
-        **sizes,
+        lambda y: torch.relu(torch.ops.aten.mul.Tensor(y, y.shape[0])), rows, edge=False, **sizes
     )
     SymToTensorPass()(scaled)
     OpReplacePass()(scaled)

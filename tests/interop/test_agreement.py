@@ -14,9 +14,7 @@ ROOT = Path(__file__).parents[2]
 
 pytestmark = [
     pytest.mark.executorch,
-    pytest.mark.skipif(
-        not PYTHON, reason="EXECUTORCH_PYTHON is not set; see `nox -s interop`"
-    ),
+    pytest.mark.skipif(not PYTHON, reason="EXECUTORCH_PYTHON is not set; see `nox -s interop`"),
 ]
 
 
@@ -36,9 +34,7 @@ def test_wrong_items_are_found_and_uncompared_methods_are_named() -> None:
     )
     assert done.returncode == 0, done.stderr
     start = "values are not compared with PyTorch's ("
-    state = (
-        f"{start}keep_random: random numbers; read: it reads state of such a method)"
-    )
+    state = f"{start}keep_random: random numbers; read: it reads state of such a method)"
     assert json.loads(done.stdout.splitlines()[-1]) == {
         "right": [],
         "one": _differs("add"),

@@ -22,9 +22,7 @@ MOST_INT8_ERROR = 0.1
 
 pytestmark = [
     pytest.mark.executorch,
-    pytest.mark.skipif(
-        not PYTHON, reason="EXECUTORCH_PYTHON is not set; see `nox -s interop`"
-    ),
+    pytest.mark.skipif(not PYTHON, reason="EXECUTORCH_PYTHON is not set; see `nox -s interop`"),
 ]
 
 CODE = """\
@@ -99,10 +97,7 @@ def _built(profile: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
 
 
 def _check(
-    profile: Path,
-    model: dict[str, Any],
-    most_error: float,
-    capsys: pytest.CaptureFixture[str],
+    profile: Path, model: dict[str, Any], most_error: float, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Run a product and compare with PyTorch."""
     folder = Path(model["program"]).parent

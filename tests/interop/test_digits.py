@@ -18,9 +18,7 @@ DIGITS = Path(__file__).parents[2] / "examples" / "digits"
 
 pytestmark = [
     pytest.mark.executorch,
-    pytest.mark.skipif(
-        not PYTHON, reason="EXECUTORCH_PYTHON is not set; see `nox -s interop`"
-    ),
+    pytest.mark.skipif(not PYTHON, reason="EXECUTORCH_PYTHON is not set; see `nox -s interop`"),
 ]
 
 
@@ -34,9 +32,7 @@ def digits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("kind", ["float", "int8"])
-def test_the_programs_are_what_the_profiles_export(
-    kind: str, digits: Path, tmp_path: Path
-) -> None:
+def test_the_programs_are_what_the_profiles_export(kind: str, digits: Path, tmp_path: Path) -> None:
     profile, out = digits / f"export-{kind}.toml", tmp_path / "out"
     assert run(["export", str(profile), "--out", str(out)]) == 0
     made = (out / "exported" / "digits" / "model.pte").read_bytes()

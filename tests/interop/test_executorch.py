@@ -30,9 +30,7 @@ TOOLS = Path(__file__).with_name("executorch_tools.py")
 
 pytestmark = [
     pytest.mark.executorch,
-    pytest.mark.skipif(
-        not PYTHON, reason="EXECUTORCH_PYTHON is not set; see `nox -s interop`"
-    ),
+    pytest.mark.skipif(not PYTHON, reason="EXECUTORCH_PYTHON is not set; see `nox -s interop`"),
 ]
 
 
@@ -138,32 +136,20 @@ def test_a_specialised_kernel_is_found_by_the_keys_we_write(
 
 
 SOURCES: dict[str, tuple[list[str], list[str]]] = {
-    "names": (
-        ["--ops", "aten::add.out,p::f.out"],
-        ["--root_ops=aten::add.out,p::f.out"],
-    ),
+    "names": (["--ops", "aten::add.out,p::f.out"], ["--root_ops=aten::add.out,p::f.out"]),
     "names between blanks": (
         ["--ops", "aten::add.out p::f.out"],
         ["--root_ops=aten::add.out p::f.out"],
     ),
     "dictionary": (
-        [
-            "--ops-dict",
-            '{"aten::add.out": ["Float", "Int"], "p::f": [], "p::g": ["v1/6;0,1|3;0"]}',
-        ],
-        [
-            '--ops_dict={"aten::add.out": ["Float", "Int"], "p::f": [],'
-            ' "p::g": ["v1/6;0,1|3;0"]}'
-        ],
+        ["--ops-dict", '{"aten::add.out": ["Float", "Int"], "p::f": [], "p::g": ["v1/6;0,1|3;0"]}'],
+        ['--ops_dict={"aten::add.out": ["Float", "Int"], "p::f": [], "p::g": ["v1/6;0,1|3;0"]}'],
     ),
     "everything": (["--all"], ["--include-all-operators"]),
     "nothing": ([], []),
     "names and model": (
         ["--ops", "aten::add.out", "--model", str(CORPUS / "mlp" / "model.pte")],
-        [
-            "--root_ops=aten::add.out",
-            f"--model_file_path={CORPUS / 'mlp' / 'model.pte'}",
-        ],
+        ["--root_ops=aten::add.out", f"--model_file_path={CORPUS / 'mlp' / 'model.pte'}"],
     ),
 }
 
@@ -172,10 +158,7 @@ def test_every_source_gives_the_same_list(
     tools: Callable[[list[Any]], list[Any]], tmp_path: Path
 ) -> None:
     steps: list[dict[str, Any]] = [
-        {
-            "tool": "gen_oplist",
-            "args": [f"--output_path={tmp_path / f'{i}.t.yaml'}", *t],
-        }
+        {"tool": "gen_oplist", "args": [f"--output_path={tmp_path / f'{i}.t.yaml'}", *t]}
         for i, (_, t) in enumerate(SOURCES.values())
     ]
     for library in LIBRARIES:
@@ -187,10 +170,7 @@ def test_every_source_gives_the_same_list(
     for index, (name, (arguments, _)) in enumerate(SOURCES.items()):
         own = ours(tmp_path / f"{index}.yaml", *arguments)
         assert data_of(own) == data_of(tmp_path / f"{index}.t.yaml"), name
-    for index, library in (
-        (len(SOURCES), "functions"),
-        (len(SOURCES) + 2, "quantized"),
-    ):
+    for index, library in ((len(SOURCES), "functions"), (len(SOURCES) + 2, "quantized")):
         own = ours(tmp_path / f"{library}.yaml", "--yaml", answers[index])
         found = data_of(own)
         assert found == data_of(tmp_path / f"{library}.t.yaml")
@@ -260,10 +240,7 @@ def test_a_dtype_whose_name_they_misspell(
     theirs = (tmp_path / "theirs" / name).read_text()
     assert re.search(r"ScalarType::Uint64\b", theirs)
     out = tmp_path / "headers"
-    assert (
-        run(["plumbing", "headers", "--oplist", str(own), "--output-dir", str(out)])
-        == 0
-    )
+    assert run(["plumbing", "headers", "--oplist", str(own), "--output-dir", str(out)]) == 0
     text = (out / name).read_text()
     assert re.search(r"ScalarType::UInt64\b", text)
     assert conditions(text) == conditions(theirs)

@@ -25,9 +25,7 @@ INT16 = ROOT / "tests" / "data" / "int16"
 
 pytestmark = [
     pytest.mark.executorch,
-    pytest.mark.skipif(
-        not PYTHON, reason="EXECUTORCH_PYTHON is not set; see `nox -s interop`"
-    ),
+    pytest.mark.skipif(not PYTHON, reason="EXECUTORCH_PYTHON is not set; see `nox -s interop`"),
 ]
 
 STEP = 0.0016
@@ -98,9 +96,7 @@ def test_locks_of_the_example_hold(tmp_path: Path) -> None:
 
 
 def test_the_same_bytes_in_another_process_and_folder(
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = []
     for name in ("one", "another/folder"):
@@ -385,8 +381,7 @@ def test_vela_compiles_for_the_system_of_the_profile(
         ('flags = ["--optimize=Size"]\n', "unrecognized arguments: --optimize=Size"),
         (
             'memory_mode = "Dedicated_Sram"\n',
-            "Invalid configuration of arena_mem_area=OffChipFlash"
-            " (must be Sram or Dram)",
+            "Invalid configuration of arena_mem_area=OffChipFlash (must be Sram or Dram)",
         ),
     ],
 )
@@ -408,9 +403,7 @@ def test_a_model_in_the_default_layout_becomes_the_same_program(
     profile = folder / "keywords-m55.toml"
     saved = _export(profile, tmp_path / "out", capsys)
     code = folder / "keywords.py"
-    code.write_text(
-        code.read_text().replace("torch.channels_last", "torch.contiguous_format")
-    )
+    code.write_text(code.read_text().replace("torch.channels_last", "torch.contiguous_format"))
     model = _export(profile, tmp_path / "out", capsys)
     # Its image has one channel, and nothing to copy.
     assert model["warnings"] == []
@@ -585,9 +578,7 @@ def test_named_tuples_and_buffers_with_two_names(
 
 
 @pytest.mark.toolchain
-def test_outputs_that_are_only_numbers(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_outputs_that_are_only_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     need_toolchain("host", "zig")
     profile, out = _odd(tmp_path, "numbers"), tmp_path / "out"
     folder = Path(_export(profile, out, capsys)["program"]).parent
@@ -605,11 +596,7 @@ def test_outputs_that_are_only_numbers(
     ],
 )
 def test_what_cannot_be_lowered_is_named(
-    name: str,
-    found: str,
-    hint: str,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    name: str, found: str, hint: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     capsys.readouterr()
     profile = _odd(tmp_path, name)
@@ -636,9 +623,7 @@ def test_what_programs_cannot_hold_is_named(
     assert f'model "net": {found}' in capsys.readouterr().err
 
 
-def test_a_counter_beside_a_delegate(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_counter_beside_a_delegate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     profile = _odd(tmp_path, "counter")
     with profile.open("a") as file:
         file.write('lowering = "ethos-u55-128"\nquantize = {}\n')

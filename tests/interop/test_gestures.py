@@ -22,9 +22,7 @@ NETS = Path(__file__).with_name("gesture_nets.py")
 
 pytestmark = [
     pytest.mark.executorch,
-    pytest.mark.skipif(
-        not PYTHON, reason="EXECUTORCH_PYTHON is not set; see `nox -s interop`"
-    ),
+    pytest.mark.skipif(not PYTHON, reason="EXECUTORCH_PYTHON is not set; see `nox -s interop`"),
 ]
 
 

@@ -18,9 +18,7 @@ PYTHON = os.environ.get("EXECUTORCH_PYTHON", "")
 
 pytestmark = [
     pytest.mark.executorch,
-    pytest.mark.skipif(
-        not PYTHON, reason="EXECUTORCH_PYTHON is not set; see `nox -s interop`"
-    ),
+    pytest.mark.skipif(not PYTHON, reason="EXECUTORCH_PYTHON is not set; see `nox -s interop`"),
 ]
 
 
@@ -29,11 +27,7 @@ def test_the_page_works_and_writes_what_is_checked_in(tmp_path: Path) -> None:
     (tmp_path / "dist").mkdir()
     folder = follow(tmp_path, make_distributions(tmp_path / "dist"), PYTHON)
     for name in ("in0.npy", "out0.npy"):
-        np.testing.assert_allclose(
-            np.load(folder / name), np.load(EXAMPLE / name), rtol=1e-5
-        )
-    assert (folder / "gestures.csv").read_text() == (
-        EXAMPLE / "gestures.csv"
-    ).read_text()
+        np.testing.assert_allclose(np.load(folder / name), np.load(EXAMPLE / name), rtol=1e-5)
+    assert (folder / "gestures.csv").read_text() == (EXAMPLE / "gestures.csv").read_text()
     size = (folder / "gestures.pte").stat().st_size
     assert size == (EXAMPLE / "gestures.pte").stat().st_size

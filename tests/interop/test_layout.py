@@ -38,9 +38,7 @@ MOST_ERROR = 0.1
 
 pytestmark = [
     pytest.mark.executorch,
-    pytest.mark.skipif(
-        not PYTHON, reason="EXECUTORCH_PYTHON is not set; see `nox -s interop`"
-    ),
+    pytest.mark.skipif(not PYTHON, reason="EXECUTORCH_PYTHON is not set; see `nox -s interop`"),
 ]
 
 
@@ -51,9 +49,7 @@ def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def _profile(
-    folder: Path, names: list[str], lowering: str = "cortex-m", code: Path = CODE
-) -> Path:
+def _profile(folder: Path, names: list[str], lowering: str = "cortex-m", code: Path = CODE) -> Path:
     shutil.copyfile(code, folder / code.name)
     quantize = "quantize = {}\n" if lowering == "cortex-m" else ""
     path = folder / "product.toml"
@@ -68,18 +64,14 @@ def _profile(
     return path
 
 
-def _exported(
-    profile: Path, capsys: pytest.CaptureFixture[str]
-) -> dict[str, dict[str, Any]]:
+def _exported(profile: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, dict[str, Any]]:
     capsys.readouterr()
     assert run(["export", str(profile), "--json"]) == 0
     models = json.loads(capsys.readouterr().out)["models"]
     return {model["model"]: model for model in models}
 
 
-def _run(
-    profile: Path, model: dict[str, Any], capsys: pytest.CaptureFixture[str]
-) -> list[float]:
+def _run(profile: Path, model: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> list[float]:
     """The largest error of each output of a model, against PyTorch."""
     folder = Path(model["program"]).parent
     words = ["run", str(profile), "--model", model["model"], "--json"]

@@ -30,9 +30,7 @@ MOVES = ("copy", "::cat.", "::full.", "::upsample_nearest")
 
 pytestmark = [
     pytest.mark.executorch,
-    pytest.mark.skipif(
-        not PYTHON, reason="EXECUTORCH_PYTHON is not set; see `nox -s interop`"
-    ),
+    pytest.mark.skipif(not PYTHON, reason="EXECUTORCH_PYTHON is not set; see `nox -s interop`"),
 ]
 
 
@@ -68,9 +66,7 @@ def _floats(program: str) -> list[str]:
     found = read_program(Path(program).read_bytes(), file="model.pte")
     names = [str(name) for method in found.methods for name in method.operators]
     ours = ("cortex_m::", "dim_order_ops::")
-    return [
-        n for n in names if not n.startswith(ours) and not any(m in n for m in MOVES)
-    ]
+    return [n for n in names if not n.startswith(ours) and not any(m in n for m in MOVES)]
 
 
 @pytest.mark.toolchain
@@ -94,9 +90,7 @@ def test_lines_are_int8_and_give_what_quantized_pytorch_gives(
 
 
 @pytest.mark.toolchain
-def test_lines_cost_what_images_of_one_row_cost(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_lines_cost_what_images_of_one_row_cost(capsys: pytest.CaptureFixture[str]) -> None:
     need_toolchain("cortex-m4", "gnu")
     found = []
     for name in ("gestures", "gestures_as_images"):

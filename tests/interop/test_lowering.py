@@ -18,9 +18,7 @@ ROOT = Path(__file__).parents[2]
 
 pytestmark = [
     pytest.mark.executorch,
-    pytest.mark.skipif(
-        not PYTHON, reason="EXECUTORCH_PYTHON is not set; see `nox -s interop`"
-    ),
+    pytest.mark.skipif(not PYTHON, reason="EXECUTORCH_PYTHON is not set; see `nox -s interop`"),
 ]
 
 

@@ -20,9 +20,7 @@ PYTHON = os.environ.get("EXECUTORCH_PYTHON", "")
 
 pytestmark = [
     pytest.mark.executorch,
-    pytest.mark.skipif(
-        not PYTHON, reason="EXECUTORCH_PYTHON is not set; see `nox -s interop`"
-    ),
+    pytest.mark.skipif(not PYTHON, reason="EXECUTORCH_PYTHON is not set; see `nox -s interop`"),
 ]
 
 MODEL = """\
@@ -276,9 +274,7 @@ def test_buffers_get_each_others_values(load: str, tmp_path: Path) -> None:
 @pytest.mark.toolchain
 @pytest.mark.parametrize("function", ["build", "average"])
 @pytest.mark.parametrize("name", QUANTIZED)
-def test_quantized_methods_keep_their_state(
-    name: str, function: str, tmp_path: Path
-) -> None:
+def test_quantized_methods_keep_their_state(name: str, function: str, tmp_path: Path) -> None:
     need_toolchain("host", "zig")
     lowering = name.partition(",")[0]
     more = f'lowering = "{lowering}"\n{QUANTIZED[name]}'
@@ -348,10 +344,7 @@ for call in json.load(open("scenario.json"))["runs"]:
     ],
 )
 def test_what_is_wrong_is_named(
-    function: str,
-    texts: list[str],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    function: str, texts: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     profile = _profile(tmp_path, function)
     assert run(["export", str(profile), "--out", str(tmp_path / "out")]) == 4

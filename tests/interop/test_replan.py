@@ -35,9 +35,7 @@ RUNNER = Path(__file__).with_name("run_programs.py")
 
 pytestmark = [
     pytest.mark.executorch,
-    pytest.mark.skipif(
-        not PYTHON, reason="EXECUTORCH_PYTHON is not set; see `nox -s interop`"
-    ),
+    pytest.mark.skipif(not PYTHON, reason="EXECUTORCH_PYTHON is not set; see `nox -s interop`"),
 ]
 
 
@@ -47,9 +45,7 @@ def _calls(case: str) -> list[dict[str, Any]]:
         {
             "method": call["method"],
             "inputs": [
-                str(CORPUS / case / value["file"])
-                if "file" in value
-                else value.get("value")
+                str(CORPUS / case / value["file"]) if "file" in value else value.get("value")
                 for value in call["inputs"]
             ],
         }
@@ -74,18 +70,12 @@ def _passed(program: Program) -> bytes:
     except KernelError:
         return bytes(program.data)
     methods = tuple(run_passes(m, _PASSES, planned=False) for m in linkage.methods)
-    adapter = Adapter(
-        passes=tuple(_PASSES), schemas=schemas(), planner=plan_blocks, isa=""
-    )
+    adapter = Adapter(passes=tuple(_PASSES), schemas=schemas(), planner=plan_blocks, isa="")
     linkage = replace(linkage, methods=methods)
     return bytes(adapter.loaded("m", program, program, linkage, NO_IO).program.data)
 
 
-MAKERS: Final[tuple[Callable[[Program], Bytes], ...]] = (
-    _planned,
-    write_program,
-    _passed,
-)
+MAKERS: Final[tuple[Callable[[Program], Bytes], ...]] = (_planned, write_program, _passed)
 
 
 def test_programs_of_ours_give_the_same_outputs(tmp_path: Path) -> None:

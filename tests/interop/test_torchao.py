@@ -25,9 +25,7 @@ OPERATORS = {
 
 pytestmark = [
     pytest.mark.executorch,
-    pytest.mark.skipif(
-        not PYTHON, reason="EXECUTORCH_PYTHON is not set; see `nox -s interop`"
-    ),
+    pytest.mark.skipif(not PYTHON, reason="EXECUTORCH_PYTHON is not set; see `nox -s interop`"),
 ]
 
 
@@ -41,9 +39,7 @@ def test_torchao_gives_the_programs_that_tests_have(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     for name, operator in OPERATORS.items():
-        made, stored = (
-            np.load(folder / f"{name}.out0.npy") for folder in (tmp_path, STORED)
-        )
+        made, stored = (np.load(folder / f"{name}.out0.npy") for folder in (tmp_path, STORED))
         assert np.allclose(made, stored, rtol=0, atol=1e-5 if name != "image" else 0.1)
         program = (tmp_path / f"{name}.model.pte").read_bytes()
         (method,) = read_program(program, file=name).methods
@@ -63,8 +59,7 @@ def test_weights_elsewhere_than_in_linear_layers_export() -> None:
     )
     found = json.loads(done.stdout)
     byte, four, two = (
-        f"quantized_decomposed.embedding_{kind}.default"
-        for kind in ("byte", "4bit", "2bit")
+        f"quantized_decomposed.embedding_{kind}.default" for kind in ("byte", "4bit", "2bit")
     )
     # The other use of tied weights takes floats.
     assert found == {

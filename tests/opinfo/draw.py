@@ -56,10 +56,7 @@ SKIPPED = ("linalg.", "special.", "_refs", "signal.", "sparse.", "masked.")
 HALVES = frozenset({torch.float16, torch.bfloat16})
 COMPLEX_PRODUCTS = frozenset({"aten::div.out", "aten::mul.out"})
 """Operators whose results of complex numbers are sums of products."""
-ULPS_IF_REAL = {
-    **dict.fromkeys((*COMPLEX_PRODUCTS, "aten::abs.out"), 0.0),
-    "aten::exp.out": 1.0,
-}
+ULPS_IF_REAL = {**dict.fromkeys((*COMPLEX_PRODUCTS, "aten::abs.out"), 0.0), "aten::exp.out": 1.0}
 """Operators whose `error` is that of complex numbers, and that of others."""
 ROUNDED_ONCE = frozenset({"aten::div.out_mode", "aten::floor_divide.out"})
 """Operators that PyTorch rounds to halves after every step, but only once where the
@@ -88,10 +85,7 @@ PLAIN = frozenset(
 """Operators whose results for extreme numbers are not specified: PyTorch sorts NaN to
 any place; errors of factors of a matrix that nearly has no inverse have no bound."""
 INF, NAN = float("inf"), float("nan")
-REFUSALS = (
-    *(RuntimeError, IndexError, ValueError, TypeError, NotImplementedError),
-    AssertionError,
-)
+REFUSALS = (*(RuntimeError, IndexError, ValueError, TypeError, NotImplementedError), AssertionError)
 """Errors that PyTorch's operators refuse arguments with; no common one exists."""
 
 
@@ -192,9 +186,7 @@ class Recorder(TorchDispatchMode):
         self.kinds: Counter = Counter()
         self.calls: dict[str, list[list[Any]]] = {}
 
-    def __torch_dispatch__(
-        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
-    ) -> Any:
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Record, and call."""
         if not func._schema.is_mutable and func.namespace == "aten":
             named = kwargs or {}
@@ -289,9 +281,7 @@ def draw(wanted: dict[str, Operator], calls: dict[str, list[list[Any]]]) -> None
                 wanted[name].samples += samples()
 
 
-def variants(
-    samples: Iterable[Sample], rng: random.Random, *, sums: bool
-) -> Iterator[Sample]:
+def variants(samples: Iterable[Sample], rng: random.Random, *, sums: bool) -> Iterator[Sample]:
     """The samples, and some of them with extreme numbers."""
     for sample in samples:
         yield sample
@@ -336,8 +326,7 @@ def compute(operator: Operator, args: list[Any]) -> list[torch.Tensor] | None:
         return found
     if operator.name in SCALED:
         args = [
-            a if isinstance(a, torch.Tensor) else float(torch.tensor(a, dtype=half))
-            for a in args
+            a if isinstance(a, torch.Tensor) else float(torch.tensor(a, dtype=half)) for a in args
         ]
     if operator.name in SCALED | ROUNDED_ONCE:
         wide = [t.to(half).float() if isinstance(t, torch.Tensor) else t for t in args]
@@ -380,9 +369,7 @@ def in_double(args: list[Any]) -> list[Any]:
     return [wider(a) for a in args]
 
 
-def _loses_remainders(
-    operator: Operator, args: list[Any], outs: list[torch.Tensor]
-) -> bool:
+def _loses_remainders(operator: Operator, args: list[Any], outs: list[torch.Tensor]) -> bool:
     """Whether PyTorch's vectors may have given NaN for an enormous quotient."""
     if "::fmod" not in operator.name and "::remainder" not in operator.name:
         return False
@@ -533,13 +520,7 @@ def record(operator: Operator, rng: random.Random, most_bytes: int) -> Writer:
                 is_written = declared.alias_info and declared.alias_info.is_write
                 if is_written and not outputs:
                     args[i] = given.pop(0)  # changed in place
-            writer.call(
-                operator.name,
-                args,
-                given,
-                outs_are_list=is_list,
-                tolerance=(atol, rtol),
-            )
+            writer.call(operator.name, args, given, outs_are_list=is_list, tolerance=(atol, rtol))
     return writer
 
 

@@ -12,12 +12,7 @@ import numpy as np
 
 from orchestrator.core.dtype import COMPLEX, FLOATING, ScalarType
 from orchestrator.core.operator import ArgKind, OperatorName
-from orchestrator.program.program import (
-    KernelCall,
-    Method,
-    Program,
-    SubsegmentOffsets,
-)
+from orchestrator.program.program import KernelCall, Method, Program, SubsegmentOffsets
 from orchestrator.program.values import (
     Allocation,
     Dynamism,
@@ -54,11 +49,7 @@ NUMPY: Final = {
     ScalarType.UInt32: np.uint32,
     ScalarType.UInt64: np.uint64,
 }
-_WITH_NONE: Final = (
-    "aten::index.Tensor_out",
-    "aten::index_put.out",
-    "aten::index_put_",
-)
+_WITH_NONE: Final = ("aten::index.Tensor_out", "aten::index_put.out", "aten::index_put_")
 """Operators whose lists of tensors may hold None: ExecuTorch has a kind for these."""
 
 

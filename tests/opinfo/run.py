@@ -26,13 +26,7 @@ from typing import TYPE_CHECKING, Final
 from tests.cpp.support import native
 from tests.integration.argument_facts import variants
 from tests.integration.test_conditions import kernels, verdict
-from tests.opinfo.programs import (
-    difference,
-    outputs_of,
-    program_of,
-    short,
-    tensors,
-)
+from tests.opinfo.programs import difference, outputs_of, program_of, short, tensors
 from tests.unit.method.recorded_calls import Call, read_calls
 
 if TYPE_CHECKING:
@@ -60,10 +54,7 @@ class Runner:
         """What failed, "" if nothing did, and the outputs."""
         if self._process is None:
             self._process = subprocess.Popen(
-                self._command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
+                self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
             )
         process = self._process
         assert process.stdin is not None
@@ -115,9 +106,7 @@ def described(call: Call) -> str:
     for argument in call.args:
         items = list(tensors(Call("", (argument,))))
         if items:
-            parts += [
-                f"{short((t.dtype,))}{list(t.sizes)}{list(t.order)}" for t in items
-            ]
+            parts += [f"{short((t.dtype,))}{list(t.sizes)}{list(t.order)}" for t in items]
         else:
             parts.append(repr(argument))
     return "(" + ", ".join(parts) + ")"
@@ -221,13 +210,9 @@ def check_conditions(runner: Runner, files: Iterable[Path]) -> int:
                 wrong += 1
                 shown += 1
                 if shown <= SHOWN:
-                    print(
-                        f"  build: {said or 'takes it'}; kernel: {failed or 'takes it'}"
-                    )
+                    print(f"  build: {said or 'takes it'}; kernel: {failed or 'takes it'}")
                     print(f"    {described(call)[:300]}")
-        print(
-            f"{calls[0].operator}: {len(drawn)} calls, {refused} refused, {shown} wrong"
-        )
+        print(f"{calls[0].operator}: {len(drawn)} calls, {refused} refused, {shown} wrong")
     return wrong
 
 
@@ -238,20 +223,14 @@ def main() -> int:
     parser.add_argument("--operators", default="", help="NAME,...; default: all")
     parser.add_argument("--sanitize", action="store_true")
     parser.add_argument("--conditions", action="store_true")
-    parser.add_argument(
-        "--portable", type=Path, help="program with ExecuTorch's portable kernels"
-    )
+    parser.add_argument("--portable", type=Path, help="program with ExecuTorch's portable kernels")
     options = parser.parse_args()
     names = tuple(filter(None, options.operators.split(",")))
     files = sorted(options.folder.glob("*.bin"))
     if names:
         files = [options.folder / f"{n.replace('::', '.')}.bin" for n in names]
-    folder = (
-        native.ROOT / "build" / ("opinfo-san" if options.sanitize else "opinfo-run")
-    )
-    program = native.build(
-        "load_file", folder=folder, operators=names, sanitize=options.sanitize
-    )
+    folder = native.ROOT / "build" / ("opinfo-san" if options.sanitize else "opinfo-run")
+    program = native.build("load_file", folder=folder, operators=names, sanitize=options.sanitize)
     runner = Runner(program)
     if options.conditions:
         return int(check_conditions(runner, files) > 0)

@@ -56,9 +56,7 @@ def tame(dtype: torch.dtype, *shape: int) -> torch.Tensor:
     return (made.abs() if dtype in (torch.uint8, *UNSIGNED) else made).to(dtype)
 
 
-def each(
-    dtypes: tuple[torch.dtype, ...] | list[torch.dtype] = DTYPES,
-) -> Iterator[torch.Tensor]:
+def each(dtypes: tuple[torch.dtype, ...] | list[torch.dtype] = DTYPES) -> Iterator[torch.Tensor]:
     """Tensors of all shapes, wide and tame."""
     for dtype, shape in itertools.product(dtypes, SHAPES):
         yield wide(dtype, *shape)
@@ -95,17 +93,13 @@ PAIRS = (((5,), (5,)), ((3, 4), (4,)), ((), (3,)), ((2, 1), (1, 3)), ((0,), (1,)
 
 
 def pairs(
-    dtypes: tuple[torch.dtype, ...] | list[torch.dtype] = DTYPES,
-    *,
-    nonzero: bool = False,
+    dtypes: tuple[torch.dtype, ...] | list[torch.dtype] = DTYPES, *, nonzero: bool = False
 ) -> Callable[[], list[Sample]]:
     """Tensors of all pairs of dtypes that broadcast."""
 
     def samples() -> list[Sample]:
         found = []
-        for (a, b), (left, right) in itertools.product(
-            itertools.product(dtypes, dtypes), PAIRS
-        ):
+        for (a, b), (left, right) in itertools.product(itertools.product(dtypes, dtypes), PAIRS):
             for make in (wide, tame):
                 x, y = make(a, *left), make(b, *right)
                 if nonzero and y.dtype not in FLOATS:
@@ -202,10 +196,7 @@ FILLS = (0, 1, 100, True, 3.7, -0.0)
 
 def filled(*more: Any) -> list[Sample]:
     """One number."""
-    return [
-        Sample([x, y, *more], is_plain=True)
-        for x, y in itertools.product(each(), FILLS)
-    ]
+    return [Sample([x, y, *more], is_plain=True) for x, y in itertools.product(each(), FILLS)]
 
 
 def filled_by_tensor() -> list[Sample]:
@@ -243,13 +234,7 @@ def made(number: int) -> Callable[[], list[Sample]]:
 def ranges() -> list[Sample]:
     """arange: into every dtype, also from floats."""
     bounds = [(0, 5, 1), (5, -5, -3), (-7, 100, 13), (3, 3, 1), (0, 1 << 40, 1 << 38)]
-    bounds += [
-        (0.5, 5.5, 1.5),
-        (5.75, -3.25, -1.25),
-        (0, 5.5, 1),
-        (0, 3, 0.5),
-        (0, 2.0, 1),
-    ]
+    bounds += [(0.5, 5.5, 1.5), (5.75, -3.25, -1.25), (0, 5.5, 1), (0, 3, 0.5), (0, 2.0, 1)]
     return _ranges(bounds)
 
 
@@ -290,10 +275,7 @@ def clamped() -> list[Sample]:
 def clamped_by_numbers() -> list[Sample]:
     """By one number or two, also NaN."""
     limits = [(0, 5), (None, 3), (1, None), (-2.5, 2), (NAN, 1), (0, NAN), (3, 1)]
-    return [
-        Sample([x, *pair], is_plain=True)
-        for x, pair in itertools.product(each(), limits)
-    ]
+    return [Sample([x, *pair], is_plain=True) for x, pair in itertools.product(each(), limits)]
 
 
 def hard() -> list[Sample]:
@@ -311,9 +293,7 @@ def masked() -> list[Sample]:
     shapes = (((3, 4), (4,)), ((4,), (3, 4)), ((), (3,)), ((2, 3), ()), ((0,), (1,)))
     return [
         Sample([wide(a, *left), tame(torch.bool, *right), value], is_plain=True)
-        for a, (left, right), value in itertools.product(
-            DTYPES, shapes, (0, 1, True, 3.7, -INF)
-        )
+        for a, (left, right), value in itertools.product(DTYPES, shapes, (0, 1, True, 3.7, -INF))
     ]
 
 
@@ -351,12 +331,7 @@ def sums() -> list[Sample]:
     """Integers at their limits, summed exactly modulo the width."""
     found = []
     for a, b in itertools.product((*INTEGERS, torch.bool), INTEGERS):
-        for shape, dim in (
-            ((7,), [0]),
-            ((3, 4), [1]),
-            ((2, 3, 2), [0, 2]),
-            ((0,), [0]),
-        ):
+        for shape, dim in (((7,), [0]), ((3, 4), [1]), ((2, 3, 2), [0, 2]), ((0,), [0])):
             x = wide(a, *shape)
             total = x.to(torch.int64).sum(dim).to(b)
             found.append(Sample([x, dim, False, b], [total], is_plain=True))

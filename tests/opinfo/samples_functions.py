@@ -327,14 +327,10 @@ def fractional(dims: int) -> Iterator[Sample]:
     sides = (7, 9, 6)[:dims]
     for dtype, shape, kernel in itertools.product(FLOATS, shapes, (1, 2, 3)):
         sizes = (*shape, *sides)
-        samples = torch.rand(
-            max(1, shape[0]) if len(shape) == 2 else 1, shape[-1], dims
-        )
+        samples = torch.rand(max(1, shape[0]) if len(shape) == 2 else 1, shape[-1], dims)
         for out in (1, 2, 4):
             x = torch.randn(sizes).to(dtype)
-            yield Sample(
-                [x, [kernel] * dims, [out] * dims, samples.to(dtype)], is_plain=True
-            )
+            yield Sample([x, [kernel] * dims, [out] * dims, samples.to(dtype)], is_plain=True)
         x = torch.randn(sizes).to(dtype)
         x[torch.rand(sizes) < 0.2] = NAN
         x[torch.rand(sizes) < 0.2] = -INF
@@ -381,9 +377,7 @@ def lu() -> Iterator[Sample]:
     """Also of matrices that are not square, and of one without an inverse."""
     for x in matrices(square=False):
         yield Sample([x, True, False])
-    yield Sample(
-        [torch.tensor([[1.0, 2.0, 3.0], [2.0, 4.0, 6.0], [0.0, 0.0, 1.0]]), True, False]
-    )
+    yield Sample([torch.tensor([[1.0, 2.0, 3.0], [2.0, 4.0, 6.0], [0.0, 0.0, 1.0]]), True, False])
 
 
 def cholesky() -> Iterator[Sample]:

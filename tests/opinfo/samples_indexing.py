@@ -111,9 +111,7 @@ def scatter() -> Iterator[Sample]:
 def scatter_value() -> Iterator[Sample]:
     """aten::scatter.value_out."""
     for (dtype, shape, dim, picked), value in zip(
-        _along(),
-        itertools.cycle((1, -2, 2.75, True, 255, -128, INF, NAN)),
-        strict=False,
+        _along(), itertools.cycle((1, -2, 2.75, True, 255, -128, INF, NAN)), strict=False
     ):
         yield Sample([numbers(dtype, *shape), dim, picked, value])
 
@@ -215,8 +213,7 @@ def _convolutions() -> Iterator[list[Any]]:
             if not is_transposed:
                 channels = (8, 4 // groups)
             if any(
-                s + 2 * padding < dilation * (k - 1) + 1
-                for s, k in zip(sizes, kernel, strict=True)
+                s + 2 * padding < dilation * (k - 1) + 1 for s, k in zip(sizes, kernel, strict=True)
             ):
                 continue
             yield [
@@ -332,10 +329,7 @@ def mixed_linear() -> Iterator[Sample]:
     """quantized_decomposed::mixed_linear.out; halves are computed as floats."""
     run = _quantized().mixed_linear.out
     for dtype, out_dtype, groups, (m, n, p) in itertools.product(
-        PARAMETERS,
-        (*PARAMETERS, None),
-        (0, 1, 2, 3),
-        ((2, 6, 4), (1, 12, 5), (0, 3, 2)),
+        PARAMETERS, (*PARAMETERS, None), (0, 1, 2, 3), ((2, 6, 4), (1, 12, 5), (0, 3, 2))
     ):
         weight = torch.randint(-128, 128, (p, n)).to(torch.int8)
         input_ = numbers(dtype, m, n)
@@ -388,10 +382,6 @@ SAMPLES: dict[str, Callable[[], Iterator[Sample]]] = {
     "quantized_decomposed::mixed_mm.out": mixed_mm,
 } | {
     f"quantized_decomposed::{name}.{overload}": _embeddings(name, bits, named=named)
-    for name, bits in (
-        ("embedding_byte", 8),
-        ("embedding_4bit", 4),
-        ("embedding_2bit", 2),
-    )
+    for name, bits in (("embedding_byte", 8), ("embedding_4bit", 4), ("embedding_2bit", 2))
     for overload, named in (("out", False), ("dtype_out", True))
 }

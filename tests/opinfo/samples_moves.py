@@ -213,9 +213,7 @@ def stacks() -> list[Sample]:
             mixed = [rng.choice(DTYPES) for _ in dtypes]
             found.append(Sample([[items(rng, d, sizes) for d in mixed], dim]))
             continue
-        sample = moved(
-            torch.ops.aten.stack, [[items(rng, d, sizes) for d in dtypes], dim]
-        )
+        sample = moved(torch.ops.aten.stack, [[items(rng, d, sizes) for d in dtypes], dim])
         found += [sample] if sample is not None else []
     return found
 

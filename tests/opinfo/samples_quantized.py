@@ -96,9 +96,7 @@ def per_token(*, back: bool) -> list[Sample]:
 _Q = "quantized_decomposed::"
 SAMPLES = {
     f"{_Q}dequantize_per_channel.out": lambda: per_channel(back=True),
-    f"{_Q}dequantize_per_tensor.Tensor_out": lambda: per_tensor(
-        tensors=True, back=True
-    ),
+    f"{_Q}dequantize_per_tensor.Tensor_out": lambda: per_tensor(tensors=True, back=True),
     f"{_Q}dequantize_per_tensor.out": lambda: per_tensor(tensors=False, back=True),
     f"{_Q}dequantize_per_token.out": lambda: per_token(back=True),
     f"{_Q}quantize_per_channel.out": lambda: per_channel(back=False),

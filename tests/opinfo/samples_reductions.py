@@ -73,9 +73,7 @@ def _linear() -> list[Sample]:
         ):
             weight = _random(out, shape[-1], dtype=dtype)
             x = _random(*shape, dtype=dtype)
-            samples += [
-                Sample([x, weight, bias]) for bias in (None, _random(out, dtype=dtype))
-            ]
+            samples += [Sample([x, weight, bias]) for bias in (None, _random(out, dtype=dtype))]
     return samples
 
 
@@ -145,10 +143,7 @@ ALL = (*FLOATING, torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32)
 def _converted(others: list[Any]) -> list[Sample]:
     """Items become another dtype before they are summed or multiplied."""
     return [
-        Sample(
-            [_random(2, 2, dtype=torch.int64).abs().to(start), *others, end],
-            is_plain=True,
-        )
+        Sample([_random(2, 2, dtype=torch.int64).abs().to(start), *others, end], is_plain=True)
         for start in (*ALL, torch.int64)
         for end in (*ALL, torch.int64)
     ]
@@ -157,8 +152,7 @@ def _converted(others: list[Any]) -> list[Sample]:
 def _long(others: list[Any]) -> list[Sample]:
     """Many items, far from 0: errors add up."""
     return [
-        Sample([_random(2, 2000, dtype=dtype) + 3, *others], is_plain=True)
-        for dtype in FLOATING
+        Sample([_random(2, 2000, dtype=dtype) + 3, *others], is_plain=True) for dtype in FLOATING
     ]
 
 
@@ -202,10 +196,7 @@ SAMPLES = {
     "aten::mean.out": lambda: _long([[1], False, None]),
     "aten::prod.int_out": lambda: _converted([0, True]),
     "aten::prod.out": lambda: _converted([]),
-    "aten::sum.IntList_out": lambda: [
-        *_converted([[0], False]),
-        *_long([[1], False, None]),
-    ],
+    "aten::sum.IntList_out": lambda: [*_converted([[0], False]), *_long([[1], False, None])],
     "aten::var.correction_out": lambda: _long([[1], 1, False]),
     "aten::var_mean.correction_out": lambda: _long([[1], 1, False]),
     "aten::_pdist_forward.out": _pdist,
@@ -214,16 +205,10 @@ SAMPLES = {
     "aten::var.out": _variance,
     "aten::_native_batch_norm_legit.no_stats_out": _no_stats,
     "aten::_native_batch_norm_legit.out": lambda: _batch_norm(has_training=True),
-    "aten::_native_batch_norm_legit_no_training.out": lambda: _batch_norm(
-        has_training=False
-    ),
+    "aten::_native_batch_norm_legit_no_training.out": lambda: _batch_norm(has_training=False),
     "aten::linear.out": _linear,
-    "aten::native_layer_norm.out": lambda: [
-        *_layer_norm(),
-        *_long([[2000], None, None, 1e-5]),
-    ],
+    "aten::native_layer_norm.out": lambda: [*_layer_norm(), *_long([[2000], None, None, 1e-5])],
     "aten::native_group_norm.out": lambda: [
-        Sample([_random(2, 4, 250, dtype=d) + 3, None, None, 2, 4, 250, 2, 1e-5])
-        for d in FLOATING
+        Sample([_random(2, 4, 250, dtype=d) + 3, None, None, 2, 4, 250, 2, 1e-5]) for d in FLOATING
     ],
 }

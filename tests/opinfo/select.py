@@ -20,13 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 from orchestrator.core.dtype import COMPLEX, ScalarType
 from tests.integration.test_conditions import kernels, verdict
 from tests.opinfo.programs import tensors
-from tests.unit.method.recorded_calls import (
-    RECORDED,
-    Call,
-    Tensor,
-    calls_bytes,
-    read_calls,
-)
+from tests.unit.method.recorded_calls import RECORDED, Call, Tensor, calls_bytes, read_calls
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -37,9 +31,7 @@ MOST: Final = 40
 """Calls of an operator."""
 BYTES: Final = 600
 """Of the tensors of a call; one of a kind may be larger."""
-UNSETTLED: Final = (
-    *("aten::topk", "aten::median.dim", "aten::nanmedian.dim", "aten::kthvalue"),
-)
+UNSETTLED: Final = (*("aten::topk", "aten::median.dim", "aten::nanmedian.dim", "aten::kthvalue"),)
 """Operators that may give the index of any of several equal items."""
 
 
@@ -54,8 +46,7 @@ def dtypes(call: Call) -> Iterable[Any]:
     for place, argument in enumerate(call.args):
         yield from ((place, t.dtype) for t in tensors(Call("", (argument,))))
         if isinstance(argument, Tensor) and any(
-            (argument.dtype, argument.sizes, argument.order)
-            == (out.dtype, out.sizes, out.order)
+            (argument.dtype, argument.sizes, argument.order) == (out.dtype, out.sizes, out.order)
             for out in call.outs
         ):
             yield (place, "may be in place")
@@ -148,11 +139,7 @@ def main() -> None:
     counts: dict[str, int] = {}
     for call in found:
         counts[call.operator] = counts.get(call.operator, 0) + 1
-    index = {
-        "bytes": len(data),
-        "sha256": hashlib.sha256(data).hexdigest(),
-        "calls": counts,
-    }
+    index = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest(), "calls": counts}
     text = json.dumps(index, indent=2) + "\n"
     (RECORDED / "opinfo.json").write_text(text, encoding="utf-8")
     print(f"{len(found)} calls of {len(counts)} operators, {len(data):,} bytes")

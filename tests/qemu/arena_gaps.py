@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 
 _GAP: Final = 64
 """Bytes in front of each arena, and behind the last one."""
-_FUNCTION: Final = re.compile(
-    r"^ORCH_NODISCARD orch_status (\w+)_forward\((.*)\)", re.MULTILINE
-)
+_FUNCTION: Final = re.compile(r"^ORCH_NODISCARD orch_status (\w+)_forward\((.*)\)", re.MULTILINE)
 _ARRAY: Final = re.compile(r"int8_t \w+\[ORCH_AT_LEAST\((\d+)\)\]")
 
 _APPLICATION: Final = """

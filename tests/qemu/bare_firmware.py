@@ -82,12 +82,7 @@ def link_firmware(
     """
     cpu, isa, name = target
     resolved = resolve_target(
-        cpu=cpu,
-        isa=isa,
-        board=None,
-        toolchain=name,
-        optimize=optimize,
-        unaligned=unaligned,
+        cpu=cpu, isa=isa, board=None, toolchain=name, optimize=optimize, unaligned=unaligned
     )
     assert resolved.board is not None
     toolchain = with_builtins(find_toolchain(resolved), resolved)
@@ -119,9 +114,7 @@ def link_firmware(
     run_command((*link, toolchain.builtins or "-lgcc", "-o", "test.elf"), folder)
     return Firmware(
         elf=folder / "test.elf",
-        objects={
-            u.source.removeprefix("src/runtime/"): folder / u.object for u in runtime
-        },
+        objects={u.source.removeprefix("src/runtime/"): folder / u.object for u in runtime},
         toolchain=toolchain,
         machine=resolved.isa.machine_flags,
         emulator=find_emulator(resolved.board.emulator),

@@ -49,10 +49,7 @@ def write_calls(
     """
     groups = [calls[at : at + together] for at in range(0, len(calls), together)]
     base = read_program(program_of(calls[0][0], dynamic=False)[0], file="")
-    made = [
-        _method(group, f"m{number}", base.methods[0])
-        for number, group in enumerate(groups)
-    ]
+    made = [_method(group, f"m{number}", base.methods[0]) for number, group in enumerate(groups)]
     program = replace(base, methods=tuple(method for method, _ in made))
     found = unlink_program(program, tuple(linked for _, linked in made))
     (folder / "nets.pte").write_bytes(bytes(found.data))
@@ -132,8 +129,7 @@ def _method(
         arena_bytes=(0, end),
         operators=operators,
         instructions=tuple(
-            KernelCall(operator=operators.index(c.operator), args=(*c.args, *c.outs))
-            for c in code
+            KernelCall(operator=operators.index(c.operator), args=(*c.args, *c.outs)) for c in code
         ),
     )
     return method, linked

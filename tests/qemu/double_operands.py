@@ -123,10 +123,7 @@ def factors() -> Pairs:
         exponent - _BIAS,  # quotient at infinity
         exponent,
     )
-    pairs = [
-        (_doubles(random, exponent), _doubles(random, other + spread))
-        for other in others
-    ]
+    pairs = [(_doubles(random, exponent), _doubles(random, other + spread)) for other in others]
     return _joined([_plain_pairs(), *pairs])
 
 
@@ -203,9 +200,7 @@ def float_factors() -> Pairs:
         exponent - _FLOAT_BIAS,  # quotient at infinity
         exponent,
     )
-    pairs = [
-        (_floats(random, exponent), _floats(random, other + spread)) for other in others
-    ]
+    pairs = [(_floats(random, exponent), _floats(random, other + spread)) for other in others]
     return _joined([_float_pairs(), *pairs])
 
 

@@ -108,9 +108,7 @@ class Int16Calls:
         kernel = (self.one(1, most), self.one(1, most))
         stride = (self.one(1, 3), self.one(1, 3))
         dilation = (self.one(1, 2), 1) if self.one(0, 3) == 0 else (1, self.one(1, 2))
-        padding = tuple(
-            self.one(0, d * (k - 1)) for k, d in zip(kernel, dilation, strict=True)
-        )
+        padding = tuple(self.one(0, d * (k - 1)) for k, d in zip(kernel, dilation, strict=True))
         return kernel, stride, padding, dilation
 
     def _sizes(self, kernel: Any, padding: Any, dilation: Any) -> list[int]:
@@ -153,9 +151,7 @@ class Int16Calls:
         elif self.one(0, 7) == 0:
             kernel, padding, dilation = (24, 23), (0, 0), (1, 1)
             channels = self.one(1, 3)
-        x = self.items(
-            self.one(1, 2), *self._sizes(kernel, padding, dilation), channels
-        )
+        x = self.items(self.one(1, 2), *self._sizes(kernel, padding, dilation), channels)
         w = self.items(1, *kernel, channels * multiplier, dtype="i1")
         bias = self.bias(channels * multiplier)
         sums = semantics.depthwise(x, w, bias, stride, padding, dilation, 0)
@@ -233,9 +229,7 @@ class Int16Calls:
             total, count = window.sum(axis=(1, 2)), window[0, :, :, 0].size
             return np.sign(total) * ((np.abs(total) + count // 2) // count)
 
-        out = image(
-            _pooled(x, (kernel, stride, padding), of_window, ceil=ceil), is_out=True
-        )
+        out = image(_pooled(x, (kernel, stride, padding), of_window, ceil=ceil), is_out=True)
         if largest:
             args = (image(x), kernel, stride, padding, (1, 1), ceil, 0, 0, low, high)
             return Call("cortex_m::quantized_max_pool2d.out", (*args, out))
@@ -300,8 +294,7 @@ def _shares(row: Any, multiplier: int, shift: int, farthest: int) -> Any:
     bits = total.bit_length() - 32
     scale = semantics._one_over_one_plus((total >> bits) - (1 << 31))  # noqa: SLF001
     shares = [
-        int(semantics.high_multiply(scale, p)) + (1 << (15 + bits)) >> (16 + bits)
-        for p in powers
+        int(semantics.high_multiply(scale, p)) + (1 << (15 + bits)) >> (16 + bits) for p in powers
     ]
     return np.minimum(shares, 32767).astype("i2")
 

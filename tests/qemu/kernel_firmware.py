@@ -70,9 +70,7 @@ class KernelFirmware:
         selection: Selection | None = None,
     ) -> None:
         cpu, name = target
-        resolved = resolve_target(
-            cpu=cpu, isa=None, board=None, toolchain=name, optimize="size"
-        )
+        resolved = resolve_target(cpu=cpu, isa=None, board=None, toolchain=name, optimize="size")
         assert resolved.board is not None
         self.folder = folder
         self._emulator = find_emulator(resolved.board.emulator)
@@ -82,8 +80,7 @@ class KernelFirmware:
         (folder / "src").symlink_to(ROOT)
         if selection is None:
             chosen = tuple(
-                SelectedOperator(name=name, every_dtype=True)
-                for name in sorted(operators)
+                SelectedOperator(name=name, every_dtype=True) for name in sorted(operators)
             )
             selection = Selection(operators=chosen, every_operator=not operators)
         resolution = self._write_generated(libraries, selection)
@@ -130,9 +127,7 @@ class KernelFirmware:
         self._write("build.ninja", "\n".join(lines))
         self._run((ninja_program(), "-j2", "--quiet"))
 
-    def answers(
-        self, calls: Sequence[Call], *, options: Sequence[str] = ()
-    ) -> list[Answer]:
+    def answers(self, calls: Sequence[Call], *, options: Sequence[str] = ()) -> list[Answer]:
         """Carry out calls; `options` are the emulator's."""
         (self.folder / "request").write_bytes(calls_bytes(calls))
         paths = "enable=on,target=native,arg=firmware,arg=request,arg=response"
@@ -151,9 +146,7 @@ class KernelFirmware:
         assert at == len(data)
         return found
 
-    def _write_generated(
-        self, libraries: Sequence[str], selection: Selection
-    ) -> Resolution:
+    def _write_generated(self, libraries: Sequence[str], selection: Selection) -> Resolution:
         """Headers of the dtypes, and the table of the kernels."""
         texts = []
         for library in libraries:
@@ -163,10 +156,7 @@ class KernelFirmware:
         catalog = read_catalog(texts)
         kernels = tuple(k for _, offered in catalog.libraries for k in offered)
         resolution = resolve(
-            selection,
-            catalog,
-            every_dtype=selection.every_operator,
-            span_of=lambda _: None,
+            selection, catalog, every_dtype=selection.every_operator, span_of=lambda _: None
         )
         for header in selected_headers("For tests.", resolution, kernels):
             self._write(header.path, header.text)

@@ -46,9 +46,7 @@ class _Firmware:
     def __init__(self, data: bytes) -> None:
         self._elf = ElfFile(data)
         (self._arena,) = (s for s in self._elf.symbols if "_arena1E" in s.name)
-        self._functions = {
-            s.value & ~1: s.name for s in self._elf.symbols if s.kind == FUNCTION
-        }
+        self._functions = {s.value & ~1: s.name for s in self._elf.symbols if s.kind == FUNCTION}
 
     def steps(self) -> Iterator[FoundStep]:
         (table,) = (s for s in self._elf.symbols if "_step_tableE" in s.name)
@@ -64,9 +62,7 @@ class _Firmware:
             yield self._step(templates + which * _TEMPLATE.size, item)
 
     def _step(self, template: int, item: Callable[[], int]) -> FoundStep:
-        call, layout, shapes, *counts = _TEMPLATE.unpack(
-            self._bytes(template, _TEMPLATE.size)
-        )
+        call, layout, shapes, *counts = _TEMPLATE.unpack(self._bytes(template, _TEMPLATE.size))
         changed, words, places, numbers, header, header_words = counts
         function, *addresses = self._words(call, 1 + places)
         layouts = struct.unpack(

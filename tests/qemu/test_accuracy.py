@@ -21,9 +21,7 @@ pytestmark = [pytest.mark.toolchain, pytest.mark.qemu]
 
 
 @pytest.fixture
-def evaluate(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> Callable[..., dict[str, Any]]:
+def evaluate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., dict[str, Any]]:
     """Runs `evaluate` on some of the digits."""
     need_toolchain("host", InstalledToolchains().name_for_host())
     need_toolchain("cortex-m55", "zig")

@@ -60,9 +60,7 @@ def _run(product: Product, model: Path, capsys: pytest.CaptureFixture[str]) -> R
     (most,) = re.findall(r"_STEP_MOST_CYCLES (\d+)\n", header)
     (output,) = outputs.glob("*.npy")
     return Ran(
-        output=output.read_bytes(),
-        estimate=int(most),
-        cycles=tuple(row["cycles"] for row in rows),
+        output=output.read_bytes(), estimate=int(most), cycles=tuple(row["cycles"] for row in rows)
     )
 
 

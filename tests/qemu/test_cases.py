@@ -16,13 +16,7 @@ from tests.costs import bytes_of, check_costs, costs_are_held
 from tests.estimates import check_estimate
 from tests.product import make_product
 from tests.same_bits import check_same_bits
-from tests.targets import (
-    EMULATED,
-    EVERY_PAIR,
-    FURTHER,
-    runs_everything,
-    with_toolchains,
-)
+from tests.targets import EMULATED, EVERY_PAIR, FURTHER, runs_everything, with_toolchains
 from tests.tools import need_emulator, need_toolchain
 
 if TYPE_CHECKING:

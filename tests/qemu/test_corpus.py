@@ -14,13 +14,7 @@ import pytest
 
 from tests.case_counts import count_case
 from tests.costs import bytes_of, check_costs, costs_are_held
-from tests.integration.test_corpus import (
-    ALONE,
-    INT8,
-    corpus_product,
-    outputs_of,
-    outputs_together,
-)
+from tests.integration.test_corpus import ALONE, INT8, corpus_product, outputs_of, outputs_together
 from tests.same_bits import check_same_bits
 from tests.targets import chosen_pairs
 from tests.tools import need_emulator, need_toolchain
@@ -41,9 +35,7 @@ instructions."""
 
 
 @pytest.fixture(scope="module", params=chosen_pairs(further=True), ids="-".join)
-def board(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Board:
+def board(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Board:
     """All these programs in one product, and the outputs of one run of it."""
     cpu, toolchain = request.param
     need_toolchain(cpu, toolchain)
@@ -85,9 +77,7 @@ def test_program_runs_on_the_board(  # noqa: PLR0917  # fixtures
         check_costs(request.config, cpu, f"{case} among others", found)
 
 
-def test_product_is_as_large_as_held(
-    board: Board, request: pytest.FixtureRequest
-) -> None:
+def test_product_is_as_large_as_held(board: Board, request: pytest.FixtureRequest) -> None:
     """Flash that programs need together: their kernels with all dtypes."""
     cpu, toolchain, product, *_ = board
     if costs_are_held(cpu, toolchain):

@@ -48,8 +48,7 @@ class Ready:
     def profile(self) -> dict[str, Any]:
         """Costs of the scenario's calls."""
         done = self.workspace.run(
-            *("run", "--json", "--profile", "--passes", "2"),
-            *("--scenario", str(self.scenario)),
+            *("run", "--json", "--profile", "--passes", "2"), *("--scenario", str(self.scenario))
         )
         assert done.code == 0, done.out + done.err
         document = json.loads(done.out)
@@ -68,9 +67,7 @@ class Ready:
         }
 
 
-def _build(
-    folder: Path, cpu: str, toolchain: str, capsys: pytest.CaptureFixture[str]
-) -> Workspace:
+def _build(folder: Path, cpu: str, toolchain: str, capsys: pytest.CaptureFixture[str]) -> Workspace:
     need_toolchain(cpu, toolchain)
     need_emulator(cpu)
     write_product(folder, cpu=cpu, toolchain=toolchain, extra=LIBRARIES)
@@ -78,12 +75,7 @@ def _build(
 
 
 def _loops(
-    folder: Path,
-    cpu: str,
-    toolchain: str,
-    capsys: pytest.CaptureFixture[str],
-    *,
-    extra: str = "",
+    folder: Path, cpu: str, toolchain: str, capsys: pytest.CaptureFixture[str], *, extra: str = ""
 ) -> Ready:
     """Several methods with branches and loops, called ten times."""
     workspace = _build(folder, cpu, toolchain, capsys)
@@ -96,8 +88,7 @@ def _loops(
 
 def _calls(costs: dict[str, Any]) -> _Calls:
     return [
-        (i["method"], i["instruction"], i["operator"], i["calls"])
-        for i in costs["instructions"]
+        (i["method"], i["instruction"], i["operator"], i["calls"]) for i in costs["instructions"]
     ]
 
 
@@ -144,9 +135,7 @@ def test_counts_are_the_same_in_every_run(
     assert _on_host[toolchain] == _calls(costs)
 
 
-def test_prelinked_models_are_counted(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_prelinked_models_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Their instructions are constants, and may be fewer than the program's."""
     need_tool("gcc", "cc", "clang")
     need_toolchain("host", "zig")
@@ -203,17 +192,14 @@ def test_an_operator_has_what_its_kernel_executes(
     assert sum(counts.runs) == costs["total"]
     assert counts.total > costs["total"] + costs["load"]["total"]
     assert {
-        name: (len(counts.calls_of(at)), sum(counts.calls_of(at)))
-        for at, name in enumerate(names)
+        name: (len(counts.calls_of(at)), sum(counts.calls_of(at))) for at, name in enumerate(names)
     } == {o["operator"]: (o["calls"], o["total"]) for o in costs["operators"]}
 
     built = workspace.out / "models" / "model.pte"
     program = read_program(built.read_bytes(), file="model.pte")
     method = program.method("forward")
     expected = Counter(
-        str(method.operators[i.operator])
-        for i in method.instructions
-        if isinstance(i, KernelCall)
+        str(method.operators[i.operator]) for i in method.instructions if isinstance(i, KernelCall)
     )
     assert {o["operator"]: o["calls"] for o in costs["operators"]} == {
         name: count * len(calls) for name, count in expected.items()

@@ -11,13 +11,7 @@ import pytest
 from orchestrator.emit.compile import CompileUnit
 from orchestrator.measure.elf import ElfFile
 from orchestrator.measure.thumb_events import events
-from orchestrator.running.counting import (
-    COUNTS_FILE,
-    EVENTS_FILE,
-    Code,
-    CountPlan,
-    read_counts,
-)
+from orchestrator.running.counting import COUNTS_FILE, EVENTS_FILE, Code, CountPlan, read_counts
 from orchestrator.shell.qemu_plugin import counting_plugin
 from orchestrator.shell.toolchain import zig_program
 from orchestrator.targets.timing import TIMINGS, Event
@@ -235,18 +229,12 @@ def test_kinds_of_instructions(tmp_path: Path) -> None:
     lines = [(event, line) for event, all_ in INSTRUCTIONS.items() for line in all_]
     # A label at each: the assembler may choose between encodings.
     text = "".join(
-        f"at{i}: {line}\n".replace("AFTER", f"at{i + 2}").replace(
-            "BEFORE", f"at{i - 2}"
-        )
+        f"at{i}: {line}\n".replace("AFTER", f"at{i + 2}").replace("BEFORE", f"at{i - 2}")
         for i, (_, line) in enumerate(lines)
     )
     source, built = tmp_path / "all.s", tmp_path / "all.o"
     source.write_text(f".syntax unified\n.thumb\n{text}")
-    target = (
-        "-target",
-        "thumb-freestanding-eabihf",
-        "-mcpu=cortex_m55+mve_fp+fp_armv8d16",
-    )
+    target = ("-target", "thumb-freestanding-eabihf", "-mcpu=cortex_m55+mve_fp+fp_armv8d16")
     command = (str(zig), "cc", *target, "-c", str(source), "-o", str(built))
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -258,8 +246,7 @@ def test_kinds_of_instructions(tmp_path: Path) -> None:
     wrong = {
         line: (Event(found[at[f"at{i}"]]), found[at[f"at{i}"] + 1] & 0x3F)
         for i, (event, line) in enumerate(lines)
-        if (found[at[f"at{i}"]], found[at[f"at{i}"] + 1] & 0x3F)
-        != (event, MORE.get(line, 0))
+        if (found[at[f"at{i}"]], found[at[f"at{i}"] + 1] & 0x3F) != (event, MORE.get(line, 0))
     }
     assert wrong == {}
 

@@ -72,15 +72,10 @@ class _Random:
     def result(self, y: Any, order: tuple[int, ...] = ()) -> Tensor:
         return self.some(replace(tensor(y * 0, _S.Char, order), is_out=True))
 
-    def image(
-        self, batch: int, shape: tuple[Any, ...], *, depthwise: bool
-    ) -> tuple[Call, Any]:
+    def image(self, batch: int, shape: tuple[Any, ...], *, depthwise: bool) -> tuple[Call, Any]:
         channels, groups, outputs, kernel, size = shape
         bias, multipliers, shifts = self.scales(outputs)
-        x, w = (
-            self.int8(batch, *size, channels),
-            self.int8(outputs, *kernel, channels // groups),
-        )
+        x, w = (self.int8(batch, *size, channels), self.int8(outputs, *kernel, channels // groups))
         padding = tuple(k // 2 for k in kernel)
         windows = ((1, 1), padding, (1, 1))
         sums = semantics.conv2d(x, w, bias, *windows, 3)

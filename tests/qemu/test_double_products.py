@@ -32,11 +32,7 @@ _first: dict[str, tuple[bytes, str]] = {}
 
 
 def _tensor(offset_bytes: int) -> dict[str, Any]:
-    place = {
-        "memory_id": 1,
-        "memory_offset_low": offset_bytes,
-        "memory_offset_high": 0,
-    }
+    place = {"memory_id": 1, "memory_offset_low": offset_bytes, "memory_offset_high": 0}
     fields = {
         "scalar_type": 7,  # Double
         "storage_offset": 0,
@@ -77,13 +73,7 @@ def _program() -> bytes:
             {"name": "aten::_softmax", "overload": "out"},
         ],
         "chains": [
-            {
-                "instructions": [
-                    _call(0, 0, 1, 6, 3, 3),
-                    _call(1, 2, 4, 4),
-                    _call(2, 2, 7, 8, 5, 5),
-                ]
-            }
+            {"instructions": [_call(0, 0, 1, 6, 3, 3), _call(1, 2, 4, 4), _call(2, 2, 7, 8, 5, 5)]}
         ],
         "non_const_buffer_sizes": [0, 6 * size_bytes],
     }

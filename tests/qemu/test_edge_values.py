@@ -88,8 +88,7 @@ def test_programs_have_what_they_are_there_for() -> None:
     assert {t.sizes for t in _tensors(scalars, scalars.inputs)} == {()}
     assert {t.sizes for t in _tensors(scalars, scalars.outputs)} == {()}
     assert any(
-        isinstance(v, TensorValue) and v.is_constant and v.sizes == ()
-        for v in scalars.values
+        isinstance(v, TensorValue) and v.is_constant and v.sizes == () for v in scalars.values
     )
     empty = methods["empty"]
     assert {t.numel for t in _tensors(empty, empty.inputs)} == {0}
@@ -97,9 +96,7 @@ def test_programs_have_what_they_are_there_for() -> None:
     (rows,) = _tensors(methods["rows"], methods["rows"].inputs)
     assert rows.is_dynamic
     assert rows.sizes == (5, 3)
-    lists = [
-        v for v in methods["indexed"].values if isinstance(v, OptionalTensorListValue)
-    ]
+    lists = [v for v in methods["indexed"].values if isinstance(v, OptionalTensorListValue)]
     held = [methods["indexed"].values[i] for v in lists for i in v.items if i >= 0]
     assert any(-1 in v.items for v in lists) or NoneValue() in held
     assert _kinds(methods["fixed"]) >= {IntValue, DoubleValue, BoolValue, NoneValue}
@@ -118,10 +115,7 @@ def test_programs_have_what_they_are_there_for() -> None:
 def _jump(condition: int, destination: int) -> dict[str, Any]:
     return {
         "instr_args_type": "JumpFalseCall",
-        "instr_args": {
-            "cond_value_index": condition,
-            "destination_instruction": destination,
-        },
+        "instr_args": {"cond_value_index": condition, "destination_instruction": destination},
     }
 
 
@@ -211,11 +205,7 @@ def _product(folder: Path, cpu: str, toolchain: str, load: str) -> Product:
 @pytest.mark.toolchain
 @pytest.mark.parametrize(("cpu", "toolchain", "load"), TARGETS)
 def test_outputs_are_executorchs(
-    cpu: str,
-    toolchain: str,
-    load: str,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    cpu: str, toolchain: str, load: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     need_toolchain(cpu, toolchain)
     need_emulator(cpu)

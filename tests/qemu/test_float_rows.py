@@ -181,10 +181,7 @@ def firmware_answers(
     programs = (program_of(call, dynamic=False)[0] for call in calls)
     infos = (extract(read_program(p, file="call.pte"), model="call") for p in programs)
     firmware = KernelFirmware(
-        folder,
-        target=(cpu, toolchain),
-        libraries=("portable",),
-        selection=aggregate(infos),
+        folder, target=(cpu, toolchain), libraries=("portable",), selection=aggregate(infos)
     )
     return firmware.answers(calls)
 

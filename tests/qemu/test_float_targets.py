@@ -46,9 +46,7 @@ def _given(array: Array, order: tuple[int, ...] | None = None) -> Tensor:
 def _out(dtype: ScalarType, *sizes: int) -> Tensor:
     items = int(np.prod(sizes))
     width = {ScalarType.Long: 8, ScalarType.Bool: 1}.get(dtype, 4)
-    return Tensor(
-        dtype, sizes, tuple(range(len(sizes))), bytes(items * width), is_out=True
-    )
+    return Tensor(dtype, sizes, tuple(range(len(sizes))), bytes(items * width), is_out=True)
 
 
 class _Maker:
@@ -82,8 +80,7 @@ class _Maker:
         for x in (self.floats(3, size), self.equal(3, size), self.tiny(3, size)):
             for name in ("sum.IntList", "mean"):
                 yield Call(
-                    f"aten::{name}_out".replace("mean_", "mean."),
-                    (x, (1,), False, None, rows),
+                    f"aten::{name}_out".replace("mean_", "mean."), (x, (1,), False, None, rows)
                 )
             columns = _out(ScalarType.Float, size)
             yield Call("aten::sum.IntList_out", (x, (0,), False, None, columns))
@@ -106,15 +103,13 @@ class _Maker:
         stats = _out(ScalarType.Float, 3, 1)
         for weight, bias in ((w, b), (w, None), (None, None)):
             yield Call(
-                "aten::native_layer_norm.out",
-                (x, (size,), weight, bias, 1e-5, out, stats, stats),
+                "aten::native_layer_norm.out", (x, (size,), weight, bias, 1e-5, out, stats, stats)
             )
         y, image = self.floats(2, 4, size), _out(ScalarType.Float, 2, 4, size)
         w, b = self.floats(4), self.floats(4)
         groups = _out(ScalarType.Float, 2, 2)
         yield Call(
-            "aten::native_group_norm.out",
-            (y, w, b, 2, 4, size, 2, 1e-5, image, groups, groups),
+            "aten::native_group_norm.out", (y, w, b, 2, 4, size, 2, 1e-5, image, groups, groups)
         )
         channels = _out(ScalarType.Float, 4)
         yield Call(
@@ -148,29 +143,22 @@ class _Maker:
             out = _out(ScalarType.Float, 2, 3, height, width)
             for corners in (False, True):
                 yield Call(
-                    "aten::upsample_bilinear2d.vec_out",
-                    (x, (height, width), corners, None, out),
+                    "aten::upsample_bilinear2d.vec_out", (x, (height, width), corners, None, out)
                 )
-            yield Call(
-                "aten::upsample_nearest2d.vec_out", (x, (height, width), None, out)
-            )
+            yield Call("aten::upsample_nearest2d.vec_out", (x, (height, width), None, out))
         pooled = (2, 3, 2, size // 2 + 1)
         out, indices = _out(ScalarType.Float, *pooled), _out(ScalarType.Long, *pooled)
         two, one = (2, 2), (1, 1)
         yield Call("aten::avg_pool2d.out", (x, two, two, one, False, False, None, out))
         yield Call(
-            "aten::max_pool2d_with_indices.out",
-            (x, two, two, one, one, False, out, indices),
+            "aten::max_pool2d_with_indices.out", (x, two, two, one, one, False, out, indices)
         )
         yield Call("aten::_adaptive_avg_pool2d.out", (x, pooled[2:], out))
         yield Call("aten::adaptive_max_pool2d.out", (x, pooled[2:], out, indices))
 
     def orders(self, size: int) -> Iterator[Call]:
         for x in (self.floats(3, size), self.equal(3, size)):
-            values, indices = (
-                _out(ScalarType.Float, 3, size),
-                _out(ScalarType.Long, 3, size),
-            )
+            values, indices = (_out(ScalarType.Float, 3, size), _out(ScalarType.Long, 3, size))
             one, at = _out(ScalarType.Float, 3), _out(ScalarType.Long, 3)
             for down in (False, True):
                 yield Call("aten::sort.values", (x, 1, down, values, indices))

@@ -15,14 +15,7 @@ import pytest
 from orchestrator.core.dtype import ScalarType
 from orchestrator.core.operator import OperatorName
 from tests.qemu.kernel_firmware import KernelFirmware
-from tests.qemu.test_float_rows import (
-    CPU,
-    FUNCTIONS,
-    ONE,
-    PLAIN,
-    TWO,
-    firmware_answers,
-)
+from tests.qemu.test_float_rows import CPU, FUNCTIONS, ONE, PLAIN, TWO, firmware_answers
 from tests.tools import need_emulator, need_toolchain
 from tests.unit.method.recorded_calls import Call, Tensor
 
@@ -35,8 +28,7 @@ pytestmark = [pytest.mark.toolchain, pytest.mark.qemu]
 OPERATOR: Final = "aten::_to_copy.out"
 ITEMS: Final = 4096
 EDGES: Final = np.array(
-    [0x0000, 0x8000, 0x0001, 0x83FF, 0x0400, 0x7BFF, 0xFBFF, 0x7C00, 0xFC00, 0x7E00],
-    "<u2",
+    [0x0000, 0x8000, 0x0001, 0x83FF, 0x0400, 0x7BFF, 0xFBFF, 0x7C00, 0xFC00, 0x7E00], "<u2"
 ).view("<f2")
 _FORMS: Final = {ScalarType.Half: "<f2", ScalarType.Float: "<f4"}
 
@@ -52,12 +44,9 @@ def _calls(items: Any, out: ScalarType) -> Iterator[Call]:
 
 
 @pytest.mark.parametrize(
-    ("cpu", "toolchain"),
-    [("cortex-m4", "gnu"), ("cortex-m33", "zig"), ("cortex-m55", "gnu")],
+    ("cpu", "toolchain"), [("cortex-m4", "gnu"), ("cortex-m33", "zig"), ("cortex-m55", "gnu")]
 )
-def test_conversions_have_the_bits_of_numpy(
-    cpu: str, toolchain: str, tmp_path: Path
-) -> None:
+def test_conversions_have_the_bits_of_numpy(cpu: str, toolchain: str, tmp_path: Path) -> None:
     need_toolchain(cpu, toolchain)
     need_emulator(cpu)
     halves = np.arange(1 << 16, dtype="<u2").view("<f2")
@@ -75,10 +64,7 @@ def test_conversions_have_the_bits_of_numpy(
         libraries=("portable",),
         operators=[OperatorName.parse(OPERATOR)],
     )
-    for items, out, want in (
-        (halves, ScalarType.Float, exact),
-        (floats, ScalarType.Half, rounded),
-    ):
+    for items, out, want in ((halves, ScalarType.Float, exact), (floats, ScalarType.Half, rounded)):
         answers = firmware.answers([*_calls(items, out)])
         assert not any(answer.error or answer.changed for answer in answers)
         data = b"".join(answer.outs[0] for answer in answers)
@@ -108,19 +94,13 @@ def _elementwise_calls(rng: np.random.Generator) -> Iterator[Call]:
     for operator, (count, args) in cases.items():
         for size in (1, 3, 4, 15, 16, 33, 100):
             for share in (0.0, 0.05):
-                given = [
-                    _tensor(_halves(rng, size, share), (size,)) for _ in range(count)
-                ]
+                given = [_tensor(_halves(rng, size, share), (size,)) for _ in range(count)]
                 dtype, form = ScalarType.Half, "<f2"
                 if "Tensor_out" in operator and count == 2:
                     dtype, form = ScalarType.Bool, "?"
-                out = Tensor(
-                    dtype, (size,), (0,), np.zeros(size, form).tobytes(), is_out=True
-                )
+                out = Tensor(dtype, (size,), (0,), np.zeros(size, form).tobytes(), is_out=True)
                 before = operator == "aten::pow.Scalar_out"
-                yield Call(
-                    operator, (*args, *given, out) if before else (*given, *args, out)
-                )
+                yield Call(operator, (*args, *given, out) if before else (*given, *args, out))
 
 
 def _product_calls(rng: np.random.Generator) -> Iterator[Call]:
@@ -157,9 +137,7 @@ def _product_calls(rng: np.random.Generator) -> Iterator[Call]:
 
 
 @pytest.mark.parametrize("toolchain", ["gnu", "zig"])
-def test_vectors_of_halves_have_the_bits_of_plain_code(
-    toolchain: str, tmp_path: Path
-) -> None:
+def test_vectors_of_halves_have_the_bits_of_plain_code(toolchain: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(26)
     calls = (*_elementwise_calls(rng), *_product_calls(rng))
     plain = firmware_answers(tmp_path / "plain", PLAIN, "gnu", calls)
@@ -167,9 +145,7 @@ def test_vectors_of_halves_have_the_bits_of_plain_code(
     wrong = [
         f"{call.operator} of {call.outs[0].sizes}: error {found.error}"
         for call, found, wanted in zip(calls, vectors, plain, strict=True)
-        if found.error
-        or found.changed
-        or not _same(call.outs[0].dtype, *found.outs, *wanted.outs)
+        if found.error or found.changed or not _same(call.outs[0].dtype, *found.outs, *wanted.outs)
     ]
     assert not wrong, f"{len(wrong)} of {len(calls)}: " + "; ".join(wrong[:9])
     assert not any(answer.error for answer in plain)

@@ -33,11 +33,7 @@ NAMES: Final = sorted(path.stem for path in DATA.glob("*.pte"))
 
 TARGETS: Final = (
     *(("cortex-m0plus", "zig"), ("cortex-m4", "gnu"), ("cortex-m55", "zig")),
-    *(
-        (("cortex-m4", "zig"), ("cortex-m33", "gnu"), ("cortex-m55", "gnu"))
-        if EVERY_PAIR
-        else ()
-    ),
+    *((("cortex-m4", "zig"), ("cortex-m33", "gnu"), ("cortex-m55", "gnu")) if EVERY_PAIR else ()),
     *((("rv32imac", "gnu"), ("rv64gc", "zig")) if EVERY_PAIR else ()),
 )
 COUNT: Final = 6000 if EVERY_PAIR else 450
@@ -45,9 +41,7 @@ COUNT: Final = 6000 if EVERY_PAIR else 450
 
 @pytest.mark.toolchain
 @pytest.mark.qemu
-@pytest.mark.parametrize(
-    ("cpu", "toolchain"), TARGETS, ids=[f"{c}-{t}" for c, t in TARGETS]
-)
+@pytest.mark.parametrize(("cpu", "toolchain"), TARGETS, ids=[f"{c}-{t}" for c, t in TARGETS])
 def test_calls_have_their_results(cpu: str, toolchain: str, tmp_path: Path) -> None:
     need_toolchain(cpu, toolchain)
     need_emulator(cpu)
@@ -58,12 +52,8 @@ def test_calls_have_their_results(cpu: str, toolchain: str, tmp_path: Path) -> N
     wrong = [
         f"call {number}, {call.operator}: error {answer.error},"
         f" {answer.changed} bytes outside changed"
-        for number, (call, answer) in enumerate(
-            zip(calls, firmware.answers(calls), strict=True)
-        )
-        if answer.error
-        or answer.changed
-        or answer.outs != tuple(out.data for out in call.outs)
+        for number, (call, answer) in enumerate(zip(calls, firmware.answers(calls), strict=True))
+        if answer.error or answer.changed or answer.outs != tuple(out.data for out in call.outs)
     ]
     assert not wrong, f"{len(wrong)} of {len(calls)}: " + "; ".join(wrong[:9])
 
@@ -129,11 +119,7 @@ EACH: Final = 400 if EVERY_PAIR else 60
     ],
 )
 def test_networks_give_what_quantized_pytorch_gives(
-    cpu: str,
-    toolchain: str,
-    load: str,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    cpu: str, toolchain: str, load: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     need_toolchain(cpu, toolchain)
     if cpu != "host":

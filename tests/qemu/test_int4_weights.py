@@ -169,16 +169,10 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Any]]
 
 
 @pytest.mark.parametrize(
-    ("cpu", "toolchain", "optimize", "kernels"),
-    CORES,
-    ids=["-".join(core[:3]) for core in CORES],
+    ("cpu", "toolchain", "optimize", "kernels"), CORES, ids=["-".join(core[:3]) for core in CORES]
 )
 def test_weights_of_4_bits_change_no_bit(
-    cpu: str,
-    toolchain: str,
-    optimize: str,
-    kernels: set[str],
-    expected: tuple[Path, list[Any]],
+    cpu: str, toolchain: str, optimize: str, kernels: set[str], expected: tuple[Path, list[Any]]
 ) -> None:
     need_toolchain(cpu, toolchain)
     need_emulator(cpu)
@@ -213,16 +207,12 @@ def rounded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, b
         rounding = WeightRounding(group=32 if keys else None)
         method = replace(linked_methods(case)[0], rounding=rounding)
         after = run_passes(method, ["round_weights", "drop_values"], replans=True)
-        (folder / f"{case}.pte").write_bytes(
-            bytes(unlink_program(program, [after]).data)
-        )
+        (folder / f"{case}.pte").write_bytes(bytes(unlink_program(program, [after]).data))
         value = {"kind": "tensor", "file": str(CORPUS / case / "in0.npy")}
         runs.append({"model": case, "method": "forward", "inputs": [value]})
     scenario = {"runs": runs, "tolerance": {"atol": 0, "rtol": 0}}
     (folder / "scenario.json").write_text(json.dumps(scenario))
-    loaded = "".join(
-        f'[[models]]\nname = "{case}"\npath = "{case}.pte"\n' for case in MODELS
-    )
+    loaded = "".join(f'[[models]]\nname = "{case}"\npath = "{case}.pte"\n' for case in MODELS)
     return folder, _outputs(folder, "host", "zig", loaded)[1]
 
 
@@ -242,10 +232,7 @@ def _outputs(
     return product, {path.name: path.read_bytes() for path in found.iterdir()}
 
 
-@pytest.mark.parametrize(
-    ("cpu", "toolchain"),
-    [("cortex-m4", "gnu"), ("cortex-m55", "zig")],
-)
+@pytest.mark.parametrize(("cpu", "toolchain"), [("cortex-m4", "gnu"), ("cortex-m55", "zig")])
 def test_rounded_models_give_what_int8_kernels_give(
     cpu: str, toolchain: str, rounded: tuple[Path, dict[str, bytes]]
 ) -> None:

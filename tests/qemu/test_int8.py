@@ -15,12 +15,7 @@ import pytest
 from tests.case_counts import count_case
 from tests.conftest import CORPUS
 from tests.costs import check_costs, costs_are_held
-from tests.integration.test_corpus import (
-    INT8,
-    corpus_product,
-    outputs_of,
-    outputs_together,
-)
+from tests.integration.test_corpus import INT8, corpus_product, outputs_of, outputs_together
 from tests.same_bits import check_same_bits
 from tests.targets import chosen_pairs
 from tests.tools import need_emulator, need_toolchain
@@ -45,9 +40,7 @@ CASES = [
 ]
 
 
-@pytest.fixture(
-    scope="module", params=[("host", "zig"), *chosen_pairs(further=True)], ids="-".join
-)
+@pytest.fixture(scope="module", params=[("host", "zig"), *chosen_pairs(further=True)], ids="-".join)
 def products(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[str, str, Built]:
@@ -72,9 +65,7 @@ def products(
         )
         assert product.run("build") == 0
         found: dict[str, int] = {}
-        outputs = outputs_together(
-            product, cases, folder, instructions=found if held else None
-        )
+        outputs = outputs_together(product, cases, folder, instructions=found if held else None)
         built[file] = product, outputs, found
     return cpu, toolchain, built
 

@@ -100,11 +100,7 @@ def test_every_flipped_bit_of_a_program_is_noticed(
     cpu: str, toolchain: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     product = _product(
-        *(tmp_path, capsys),
-        case="add_mul",
-        cpu=cpu,
-        toolchain=toolchain,
-        load="pte",
+        *(tmp_path, capsys), case="add_mul", cpu=cpu, toolchain=toolchain, load="pte"
     )
     flips = _flip(product, _PTE)
     assert flips.statuses == (0, 0, 0)
@@ -115,24 +111,13 @@ def test_every_flipped_bit_of_a_program_is_noticed(
 @pytest.mark.parametrize(("cpu", "toolchain"), dict(TARGETS).items())
 @pytest.mark.parametrize("case", _VALUE_TABLES)
 def test_every_flipped_bit_of_a_prelinked_method_is_noticed(
-    case: str,
-    cpu: str,
-    toolchain: str,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    case: str, cpu: str, toolchain: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """But those of addresses, and of bytes between fields, which nothing reads."""
     product = _product(
-        *(tmp_path, capsys),
-        case=case,
-        cpu=cpu,
-        toolchain=toolchain,
-        load="prelinked",
+        *(tmp_path, capsys), case=case, cpu=cpu, toolchain=toolchain, load="prelinked"
     )
-    names = {
-        name: text.format(values=_VALUE_TABLES[case])
-        for name, text in _PRELINKED.items()
-    }
+    names = {name: text.format(values=_VALUE_TABLES[case]) for name, text in _PRELINKED.items()}
     flips = _flip(product, names)
     assert flips.statuses == (0, 0, 0)
     blocks = [region for region in flips.regions if region.kind == _BYTES]

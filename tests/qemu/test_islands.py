@@ -38,16 +38,10 @@ def test_outputs_are_those_of_quantized_pytorch_to_the_bit(
     if cpu != "host":
         need_emulator(cpu)
     calls = run_nets(
-        tmp_path,
-        DATA,
-        cpu=cpu,
-        toolchain=toolchain,
-        read=lambda: capsys.readouterr().out,
+        tmp_path, DATA, cpu=cpu, toolchain=toolchain, read=lambda: capsys.readouterr().out
     )
     found = {
-        call["model"]: [
-            float(o["comparison"]["max_abs_error"]) for o in call["outputs"]
-        ]
+        call["model"]: [float(o["comparison"]["max_abs_error"]) for o in call["outputs"]]
         for call in calls
         if call["error"] == "Ok"
     }

@@ -59,11 +59,7 @@ def test_calls_have_their_results(cpu: str, toolchain: str, tmp_path: Path) -> N
     firmware = KernelFirmware(
         tmp_path / "firmware", target=(cpu, toolchain), libraries=("cortex_m",)
     )
-    random = [
-        *int8_calls(),
-        *pool_calls(seed=7, count=300),
-        *transposed_calls(seed=8, count=150),
-    ]
+    random = [*int8_calls(), *pool_calls(seed=7, count=300), *transposed_calls(seed=8, count=150)]
     # Plain C++ on a slow core: what runs here as well.
     some = slice(None, None, 1 if cpu != "cortex-m0plus" or EVERY_PAIR else 4)
     calls = [*read_calls(CALLS), *_with_results(random[some], tmp_path)]
@@ -72,11 +68,7 @@ def test_calls_have_their_results(cpu: str, toolchain: str, tmp_path: Path) -> N
     wrong = [
         f"call {number}, {call.operator}: error {answer.error},"
         f" {answer.changed} bytes outside changed"
-        for number, (call, answer) in enumerate(
-            zip(calls, firmware.answers(calls), strict=True)
-        )
-        if answer.error
-        or answer.changed
-        or answer.outs != tuple(out.data for out in call.outs)
+        for number, (call, answer) in enumerate(zip(calls, firmware.answers(calls), strict=True))
+        if answer.error or answer.changed or answer.outs != tuple(out.data for out in call.outs)
     ]
     assert not wrong, f"{len(wrong)} of {len(calls)}: " + "; ".join(wrong[:9])

@@ -50,9 +50,7 @@ def _units(flags: Flags) -> list[CompileUnit]:
 
 
 @pytest.mark.parametrize(("cpu", "isa", "optimize", "name"), TARGETS)
-def test_variants_agree(
-    cpu: str, isa: str, optimize: str, name: str, tmp_path: Path
-) -> None:
+def test_variants_agree(cpu: str, isa: str, optimize: str, name: str, tmp_path: Path) -> None:
     need_toolchain(cpu, name)
     need_emulator(cpu)
     found = run_firmware(

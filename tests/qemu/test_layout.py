@@ -41,11 +41,7 @@ def test_outputs_are_those_of_quantized_pytorch(
     if cpu != "host":
         need_emulator(cpu)
     calls = run_nets(
-        tmp_path,
-        DATA,
-        cpu=cpu,
-        toolchain=toolchain,
-        read=lambda: capsys.readouterr().out,
+        tmp_path, DATA, cpu=cpu, toolchain=toolchain, read=lambda: capsys.readouterr().out
     )
     assert sorted(call["model"] for call in calls) == NAMES
     for call in calls:
@@ -70,8 +66,7 @@ def test_callers_keep_their_layout_and_kernels_get_theirs(name: str) -> None:
     convolutions = [
         str(method.operators[call.operator])
         for call in method.instructions
-        if isinstance(call, KernelCall)
-        and "conv" in str(method.operators[call.operator])
+        if isinstance(call, KernelCall) and "conv" in str(method.operators[call.operator])
     ]
     assert convolutions
     library = "aten::" if name == KEPT else "cortex_m::"

@@ -148,10 +148,7 @@ def test_errors_are_named_and_the_runner_goes_on(tmp_path: Path) -> None:
         ]:
             found = device.command(command)
             assert found == ([] if answer is None else [answer]), command
-        assert device.command("db print") == [
-            "m-buffer-00-01-ff-a0-04-05-06-07",
-            "m-buffer-08-09",
-        ]
+        assert device.command("db print") == ["m-buffer-00-01-ff-a0-04-05-06-07", "m-buffer-08-09"]
         (lap,) = device.command("timestamp")
         assert re.fullmatch(r"m-lap-us-\d+", lap)
         assert device.command("help")

@@ -151,10 +151,7 @@ class _Random:
         kernel = (self.one(1, 4), self.one(1, 4))
         stride, dilation = (self.one(1, 2), self.one(1, 3)), (self.one(1, 2), 1)
         padding = (self.one(0, 2), self.one(0, 1))
-        size = [
-            (k - 1) * d + 1 + self.one(0, 5)
-            for k, d in zip(kernel, dilation, strict=True)
-        ]
+        size = [(k - 1) * d + 1 + self.one(0, 5) for k, d in zip(kernel, dilation, strict=True)]
         if self.one(0, 3) == 0:
             # A pixel at a time.
             kernel, padding = (1, 1), (0, 0)
@@ -175,8 +172,7 @@ class _Random:
         padding = (self.one(0, 2), self.one(0, 2))
         # Small enough to lie in the padding on both sides, or wide.
         size = [
-            max((k - 1) * d + 1 - 2 * p, 1)
-            + self.one(0, 40 if self.one(0, 2) == 0 else 8)
+            max((k - 1) * d + 1 - 2 * p, 1) + self.one(0, 40 if self.one(0, 2) == 0 else 8)
             for k, d, p in zip(kernel, dilation, padding, strict=True)
         ]
         if size[0] * size[1] > 250:
@@ -221,13 +217,8 @@ class _Random:
         # Across: a pixel, or three that reach into the padding.
         across = (3, 1) if self.one(0, 1) else (1, 0)
         length = max((k - 1) * d + 1 - 2 * p, 1) + self.one(0, 9)
-        axes = [
-            (length, k, self.one(1, 2), p, d),
-            (self.one(1, 2), across[0], 1, across[1], 1),
-        ]
-        size, kernel, stride, padding, dilation = zip(
-            axes[along], axes[1 - along], strict=True
-        )
+        axes = [(length, k, self.one(1, 2), p, d), (self.one(1, 2), across[0], 1, across[1], 1)]
+        size, kernel, stride, padding, dilation = zip(axes[along], axes[1 - along], strict=True)
         return self.call(
             _Images(size, self.one(1, 17), 1, self.one(1, 9)),
             _Windows(kernel, stride, padding, dilation),
@@ -243,11 +234,7 @@ class _Random:
         size = [
             max((k - 1) * d + 1 - 2 * p, 1) + more
             for k, d, p, more in zip(
-                kernel,
-                dilation,
-                padding,
-                (self.one(0, 12), self.one(0, 3)),
-                strict=True,
+                kernel, dilation, padding, (self.one(0, 12), self.one(0, 3)), strict=True
             )
         ]
         return self.call(
@@ -269,8 +256,7 @@ class _Random:
             for n, k, s, d, m in zip(size, kernel, stride, dilation, more, strict=True)
         ]
         padding = tuple(
-            min(self.one(0, k - 1), (n - 1) // 2)
-            for k, n in zip(kernel, whole, strict=True)
+            min(self.one(0, k - 1), (n - 1) // 2) for k, n in zip(kernel, whole, strict=True)
         )
         out = [n - 2 * p for n, p in zip(whole, padding, strict=True)]
         bias, multipliers, shifts = self.scales(outputs)
@@ -295,29 +281,20 @@ class _Random:
         )
 
     def call(
-        self,
-        images: _Images,
-        windows: _Windows,
-        limits: tuple[int, int, int],
-        *,
-        depthwise: bool,
+        self, images: _Images, windows: _Windows, limits: tuple[int, int, int], *, depthwise: bool
     ) -> Call:
         size, channels, groups, outputs = images
         kernel, stride, padding, dilation = windows
         batch = self.one(1, 2)
         out = [
             (n + 2 * p - (k - 1) * d - 1) // s + 1
-            for n, k, s, p, d in zip(
-                size, kernel, stride, padding, dilation, strict=True
-            )
+            for n, k, s, p, d in zip(size, kernel, stride, padding, dilation, strict=True)
         ]
         bias, multipliers, shifts = self.scales(outputs)
         offset, low, high = limits
         x = self.items(batch, *size, channels * groups)
         w = self.weights(outputs, *kernel, 1 if depthwise else channels)
-        y = replace(
-            tensor(np.zeros((batch, *out, outputs)), _S.Char, NHWC), is_out=True
-        )
+        y = replace(tensor(np.zeros((batch, *out, outputs)), _S.Char, NHWC), is_out=True)
         name = "quantized_depthwise_conv2d" if depthwise else "quantized_conv2d"
         return Call(
             f"cortex_m::{name}.out",
@@ -394,9 +371,7 @@ def change_no_bit(
 ) -> Callable[..., None]:
     """Lets all calls of some kernels have others, with a suffix, and compares bits."""
 
-    def check(
-        core: tuple[str, str, str], kernels: tuple[str, ...], suffix: str
-    ) -> None:
+    def check(core: tuple[str, str, str], kernels: tuple[str, ...], suffix: str) -> None:
         cpu, toolchain, optimize = core
         need_toolchain(cpu, toolchain)
         need_emulator(cpu)
@@ -408,9 +383,7 @@ def change_no_bit(
             changed[function] = other
         monkeypatch.setattr(prepare_calls, "PREPARERS", changed)
         monkeypatch.setenv("ORCHESTRATOR_CACHE", str(tmp_path))
-        product, outputs = run_calls(
-            folder, cpu, toolchain, optimize=optimize, name=f"{suffix}-"
-        )
+        product, outputs = run_calls(folder, cpu, toolchain, optimize=optimize, name=f"{suffix}-")
         different = [n for n in range(COUNT + NARROW) if outputs[n] != plain[n]]
         assert different == []
         calls = linked_calls(product)
@@ -438,9 +411,7 @@ def test_odd_pixels_by_themselves_change_no_bit(
     change_no_bit(core, (*_BAND_NAMES, *fast), "band")
 
 
-def _with_suffix(
-    arguments: Arguments, isa: str, prepare: Preparer, suffix: str
-) -> Form:
+def _with_suffix(arguments: Arguments, isa: str, prepare: Preparer, suffix: str) -> Form:
     form = prepare(arguments, isa)
     return replace(form, function=f"{form.function}_{suffix}")
 

@@ -55,11 +55,7 @@ def _product(
     ],
 )
 def test_pinned_tensors_lie_there_and_outputs_stay(
-    case: str,
-    load: str,
-    toolchain: str,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    case: str, load: str, toolchain: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     need_emulator("cortex-m55")
     product = _product(
@@ -72,9 +68,7 @@ def test_pinned_tensors_lie_there_and_outputs_stay(
     )
     product.build()
     report = json.loads((product.out / "report.json").read_text())
-    arenas = {
-        s["name"][-1]: s["address"] for s in report["symbols"] if "_arena" in s["name"]
-    }
+    arenas = {s["name"][-1]: s["address"] for s in report["symbols"] if "_arena" in s["name"]}
     assert arenas["1"] in SRAM
     assert arenas["3"] in DTCM
     plan = json.loads((product.out / "memory_plan.json").read_text())

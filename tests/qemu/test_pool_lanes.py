@@ -42,9 +42,7 @@ def _calls() -> Iterator[Call]:
         if adaptive:
             out = [int(rng.integers(1, s + 2)) for s in size]
             args: tuple[object, ...] = (tuple(out),)
-            name = (
-                f"adaptive_max_pool{dims}d" if largest else f"_adaptive_avg_pool{dims}d"
-            )
+            name = f"adaptive_max_pool{dims}d" if largest else f"_adaptive_avg_pool{dims}d"
         else:
             kernel = [int(k) for k in rng.integers(1, 4, dims)]
             stride = [int(s) for s in rng.integers(1, 4, dims)]
@@ -70,20 +68,14 @@ def _calls() -> Iterator[Call]:
         count = int(np.prod(sizes))
         outs = [Tensor(ScalarType.Float, sizes, order, bytes(4 * count), is_out=True)]
         if largest:
-            outs.append(
-                Tensor(ScalarType.Long, sizes, order, bytes(8 * count), is_out=True)
-            )
+            outs.append(Tensor(ScalarType.Long, sizes, order, bytes(8 * count), is_out=True))
         yield Call(f"aten::{name}.out", (x, *args, *outs))
 
 
 @pytest.mark.parametrize("toolchain", ["gnu", "zig"])
-def test_pools_are_those_of_a_core_without_vectors(
-    toolchain: str, tmp_path: Path
-) -> None:
+def test_pools_are_those_of_a_core_without_vectors(toolchain: str, tmp_path: Path) -> None:
     calls = tuple(_calls())
-    found, plain = (
-        firmware_answers(tmp_path / cpu, cpu, toolchain, calls) for cpu in (CPU, PLAIN)
-    )
+    found, plain = (firmware_answers(tmp_path / cpu, cpu, toolchain, calls) for cpu in (CPU, PLAIN))
     wrong = []
     for call, one, other in zip(calls, found, plain, strict=True):
         a, b = (np.frombuffer(answer.outs[0], "<f4") for answer in (one, other))

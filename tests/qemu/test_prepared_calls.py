@@ -29,11 +29,7 @@ pytestmark = [pytest.mark.toolchain, pytest.mark.qemu]
 
 TARGETS: Final = (
     *(("cortex-m0plus", "gnu"), ("cortex-m4", "zig"), ("cortex-m55", "gnu")),
-    *(
-        (("host", "zig"), ("cortex-m7", "gnu"), ("cortex-m33", "zig"))
-        if EVERY_PAIR
-        else ()
-    ),
+    *((("host", "zig"), ("cortex-m7", "gnu"), ("cortex-m33", "zig")) if EVERY_PAIR else ()),
 )
 PAIRS: Final = (
     *("add", "mul", "sub", "div", "maximum", "minimum", "batch_matmul"),
@@ -67,10 +63,7 @@ def _affine_calls(seed: int, count: int) -> Iterator[Call]:
         zero = int(rng.integers(low, high + 1))
         scale = float(np.float32(10 ** rng.uniform(-4, 1)))
         if number % 9 == 0:
-            scale, zero = (
-                float(np.float32(1e-22)),
-                int(rng.integers(-(1 << 23), 1 << 23)),
-            )
+            scale, zero = (float(np.float32(1e-22)), int(rng.integers(-(1 << 23), 1 << 23)))
         sizes = tuple(int(n) for n in rng.integers(1, 7, rng.integers(1, 5)))
         order = tuple(int(n) for n in rng.permutation(len(sizes)))
         size = int(np.prod(sizes))
@@ -136,9 +129,7 @@ def test_prepared_calls_change_no_bit(cpu: str, toolchain: str, folder: Path) ->
     guard = (folder / "guard.npy").read_bytes()
     # With vectors some loops are for speed alone.
     for optimize in ("size", "speed") if cpu == "cortex-m55" else ("size",):
-        product, outputs = run_calls(
-            folder, cpu, toolchain, optimize=optimize, keys=_KEYS
-        )
+        product, outputs = run_calls(folder, cpu, toolchain, optimize=optimize, keys=_KEYS)
         pairs = enumerate(zip(outputs, plain, strict=True))
         assert [n for n, (found, expected) in pairs if found != expected] == []
         around = ((n, guards) for n, (_, *guards) in enumerate(outputs))

@@ -34,8 +34,7 @@ def test_outputs_are_executorchs(
     assert "warning" not in product.build().err
     outputs = tmp_path / "outputs"
     done = product.run(
-        *("run", "--scenario", str(DATA / "scenario.json")),
-        *("--output-dir", str(outputs)),
+        *("run", "--scenario", str(DATA / "scenario.json")), *("--output-dir", str(outputs))
     )
     assert done.code == 0, done.out + done.err
     assert done.out.count(" ok\n") == 20

@@ -36,9 +36,7 @@ def test_profiles_are_those_that_we_show() -> None:
     assert len(PROFILES) > 25
 
 
-@pytest.mark.parametrize(
-    "path", PROFILES, ids=[f"{p.parent.name}-{p.stem}" for p in PROFILES]
-)
+@pytest.mark.parametrize("path", PROFILES, ids=[f"{p.parent.name}-{p.stem}" for p in PROFILES])
 def test_a_product_has_the_numbers_of_its_program(
     path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -86,10 +86,7 @@ def test_same_bits_as_here(cpu: str, part: int, tmp_path: Path) -> None:
     calls = [c for c in reference_calls() if parts()[c.operator] == part]
     operators = [OperatorName.parse(name) for name in parts() if parts()[name] == part]
     firmware = KernelFirmware(
-        tmp_path / "firmware",
-        target=(cpu, toolchain),
-        libraries=LIBRARIES,
-        operators=operators,
+        tmp_path / "firmware", target=(cpu, toolchain), libraries=LIBRARIES, operators=operators
     )
     here = recorded(calls, tmp_path)
     wrong = []

@@ -79,11 +79,7 @@ SMALLEST: Final = "smallest"
 TARGETS: Final = (
     *(("host", "zig", SMALLEST), ("cortex-m0plus", "gnu", SMALLEST)),
     *(("cortex-m4", "zig", SMALLEST), ("cortex-m55", "gnu", SMALLEST)),
-    *(
-        ("host", "zig", "1 %"),
-        ("cortex-m4", "zig", "5 %"),
-        ("cortex-m55", "zig", "40 %"),
-    ),
+    *(("host", "zig", "1 %"), ("cortex-m4", "zig", "5 %"), ("cortex-m55", "zig", "40 %")),
 )
 """Cpu, toolchain, and how much slower a run may be."""
 ISAS: Final = {"cortex-m0plus": "scalar", "cortex-m4": "dsp", "cortex-m55": "mve"}
@@ -170,12 +166,7 @@ class Ran:
 
 
 def _run(
-    folder: Path,
-    net: Net,
-    fuse: str,
-    capsys: pytest.CaptureFixture[str],
-    *,
-    io: str = "",
+    folder: Path, net: Net, fuse: str, capsys: pytest.CaptureFixture[str], *, io: str = ""
 ) -> Ran:
     model = (CORPUS / net.case / "model.pte").read_bytes()
     (folder / "model.pte").write_bytes(_with_limits(model) if net.limited else model)
@@ -238,10 +229,7 @@ def _problems(
 
 @pytest.mark.parametrize("net", NETS, ids=lambda n: f"{n.case}-{n.cpu}-{n.bits}")
 def test_a_net_by_rows_has_the_same_bits(
-    net: Net,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    net: Net, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And its firmware has the steps of the plan that was verified."""
     plans: list[tuple[Network, RowPlan]] = []
@@ -304,12 +292,7 @@ class Drawn:
         if not depthwise and x.sizes[1] % 2 == channels % 2 == 0:
             groups = random.choice([1, 2])
         self._images.append(
-            self.net.conv(
-                *(x, channels, kernel),
-                stride=stride,
-                depthwise=depthwise,
-                groups=groups,
-            )
+            self.net.conv(*(x, channels, kernel), stride=stride, depthwise=depthwise, groups=groups)
         )
 
     def _pool(self) -> None:
@@ -327,9 +310,7 @@ class Drawn:
         more = random.randint(0, stride[0] - 1), 0
         channels = self._channels()
         self._images.append(
-            self.net.grow(
-                x, channels, kernel, stride=stride, padding=padding, more=more
-            )
+            self.net.grow(x, channels, kernel, stride=stride, padding=padding, more=more)
         )
 
     def _scale(self) -> None:
@@ -458,10 +439,9 @@ class Odd:
         kernel = random.choice([1, 2, 3, 5, 10, 15]), random.randint(2, 4)
         channels = random.choice([1, 2, 3, 5, 8, 9])
         # As many taps below each other as are brought together, and more.
-        size, kernel, channels = {
-            1: ((60, 25), (16, 3), 1),
-            7: ((60, 31), (20, 3), 1),
-        }.get(seed, (size, kernel, channels))
+        size, kernel, channels = {1: ((60, 25), (16, 3), 1), 7: ((60, 31), (20, 3), 1)}.get(
+            seed, (size, kernel, channels)
+        )
         self.net = net = make_nets.Net((1, channels, *size), seed)
         x = net.conv(
             *(net.x, random.randint(5, 36)),
@@ -663,9 +643,7 @@ def odd(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _written(
     folder: Path,
-    nets: Sequence[
-        Drawn | Matrix | Narrow | Odd | Ones | Scarce | Strided | SmallUNet | Wide
-    ],
+    nets: Sequence[Drawn | Matrix | Narrow | Odd | Ones | Scarce | Strided | SmallUNet | Wide],
 ) -> Path:
     """The folder, with nets and a scenario."""
     runs = []
@@ -688,10 +666,7 @@ def whole_outputs(drawn: Path) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("target", TARGETS, ids=" ".join)
 def test_random_nets_by_rows_have_the_same_bits(
-    target: tuple[str, str, str],
-    drawn: Path,
-    whole_outputs: dict[str, bytes],
-    tmp_path: Path,
+    target: tuple[str, str, str], drawn: Path, whole_outputs: dict[str, bytes], tmp_path: Path
 ) -> None:
     """And they write nothing beside their arenas."""
     cpu, toolchain, fuse = target
@@ -760,9 +735,7 @@ def test_dim_orders_of_the_same_memory_have_the_same_bits(
 
 
 @pytest.mark.parametrize("cpu", ["cortex-m4", "cortex-m55"])
-def test_groups_of_4_bit_weights_by_rows_have_the_same_bits(
-    cpu: str, tmp_path: Path
-) -> None:
+def test_groups_of_4_bit_weights_by_rows_have_the_same_bits(cpu: str, tmp_path: Path) -> None:
     """Of windows of one tap, which strips bring together where they move by two."""
     need_toolchain("host", "zig")
     need_toolchain(cpu, "zig")
@@ -781,9 +754,7 @@ def test_groups_of_4_bit_weights_by_rows_have_the_same_bits(
     assert all(planner.startswith("rows") for planner in planners)
 
 
-def _kernels_of_bands(
-    core: tuple[str, str, str], folder: Path, tmp_path: Path
-) -> set[str]:
+def _kernels_of_bands(core: tuple[str, str, str], folder: Path, tmp_path: Path) -> set[str]:
     """Functions in a product of nets by rows, whose bits are those of whole ones."""
     cpu, toolchain, optimize = core
     need_toolchain("host", "zig")

@@ -69,9 +69,7 @@ def _binary(
 def _single(
     function: Callable[..., npt.NDArray[np.generic]],
 ) -> Callable[[Bits, Bits], npt.NDArray[np.generic]]:
-    return lambda a, b: function(
-        *(x.astype(np.uint32).view(np.float32) for x in (a, b))
-    )
+    return lambda a, b: function(*(x.astype(np.uint32).view(np.float32) for x in (a, b)))
 
 
 def _convert(source: str, to: str) -> Callable[[Bits, Bits], npt.NDArray[np.generic]]:
@@ -84,42 +82,30 @@ def _convert(source: str, to: str) -> Callable[[Bits, Bits], npt.NDArray[np.gene
 
 
 def _integer(source: str, to: str) -> Operation:
-    return Operation(
-        operands=lambda: operands.in_range(source, to), expected=_convert(source, to)
-    )
+    return Operation(operands=lambda: operands.in_range(source, to), expected=_convert(source, to))
 
 
 # In the order of double_operations.cpp.
 OPERATIONS: Final = {
     "add": Operation(operands=operands.doubles, expected=_binary(np.add)),
     "subtract": Operation(operands=operands.doubles, expected=_binary(np.subtract)),
-    "reverse_subtract": Operation(
-        operands=operands.doubles, expected=_binary(lambda a, b: b - a)
-    ),
+    "reverse_subtract": Operation(operands=operands.doubles, expected=_binary(lambda a, b: b - a)),
     "multiply": Operation(operands=operands.factors, expected=_binary(np.multiply)),
     "divide": Operation(operands=operands.factors, expected=_binary(np.divide)),
     "compare": Operation(operands=operands.doubles, expected=_binary(_compare)),
-    "float_to_double": Operation(
-        operands=operands.floats, expected=_convert("float32", "float64")
-    ),
+    "float_to_double": Operation(operands=operands.floats, expected=_convert("float32", "float64")),
     "double_to_float": Operation(
         operands=operands.near_floats, expected=_convert("float64", "float32")
     ),
-    "int32_to_double": Operation(
-        operands=operands.integers, expected=_convert("int32", "float64")
-    ),
+    "int32_to_double": Operation(operands=operands.integers, expected=_convert("int32", "float64")),
     "uint32_to_double": Operation(
         operands=operands.integers, expected=_convert("uint32", "float64")
     ),
-    "int64_to_double": Operation(
-        operands=operands.integers, expected=_convert("int64", "float64")
-    ),
+    "int64_to_double": Operation(operands=operands.integers, expected=_convert("int64", "float64")),
     "uint64_to_double": Operation(
         operands=operands.integers, expected=_convert("uint64", "float64")
     ),
-    "int64_to_float": Operation(
-        operands=operands.integers, expected=_convert("int64", "float32")
-    ),
+    "int64_to_float": Operation(operands=operands.integers, expected=_convert("int64", "float32")),
     "uint64_to_float": Operation(
         operands=operands.integers, expected=_convert("uint64", "float32")
     ),
@@ -130,24 +116,14 @@ OPERATIONS: Final = {
     "float_to_int64": _integer("float32", "int64"),
     "float_to_uint64": _integer("float32", "uint64"),
     "float_add": Operation(operands=operands.float_sums, expected=_single(np.add)),
-    "float_subtract": Operation(
-        operands=operands.float_sums, expected=_single(np.subtract)
-    ),
+    "float_subtract": Operation(operands=operands.float_sums, expected=_single(np.subtract)),
     "float_reverse_subtract": Operation(
         operands=operands.float_sums, expected=_single(lambda a, b: b - a)
     ),
-    "float_multiply": Operation(
-        operands=operands.float_factors, expected=_single(np.multiply)
-    ),
-    "float_divide": Operation(
-        operands=operands.float_factors, expected=_single(np.divide)
-    ),
-    "float_compare": Operation(
-        operands=operands.float_sums, expected=_single(_compare)
-    ),
-    "int32_to_float": Operation(
-        operands=operands.integers, expected=_convert("int32", "float32")
-    ),
+    "float_multiply": Operation(operands=operands.float_factors, expected=_single(np.multiply)),
+    "float_divide": Operation(operands=operands.float_factors, expected=_single(np.divide)),
+    "float_compare": Operation(operands=operands.float_sums, expected=_single(_compare)),
+    "int32_to_float": Operation(operands=operands.integers, expected=_convert("int32", "float32")),
     "uint32_to_float": Operation(
         operands=operands.integers, expected=_convert("uint32", "float32")
     ),
@@ -157,9 +133,7 @@ OPERATIONS: Final = {
 
 
 @pytest.fixture(scope="module", params=TARGETS, ids="-".join)
-def firmware(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Firmware:
+def firmware(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Firmware:
     """Built with the flags of a product of this target."""
     cpu, name = request.param
     need_toolchain(cpu, name)
@@ -184,9 +158,7 @@ def _bits(values: npt.NDArray[np.generic]) -> Bits:
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_same_bits_as_on_the_host(
-    firmware: Firmware, name: str, tmp_path: Path
-) -> None:
+def test_same_bits_as_on_the_host(firmware: Firmware, name: str, tmp_path: Path) -> None:
     operation = OPERATIONS[name]
     a, b = operation.operands()
     assert len(a) == len(b) > 30_000
@@ -206,8 +178,7 @@ def test_same_bits_as_on_the_host(
         same |= np.isnan(results.astype(np.float64)) & np.isnan(values)
     wrong = np.flatnonzero(~same)
     first = [
-        f"{name}({a[i]:#018x}, {b[i]:#018x}) = {found[i]:#018x},"
-        f" expected {expected[i]:#018x}"
+        f"{name}({a[i]:#018x}, {b[i]:#018x}) = {found[i]:#018x}, expected {expected[i]:#018x}"
         for i in wrong[:3]
     ]
     assert not first, f"{len(wrong)} of {len(a)} wrong: " + "; ".join(first)
@@ -215,9 +186,7 @@ def test_same_bits_as_on_the_host(
 
 def _defined(nm: str, file: Path, member: str = "") -> set[str]:
     """Global symbols of an object, or of the archive member that defines one."""
-    lines = run_command(
-        (nm, "-A", "-g", "--defined-only", file), file.parent
-    ).splitlines()
+    lines = run_command((nm, "-A", "-g", "--defined-only", file), file.parent).splitlines()
     fields = [line.rpartition(":") for line in lines if ":" in line]
     symbols = [(place, rest.split()[-1]) for place, _, rest in fields]
     places = {place for place, symbol in symbols if member in ("", symbol)}
@@ -226,9 +195,7 @@ def _defined(nm: str, file: Path, member: str = "") -> set[str]:
 
 @pytest.mark.parametrize("firmware", [("cortex-m4", "gnu")], indirect=True)
 @pytest.mark.parametrize("function", ["__aeabi_dadd", "__aeabi_d2f"])
-def test_libgcc_objects_of_ours_are_never_needed(
-    firmware: Firmware, function: str
-) -> None:
+def test_libgcc_objects_of_ours_are_never_needed(firmware: Firmware, function: str) -> None:
     """Else a firmware that calls another of its functions would not link."""
     compiler = firmware.toolchain.compiler[0]
     ask = (compiler, *firmware.machine, "-print-libgcc-file-name")

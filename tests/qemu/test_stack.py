@@ -14,12 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from orchestrator.emit.generate.ports import (
-    C_TYPES,
-    accessor_ends,
-    api_methods,
-    c_scalar,
-)
+from orchestrator.emit.generate.ports import C_TYPES, accessor_ends, api_methods, c_scalar
 from orchestrator.program.reader import read_program
 from orchestrator.program.values import StringValue, TensorValue
 from orchestrator.running.product import read_product
@@ -52,9 +47,7 @@ _WRAPPED: Final = {
 }
 
 
-def _entry_source(
-    header: str, methods: list[ApiMethod], end: int
-) -> tuple[str, list[str]]:
+def _entry_source(header: str, methods: list[ApiMethod], end: int) -> tuple[str, list[str]]:
     """Calls of every function of the API with memory before `end`, and their names."""
     calls: list[tuple[str, str]] = []
     method_index = {method.base: i for i, method in enumerate(methods)}
@@ -92,9 +85,7 @@ def _entry_source(
             for ending in accessor_ends(port):
                 name = f"{method.base}_{port.name}{ending}"
                 if isinstance(port.value, TensorValue):
-                    calls.append(
-                        (name, f"if (!{name}()) result.status = ORCH_NOT_FOUND")
-                    )
+                    calls.append((name, f"if (!{name}()) result.status = ORCH_NOT_FOUND"))
                 else:
                     argument = "0" if ending == "_item" else ""
                     calls.append((name, f"static_cast<void>({name}({argument}))"))
@@ -172,13 +163,9 @@ def _link_painted(product: Product, sources: list[Path]) -> Path:
     symbols = {s["name"]: s["symbol"] for s in report["symbols"]}
     lines = (product.out / "build.ninja").read_text().splitlines()
     start = next(i for i, x in enumerate(lines) if x.startswith("build firmware.elf"))
-    runner = next(
-        i for i, x in enumerate(lines) if x.startswith("build obj/runtime/app/runner")
-    )
+    runner = next(i for i, x in enumerate(lines) if x.startswith("build obj/runtime/app/runner"))
     flags = lines[runner + 1] + f" -I{HERE}"
-    flags += "".join(
-        f" -D{macro}='\"{symbols[name]}\"'" for macro, name in _WRAPPED.items()
-    )
+    flags += "".join(f" -D{macro}='\"{symbols[name]}\"'" for macro, name in _WRAPPED.items())
     wrap = "-Wl,--wrap=" if "-Wl," in lines[start + 1] else "--wrap="
     link = lines[start + 1] + "".join(f" {wrap}{symbols[n]}" for n in _WRAPPED.values())
     objects = [f"obj/painted/{source.name}.o" for source in sources]
@@ -222,9 +209,7 @@ def _known(product: Product) -> RunProduct:
     return read_product((product.out / "product.json").read_text())
 
 
-def _measured(
-    product: Product, elf: Path, folder: Path, cases: tuple[str, ...]
-) -> list[int]:
+def _measured(product: Product, elf: Path, folder: Path, cases: tuple[str, ...]) -> list[int]:
     """The words of stack.bin."""
     (folder / "request.bin").write_bytes(_request(product, cases))
     done = subprocess.run(

@@ -60,12 +60,7 @@ def _macros(
     cpu: str, isa: str, toolchain: str, folder: Path, float_abi: str | None = None
 ) -> dict[str, str]:
     target = resolve_target(
-        cpu=cpu,
-        isa=isa,
-        board=None,
-        toolchain=toolchain,
-        optimize="size",
-        float_abi=float_abi,
+        cpu=cpu, isa=isa, board=None, toolchain=toolchain, optimize="size", float_abi=float_abi
     )
     found = find_toolchain(target)
     triple = (f"--target={target.cpu.clang_triple}",) if toolchain == "zig" else ()
@@ -84,9 +79,7 @@ def _macros(
 
 
 @pytest.mark.parametrize(("cpu", "isa", "toolchain"), VARIANTS)
-def test_the_compiler_knows_the_variant(
-    cpu: str, isa: str, toolchain: str, tmp_path: Path
-) -> None:
+def test_the_compiler_knows_the_variant(cpu: str, isa: str, toolchain: str, tmp_path: Path) -> None:
     need_toolchain(cpu, toolchain)
     macros = _macros(cpu, isa, toolchain, tmp_path)
     level = CPUS[cpu].isas[isa].level
@@ -99,9 +92,7 @@ def test_the_compiler_knows_the_variant(
     assert "__thumb__" in macros
 
 
-def _product(
-    folder: Path, target: str, capsys: pytest.CaptureFixture[str]
-) -> Workspace:
+def _product(folder: Path, target: str, capsys: pytest.CaptureFixture[str]) -> Workspace:
     shutil.copyfile(CORPUS / CASE / "model.pte", folder / "model.pte")
     (folder / "product.toml").write_text(
         f'schema = 1\nname = "product"\n\n[target]\n{target}\n'
@@ -113,8 +104,7 @@ def _product(
 def _check_run(product: Workspace, here: str) -> None:
     outputs = product.folder / "outputs"
     done = product.run(
-        *("run", "--scenario", str(CORPUS / CASE / "case.json")),
-        *("--output-dir", str(outputs)),
+        *("run", "--scenario", str(CORPUS / CASE / "case.json")), *("--output-dir", str(outputs))
     )
     assert done.code == 0, done.out + done.err
     found = {path.name: path.read_bytes() for path in outputs.iterdir()}
@@ -123,19 +113,13 @@ def _check_run(product: Workspace, here: str) -> None:
 
 @pytest.mark.parametrize(("cpu", "isa", "toolchain"), [*BUILT, *OTHERS])
 def test_every_variant_is_built(
-    cpu: str,
-    isa: str,
-    toolchain: str,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    cpu: str, isa: str, toolchain: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """And gives the same bits where it can run; without warnings, with its ORCH_ISA."""
     need_toolchain(cpu, toolchain)
     need_emulator(cpu)
     product = _product(
-        tmp_path,
-        f'cpu = "{cpu}"\nisa = "{isa}"\ntoolchain = "{toolchain}"\n',
-        capsys,
+        tmp_path, f'cpu = "{cpu}"\nisa = "{isa}"\ntoolchain = "{toolchain}"\n', capsys
     )
     assert "warning" not in product.build().err
     database = json.loads((product.out / "compile_commands.json").read_text())
@@ -191,9 +175,7 @@ def test_a_core_of_armv6_m_runs_it(
     need_toolchain("cortex-m0plus", toolchain)
     need_emulator("cortex-m0plus")
     product = _product(
-        tmp_path,
-        f'cpu = "cortex-m0plus"\nboard = "microbit"\ntoolchain = "{toolchain}"\n',
-        capsys,
+        tmp_path, f'cpu = "cortex-m0plus"\nboard = "microbit"\ntoolchain = "{toolchain}"\n', capsys
     )
     product.build()
     _check_run(product, f"microbit {toolchain}")
@@ -206,9 +188,7 @@ def test_a_board_s_own_file_and_memories(
     need_toolchain("rv32imac", "gnu")
     need_emulator("rv32imac")
     product = _product(
-        tmp_path,
-        'cpu = "rv32imac"\nboard = "sifive-e"\ntoolchain = "gnu"\n',
-        capsys,
+        tmp_path, 'cpu = "rv32imac"\nboard = "sifive-e"\ntoolchain = "gnu"\n', capsys
     )
     product.build()
     _check_run(product, "sifive-e gnu")
@@ -226,9 +206,7 @@ def test_a_board_s_own_file_and_memories(
     assert product.run("check").code == 6
 
 
-@pytest.mark.parametrize(
-    ("cpu", "board"), [("cortex-m85", "generic-m85"), ("rv32imc", "esp32-c3")]
-)
+@pytest.mark.parametrize(("cpu", "board"), [("cortex-m85", "generic-m85"), ("rv32imc", "esp32-c3")])
 def test_what_cannot_run_here_is_refused(
     cpu: str, board: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -332,9 +310,7 @@ def test_a_chosen_memory_a_byte_too_small_is_refused(
     _change(tmp_path, f'"{size} B"', f'"{size - 1} B"')
     done = product.run("check")
     assert done.code == 6
-    assert (
-        f"needs: {size} bytes\n   = region: sram: {size - 1} of {size - 1}" in done.err
-    )
+    assert f"needs: {size} bytes\n   = region: sram: {size - 1} of {size - 1}" in done.err
 
 
 def test_memories_that_the_emulator_lacks_are_built_for(

@@ -94,16 +94,12 @@ def _strong_symbols(library: Path) -> set[str]:
     return {w[2] for w in words if len(w) == 3 and w[1] not in "VWu"}
 
 
-@pytest.mark.parametrize(
-    ("cpu", "toolchain"), [("cortex-m4", "gnu"), ("cortex-m55", "zig")]
-)
+@pytest.mark.parametrize(("cpu", "toolchain"), [("cortex-m4", "gnu"), ("cortex-m55", "zig")])
 def test_a_firmware_of_two_products(cpu: str, toolchain: str, tmp_path: Path) -> None:
     need_toolchain(cpu, toolchain)
     need_emulator(cpu)
     first, second = _products(tmp_path, cpu, toolchain)
-    libraries = {
-        p.profile.stem: p.out / f"lib{p.profile.stem}.a" for p in (first, second)
-    }
+    libraries = {p.profile.stem: p.out / f"lib{p.profile.stem}.a" for p in (first, second)}
     names = [_strong_symbols(library) for library in libraries.values()]
     assert all(len(n) > 50 for n in names)
     assert not names[0] & names[1]

@@ -67,9 +67,7 @@ def test_the_emulator_knows_the_fault(tmp_path: Path, *, unaligned: bool) -> Non
 
 
 @pytest.fixture(
-    scope="module",
-    params=[*with_toolchains("cortex-m4"), ("cortex-m55", "zig")],
-    ids="-".join,
+    scope="module", params=[*with_toolchains("cortex-m4"), ("cortex-m55", "zig")], ids="-".join
 )
 def product(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
@@ -92,10 +90,7 @@ def product(
 
 @pytest.mark.parametrize("case", [*INT8, *FLOAT])
 def test_outputs_are_those_of_any_product(
-    product: tuple[str, Product],
-    case: str,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    product: tuple[str, Product], case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     where, built = product
     check_same_bits(case, outputs_of(built, case, tmp_path, capsys), where)

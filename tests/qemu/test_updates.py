@@ -42,9 +42,7 @@ def test_damaged_updates_are_refused(
 ) -> None:
     need_toolchain(cpu, toolchain)
     need_emulator(cpu)
-    write_product(
-        tmp_path, case="add_mul", cpu=cpu, toolchain=toolchain, extra="update = true\n"
-    )
+    write_product(tmp_path, case="add_mul", cpu=cpu, toolchain=toolchain, extra="update = true\n")
     product = Workspace(folder=tmp_path, capsys=capsys)
     product.build()
     facts = dict(needed_lock(tmp_path / "product.lock").firmware)
@@ -54,11 +52,7 @@ def test_damaged_updates_are_refused(
         ("rubbish", b"no program"),
     ):
         update = Update(
-            identity=identity,
-            model="model",
-            version=7,
-            firmware_version=firmware,
-            program=program,
+            identity=identity, model="model", version=7, firmware_version=firmware, program=program
         )
         data = update_bytes(update, _signature)
         (product.out / ".work" / f"{name}.bin").write_bytes(data)

@@ -59,22 +59,16 @@ def given(
     count = prod(sizes)
     # Bits of a multiplicative hash: the same with any version of NumPy.
     hashed = (np.arange(1, count + 1, dtype=np.uint64) * 2654435761) % 2**32
-    spread: np.ndarray[Any, Any] = low + (high - low) * (
-        hashed.astype(np.float64) / 2**32
-    )
+    spread: np.ndarray[Any, Any] = low + (high - low) * (hashed.astype(np.float64) / 2**32)
     if kind not in "fdz":
         spread = np.floor(spread)
-    return Tensor(
-        dtype, sizes, order or tuple(range(len(sizes))), spread.astype(numpy).tobytes()
-    )
+    return Tensor(dtype, sizes, order or tuple(range(len(sizes))), spread.astype(numpy).tobytes())
 
 
 def full(kind: str, value: float, *sizes: int) -> Tensor:
     """An input whose items are all equal."""
     dtype, numpy = _DTYPES[kind]
-    return Tensor(
-        dtype, sizes, tuple(range(len(sizes))), np.full(sizes, value, numpy).tobytes()
-    )
+    return Tensor(dtype, sizes, tuple(range(len(sizes))), np.full(sizes, value, numpy).tobytes())
 
 
 def ascending(count: int) -> Tensor:
@@ -141,17 +135,7 @@ _Row = tuple[str, tuple[Any, ...], int]
 
 def _all(rows: int) -> Iterator[_Row]:
     for part in (
-        *(
-            _unary,
-            _binary,
-            _numbers,
-            _creation,
-            _reductions,
-            _lines,
-            _moves,
-            _padding,
-            _complex,
-        ),
+        *(_unary, _binary, _numbers, _creation, _reductions, _lines, _moves, _padding, _complex),
         *(_indices, _images, _products, _matrices, _quantized, _int8, _int8_images),
     ):
         yield from part(rows)
@@ -251,11 +235,7 @@ def _numbers(rows: int) -> Iterator[_Row]:
 def _creation(rows: int) -> Iterator[_Row]:
     sizes, out = (rows, ITEMS), result("f", rows, ITEMS)
     yield "aten::arange.out", (rows * ITEMS, result("f", rows * ITEMS)), 0
-    yield (
-        "aten::arange.start_out",
-        (1, 1 + rows * ITEMS, 1, result("f", rows * ITEMS)),
-        0,
-    )
+    yield ("aten::arange.start_out", (1, 1 + rows * ITEMS, 1, result("f", rows * ITEMS)), 0)
     for name in ("ones", "rand", "randn", "zeros"):
         yield f"aten::{name}.out", (sizes, out), 0
     yield "aten::empty.out", (sizes, None, out), 0
@@ -332,11 +312,7 @@ def _lines(rows: int) -> Iterator[_Row]:
     y, image = given("f", rows, 8, 8, 8), result("f", rows, 8, 8, 8)
     w, b = given("f", 8), given("f", 8)
     groups = (result("f", rows, 4), result("f", rows, 4))
-    yield (
-        "aten::native_group_norm.out",
-        (y, w, b, rows, 8, 64, 4, 1e-5, image, *groups),
-        0,
-    )
+    yield ("aten::native_group_norm.out", (y, w, b, rows, 8, 64, 4, 1e-5, image, *groups), 0)
     mean, variance = given("f", 8), given("f", 8, low=0.5)
     empty = (result("f", 0), result("f", 0))
     yield (
@@ -399,11 +375,7 @@ def _moves(rows: int) -> Iterator[_Row]:
     )
     yield "aten::repeat.out", (given("f", rows, ITEMS // 8), (1, 8), out), 0
     counts = full("l", 4, rows * ITEMS // 4)
-    yield (
-        "aten::repeat_interleave.Tensor_out",
-        (counts, None, result("l", rows * ITEMS)),
-        0,
-    )
+    yield ("aten::repeat_interleave.Tensor_out", (counts, None, result("l", rows * ITEMS)), 0)
     square = given("f", rows, 16, 32)
     yield "aten::tril.out", (square, 0, _out(square)), 0
     yield "aten::diagonal_copy.out", (square, 0, 1, 2, result("f", rows, 16)), 0
@@ -448,9 +420,7 @@ def _padding(rows: int) -> Iterator[_Row]:
 
 def _out(tensor: Tensor) -> Tensor:
     """An output like an input."""
-    return Tensor(
-        tensor.dtype, tensor.sizes, tensor.order, bytes(len(tensor.data)), is_out=True
-    )
+    return Tensor(tensor.dtype, tensor.sizes, tensor.order, bytes(len(tensor.data)), is_out=True)
 
 
 def _indices(rows: int) -> Iterator[_Row]:
@@ -472,11 +442,7 @@ def _indices(rows: int) -> Iterator[_Row]:
     kinds = full("f", 1, rows, ITEMS)
     none = (result("l", 0), result("l", 0))
     yield "aten::_unique2.out", (kinds, True, False, False, result("f", 1), *none), 0
-    yield (
-        "aten::unique_consecutive.out",
-        (kinds, False, False, None, result("f", 1), *none),
-        0,
-    )
+    yield ("aten::unique_consecutive.out", (kinds, False, False, None, result("f", 1), *none), 0)
     yield "aten::index_put_", (_changed(table), (which,), table, False), 0
     reduced = (x, 1, at, x, "sum", True, out)
     yield "aten::scatter_reduce.two_out", reduced, 0
@@ -513,9 +479,7 @@ def _images(rows: int) -> Iterator[_Row]:
     yield "aten::max_pool2d_with_indices.out", (x, *pool, half, places), 0
     corners = np.arange(rows * 8 * 4 * 4) % 16
     corners = corners // 4 * 16 + corners % 4 * 2
-    held = Tensor(
-        places.dtype, places.sizes, places.order, corners.astype(np.int64).tobytes()
-    )
+    held = Tensor(places.dtype, places.sizes, places.order, corners.astype(np.int64).tobytes())
     yield (
         "aten::max_pool2d_with_indices_backward.grad_input",
         (given("f", rows, 8, 4, 4), x, *pool, held, _out(x)),
@@ -525,22 +489,14 @@ def _images(rows: int) -> Iterator[_Row]:
     yield "aten::adaptive_max_pool2d.out", (x, (4, 4), half, places), 0
     yield "aten::upsample_nearest2d.vec_out", (x, None, (2.0, 2.0), twice), 0
     yield "aten::upsample_bilinear2d.vec_out", (x, None, False, (2.0, 2.0), twice), 0
-    yield (
-        "aten::_upsample_bilinear2d_aa.out",
-        (x, (4, 4), False, None, None, half),
-        0,
-    )
+    yield ("aten::_upsample_bilinear2d_aa.out", (x, (4, 4), False, None, None, half), 0)
     volume = given("f", rows, 8, 4, 4, 4)
     eighth = result("f", rows, 8, 2, 2, 2)
     places = result("l", rows, 8, 2, 2, 2)
     cube, no = (2, 2, 2), (0, 0, 0)
     yield "aten::avg_pool3d.out", (volume, cube, cube, no, False, True, None, eighth), 0
     part = given("f", rows, 8, 3, low=0, high=1)
-    yield (
-        "aten::fractional_max_pool3d.output",
-        (volume, cube, cube, part, eighth, places),
-        0,
-    )
+    yield ("aten::fractional_max_pool3d.output", (volume, cube, cube, part, eighth, places), 0)
     pool3d = (cube, cube, no, (1, 1, 1), False)
     yield "aten::max_pool3d_with_indices.out", (volume, *pool3d, eighth, places), 0
     yield "aten::_adaptive_avg_pool3d.out", (volume, (2, 2, 2), eighth), 0
@@ -599,23 +555,11 @@ def _quantized(rows: int) -> Iterator[_Row]:
     name = "quantized_decomposed::{}".format
     yield name("quantize_per_tensor.out"), (x, 0.05, 3, *_INT8, _out(q)), 0
     yield name("quantize_per_tensor.Tensor_out"), (x, scale, zero, *_INT8, _out(q)), 0
-    yield (
-        name("quantize_per_channel.out"),
-        (x, scales, zeros, 0, *_INT8, _out(q)),
-        0,
-    )
+    yield (name("quantize_per_channel.out"), (x, scales, zeros, 0, *_INT8, _out(q)), 0)
     yield name("quantize_per_token.out"), (x, tokens, starts, *_INT8, _out(q)), 0
     yield name("dequantize_per_tensor.out"), (q, 0.05, 3, *_INT8, None, _out(x)), 0
-    yield (
-        name("dequantize_per_tensor.Tensor_out"),
-        (q, scale, zero, *_INT8, None, _out(x)),
-        0,
-    )
-    yield (
-        name("dequantize_per_channel.out"),
-        (q, scales, zeros, 0, *_INT8, None, _out(x)),
-        0,
-    )
+    yield (name("dequantize_per_tensor.Tensor_out"), (q, scale, zero, *_INT8, None, _out(x)), 0)
+    yield (name("dequantize_per_channel.out"), (q, scales, zeros, 0, *_INT8, None, _out(x)), 0)
     yield (
         name("dequantize_per_token.out"),
         (q, tokens, starts, *_INT8, ScalarType.Float, _out(x)),
@@ -646,11 +590,7 @@ def _quantized(rows: int) -> Iterator[_Row]:
     m, k, n = 8 * rows, 32, 32
     a, y = given("f", m, k), result("f", m, n)
     w = given("c", n, k, low=-128, high=128)
-    yield (
-        name("mixed_linear.out"),
-        (a, w, full("f", 0.05, n), None, None, y),
-        m * k * n,
-    )
+    yield (name("mixed_linear.out"), (a, w, full("f", 0.05, n), None, None, y), m * k * n)
     w = given("c", k, n, low=-128, high=128)
     yield name("mixed_mm.out"), (a, w, full("f", 0.05, k), None, y), m * k * n
 
@@ -731,10 +671,6 @@ def _int8_images(rows: int) -> Iterator[_Row]:
         spread = (*head, two, none, none, one, 3, -4, *scaling, _scratch(0))
         grown = (*spread, _out(image(17, 17)))
         yield name("transpose_conv2d"), grown, rows * 64 * 9 * 16 * 16
-        yield (
-            name("avg_pool2d"),
-            (x, two, two, none, False, 0, _HALF, 1, _scratch(0), half),
-            0,
-        )
+        yield (name("avg_pool2d"), (x, two, two, none, False, 0, _HALF, 1, _scratch(0), half), 0)
         pool = (x, two, two, none, one, False, 0, 0, -128, 127, half)
         yield name("max_pool2d"), pool, 0

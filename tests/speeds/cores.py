@@ -49,26 +49,18 @@ def count(cpu: str, calls: Sequence[Timed], folder: Path) -> tuple[str, dict[str
     """
     made = [timed.call for timed in calls]
     infos = (
-        extract(
-            read_program(program_of(call, dynamic=False)[0], file="call.pte"),
-            model="call",
-        )
+        extract(read_program(program_of(call, dynamic=False)[0], file="call.pte"), model="call")
         for call in made
     )
     firmware = KernelFirmware(
-        folder,
-        target=(cpu, TOOLCHAIN),
-        libraries=_LIBRARIES,
-        selection=aggregate(infos),
+        folder, target=(cpu, TOOLCHAIN), libraries=_LIBRARIES, selection=aggregate(infos)
     )
     elf = ElfFile((folder / "firmware.elf").read_bytes())
     (function,) = (s.value for s in elf.symbols if s.name == _COUNTED)
     plan = CountPlan(executor=(0, 0), tables=(), functions=(function,))
     options = ("-plugin", f"{counting_plugin()},{plan.arguments}")
     answers = firmware.answers(made, options=options)
-    failed = {
-        c.operator: a.error for c, a in zip(made, answers, strict=True) if a.error
-    }
+    failed = {c.operator: a.error for c, a in zip(made, answers, strict=True) if a.error}
     assert not failed, f"calls of tests/speeds/calls.py that return errors: {failed}"
     counts = read_counts((folder / COUNTS_FILE).read_text()).calls_of(0)
     assert len(counts) == len(made)

@@ -138,9 +138,7 @@ def main() -> int:
     """Time and print."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     which = parser.add_mutually_exclusive_group(required=True)
-    which.add_argument(
-        "--portable", type=Path, help="program with its portable kernels"
-    )
+    which.add_argument("--portable", type=Path, help="program with its portable kernels")
     which.add_argument("--executorch", help="Python that has it")
     parser.add_argument("--operators", default="", help="NAME,...; default: all")
     options = parser.parse_args()

@@ -85,8 +85,7 @@ class _Shape:
     @property
     def out(self) -> tuple[int, int]:
         every = zip(
-            *(self.size, self.kernel, self.stride, self.padding, self.dilation),
-            strict=True,
+            *(self.size, self.kernel, self.stride, self.padding, self.dilation), strict=True
         )
         h, w = ((n + 2 * p - (k - 1) * d - 1) // s + 1 for n, k, s, p, d in every)
         return h, w
@@ -119,12 +118,7 @@ class _Random:
 
     def channels(self) -> int:
         """1 to 33: many multiples of 4 and 8, the first few, anything."""
-        kinds = (
-            4 * self.one(1, 8),
-            self.one(1, 4),
-            self.one(1, 33),
-            8 * self.one(1, 4),
-        )
+        kinds = (4 * self.one(1, 8), self.one(1, 4), self.one(1, 33), 8 * self.one(1, 4))
         return kinds[self.one(0, 3)]
 
     def items(self, *sizes: int) -> Any:
@@ -238,11 +232,7 @@ class _Random:
         )
 
     def linear(self) -> Named:
-        rows, depth, outputs = (
-            self.pick(1, 1, 1, 2, 5),
-            self.one(1, 90),
-            self.channels(),
-        )
+        rows, depth, outputs = (self.pick(1, 1, 1, 2, 5), self.one(1, 90), self.channels())
         if self.one(0, 1):
             depth = 4 * self.one(1, 32)
         bias, multipliers, _ = self.scales(outputs)

@@ -40,10 +40,7 @@ if TYPE_CHECKING:
 
     from tests.speeds.random_calls import Named
 
-CORES: Final = {
-    "cortex-m55": ("mve", "dsp", "scalar"),
-    "cortex-m4": ("dsp", "scalar"),
-}
+CORES: Final = {"cortex-m55": ("mve", "dsp", "scalar"), "cortex-m4": ("dsp", "scalar")}
 """Instruction sets of each: only kernels differ."""
 CALLS: Final = "cortex-m55"
 """Has all instruction sets, and all calls."""
@@ -146,8 +143,7 @@ def _write_calls(path: Path, calls: Sequence[Named]) -> None:
         arena_bytes=(0, max(ends)),
         operators=operators,
         instructions=tuple(
-            KernelCall(operator=operators.index(c.operator), args=(*c.args, *c.outs))
-            for c in code
+            KernelCall(operator=operators.index(c.operator), args=(*c.args, *c.outs)) for c in code
         ),
     )
     linked = replace(linked, outputs=code[-1].outs)
@@ -207,9 +203,7 @@ def _calls(folder: Path) -> dict[str, _Model]:
     run = [{"method": "forward", "inputs": []}]
     return {
         "packed": _Model(
-            program=folder / "packed.pte",
-            calls=run,
-            names=[call.name for call in named],
+            program=folder / "packed.pte", calls=run, names=[call.name for call in named]
         ),
         "plain": _Model(
             program=folder / "plain.pte",
@@ -261,9 +255,7 @@ class Sweep:
         built = Product(profile=profile, out=self.folder / name)
         scenario = self.folder / "scenario.json"
         runs = [
-            {"model": key, **call}
-            for key, model in self.models.items()
-            for call in model.calls
+            {"model": key, **call} for key, model in self.models.items() for call in model.calls
         ]
         document = {"runs": runs, "tolerance": {"atol": 0, "rtol": 0}}
         scenario.write_text(json.dumps(document))
@@ -286,17 +278,11 @@ class Sweep:
                 kernel_bytes[key] = kernel_bytes.get(key, 0) + symbol["size_bytes"]
         instructions = self._by_name(rows, built)
         shutil.rmtree(built.out)
-        return Measured(
-            instructions=instructions, calls=calls, kernel_bytes=kernel_bytes
-        )
+        return Measured(instructions=instructions, calls=calls, kernel_bytes=kernel_bytes)
 
-    def _by_name(
-        self, rows: Sequence[Mapping[str, Any]], product: Product
-    ) -> dict[str, int]:
+    def _by_name(self, rows: Sequence[Mapping[str, Any]], product: Product) -> dict[str, int]:
         """Instructions of each call, and of each model whose calls have no names."""
-        build = open_build(
-            Project(load(product.profile), BuildOptions(out=product.out))
-        )
+        build = open_build(Project(load(product.profile), BuildOptions(out=product.out)))
         linked = build[table.REPLAN].linked
         found: dict[str, int] = {}
         for row in rows:
@@ -335,9 +321,7 @@ class Sweep:
                     yield Broken.of(rule, source, found, most)
 
 
-def broken_rules(
-    folder: Path, toolchain: str, *, corpus: bool = False
-) -> Iterator[Broken]:
+def broken_rules(folder: Path, toolchain: str, *, corpus: bool = False) -> Iterator[Broken]:
     """Calls, nets and sources of kernels that are against the rule.
 
     Args:
@@ -346,9 +330,7 @@ def broken_rules(
         corpus: With products of all programs of the corpus.
     """
     yield from Sweep(
-        cpu=CALLS,
-        models=_calls(folder) | _nets((*NETS, *SMALL)),
-        folder=folder / CALLS,
+        cpu=CALLS, models=_calls(folder) | _nets((*NETS, *SMALL)), folder=folder / CALLS
     ).broken(toolchain)
     if corpus:
         yield from Sweep(
@@ -370,9 +352,7 @@ def broken_rules(
             ).broken(toolchain)
 
 
-def _slower(
-    rule: tuple[str, str, str], first: Measured, second: Measured
-) -> Iterator[Broken]:
+def _slower(rule: tuple[str, str, str], first: Measured, second: Measured) -> Iterator[Broken]:
     """What takes more than it may in the first product."""
     for call, less in second.instructions.items():
         more = first.instructions[call]

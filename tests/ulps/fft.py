@@ -37,17 +37,13 @@ WIDE: Final = {
 OPERATORS: Final = ("aten::_fft_r2c.out", "aten::_fft_c2c.out", "aten::_fft_c2r.out")
 
 
-def _tensor(
-    dtype: ScalarType, items: np.ndarray[Any, Any], *, is_out: bool = False
-) -> Tensor:
+def _tensor(dtype: ScalarType, items: np.ndarray[Any, Any], *, is_out: bool = False) -> Tensor:
     data = items.astype(NUMPY[dtype]).tobytes()
     order = tuple(range(items.ndim))
     return Tensor(dtype, items.shape, order, data, is_out)
 
 
-def _errors(
-    runner: Runner, operator: str, dtype: ScalarType, size: int
-) -> tuple[float, float]:
+def _errors(runner: Runner, operator: str, dtype: ScalarType, size: int) -> tuple[float, float]:
     """Largest error, and the relative root mean square."""
     rng = np.random.default_rng(size)
     real: Any = NUMPY[dtype]

@@ -12,17 +12,14 @@ _QUANTIZED: Final = (
     " Tensor requantize_shifts, int activation_min, int activation_max,"
 )
 _OUT: Final = "*, Tensor(a!) out) -> Tensor(a!)"
-_IMAGE: Final = (
-    "Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding,"
-)
+_IMAGE: Final = "Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding,"
 
 SCHEMAS: Final = {
     base: f"cortex_m::{base}.out({arguments} {_OUT}"
     for base, arguments in {
         "quantized_conv2d": f"{_IMAGE} int[] dilation, {_QUANTIZED} Tensor scratch,",
         "quantized_depthwise_conv2d": (
-            f"{_IMAGE} int[] dilation, int depth_multiplier, {_QUANTIZED}"
-            " Tensor scratch,"
+            f"{_IMAGE} int[] dilation, int depth_multiplier, {_QUANTIZED} Tensor scratch,"
         ),
         "quantized_transpose_conv2d": (
             f"{_IMAGE} int[] output_padding, int[] dilation, {_QUANTIZED}"

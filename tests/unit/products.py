@@ -40,9 +40,7 @@ def program_of(case: str) -> Program:
 
 def target_of(cpu: str, toolchain: str, optimize: str = "size") -> Target:
     """A target with the core's defaults."""
-    return resolve_target(
-        cpu=cpu, isa=None, board=None, toolchain=toolchain, optimize=optimize
-    )
+    return resolve_target(cpu=cpu, isa=None, board=None, toolchain=toolchain, optimize=optimize)
 
 
 def memory_of(programs: dict[str, Program], target: Target) -> MemoryPlan:
@@ -70,9 +68,7 @@ def catalog() -> Catalog:
 def resolution_of(*cases: str) -> Resolution:
     """Kernels of a product with the programs of these cases."""
     infos = [extract(program_of(case), model=case) for case in cases]
-    return resolve(
-        aggregate(infos, []), catalog(), every_dtype=False, span_of=lambda _: None
-    )
+    return resolve(aggregate(infos, []), catalog(), every_dtype=False, span_of=lambda _: None)
 
 
 GNU = Toolchain(

@@ -55,10 +55,7 @@ def _constants(node: ast.expr) -> Iterator[str]:
 def _carriers(tree: list[ast.AST]) -> Iterator[tuple[str, int | None, ast.expr | None]]:
     """Functions with a parameter `code`: name, position if it has one, default."""
     owners = {
-        child: node.name
-        for node in tree
-        if isinstance(node, ast.ClassDef)
-        for child in node.body
+        child: node.name for node in tree if isinstance(node, ast.ClassDef) for child in node.body
     }
     for node in tree:
         if not isinstance(node, ast.FunctionDef):
@@ -70,9 +67,7 @@ def _carriers(tree: list[ast.AST]) -> Iterator[tuple[str, int | None, ast.expr |
             if argument.arg == "code":
                 default = index - len(places) + len(node.args.defaults)
                 yield name, index, node.args.defaults[default] if default >= 0 else None
-        for argument, value in zip(
-            node.args.kwonlyargs, node.args.kw_defaults, strict=True
-        ):
+        for argument, value in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True):
             if argument.arg == "code":
                 yield name, None, value
 

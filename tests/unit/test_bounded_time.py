@@ -95,8 +95,7 @@ def _joins(count: int, lists: int, calls: int) -> bytes:
         *(tensor([4 * count], place + 16 * count * i) for i in range(lists)),
     ]
     joins = [
-        call(0, count + i % lists, number, out + i % lists, out + i % lists)
-        for i in range(calls)
+        call(0, count + i % lists, number, out + i % lists, out + i % lists) for i in range(calls)
     ]
     ports = (range(count), range(out, out + lists))
     return _method(values, ports, joins, ["aten::cat.out"])
@@ -113,10 +112,7 @@ def _slices(count: int) -> bytes:
         _at(3 * count, count),
     ]
     last = len(values) - 1
-    calls = [
-        call(0, 0, zero, zero + i, zero + i + 1, zero + 1, i + 1, i + 1)
-        for i in range(count)
-    ]
+    calls = [call(0, 0, zero, zero + i, zero + i + 1, zero + 1, i + 1, i + 1) for i in range(count)]
     calls.append(call(1, last - 1, zero, last, last))
     slices = ["aten::slice_copy.Tensor_out", "aten::cat.out"]
     return _method(values, ([0], [last]), calls, slices)
@@ -142,10 +138,7 @@ def _overlapping(count: int) -> bytes:
 
 def _methods(count: int) -> bytes:
     return program(
-        *(
-            plan(f"m{i}", [_X, _Y], ([0], [1]), [call(0, 0, 1, 1)], [_RELU])
-            for i in range(count)
-        )
+        *(plan(f"m{i}", [_X, _Y], ([0], [1]), [call(0, 0, 1, 1)], [_RELU]) for i in range(count))
     )
 
 
@@ -158,25 +151,17 @@ def _arenas(count: int) -> bytes:
 
 PROGRAMS: dict[str, Callable[[], bytes]] = {
     "one output, 50,000 times": lambda: _relu([_X, _Y], ([0], [1] * 50_000)),
-    "one output of the caller, 4,000 times": lambda: _relu(
-        [_X, _given()], ([0], [1] * 4_000)
-    ),
+    "one output of the caller, 4,000 times": lambda: _relu([_X, _given()], ([0], [1] * 4_000)),
     "one output, 4,000 times": lambda: _relu([_X, _Y], ([0], [1] * 4_000)),
     "one input, 4,000 times": lambda: _relu([_X, _Y], ([0] * 4_000, [1])),
-    "2,000 inputs": lambda: _relu(
-        [_X, _Y, *[_X] * 2_000], ([0, *range(2, 2_002)], [1])
-    ),
-    "2,000 outputs at one place": lambda: _relu(
-        [_X, _Y, *[_Y] * 2_000], ([0], range(1, 2_002))
-    ),
+    "2,000 inputs": lambda: _relu([_X, _Y, *[_X] * 2_000], ([0, *range(2, 2_002)], [1])),
+    "2,000 outputs at one place": lambda: _relu([_X, _Y, *[_Y] * 2_000], ([0], range(1, 2_002))),
     "one list, 4,000 times": lambda: _relu(
         [_X, _Y, value("TensorList", items=[0] * 4_000)], ([0, *[2] * 4_000], [1])
     ),
     "3,000 dead calls": lambda: _relu([_X, _Y], ([0], [1]), [call(0, 0, 1, 1)] * 3_000),
     "a chain of 2,000 moves": lambda: _relu(
-        [_X, _Y, *[_given()] * 2_001],
-        ([0], [1]),
-        [move(i, i + 1) for i in range(2, 2_002)],
+        [_X, _Y, *[_given()] * 2_001], ([0], [1]), [move(i, i + 1) for i in range(2, 2_002)]
     ),
     "1,500 loops": lambda: _jumps(1_500),
     "64 loops": lambda: _jumps(64),
@@ -238,8 +223,7 @@ TEXTS = {
     "libraries": f"{_TARGET}[kernels]\nlibraries = ["
     + ", ".join(f'"portable{i}"' for i in range(5_000))
     + "]\n",
-    "models": _TARGET
-    + "".join(f'[[models]]\nname = "m{i}"\npath = "m.pte"\n' for i in range(300)),
+    "models": _TARGET + "".join(f'[[models]]\nname = "m{i}"\npath = "m.pte"\n' for i in range(300)),
     "3,000 models": _TARGET
     + "".join(f'[[models]]\nname = "m{i}"\npath = "m.pte"\n' for i in range(3_000)),
     "one model": _TARGET + _MODEL * 3_000,
@@ -269,9 +253,7 @@ def test_workspaces(pattern: str, folder: Path) -> None:
     assert _seconds("check") < _MOST_SECONDS
 
 
-def test_a_key_of_many_parts_is_named(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_key_of_many_parts_is_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "p.toml").write_text(_HEAD + TEXTS["key"])
     capsys.readouterr()
     assert run(["check", "p.toml", "--json"]) == 3

@@ -57,8 +57,7 @@ def test_every_step_is_in_both() -> None:
 
 
 @pytest.mark.parametrize(
-    ("file", "schema"),
-    [("github.yml", "github-workflows.json"), ("gitlab.yml", "gitlab-ci.json")],
+    ("file", "schema"), [("github.yml", "github-workflows.json"), ("gitlab.yml", "gitlab-ci.json")]
 )
 def test_the_form_is_that_of_the_service(file: str, schema: str) -> None:
     """By the schemas that check-jsonschema carries."""

@@ -40,13 +40,9 @@ def _bytes(text: str) -> int:
 
 def _written(name: str, core: str) -> str:
     """The row of a model: ours is the first column of the benchmarks."""
-    ours = re.search(
-        rf"^\| {re.escape(f'{name}, {core}')} \|.*$", BENCHMARKS, re.MULTILINE
-    )
+    ours = re.search(rf"^\| {re.escape(f'{name}, {core}')} \|.*$", BENCHMARKS, re.MULTILINE)
     assert ours
-    _, instructions, _, flash, _, ram = (
-        cell.split(" / ")[0] for cell in _cells(ours[0])
-    )
+    _, instructions, _, flash, _, ram = (cell.split(" / ")[0] for cell in _cells(ours[0]))
     key = (NAMES[name], core.replace("M", "cortex-m"))
     theirs, tflite = EXECUTORCH_INT8[key], TFLITE_MICRO_INT8[key]
     # Published in thousands of bytes, with one decimal.
@@ -68,9 +64,7 @@ def test_every_measured_model_is_shown() -> None:
 
 def test_figures_are_those_of_the_benchmarks(pytestconfig: pytest.Config) -> None:
     rows = {row: _written(*row.split(", ")) for row in ROWS}
-    expected = re.sub(
-        r"^\| (.*, M\d+) \|.*$", lambda row: rows[row[1]], PAGE, flags=re.MULTILINE
-    )
+    expected = re.sub(r"^\| (.*, M\d+) \|.*$", lambda row: rows[row[1]], PAGE, flags=re.MULTILINE)
     if pytestconfig.getoption("--update-golden"):
         (ROOT / "docs" / "compare.md").write_text(expected, encoding="utf-8")
     assert expected == PAGE
@@ -79,9 +73,7 @@ def test_figures_are_those_of_the_benchmarks(pytestconfig: pytest.Config) -> Non
 def test_the_size_of_the_runtime_is_that_of_the_readme() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     rows = readme.partition("| model (float32) |")[2].partition("\n\n")[0]
-    prelinked = re.findall(
-        r"^\|[^|]*\|[^|]*\|[^|]*\| ([\d.]+) KiB \|", rows, re.MULTILINE
-    )
+    prelinked = re.findall(r"^\|[^|]*\|[^|]*\|[^|]*\| ([\d.]+) KiB \|", rows, re.MULTILINE)
     smallest, largest = min(prelinked, key=float), max(prelinked, key=float)
     assert f"{smallest} to {largest} KiB prelinked" in PAGE
 

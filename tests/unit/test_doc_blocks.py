@@ -18,15 +18,7 @@ from orchestrator.profile.load import load_profile
 from orchestrator.shell.distribution import DISTRIBUTION
 from orchestrator.shell.sources import library_names
 from orchestrator.workspace.load import read_workspace
-from tests.doc_blocks import (
-    PAGES,
-    ROOT,
-    WALKED,
-    Command,
-    SavedFile,
-    blocks,
-    steps,
-)
+from tests.doc_blocks import PAGES, ROOT, WALKED, Command, SavedFile, blocks, steps
 from tests.tutorial import EXAMPLE
 from tests.tutorial import PAGE as TUTORIAL
 
@@ -56,10 +48,7 @@ BEFORE = {
 AFTER = {"docs/workspaces.md 2": TARGET}
 """What the text around a block says that the profile has, too, before and after it."""
 
-WORKSPACES = (
-    *("docs/orchestrator-toml.md 1", "docs/workspaces.md 1"),
-    "docs/fleet.md 1",
-)
+WORKSPACES = (*("docs/orchestrator-toml.md 1", "docs/workspaces.md 1"), "docs/fleet.md 1")
 """Blocks that are `orchestrator.toml`."""
 
 
@@ -76,13 +65,9 @@ def _whole(text: str) -> str:
     return head + ("" if "[[models]]" in text else MODEL) + text
 
 
-@pytest.mark.parametrize(
-    "name", sorted({*blocks("toml")} - {*BOARDS.values(), *WORKSPACES})
-)
+@pytest.mark.parametrize("name", sorted({*blocks("toml")} - {*BOARDS.values(), *WORKSPACES}))
 def test_a_profile_that_is_shown_is_valid(name: str) -> None:
-    text = _whole(BEFORE.get(name, "") + blocks("toml")[name].text) + AFTER.get(
-        name, ""
-    )
+    text = _whole(BEFORE.get(name, "") + blocks("toml")[name].text) + AFTER.get(name, "")
     boards = {file: blocks("toml")[block].text for file, block in BOARDS.items()}
     profile = load_profile(
         Path("profiles/shown.toml"),

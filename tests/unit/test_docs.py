@@ -19,9 +19,7 @@ from tests.unit.source_codes import codes_in_source
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted(
-    path
-    for pattern in ("*.md", "docs/**/*.md", "examples/**/*.md")
-    for path in ROOT.glob(pattern)
+    path for pattern in ("*.md", "docs/**/*.md", "examples/**/*.md") for path in ROOT.glob(pattern)
 )
 
 
@@ -51,11 +49,7 @@ def test_every_exit_code_is_documented() -> None:
     assert sorted(map(int, documented)) == sorted(code.value for code in ExitCode)
 
 
-COMMON = frozenset(
-    {
-        *("-h", "--help", "--json", "-q", "--quiet", "-v", "--verbose", "--color"),
-    }
-)
+COMMON = frozenset({*("-h", "--help", "--json", "-q", "--quiet", "-v", "--verbose", "--color")})
 """Options that every command has."""
 
 
@@ -81,9 +75,7 @@ def test_every_command_and_option_is_documented(name: str) -> None:
 
 def test_pages_have_the_groups_of_commands_in_their_order() -> None:
     found = re.findall(
-        r"^(?:## (.*)|### `(?:plumbing )?([a-z-]+).*`)$",
-        _doc("commands.md"),
-        re.MULTILINE,
+        r"^(?:## (.*)|### `(?:plumbing )?([a-z-]+).*`)$", _doc("commands.md"), re.MULTILINE
     )
     assert [title or name for title, name in found] == [
         word for title, names in GROUPS.items() for word in (title.capitalize(), *names)
@@ -169,9 +161,7 @@ def test_links_to_other_sites_are_well_formed() -> None:
 
 
 def test_every_page_is_reached_from_the_index() -> None:
-    pages = {
-        p.relative_to(ROOT / "docs").as_posix() for p in (ROOT / "docs").rglob("*.md")
-    }
+    pages = {p.relative_to(ROOT / "docs").as_posix() for p in (ROOT / "docs").rglob("*.md")}
     linked = set(re.findall(r"\]\(([^)#\s]+\.md)\)", _doc("README.md")))
     assert pages - linked == {"README.md", "index.md"}
 

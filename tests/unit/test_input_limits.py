@@ -81,9 +81,7 @@ def test_what_is_no_file(
     assert {"label": "found", "text": found} in problem["notes"]
 
 
-def test_what_is_no_file_in_a_profile(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_no_file_in_a_profile(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     dev = os.path.relpath("/dev/zero", folder)
     for name in ("fifo", "folder", dev):
         (folder / "p.toml").write_text(PROFILE.replace("m.pte", name))
@@ -104,9 +102,7 @@ def test_a_socket_is_no_file(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["-", "/dev/fd/{}"])
-def test_a_profile_from_a_pipe(
-    name: str, folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_profile_from_a_pipe(name: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     del folder
     read, write = os.pipe()
     os.write(write, PROFILE.encode())
@@ -151,9 +147,7 @@ def test_sizes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert read_own_json(path) is None
 
 
-def test_a_profile_that_is_too_large(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_profile_that_is_too_large(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "p.toml").write_text(PROFILE + "#" * (1 << 20))
     code, (problem,) = problems(capsys, "check", "p.toml")
     assert (code, problem["code"]) == (3, "unreadable-file")
@@ -171,18 +165,14 @@ def test_a_profile_that_is_too_large(
     ],
     ids=["keys", "items", "depth", "inline"],
 )
-def test_too_many_values(
-    more: str, folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_too_many_values(more: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "p.toml").write_text(PROFILE + more)
     code, (problem,) = problems(capsys, "check", "p.toml")
     assert (code, problem["code"]) == (3, "too-many-values")
 
 
 def test_hints_read_the_libraries_once(
-    folder: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reads = []
 
@@ -200,10 +190,7 @@ def test_hints_read_the_libraries_once(
 
 @pytest.mark.parametrize("text", [DEEP, '{"a": ' + DEEP + "}", "{", "[1]", "\0"])
 def test_damaged_notes_of_earlier_runs(
-    text: str,
-    folder: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    text: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("ORCHESTRATOR_CACHE", str(folder / "cache"))
     own = cache.cache_folder() / "programs.json"
@@ -226,9 +213,7 @@ def test_damaged_notes_of_earlier_runs(
     capsys.readouterr()
 
 
-def test_absolute_paths_of_models(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_absolute_paths_of_models(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = PROFILE.replace("m.pte", f"{folder}/m.pte")
     (folder / "p.toml").write_text(text)
     assert run(["check", "p.toml"]) == 0
@@ -244,9 +229,7 @@ def test_absolute_paths_of_models(
     assert run(["check", "p.toml"]) == 0
 
 
-def test_lists_that_are_too_large(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_lists_that_are_too_large(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "l.yaml").write_text("#" * (files.MOST_LIST_BYTES + 1))
     found = "4,194,305 bytes, more than 4,194,304"
     custom = '[[kernels.custom]]\nname = "own"\nfunctions = "l.yaml"\n'
@@ -255,9 +238,7 @@ def test_lists_that_are_too_large(
         code, (problem,) = problems(capsys, "check", "p.toml")
         assert (code, problem["code"]) == (3, "unreadable-file")
         assert problem["notes"][0] == {"label": "found", "text": found}
-    code, (problem,) = problems(
-        capsys, "oplist", "--yaml", "l.yaml", "--output", "o.yaml"
-    )
+    code, (problem,) = problems(capsys, "oplist", "--yaml", "l.yaml", "--output", "o.yaml")
     assert (code, problem["code"]) == (2, "unreadable-file")
     # Data of a program may be larger, but not a pipe.
     (folder / "p.toml").write_text(f'{PROFILE}data = ["fifo"]\n')

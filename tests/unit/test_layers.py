@@ -58,9 +58,7 @@ def _module_of(path: Path) -> tuple[str, ...]:
 
 
 MODULES = {
-    _module_of(path): path
-    for path in sorted(PACKAGE.rglob("*.py"))
-    if "_native" not in path.parts
+    _module_of(path): path for path in sorted(PACKAGE.rglob("*.py")) if "_native" not in path.parts
 }
 
 
@@ -126,11 +124,7 @@ def test_no_modules_import_each_other() -> None:
         (("errors",), ("core", "dtype"), ["core.dtype: not in a lower layer"]),
         (("program", "reader"), ("profile",), ["profile: not in a lower layer"]),
         (("selection", "extract"), ("program", "reader"), []),
-        (
-            ("selection", "extract"),
-            ("memory", "plan"),
-            ["memory.plan: not in a lower layer"],
-        ),
+        (("selection", "extract"), ("memory", "plan"), ["memory.plan: not in a lower layer"]),
         (("cli", "fastpath"), ("shell", "stamp"), []),
         (
             ("cli", "fastpath"),
@@ -152,9 +146,7 @@ def _loaded_by(statement: str) -> set[str]:
         f"{statement}\n"
         "print(*{m.partition('.')[0] for m in set(sys.modules) - before})"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return set(done.stdout.split())
 
 
@@ -164,14 +156,7 @@ THIRD_PARTY |= {"tomli", "numpy", "flatbuffers"}
 
 @pytest.mark.parametrize(
     "module",
-    [
-        "cli.main",
-        "core.dtype",
-        "core.operator",
-        "errors",
-        "program.reader",
-        "selection.extract",
-    ],
+    ["cli.main", "core.dtype", "core.operator", "errors", "program.reader", "selection.extract"],
 )
 def test_what_every_command_imports_needs_no_other_package(module: str) -> None:
     assert not _loaded_by(f"import orchestrator.{module}") & THIRD_PARTY

@@ -180,8 +180,7 @@ def test_files_are_short() -> None:
         name
         for name, text in _texts()
         if name.endswith((".py", ".cpp", ".h", ".c"))
-        and text.count("\n")
-        > (MAX_TEST_LINES if name.startswith("tests/") else MAX_LINES)
+        and text.count("\n") > (MAX_TEST_LINES if name.startswith("tests/") else MAX_LINES)
     }
     assert sorted(long - LONG_FILES.keys()) == [], "split them, or give a reason"
     assert sorted(LONG_FILES.keys() - long) == [], "short by now: no reason is needed"
@@ -189,12 +188,8 @@ def test_files_are_short() -> None:
 
 def test_unit_tests_need_no_compiler() -> None:
     """Nor an emulator: those that do are in tests/integration or tests/qemu."""
-    needs = re.compile(
-        r"pytest\.mark\.(toolchain|qemu|slow)\b|\bneed_(toolchain|emulator)\("
-    )
+    needs = re.compile(r"pytest\.mark\.(toolchain|qemu|slow)\b|\bneed_(toolchain|emulator)\(")
     found = [
-        name
-        for name, text in _texts()
-        if name.startswith("tests/unit/") and needs.search(text)
+        name for name, text in _texts() if name.startswith("tests/unit/") and needs.search(text)
     ]
     assert found == []

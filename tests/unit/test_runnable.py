@@ -10,10 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = (
-    "benchmarks",
-    *(f"tests/{n}" for n in ("speeds", "opinfo", "zoo", "ulps", "fuzz")),
-)
+FOLDERS = ("benchmarks", *(f"tests/{n}" for n in ("speeds", "opinfo", "zoo", "ulps", "fuzz")))
 RUNNABLE = sorted(
     path.relative_to(ROOT)
     for folder in FOLDERS

@@ -56,14 +56,8 @@ def _audio(name: str, make: Any, *inputs: Any) -> None:
     add(f"torchaudio/{name}", make, *inputs)
 
 
-_audio(
-    "deepspeech", lambda: models.DeepSpeech(16, n_hidden=32, n_class=9), (1, 1, 20, 16)
-)
-_audio(
-    "conformer_layer",
-    lambda: _Unmasked(ConformerLayer(16, 32, 2, 7)),
-    (LENGTHS, 1, 16),
-)
+_audio("deepspeech", lambda: models.DeepSpeech(16, n_hidden=32, n_class=9), (1, 1, 20, 16))
+_audio("conformer_layer", lambda: _Unmasked(ConformerLayer(16, 32, 2, 7)), (LENGTHS, 1, 16))
 _audio(
     "emformer",
     lambda: _First(models.Emformer(16, 2, 32, 1, 4, right_context_length=2), LENGTHS),
@@ -129,9 +123,7 @@ for _name, _make in (
     ),
     (
         "mfcc",
-        lambda: torchaudio.transforms.MFCC(
-            8000, n_mfcc=5, melkwargs={"n_fft": 64, "n_mels": 8}
-        ),
+        lambda: torchaudio.transforms.MFCC(8000, n_mfcc=5, melkwargs={"n_fft": 64, "n_mels": 8}),
     ),
     ("mu_law", lambda: torchaudio.transforms.MuLawEncoding(32)),
     ("preemphasis", lambda: torchaudio.transforms.Preemphasis()),

@@ -120,9 +120,7 @@ def _offered() -> tuple[str, ...]:
     """Operators that have a kernel."""
     catalog = read_catalog(
         [
-            LibraryText(
-                name=name, file=name, text=library_file(name).read_text("utf-8")
-            )
+            LibraryText(name=name, file=name, text=library_file(name).read_text("utf-8"))
             for name in LIBRARIES
         ]
     )
@@ -158,9 +156,7 @@ def _lowered(program: Any, facts: dict[str, Any]) -> bytes:
     except Exception as error:  # noqa: BLE001  # of whatever type
         # What is not among the core operators may have a kernel all the same.
         facts["not core"] = text_of(error)
-        edge = to_edge(
-            program, compile_config=EdgeCompileConfig(_check_ir_validity=False)
-        )
+        edge = to_edge(program, compile_config=EdgeCompileConfig(_check_ir_validity=False))
     facts["step"] = "to_executorch"
     return bytes(edge.to_executorch().buffer)
 
@@ -214,10 +210,7 @@ class InDouble(torch.fx.Interpreter):
 
 def _in_double(values: Any) -> Any:
     return _pytree.tree_map(
-        lambda v: (
-            v.double() if isinstance(v, torch.Tensor) and v.is_floating_point() else v
-        ),
-        values,
+        lambda v: v.double() if isinstance(v, torch.Tensor) and v.is_floating_point() else v, values
     )
 
 

@@ -29,10 +29,7 @@ from torch.utils import _pytree
 
 from tests.zoo.net import MODELS, Net
 
-SHAPES = (
-    *((2, 4, 8, 8), (2, 4, 8), (2, 4, 4), (2, 8), (4, 4), (4,)),
-    (1, 4, 4, 8, 8),
-)
+SHAPES = (*((2, 4, 8, 8), (2, 4, 8), (2, 4, 4), (2, 8), (4, 4), (4,)), (1, 4, 4, 8, 8))
 """Of the input; the first that works is taken."""
 MOST_TRIES = 600
 """Combinations of arguments, for one function."""
@@ -82,8 +79,7 @@ TENSORS: dict[str, Callable[[tuple[int, ...]], Any]] = {
     LIST: lambda shape: [torch.randn(shape), torch.randn(shape)],
     GRID: _grid,
     **{
-        name: partial(lambda sizes, _: torch.randn(sizes), sizes)
-        for name, sizes in WEIGHTS.items()
+        name: partial(lambda sizes, _: torch.randn(sizes), sizes) for name, sizes in WEIGHTS.items()
     },
 }
 """By kind: makes a tensor, or a list of them, for an input of that shape."""
@@ -115,15 +111,11 @@ VALUES: dict[str, tuple[Any, ...]] = {
     **dict.fromkeys(("dim0", "axis0", "start_dim", "start", "storage_offset"), (0,)),
     **dict.fromkeys(("dim1", "axis1", "end_dim", "length", "step", "n", "N"), (1,)),
     **dict.fromkeys(("chunks", "repeats", "split_size_or_sections", "sections"), (2,)),
-    **dict.fromkeys(
-        ("indices_or_sections", "groups", "num_samples", "reps"), (2, (2,))
-    ),
+    **dict.fromkeys(("indices_or_sections", "groups", "num_samples", "reps"), (2, (2,))),
     **dict.fromkeys(("min", "threshold", "fill_value", "alpha"), (0.5,)),
     **dict.fromkeys(("max", "maxnorm", "exponent", "beta"), (2.0, SAME)),
     **dict.fromkeys(("momentum", "epsilon", "factor"), (0.1,)),
-    **dict.fromkeys(
-        ("training", "train", "use_input_stats", "cudnn_enabled"), (False,)
-    ),
+    **dict.fromkeys(("training", "train", "use_input_stats", "cudnn_enabled"), (False,)),
     **dict.fromkeys(("align_corners", "keepdim", "largest", "full"), (False,)),
     **dict.fromkeys(("log_input", "log_target", "ceil_mode"), (False,)),
     **dict.fromkeys(("interpolation_mode", "padding_mode", "reduction"), (0, "mean")),
@@ -143,18 +135,14 @@ VALUES: dict[str, tuple[Any, ...]] = {
     "equation": ("...ij->...ji",),
     "dtype": (torch.float32,),
     # Tensors.
-    **dict.fromkeys(
-        ("other", "end", "mat1", "mat2", "batch1", "batch2"), (SAME, SQUARE)
-    ),
+    **dict.fromkeys(("other", "end", "mat1", "mat2", "batch1", "batch2"), (SAME, SQUARE)),
     **dict.fromkeys(("tensor1", "tensor2", "input2", "x2", "target_tensor"), (SAME,)),
     **dict.fromkeys(("key", "positive", "negative", "tgt", "memory", "y"), (SAME,)),
     **dict.fromkeys(("var", "values", "grad_output", "weights", "batch"), (SAME,)),
     "target": (SAME, CLASSES, INDICES, UNIT),
     "vec": (VECTOR,),
     **dict.fromkeys(("vec1", "vec2", "running_mean", "mean", "bias"), (VECTOR,)),
-    **dict.fromkeys(
-        ("running_var", "invstd", "boundaries", "sorted_sequence"), (POSITIVE,)
-    ),
+    **dict.fromkeys(("running_var", "invstd", "boundaries", "sorted_sequence"), (POSITIVE,)),
     "weight": (0.5, VECTOR, SAME, *WEIGHTS),
     **dict.fromkeys(("index", "indices"), (INDICES, CLASSES)),
     "mask": (MASK,),
@@ -279,9 +267,7 @@ def of_function(function: Callable[..., Any], names: list[str]) -> Net | None:
     return _first(make)
 
 
-def of_module(
-    kind: Callable[..., nn.Module], needed: list[str], inputs: list[str]
-) -> Net | None:
+def of_module(kind: Callable[..., nn.Module], needed: list[str], inputs: list[str]) -> Net | None:
     """The model of a class of modules.
 
     Args:
@@ -313,11 +299,7 @@ def names() -> dict[str, Any]:
             found[f"nn/{name}"] = kind
     known = overrides.get_testing_overrides()
     spaces = overrides.get_overridable_functions()
-    for short, space in (
-        ("F", nn.functional),
-        ("torch", torch),
-        ("Tensor", torch.Tensor),
-    ):
+    for short, space in (("F", nn.functional), ("torch", torch), ("Tensor", torch.Tensor)):
         listed = spaces[space] + (spaces[torch.functional] if space is torch else [])
         for function in listed:
             name = getattr(function, "__name__", "")

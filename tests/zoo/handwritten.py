@@ -22,9 +22,7 @@ STEPS = {1: Dim("steps", min=2, max=32)}
 
 def _conv(a: int, b: int, stride: int = 1, groups: int = 1) -> nn.Sequential:
     return nn.Sequential(
-        nn.Conv2d(a, b, 3, stride, 1, groups=groups, bias=False),
-        nn.BatchNorm2d(b),
-        nn.ReLU(),
+        nn.Conv2d(a, b, 3, stride, 1, groups=groups, bias=False), nn.BatchNorm2d(b), nn.ReLU()
     )
 
 
@@ -88,9 +86,7 @@ class UNet(nn.Module):
                 x = wide(x)
             else:
                 corners = False if self.mode == "bilinear" else None
-                x = f.interpolate(
-                    x, scale_factor=2, mode=self.mode, align_corners=corners
-                )
+                x = f.interpolate(x, scale_factor=2, mode=self.mode, align_corners=corners)
             x = step(torch.cat([x, skip], 1))
         return self.head(x)
 
@@ -117,9 +113,7 @@ class Edsr(nn.Module):
         super().__init__()
         self.first = nn.Conv2d(3, 16, 3, 1, 1)
         self.body = nn.ModuleList(
-            nn.Sequential(
-                nn.Conv2d(16, 16, 3, 1, 1), nn.ReLU(), nn.Conv2d(16, 16, 3, 1, 1)
-            )
+            nn.Sequential(nn.Conv2d(16, 16, 3, 1, 1), nn.ReLU(), nn.Conv2d(16, 16, 3, 1, 1))
             for _ in range(2)
         )
         self.wide = nn.Sequential(nn.Conv2d(16, 64, 3, 1, 1), nn.PixelShuffle(2))
@@ -163,10 +157,7 @@ class ResNet8(nn.Module):
         self.one = Residual(16, nn.BatchNorm2d)
         self.steps = nn.ModuleList(
             nn.ModuleList(
-                [
-                    nn.Sequential(_conv(a, b, 2), nn.Conv2d(b, b, 3, 1, 1)),
-                    nn.Conv2d(a, b, 1, 2),
-                ]
+                [nn.Sequential(_conv(a, b, 2), nn.Conv2d(b, b, 3, 1, 1)), nn.Conv2d(a, b, 1, 2)]
             )
             for a, b in ((16, 24), (24, 32))
         )
@@ -266,7 +257,7 @@ class PointNet(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.local = nn.Sequential(
-            *(nn.Conv1d(3, 16, 1), nn.BatchNorm1d(16), nn.ReLU(), nn.Conv1d(16, 32, 1)),
+            *(nn.Conv1d(3, 16, 1), nn.BatchNorm1d(16), nn.ReLU(), nn.Conv1d(16, 32, 1))
         )
         self.transform = nn.Linear(32, 9)
         self.head = nn.Linear(32, 5)
@@ -488,9 +479,7 @@ class Cache(nn.Module):
 
 class Branch(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
-        return torch.cond(
-            x.sum() > 0, lambda y: y.sin() * 2, lambda y: y.cos() - y, (x,)
-        )
+        return torch.cond(x.sum() > 0, lambda y: y.sin() * 2, lambda y: y.cos() - y, (x,))
 
 
 class Kalman(nn.Module):
@@ -595,13 +584,7 @@ add(
 )
 
 add("cnn/small", small_cnn, (1, 3, 32, 32))
-add(
-    "cnn/small_dynamic",
-    small_cnn,
-    (2, 3, 32, 32),
-    dynamic=(BATCH,),
-    others=((5, 3, 32, 32),),
-)
+add("cnn/small_dynamic", small_cnn, (2, 3, 32, 32), dynamic=(BATCH,), others=((5, 3, 32, 32),))
 add("cnn/ds_cnn", ds_cnn, (1, 1, 49, 10))
 add("cnn/unet_transposed", lambda: UNet("transposed"), (1, 3, 32, 32))
 add("cnn/unet_nearest", lambda: UNet("nearest"), (1, 3, 32, 32))
@@ -627,11 +610,7 @@ add(
     (1, 2, 40),
 )
 add("cnn/squeeze_excite", lambda: SqueezeExcite(16, nn.Sigmoid()), (1, 16, 8, 8))
-add(
-    "cnn/squeeze_excite_hard",
-    lambda: SqueezeExcite(16, nn.Hardsigmoid()),
-    (1, 16, 8, 8),
-)
+add("cnn/squeeze_excite_hard", lambda: SqueezeExcite(16, nn.Hardsigmoid()), (1, 16, 8, 8))
 for _name, _norm in {
     "group": lambda c: nn.GroupNorm(4, c),
     "instance": lambda c: nn.InstanceNorm2d(c, affine=True),
@@ -658,9 +637,7 @@ for _name, _options in {
 add("resize/linear", call(lambda x: f.interpolate(x, 13, mode="linear")), (1, 3, 8))
 for _mode in ("constant", "reflect", "replicate", "circular"):
     add(
-        f"resize/pad_{_mode}",
-        call(lambda x, m=_mode: f.pad(x, (1, 2, 3, 1), mode=m)),
-        (1, 3, 8, 8),
+        f"resize/pad_{_mode}", call(lambda x, m=_mode: f.pad(x, (1, 2, 3, 1), mode=m)), (1, 3, 8, 8)
     )
 add("resize/unshuffle", call(lambda x: f.pixel_unshuffle(x, 2)), (1, 3, 8, 8))
 add("resize/unfold", call(lambda x: f.unfold(x, 3, stride=2)), (1, 3, 9, 9))
@@ -701,19 +678,11 @@ add(
     (1, 2, 6, 8),
 )
 add("attention/rotary", RotaryBlock, (1, 6, 16))
-add(
-    "attention/rotary_dynamic",
-    RotaryBlock,
-    (1, 6, 16),
-    dynamic=(STEPS,),
-    others=((1, 13, 16),),
-)
+add("attention/rotary_dynamic", RotaryBlock, (1, 6, 16), dynamic=(STEPS,), others=((1, 13, 16),))
 add(
     "attention/encoder",
     lambda: nn.TransformerEncoder(
-        nn.TransformerEncoderLayer(16, 4, 32, batch_first=True),
-        2,
-        enable_nested_tensor=False,
+        nn.TransformerEncoderLayer(16, 4, 32, batch_first=True), 2, enable_nested_tensor=False
     ),
     (1, 7, 16),
 )
@@ -741,13 +710,7 @@ add(
     dynamic=({2: 4 * Dim("high", min=2, max=12), 3: 4 * Dim("wide", min=2, max=12)},),
     others=((1, 3, 24, 40),),
 )
-add(
-    "cnn/detector_dynamic",
-    Detector,
-    (2, 3, 64, 64),
-    dynamic=(BATCH,),
-    others=((3, 3, 64, 64),),
-)
+add("cnn/detector_dynamic", Detector, (2, 3, 64, 64), dynamic=(BATCH,), others=((3, 3, 64, 64),))
 add(
     "heads/masked_dynamic",
     call(_masked),
@@ -756,11 +719,7 @@ add(
     dynamic=((BATCH, BATCH),),
     others=((3, 5, 5), lambda: torch.tensor([1, 5, 2])),
 )
-add(
-    "heads/nonzero",
-    call(lambda x: (x * (x > 0)).nonzero()),
-    (4, 5),
-)
+add("heads/nonzero", call(lambda x: (x * (x > 0)).nonzero()), (4, 5))
 add("heads/masked_select", call(lambda x: torch.masked_select(x, x > 0)), (4, 5))
 
 add("heads/norms", call(_norms), (6, 4))
@@ -769,17 +728,10 @@ add("heads/beam", call(_beam), (2, 3, 7), (2, 3))
 add("heads/overlap", call(_anchors), (6, 4))
 add("heads/masked", call(_masked), (2, 5, 5), lambda: torch.tensor([3, 5]))
 add("heads/argmax", call(lambda x: (x.argmax(1), x.amin(0), x.std(1))), (3, 7))
-add(
-    "heads/einsum",
-    call(lambda a, b: torch.einsum("bij,bkj->bik", a, b)),
-    (2, 3, 4),
-    (2, 5, 4),
-)
+add("heads/einsum", call(lambda a, b: torch.einsum("bij,bkj->bik", a, b)), (2, 3, 4), (2, 5, 4))
 add("heads/one_hot", call(lambda x: f.one_hot(x, 6).float()), ids(6, 4))
 add("heads/distance", call(lambda a, b: torch.cdist(a, b)), (4, 3), (5, 3))
-add(
-    "heads/where", call(lambda x: torch.where(x > 0, x.sqrt(), x.abs().log1p())), (4, 4)
-)
+add("heads/where", call(lambda x: torch.where(x > 0, x.sqrt(), x.abs().log1p())), (4, 4))
 add("heads/trigonometry", call(lambda x: torch.atan2(x.sin(), x.cos()).sinh()), (4, 4))
 add("heads/bits", call(lambda x: ((x & 6) | (x ^ 5), x << 1, ~x)), ids(99, 7))
 add("heads/erf", call(lambda x: (x.erf(), x.exp(), x.pow(3), 2**x)), (4, 4))

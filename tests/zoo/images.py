@@ -14,9 +14,7 @@ _OPERATORS = torch.library.Library("torchvision", "FRAGMENT")
 for _name in ("nms", "qnms"):
     # torchvision's own library may not load; no model here calls them.
     with suppress(RuntimeError):
-        _OPERATORS.define(
-            f"{_name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"
-        )
+        _OPERATORS.define(f"{_name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
 
 import timm  # noqa: E402
 import timm.layers  # noqa: E402
@@ -79,9 +77,7 @@ def _swin(version: int) -> Any:
 
 
 def _maxvit() -> Any:
-    return torchvision.models.MaxVit(
-        (64, 64), 16, 4, [16, 32], [1, 1], 8, 0.0, num_classes=10
-    )
+    return torchvision.models.MaxVit((64, 64), 16, 4, [16, 32], [1, 1], 8, 0.0, num_classes=10)
 
 
 _parts("resnet18", _resnet, SMALL)
@@ -95,9 +91,7 @@ _parts("maxvit_small", _maxvit, SMALL)
 
 def _segmentation(name: str) -> Any:
     models = torchvision.models.segmentation
-    return getattr(models, name)(
-        weights=None, weights_backbone=None, num_classes=4, aux_loss=False
-    )
+    return getattr(models, name)(weights=None, weights_backbone=None, num_classes=4, aux_loss=False)
 
 
 def _deeplab() -> Any:
@@ -122,9 +116,7 @@ def _fcn() -> Any:
     return segmentation.FCN(body, segmentation.fcn.FCNHead(96, 4))
 
 
-_parts(
-    "lraspp", only(lambda: _segmentation("lraspp_mobilenet_v3_large"), "input"), SMALL
-)
+_parts("lraspp", only(lambda: _segmentation("lraspp_mobilenet_v3_large"), "input"), SMALL)
 _parts("deeplab", only(_deeplab, "x"), SMALL)
 _parts("fcn", only(_fcn, "x"), SMALL)
 
@@ -140,9 +132,7 @@ def _video() -> Any:
                 torch.nn.ReLU(),
             )
 
-    net = resnet.VideoResNet(
-        resnet.BasicBlock, [resnet.Conv2Plus1D] * 4, [1, 1, 1, 1], Stem, 5
-    )
+    net = resnet.VideoResNet(resnet.BasicBlock, [resnet.Conv2Plus1D] * 4, [1, 1, 1, 1], Stem, 5)
     net.layer3 = net.layer4 = torch.nn.Identity()
     net.fc = torch.nn.Linear(128, 5)
     return net
@@ -198,10 +188,7 @@ TIMM: dict[str, dict[str, Any]] = {
     "shvit_s1": {},
     "lcnetv2_base": {},
     "hgnetv2_b0": {},
-    "vovnet39a": {
-        "stage_conv_chs": [16, 16, 32, 32],
-        "stage_out_chs": [32, 48, 64, 64],
-    },
+    "vovnet39a": {"stage_conv_chs": [16, 16, 32, 32], "stage_out_chs": [32, 48, 64, 64]},
     "dla46x_c": {},
     "semnasnet_075": {},
     "legacy_seresnet18": {},
@@ -210,18 +197,8 @@ TIMM: dict[str, dict[str, Any]] = {
     "levit_128s": {"img_size": 224},
     "vit_tiny_patch16_224": {"img_size": 64, "depth": 2},
     "deit_tiny_distilled_patch16_224": {"img_size": 64, "depth": 2},
-    "vit_relpos_small_patch16_224": {
-        "img_size": 64,
-        "depth": 2,
-        "embed_dim": 96,
-        "num_heads": 3,
-    },
-    "beit_base_patch16_224": {
-        "img_size": 64,
-        "depth": 2,
-        "embed_dim": 96,
-        "num_heads": 3,
-    },
+    "vit_relpos_small_patch16_224": {"img_size": 64, "depth": 2, "embed_dim": 96, "num_heads": 3},
+    "beit_base_patch16_224": {"img_size": 64, "depth": 2, "embed_dim": 96, "num_heads": 3},
     "eva02_tiny_patch14_224": {"img_size": 56, "depth": 2},
     "swin_tiny_patch4_window7_224": {
         "img_size": 56,
@@ -255,11 +232,7 @@ TIMM: dict[str, dict[str, Any]] = {
         "embed_dims": (16, 32, 64, 128),
         "num_heads": (1, 2, 4, 8),
     },
-    "hiera_tiny_224": {
-        "img_size": (64, 64),
-        "embed_dim": 24,
-        "stages": (1, 1, 1, 1),
-    },
+    "hiera_tiny_224": {"img_size": (64, 64), "embed_dim": 24, "stages": (1, 1, 1, 1)},
     "sequencer2d_s": {
         "img_size": 64,
         "layers": (1, 1, 1, 1),
@@ -278,21 +251,8 @@ SIZES = {"crossvit_tiny_240": 240, "efficientvit_m0": 224, "levit_128s": 224}
 
 
 SMALL_TIMM: dict[str, tuple[str, dict[str, Any]]] = {
-    "poolformer": (
-        "metaformer.MetaFormer",
-        {
-            "depths": (1, 1, 1, 1),
-            "dims": (16, 32, 64, 128),
-        },
-    ),
-    "mixer": (
-        "mlp_mixer.MlpMixer",
-        {
-            "img_size": 64,
-            "num_blocks": 2,
-            "embed_dim": 64,
-        },
-    ),
+    "poolformer": ("metaformer.MetaFormer", {"depths": (1, 1, 1, 1), "dims": (16, 32, 64, 128)}),
+    "mixer": ("mlp_mixer.MlpMixer", {"img_size": 64, "num_blocks": 2, "embed_dim": 64}),
     "gmlp": (
         "mlp_mixer.MlpMixer",
         {
@@ -327,12 +287,7 @@ SMALL_TIMM: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "nest": (
         "nest.Nest",
-        {
-            "img_size": 64,
-            "embed_dims": (24, 48, 96),
-            "num_heads": (1, 2, 4),
-            "depths": (1, 1, 2),
-        },
+        {"img_size": 64, "embed_dims": (24, 48, 96), "num_heads": (1, 2, 4), "depths": (1, 1, 2)},
     ),
     "focalnet": ("focalnet.FocalNet", {"embed_dim": 16, "depths": (1, 1, 1, 1)}),
     "mvitv2": (
@@ -356,13 +311,7 @@ SMALL_TIMM: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "tnt": (
         "tnt.TNT",
-        {
-            "img_size": 64,
-            "depth": 2,
-            "embed_dim": 96,
-            "inner_dim": 24,
-            "num_heads_outer": 3,
-        },
+        {"img_size": 64, "depth": 2, "embed_dim": 96, "inner_dim": 24, "num_heads_outer": 3},
     ),
 }
 """Classes, where the functions that make the models leave no choice."""
@@ -374,11 +323,7 @@ def _class(path: str, options: dict[str, Any]) -> Any:
 
 
 for _name, (_path, _options) in SMALL_TIMM.items():
-    add(
-        f"timm/{_name}",
-        lambda path=_path, options=_options: _class(path, options),
-        SMALL,
-    )
+    add(f"timm/{_name}", lambda path=_path, options=_options: _class(path, options), SMALL)
 
 
 def _timm(name: str, options: dict[str, Any]) -> None:

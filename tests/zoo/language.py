@@ -99,9 +99,7 @@ _text("mobilebert", "MobileBert", TEXT | {
 })  # fmt: skip
 _text("squeezebert", "SqueezeBert", TEXT | {"embedding_size": 32})
 _text(
-    "deberta_v2",
-    "DebertaV2",
-    TEXT | {"relative_attention": True, "pos_att_type": ["p2c", "c2p"]},
+    "deberta_v2", "DebertaV2", TEXT | {"relative_attention": True, "pos_att_type": ["p2c", "c2p"]}
 )
 _text("mpnet", "MPNet")
 _text("fnet", "FNet", {k: v for k, v in TEXT.items() if k != "num_attention_heads"})
@@ -189,18 +187,12 @@ _net("whisper", "Whisper", _WHISPER, {
 
 
 def _whisper_encoder() -> Any:
-    from transformers.models.whisper.modeling_whisper import (  # noqa: PLC0415
-        WhisperEncoder,
-    )
+    from transformers.models.whisper.modeling_whisper import WhisperEncoder  # noqa: PLC0415
 
     return WhisperEncoder(transformers.WhisperConfig(**_WHISPER))
 
 
-add(
-    "transformers/whisper_encoder",
-    only(_whisper_encoder, "input_features"),
-    (1, 8, 32),
-)
+add("transformers/whisper_encoder", only(_whisper_encoder, "input_features"), (1, 8, 32))
 _SPEECH = {
     "hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 4,
     "intermediate_size": 64, "conv_dim": (16, 16), "conv_kernel": (5, 3),
@@ -254,9 +246,7 @@ _image("convnextv2", "ConvNextV2", _SMALL)
 _image("resnet", "ResNet", _SMALL | {"embedding_size": 8})
 _image("regnet", "RegNet", _SMALL | {"embedding_size": 8, "groups_width": 8})
 _image("poolformer", "PoolFormer", _SMALL)
-_image(
-    "pvt_v2", "PvtV2", _SMALL | {"num_attention_heads": [1, 2, 4, 8], "image_size": 32}
-)
+_image("pvt_v2", "PvtV2", _SMALL | {"num_attention_heads": [1, 2, 4, 8], "image_size": 32})
 _image("levit", "Levit", {
     "image_size": 32, "hidden_sizes": [16, 24, 32], "num_attention_heads": [2, 3, 4],
     "depths": [1, 1, 1], "key_dim": [8, 8, 8],

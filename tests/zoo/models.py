@@ -49,10 +49,7 @@ CORTEX_M = (
 )
 """Networks that become int8 for the kernels of Cortex-M."""
 
-for _group, _lowering, _names in (
-    ("int8", "portable", INT8),
-    ("cortex-m", "cortex-m", CORTEX_M),
-):
+for _group, _lowering, _names in (("int8", "portable", INT8), ("cortex-m", "cortex-m", CORTEX_M)):
     for _name in _names:
         if _name in MODELS:
             add_int8(f"{_group}/{_name.replace('/', '_')}", _lowering, _name)

@@ -52,9 +52,7 @@ path = "{}"
 """
 _ERROR: Final = re.compile(r"^\[(?!cpuinfo)\w+\.cpp:\d+\] ")
 """How its errors begin."""
-COLUMNS: Final = (
-    *("models", "exported", "refused", "deployed", "right", "wrong", "failed"),
-)
+COLUMNS: Final = (*("models", "exported", "refused", "deployed", "right", "wrong", "failed"),)
 """Of sums; what is refused, by the check or before, is not run as it ships."""
 NO_INPUT: Final = "no input"
 """The state of a function that no natural input was found for: it does not count."""
@@ -115,9 +113,7 @@ class Upstream:
         if found["failed"]:
             self._log.seek(before)
             said = [text for text in self._log if _ERROR.search(text)]
-            found["failed"] = (
-                _ERROR.sub("", said[0]).strip() if said else found["failed"]
-            )
+            found["failed"] = _ERROR.sub("", said[0]).strip() if said else found["failed"]
         return found
 
 
@@ -211,12 +207,7 @@ class Zoo:
         return None
 
     def _run(
-        self,
-        row: Row,
-        data: bytes,
-        arrays: dict[str, Any],
-        steps: list[float],
-        how: str,
+        self, row: Row, data: bytes, arrays: dict[str, Any], steps: list[float], how: str
     ) -> None:
         """Run a program and compare; notes what is wrong."""
         method = read_program(data, file=row.name).methods[0]
@@ -274,9 +265,7 @@ def own_error(arrays: dict[str, Any]) -> float:
     return max((float(np.abs(one - other).max()) for one, other in pairs), default=0.0)
 
 
-def compared(
-    outputs: list[Any], arrays: dict[str, Any], steps: list[float]
-) -> tuple[str, float]:
+def compared(outputs: list[Any], arrays: dict[str, Any], steps: list[float]) -> tuple[str, float]:
     """What is wrong with outputs, "" if nothing; the largest relative error."""
     wanted = [arrays[f"out{i}"] for i in range(len(arrays)) if f"out{i}" in arrays]
     if len(wanted) != len(outputs):

@@ -80,18 +80,14 @@ def _convolve(types: DataType) -> Function:
 def _depthwise(types: DataType) -> Function:
     return Function(
         parameters=(*_GEOMETRY, ("ch_mult", Kind.NUMBER)),
-        call=lambda isa, a: cmsis_nn.depthwise_conv_wrapper(
-            isa, types, _convolution(a)
-        ),
+        call=lambda isa, a: cmsis_nn.depthwise_conv_wrapper(isa, types, _convolution(a)),
     )
 
 
 def _fully_connected(types: DataType) -> Function:
     return Function(
         parameters=(("filter_nhwc", Kind.NUMBERS),),
-        call=lambda isa, a: cmsis_nn.fully_connected(
-            isa, types, rows=_shape(a, "filter_nhwc").c
-        ),
+        call=lambda isa, a: cmsis_nn.fully_connected(isa, types, rows=_shape(a, "filter_nhwc").c),
     )
 
 
@@ -118,8 +114,7 @@ FUNCTIONS: Mapping[str, Function] = {
         call=lambda isa, a: cmsis_nn.svdf(isa, filters=_shape(a, "filter_nhwc").n),
     ),
     "cmsis_nn.transpose_conv_s8": Function(
-        parameters=_TRANSPOSED,
-        call=lambda isa, a: cmsis_nn.transpose_conv(isa, _convolution(a)),
+        parameters=_TRANSPOSED, call=lambda isa, a: cmsis_nn.transpose_conv(isa, _convolution(a))
     ),
     "cmsis_nn.transpose_conv_reverse_conv_s8": Function(
         parameters=tuple(p for p in _TRANSPOSED if p[0] != "output_nhwc"),

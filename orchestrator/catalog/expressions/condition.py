@@ -64,9 +64,7 @@ def refusal(
     return None
 
 
-def holds(
-    requires: Iterable[str], schema: OpSchema, arguments: Mapping[str, Value]
-) -> bool:
+def holds(requires: Iterable[str], schema: OpSchema, arguments: Mapping[str, Value]) -> bool:
     """Whether a call certainly meets all conditions, whatever a run shows.
 
     Args:

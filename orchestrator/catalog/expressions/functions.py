@@ -127,17 +127,13 @@ _FUNCTIONS: Final = (
     _function("concatenated(tensors, dim)", shapes.concatenated),
     _function("indexed(tensor, indices)", shapes.indexed),
     _function("grouped(tensor, shape)", shapes.grouped),
-    _function(
-        "pooled(tensor, kernel, stride, padding, dilation, ceil_mode)",
-        shapes.pooled,
-    ),
+    _function("pooled(tensor, kernel, stride, padding, dilation, ceil_mode)", shapes.pooled),
     _function(
         "pooled_volume(tensor, kernel, stride, padding, dilation, ceil_mode)",
         partial(shapes.pooled, dims=3),
     ),
     _function(
-        "convolved(tensor, weight, stride, padding, dilation, transposed,"
-        " output_padding, groups)",
+        "convolved(tensor, weight, stride, padding, dilation, transposed, output_padding, groups)",
         shapes.convolved,
     ),
     _function("upsampled(tensor, sizes, factors)", shapes.upsampled),
@@ -188,13 +184,9 @@ _FUNCTIONS: Final = (
     _function("adapted_volume(tensor, sizes)", partial(reductions.adapted, dims=3)),
     _function("fractional(tensor, kernel, sizes, samples)", reductions.fractional),
     _function(
-        "fractional_volume(tensor, kernel, sizes, samples)",
-        partial(reductions.fractional, dims=3),
+        "fractional_volume(tensor, kernel, sizes, samples)", partial(reductions.fractional, dims=3)
     ),
-    _function(
-        "trilinear(a, b, c, added_a, added_b, added_c, dims)",
-        reductions.trilinear,
-    ),
+    _function("trilinear(a, b, c, added_a, added_b, added_c, dims)", reductions.trilinear),
     _function("applied(tensor, weight)", reductions.applied),
     _function("distances(a, b)", reductions.distances),
     _function("pairs(tensor)", reductions.pairs),

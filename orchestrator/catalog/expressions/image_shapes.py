@@ -47,8 +47,7 @@ def pooled_image(
         require(size > 0, "the image is empty")
         padded, window = window_extent(size, taps, step, pad, apart)
         require(
-            window <= padded <= MAX_EXTENT,
-            f"the window has {window} items, the input {padded}",
+            window <= padded <= MAX_EXTENT, f"the window has {window} items, the input {padded}"
         )
         room = padded - window
         count = room // step + 1
@@ -74,15 +73,10 @@ def convolved_image(
     for axis in range(2):
         step = item(stride, axis)
         padded, window = window_extent(
-            sizes[1 + axis],
-            weight.sizes[1 + axis],
-            step,
-            item(padding, axis),
-            item(dilation, axis),
+            sizes[1 + axis], weight.sizes[1 + axis], step, item(padding, axis), item(dilation, axis)
         )
         require(
-            window <= padded <= MAX_EXTENT,
-            f"the window has {window} items, the input {padded}",
+            window <= padded <= MAX_EXTENT, f"the window has {window} items, the input {padded}"
         )
         found.append((padded - window) // step + 1)
     return (*found, outputs)
@@ -120,9 +114,7 @@ def from_nhwc(sizes: Sizes) -> Sizes:
     return n, c, h, w
 
 
-def padded_tensor(
-    tensor: TensorFacts, before: Sizes, after: Sizes, nhwc: bool
-) -> Sizes:
+def padded_tensor(tensor: TensorFacts, before: Sizes, after: Sizes, nhwc: bool) -> Sizes:
     """Sizes of a padded int8 tensor. Source: kernels/cortex_m/op_pad.cpp.
 
     Args:
@@ -136,8 +128,7 @@ def padded_tensor(
     for place in range(4 - tensor.rank):
         for items in (before, after):
             require(
-                same_number(items[place], 0),
-                "a dimension that the tensor does not have is padded",
+                same_number(items[place], 0), "a dimension that the tensor does not have is padded"
             )
     for place, dim in enumerate(order, start=4 - tensor.rank):
         found[dim] = before[place] + tensor.sizes[dim] + after[place]

@@ -61,9 +61,7 @@ def narrowed(tensor: TensorFacts, dim: Number, start: Number, length: Number) ->
     return (*tensor.sizes[:at], length, *tensor.sizes[at + 1 :])
 
 
-def diagonal(
-    tensor: TensorFacts, offset: Number, first: Number, second: Number
-) -> Sizes:
+def diagonal(tensor: TensorFacts, offset: Number, first: Number, second: Number) -> Sizes:
     """Sizes of the diagonals of two dimensions."""
     a, b = dimension(first, tensor.rank), dimension(second, tensor.rank)
     require(a != b, "a diagonal needs two dimensions")
@@ -103,9 +101,7 @@ def repeated(tensor: TensorFacts, repeats: Sizes) -> Sizes:
     return tuple(_size(a * b) for a, b in zip(own, repeats, strict=True))
 
 
-def strided(
-    tensor: TensorFacts, sizes: Sizes, strides: Sizes, offset: Number | None
-) -> Sizes:
+def strided(tensor: TensorFacts, sizes: Sizes, strides: Sizes, offset: Number | None) -> Sizes:
     """These sizes, if strides and offset stay within the memory of the tensor."""
     require(len(sizes) <= MAX_RANK, f"it cannot have {len(sizes)} dimensions")
     require(len(sizes) == len(strides), "sizes and strides differ in number")
@@ -153,9 +149,7 @@ def pixels_unshuffled(tensor: TensorFacts, factor: Number) -> Sizes:
     require(tensor.rank >= _IMAGE, f"the image has {tensor.rank} dimensions")
     *outer, channels, height, width = tensor.sizes
     for size in (height, width):
-        require(
-            same_number(size % factor, 0), f"{size} pixels are no blocks of {factor}"
-        )
+        require(same_number(size % factor, 0), f"{size} pixels are no blocks of {factor}")
     channels = _size(channels * factor * factor)
     return (*outer, channels, height // factor, width // factor)
 
@@ -182,9 +176,7 @@ def seen_as(tensor: TensorFacts, out: TensorFacts) -> Sizes:
     return (*tensor.sizes[:last], size // wanted)
 
 
-def _pairs(
-    tensor: TensorFacts, padding: Sizes
-) -> list[tuple[Number, tuple[Number, Number]]]:
+def _pairs(tensor: TensorFacts, padding: Sizes) -> list[tuple[Number, tuple[Number, Number]]]:
     """Sizes, with the padding before and after each, in pairs from the last one on."""
     for number in padding:
         require(number >= -MAX_EXTENT, f"the padding is {number}")
@@ -247,9 +239,7 @@ def summed(tensor: TensorFacts, size: Number | None) -> Sizes:
 
 
 def _are_parts(
-    tensor: TensorFacts,
-    outs: tuple[TensorFacts | None, ...],
-    sizes: Sequence[Sizes],
+    tensor: TensorFacts, outs: tuple[TensorFacts | None, ...], sizes: Sequence[Sizes]
 ) -> bool:
     """Whether outputs can have these sizes and the dtype of a tensor."""
     if len(outs) != len(sizes):
@@ -263,10 +253,7 @@ def _are_parts(
 
 
 def splits_evenly(
-    tensor: TensorFacts,
-    outs: tuple[TensorFacts | None, ...],
-    size: Number,
-    dim: Number,
+    tensor: TensorFacts, outs: tuple[TensorFacts | None, ...], size: Number, dim: Number
 ) -> bool:
     """Whether outputs are parts of a size along a dimension; the last may be less."""
     require(tensor.rank > 0, "the tensor has no dimension")
@@ -278,9 +265,7 @@ def splits_evenly(
     return _are_parts(tensor, outs, [(*before, part, *after) for part in parts])
 
 
-def unbinds(
-    tensor: TensorFacts, outs: tuple[TensorFacts | None, ...], dim: Number
-) -> bool:
+def unbinds(tensor: TensorFacts, outs: tuple[TensorFacts | None, ...], dim: Number) -> bool:
     """Whether outputs are the tensors along a dimension."""
     require(tensor.rank > 0, "the tensor has no dimension")
     at = dimension(dim, tensor.rank)

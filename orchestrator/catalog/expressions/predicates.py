@@ -163,11 +163,7 @@ def parts(tensor: TensorFacts) -> ScalarType:
     return _PARTS.get(tensor.dtype, tensor.dtype)
 
 
-_PARTS = {
-    _S.ComplexHalf: _S.Half,
-    _S.ComplexFloat: _S.Float,
-    _S.ComplexDouble: _S.Double,
-}
+_PARTS = {_S.ComplexHalf: _S.Half, _S.ComplexFloat: _S.Float, _S.ComplexDouble: _S.Double}
 
 
 def alpha_fits(alpha: Value, dtype: ScalarType) -> bool:
@@ -306,9 +302,7 @@ def has_sizes(tensor: TensorFacts | None, sizes: tuple[Number, ...]) -> bool:
 
 def ends_with(tensor: TensorFacts, sizes: tuple[Number, ...]) -> bool:
     """Whether the last sizes of a tensor are these."""
-    return 0 < len(sizes) <= tensor.rank and same_numbers(
-        tensor.sizes[-len(sizes) :], sizes
-    )
+    return 0 < len(sizes) <= tensor.rank and same_numbers(tensor.sizes[-len(sizes) :], sizes)
 
 
 def splits(
@@ -361,10 +355,7 @@ def copies_to(target: TensorFacts, row: TensorFacts, index: Number) -> bool:
     if target.capacity_bytes is not None:
         return resizes(target, (index + 1, *row.sizes))
     return every(
-        [
-            lambda: index < target.sizes[0],
-            lambda: same_numbers(target.sizes[1:], row.sizes),
-        ]
+        [lambda: index < target.sizes[0], lambda: same_numbers(target.sizes[1:], row.sizes)]
     )
 
 
@@ -413,9 +404,7 @@ def fits_int(scalar: Value) -> bool:
     return every([lambda: number >= -(1 << 63), lambda: number < 1 << 63])
 
 
-def result_fits(
-    compute: Callable[[Number, Number], Number],
-) -> Callable[[Value, Value], bool]:
+def result_fits(compute: Callable[[Number, Number], Number]) -> Callable[[Value, Value], bool]:
     """A predicate: the result for two ints fits 64 bits; floats always do."""
 
     def fits(a: Value, b: Value) -> bool:

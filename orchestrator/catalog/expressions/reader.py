@@ -275,9 +275,7 @@ class _Reader:
     def _property(self, of: ast.expr, name: str) -> Part:
         tensor = self._of(of, Kind.TENSOR)
         if name not in PROPERTIES:
-            raise ExpressionError(
-                f"a tensor has no {name}, it has {', '.join(PROPERTIES)}"
-            )
+            raise ExpressionError(f"a tensor has no {name}, it has {', '.join(PROPERTIES)}")
         get = attrgetter(name)
         return Part(PROPERTIES[name], lambda call: get(tensor(call)))
 
@@ -289,9 +287,7 @@ class _Reader:
             if isinstance(place, Range):
                 raise Undecided(f"{_shown(at)} is known only when the program runs")
             if not -len(found) <= place < len(found):
-                raise ExpressionError(
-                    f"{_shown(of)} has {len(found)} items, no item {place}"
-                )
+                raise ExpressionError(f"{_shown(of)} has {len(found)} items, no item {place}")
             return found[place]
 
         return Part(Kind.NUMBER, run)
@@ -304,9 +300,7 @@ class _Reader:
             else:
                 number = self._number(item)
                 parts.append(lambda call, number=number: (number(call),))  # type: ignore[misc]  # mypy knows no types of defaults
-        return Part(
-            Kind.NUMBERS, lambda call: tuple(n for part in parts for n in part(call))
-        )
+        return Part(Kind.NUMBERS, lambda call: tuple(n for part in parts for n in part(call)))
 
     def _arithmetic(
         self, node: ast.expr, op: type[ast.operator], left: ast.expr, right: ast.expr
@@ -324,9 +318,7 @@ class _Reader:
 
         return Part(Kind.NUMBER, run)
 
-    def _comparison(
-        self, node: ast.expr, left: ast.expr, op: ast.cmpop, right: ast.expr
-    ) -> Part:
+    def _comparison(self, node: ast.expr, left: ast.expr, op: ast.cmpop, right: ast.expr) -> Part:
         if isinstance(op, ast.Is | ast.IsNot):
             return self._is_none(node, left, right, wanted=isinstance(op, ast.Is))
         if isinstance(op, ast.In | ast.NotIn):
@@ -336,18 +328,13 @@ class _Reader:
         if type(op) in _ORDER:
             small, large = (self._of(side, Kind.SCALAR) for side in (left, right))
             order = _ORDER[type(op)]
-            return Part(
-                Kind.TRUTH,
-                lambda call: order(settled(small(call)), settled(large(call))),
-            )
+            return Part(Kind.TRUTH, lambda call: order(settled(small(call)), settled(large(call))))
         if not isinstance(op, ast.Eq | ast.NotEq):
             raise ExpressionError(f"{_shown(node)} is not allowed here")
         part = self.read(left)
         same = _EQUAL.get(part.kind)
         if same is None:
-            raise ExpressionError(
-                f"{_shown(left)} is {part.kind}, it cannot be compared"
-            )
+            raise ExpressionError(f"{_shown(left)} is {part.kind}, it cannot be compared")
         other, equal = self._same_kind(right, part.kind), isinstance(op, ast.Eq)
         return Part(Kind.TRUTH, lambda call: same(part.run(call), other(call)) is equal)
 
@@ -366,14 +353,11 @@ class _Reader:
                 raise ExpressionError(f"{_shown(node)} is not allowed here")
             dtypes = self._of(right, Kind.DTYPES)
             return Part(
-                Kind.TRUTH,
-                lambda call: part.run(call) in cast("frozenset[object]", dtypes(call)),
+                Kind.TRUTH, lambda call: part.run(call) in cast("frozenset[object]", dtypes(call))
             )
         same = _EQUAL.get(part.kind)
         if same is None:
-            raise ExpressionError(
-                f"{_shown(left)} is {part.kind}, it cannot be compared"
-            )
+            raise ExpressionError(f"{_shown(left)} is {part.kind}, it cannot be compared")
         items = [self._same_kind(item, part.kind) for item in right.elts]
         return _logic(
             [
@@ -383,24 +367,18 @@ class _Reader:
             is_and=False,
         )
 
-    def _is_none(
-        self, node: ast.expr, left: ast.expr, right: ast.expr, *, wanted: bool
-    ) -> Part:
+    def _is_none(self, node: ast.expr, left: ast.expr, right: ast.expr, *, wanted: bool) -> Part:
         match left, right:
             case ast.Name(id=name), ast.Constant(value=None):
                 if not self._argument(name).optional:
                     raise ExpressionError(f"the argument {name} is never None")
-                return Part(
-                    Kind.TRUTH, lambda call: (_known(call, name) is None) is wanted
-                )
+                return Part(Kind.TRUTH, lambda call: (_known(call, name) is None) is wanted)
         raise ExpressionError(f"{_shown(node)} is not allowed here")
 
     def _choice(self, test: ast.expr, yes: ast.expr, no: ast.expr) -> Part:
         holds, part = self._truth(test), self.read(yes)
         other = self._of(no, part.kind)
-        return Part(
-            part.kind, lambda call: part.run(call) if holds(call) else other(call)
-        )
+        return Part(part.kind, lambda call: part.run(call) if holds(call) else other(call))
 
     def _call(self, node: ast.Call) -> Part:
         name = ast.unparse(node.func)
@@ -423,13 +401,9 @@ class _Reader:
             self._parameter(argument, kind, optional=helper.optional)
             for argument, kind in zip(node.args, kinds, strict=False)
         ]
-        return Part(
-            helper.gives, lambda call: helper.compute(*(part(call) for part in parts))
-        )
+        return Part(helper.gives, lambda call: helper.compute(*(part(call) for part in parts)))
 
-    def _parameter(
-        self, node: ast.expr, kind: Kind, *, optional: bool
-    ) -> Callable[[Call], Value]:
+    def _parameter(self, node: ast.expr, kind: Kind, *, optional: bool) -> Callable[[Call], Value]:
         match node:
             case ast.Constant(value=None) if optional:
                 return lambda _: None

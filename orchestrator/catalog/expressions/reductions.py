@@ -104,12 +104,7 @@ def adapted(tensor: TensorFacts, sizes: Sizes, *, dims: int = _IMAGE) -> Sizes:
 
 
 def fractional(
-    tensor: TensorFacts,
-    kernel: Sizes,
-    sizes: Sizes,
-    samples: TensorFacts,
-    *,
-    dims: int = _IMAGE,
+    tensor: TensorFacts, kernel: Sizes, sizes: Sizes, samples: TensorFacts, *, dims: int = _IMAGE
 ) -> Sizes:
     """Sizes of fractional pooling with windows of a kernel, by random samples."""
     images, channels = tensor.sizes[: -dims - 1], tensor.sizes[-dims - 1]
@@ -146,9 +141,7 @@ def applied(tensor: TensorFacts, weight: TensorFacts) -> Sizes:
     require(tensor.rank > 0, "the input has no dimension")
     require(weight.rank == _IMAGE, f"the weight has {weight.rank} dimensions")
     taken, given = weight.sizes[1], tensor.sizes[-1]
-    require(
-        same_number(taken, given), f"the weight takes {taken} items, there are {given}"
-    )
+    require(same_number(taken, given), f"the weight takes {taken} items, there are {given}")
     return (*tensor.sizes[:-1], weight.sizes[0])
 
 
@@ -157,8 +150,7 @@ def distances(a: TensorFacts, b: TensorFacts) -> Sizes:
     for tensor in (a, b):
         require(tensor.rank >= _IMAGE, f"a tensor has {tensor.rank} dimensions")
     require(
-        same_number(a.sizes[-1], b.sizes[-1]),
-        f"rows have {a.sizes[-1]} and {b.sizes[-1]} items",
+        same_number(a.sizes[-1], b.sizes[-1]), f"rows have {a.sizes[-1]} and {b.sizes[-1]} items"
     )
     batches = broadcast(*(_without_matrix(t) for t in (a, b)))
     require(len(batches) + _IMAGE <= MAX_RANK, "the result has too many dimensions")
@@ -171,9 +163,7 @@ def _without_matrix(tensor: TensorFacts) -> TensorFacts:
 
 
 def _of_sizes(tensor: TensorFacts, sizes: Sizes) -> TensorFacts:
-    return TensorFacts(
-        dtype=tensor.dtype, sizes=sizes, dim_order=tuple(range(len(sizes)))
-    )
+    return TensorFacts(dtype=tensor.dtype, sizes=sizes, dim_order=tuple(range(len(sizes))))
 
 
 def pairs(tensor: TensorFacts) -> Sizes:

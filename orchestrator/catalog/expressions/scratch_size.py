@@ -26,9 +26,7 @@ def check_size(text: str, schema: OpSchema) -> None:
     compiled(text, schema, Kind.NUMBER)
 
 
-def scratch_bytes(
-    text: str, schema: OpSchema, arguments: Mapping[str, Value], isa: str
-) -> int:
+def scratch_bytes(text: str, schema: OpSchema, arguments: Mapping[str, Value], isa: str) -> int:
     """Compute the size of a scratch argument of a call.
 
     Args:

@@ -99,11 +99,7 @@ def broadcast(*tensors: TensorFacts | None) -> Sizes:
     return tuple(sizes)
 
 
-def reduced(
-    tensor: TensorFacts,
-    dims: tuple[Number, ...] | Number | None,
-    keepdim: bool,
-) -> Sizes:
+def reduced(tensor: TensorFacts, dims: tuple[Number, ...] | Number | None, keepdim: bool) -> Sizes:
     """Sizes without some dimensions, or with 1 there; None means all."""
     if dims is None:
         gone = frozenset(range(tensor.rank))
@@ -118,11 +114,7 @@ def reduced(
     return tuple(kept)
 
 
-def reduced_or_all(
-    tensor: TensorFacts,
-    dims: tuple[Number, ...] | None,
-    keepdim: bool,
-) -> Sizes:
+def reduced_or_all(tensor: TensorFacts, dims: tuple[Number, ...] | None, keepdim: bool) -> Sizes:
     """The same, but an empty list means all dimensions as well."""
     return reduced(tensor, dims or None, keepdim)
 
@@ -222,11 +214,7 @@ def _slice_bound(value: Number | None, size: Number, default: Number) -> Number:
 
 
 def sliced(
-    tensor: TensorFacts,
-    dim: Number,
-    start: Number | None,
-    end: Number | None,
-    step: Number,
+    tensor: TensorFacts, dim: Number, start: Number | None, end: Number | None, step: Number
 ) -> Sizes:
     """Sizes of a slice with Python's bounds."""
     require(tensor.rank > 0, "the tensor has no dimension")
@@ -273,9 +261,7 @@ def is_mask(index: TensorFacts) -> bool:
     return index.dtype in MASKS
 
 
-def indexed_dims(
-    indices: tuple[TensorFacts | None, ...],
-) -> tuple[tuple[int, TensorFacts], ...]:
+def indexed_dims(indices: tuple[TensorFacts | None, ...]) -> tuple[tuple[int, TensorFacts], ...]:
     """Each index with the first dimension that it is for."""
     found, dim = [], 0
     for index in indices:
@@ -341,9 +327,7 @@ def pooled(
     for axis in range(dims):
         size, step = tensor.sizes[axis - dims], item(stride or kernel, axis)
         pad = item(padding, axis)
-        padded, window = window_extent(
-            size, item(kernel, axis), step, pad, item(dilation, axis)
-        )
+        padded, window = window_extent(size, item(kernel, axis), step, pad, item(dilation, axis))
         require(size > 0, "the image is empty")
         require(2 * pad <= window, f"padding {pad} is more than half of the window")
         require(padded + window + step <= MAX_EXTENT, "the window is too large")
@@ -402,16 +386,13 @@ def convolved(
             sizes.append(end)
         else:
             require(
-                window <= padded <= MAX_EXTENT,
-                f"the window has {window} items, the input {padded}",
+                window <= padded <= MAX_EXTENT, f"the window has {window} items, the input {padded}"
             )
             sizes.append((padded - window) // step + 1)
     return tuple(sizes)
 
 
-def upsampled(
-    tensor: TensorFacts, sizes: Sizes | None, factors: tuple[float, ...] | None
-) -> Sizes:
+def upsampled(tensor: TensorFacts, sizes: Sizes | None, factors: tuple[float, ...] | None) -> Sizes:
     """Sizes of a scaled image, [N, C, H, W]; takes either sizes or factors."""
     require((sizes is None) != (factors is None), "size and factor are both given")
     found = [*tensor.sizes[:2]]

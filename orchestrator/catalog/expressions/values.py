@@ -136,8 +136,7 @@ def same_number(a: Number, b: Number) -> bool:
     """Whether two numbers are equal. Raises Undecided."""
     (low, high), (other_low, other_high) = limits(a), limits(b)
     return decided(
-        yes=low == high == other_low == other_high,
-        no=high < other_low or low > other_high,
+        yes=low == high == other_low == other_high, no=high < other_low or low > other_high
     )
 
 
@@ -308,13 +307,7 @@ HELPERS: Mapping[str, Helper] = {
         form="round_up(number, multiple)",
         compute=lambda number, multiple: _ceil_div(number, multiple) * multiple,
     ),
-    "len": Helper(
-        form="len(list)",
-        compute=len,
-        kinds=(Kind.LIST,),
-        least=1,
-        most=1,
-    ),
+    "len": Helper(form="len(list)", compute=len, kinds=(Kind.LIST,), least=1, most=1),
     "prod": Helper(
         form="prod(list)",
         compute=lambda items: prod(items, start=1),

@@ -43,9 +43,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
                     f" '{store.limit_bytes >> 20} MiB'` removes them",
                 )
             )
-    contents = (
-        store.prune(args.limit_bytes) if args.action == "prune" else store.contents()
-    )
+    contents = store.prune(args.limit_bytes) if args.action == "prune" else store.contents()
     console.document(
         {
             "folder": str(store.folder),
@@ -58,9 +56,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
     return ExitCode.OK
 
 
-def _publish(
-    store: ObjectStore, cache: Path, args: Namespace, console: Console
-) -> ExitCode:
+def _publish(store: ObjectStore, cache: Path, args: Namespace, console: Console) -> ExitCode:
     from orchestrator.build.published import publish  # noqa: PLC0415  # cryptography
 
     if not args.url or not args.key:
@@ -93,9 +89,7 @@ def _publish(
 
 def _usage(message: str) -> UsageError:
     return UsageError.of(
-        "usage",
-        message,
-        hint="such as: orchestrator cache publish ../objects --key ci.key",
+        "usage", message, hint="such as: orchestrator cache publish ../objects --key ci.key"
     )
 
 

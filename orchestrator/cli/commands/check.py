@@ -4,14 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from orchestrator.build import (
-    BuildOptions,
-    ExportChoice,
-    Project,
-    load,
-    open_build,
-    table,
-)
+from orchestrator.build import BuildOptions, ExportChoice, Project, load, open_build, table
 from orchestrator.build.product import check_product
 from orchestrator.cli.commands.arenas import arena_lines, arenas_json
 from orchestrator.cli.workspace_command import needs_profile, run_workspace
@@ -45,9 +38,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
     return ExitCode.OK
 
 
-def examine(
-    project: Project, build: Build, reporter: Reporter
-) -> tuple[dict[str, object], str]:
+def examine(project: Project, build: Build, reporter: Reporter) -> tuple[dict[str, object], str]:
     """What is right about a product, as JSON and as text; reports its warnings.
 
     Raises:

@@ -15,10 +15,7 @@ if TYPE_CHECKING:
     from orchestrator.cli.console import Console
 
 _FILES = frozenset(
-    {
-        *("PROFILE", "FILE", "MODEL", "PROGRAM", "OTHER", "FIRMWARE", "TABLE"),
-        *("F.csv", "F.svg"),
-    }
+    {*("PROFILE", "FILE", "MODEL", "PROGRAM", "OTHER", "FIRMWARE", "TABLE"), *("F.csv", "F.svg")}
 )
 
 

@@ -80,9 +80,7 @@ def _holds(project: Project, console: Console) -> bool:
         _ = build[inputs.TOOLCHAIN]
     except ToolchainError:
         before = project.notes.inputs("compile") or {}
-        build = build.replace(
-            {inputs.TOOLCHAIN: Unread(digest=before.get("toolchain", ""))}
-        )
+        build = build.replace({inputs.TOOLCHAIN: Unread(digest=before.get("toolchain", ""))})
     outputs = known_outputs(project, build)
     if outputs is None:
         if build.plan().is_current and (report := build.remembered(table.MEASURE)):
@@ -105,9 +103,7 @@ def note_if_stale(project: Project, console: Console, what: str) -> None:
         what: The result: `costs`.
     """
     if project.over_budget.is_dir():
-        console.status(
-            f"{project.profile.name}: the last build exceeds its budget; {what} are its"
-        )
+        console.status(f"{project.profile.name}: the last build exceeds its budget; {what} are its")
     elif _stamp(project) is None:
         console.status(
             f"{project.profile.file}: something changed since the last build;"

@@ -67,9 +67,7 @@ def data_set(text: str, choice: Choice) -> DataSet:
         if form in (".csv", ".tsv") and path.exists():
             return csv_data(text, partial(path.open, **_TEXT), choice)
     except OSError as error:
-        raise bad_data(
-            text, "the data cannot be read", found=reason_of(error)
-        ) from None
+        raise bad_data(text, "the data cannot be read", found=reason_of(error)) from None
     if is_function(text) and not path.exists():
         return _loader(text)
     raise unknown_form(text, exists=path.exists())
@@ -128,11 +126,7 @@ def users_code(text: str, what: str, hint: str = _CORRECT) -> Iterator[None]:
     except Exception as error:
         found = traceback.format_exception_only(error)[-1].strip()
         raise UsageError.of(
-            "user-code",
-            f"{text} {what}",
-            where=_place(error),
-            found=found[:_MOST_TEXT],
-            hint=hint,
+            "user-code", f"{text} {what}", where=_place(error), found=found[:_MOST_TEXT], hint=hint
         ) from error
 
 

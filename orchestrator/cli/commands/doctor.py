@@ -40,10 +40,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
     del args
     findings = [*_toolchains(), *_emulators(), _ninja(), _export()]
     console.document(
-        [
-            {"for": f.purpose, "found": f.found or None, "install": f.hint or None}
-            for f in findings
-        ]
+        [{"for": f.purpose, "found": f.found or None, "install": f.hint or None} for f in findings]
     )
     console.data("\n".join(_lines(findings)))
     return ExitCode.OK
@@ -102,9 +99,7 @@ def _emulators() -> list[_Finding]:
     here = platform.machine()
     emulated = [(b.name, b.emulator) for b in BOARDS.values() if b.emulator]
     emulated += [
-        (cpu.name, cpu.emulator)
-        for cpu in CPUS.values()
-        if cpu.emulator and cpu.machine != here
+        (cpu.name, cpu.emulator) for cpu in CPUS.values() if cpu.emulator and cpu.machine != here
     ]
     for program in sorted({command[0] for _, command in emulated}):
         boards = ", ".join(n for n, command in emulated if command[0] == program)
@@ -113,11 +108,7 @@ def _emulators() -> list[_Finding]:
             findings.append(_Finding(purpose=f"run on {boards}", found=path, hint=""))
         except ToolchainError:
             findings.append(
-                _Finding(
-                    purpose=f"run on {boards}",
-                    found="",
-                    hint=install_hint(program),
-                )
+                _Finding(purpose=f"run on {boards}", found="", hint=install_hint(program))
             )
     return findings
 

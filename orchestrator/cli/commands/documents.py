@@ -52,11 +52,7 @@ def show_document(args: Namespace, console: Console, *, name: str) -> ExitCode:
 def _written(name: str, project: Project, shell: Shell) -> dict[str, Any]:
     """Build a product; fields of the outcome."""
     report, file = build_product(project, shell).report, str(project.folder / name)
-    return {
-        "done": f"written: {file}",
-        "costs": costs_of(report),
-        "details": {"document": file},
-    }
+    return {"done": f"written: {file}", "costs": costs_of(report), "details": {"document": file}}
 
 
 def cryptography_needed() -> AbstractContextManager[None]:

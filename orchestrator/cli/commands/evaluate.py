@@ -20,12 +20,7 @@ from orchestrator.build.on_host import (
     with_programs,
 )
 from orchestrator.cli.commands.current import make_current
-from orchestrator.cli.commands.data_set import (
-    data_set,
-    function,
-    is_function,
-    users_code,
-)
+from orchestrator.cli.commands.data_set import data_set, function, is_function, users_code
 from orchestrator.cli.commands.options import build_options
 from orchestrator.cli.commands.sampling import Firmware, Session, no_samples
 from orchestrator.cli.console import Console
@@ -39,27 +34,11 @@ from orchestrator.errors import (
     UsageError,
     did_you_mean,
 )
-from orchestrator.evaluation.fit import (
-    input_quantizations,
-    output_numbers,
-    output_quantizations,
-)
+from orchestrator.evaluation.fit import input_quantizations, output_numbers, output_quantizations
 from orchestrator.evaluation.layers import match_layers, signal
-from orchestrator.evaluation.metrics import (
-    METRICS,
-    TOP1,
-    Scores,
-    agreement,
-    default_metric,
-    scores,
-)
+from orchestrator.evaluation.metrics import METRICS, TOP1, Scores, agreement, default_metric, scores
 from orchestrator.evaluation.records import may_hold_records
-from orchestrator.evaluation.report import (
-    Evaluation,
-    Reference,
-    evaluation_data,
-    evaluation_text,
-)
+from orchestrator.evaluation.report import Evaluation, Reference, evaluation_data, evaluation_text
 from orchestrator.evaluation.samples import Choice, bad_data, name_list
 from orchestrator.program.reader import read_program
 from orchestrator.program.write import write_program
@@ -127,16 +106,10 @@ def _evaluated(
     if args.reference is not None:
         _reference_program(args.reference)  # a wrong path shows before a build
     pixels = args.pixels or (0.0, 1.0)
-    choice = Choice(
-        inputs=args.inputs, labels=args.labels, classes=args.classes, pixels=pixels
-    )
+    choice = Choice(inputs=args.inputs, labels=args.labels, classes=args.classes, pixels=pixels)
     data = data_set(args.data, choice).part(*args.samples)
     session = Session(
-        project=project,
-        reporter=reporter,
-        console=console,
-        timeout_s=args.timeout,
-        data=data,
+        project=project, reporter=reporter, console=console, timeout_s=args.timeout, data=data
     )
     rounded = _rounded_model(args, project)
     _check_first(data, args, has_reference=bool(args.reference or rounded))
@@ -203,10 +176,7 @@ def _evaluated(
 
 
 def _check_classes(
-    names: Sequence[str],
-    outputs: Sequence[Sequence[Floats]],
-    place: str,
-    metric: str | None,
+    names: Sequence[str], outputs: Sequence[Sequence[Floats]], place: str, metric: str | None
 ) -> None:
     """Refuse other names than the output has classes: all labels might be shifted."""
     count = outputs[0][0].size if outputs and outputs[0] else 0
@@ -234,9 +204,7 @@ def _check_options(args: Namespace) -> None:
         problem = "--reference takes a .pte program"
     if problem:
         raise UsageError.of(
-            "usage",
-            problem,
-            hint="name the program of the float model: --reference FILE.pte",
+            "usage", problem, hint="name the program of the float model: --reference FILE.pte"
         )
 
 
@@ -287,8 +255,7 @@ def _check_first(data: DataSet, args: Namespace, *, has_reference: bool) -> None
             data.name,
             "there is nothing to compare with",
             found=f"samples without labels or expected outputs{names}",
-            hint="add labels, name them with --labels, or name the float program with"
-            " --reference",
+            hint="add labels, name them with --labels, or name the float program with --reference",
         )
 
 
@@ -345,15 +312,11 @@ def _target(args: Namespace, session: Session) -> _Target:
 
 
 def _real(
-    method: ProductMethod,
-    outputs: Sequence[RunValue],
-    scales: Mapping[int, Quantization],
+    method: ProductMethod, outputs: Sequence[RunValue], scales: Mapping[int, Quantization]
 ) -> tuple[Floats, ...]:
     return tuple(
         output_numbers(value, port, scales.get(number))
-        for number, (value, port) in enumerate(
-            zip(outputs, method.outputs, strict=True)
-        )
+        for number, (value, port) in enumerate(zip(outputs, method.outputs, strict=True))
     )
 
 
@@ -361,10 +324,7 @@ def _reference(path: Path, session: Session, method: ProductMethod) -> Firmware:
     """The program of the float model, on this machine."""
     program = _reference_program(path)
     found = build_on_host(
-        session.project,
-        program_profile(path),
-        "reference",
-        session.console.shell(session.reporter),
+        session.project, program_profile(path), "reference", session.console.shell(session.reporter)
     )
     return _of_program(found.product, found.firmware, program, method.name)
 
@@ -380,9 +340,7 @@ def _reference_program(path: Path) -> Program:
         ) from error
 
 
-def _of_program(
-    product: Product, firmware: bytes, program: Program, name: str
-) -> Firmware:
+def _of_program(product: Product, firmware: bytes, program: Program, name: str) -> Firmware:
     """A program of `--reference`; its only method, or the one of the same name."""
     known = [m for m in product.methods if m.name == name]
     if not known and len(product.methods) == 1:
@@ -419,9 +377,7 @@ def _compared(
     )
 
 
-def _scored(
-    metric: str | None, outputs: Sequence[Sequence[Floats]], done: Done
-) -> Scores | None:
+def _scored(metric: str | None, outputs: Sequence[Sequence[Floats]], done: Done) -> Scores | None:
     """The metric over all samples; None if they have no labels."""
     labels = [label for label in done.labels if label is not None]
     if not labels:
@@ -442,16 +398,12 @@ def _scored(
 
 
 def _own_metric(
-    name: str,
-    outputs: Sequence[Sequence[Floats]],
-    labels: Sequence[npt.NDArray[Any]],
+    name: str, outputs: Sequence[Sequence[Floats]], labels: Sequence[npt.NDArray[Any]]
 ) -> Scores:
     """A function of the user's: outputs and labels to a number, or several by name."""
     measure = function(name)
     with users_code(name, "failed"):
-        found = measure(
-            [one[0] if len(one) == 1 else tuple(one) for one in outputs], list(labels)
-        )
+        found = measure([one[0] if len(one) == 1 else tuple(one) for one in outputs], list(labels))
         values = found.items() if isinstance(found, dict) else [(name, found)]
         numbers = tuple((str(key), float(value)) for key, value in values)
         if not numbers:
@@ -496,9 +448,7 @@ def _layers(
                 output.writelines(chunks_of(write_program(changed)))
         probing = with_files(profile, {model: file})
         built = build_on_host(project, probing, f"every result of the {text}", shell)
-        probe = next(
-            m for m in built.product.methods if (m.model, m.name) == (model, name)
-        )
+        probe = next(m for m in built.product.methods if (m.model, m.name) == (model, name))
         firmware = Firmware(
             product=built.product,
             firmware=built.firmware,
@@ -519,18 +469,14 @@ def _layers(
 
 
 def _signals(
-    probes: Sequence[Probe],
-    method: ProductMethod,
-    outputs: Sequence[Sequence[RunValue]],
+    probes: Sequence[Probe], method: ProductMethod, outputs: Sequence[Sequence[RunValue]]
 ) -> list[tuple[Probe, Floats]]:
     return [
         (
             probe,
             signal(
                 [
-                    output_numbers(
-                        one[probe.output], method.outputs[probe.output], None
-                    )
+                    output_numbers(one[probe.output], method.outputs[probe.output], None)
                     for one in outputs
                 ]
             ),
@@ -552,19 +498,14 @@ def _label_text(label: npt.NDArray[Any] | None, classes: Sequence[str]) -> str:
 
 def _missed_bounds(args: Namespace, found: Evaluation) -> tuple[Diagnostic, ...]:
     """What `--at-least` and `--at-most` ask for and the metric does not hold."""
-    asked = (
-        ("--at-least", args.at_least, ge),
-        ("--at-most", args.at_most, le),
-    )
+    asked = (("--at-least", args.at_least, ge), ("--at-most", args.at_most, le))
     problems = []
     for option, bound, holds in asked:
         if bound is None:
             continue
         if found.scores is None:
             raise UsageError.of(
-                "usage",
-                f"{option} requires labels",
-                hint="add labels to the data, or leave it out",
+                "usage", f"{option} requires labels", hint="add labels to the data, or leave it out"
             )
         name, value = found.scores.values[0]
         if not holds(value, bound):

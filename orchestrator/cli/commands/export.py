@@ -5,14 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from orchestrator.build import (
-    BuildOptions,
-    ExportChoice,
-    Project,
-    inputs,
-    load,
-    open_build,
-)
+from orchestrator.build import BuildOptions, ExportChoice, Project, inputs, load, open_build
 from orchestrator.build.exporting import named_calls, published
 from orchestrator.errors import ExitCode, SourceSpan, UsageError
 from orchestrator.shell.build_folder import exclusive
@@ -40,16 +33,11 @@ def run(args: Namespace, console: Console) -> ExitCode:
         )
     if args.verify and not args.accelerate:
         raise UsageError.of(
-            "usage",
-            "--verify cannot be used with --no-accelerate",
-            hint="leave one of them out",
+            "usage", "--verify cannot be used with --no-accelerate", hint="leave one of them out"
         )
     again = args.again or args.verify or not args.accelerate
     choice = ExportChoice(
-        accelerate=args.accelerate,
-        verify=args.verify,
-        again=again,
-        deny_float=args.deny_float,
+        accelerate=args.accelerate, verify=args.verify, again=again, deny_float=args.deny_float
     )
     project = Project(profile, BuildOptions(out=args.out, export=choice))
     with console.progress() as reporter, exclusive(project.folder):
@@ -70,9 +58,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
     return ExitCode.OK
 
 
-def _document(
-    name: str, exported: Exported, path: Path, args: Namespace
-) -> dict[str, object]:
+def _document(name: str, exported: Exported, path: Path, args: Namespace) -> dict[str, object]:
     facts = exported.facts
     found: dict[str, object] = {
         "model": name,
@@ -95,11 +81,7 @@ def _document(
 
 
 def _lines(
-    profile: Profile,
-    found: Mapping[str, Exported],
-    paths: Mapping[str, Path],
-    *,
-    explain: bool,
+    profile: Profile, found: Mapping[str, Exported], paths: Mapping[str, Path], *, explain: bool
 ) -> Iterator[str]:
     lowerings = {model.name: model.lowering for model in profile.models}
     for name, exported in found.items():
@@ -108,8 +90,7 @@ def _lines(
         if facts.fetched:
             how = "exported by another machine"
         yield (
-            f"{name}: {how}, {len(exported.program):,} bytes for"
-            f" {lowerings[name]}; {paths[name]}"
+            f"{name}: {how}, {len(exported.program):,} bytes for {lowerings[name]}; {paths[name]}"
         )
         if facts.decomposed:
             yield f"  decomposed for want of a kernel: {named_calls(facts.decomposed)}"
@@ -135,8 +116,7 @@ def _ledger_lines(ledger: Mapping[str, Any] | None) -> Iterator[str]:
     yield f"  {'pass':44} {'runs':>5}" + "".join(f" {head:>10}" for head in heads)
     for name, runs in _by_pass(passes).items():
         counts = [
-            sum(int(run[key]) for run in runs)
-            for key in ("copied", "remembered", "dispatched")
+            sum(int(run[key]) for run in runs) for key in ("copied", "remembered", "dispatched")
         ]
         cpu_ms = 1000 * sum(float(run["cpu_s"]) for run in runs)
         skipped = [str(run["skipped"]) for run in runs if run["skipped"]]

@@ -41,19 +41,12 @@ def replacement_problems(
         return error.diagnostics  # the device rejects it too
     states = {
         method.name: method_state_bytes(
-            method,
-            pointer_bytes=firmware.pointer_bytes,
-            delegates=dict(firmware.delegates),
+            method, pointer_bytes=firmware.pointer_bytes, delegates=dict(firmware.delegates)
         )
         for method in program.methods
     }
     return check_compat(
-        firmware,
-        program,
-        extract(program, model=model),
-        states,
-        model=model,
-        file=file,
+        firmware, program, extract(program, model=model), states, model=model, file=file
     )
 
 

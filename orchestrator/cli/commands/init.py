@@ -8,30 +8,15 @@ from typing import TYPE_CHECKING
 from orchestrator.build import BuildOptions, Project, inputs, load, open_build
 from orchestrator.cli.commands.check import examine
 from orchestrator.cli.commands.new_files import GITIGNORE, create, write_files
-from orchestrator.cli.commands.new_models import (
-    given_models,
-    needed_libraries,
-    new_models,
-)
+from orchestrator.cli.commands.new_models import given_models, needed_libraries, new_models
 from orchestrator.cli.commands.new_scenario import new_scenario
 from orchestrator.cli.commands.new_target import NewTarget, choose_target
 from orchestrator.cli.questions import ask, can_ask
 from orchestrator.core.sizes import parse_size
-from orchestrator.errors import (
-    Diagnostic,
-    ExitCode,
-    OrchestratorError,
-    UsageError,
-    did_you_mean,
-)
+from orchestrator.errors import Diagnostic, ExitCode, OrchestratorError, UsageError, did_you_mean
 from orchestrator.profile.lowering import CORTEX_M, LOWERINGS, PORTABLE
 from orchestrator.profile.reference import schema_text
-from orchestrator.profile.starter import (
-    SCHEMA_FILE,
-    NewProfile,
-    product_name,
-    profile_text,
-)
+from orchestrator.profile.starter import SCHEMA_FILE, NewProfile, product_name, profile_text
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -65,9 +50,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
     made = None
     if checked.build is not None:
         with console.progress() as reporter:
-            made = new_scenario(
-                new.name, checked.build, console.shell().processes, reporter
-            )
+            made = new_scenario(new.name, checked.build, console.shell().processes, reporter)
         for name, data in made.files.items():
             create(scenario.parent / name, data)
     written = [str(path) for path in done.created]
@@ -88,9 +71,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
             "kept": list(map(str, done.kept)),
             "has_expected_outputs": bool(made and made.has_outputs),
             "check": checked.document,
-            "diagnostics": [diagnostic_of(d) for d in error.diagnostics]
-            if error
-            else [],
+            "diagnostics": [diagnostic_of(d) for d in error.diagnostics] if error else [],
             "next": next_commands,
         }
     )
@@ -155,9 +136,7 @@ def _size_problem(text: str) -> str:
 
 def _found_models(folder: Path, *, asks: bool) -> list[str]:
     """The programs of a folder, where the command line names no model."""
-    found = [
-        str(p) for p in sorted(folder.glob("*.pte")) + sorted(folder.glob("*.pt2"))
-    ]
+    found = [str(p) for p in sorted(folder.glob("*.pte")) + sorted(folder.glob("*.pt2"))]
     if asks:
         answer = ask("Models, separated by spaces", default=" ".join(found))
         found = answer.split()
@@ -188,9 +167,7 @@ def _chosen(
             name = ask("Name of the product", default=name, problem_of=_name_problem)
         if args.load is None:
             load_ = ask(
-                "Load models on the device, or at build time",
-                default=load_,
-                choices=_LOADS,
+                "Load models on the device, or at build time", default=load_, choices=_LOADS
             )
         if is_exported and not quantize:
             answer = ask("Quantize to int8", default="no", choices=("yes", "no"))

@@ -122,9 +122,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
         "sha256": program.sha256,
         "schema_version": program.version,
         "extended_header": program.header is not None,
-        "segments": [
-            {"offset": s.offset, "size_bytes": s.size_bytes} for s in program.segments
-        ],
+        "segments": [{"offset": s.offset, "size_bytes": s.size_bytes} for s in program.segments],
         "named_data": [n.key for n in program.named_data],
         "complete": read.is_sound,
         "methods": methods,
@@ -193,14 +191,11 @@ def _outline(method: Method, *, counts: bool) -> _Outline:
 
 def _outline_text(program: Program, name: str, methods: list[_Outline]) -> str:
     lines = [
-        f"{name}: {len(program.file):,} bytes, sha256 {program.sha256},"
-        " cannot be read in full"
+        f"{name}: {len(program.file):,} bytes, sha256 {program.sha256}, cannot be read in full"
     ]
     for method in methods:
         lines += ["", f"method {printable(method['name'])}"]
-        lines.append(
-            f"  {method['values']} values, {method['instructions']} instructions"
-        )
+        lines.append(f"  {method['values']} values, {method['instructions']} instructions")
         for operator in method["operators"]:
             calls = operator["calls"]
             known = "" if calls is None else f", {calls} calls"
@@ -278,9 +273,7 @@ def _method(method: Method, info: OpInfo, program: Program) -> _Method:
             for i, v in enumerate(method.values)
             if isinstance(v, TensorValue) and v.allocation is not None
         ],
-        "external": sorted(
-            {t.extra.qualified_name for t in tensors if t.is_external and t.extra}
-        ),
+        "external": sorted({t.extra.qualified_name for t in tensors if t.is_external and t.extra}),
         "constant_bytes": sum(t.size_bytes for t in tensors if t.is_constant),
         "mutable_state_bytes": sum(t.size_bytes for t in tensors if t.is_state),
     }
@@ -304,12 +297,8 @@ def _text(program: Program, name: str, methods: list[_Method]) -> str:
     lines = [f"{name}: {len(program.file):,} bytes, sha256 {program.sha256}"]
     for method in methods:
         lines += ["", f"method {printable(method['name'])}"]
-        lines += [
-            f"  input {i}   {_text_of(v)}" for i, v in enumerate(method["inputs"])
-        ]
-        lines += [
-            f"  output {i}   {_text_of(v)}" for i, v in enumerate(method["outputs"])
-        ]
+        lines += [f"  input {i}   {_text_of(v)}" for i, v in enumerate(method["inputs"])]
+        lines += [f"  output {i}   {_text_of(v)}" for i, v in enumerate(method["outputs"])]
         lines.append(
             f"  {method['values']} values, {method['instructions']} instructions,"
             f" {method['constant_bytes']:,} bytes of constants"

@@ -31,24 +31,17 @@ def run(args: Namespace, console: Console) -> ExitCode:
             raise UsageError.of(
                 "usage",
                 "without PROFILE, lock only checks",
-                hint="`lock --check` checks the locks of the workspace,"
-                " `build` writes them",
+                hint="`lock --check` checks the locks of the workspace, `build` writes them",
             )
         kind = Kind.OUTPUTS_CHECK if args.outputs else Kind.LOCK_CHECK
-        return run_workspace(
-            args, console, kind, lambda: BuildOptions(jobs=args.jobs, locked=True)
-        )
+        return run_workspace(args, console, kind, lambda: BuildOptions(jobs=args.jobs, locked=True))
     if args.lock_file is None and piped_name(args.profile) is not None:
         raise no_place_for_lock()
-    options = BuildOptions(
-        out=args.out, jobs=args.jobs, lock=args.lock_file, locked=args.check
-    )
+    options = BuildOptions(out=args.out, jobs=args.jobs, lock=args.lock_file, locked=args.check)
     project = Project(load(args.profile), options)
     if args.outputs:
         count = check_outputs(project, console.shell())
-        console.document(
-            {"lock": str(project.lock_file), "changed": False, "outputs": count}
-        )
+        console.document({"lock": str(project.lock_file), "changed": False, "outputs": count})
         console.data(f"{project.lock_file}: current, {count} outputs match it")
         return ExitCode.OK
     changed = False

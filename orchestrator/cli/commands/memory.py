@@ -85,10 +85,7 @@ def _shown(title: str, choices: tuple[Choice, ...], reason: str) -> Iterator[str
         yield f"{title}: not by rows, {reason}"
         return
     yield f"{title}: bytes of arena, instructions about, calls"
-    rows = [
-        (f"  {c.arena_bytes:,}", f"{100 * c.slowdown:+.1f} %", _calls(c))
-        for c in choices
-    ]
+    rows = [(f"  {c.arena_bytes:,}", f"{100 * c.slowdown:+.1f} %", _calls(c)) for c in choices]
     yield from table_lines(rows, right=(0, 1, 2))
 
 

@@ -5,13 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from orchestrator.cli.commands.text_file import read_text
-from orchestrator.errors import (
-    Diagnostic,
-    ExitCode,
-    MemoryPlanError,
-    OrchestratorError,
-    SourceSpan,
-)
+from orchestrator.errors import Diagnostic, ExitCode, MemoryPlanError, OrchestratorError, SourceSpan
 from orchestrator.planner import plan_blocks
 from orchestrator.planner.plan_csv import read_blocks, write_blocks
 from orchestrator.planner.plan_svg import plan_svg

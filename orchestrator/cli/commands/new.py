@@ -47,21 +47,14 @@ def run(args: Namespace, console: Console) -> ExitCode:
     done = write_files(
         folder,
         create=_files(name, target),
-        keep={
-            SCHEMA_FILE: schema_text(),
-            ".gitignore": f"{GITIGNORE}*.elf\n",
-        },
+        keep={SCHEMA_FILE: schema_text(), ".gitignore": f"{GITIGNORE}*.elf\n"},
     )
     emulator = BOARDS[target.board].emulator if target.board else ()
     commands = [f"cd {folder}", "make run" if emulator or not target.board else "make"]
     commands.append(f"orchestrator test {name}.toml")
     commands.append(f"orchestrator size {name}.toml")
     console.document(
-        {
-            "folder": str(folder),
-            "written": [str(path) for path in done.created],
-            "next": commands,
-        }
+        {"folder": str(folder), "written": [str(path) for path in done.created], "next": commands}
     )
     console.data("\n".join(f"wrote {path}" for path in done.created))
     console.data("\nnext:\n" + "\n".join(f"  {line}" for line in commands))
@@ -151,7 +144,5 @@ def _words(name: str, target: NewTarget, platform: str) -> dict[str, str]:
 def _call(angle: float) -> NewCall:
     import numpy as np  # noqa: PLC0415  # takes a tenth of a second
 
-    given, wanted = (
-        Array.of(np.array([[value]], "<f4")) for value in (angle, math.sin(angle))
-    )
+    given, wanted = (Array.of(np.array([[value]], "<f4")) for value in (angle, math.sin(angle)))
     return NewCall(model=_MODEL, method="forward", inputs=(given,), outputs=(wanted,))

@@ -12,13 +12,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator.catalog.read import read_library
 from orchestrator.cli.questions import ask
-from orchestrator.errors import (
-    Diagnostic,
-    ModelError,
-    SourceSpan,
-    UsageError,
-    nearest_path,
-)
+from orchestrator.errors import Diagnostic, ModelError, SourceSpan, UsageError, nearest_path
 from orchestrator.profile.starter import NewModel, model_names
 from orchestrator.program.reader import read_program
 from orchestrator.program.values import TensorValue
@@ -159,9 +153,7 @@ def new_models(
         if one.file.suffix == EXPORTED:
             files[f"{name}_pt2.py"] = _loader(path)
             source = f"{name}_pt2.py:build"
-        models.append(
-            NewModel(name=name, source=source, lowering=lowering, quantize=quantize)
-        )
+        models.append(NewModel(name=name, source=source, lowering=lowering, quantize=quantize))
     return tuple(models), files
 
 
@@ -179,9 +171,7 @@ def needed_libraries(given: Sequence[GivenModel]) -> tuple[str, ...]:
             program = read_program(lazy_file(one.file), file=str(one.file))
             for method in program.methods:
                 called.update(method.operators)
-                dtypes.update(
-                    v.dtype for v in method.values if isinstance(v, TensorValue)
-                )
+                dtypes.update(v.dtype for v in method.values if isinstance(v, TensorValue))
     found = [
         name
         for name in library_names()
@@ -203,9 +193,7 @@ def _kernels(library: str, namespaces: set[str]) -> tuple[Kernel, ...]:
     """Kernels of a library; none are read if no operator is of these namespaces."""
     file = library_file(library)
     text = read_text_file(file)
-    if namespaces.isdisjoint(
-        re.findall(r"^- (?:func|op): (\w+)::", text, re.MULTILINE)
-    ):
+    if namespaces.isdisjoint(re.findall(r"^- (?:func|op): (\w+)::", text, re.MULTILINE)):
         return ()
     return read_library(text, library=library, file=str(file))
 

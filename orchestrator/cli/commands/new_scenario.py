@@ -46,9 +46,7 @@ class MadeScenario:
     note: str = ""
 
 
-def new_scenario(
-    name: str, build: Build, processes: Processes, reporter: Reporter
-) -> MadeScenario:
+def new_scenario(name: str, build: Build, processes: Processes, reporter: Reporter) -> MadeScenario:
     """One call of every method, with the outputs of PyTorch or ExecuTorch.
 
     Args:
@@ -86,9 +84,7 @@ def new_scenario(
         reference = reference_outputs(
             open_calls,
             programs={
-                m: bytes(data)
-                for m, data in build[inputs.MODEL_BYTES].items()
-                if m in names
+                m: bytes(data) for m, data in build[inputs.MODEL_BYTES].items() if m in names
             },
             inputs={key: given for key, (given, _) in ports.items()},
             processes=processes,

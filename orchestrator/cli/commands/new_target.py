@@ -27,9 +27,7 @@ class NewTarget:
     toolchain: str
 
 
-def choose_target(
-    args: Namespace, toolchains: Toolchains | None, *, asks: bool
-) -> NewTarget:
+def choose_target(args: Namespace, toolchains: Toolchains | None, *, asks: bool) -> NewTarget:
     """The target that options or answers choose; without them the host.
 
     Args:
@@ -68,9 +66,7 @@ def _default(cpu: str, toolchains: Toolchains) -> str:
         return toolchains.name_for_host()
     names = CPUS[cpu].toolchains
     for name in names:
-        target = resolve_target(
-            cpu=cpu, isa=None, board=None, toolchain=name, optimize="size"
-        )
+        target = resolve_target(cpu=cpu, isa=None, board=None, toolchain=name, optimize="size")
         try:
             toolchains.find(target, trust_cache=True)
         except ToolchainError:

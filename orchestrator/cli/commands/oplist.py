@@ -10,13 +10,7 @@ import orchestrator
 from orchestrator.cli.commands.dependencies import depfile_problems, write_dependencies
 from orchestrator.cli.commands.reading import read_model
 from orchestrator.cli.commands.text_file import read_text
-from orchestrator.errors import (
-    ExitCode,
-    ModelError,
-    OrchestratorError,
-    ProfileError,
-    UsageError,
-)
+from orchestrator.errors import ExitCode, ModelError, OrchestratorError, ProfileError, UsageError
 from orchestrator.selection.aggregate import aggregate, union
 from orchestrator.selection.extract import extract
 from orchestrator.selection.op_info import Origin, Selection
@@ -44,20 +38,13 @@ def run(args: Namespace, console: Console) -> ExitCode:
         [
             *(partial(_model, path) for path in args.model),
             *(partial(read_names, text, source="--ops") for text in args.ops),
-            *(
-                partial(read_dictionary, text, source="--ops-dict")
-                for text in args.ops_dict
-            ),
+            *(partial(read_dictionary, text, source="--ops-dict") for text in args.ops_dict),
             *(partial(read_file, path) for path in args.yaml),
         ]
     )
-    selection = replace(
-        selection, every_operator=selection.every_operator or args.every
-    )
+    selection = replace(selection, every_operator=selection.every_operator or args.every)
     output = args.output / _FILE_NAME if args.output.is_dir() else args.output
-    text = selected_operators_yaml(
-        selection, generator=f"Orchestrator {orchestrator.__version__}"
-    )
+    text = selected_operators_yaml(selection, generator=f"Orchestrator {orchestrator.__version__}")
     write_if_changed(output, text.encode())
     if args.depfile is not None:
         read = (*args.model, *args.yaml, *package_files())

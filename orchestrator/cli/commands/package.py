@@ -86,8 +86,7 @@ def _case(args: Namespace, project: Project, console: Console) -> _Answered | No
         scenario = scenario_of(args.scenario, product)
     elif product.board and not product.emulator:
         console.status(
-            f"{product.profile}: no self test, as firmware for {product.board}"
-            " cannot be run here"
+            f"{product.profile}: no self test, as firmware for {product.board} cannot be run here"
         )
         return None
     calls = first_is_fresh(scenario.calls if scenario else random_calls(product))
@@ -118,10 +117,7 @@ def _built(
     libraries = build[inputs.LIBRARIES]
     headers = sorted((folder / "include").resolve().rglob("*.h"))
     top = (folder / "include").resolve()
-    published = {
-        f"include/{path.relative_to(top).as_posix()}": read_file(path)
-        for path in headers
-    }
+    published = {f"include/{path.relative_to(top).as_posix()}": read_file(path) for path in headers}
     facts = {file: read_file(folder / file) for file in _FACTS}
     if project.lock_file.is_file():
         facts[f"{name}.lock"] = read_file(project.lock_file)

@@ -5,15 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from orchestrator.build import (
-    BuildOptions,
-    Project,
-    inputs,
-    load,
-    open_build,
-    prove,
-    table,
-)
+from orchestrator.build import BuildOptions, Project, inputs, load, open_build, prove, table
 from orchestrator.build.engine import Unread
 from orchestrator.build.exporting import pending_exports
 from orchestrator.build.product import export_steps
@@ -56,10 +48,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
     resolution = adapted.resolution
     exports = export_steps(build[inputs.EXPORTED])
     steps = [*exports, *((s.label, s.reason) for s in plan.stages)]
-    stages = [
-        {"stage": label, "runs": bool(reason), "reason": reason}
-        for label, reason in steps
-    ]
+    stages = [{"stage": label, "runs": bool(reason), "reason": reason} for label, reason in steps]
     console.document(
         {
             **_target(project, build),
@@ -147,8 +136,7 @@ def _head(project: Project, build: Build) -> list[str]:
     board = f" on {target.board.name}" if target.board else ""
     return [
         f"profile    {project.profile.name}",
-        f"target     {target.cpu.name} ({target.isa.name}){board},"
-        f" optimized for {target.optimize}",
+        f"target     {target.cpu.name} ({target.isa.name}){board}, optimized for {target.optimize}",
         f"toolchain  {_shown_toolchain(build)}",
         f"outputs    {project.folder}",
     ]
@@ -172,8 +160,7 @@ def _show_pending(
             **_target(project, build),
             **dict.fromkeys(_MODEL_KEYS),
             "stages": [
-                {"stage": label, "runs": bool(reason), "reason": reason}
-                for label, reason in steps
+                {"stage": label, "runs": bool(reason), "reason": reason} for label, reason in steps
             ],
         }
     )
@@ -184,8 +171,7 @@ def _show_pending(
                 "",
                 "stages",
                 *_stage_lines(steps),
-                "  The other stages, kernels and memory are known once the models are"
-                " exported:",
+                "  The other stages, kernels and memory are known once the models are exported:",
                 f"  `orchestrator export {project.profile.named}` does that.",
             ]
         )
@@ -193,7 +179,4 @@ def _show_pending(
 
 
 def _stage_lines(steps: Sequence[tuple[str, str]]) -> list[str]:
-    return [
-        f"  {label:<24} {'runs: ' + reason if reason else 'known'}"
-        for label, reason in steps
-    ]
+    return [f"  {label:<24} {'runs: ' + reason if reason else 'known'}" for label, reason in steps]

@@ -21,13 +21,7 @@ from orchestrator.cli.commands.current import make_current, need_current, note_i
 from orchestrator.cli.commands.options import build_options
 from orchestrator.cli.commands.text_file import read_text
 from orchestrator.cli.workspace_command import needs_profile, run_workspace
-from orchestrator.errors import (
-    ExitCode,
-    LockError,
-    OverBudgetError,
-    ToolchainError,
-    UsageError,
-)
+from orchestrator.errors import ExitCode, LockError, OverBudgetError, ToolchainError, UsageError
 from orchestrator.fleet.task import costs_of
 from orchestrator.measure import read_report
 from orchestrator.plain_table import table_lines
@@ -121,9 +115,7 @@ def _written(project: Project, shell: Shell) -> dict[str, Any]:
 
 def _adds(args: Namespace) -> bool:
     """Whether the page shows more than the build."""
-    return bool(
-        args.diff or args.history or args.history_of or args.costs or args.accuracy
-    )
+    return bool(args.diff or args.history or args.history_of or args.costs or args.accuracy)
 
 
 def _check(args: Namespace) -> None:
@@ -184,9 +176,7 @@ def _with_costs(facts: ReportFacts, path: Path) -> ReportFacts:
     unknown = sorted({key[:2] for key in costs} - methods)
     if unknown:
         raise _bad_costs(path, f"method {'.'.join(unknown[0])}, which is not built")
-    return replace(
-        facts, costs=costs, cost_unit=unit, cycles=cycles, cycle_assumption=assumption
-    )
+    return replace(facts, costs=costs, cost_unit=unit, cycles=cycles, cycle_assumption=assumption)
 
 
 def _accuracy(path: Path, project: Project, facts: ReportFacts) -> Accuracy:
@@ -205,9 +195,7 @@ def _accuracy(path: Path, project: Project, facts: ReportFacts) -> Accuracy:
     return found
 
 
-def _not_of_this(
-    path: Path, code: str, what: str, found: str, command: str
-) -> UsageError:
+def _not_of_this(path: Path, code: str, what: str, found: str, command: str) -> UsageError:
     return UsageError.of(
         code,
         f"{path} is not {what} of this product",
@@ -217,15 +205,11 @@ def _not_of_this(
 
 
 def _bad_costs(path: Path, found: str) -> UsageError:
-    return _not_of_this(
-        path, "bad-costs", "a profile run", found, "run PROFILE --profile"
-    )
+    return _not_of_this(path, "bad-costs", "a profile run", found, "run PROFILE --profile")
 
 
 def _bad_accuracy(path: Path, found: str) -> UsageError:
-    return _not_of_this(
-        path, "bad-accuracy", "an evaluation", found, "evaluate PROFILE"
-    )
+    return _not_of_this(path, "bad-accuracy", "an evaluation", found, "evaluate PROFILE")
 
 
 def _change(path: Path, project: Project, facts: ReportFacts) -> Change:
@@ -233,10 +217,7 @@ def _change(path: Path, project: Project, facts: ReportFacts) -> Change:
     if path.suffix == ".lock":
         before, now = needed_lock(path), needed_lock(project.lock_file)
         return change_of_locks(
-            str(path),
-            lock_sizes(before),
-            sizes_of(facts.size),
-            differences(before, now),
+            str(path), lock_sizes(before), sizes_of(facts.size), differences(before, now)
         )
     other = project_at(path)
     folder = path if other is None else other.reports
@@ -280,9 +261,7 @@ def _history(args: Namespace, project: Project) -> History:
                 left_out += 1
         if changed:
             found.append((revision, dict(sizes), tuple(changed)))
-    names = tuple(
-        dict.fromkeys(n for _, now, _ in found for s in now.values() for n in s)
-    )
+    names = tuple(dict.fromkeys(n for _, now, _ in found for s in now.values() for n in s))
     labels = [os.path.relpath(file, files[0].parent) for file in files]
     return History(
         products=tuple(labels),

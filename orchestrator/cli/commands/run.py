@@ -30,9 +30,7 @@ if TYPE_CHECKING:
     from orchestrator.running.values import Call
 
 _DEFAULT = Tolerance(atol=1e-5, rtol=1e-5)
-_OF_ONE = (
-    "profile=costs out model input expect atol rtol output_dir scenario no_build passes"
-)
+_OF_ONE = "profile=costs out model input expect atol rtol output_dir scenario no_build passes"
 """Options for the profile that is named."""
 
 
@@ -42,9 +40,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
         return run_workspace(args, console, Kind.RUN, lambda: build_options(args))
     if args.passes is not None and not args.costs:
         raise UsageError.of(
-            "usage",
-            "--passes requires --profile",
-            hint="add --profile, or leave out --passes",
+            "usage", "--passes requires --profile", hint="add --profile, or leave out --passes"
         )
     options = options_of(build_options(args), args.profile)
     project = Project(load(args.profile), options)
@@ -78,9 +74,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
     return console.verdict(failures(calls, results, outputs, tolerance, failure))
 
 
-def _calls(
-    args: Namespace, product: Product
-) -> tuple[tuple[Call, ...], Tolerance | None]:
+def _calls(args: Namespace, product: Product) -> tuple[tuple[Call, ...], Tolerance | None]:
     """Calls of the command line, and their tolerance if outputs are expected."""
     if args.scenario is None:
         call = command_line_call(

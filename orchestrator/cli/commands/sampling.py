@@ -70,11 +70,7 @@ class Firmware:
         """What records are of."""
         digest = hashlib.sha256(self.firmware)
         digest.update(repr(sorted(self.scales.items())).encode())
-        return Run(
-            firmware=digest.hexdigest(),
-            model=self.method.model,
-            method=self.method.name,
-        )
+        return Run(firmware=digest.hexdigest(), model=self.method.model, method=self.method.name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,12 +168,8 @@ class Session:
         except FileNotFoundError:
             return []
         if not records:
-            self.console.status(
-                f"{file} has outputs of another firmware: they are not used"
-            )
-        found = usable(
-            records, ((s.name, sample_digest(s.inputs)) for s in self.data.read())
-        )
+            self.console.status(f"{file} has outputs of another firmware: they are not used")
+        found = usable(records, ((s.name, sample_digest(s.inputs)) for s in self.data.read()))
         if len(found) < len(records):
             self.console.status(
                 f"the data changed from sample {len(found)} on: outputs of the"
@@ -210,9 +202,7 @@ class Session:
                         failure = explain_failure(self.project, [call], [result])
                         (problem,) = failures([call], [result], (), None, failure)
                         at = ("sample", f"{name} of {self.data.name}")
-                        raise MismatchError(
-                            replace(problem, notes=(at, *problem.notes[1:]))
-                        )
+                        raise MismatchError(replace(problem, notes=(at, *problem.notes[1:])))
                     done += 1
                     progress.done(done)
                     yield Record(sample=name, digest=digest, outputs=result.outputs)
@@ -227,14 +217,10 @@ class Session:
 
 def no_samples(data: DataSet) -> UsageError:
     """The error of data without samples, or of a part without."""
-    return bad_data(
-        data.name, "there are no samples", hint="add some, or change --samples"
-    )
+    return bad_data(data.name, "there are no samples", hint="add some, or change --samples")
 
 
-def _batches(
-    calls: Iterator[tuple[str, str, Call]],
-) -> Iterator[list[tuple[str, str, Call]]]:
+def _batches(calls: Iterator[tuple[str, str, Call]]) -> Iterator[list[tuple[str, str, Call]]]:
     """Calls for one process each: all, unless their inputs are very large."""
     batch: list[tuple[str, str, Call]] = []
     size = 0

@@ -31,14 +31,9 @@ def run(args: Namespace, console: Console) -> ExitCode:
 
 
 def _show(args: Namespace, console: Console) -> ExitCode:
-    from orchestrator.catalog.cmsis_nn_operators import (  # noqa: PLC0415  # not for --check
-        cmsis_nn_sizes,
-    )
+    from orchestrator.catalog.cmsis_nn_operators import cmsis_nn_sizes  # noqa: PLC0415  # not for --check
     from orchestrator.scratch import product_scratch  # noqa: PLC0415  # likewise
-    from orchestrator.scratch.show import (  # noqa: PLC0415  # likewise
-        scratch_json,
-        scratch_text,
-    )
+    from orchestrator.scratch.show import scratch_json, scratch_text  # noqa: PLC0415  # likewise
 
     project = Project(load(args.profile), BuildOptions(out=args.out))
     with console.progress() as reporter:
@@ -69,10 +64,6 @@ def _check(paths: list[Path], console: Console) -> ExitCode:
     from orchestrator.scratch.table import check_tables  # noqa: PLC0415
 
     rows = check_tables({str(path): read_text(path, wanted=_TABLE) for path in paths})
-    console.document(
-        {"tables": [{"file": file, "rows": count} for file, count in rows.items()]}
-    )
-    console.data(
-        "\n".join(f"{file}: {count} rows agree" for file, count in rows.items())
-    )
+    console.document({"tables": [{"file": file, "rows": count} for file, count in rows.items()]})
+    console.data("\n".join(f"{file}: {count} rows agree" for file, count in rows.items()))
     return ExitCode.OK

@@ -48,6 +48,5 @@ def _verify(args: Namespace, console: Console) -> None:
         write_if_changed(args.output, signed.payload)
     console.document({"payload_type": signed.payload_type, "key": signed.key_id})
     console.data(
-        f"{args.file}: {signed.payload_type}, signed with {args.key}"
-        f" ({signed.key_id[:16]})"
+        f"{args.file}: {signed.payload_type}, signed with {args.key} ({signed.key_id[:16]})"
     )

@@ -36,9 +36,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
     """Print flash and RAM, or their change from another build or in a what-if."""
     of_one = "out full by diff without_model without_op dtypes optimize toolchain"
     if not needs_profile(args, args.profile, of_one):
-        return run_workspace(
-            args, console, Kind.SIZE, lambda: BuildOptions(jobs=args.jobs)
-        )
+        return run_workspace(args, console, Kind.SIZE, lambda: BuildOptions(jobs=args.jobs))
     variant = Variant(
         without_models=tuple(dict.fromkeys(args.without_model)),
         without_operators=tuple(dict.fromkeys(map(_operator, args.without_op))),

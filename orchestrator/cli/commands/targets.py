@@ -32,11 +32,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
                 "toolchains": list(cpu.toolchains),
                 "boards": {
                     b.name: {
-                        r.name: {
-                            "kind": r.kind,
-                            "origin": r.origin,
-                            "size_bytes": r.size_bytes,
-                        }
+                        r.name: {"kind": r.kind, "origin": r.origin, "size_bytes": r.size_bytes}
                         for r in b.regions
                     }
                     for b in boards[name]
@@ -47,9 +43,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
     )
     lines = []
     for name, cpu in CPUS.items():
-        isas = ", ".join(
-            f"{isa} (default)" if isa == cpu.default_isa else isa for isa in cpu.isas
-        )
+        isas = ", ".join(f"{isa} (default)" if isa == cpu.default_isa else isa for isa in cpu.isas)
         lines.append(f"{name}")
         lines.append(f"  isa        {isas}")
         lines.append(f"  toolchain  {', '.join(cpu.toolchains)}")
@@ -58,8 +52,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
             lines.append(f"  board      {board.name}{note}")
             lines.append(f"    {board.description}")
             lines += [
-                f"    {r.kind:<5} {r.name:<10} {r.size_bytes // 1024:>6,} KiB"
-                f" at {r.origin:#010x}"
+                f"    {r.kind:<5} {r.name:<10} {r.size_bytes // 1024:>6,} KiB at {r.origin:#010x}"
                 for r in board.regions
             ]
     console.data("\n".join(lines))
@@ -72,12 +65,9 @@ def _operators(console: Console) -> ExitCode:
     console.document([asdict(row) for row in rows])
     head = ("operator", "library", "dtypes", "dim orders", "code for", "error")
     cells = [
-        (r.operator, r.library, r.dtypes, r.dim_orders, ", ".join(r.isas), r.error)
-        for r in rows
+        (r.operator, r.library, r.dtypes, r.dim_orders, ", ".join(r.isas), r.error) for r in rows
     ]
     console.data("\n".join(table_lines([head, *cells])))
     found = counts(rows)
-    console.status(
-        "; ".join(f"{have} of {of} in {name}" for name, (have, of) in found.items())
-    )
+    console.status("; ".join(f"{have} of {of} in {name}" for name, (have, of) in found.items()))
     return ExitCode.OK

@@ -75,9 +75,7 @@ def _pack(args: Namespace, console: Console) -> ExitCode:
     program = _program(args.file, lock, model, console)
     problems = replacement_problems(firmware, program, model, file=str(args.file))
     if problems:
-        console.document(
-            {"ok": False, "problems": [diagnostic_to_json(p) for p in problems]}
-        )
+        console.document({"ok": False, "problems": [diagnostic_to_json(p) for p in problems]})
         console.problems(problems)
         return ExitCode.INCOMPATIBLE
     needs = version if args.needs is None else packed_version(args.needs)
@@ -166,6 +164,5 @@ def _facts(update: Update) -> dict[str, object]:
 
 def _sentence(update: Update) -> str:
     return (
-        f"model {update.model}, version {update.version}, for firmware"
-        f" {update.firmware} or newer"
+        f"model {update.model}, version {update.version}, for firmware {update.firmware} or newer"
     )

@@ -21,9 +21,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
     """Compare two builds, or a file with the lock."""
     about_one = args.profile or args.artefact or args.lock_file
     if not needs_profile(args, about_one, "out"):
-        return run_workspace(
-            args, console, Kind.VERIFY, lambda: BuildOptions(jobs=args.jobs)
-        )
+        return run_workspace(args, console, Kind.VERIFY, lambda: BuildOptions(jobs=args.jobs))
     _check(args)
     if args.artefact is not None:
         return _identify(args, console)

@@ -115,15 +115,11 @@ def _folders(inputs: Iterable[str]) -> frozenset[Path]:
     """The folders of the inputs that exist; those below another one are left out."""
     found = {Path(path).parent for path in inputs}
     return frozenset(
-        folder
-        for folder in found
-        if folder.is_dir() and not found.intersection(folder.parents)
+        folder for folder in found if folder.is_dir() and not found.intersection(folder.parents)
     )
 
 
-def _build(
-    args: Namespace, console: Console, before: _Built | None
-) -> tuple[_Built | None, bool]:
+def _build(args: Namespace, console: Console, before: _Built | None) -> tuple[_Built | None, bool]:
     """Build and show the result; the build that was right last, and if it is this."""
     options = BuildOptions(out=args.out, jobs=args.jobs, write_lock=False)
     try:
@@ -135,9 +131,7 @@ def _build(
         return before, False
     totals = report.report.totals
     now = _Built(
-        flash_bytes=totals.flash_bytes,
-        ram_bytes=totals.ram_bytes,
-        inputs=frozenset(report.inputs),
+        flash_bytes=totals.flash_bytes, ram_bytes=totals.ram_bytes, inputs=frozenset(report.inputs)
     )
     if args.scenario is not None:
         now = _measured(args.scenario, project, console, now)
@@ -163,17 +157,13 @@ def _build(
         earlier = before.cycles if before else None
         text += f", est. cycles {_change(now.cycles, earlier)}"
         document["estimated_cycles"] = now.cycles
-        document["estimated_cycles_change"] = (
-            None if earlier is None else now.cycles - earlier
-        )
+        document["estimated_cycles_change"] = None if earlier is None else now.cycles - earlier
     console.document(document)
     console.data(text)
     return now, True
 
 
-def _measured(
-    scenario: Path, project: Project, console: Console, built: _Built
-) -> _Built:
+def _measured(scenario: Path, project: Project, console: Console, built: _Built) -> _Built:
     """The same with what the scenario takes, whose file is watched too."""
     files = {os.path.abspath(scenario)}  # noqa: PTH100  # keeps links
     cost, unit, cycles = None, "", None

@@ -97,10 +97,7 @@ def own_symbols(
         if sections:
             part.rename_sections(sections)
     return _archive(
-        [
-            (header, part.data)
-            for (header, _), part in zip(members, objects, strict=True)
-        ],
+        [(header, part.data) for (header, _), part in zip(members, objects, strict=True)],
         [part.defined for part in objects],
         _names_member(library),
     )
@@ -154,10 +151,7 @@ def _archive(
         at += _HEADER_BYTES + len(body) + len(body) % 2
     index = struct.pack(f">{1 + count}I", count, *offsets) + texts
     header = b"/".ljust(16) + b"0".ljust(12) + b"0     0     0       "
-    parts = [
-        _MAGIC,
-        _member(header + b" " * 10 + b"`\n", index.ljust(index_bytes, b"\0")),
-    ]
+    parts = [_MAGIC, _member(header + b" " * 10 + b"`\n", index.ljust(index_bytes, b"\0"))]
     parts += [_member(*names)] if names is not None else []
     parts += [_member(header, body) for header, body in members]
     return b"".join(parts)

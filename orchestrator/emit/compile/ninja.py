@@ -63,12 +63,7 @@ def ninja_text(
             variables={"flags": _command(unit.flags)},
         )
     n.newline()
-    n.build(
-        [library],
-        "ar",
-        [u.object for u in library_units],
-        implicit=[TOOLCHAIN_FILE],
-    )
+    n.build([library], "ar", [u.object for u in library_units], implicit=[TOOLCHAIN_FILE])
     builtins = [BUILTINS] if toolchain.needs_builtins else []
     script = ["gen/firmware.ld"] if "gen/firmware.ld" in link_flags else []
     n.build(

@@ -220,12 +220,8 @@ def plan_compile(
         for source in code.sources
     ]
     if delegate_units:
-        delegate_units.append(
-            _generated_unit("registered_delegates.cpp", flags, target)
-        )
-    firmware_sources = tuple(
-        f"runtime/{s}" for s in runtime_sources if not s.startswith("src/")
-    )
+        delegate_units.append(_generated_unit("registered_delegates.cpp", flags, target))
+    firmware_sources = tuple(f"runtime/{s}" for s in runtime_sources if not s.startswith("src/"))
     library_units = [
         *(own_unit(s) for s in library_sources),
         *kernel_units,
@@ -303,23 +299,15 @@ def _with_scratch(resolution: Resolution) -> frozenset[str]:
 _CALLER_IO = frozenset(
     f"runtime/src/{name}.cpp" for name in ("load_method", "load_values", "model")
 )
-_INLINE_CONSTANTS = frozenset(
-    f"runtime/src/{name}.cpp" for name in ("load_values", "program")
-)
+_INLINE_CONSTANTS = frozenset(f"runtime/src/{name}.cpp" for name in ("load_values", "program"))
 _LOADS_STATE = "runtime/src/load_values.cpp"
 _EXTERNAL_DATA = frozenset(
-    f"runtime/src/{name}.cpp"
-    for name in ("load_delegates", "load_method", "load_values", "model")
+    f"runtime/src/{name}.cpp" for name in ("load_delegates", "load_method", "load_values", "model")
 )
 
 
 def _switches(
-    source: str,
-    resolution: Resolution,
-    *,
-    traced: bool,
-    caller_bytes: int,
-    inline_constants: bool,
+    source: str, resolution: Resolution, *, traced: bool, caller_bytes: int, inline_constants: bool
 ) -> tuple[str, ...]:
     """Macros of a runtime source: features that the product adds or leaves out."""
     found: tuple[str, ...] = ()
@@ -351,17 +339,11 @@ def _kernel_switches(source: str, resolution: Resolution) -> tuple[str, ...]:
         if not returned & {ArgKind.SCALAR, ArgKind.BOOL, ArgKind.FLOAT}:
             return ("-DORCH_SETTLES_RESULTS=0",)
     if source == "runtime/src/find_kernel.cpp":
-        return (
-            ()
-            if any(entry.key is not None for entry in entries)
-            else ("-DORCH_KERNEL_KEYS=0",)
-        )
+        return () if any(entry.key is not None for entry in entries) else ("-DORCH_KERNEL_KEYS=0",)
     return ()
 
 
-def _wide_items(
-    resolution: Resolution, programs: Mapping[str, Program]
-) -> tuple[str, ...]:
+def _wide_items(resolution: Resolution, programs: Mapping[str, Program]) -> tuple[str, ...]:
     """The macro for the one dtype of 16 bytes, where a tensor may have it."""
     dtypes = {d for e in resolution.table_entries for d in e.dtypes}
     tensors = (
@@ -382,9 +364,7 @@ def _triple(target: Target) -> str:
     return target.cpu.clang_triple.format(machine=platform.machine())
 
 
-def _unit(
-    source: str, flags: tuple[str, ...], target: Target, toolchain: Toolchain
-) -> CompileUnit:
+def _unit(source: str, flags: tuple[str, ...], target: Target, toolchain: Toolchain) -> CompileUnit:
     path = PurePosixPath(source)
     includes = own_includes(target)
     if source.startswith("runtime/freestanding/"):
@@ -418,9 +398,7 @@ def _kernel_unit(
         elif source.endswith(".S"):
             language = ()
     return CompileUnit(
-        f"{SOURCES}/{folder}/{source}",
-        f"obj/{folder}/{source}.o",
-        (*common, *language, *includes),
+        f"{SOURCES}/{folder}/{source}", f"obj/{folder}/{source}.o", (*common, *language, *includes)
     )
 
 
@@ -441,11 +419,7 @@ def _link_flags(target: Target, toolchain: Toolchain) -> tuple[str, ...]:
             else ("-static", "-z", "noexecstack")
         )
         return (*script, "--gc-sections", "-Map=firmware.map", "--build-id=none")
-    common = (
-        "-Wl,--gc-sections",
-        "-Wl,-Map=firmware.map",
-        "-Wl,--build-id=none",
-    )
+    common = ("-Wl,--gc-sections", "-Wl,-Map=firmware.map", "-Wl,--build-id=none")
     if target.board:
         return (
             *target.isa.machine_flags,

@@ -49,9 +49,7 @@ def smallest(flags: tuple[str, ...]) -> tuple[str, ...]:
 _ONLY_FOR_UPDATES = "src/update.cpp"
 
 
-def has_source(
-    source: str, tables: TableLayout, *, delegates: bool, updates: bool = False
-) -> bool:
+def has_source(source: str, tables: TableLayout, *, delegates: bool, updates: bool = False) -> bool:
     """Whether a product needs a file of runtime/src.
 
     Args:

@@ -5,12 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from orchestrator.emit.generate.caller import (
-    check_memory,
-    clear_memory,
-    set_function,
-    set_memory,
-)
+from orchestrator.emit.generate.caller import check_memory, clear_memory, set_function, set_memory
 from orchestrator.emit.generate.ports import (
     ApiMethod,
     Port,
@@ -179,11 +174,7 @@ def _prepared(entry: str, method: ApiMethod, inputs: list[Port]) -> list[str]:
     for port in inputs:
         body += _resized(method, port)
         if not isinstance(port.value, TensorValue):
-            body += [
-                "  if (error == orch::Error::Ok) {",
-                f"    {_set_scalar(port)}",
-                "  }",
-            ]
+            body += ["  if (error == orch::Error::Ok) {", f"    {_set_scalar(port)}", "  }"]
     return body
 
 

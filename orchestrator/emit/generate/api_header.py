@@ -8,12 +8,7 @@ from typing import TYPE_CHECKING, Final
 from orchestrator.core.version import packed_version
 from orchestrator.emit.artifact import GeneratedFile, comment_text
 from orchestrator.emit.generate.attributes import with_attributes
-from orchestrator.emit.generate.caller import (
-    FORWARD_TEXT,
-    SET_TEXT,
-    cpp_setters,
-    set_declarations,
-)
+from orchestrator.emit.generate.caller import FORWARD_TEXT, SET_TEXT, cpp_setters, set_declarations
 from orchestrator.emit.generate.instances import (
     count_of,
     cpp_instances,
@@ -130,8 +125,7 @@ def api_header(
     ]
     if memory.common:
         sizes = "".join(
-            f"\n#define {common_constant(profile, c.name)} {c.size_bytes}"
-            for c in memory.common
+            f"\n#define {common_constant(profile, c.name)} {c.size_bytes}" for c in memory.common
         )
         parts.append(
             "/* Arenas of methods overlap here. Methods must not run at the same\n"
@@ -169,12 +163,8 @@ def api_header(
     groups = groups_of(methods, instances)
     for model, first in groups.items():
         count = count_of(model, instances)
-        parts.append(
-            f"#define {method_symbol(profile, model, 'instances').upper()} {count}"
-        )
-        parts += [
-            instance_functions(profile, model, count, m, texts[m.base]) for m in first
-        ]
+        parts.append(f"#define {method_symbol(profile, model, 'instances').upper()} {count}")
+        parts += [instance_functions(profile, model, count, m, texts[m.base]) for m in first]
     if methods:
         parts.append(_total(profile, methods, memory))
     parts += [
@@ -195,8 +185,7 @@ def api_header(
         ),
         "#endif",
         *([_sizes(profile, methods, memory, groups)] if methods else []),
-        "#undef ORCH_AT_LEAST\n#undef ORCH_ASSERT\n"
-        "#undef ORCH_ASSERT_AT\n#undef ORCH_ASSERTED",
+        "#undef ORCH_AT_LEAST\n#undef ORCH_ASSERT\n#undef ORCH_ASSERT_AT\n#undef ORCH_ASSERTED",
         f"#endif /* {guard} */",
     ]
     return GeneratedFile(
@@ -209,9 +198,7 @@ def _version(profile: str, name: str, text: str) -> str:
     """A version as text and, if it is MAJOR.MINOR.PATCH, as a number."""
     constant, packed = f"{identifier(profile).upper()}_{name}", packed_version(text)
     lines = [f'#define {constant} "{text}"']
-    lines += (
-        [f"#define {constant}_NUMBER 0x{packed:08x}u"] if packed is not None else []
-    )
+    lines += [f"#define {constant}_NUMBER 0x{packed:08x}u"] if packed is not None else []
     return "\n".join(lines)
 
 
@@ -244,10 +231,7 @@ def _constants(method: ApiMethod, memory: MethodMemory) -> list[str]:
         for a in memory.arenas
         if a.shared
     ]
-    lines += [
-        f"#define {upper}_ARENA{a.memory_id}_BYTES {a.size_bytes}"
-        for a in memory.arenas
-    ]
+    lines += [f"#define {upper}_ARENA{a.memory_id}_BYTES {a.size_bytes}" for a in memory.arenas]
     lines.append(f"#define {upper}_STATE_BYTES {memory.state_bytes}")
     lines.append(f"#define {upper}_TEMPORARY_BYTES {memory.temporary_bytes}")
     return lines
@@ -268,10 +252,7 @@ def _sizes(
     lines = [END]
     for method in methods:
         upper = method.base.upper()
-        arenas = [
-            f"{upper}_ARENA{a.memory_id}_BYTES"
-            for a in memory_of(memory, method).arenas
-        ]
+        arenas = [f"{upper}_ARENA{a.memory_id}_BYTES" for a in memory_of(memory, method).arenas]
         tensors = [p for p in method.ports if isinstance(p.value, TensorValue)]
         inputs, outputs = (
             [f"{upper}_{p.name.upper()}_BYTES" for p in tensors if p.is_input is side]
@@ -320,12 +301,7 @@ def _by_rows(method: ApiMethod, port: Port) -> list[str]:
 
 
 def _c_method(
-    method: ApiMethod,
-    memory: MethodMemory,
-    *,
-    is_linked: bool,
-    limit: int,
-    step_cycles: int | None,
+    method: ApiMethod, memory: MethodMemory, *, is_linked: bool, limit: int, step_cycles: int | None
 ) -> str:
     lines = [*_constants(method, memory), *_warm_calls(method)]
     if method.by_rows is not None:
@@ -343,9 +319,7 @@ def _c_method(
         f"{_reuse_text(method)}"
         " * Pointers are null if the method cannot be loaded; run returns why. */"
     )
-    if any(
-        not p.is_input and not isinstance(p.value, TensorValue) for p in method.ports
-    ):
+    if any(not p.is_input and not isinstance(p.value, TensorValue) for p in method.ports):
         lines.append("/* Numbers and counts are 0 then. */")
     for port in method.ports:
         if not port.is_given:
@@ -384,10 +358,7 @@ def _c_method(
 def _reuse_text(method: ApiMethod) -> str:
     kept = [port.name for port in method.ports if port.is_kept]
     if not kept:
-        return (
-            " * Inputs have to be written before every run: the run reuses their"
-            " memory.\n"
-        )
+        return " * Inputs have to be written before every run: the run reuses their memory.\n"
     lines = f" * A run leaves {' and '.join(kept)} as it is.\n"
     if len(kept) < sum(port.is_input for port in method.ports):
         lines += (

@@ -9,17 +9,9 @@ from orchestrator.emit.artifact import GeneratedFile
 from orchestrator.emit.generate.api_functions import api_functions
 from orchestrator.emit.generate.attributes import as_declared
 from orchestrator.emit.generate.external import external_symbols, external_table
-from orchestrator.emit.generate.integrity import (
-    check_functions,
-    image_function,
-    intact_functions,
-)
+from orchestrator.emit.generate.integrity import check_functions, image_function, intact_functions
 from orchestrator.emit.generate.ports import ApiMethod, api_methods, memory_of
-from orchestrator.emit.generate.prelinked import (
-    constant_symbol,
-    constant_symbols,
-    prelinked_block,
-)
+from orchestrator.emit.generate.prelinked import constant_symbol, constant_symbols, prelinked_block
 from orchestrator.emit.generate.prepared import prepared_declaration, prepared_header
 from orchestrator.emit.generate.random_numbers import random_functions
 from orchestrator.emit.generate.shared import (
@@ -104,11 +96,7 @@ def api_source(
     layout = table_layout(programs, linked)
     texts = {
         m.base: prelinked_block(
-            linked[m.model][m.index],
-            m.base,
-            constants,
-            layout=layout,
-            schemas=schemas,
+            linked[m.model][m.index], m.base, constants, layout=layout, schemas=schemas
         )
         for m in methods
         if m.model in linked
@@ -124,32 +112,22 @@ def api_source(
         together = {m.base for group in sharing(methods, memory) for m in group}
         ready = [m for m in methods if m.base not in together] if at_load else []
         blocks += "\n\n"
-        blocks += intact_functions(
-            methods, programs, linked, texts, ready=ready, layout=layout
-        )
+        blocks += intact_functions(methods, programs, linked, texts, ready=ready, layout=layout)
     entries = "\n\n".join(
         [
             *start_declarations(methods, memory),
             *(
-                _prelinked_method(
-                    m, memory_of(memory, m), at_load=at_load, compact=layout.compact
-                )
+                _prelinked_method(m, memory_of(memory, m), at_load=at_load, compact=layout.compact)
                 if m.model in linked
                 else _method(
-                    m,
-                    programs,
-                    memory_of(memory, m),
-                    at_load=at_load,
-                    limit=limits.get(m.model, 0),
+                    m, programs, memory_of(memory, m), at_load=at_load, limit=limits.get(m.model, 0)
                 )
                 for m in methods
             ),
             *start_definitions(methods, memory, linked, checks=at_load),
         ]
     )
-    entries += "".join(
-        f"\n\nPartialRun {m.base}_partial;" for m in methods if m.by_rows is None
-    )
+    entries += "".join(f"\n\nPartialRun {m.base}_partial;" for m in methods if m.by_rows is None)
     table = ", ".join(f"&{m.base}_method" for m in methods)
     tables = (
         f"static constexpr const ModelMethod* kMethodTable[{len(methods)}] ="
@@ -162,20 +140,14 @@ def api_source(
     functions += reset_functions(methods, memory, linked)
     functions += [random_functions(profile)] if has_random else []
     functions += [
-        update_functions(
-            profile, model, taken, [m for m in methods if m.model == model]
-        )
+        update_functions(profile, model, taken, [m for m in methods if m.model == model])
         for model, taken in updates.items()
     ]
     if checked:
         functions += check_functions(profile, methods)
         tables += f"\n\n{image_function(methods, linked)}"
     data = f"{found}\n\n" if (found := external_table(programs, linked)) else ""
-    data_span = (
-        "extern constexpr Span<const ModelData> kModelData{kDataTable};\n"
-        if data
-        else ""
-    )
+    data_span = "extern constexpr Span<const ModelData> kModelData{kDataTable};\n" if data else ""
     includes = '#include "orch/delegate.h"\n' if delegates else ""
     includes += '#include "orch/integrity.h"\n' if checked else ""
     includes += '#include "orch/random.h"\n' if has_random else ""
@@ -260,9 +232,7 @@ constexpr size_t in_words(size_t bytes) {
 def _state_text(method: Method, delegates: Mapping[str, int]) -> str:
     """The size of a method's state, as a C++ expression over the loader's layout."""
     words = sum(
-        1 + len(v.sizes)
-        for v in method.values
-        if isinstance(v, TensorValue) and v.is_dynamic
+        1 + len(v.sizes) for v in method.values if isinstance(v, TensorValue) and v.is_dynamic
     )
     text = (
         f"{len(method.values)} * sizeof(Value)"
@@ -271,9 +241,7 @@ def _state_text(method: Method, delegates: Mapping[str, int]) -> str:
     )
     if not delegates or not method.delegates:
         return text
-    text += (
-        f"\n                      + {len(method.delegates)} * sizeof(DelegateHandle)"
-    )
+    text += f"\n                      + {len(method.delegates)} * sizeof(DelegateHandle)"
     sizes = [delegates.get(d.backend, 0) for d in method.delegates]
     if not any(sizes):
         return text
@@ -282,10 +250,7 @@ def _state_text(method: Method, delegates: Mapping[str, int]) -> str:
 
 
 def _blocks(
-    method: ApiMethod,
-    memory: MethodMemory,
-    delegates: Mapping[str, int],
-    alignment: int,
+    method: ApiMethod, memory: MethodMemory, delegates: Mapping[str, int], alignment: int
 ) -> str:
     lines = [
         f"static_assert({_state_text(method.method, delegates)}\n"
@@ -310,12 +275,7 @@ def _blocks(
     return "\n".join(line for line in lines if line)
 
 
-def _prelinked(
-    method: ApiMethod,
-    memory: MethodMemory,
-    tables: str,
-    alignment: int,
-) -> str:
+def _prelinked(method: ApiMethod, memory: MethodMemory, tables: str, alignment: int) -> str:
     lines = [f"LoadedMethod {method.base}_loaded;"]
     lines += arena_blocks(method, memory, alignment)
     lines += [

@@ -49,6 +49,5 @@ def with_attributes(header: str, *, users: Container[str]) -> str:
 def as_declared(definitions: str) -> str:
     """Definitions of such functions."""
     return _FUNCTION.sub(
-        lambda m: f"{m['type']} {m['name']}({m['parameters']}) noexcept{m['end']}",
-        definitions,
+        lambda m: f"{m['type']} {m['name']}({m['parameters']}) noexcept{m['end']}", definitions
     )

@@ -25,12 +25,9 @@ def external_table(programs: Mapping[str, Program], linked: Collection[str]) -> 
     parts = []
     for model in models:
         entries = ",\n".join(
-            f"    {{{_text(e.name)}, {symbol}, {len(e.data)},"
-            f" ScalarType::{e.dtype.name}}}"
+            f"    {{{_text(e.name)}, {symbol}, {len(e.data)}, ScalarType::{e.dtype.name}}}"
             for e, symbol in zip(
-                programs[model].external,
-                external_symbols(programs, model),
-                strict=True,
+                programs[model].external, external_symbols(programs, model), strict=True
             )
         )
         parts.append(f"constexpr ExternalData {model}_data[] = {{\n{entries}}};")
@@ -41,11 +38,5 @@ def external_table(programs: Mapping[str, Program], linked: Collection[str]) -> 
 
 def _text(name: str) -> str:
     """A C string literal with exactly these bytes."""
-    plain = (
-        b"._-/: " + bytes(range(48, 58)) + bytes(range(65, 91)) + bytes(range(97, 123))
-    )
-    return (
-        '"'
-        + "".join(chr(b) if b in plain else f"\\{b:03o}" for b in name.encode())
-        + '"'
-    )
+    plain = b"._-/: " + bytes(range(48, 58)) + bytes(range(65, 91)) + bytes(range(97, 123))
+    return '"' + "".join(chr(b) if b in plain else f"\\{b:03o}" for b in name.encode()) + '"'

@@ -42,9 +42,7 @@ def count_of(model: str, instances: Mapping[str, str]) -> int:
     return sum(of == model for of in instances.values())
 
 
-def instance_functions(
-    profile: str, model: str, count: int, method: ApiMethod, text: str
-) -> str:
+def instance_functions(profile: str, model: str, count: int, method: ApiMethod, text: str) -> str:
     """Functions and constants of a method, for an instance by its number.
 
     They are inline: with a number that the compiler knows, a call is one of the
@@ -59,9 +57,7 @@ def instance_functions(
     """
     own = f"{identifier(profile)}_{model}_0_"
     of_all = own.removesuffix("0_")
-    parts = [
-        f"/* Model {model}, method {method.method.name}: an instance by its number. */"
-    ]
+    parts = [f"/* Model {model}, method {method.method.name}: an instance by its number. */"]
     parts += [
         f"#define {name.replace(own.upper(), of_all.upper(), 1)} {name}"
         for name in _CONSTANT.findall(text)

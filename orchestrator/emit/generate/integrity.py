@@ -60,9 +60,7 @@ def table_words(
     given = method.given
     words = [
         _value_words(
-            value,
-            is_given=index in given,
-            is_fixed=index not in given or index in method.inputs,
+            value, is_given=index in given, is_fixed=index not in given or index in method.inputs
         )
         for index, value in enumerate(method.values[: method.slots])
     ]
@@ -72,9 +70,7 @@ def table_words(
     return words
 
 
-def _value_words(
-    value: Value, *, is_given: bool, is_fixed: bool
-) -> tuple[int, int, int]:
+def _value_words(value: Value, *, is_given: bool, is_fixed: bool) -> tuple[int, int, int]:
     tag, words = int(VALUE_KINDS[type(value)]), (0, 0)
     match value:
         case TensorValue():
@@ -183,9 +179,7 @@ def _function(base: str, lines: Iterable[str]) -> str:
     return f"Error {base}_intact() {{\n{body}}}"
 
 
-def _prelinked(
-    base: str, method: LinkedMethod, text: PrelinkedText, *, layout: TableLayout
-) -> str:
+def _prelinked(base: str, method: LinkedMethod, text: PrelinkedText, *, layout: TableLayout) -> str:
     rows = table_words(method, layout=layout)
     words = [word & 0xFFFFFFFF for row in rows for word in row]
     crc = crc32(struct.pack(f"<{len(words)}I", *words))

@@ -89,8 +89,7 @@ def linker_script(head: str, board: Board, memory: MemoryPlan) -> GeneratedFile:
     text = _TEMPLATE.format(
         head=head,
         regions="\n".join(
-            f"  {r.name} ({_access(r, board)}) :"
-            f" ORIGIN = {r.origin:#x}, LENGTH = {r.size_bytes}"
+            f"  {r.name} ({_access(r, board)}) : ORIGIN = {r.origin:#x}, LENGTH = {r.size_bytes}"
             for r in board.regions
         ),
         flash=flash,

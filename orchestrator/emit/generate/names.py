@@ -33,9 +33,7 @@ _TYPES: Final = frozenset(
     ]
 )
 """Names that the header itself uses."""
-_RESERVED: Final = (
-    frozenset(_KEYWORDS.split()) | _TYPES | {"i386", "linux", "orch", "std", "unix"}
-)
+_RESERVED: Final = frozenset(_KEYWORDS.split()) | _TYPES | {"i386", "linux", "orch", "std", "unix"}
 """Keywords, types, namespaces of others, and macros of GNU dialects."""
 _MACRO_LIKE: Final = re.compile("__.*|_[A-Z].*|[^a-z]*")
 """Names reserved for compilers, and names without a lower-case letter."""

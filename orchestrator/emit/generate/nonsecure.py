@@ -26,19 +26,13 @@ FOLDER: Final = "nonsecure"
 """Of both files in the build folder."""
 
 
-def nonsecure_files(
-    profile: str, head: str, methods: Sequence[ApiMethod]
-) -> list[GeneratedFile]:
+def nonsecure_files(profile: str, head: str, methods: Sequence[ApiMethod]) -> list[GeneratedFile]:
     """Entry functions of a product, and the header of the non-secure side."""
     entries = [method for method in methods if _has_entry(method)]
     left_out = [method for method in methods if method not in entries]
     return [
-        GeneratedFile(
-            f"{FOLDER}/{profile}_nonsecure.h", _header(profile, head, entries, left_out)
-        ),
-        GeneratedFile(
-            f"{FOLDER}/{profile}_nonsecure.c", _source(profile, head, entries)
-        ),
+        GeneratedFile(f"{FOLDER}/{profile}_nonsecure.h", _header(profile, head, entries, left_out)),
+        GeneratedFile(f"{FOLDER}/{profile}_nonsecure.c", _source(profile, head, entries)),
     ]
 
 
@@ -50,10 +44,7 @@ def _has_entry(method: ApiMethod) -> bool:
 
 
 def _header(
-    profile: str,
-    head: str,
-    entries: Sequence[ApiMethod],
-    left_out: Sequence[ApiMethod],
+    profile: str, head: str, entries: Sequence[ApiMethod], left_out: Sequence[ApiMethod]
 ) -> str:
     guard = f"{identifier(profile).upper()}_NONSECURE_H_"
     missing = "".join(
@@ -164,9 +155,7 @@ def _entry(method: ApiMethod) -> str:
         f"  const orch_status status = {base}({', '.join(_words(ports))});\n"
         "  __atomic_clear(&busy, __ATOMIC_RELEASE);\n"
     )
-    read = "".join(
-        f"  {declared} = from->{name};\n" for declared, name in _members(ports)
-    )
+    read = "".join(f"  {declared} = from->{name};\n" for declared, name in _members(ports))
     checks = " ||\n      ".join(check for port in ports for check in _checks(port))
     before = "".join(line for port in ports for line in _before(port))
     after = "".join(line for port in ports for line in _after(port))

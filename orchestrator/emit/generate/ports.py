@@ -13,12 +13,7 @@ from orchestrator.core.layout import memory_sizes
 from orchestrator.errors import Diagnostic, ModelError
 from orchestrator.memory.plan import method_symbol
 from orchestrator.program.caller import caller_values, own_outputs
-from orchestrator.program.interface import (
-    NUMBER_LISTS,
-    TENSOR_LISTS,
-    given_inputs,
-    most_items,
-)
+from orchestrator.program.interface import NUMBER_LISTS, TENSOR_LISTS, given_inputs, most_items
 from orchestrator.program.values import (
     BoolListValue,
     BoolValue,
@@ -218,11 +213,7 @@ class ApiMethod:
         given = [(i, v) for i, v in enumerate(m.inputs) if v in self._given_inputs]
         return [
             *(p for i, v in given for p in self._ports(i, v, is_input=True)),
-            *(
-                p
-                for i, v in enumerate(m.outputs)
-                for p in self._ports(i, v, is_input=False)
-            ),
+            *(p for i, v in enumerate(m.outputs) for p in self._ports(i, v, is_input=False)),
         ]
 
     @cached_property
@@ -252,12 +243,7 @@ class ApiMethod:
             is_given = self.is_given(index, is_input=is_input)
             border = border_of(self.method.borders, index, is_input=is_input)
             bounds = bounds_of(self.method.bounds, index) if is_input else ()
-            yield Port(
-                *(index, value, is_input),
-                is_given=is_given,
-                border=border,
-                bounds=bounds,
-            )
+            yield Port(*(index, value, is_input), is_given=is_given, border=border, bounds=bounds)
 
     @property
     def remarks(self) -> Iterable[str]:
@@ -419,12 +405,7 @@ def _described(method: ApiMethod) -> str:
 
 def _all_methods(profile: str, programs: Mapping[str, Program]) -> list[ApiMethod]:
     return [
-        ApiMethod(
-            model,
-            method,
-            method_symbol(profile, model, method.name),
-            index,
-        )
+        ApiMethod(model, method, method_symbol(profile, model, method.name), index)
         for model, program in programs.items()
         for index, method in enumerate(program.methods)
     ]
@@ -472,9 +453,7 @@ def parameter(port: Port, *, bound: str) -> Iterable[str]:
 def c_parameters(method: ApiMethod) -> str:
     """Parameters of the function that copies inputs and outputs."""
     parameters = [
-        text
-        for port in method.ports
-        for text in parameter(port, bound="ORCH_AT_LEAST({})")
+        text for port in method.ports for text in parameter(port, bound="ORCH_AT_LEAST({})")
     ]
     return ", ".join(parameters) or "void"
 

@@ -59,13 +59,7 @@ ListValue: TypeAlias = (
 _WORD = 0xFFFFFFFF
 _ALIGNMENT: Final = 16
 """Of constants, in bytes."""
-_CODES = {
-    "uint8_t": "B",
-    "uint16_t": "H",
-    "int32_t": "i",
-    "int64_t": "q",
-    "double": "d",
-}
+_CODES = {"uint8_t": "B", "uint16_t": "H", "int32_t": "i", "int64_t": "q", "double": "d"}
 _INDEX_TYPES = {1: "uint8_t", 2: "uint16_t", WIDE: "int32_t"}
 _ORDER_WORD = 4  # dimensions of a dim order in a 32-bit word
 _USES: Final = 3
@@ -93,9 +87,7 @@ def constants_file(model: str) -> str:
 
 def constants_bytes(constants: Sequence[Bytes]) -> Bytes:
     """The contents of that file: one after the other, at multiples of 16."""
-    return joined(
-        part for data in constants for part in (data, bytes(-len(data) % _ALIGNMENT))
-    )
+    return joined(part for data in constants for part in (data, bytes(-len(data) % _ALIGNMENT)))
 
 
 def constants_assembly(model: str, constants: Sequence[Bytes]) -> str:
@@ -149,9 +141,7 @@ def prelinked_block(
     return _Writer(method, base, constants, layout, _Comments(method, schemas)).block()
 
 
-def argument_table(
-    method: LinkedMethod,
-) -> tuple[tuple[int, ...], dict[tuple[int, ...], int]]:
+def argument_table(method: LinkedMethod) -> tuple[tuple[int, ...], dict[tuple[int, ...], int]]:
     """The arguments of calls in one table, equal lists once; and their offsets.
 
     Prepared calls have none.
@@ -170,9 +160,7 @@ def argument_table(
 class _Comments:
     """Comments that explain the rows of a method's tables."""
 
-    def __init__(
-        self, method: LinkedMethod, schemas: Mapping[OperatorName, OpSchema]
-    ) -> None:
+    def __init__(self, method: LinkedMethod, schemas: Mapping[OperatorName, OpSchema]) -> None:
         self._schemas = schemas
         self._instructions = method.instructions
         self._uses: list[list[str]] = [[] for _ in method.values]
@@ -213,9 +201,7 @@ class _Comments:
                 schema = self._schemas.get(operator)
                 names = [a.name for a in schema.arguments] if schema else []
                 if instruction.prepared is not None:
-                    names = [
-                        n for n, at in instruction.prepared.memory if at is not None
-                    ]
+                    names = [n for n, at in instruction.prepared.memory if at is not None]
                 elif instruction.function in PACKED_FUNCTIONS:
                     names = [*arguments_of(instruction.function, len(args))]
                 # Values after the arguments of the schema are results.
@@ -267,8 +253,7 @@ class _Writer:
         self._capacities: list[int] = []
         shapes = [p.shape for *_, p in self._prepared() if p.shape is not None]
         self._shapes = {
-            shape: f"{base}_shape{number}"
-            for number, shape in enumerate(dict.fromkeys(shapes))
+            shape: f"{base}_shape{number}" for number, shape in enumerate(dict.fromkeys(shapes))
         }
 
     def block(self) -> PrelinkedText:
@@ -298,15 +283,11 @@ class _Writer:
                 f"int32_t {base}_sizes[{self._words}];",
                 f"constexpr int32_t {base}_sizes_first[{self._words}] = {{{start}}};",
             ]
-            self._initial.append(
-                (f"{base}_sizes", f"{base}_sizes_first", f"sizeof {base}_sizes")
-            )
+            self._initial.append((f"{base}_sizes", f"{base}_sizes_first", f"sizeof {base}_sizes"))
         if values:
             constant = method.has_constant_slots
             name = f"{base}_values" if constant else f"{base}_values_first"
-            table = ",\n".join(
-                f"{self._comments.value(i)}    {v}" for i, v in enumerate(values)
-            )
+            table = ",\n".join(f"{self._comments.value(i)}    {v}" for i, v in enumerate(values))
             lines.append(f"const Value {name}[{len(values)}] = {{\n{table}}};")
             if not constant:
                 lines.append(f"Value {base}_values[{len(values)}];")
@@ -315,12 +296,9 @@ class _Writer:
         code, declared = self._code(instructions)
         lines += declared
         if self._initial:
-            table = ",\n".join(
-                f"    {{{to}, {of}, {n}}}" for to, of, n in self._initial
-            )
+            table = ",\n".join(f"    {{{to}, {of}, {n}}}" for to, of, n in self._initial)
             lines.append(
-                f"constexpr InitialBytes {base}_initial[{len(self._initial)}] ="
-                f" {{\n{table}}};"
+                f"constexpr InitialBytes {base}_initial[{len(self._initial)}] = {{\n{table}}};"
             )
         table = "{}"
         if values:
@@ -393,10 +371,7 @@ class _Writer:
             numbers = map(_from_double if code == "d" else int, items)
             yield name, struct.pack(f"<{len(items)}{code}", *numbers)
         if self._words:
-            yield (
-                f"{self._base}_sizes_first",
-                struct.pack(f"<{self._words}i", *self._capacities),
-            )
+            yield (f"{self._base}_sizes_first", struct.pack(f"<{self._words}i", *self._capacities))
 
     def _state(self) -> str:
         """RAM for changing slots and sizes, as a C++ expression."""
@@ -433,14 +408,9 @@ class _Writer:
                 tag, c_type = "BoolList", "uint8_t"
                 items = [str(int(truth)) for truth in truths]
             case IntListValue(items=indices):
-                tag, c_type = (
-                    "IntList",
-                    self._index_type if self._compact else "int64_t",
-                )
+                tag, c_type = ("IntList", self._index_type if self._compact else "int64_t")
                 items = [*map(str, indices)]
-            case (
-                TensorListValue(items=indices) | OptionalTensorListValue(items=indices)
-            ):
+            case TensorListValue(items=indices) | OptionalTensorListValue(items=indices):
                 tag, c_type = "TensorList", self._index_type
                 items = [str(self._none if i < 0 else i) for i in indices]
         name = self._array(c_type, items) or "nullptr"
@@ -466,9 +436,7 @@ class _Writer:
             self._capacities += [value.size_bytes, *value.sizes]
         else:
             behind = (
-                _order_words(value.dim_order)
-                if self._compact and not value.is_contiguous
-                else ()
+                _order_words(value.dim_order) if self._compact and not value.is_contiguous else ()
             )
             dims = self._array("int32_t", (*value.sizes, *behind)) or "nullptr"
         order = ""
@@ -508,8 +476,7 @@ class _Writer:
     def _prepared(self) -> Iterator[tuple[str, int, LinkedCall, Prepared]]:
         """Names and numbers of the calls that have structs, and these."""
         numbers = {
-            self._call_name(number): number
-            for number in range(len(self._method.instructions))
+            self._call_name(number): number for number in range(len(self._method.instructions))
         }
         if self._steps is not None:
             numbers = {
@@ -528,8 +495,7 @@ class _Writer:
             memory = [*map(self._memory, call.args)]
             if self._steps is not None:
                 bases = {
-                    address.pointer: address.base
-                    for address in self._steps.templates[at].addresses
+                    address.pointer: address.base for address in self._steps.templates[at].addresses
                 }
                 for pointer, (_, position) in enumerate(prepared.memory):
                     if pointer in bases and position is not None:

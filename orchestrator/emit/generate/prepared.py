@@ -51,9 +51,7 @@ def prepared_block(
         shape: Name of its shape, if it has one.
     """
     arguments = ", ".join(
-        f"{argument}={_shown(tensors[at])}"
-        for argument, at in prepared.memory
-        if at is not None
+        f"{argument}={_shown(tensors[at])}" for argument, at in prepared.memory if at is not None
     )
     members = [
         *((n, "nullptr" if at is None else memory[at]) for n, at in prepared.memory),

@@ -46,11 +46,7 @@ def quantization_lines(method: ApiMethod, port: Port) -> Iterator[str]:
 
 def before_run(inputs: Sequence[Port]) -> list[str]:
     """Turns inputs that the caller has as uint8 into the int8 of the method."""
-    return [
-        f"    orch::flip_signs({port.place}.tensor());"
-        for port in inputs
-        if port.is_unsigned
-    ]
+    return [f"    orch::flip_signs({port.place}.tensor());" for port in inputs if port.is_unsigned]
 
 
 def after_run(inputs: Sequence[Port]) -> list[str]:

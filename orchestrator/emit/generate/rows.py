@@ -65,9 +65,7 @@ def rows_functions(entry: str, method: ApiMethod, port: Port) -> Iterator[str]:
     yield f"  return status(orch::begin_rows({entry}));"
     yield "}"
     yield ""
-    yield (
-        f"orch_status {base}_push_rows(const {port.c_type}* rows, uint32_t count) {{"
-    )
+    yield (f"orch_status {base}_push_rows(const {port.c_type}* rows, uint32_t count) {{")
     yield f"  return status(orch::push_rows({entry}, rows, count,"
     yield f"                                {row_of(port)}));"
     yield "}"

@@ -7,12 +7,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from orchestrator.emit.generate.ports import memory_of
-from orchestrator.memory.plan import (
-    arena_section,
-    common_section,
-    common_symbol,
-    identifier,
-)
+from orchestrator.memory.plan import arena_section, common_section, common_symbol, identifier
 from orchestrator.targets.regions import ARENA_ALIGNMENT
 
 if TYPE_CHECKING:
@@ -27,11 +22,7 @@ def sharing(methods: Sequence[ApiMethod], memory: MemoryPlan) -> list[list[ApiMe
     return [
         found
         for _, group in groupby(methods, attrgetter("model"))
-        if (
-            found := [
-                m for m in group if any(a.shared for a in memory_of(memory, m).arenas)
-            ]
-        )
+        if (found := [m for m in group if any(a.shared for a in memory_of(memory, m).arenas)])
     ]
 
 
@@ -50,9 +41,7 @@ def start_function(method: ApiMethod) -> str:
     return f"start_model_{method.model}"
 
 
-def start_declarations(
-    methods: Sequence[ApiMethod], memory: MemoryPlan
-) -> Iterator[str]:
+def start_declarations(methods: Sequence[ApiMethod], memory: MemoryPlan) -> Iterator[str]:
     """Declarations of start functions, for models whose methods share state."""
     for group in sharing(methods, memory):
         yield f"Error {start_function(group[0])}(const ModelMethod& method);"
@@ -102,8 +91,7 @@ def reset_functions(
         for each in groups.get(method.base, [method]):
             lines.append(f"  orch::unload(orch::{each.base}_method);")
             lines += [
-                f"  memset(orch::{each.base}_arena{arena.memory_id}, 0,"
-                f" {arena.size_bytes});"
+                f"  memset(orch::{each.base}_arena{arena.memory_id}, 0, {arena.size_bytes});"
                 for arena in memory_of(memory, each).own_arenas
                 if arena.size_bytes
             ]
@@ -113,11 +101,7 @@ def reset_functions(
 
 def alignas(alignment: int) -> str:
     """The alignment of an arena in C++."""
-    return (
-        f"alignas({alignment})"
-        if alignment != ARENA_ALIGNMENT
-        else "alignas(kArenaAlignment)"
-    )
+    return f"alignas({alignment})" if alignment != ARENA_ALIGNMENT else "alignas(kArenaAlignment)"
 
 
 def arena_blocks(method: ApiMethod, memory: MethodMemory, alignment: int) -> list[str]:
@@ -167,9 +151,7 @@ def common_table(memory: MemoryPlan) -> str:
     """The table of these blocks for the loader; "" if there are none."""
     if not memory.common:
         return ""
-    spans = ", ".join(
-        f"Span<uint8_t>({common_symbol(common.name)})" for common in memory.common
-    )
+    spans = ", ".join(f"Span<uint8_t>({common_symbol(common.name)})" for common in memory.common)
     count = len(memory.common)
     return (
         f"static constexpr Span<uint8_t> kCommonBlocks[{count}] = {{{spans}}};\n"

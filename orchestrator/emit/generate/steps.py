@@ -53,9 +53,7 @@ def steps_block(
             _header(prepared) if template.header_words else 0,
             template.header_words,
         )
-        rows.append(
-            f"    {{&{name}, {changed}, {shapes}, {', '.join(map(str, counts))}}}"
-        )
+        rows.append(f"    {{&{name}, {changed}, {shapes}, {', '.join(map(str, counts))}}}")
     count = len(rows)
     joined = ",\n".join(rows)
     yield f"constexpr StepTemplate {base}_templates[{count}] = {{\n{joined}}};"

@@ -52,8 +52,7 @@ def registered_kernels(head: str, resolution: Resolution) -> GeneratedFile:
     else:
         table = "extern constexpr KernelTable kRegisteredKernels{};\n"
     missing = "".join(
-        f"// Missing, as the profile allows: {comment_text(str(m))}\n"
-        for m in resolution.missing
+        f"// Missing, as the profile allows: {comment_text(str(m))}\n" for m in resolution.missing
     )
     text = (
         f"// {head}\n{missing}\n"
@@ -63,9 +62,7 @@ def registered_kernels(head: str, resolution: Resolution) -> GeneratedFile:
     return GeneratedFile("gen/src/registered_kernels.cpp", text)
 
 
-def registered_delegates(
-    head: str, delegates: Iterable[ResolvedDelegate]
-) -> GeneratedFile:
+def registered_delegates(head: str, delegates: Iterable[ResolvedDelegate]) -> GeneratedFile:
     """The delegate table of a product that has delegates."""
     codes = [delegate.code for delegate in delegates]
     declarations = "\n".join(

@@ -51,9 +51,7 @@ def target_check(profile: str, target: Target, *, has_library: bool = True) -> s
     """
     isa = f" (isa {target.isa.name})" if len(target.cpu.isas) > 1 else ""
     flags = " ".join(
-        flag
-        for flag in target.isa.machine_flags
-        if has_library or flag.startswith(_SELECT_CORE)
+        flag for flag in target.isa.machine_flags if has_library or flag.startswith(_SELECT_CORE)
     )
     does = f"; compile with {flags}" if flags else ""
     head = f"lib{profile}.a is built" if has_library else f"{profile} is made"

@@ -28,8 +28,7 @@ def trace_declarations(profile: str, methods: Sequence[ApiMethod]) -> str:
     ticks, record = hook_names(profile).values()
     align = " " * len(f"void {record}(")
     numbers = "".join(
-        f"\n#define {method.base.upper()}_METHOD {number}"
-        for number, method in enumerate(methods)
+        f"\n#define {method.base.upper()}_METHOD {number}" for number, method in enumerate(methods)
     )
     return (
         "/* Hooks, which you define. The counter, in any unit: */\n"

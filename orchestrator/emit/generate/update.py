@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from orchestrator.emit.generate.ports import ApiMethod
 
 _PARAMETERS = (
-    "const void* update, uint32_t size, uint32_t lowest_version,"
-    " const orch_update_trust* trust"
+    "const void* update, uint32_t size, uint32_t lowest_version, const orch_update_trust* trust"
 )
 
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from executorch.backends.cortex_m.edge_compile_config import (
-    cortex_m_edge_compile_config,
-)
+from executorch.backends.cortex_m.edge_compile_config import cortex_m_edge_compile_config
 from executorch.backends.cortex_m.library import cmsis_nn
 from executorch.backends.cortex_m.passes.cortex_m_pass_manager import CortexMPassManager
 from executorch.backends.cortex_m.quantizer.quantizer import CortexMQuantizer
@@ -42,8 +40,7 @@ def lowered(program: Any, request: Request) -> Any:
     """Lower an exported program for the core, or for plain C on other cores."""
     edge = to_edge(program, compile_config=cortex_m_edge_compile_config())
     passes = CortexMPassManager(
-        called(fused(edge.exported_program())),
-        target_config=_config(request.cpu, request.isa),
+        called(fused(edge.exported_program())), target_config=_config(request.cpu, request.isa)
     )
     edge._edge_programs["forward"] = finished(passes.transform())  # noqa: SLF001
     return edge

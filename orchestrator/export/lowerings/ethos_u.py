@@ -32,9 +32,7 @@ def quantizer(request: Request) -> Any:
     choice = request.quantize or Quantize()
     is_int8 = choice.activations is Activations.INT8
     config = (
-        get_symmetric_quantization_config
-        if is_int8
-        else get_symmetric_a16w8_quantization_config
+        get_symmetric_quantization_config if is_int8 else get_symmetric_a16w8_quantization_config
     )
     found = EthosUQuantizer(_specification(request))
     found.set_global(config(is_per_channel=choice.weights is Weights.PER_CHANNEL))

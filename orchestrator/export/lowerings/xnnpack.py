@@ -24,8 +24,7 @@ def quantizer(request: Request) -> Any:
     """What decides where scales are."""
     choice = request.quantize or Quantize()
     config = get_symmetric_quantization_config(
-        is_per_channel=choice.weights is Weights.PER_CHANNEL,
-        is_dynamic=choice.dynamic,
+        is_per_channel=choice.weights is Weights.PER_CHANNEL, is_dynamic=choice.dynamic
     )
     return XNNPACKQuantizer().set_global(config)
 
@@ -38,6 +37,4 @@ def lowered(program: Any, request: Request) -> Any:
         partitioners.insert(0, XnnpackDynamicallyQuantizedPartitioner())
     # What is not a core operator may have a kernel or be decomposed.
     config = EdgeCompileConfig(_check_ir_validity=False)
-    return to_edge_transform_and_lower(
-        program, partitioner=partitioners, compile_config=config
-    )
+    return to_edge_transform_and_lower(program, partitioner=partitioners, compile_config=config)

@@ -2,12 +2,7 @@
 
 from orchestrator.method.link import link_program, try_link
 from orchestrator.method.passes.border import BorderError
-from orchestrator.method.passes.ledger_lines import (
-    OPTIONAL,
-    ledger_lines,
-    ledger_of,
-    not_run,
-)
+from orchestrator.method.passes.ledger_lines import OPTIONAL, ledger_lines, ledger_of, not_run
 from orchestrator.method.passes.passes import MAKES_CONSTANTS, PASSES, run_passes
 from orchestrator.method.unlink import UnlinkError, WriteProofError, unlink_program
 

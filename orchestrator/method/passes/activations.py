@@ -13,18 +13,8 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.method.passes.arguments import Arguments, need
 from orchestrator.method.passes.islands import as_one_call
-from orchestrator.method.passes.joining import (
-    at_each_call,
-    producer_of,
-    with_slots,
-    writes_later,
-)
-from orchestrator.method.passes.tables import (
-    INT8_FUNCTIONS,
-    QUANTIZE,
-    table_at,
-    view_of,
-)
+from orchestrator.method.passes.joining import at_each_call, producer_of, with_slots, writes_later
+from orchestrator.method.passes.tables import INT8_FUNCTIONS, QUANTIZE, table_at, view_of
 from orchestrator.program.values import IntValue
 
 if TYPE_CHECKING:
@@ -43,14 +33,8 @@ _LIMITED: Final[Mapping[str, tuple[int, int]]] = MappingProxyType(
         f"orch::cortex_m::{name}_out": limits
         for names, limits in (
             (("quantized_conv2d", "quantized_conv2d_nhwc"), (10, 11)),
-            (
-                ("quantized_depthwise_conv2d", "quantized_depthwise_conv2d_nhwc"),
-                (11, 12),
-            ),
-            (
-                ("quantized_transpose_conv2d", "quantized_transpose_conv2d_nhwc"),
-                (11, 12),
-            ),
+            (("quantized_depthwise_conv2d", "quantized_depthwise_conv2d_nhwc"), (11, 12)),
+            (("quantized_transpose_conv2d", "quantized_transpose_conv2d_nhwc"), (11, 12)),
             (("quantized_linear",), (10, 9)),
             (("quantized_add",), (11, 12)),
             (("quantized_max_pool2d", "quantized_max_pool2d_nhwc"), (8, 9)),

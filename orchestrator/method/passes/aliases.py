@@ -113,9 +113,7 @@ class _Sides:
             here = source.part(view.first_read * item, size)
             to = target.part(view.first_written * item, size)
             self._sides.append((here, to))
-        dropped = Dropped(
-            outs=tuple(to for _, to in self._sides), copies=tuple(self._sides)
-        )
+        dropped = Dropped(outs=tuple(to for _, to in self._sides), copies=tuple(self._sides))
         for changed in self._candidates():
             if changed is not None and is_same(
                 self._method, self._flow, changed, {self._index: dropped}
@@ -188,9 +186,7 @@ class _Sides:
         return self._moved(moves, ends)
 
     def _moved(
-        self,
-        moves: Iterable[tuple[int, Place, Place]],
-        ends: Mapping[Space, int] | None = None,
+        self, moves: Iterable[tuple[int, Place, Place]], ends: Mapping[Space, int] | None = None
     ) -> Candidate | None:
         """Tensors with new places, from (tensor, old, new place of its group).
 

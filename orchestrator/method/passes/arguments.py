@@ -46,10 +46,7 @@ class Arguments:
     """
 
     def __init__(
-        self,
-        method: LinkedMethod,
-        call: LinkedCall,
-        written: frozenset[int] | None = None,
+        self, method: LinkedMethod, call: LinkedCall, written: frozenset[int] | None = None
     ) -> None:
         self._method = method
         self._values = method.values

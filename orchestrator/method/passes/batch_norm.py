@@ -14,12 +14,7 @@ from orchestrator.core.dtype import ScalarType
 from orchestrator.core.lazy_bytes import settled
 from orchestrator.method.linked import LinkedCall
 from orchestrator.method.passes.arguments import Arguments, need
-from orchestrator.method.passes.joining import (
-    at_each_call,
-    producer_of,
-    with_slots,
-    writes_later,
-)
+from orchestrator.method.passes.joining import at_each_call, producer_of, with_slots, writes_later
 from orchestrator.method.passes.views import items_in_order
 
 if TYPE_CHECKING:
@@ -83,9 +78,7 @@ def _folded(
     # Weights that others need as they are would be there two times.
     calls = [i for i in method.instructions if isinstance(i, LinkedCall)]
     need(sum(i.args.count(producer.args[weights_at]) for i in calls) == 1)
-    new_bias = replace(
-        kept, sizes=(channels,), dim_order=(0,), data_buffer_index=1, extra=None
-    )
+    new_bias = replace(kept, sizes=(channels,), dim_order=(0,), data_buffer_index=1, extra=None)
     method, slots = with_slots(
         method,
         (kept, _bytes(weights * scale.reshape(sizes), kept)),
@@ -103,9 +96,7 @@ def _items(arguments: Arguments, position: int) -> Floats:
     """Items of a constant tensor of floats, as doubles."""
     import numpy as np  # noqa: PLC0415  # only where something is folded
 
-    from orchestrator.method.passes.evaluate.numbers import (  # noqa: PLC0415
-        read_items,
-    )
+    from orchestrator.method.passes.evaluate.numbers import read_items  # noqa: PLC0415
 
     tensor, data = arguments.tensor(position), arguments.constant(position)
     need(tensor.dtype is ScalarType.Float)
@@ -114,9 +105,7 @@ def _items(arguments: Arguments, position: int) -> Floats:
     return found
 
 
-def _items_or(
-    arguments: Arguments, position: int, default: float, count: int
-) -> Floats:
+def _items_or(arguments: Arguments, position: int, default: float, count: int) -> Floats:
     """Items of a tensor of one dimension; the default for None."""
     import numpy as np  # noqa: PLC0415
 
@@ -139,9 +128,7 @@ def _scale_and_shift(norm: Arguments, channels: int) -> tuple[Floats, Floats]:
     return scale, bias - mean * scale
 
 
-def _convolution(
-    layer: Arguments, channels: int
-) -> tuple[int, int, int, Floats, Floats]:
+def _convolution(layer: Arguments, channels: int) -> tuple[int, int, int, Floats, Floats]:
     """Positions of weights and bias, the axis of channels, and the items of both."""
     need(not layer.truth(6))
     weights, bias = _items(layer, 1), _items_or(layer, 2, 0, channels)
@@ -164,9 +151,7 @@ def _bytes(numbers: Floats, tensor: TensorValue) -> Bytes:
     """
     import numpy as np  # noqa: PLC0415
 
-    from orchestrator.method.passes.evaluate.numbers import (  # noqa: PLC0415
-        write_items,
-    )
+    from orchestrator.method.passes.evaluate.numbers import write_items  # noqa: PLC0415
 
     with np.errstate(over="ignore"):
         items = numbers.astype(np.float32)

@@ -12,13 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.core.border import (
-    Border,
-    IoDtype,
-    Quantization,
-    border_of,
-    with_border,
-)
+from orchestrator.core.border import Border, IoDtype, Quantization, border_of, with_border
 from orchestrator.core.dtype import ScalarType
 from orchestrator.method.effects import effects_of_linked
 from orchestrator.method.linked import LinkedCall
@@ -112,9 +106,7 @@ def quantized_io(method: LinkedMethod) -> LinkedMethod:
         elif _is(value, ScalarType.Float):
             changed, quantization = _End(method, port).quantized()
             border = replace(
-                border,
-                quantization=quantization,
-                is_unsigned=port.dtype is IoDtype.UINT8,
+                border, quantization=quantization, is_unsigned=port.dtype is IoDtype.UINT8
             )
             method = changed
         else:
@@ -197,11 +189,7 @@ class _End:
             raise self._error("it is empty", "leave it as it is")
         place = places[self._index]
         if self._port.is_input:
-            found |= {
-                v
-                for v in self._flow.input_followers(place, places)
-                if places[v] == place
-            }
+            found |= {v for v in self._flow.input_followers(place, places) if places[v] == place}
         grown = True
         while grown:
             before = len(found)
@@ -247,8 +235,7 @@ class _End:
         found = {self._quantization(number) for number in calls}
         if len(found) > 1:
             raise self._error(
-                f"{len(found)} calls quantize it, each with another scale",
-                "leave it as float32",
+                f"{len(found)} calls quantize it, each with another scale", "leave it as float32"
             )
         (quantization,) = found
         copies = [(number, self._copy(number)) for number in calls]
@@ -300,8 +287,7 @@ class _End:
             what = "it" if port.is_input else "there"
             count = f"{len(found)} calls" if found else "no call"
             raise self._error(
-                f"{count} of the program {verb.removesuffix('s') if found else verb}"
-                f" {what}",
+                f"{count} of the program {verb.removesuffix('s') if found else verb} {what}",
                 "leave it as float32",
             )
         return found

@@ -85,8 +85,7 @@ def _computed_outputs(
     """
     outs = [method.values[out] for out in call.outs]
     if not flow.moved.isdisjoint(call.outs) or not all(
-        isinstance(out, TensorValue) and (out.allocation or not out.size_bytes)
-        for out in outs
+        isinstance(out, TensorValue) and (out.allocation or not out.size_bytes) for out in outs
     ):
         return None
     if may_be_computed(method, call):
@@ -124,9 +123,7 @@ def _moved_outputs(
     if (expands or not is_expanded) and _replaces(method, flow, sources):
         return outputs
     known = {*data.values()}
-    is_cheap = all(
-        len(content) <= SMALL_BYTES or content in known for content in outputs.values()
-    )
+    is_cheap = all(len(content) <= SMALL_BYTES or content in known for content in outputs.values())
     return outputs if is_cheap else None
 
 

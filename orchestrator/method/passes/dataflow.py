@@ -170,9 +170,7 @@ class Dataflow:
             after[index] = index = after.get(following, following)
         return index
 
-    def followers(
-        self, start: int, where: Place, places: Mapping[int, Place]
-    ) -> set[int]:
+    def followers(self, start: int, where: Place, places: Mapping[int, Place]) -> set[int]:
         """Tensors through which bytes that an instruction wrote are read.
 
         Args:
@@ -303,9 +301,7 @@ class _Users:
     def next(self, where: Place, start: int, end: int) -> int:
         """The first instruction from `start` on at such a place, or `end`."""
         found = ((users, bisect_left(users, start)) for _, users in self.near(where))
-        return min(
-            (u[at] for u, at in found if at < len(u) and u[at] < end), default=end
-        )
+        return min((u[at] for u, at in found if at < len(u) and u[at] < end), default=end)
 
     def last(self, where: Place, end: int) -> int:
         """The last instruction before `end` at such a place, or -1."""
@@ -313,8 +309,6 @@ class _Users:
         return max((u[at - 1] for u, at in found if at), default=-1)
 
 
-def _near(
-    tensors: Iterable[int], where: Place, places: Mapping[int, Place]
-) -> set[int]:
+def _near(tensors: Iterable[int], where: Place, places: Mapping[int, Place]) -> set[int]:
     """Tensors that overlap a place."""
     return {v for v in tensors if v in places and places[v].overlaps(where)}

@@ -64,11 +64,7 @@ def renumbered(method: LinkedMethod, new_index: Mapping[int, int]) -> LinkedMeth
     def of_instruction(instruction: LinkedInstruction) -> LinkedInstruction:
         match instruction:
             case LinkedCall(args=args, outs=outs):
-                changed: LinkedInstruction = replace(
-                    instruction,
-                    args=new(*args),
-                    outs=new(*outs),
-                )
+                changed: LinkedInstruction = replace(instruction, args=new(*args), outs=new(*outs))
             case MoveCall(source=source, target=target):
                 source, target = new(source, target)
                 changed = MoveCall(source=source, target=target)

@@ -26,12 +26,7 @@ from orchestrator.method.passes.joining import (
     with_slots,
     writes_later,
 )
-from orchestrator.method.passes.preparing.floats import (
-    NO_LIMITS,
-    RELU,
-    form_of_sums,
-    limits_of,
-)
+from orchestrator.method.passes.preparing.floats import NO_LIMITS, RELU, form_of_sums, limits_of
 from orchestrator.method.passes.views import items_in_order
 from orchestrator.program.values import DoubleValue
 
@@ -51,9 +46,7 @@ _OUT: Final = 9
 _WITH_RELU: Final = f"{_SPACE}::convolution_relu_out"
 _LIMITED: Final = "_limited_out"
 _CONVOLUTION: Final = f"{_SPACE}::convolution_out"
-_PRODUCTS: Final = frozenset(
-    f"{_SPACE}::{name}_out" for name in ("mm", "bmm", "addmm", "linear")
-)
+_PRODUCTS: Final = frozenset(f"{_SPACE}::{name}_out" for name in ("mm", "bmm", "addmm", "linear"))
 
 
 def is_activation(call: LinkedCall) -> bool:

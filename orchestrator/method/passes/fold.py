@@ -107,9 +107,7 @@ class _Folding:
         if not isinstance(call, LinkedCall) or index in self.dropped:
             return
         number = number_of(self.method, self._flow, self._written, call)
-        if number is None or not _is_only_source(
-            self.method, self._flow, self.dropped, index
-        ):
+        if number is None or not _is_only_source(self.method, self._flow, self.dropped, index):
             return
         self._flow.drop(index)
         self.dropped |= {index}
@@ -137,14 +135,12 @@ class _Folding:
         places = self.method.places
         shown = _shown(self._flow, index, outputs, places)
         changed = {
-            v: replace(self.method.tensor(v), allocation=None, data_buffer_index=1)
-            for v in shown
+            v: replace(self.method.tensor(v), allocation=None, data_buffer_index=1) for v in shown
         }
         leaves = Dropped(
             outs=tuple(places[out] for out in call.outs if out in places),
             constants=tuple(
-                (Place(("constant", v), 0, len(items)), places[v])
-                for v, items in shown.items()
+                (Place(("constant", v), 0, len(items)), places[v]) for v, items in shown.items()
             ),
         )
         if not shown or not is_same(self.method, self._flow, changed, {index: leaves}):
@@ -179,9 +175,7 @@ def _folded_within_flash(state: _Folding, index: int, outputs: Contents) -> _Fol
     return trial
 
 
-def _shown(
-    flow: Dataflow, index: int, outputs: Contents, places: Mapping[int, Place]
-) -> Contents:
+def _shown(flow: Dataflow, index: int, outputs: Contents, places: Mapping[int, Place]) -> Contents:
     """Items of all tensors through which a call's outputs are read.
 
     Empty if such a tensor has bytes that the call does not write.

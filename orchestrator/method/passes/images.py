@@ -63,10 +63,7 @@ class Axis:
 
     def words(self) -> tuple[int, ...]:
         """As the kernels read them."""
-        return (
-            *(self.size, self.out, self.kernel),
-            *(self.stride, self.padding, self.dilation),
-        )
+        return (*(self.size, self.out, self.kernel), *(self.stride, self.padding, self.dilation))
 
 
 def image_of(tensor: TensorValue, *, nhwc: bool) -> Image:
@@ -78,11 +75,7 @@ def image_of(tensor: TensorValue, *, nhwc: bool) -> Image:
 
 
 def axes_of(
-    arguments: Arguments,
-    x: Image,
-    y: Image,
-    kernel: Sequence[int],
-    lists: tuple[int, ...],
+    arguments: Arguments, x: Image, y: Image, kernel: Sequence[int], lists: tuple[int, ...]
 ) -> tuple[Axis, Axis]:
     """Rows and columns of windows; `lists`: stride, padding and, if any, dilation."""
     pairs = [one_or_two(arguments.numbers(position)) for position in lists]

@@ -79,9 +79,7 @@ class Web:
 
         They are live at the same time; or the caller may write one and read the other.
         """
-        ends = (self.has_input and other.has_output) or (
-            self.has_output and other.has_input
-        )
+        ends = (self.has_input and other.has_output) or (self.has_output and other.has_input)
         meet = self.first <= other.last and other.first <= self.last
         return self.space == other.space and (ends or meet)
 
@@ -124,9 +122,7 @@ def _shares(method: LinkedMethod, places: Mapping[int, Place]) -> Iterator[Share
             continue
         (out,) = call.outs
         for given in dict.fromkeys(call.args[i] for i in call.in_place):
-            every = all(
-                i in call.in_place or a != given for i, a in enumerate(call.args)
-            )
+            every = all(i in call.in_place or a != given for i, a in enumerate(call.args))
             if every and _alike(method.values[given], method.values[out]):
                 here, to = places.get(given), places.get(out)
                 if here and to and here.space == to.space and not here.overlaps(to):
@@ -137,17 +133,14 @@ def _alike(one: Value, other: Value) -> bool:
     return (
         isinstance(one, TensorValue)
         and isinstance(other, TensorValue)
-        and (one.dtype, one.sizes, one.dim_order)
-        == (other.dtype, other.sizes, other.dim_order)
+        and (one.dtype, one.sizes, one.dim_order) == (other.dtype, other.sizes, other.dim_order)
         and not one.is_dynamic
         and not other.is_dynamic
     )
 
 
 def _chosen(
-    webs: Sequence[Web],
-    shares: Sequence[Share],
-    ends: Mapping[Space, int],
+    webs: Sequence[Web], shares: Sequence[Share], ends: Mapping[Space, int]
 ) -> tuple[dict[int, int], tuple[Share, ...]] | None:
     """Offsets of all tensors, and the shares: all if they fit, else one by one."""
     taken, merged = _merged(webs, shares)
@@ -176,9 +169,7 @@ def _peak(webs: Sequence[Web]) -> int:
     return max(accumulate(steps[moment] for moment in sorted(steps)))
 
 
-def _merged(
-    webs: Sequence[Web], shares: Iterable[Share]
-) -> tuple[tuple[Share, ...], list[Web]]:
+def _merged(webs: Sequence[Web], shares: Iterable[Share]) -> tuple[tuple[Share, ...], list[Web]]:
     """The shares that are possible, and the webs merged for them."""
     left = dict(enumerate(webs))
     of = {v: number for number, web in left.items() for v, _ in web.members}
@@ -236,8 +227,7 @@ def _filled(
         fitting = [
             at
             for at in sorted(free, reverse=from_top)
-            if 0 <= at <= top
-            and all(at + web.size_bytes <= b or e <= at for b, e in near)
+            if 0 <= at <= top and all(at + web.size_bytes <= b or e <= at for b, e in near)
         ]
         if not fitting:
             return None
@@ -285,9 +275,7 @@ class _Webs:
         places: Places of its tensors.
     """
 
-    def __init__(
-        self, method: LinkedMethod, flow: Dataflow, places: Mapping[int, Place]
-    ) -> None:
+    def __init__(self, method: LinkedMethod, flow: Dataflow, places: Mapping[int, Place]) -> None:
         self._method = method
         self._flow = flow
         self._places = {i: p for i, p in places.items() if p.space[0] == "arena"}
@@ -328,9 +316,7 @@ class _Webs:
     def _web(self, members: Sequence[int]) -> Web:
         method, times = self._method, [t for m in members for t in self._times[m]]
         values = [method.values[m] for m in members]
-        kept = any(
-            isinstance(v, TensorValue) and (v.is_dynamic or v.is_state) for v in values
-        )
+        kept = any(isinstance(v, TensorValue) and (v.is_dynamic or v.is_state) for v in values)
         known = set(members) <= method.received
         fixed = kept or not self._fixed.isdisjoint(members)
         # Before the run, only inputs are certain to be written.

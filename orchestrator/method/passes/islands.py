@@ -9,11 +9,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from orchestrator.method.passes.joining import (
-    at_each_call,
-    reads_earlier,
-    without_copy,
-)
+from orchestrator.method.passes.joining import at_each_call, reads_earlier, without_copy
 from orchestrator.method.passes.tables import QUANTIZE, table_at, view_of, with_table
 from orchestrator.program.values import TensorValue
 
@@ -63,9 +59,7 @@ def as_one_call(
     )
 
 
-def _without(
-    method: LinkedMethod, flow: Dataflow, table: Table, *, grows: bool
-) -> Changed | None:
+def _without(method: LinkedMethod, flow: Dataflow, table: Table, *, grows: bool) -> Changed | None:
     """The method where readers of the results read the items themselves."""
     joined = as_one_call(method, flow, table, grows=grows)
     if joined is None:

@@ -45,9 +45,7 @@ _MOST_CHANGED: Final = 80_000
 
 Changed: TypeAlias = "tuple[LinkedMethod, Dataflow]"
 """A method with its dataflow, which says what calls are dropped."""
-Change: TypeAlias = (
-    "Callable[[LinkedMethod, Dataflow, int, LinkedCall], Changed | None]"
-)
+Change: TypeAlias = "Callable[[LinkedMethod, Dataflow, int, LinkedCall], Changed | None]"
 """Takes a method, its dataflow and a call with its number; None changes nothing."""
 _Writers: TypeAlias = "set[tuple[int, int]] | None"
 """Instructions, and tensors that they wrote; None if that was before the run."""
@@ -241,18 +239,14 @@ def without_copy(
     return method, flow
 
 
-def _with_call(
-    method: LinkedMethod, flow: Dataflow, number: int, call: LinkedCall
-) -> Changed:
+def _with_call(method: LinkedMethod, flow: Dataflow, number: int, call: LinkedCall) -> Changed:
     """A method with another call, and a dataflow of its own."""
     method, flow = with_call(method, number, call), flow.copy()
     flow.replace(method, number)
     return method, flow
 
 
-def _at_places(
-    method: LinkedMethod, flow: Dataflow, changed: Mapping[int, Value]
-) -> Changed:
+def _at_places(method: LinkedMethod, flow: Dataflow, changed: Mapping[int, Value]) -> Changed:
     """A method with tensors at other places, and a dataflow of its own."""
     method, flow = method.with_values(changed), flow.copy()
     flow.move({tensor: method.places[tensor] for tensor in changed})
@@ -272,11 +266,7 @@ def _is_block(flow: Dataflow, first: int, last: int) -> bool:
 
 
 def _is_kept(
-    method: LinkedMethod,
-    flow: Dataflow,
-    block: tuple[int, int],
-    call: LinkedCall,
-    tensor: int,
+    method: LinkedMethod, flow: Dataflow, block: tuple[int, int], call: LinkedCall, tensor: int
 ) -> bool:
     """Whether nothing overwrites a tensor before a call has read it."""
     places = method.places
@@ -305,10 +295,7 @@ def _is_only_reader(
 
 
 def _is_read(
-    method: LinkedMethod,
-    effects: tuple[list[Effect], tuple[int, ...]],
-    first: int,
-    where: Place,
+    method: LinkedMethod, effects: tuple[list[Effect], tuple[int, ...]], first: int, where: Place
 ) -> bool:
     """Whether anything reads a byte that an instruction wrote, in this run or later.
 
@@ -362,9 +349,7 @@ def _is_at(places: dict[int, Place], tensor: int, where: Place) -> bool:
     return tensor in places and places[tensor].overlaps(where)
 
 
-def _aside(
-    method: LinkedMethod, flow: Dataflow, number: int, tensor: int
-) -> Changed | None:
+def _aside(method: LinkedMethod, flow: Dataflow, number: int, tensor: int) -> Changed | None:
     """The method with what an instruction reads behind everything else."""
     where = method.places[tensor]
     if where.space[0] != "arena":
@@ -394,11 +379,7 @@ def _results_aside(
 
 
 def _within(
-    method: LinkedMethod,
-    flow: Dataflow,
-    number: int,
-    tensor: int,
-    ends: dict[tuple[str, int], int],
+    method: LinkedMethod, flow: Dataflow, number: int, tensor: int, ends: dict[tuple[str, int], int]
 ) -> Changed | None:
     """The method with what an instruction reads inside the arena as it was."""
     places = method.places

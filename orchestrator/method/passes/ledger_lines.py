@@ -46,17 +46,11 @@ def counts_of(method: LinkedMethod) -> PassCounts:
 
 def ledger_of(methods: Iterable[LinkedMethod]) -> tuple[MethodPasses, ...]:
     """The passes of each method, in the order of methods."""
-    return tuple(
-        MethodPasses(model=m.model, method=m.name, passes=m.passes) for m in methods
-    )
+    return tuple(MethodPasses(model=m.model, method=m.name, passes=m.passes) for m in methods)
 
 
 def not_run(
-    model: str,
-    program: Program,
-    passes: Iterable[str],
-    wanted: Collection[str],
-    reason: str,
+    model: str, program: Program, passes: Iterable[str], wanted: Collection[str], reason: str
 ) -> tuple[MethodPasses, ...]:
     """The ledger of a program on which no pass ran.
 

@@ -60,9 +60,7 @@ class MovedBytes(LazyBytes):
             slab = view.along(outer, first, count)
             found = bytearray(count * row_bytes)
             start = replace(slab, first_written=0)
-            for block_first, block in _steps(
-                start.sizes[far], view.read[far] * self._item_bytes
-            ):
+            for block_first, block in _steps(start.sizes[far], view.read[far] * self._item_bytes):
                 moved = start.along(far, block_first, block)
                 begin, end = moved.reach
                 part = source[begin * self._item_bytes : end * self._item_bytes]

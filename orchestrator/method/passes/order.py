@@ -114,8 +114,7 @@ class _Graph:
             for other in indices(before):
                 self._following[other].append(number)
         self.least = max(
-            (sum(self._sizes[at] for at in touched) for touched in self._touched),
-            default=0,
+            (sum(self._sizes[at] for at in touched) for touched in self._touched), default=0
         )
 
     def _dependencies(
@@ -343,9 +342,7 @@ def _histories(method: LinkedMethod) -> dict[tuple[int, int], _History] | None:
     def pieces(index: int) -> Iterator[_History]:
         place = places[index]
         if place.space[0] == "arena":
-            for at in range(
-                bisect_left(cuts, place.begin), bisect_left(cuts, place.end)
-            ):
+            for at in range(bisect_left(cuts, place.begin), bisect_left(cuts, place.end)):
                 yield found.setdefault((place.space[1], at), [])
 
     steps = [

@@ -73,10 +73,7 @@ have theirs behind them."""
 LIMITED_ARGUMENTS: Final = (*ARGUMENTS[:-1], "low", "high", ARGUMENTS[-1])
 """Of those with limits."""
 PACKED: Final = MappingProxyType(
-    {
-        **dict.fromkeys(_PACKED, ARGUMENTS),
-        **dict.fromkeys(LIMITED.values(), LIMITED_ARGUMENTS),
-    }
+    {**dict.fromkeys(_PACKED, ARGUMENTS), **dict.fromkeys(LIMITED.values(), LIMITED_ARGUMENTS)}
 )
 """By function: its arguments."""
 _HEADER_WORDS: Final = {
@@ -143,9 +140,7 @@ def pack_for_mve(method: LinkedMethod, *, fast: bool = False) -> LinkedMethod:
     return _with_pads(pack_pairs(method), partial(_packed_mve, fast=fast))
 
 
-def _with_pads(
-    method: LinkedMethod, pack: Callable[[LinkedMethod], LinkedMethod]
-) -> LinkedMethod:
+def _with_pads(method: LinkedMethod, pack: Callable[[LinkedMethod], LinkedMethod]) -> LinkedMethod:
     """Pack weights, with pads that only packed kernels can take into their calls."""
     kept = uneven_calls(method)
     while True:
@@ -170,9 +165,7 @@ def _packed_dsp(method: LinkedMethod) -> LinkedMethod:
     return method
 
 
-def _packed_for_dsp(
-    conv: Convolution, spare_bytes: int, live_bytes: int, *, pays: bool
-) -> _Packed:
+def _packed_for_dsp(conv: Convolution, spare_bytes: int, live_bytes: int, *, pays: bool) -> _Packed:
     """What a call becomes.
 
     Args:
@@ -292,12 +285,7 @@ def _depthwise_for_mve(conv: Convolution, spare_bytes: int) -> _Packed | None:
 
 
 def _int4_for_mve(
-    conv: Convolution,
-    weights: int4.Int4,
-    spare_bytes: int,
-    live_bytes: int,
-    *,
-    fast: bool,
+    conv: Convolution, weights: int4.Int4, spare_bytes: int, live_bytes: int, *, fast: bool
 ) -> _Packed | None:
     """The same of columns of pixels with weights of 4 bits."""
     (phase,) = groups_of(in_one_column(conv))
@@ -341,11 +329,7 @@ def _spare_bytes(method: LinkedMethod) -> tuple[list[int], int]:
 
 
 def _with_call(
-    method: LinkedMethod,
-    number: int,
-    call: LinkedCall,
-    packed: _Packed,
-    conv: Convolution,
+    method: LinkedMethod, number: int, call: LinkedCall, packed: _Packed, conv: Convolution
 ) -> LinkedMethod:
     """The method whose call has the packed kernel, with slots for its arguments."""
     function, words, scratch_bytes = packed

@@ -22,12 +22,7 @@ from orchestrator.method.passes.arguments import (
     need,
 )
 from orchestrator.method.passes.images import Axis
-from orchestrator.method.passes.joining import (
-    at_each_call,
-    producer_of,
-    reads_earlier,
-    with_slots,
-)
+from orchestrator.method.passes.joining import at_each_call, producer_of, reads_earlier, with_slots
 from orchestrator.program.values import IntListValue, IntValue
 
 if TYPE_CHECKING:
@@ -74,19 +69,13 @@ class _Reader:
 _FLOAT: Final = "orch::portable::convolution_out"
 _READERS: Final = {
     "orch::cortex_m::quantized_conv2d_out": _Reader(out=13, stride=3, offset=6),
-    "orch::cortex_m::quantized_conv2d_nhwc_out": _Reader(
-        out=13, stride=3, offset=6, nhwc=True
-    ),
-    "orch::cortex_m::quantized_depthwise_conv2d_out": _Reader(
-        out=14, stride=3, offset=7
-    ),
+    "orch::cortex_m::quantized_conv2d_nhwc_out": _Reader(out=13, stride=3, offset=6, nhwc=True),
+    "orch::cortex_m::quantized_depthwise_conv2d_out": _Reader(out=14, stride=3, offset=7),
     "orch::cortex_m::quantized_depthwise_conv2d_nhwc_out": _Reader(
         out=14, stride=3, offset=7, nhwc=True
     ),
     "orch::cortex_m::quantized_max_pool2d_out": _Reader(out=10, stride=2, lowest=8),
-    "orch::cortex_m::quantized_max_pool2d_nhwc_out": _Reader(
-        out=10, stride=2, lowest=8, nhwc=True
-    ),
+    "orch::cortex_m::quantized_max_pool2d_nhwc_out": _Reader(out=10, stride=2, lowest=8, nhwc=True),
     _FLOAT: _Reader(out=9, stride=3),
 }
 _WEIGHT: Final = 1
@@ -188,9 +177,7 @@ def _folded(
     sizes = zip(pad.before, x.sizes, pad.after, strict=True)
     need(tuple(b + n + a for b, n, a in sizes) == padded.sizes)
     may_be_uneven = (
-        uneven is not None
-        and reader.offset is not None
-        and call.args[reader.out] not in uneven
+        uneven is not None and reader.offset is not None and call.args[reader.out] not in uneven
     )
     padding = _padding(arguments, call.function, pad, x, may_be_uneven=may_be_uneven)
     method, items = with_slots(method, *((IntValue(p), None) for p in padding))
@@ -198,9 +185,7 @@ def _folded(
     args = [*call.args]
     args[0], args[reader.padding] = pad.tensor, slot
     new = replace(call, args=tuple(args))
-    return reads_earlier(
-        method, (found[0],), number, new, pad.tensor, flow=flow, grows=grows
-    )
+    return reads_earlier(method, (found[0],), number, new, pad.tensor, flow=flow, grows=grows)
 
 
 def _pad_of(arguments: Arguments, function: str) -> _Pad:
@@ -219,18 +204,11 @@ def _pad_of(arguments: Arguments, function: str) -> _Pad:
         dims: tuple[int, ...] = tuple(range(rank))
         if function == _PAD and lies_as_nhwc(tensor):
             dims = NHWC
-        for d, front, behind in zip(
-            dims, arguments.numbers(1), arguments.numbers(2), strict=True
-        ):
+        for d, front, behind in zip(dims, arguments.numbers(1), arguments.numbers(2), strict=True):
             before[d], after[d] = front, behind
         value = arguments.number(3)
     need(min((*before, *after), default=0) >= 0)
-    return _Pad(
-        tensor=arguments.index(0),
-        before=tuple(before),
-        after=tuple(after),
-        value=value,
-    )
+    return _Pad(tensor=arguments.index(0), before=tuple(before), after=tuple(after), value=value)
 
 
 def _fits(axis: Axis, size: int, padding: int) -> bool:
@@ -270,12 +248,7 @@ def _image_dims(arguments: Arguments, function: str) -> tuple[int, ...]:
 
 
 def _padding(
-    arguments: Arguments,
-    function: str,
-    pad: _Pad,
-    x: TensorValue,
-    *,
-    may_be_uneven: bool,
+    arguments: Arguments, function: str, pad: _Pad, x: TensorValue, *, may_be_uneven: bool
 ) -> tuple[int, ...]:
     """The padding with which a call needs no pad before it.
 
@@ -325,10 +298,7 @@ def _check_floats(arguments: Arguments, x: TensorValue) -> None:
         return
     import numpy as np  # noqa: PLC0415  # only where something is padded
 
-    from orchestrator.method.passes.evaluate.numbers import (  # noqa: PLC0415
-        computed,
-        read_items,
-    )
+    from orchestrator.method.passes.evaluate.numbers import computed, read_items  # noqa: PLC0415
 
     for position in (_WEIGHT, 2):
         if arguments.is_none(position):

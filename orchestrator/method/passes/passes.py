@@ -24,10 +24,7 @@ from orchestrator.method.passes.constants import (
 )
 from orchestrator.method.passes.edit import renumbered, with_slots_of
 from orchestrator.method.passes.evaluate import has_evaluator
-from orchestrator.method.passes.float_activations import (
-    fuse_float_activations,
-    is_activation,
-)
+from orchestrator.method.passes.float_activations import fuse_float_activations, is_activation
 from orchestrator.method.passes.in_place import in_place, may_be_in_place
 from orchestrator.method.passes.islands import cancel_quantize, is_quantize
 from orchestrator.method.passes.ledger_lines import (
@@ -39,11 +36,7 @@ from orchestrator.method.passes.ledger_lines import (
     not_wanted,
 )
 from orchestrator.method.passes.order import order_calls
-from orchestrator.method.passes.pack_weights import (
-    pack_for_dsp,
-    pack_for_mve,
-    pack_for_scalar,
-)
+from orchestrator.method.passes.pack_weights import pack_for_dsp, pack_for_mve, pack_for_scalar
 from orchestrator.method.passes.packing.convolution import FUNCTIONS
 from orchestrator.method.passes.packing.pairs import MIXED
 from orchestrator.method.passes.packing.phases import TRANSPOSED
@@ -145,12 +138,8 @@ class Pass:
     of_rounding: bool = False
     notes: Callable[[LinkedMethod, LinkedMethod], tuple[str, ...]] | None = None
     of_plan: bool = False
-    isas: Mapping[str, Callable[[LinkedMethod], LinkedMethod]] = field(
-        default_factory=dict
-    )
-    fast: Mapping[str, Callable[[LinkedMethod], LinkedMethod]] = field(
-        default_factory=dict
-    )
+    isas: Mapping[str, Callable[[LinkedMethod], LinkedMethod]] = field(default_factory=dict)
+    fast: Mapping[str, Callable[[LinkedMethod], LinkedMethod]] = field(default_factory=dict)
     prelinked: Callable[[LinkedMethod, str], LinkedMethod] | None = None
     trades: Literal["", "flash", "ram", "room"] = ""
     modest: Callable[[LinkedMethod], LinkedMethod] | None = None
@@ -189,10 +178,7 @@ PASSES: Final[Mapping[str, Pass]] = MappingProxyType(
             trades="ram",
         ),
         "fold_pads": Pass(
-            change=fold_pads,
-            calls=is_pad,
-            before_plan=partial(fold_pads, grows=True),
-            trades="ram",
+            change=fold_pads, calls=is_pad, before_plan=partial(fold_pads, grows=True), trades="ram"
         ),
         "fold_transposes": Pass(
             change=fold_transposes,
@@ -226,10 +212,7 @@ PASSES: Final[Mapping[str, Pass]] = MappingProxyType(
             calls=is_activation,
             of_plan=True,
             isas=MappingProxyType(
-                {
-                    isa: partial(fuse_float_activations, isa=isa)
-                    for isa in ("scalar", "dsp", "mve")
-                }
+                {isa: partial(fuse_float_activations, isa=isa) for isa in ("scalar", "dsp", "mve")}
             ),
         ),
         "round_weights": Pass(
@@ -242,22 +225,14 @@ PASSES: Final[Mapping[str, Pass]] = MappingProxyType(
         "pack_weights": Pass(
             calls=lambda call: call.function in {*FUNCTIONS, *TRANSPOSED, MIXED},
             isas=MappingProxyType(
-                {
-                    "scalar": pack_for_scalar,
-                    "dsp": pack_for_dsp,
-                    "mve": pack_for_mve,
-                }
+                {"scalar": pack_for_scalar, "dsp": pack_for_dsp, "mve": pack_for_mve}
             ),
             fast=MappingProxyType({"mve": partial(pack_for_mve, fast=True)}),
             trades="room",
         ),
         "order_calls": Pass(change=order_calls, of_plan=True),
         "drop_values": Pass(change=drop_values),
-        "prepare_calls": Pass(
-            calls=may_be_prepared,
-            planned=True,
-            prelinked=prepare_calls,
-        ),
+        "prepare_calls": Pass(calls=may_be_prepared, planned=True, prelinked=prepare_calls),
         "share_values": Pass(change=share_values, planned=True),
     }
 )

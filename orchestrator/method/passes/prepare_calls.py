@@ -33,15 +33,7 @@ if TYPE_CHECKING:
     from orchestrator.method.passes.preparing.form import Preparer
 
 PREPARERS: Final[Mapping[str, Preparer]] = MappingProxyType(
-    {
-        **PACKED,
-        **AFFINE,
-        **CONVOLUTIONS,
-        **ELEMENTWISE,
-        **POOLS,
-        **FLOATS,
-        **SCALED,
-    }
+    {**PACKED, **AFFINE, **CONVOLUTIONS, **ELEMENTWISE, **POOLS, **FLOATS, **SCALED}
 )
 """By kernel: what prepares its calls."""
 _LOWEST, _HIGHEST = -(1 << 31), (1 << 31) - 1
@@ -127,9 +119,7 @@ def prepare_calls(method: LinkedMethod, isa: str) -> LinkedMethod:
         origins += [origin] * len(made)
     if tuple(instructions) == method.instructions:
         return method
-    return slots_first(
-        replace(method, instructions=tuple(instructions), origins=tuple(origins))
-    )
+    return slots_first(replace(method, instructions=tuple(instructions), origins=tuple(origins)))
 
 
 def _fits(members: tuple[tuple[str, Numbers], ...]) -> bool:

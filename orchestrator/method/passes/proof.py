@@ -220,9 +220,7 @@ class _Proof:
         return self._after(one).overlaps(self._after(other))
 
     def _is_shared(self, index: int, out: int, given: int) -> bool:
-        return (index, out, given) in self._shared and self._after(out) == self._after(
-            given
-        )
+        return (index, out, given) in self._shared and self._after(out) == self._after(given)
 
     def _keeps(self, one: int, other: int) -> bool:
         changed = self._changed
@@ -232,10 +230,7 @@ class _Proof:
         before, was = self._before[one], self._before[other]
         if not self._overlaps_after(one, other):
             return not before.overlaps(was)
-        return (
-            before.overlaps(was)
-            and before.begin - was.begin == after.begin - beside.begin
-        )
+        return before.overlaps(was) and before.begin - was.begin == after.begin - beside.begin
 
     def _identity(self) -> State:
         """The state in which every byte of every arena is the same."""
@@ -453,8 +448,4 @@ def _learn(state: State, key: tuple[Space, Space, int], spans: Spans) -> State:
 def _common(one: State, other: State) -> State:
     if one is other:
         return one
-    return {
-        key: both
-        for key, spans in one.items()
-        if (both := meet(spans, other.get(key, ())))
-    }
+    return {key: both for key, spans in one.items() if (both := meet(spans, other.get(key, ())))}

@@ -60,8 +60,7 @@ def round_weights(method: LinkedMethod) -> LinkedMethod:
         new = {_WEIGHTS: memory_of(method, call, rounded)}
         new |= sums_with(method, call, rounded - conv.weights)
         method, slots = with_slots(
-            method,
-            *((arguments.tensor(at), settled(data)) for at, data in new.items()),
+            method, *((arguments.tensor(at), settled(data)) for at, data in new.items())
         )
         args = [*call.args]
         for at, slot in zip(new, slots, strict=True):

@@ -16,11 +16,7 @@ from orchestrator.method.access import Access
 from orchestrator.method.linked import LinkedCall
 from orchestrator.method.passes.arguments import Arguments, UnknownCallError, need
 from orchestrator.method.passes.evaluate import LIMITS, results_of
-from orchestrator.method.passes.joining import (
-    constant_of,
-    producer_of,
-    with_slots,
-)
+from orchestrator.method.passes.joining import constant_of, producer_of, with_slots
 from orchestrator.method.passes.views import items_in_order
 from orchestrator.program.values import Allocation, TensorValue
 
@@ -40,16 +36,10 @@ _MINIMUM: Final = "orch::cortex_m::minimum_out"
 _MAXIMUM: Final = "orch::cortex_m::maximum_out"
 INT8_FUNCTIONS: Final = frozenset({TABLE, _MINIMUM, _MAXIMUM})
 QUANTIZE: Final = frozenset(
-    {
-        "orch::cortex_m::quantize_per_tensor_out",
-        "orch::quantized::quantize_per_tensor_out",
-    }
+    {"orch::cortex_m::quantize_per_tensor_out", "orch::quantized::quantize_per_tensor_out"}
 )
 _DEQUANTIZE: Final = frozenset(
-    {
-        "orch::cortex_m::dequantize_per_tensor_out",
-        "orch::quantized::dequantize_per_tensor_out",
-    }
+    {"orch::cortex_m::dequantize_per_tensor_out", "orch::quantized::dequantize_per_tensor_out"}
 )
 _ARITHMETIC: Final = frozenset(
     f"orch::portable::{name}_out" for name in ("add", "div", "mul", "neg", "sub")
@@ -140,9 +130,7 @@ def with_table(method: LinkedMethod, table: Table) -> tuple[LinkedMethod, Linked
 def _of_int8(method: LinkedMethod, call: LinkedCall, number: int) -> Table:
     """Raises UnknownCallError if something is not constant, or not the same for all."""
     constants = method.contents
-    one, other, out = (
-        call.args if call.function != TABLE else (call.args[1], *call.args[::2])
-    )
+    one, other, out = call.args if call.function != TABLE else (call.args[1], *call.args[::2])
     if one not in constants:
         one, other = other, one
     tensor = method.values[one]
@@ -159,9 +147,7 @@ def _of_int8(method: LinkedMethod, call: LinkedCall, number: int) -> Table:
     return Table(number=number, island=(), source=other, out=out, results=results)
 
 
-def _of_island(
-    method: LinkedMethod, flow: Dataflow, call: LinkedCall, number: int
-) -> Table | None:
+def _of_island(method: LinkedMethod, flow: Dataflow, call: LinkedCall, number: int) -> Table | None:
     """None unless floats come from int8 items alone.
 
     Raises:
@@ -222,9 +208,7 @@ def _computed(method: LinkedMethod, call: LinkedCall, items: Bytes) -> Bytes:
             sizes=(ITEMS,),
             dim_order=(0,),
             data_buffer_index=int(place is None),
-            allocation=None
-            if place is None
-            else Allocation(memory_id=1, offset_bytes=place),
+            allocation=None if place is None else Allocation(memory_id=1, offset_bytes=place),
         )
 
     scratch, (x, y) = with_slots(

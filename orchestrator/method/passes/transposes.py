@@ -78,9 +78,7 @@ def _cancelled(
     args = tuple(first.source if a == second.source else a for a in call.args)
     places = tuple(at for at, a in enumerate(args) if a == first.source)
     read = replace(call, args=args, in_place=places)
-    joined = reads_earlier(
-        method, (found[0],), number, read, first.source, flow=flow, grows=grows
-    )
+    joined = reads_earlier(method, (found[0],), number, read, first.source, flow=flow, grows=grows)
     if joined is None:
         return None
     method, flow = joined
@@ -117,14 +115,10 @@ def _with_other_weights(
         moved[order[k] :: depth] = given[k::depth]
     source = arguments.tensor_at(first.source)
     method, slots = with_slots(
-        method,
-        (replace(x, allocation=source.allocation), None),
-        (weights, settled(bytes(moved))),
+        method, (replace(x, allocation=source.allocation), None), (weights, settled(bytes(moved)))
     )
     new = replace(call, args=(*slots, *call.args[2:]))
-    return reads_earlier(
-        method, (found[0],), number, new, slots[0], flow=flow, grows=grows
-    )
+    return reads_earlier(method, (found[0],), number, new, slots[0], flow=flow, grows=grows)
 
 
 def _transpose(method: LinkedMethod, call: LinkedCall) -> View | None:

@@ -52,8 +52,7 @@ class View:
         """Whether the items are contiguous and in the same order on both sides."""
         inner = 1
         for size, here, there in sorted(
-            zip(self.sizes, self.read, self.written, strict=True),
-            key=lambda axis: axis[2],
+            zip(self.sizes, self.read, self.written, strict=True), key=lambda axis: axis[2]
         ):
             if not here == there == inner:
                 return False
@@ -136,8 +135,7 @@ def views_of(
         counts[view.target] = counts.get(view.target, 0) + prod(view.sizes)
     whole = all(counts[out] == arguments.tensor_at(out).numel for out in counts)
     alike = all(
-        arguments.tensor_at(v.source).dtype is arguments.tensor_at(v.target).dtype
-        for v in views
+        arguments.tensor_at(v.source).dtype is arguments.tensor_at(v.target).dtype for v in views
     )
     converts = converts and call.operator.base == "_to_dim_order_copy"
     return views if whole and (alike or converts) else None
@@ -347,11 +345,7 @@ def _diagonal(arguments: Arguments) -> tuple[View, ...]:
 
 
 def _unfold(arguments: Arguments) -> tuple[View, ...]:
-    axes, size, step = (
-        _axes_of(arguments.tensor(0)),
-        arguments.number(2),
-        arguments.number(3),
-    )
+    axes, size, step = (_axes_of(arguments.tensor(0)), arguments.number(2), arguments.number(3))
     dim = dim_of(arguments.number(1), len(axes))
     whole, stride = axes[dim]
     need(0 < size <= whole and step > 0)
@@ -371,11 +365,7 @@ def _as_strided(arguments: Arguments) -> tuple[View, ...]:
 
 
 def _repeat(arguments: Arguments) -> tuple[View, ...]:
-    tensor, repeats, out = (
-        arguments.tensor(0),
-        arguments.numbers(1),
-        arguments.tensor(2),
-    )
+    tensor, repeats, out = (arguments.tensor(0), arguments.numbers(1), arguments.tensor(2))
     new = len(repeats) - len(tensor.sizes)
     need(new >= 0 and min(repeats, default=1) > 0)
     own = [(1, 0)] * new + _axes_of(tensor)
@@ -420,9 +410,7 @@ def _nearest(arguments: Arguments) -> tuple[View, ...]:
     return (_part(arguments.index(0), arguments.index(3), axes),)
 
 
-def _blocks(
-    many: TensorValue, large: TensorValue, n: int
-) -> list[tuple[int, int, int]]:
+def _blocks(many: TensorValue, large: TensorValue, n: int) -> list[tuple[int, int, int]]:
     """Sizes [..., C, n, n, H, W], with the strides of two images.
 
     Args:
@@ -521,48 +509,46 @@ def _copy_in_place(arguments: Arguments) -> tuple[View, ...]:
     return (_part(arguments.index(1), arguments.index(0), axes),)
 
 
-_FINDERS: Final[Mapping[str, Callable[[Arguments], tuple[View, ...]]]] = (
-    MappingProxyType(
-        {
-            "aten::_conj_physical.out": _as_it_is,
-            "aten::alias_copy.out": _as_it_is,
-            "aten::as_strided_copy.out": _as_strided,
-            "aten::cat.out": _cat,
-            "aten::clone.out": _as_it_is,
-            "aten::_to_copy.out": _as_it_is,
-            "aten::copy_": _copy_in_place,
-            "aten::detach_copy.out": _as_it_is,
-            "aten::diagonal_copy.out": _diagonal,
-            "aten::expand_copy.out": _expand,
-            "aten::lift_fresh_copy.out": _as_it_is,
-            "aten::narrow_copy.out": _narrow,
-            "aten::permute_copy.out": _permute,
-            "aten::pixel_shuffle.out": _pixel_shuffle,
-            "aten::pixel_unshuffle.out": _pixel_unshuffle,
-            "aten::repeat.out": _repeat,
-            "aten::select_copy.int_out": _select,
-            "aten::slice_copy.Tensor_out": _slice,
-            "aten::split_copy.Tensor_out": _split_evenly,
-            "aten::split_with_sizes_copy.out": _split,
-            "aten::squeeze_copy.dim_out": _squeeze_one,
-            "aten::squeeze_copy.dims_out": _squeeze,
-            "aten::stack.out": _stack,
-            "aten::t_copy.out": _t,
-            "aten::transpose_copy.int_out": _transpose,
-            "aten::unbind_copy.int_out": _unbind,
-            "aten::unfold_copy.out": _unfold,
-            "aten::unsqueeze_copy.out": _unsqueeze,
-            "aten::view_copy.out": _reshape,
-            "aten::upsample_nearest2d.vec_out": _nearest,
-            "cortex_m::pad.out": _pad,
-            "cortex_m::pad_contiguous.out": _pad,
-            "cortex_m::transpose.out": _permute,
-            "dim_order_ops::_clone_dim_order.out": _dim_order,
-            "dim_order_ops::_to_dim_order_copy.out": _dim_order,
-            "et_copy::_d2h_copy.out": _as_it_is,
-            "et_copy::_h2d_copy.out": _as_it_is,
-            "executorch_prim::et_view.default": _reshape,
-        }
-    )
+_FINDERS: Final[Mapping[str, Callable[[Arguments], tuple[View, ...]]]] = MappingProxyType(
+    {
+        "aten::_conj_physical.out": _as_it_is,
+        "aten::alias_copy.out": _as_it_is,
+        "aten::as_strided_copy.out": _as_strided,
+        "aten::cat.out": _cat,
+        "aten::clone.out": _as_it_is,
+        "aten::_to_copy.out": _as_it_is,
+        "aten::copy_": _copy_in_place,
+        "aten::detach_copy.out": _as_it_is,
+        "aten::diagonal_copy.out": _diagonal,
+        "aten::expand_copy.out": _expand,
+        "aten::lift_fresh_copy.out": _as_it_is,
+        "aten::narrow_copy.out": _narrow,
+        "aten::permute_copy.out": _permute,
+        "aten::pixel_shuffle.out": _pixel_shuffle,
+        "aten::pixel_unshuffle.out": _pixel_unshuffle,
+        "aten::repeat.out": _repeat,
+        "aten::select_copy.int_out": _select,
+        "aten::slice_copy.Tensor_out": _slice,
+        "aten::split_copy.Tensor_out": _split_evenly,
+        "aten::split_with_sizes_copy.out": _split,
+        "aten::squeeze_copy.dim_out": _squeeze_one,
+        "aten::squeeze_copy.dims_out": _squeeze,
+        "aten::stack.out": _stack,
+        "aten::t_copy.out": _t,
+        "aten::transpose_copy.int_out": _transpose,
+        "aten::unbind_copy.int_out": _unbind,
+        "aten::unfold_copy.out": _unfold,
+        "aten::unsqueeze_copy.out": _unsqueeze,
+        "aten::view_copy.out": _reshape,
+        "aten::upsample_nearest2d.vec_out": _nearest,
+        "cortex_m::pad.out": _pad,
+        "cortex_m::pad_contiguous.out": _pad,
+        "cortex_m::transpose.out": _permute,
+        "dim_order_ops::_clone_dim_order.out": _dim_order,
+        "dim_order_ops::_to_dim_order_copy.out": _dim_order,
+        "et_copy::_d2h_copy.out": _as_it_is,
+        "et_copy::_h2d_copy.out": _as_it_is,
+        "executorch_prim::et_view.default": _reshape,
+    }
 )
 """Finders of views, by operator. Source: op schemas and ATen's documentation."""

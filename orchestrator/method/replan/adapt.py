@@ -119,11 +119,7 @@ def _written(original: Program, program: Program, methods: Sequence[Method]) -> 
 
 
 def adapt_linked(
-    original: Program,
-    program: Program,
-    linked: Sequence[LinkedMethod],
-    *,
-    plan: Planner | None,
+    original: Program, program: Program, linked: Sequence[LinkedMethod], *, plan: Planner | None
 ) -> Adapted:
     """Plan the memory of linked methods, after passes.
 
@@ -136,9 +132,7 @@ def adapt_linked(
     Raises:
         PlanProofError: The plan is wrong.
     """
-    roomy = [
-        _with_room(sized, m) for m, sized in zip(linked, program.methods, strict=True)
-    ]
+    roomy = [_with_room(sized, m) for m, sized in zip(linked, program.methods, strict=True)]
     if plan is None:
         none: tuple[ArenaFacts, ...] = ()
         return Adapted(
@@ -158,14 +152,11 @@ def adapt_linked(
         for m, sized, of in zip(linked, roomy, original.methods, strict=True)
     ]
     methods = tuple(
-        replace(m, arena_bytes=r.arena_bytes)
-        for m, r in zip(program.methods, found, strict=True)
+        replace(m, arena_bytes=r.arena_bytes) for m, r in zip(program.methods, found, strict=True)
     )
     return Adapted(
         program=replace(program, methods=methods),
-        linked=tuple(
-            replace(m, values=r.values) for m, r in zip(linked, found, strict=True)
-        ),
+        linked=tuple(replace(m, values=r.values) for m, r in zip(linked, found, strict=True)),
         arenas=tuple(r.arenas for r in found),
     )
 
@@ -173,10 +164,7 @@ def adapt_linked(
 def can_plan(linked: LinkedMethod) -> bool:
     """Whether the memory of all arenas of a method can be planned."""
     effects = effects_of_linked(linked)
-    return all(
-        flow_of(effects, memory_id).is_clear
-        for memory_id in linked.arenas - {SHARED_ID}
-    )
+    return all(flow_of(effects, memory_id).is_clear for memory_id in linked.arenas - {SHARED_ID})
 
 
 def _with_room(method: Method, linked: LinkedMethod) -> Method:

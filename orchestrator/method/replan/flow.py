@@ -21,14 +21,7 @@ from orchestrator.method.sets import Sets
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
-    from collections.abc import (
-        Callable,
-        Collection,
-        Iterable,
-        Iterator,
-        Mapping,
-        Sequence,
-    )
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from orchestrator.method.effects import Effect, MethodEffects
 
@@ -144,9 +137,7 @@ class _Analysis:
         self._whole: set[int] = set()
         self._written: set[int] = set(effects.replaced)
         # The caller would write the input to where the last run moved it.
-        self._is_clear = effects.is_known and effects.replaced.isdisjoint(
-            effects.inputs
-        )
+        self._is_clear = effects.is_known and effects.replaced.isdisjoint(effects.inputs)
 
     def flow(self) -> Flow:
         blocks = _basic_blocks(self._effects.at)
@@ -175,15 +166,12 @@ class _Analysis:
     def early(self, outputs: frozenset[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
         blocks = _basic_blocks(self._effects.at)
         events = [
-            replace(e, kind="fill") if (e.time, e.value) in outputs else e
-            for e in self._events()
+            replace(e, kind="fill") if (e.time, e.value) in outputs else e for e in self._events()
         ]
         for time, effect in enumerate(self._effects.at):
             # A move gives its target other memory: nothing reads its own.
             events += [_Event(time, "fill", v) for v in effect.replaces]
-        events = [
-            e for e in sorted(events, key=attrgetter("time")) if e.value in self._places
-        ]
+        events = [e for e in sorted(events, key=attrgetter("time")) if e.value in self._places]
         tensors = (self._effects.values[v] for v in self._places)
         partial = any(isinstance(t, TensorValue) and t.is_dynamic for t in tensors)
         return tuple(
@@ -226,9 +214,7 @@ class _Analysis:
         """All events in order; also joins tensors that overlap at one moment."""
         effects, places = self._effects, self._places
         state = [
-            v
-            for v in places
-            if isinstance(t := effects.values[v], TensorValue) and t.is_state
+            v for v in places if isinstance(t := effects.values[v], TensorValue) and t.is_state
         ]
         self._whole.update(state)
         events: list[_Event] = []
@@ -267,9 +253,7 @@ class _Analysis:
 
     def _beside(self, values: Iterable[int]) -> None:
         """Join tensors that one instruction touches and that overlap."""
-        self._groups.join_overlapping(
-            (*self._places[v], v) for v in {*values} if v in self._places
-        )
+        self._groups.join_overlapping((*self._places[v], v) for v in {*values} if v in self._places)
 
     def _pieces(self, events: Sequence[_Event]) -> dict[tuple[int, int], list[_Event]]:
         """By (begin, end): the events of each piece that has some, in order."""
@@ -379,9 +363,7 @@ def _basic_blocks(effects: Sequence[Effect]) -> tuple[_BasicBlock, ...]:
     return tuple(blocks)
 
 
-def _states(
-    piece: list[_Event], blocks: Sequence[_BasicBlock]
-) -> dict[int, frozenset[int]]:
+def _states(piece: list[_Event], blocks: Sequence[_BasicBlock]) -> dict[int, frozenset[int]]:
     """By reachable basic block: who may have written the piece before it."""
     by_block = _by_block(piece, blocks)
     states: dict[int, frozenset[int]] = {0: frozenset({_BEFORE})}
@@ -429,9 +411,7 @@ def _is_written(event: _Event, block: _BasicBlock) -> bool:
     return event.time <= block.last and event.kind in ("fill", "write")
 
 
-def _by_block(
-    piece: list[_Event], blocks: Sequence[_BasicBlock]
-) -> dict[int, list[_Event]]:
+def _by_block(piece: list[_Event], blocks: Sequence[_BasicBlock]) -> dict[int, list[_Event]]:
     starts = [block.first for block in blocks]
     found: dict[int, list[_Event]] = {}
     for event in piece:

@@ -83,24 +83,18 @@ def replan(
                 planner=name,
             )
         )
-    return Replanned(
-        values=tuple(values), arena_bytes=tuple(sizes), arenas=tuple(found)
-    )
+    return Replanned(values=tuple(values), arena_bytes=tuple(sizes), arenas=tuple(found))
 
 
 def _is_off(value: Value, alignment: int, memory_id: int) -> bool:
     """Whether a tensor of an arena is not aligned as it should be."""
     place = value.allocation if isinstance(value, TensorValue) else None
     return (
-        place is not None
-        and place.memory_id == memory_id
-        and place.offset_bytes % alignment != 0
+        place is not None and place.memory_id == memory_id and place.offset_bytes % alignment != 0
     )
 
 
-def _blocks(
-    effects: MethodEffects, flow: Flow, alignments: Mapping[int, int]
-) -> Iterable[Block]:
+def _blocks(effects: MethodEffects, flow: Flow, alignments: Mapping[int, int]) -> Iterable[Block]:
     for group in flow.groups:
         alignment, pad = _alignment(group, effects.values, alignments)
         size_bytes = group.end - group.begin + pad

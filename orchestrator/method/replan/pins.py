@@ -88,11 +88,7 @@ def free_memory_id(program: Program) -> int:
 
 class _Mover:
     def __init__(
-        self,
-        method: Method,
-        schemas: Mapping[OperatorName, OpSchema],
-        *,
-        is_shared: bool,
+        self, method: Method, schemas: Mapping[OperatorName, OpSchema], *, is_shared: bool
     ) -> None:
         self._method = method
         self._effects = effects_of_method(method, schemas)

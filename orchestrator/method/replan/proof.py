@@ -59,9 +59,7 @@ def problems_of(
     return tuple(dict.fromkeys(found))
 
 
-def _misplaced(
-    before: _Layout, after: _Layout, arena_bytes: Sequence[int]
-) -> Iterable[str]:
+def _misplaced(before: _Layout, after: _Layout, arena_bytes: Sequence[int]) -> Iterable[str]:
     if before.places.keys() != after.places.keys():
         yield "other tensors are planned"
         return
@@ -191,9 +189,7 @@ class _Comparison:
                 time += 1
         if len(steps) in known:
             self._end(known[len(steps)])
-        self._problems += [
-            _found(*where) for where, same in self._given_away.items() if not same
-        ]
+        self._problems += [_found(*where) for where, same in self._given_away.items() if not same]
         return self._problems
 
     def _arrive(
@@ -219,9 +215,7 @@ class _Comparison:
     def _here(self, values: Iterable[int]) -> list[int]:
         return [v for v in dict.fromkeys(values) if v in self._planned]
 
-    def _run(
-        self, time: int, effect: Effect, memories: tuple[_Memory, _Memory]
-    ) -> None:
+    def _run(self, time: int, effect: Effect, memories: tuple[_Memory, _Memory]) -> None:
         self._apart(time, self._here(effect.touches))
         for value in self._here(effect.reads):
             self._same(time, value, memories)
@@ -246,20 +240,14 @@ class _Comparison:
         if not self._is_same(value, memories, own=False):
             self._problems.append(_found(time, value))
 
-    def _same_own(
-        self, time: int, value: int, memories: tuple[_Memory, _Memory]
-    ) -> None:
+    def _same_own(self, time: int, value: int, memories: tuple[_Memory, _Memory]) -> None:
         """Note whether a reader finds what a value wrote, if a move gave it away."""
         before = self._layouts[0]
-        is_written = any(
-            v == value for p in before.pieces(value) for _, v in memories[0][p]
-        )
+        is_written = any(v == value for p in before.pieces(value) for _, v in memories[0][p])
         same = not is_written or self._is_same(value, memories, own=True)
         self._given_away[time, value] = same
 
-    def _is_same(
-        self, value: int, memories: tuple[_Memory, _Memory], *, own: bool
-    ) -> bool:
+    def _is_same(self, value: int, memories: tuple[_Memory, _Memory], *, own: bool) -> bool:
         before, after = self._layouts
         old = before.seen(memories[0], value, own=own)
         new = after.seen(memories[1], value, own=own)
@@ -284,6 +272,5 @@ class _Comparison:
                     break
                 if distance != before.overlap(one, other):
                     self._problems.append(
-                        f"instruction {time} touches values {one} and {other}, which"
-                        " overlap"
+                        f"instruction {time} touches values {one} and {other}, which overlap"
                     )

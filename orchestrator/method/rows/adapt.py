@@ -25,11 +25,7 @@ _HINT: Final = "leave rows out, so that the input is whole"
 
 
 def with_rows(
-    adapted: Adapted,
-    core: Core,
-    *,
-    fusing: Fusing | None = None,
-    most_step: float = inf,
+    adapted: Adapted, core: Core, *, fusing: Fusing | None = None, most_step: float = inf
 ) -> Adapted:
     """The model with every method by rows that then needs a smaller arena.
 
@@ -102,6 +98,4 @@ def _borders(method: LinkedMethod, port: IoPort) -> tuple[Border, ...]:
 
 
 def _problem(port: IoPort, method: LinkedMethod, found: str) -> BorderError:
-    return BorderError(
-        port, method.name, found, _HINT, wish=f"come in {port.rows} rows at a time"
-    )
+    return BorderError(port, method.name, found, _HINT, wish=f"come in {port.rows} rows at a time")

@@ -122,19 +122,13 @@ def computed_again(twice: Twice, skip: Skip) -> Twice:
     late = [
         replace(
             layer,
-            reads=tuple(
-                (new[i] if i == skip.image else i, window) for i, window in layer.reads
-            ),
+            reads=tuple((new[i] if i == skip.image else i, window) for i, window in layer.reads),
         )
         for layer in network.layers[skip.reader :]
     ]
     early, twins = skip.reader, twice.twins
     return Twice(
-        network=replace(
-            network,
-            images=images,
-            layers=(*network.layers[:early], *added, *late),
-        ),
+        network=replace(network, images=images, layers=(*network.layers[:early], *added, *late)),
         twins=(*twins[:early], *(twins[n] for n in skip.layers), *twins[early:]),
     )
 

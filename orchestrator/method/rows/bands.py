@@ -45,15 +45,12 @@ _PAIRS: Final = frozenset(
 )
 """The same of two tensors, with rows of items."""
 _OVER_INPUT: Final = frozenset(
-    f"orch::cortex_m::{name}Call"
-    for name in ("Activation", "Add", "Multiply", "Extreme")
+    f"orch::cortex_m::{name}Call" for name in ("Activation", "Add", "Multiply", "Extreme")
 )
 """Structs of kernels that may write over an input, as their catalog says."""
 _WIDENED: Final = "packed_conv2d"
 """The kernel that may where pixels are their own windows."""
-_POOLS: Final = frozenset(
-    f"orch::cortex_m::{name}PoolCall" for name in ("Average", "Max")
-)
+_POOLS: Final = frozenset(f"orch::cortex_m::{name}PoolCall" for name in ("Average", "Max"))
 CONVOLUTION: Final = "orch::cortex_m::ConvolutionCall"
 _SCALED: Final = "orch::portable::ScaleCall"
 TRANSPOSED: Final = "orch::cortex_m::TransposedCall"
@@ -123,9 +120,7 @@ def windows_of(method: LinkedMethod, call: LinkedCall) -> tuple[Window, ...] | N
         window = _transposed_window(axis)
     elif axis != _MATRIX_ROWS:
         window = Axis.of(axis)
-    fits = window.out == image.rows and all(
-        image_of(value).rows == window.size for value in inputs
-    )
+    fits = window.out == image.rows and all(image_of(value).rows == window.size for value in inputs)
     return (window,) * len(inputs) if fits else None
 
 
@@ -138,9 +133,7 @@ def planned_reads(method: LinkedMethod, call: LinkedCall) -> list[tuple[int, int
     ]
 
 
-def _copy_window(
-    prepared: Prepared, inputs: list[Image], out: Image
-) -> tuple[Window, ...] | None:
+def _copy_window(prepared: Prepared, inputs: list[Image], out: Image) -> tuple[Window, ...] | None:
     """The same of a call that moves items."""
     if len(inputs) != 1:
         return None
@@ -162,9 +155,7 @@ def _scaled_window(call: LinkedCall) -> RowTable:
         return RowTable(size=size, rows=tuple((row, row) for row in nearest))
     return RowTable(
         size=size,
-        rows=tuple(
-            neighbours(size, out, scale, row, corners=corners) for row in range(out)
-        ),
+        rows=tuple(neighbours(size, out, scale, row, corners=corners) for row in range(out)),
     )
 
 
@@ -176,8 +167,7 @@ def _transposed_window(axis: tuple[int, ...]) -> RowTable:
     return RowTable(
         size=size,
         rows=tuple(
-            (max(-(-low // stride), 0), min(high // stride, size - 1))
-            for low, high in ends
+            (max(-(-low // stride), 0), min(high // stride, size - 1)) for low, high in ends
         ),
     )
 
@@ -241,9 +231,7 @@ def _convolution_band(numbers: Members, rows: Rows) -> dict[str, int]:
         places = ("in.width", "out.width", "columns.in", "columns.out")
         return {f"sizes.{place}": pixels for place in places}
     axis = _band_axis(numbers, "sizes.rows", rows)
-    heights = {
-        f"sizes.{name}.height": axis[f"sizes.rows.{name}"] for name in ("in", "out")
-    }
+    heights = {f"sizes.{name}.height": axis[f"sizes.rows.{name}"] for name in ("in", "out")}
     return axis | heights
 
 

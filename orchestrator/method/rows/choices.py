@@ -40,9 +40,7 @@ class Choice:
     again: int = 0
 
 
-def choices_of(
-    method: LinkedMethod, core: Core, max_again: float = 0
-) -> tuple[Choice, ...]:
+def choices_of(method: LinkedMethod, core: Core, max_again: float = 0) -> tuple[Choice, ...]:
     """Plans of a method, the smallest arena last; each is faster than all smaller ones.
 
     Args:
@@ -71,10 +69,7 @@ def choices_in(network: Network, max_again: float = 0) -> tuple[Choice, ...]:
     made = [*_choices(network, segments)]
     if max_again:
         for twice, _ in with_skips_again(
-            network,
-            plan,
-            most_setup=inf,
-            most_again=max_again * network.whole_cost,
+            network, plan, most_setup=inf, most_again=max_again * network.whole_cost
         ):
             made += _choices(twice.network, Segments(twice.network), twice.calls)
     made.sort(key=lambda choice: (choice.slowdown, choice.arena_bytes))

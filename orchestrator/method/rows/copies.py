@@ -71,15 +71,10 @@ class CopiedRows:
         if begin > end:
             return None
         assert prepared.shape is not None  # noqa: S101  # copies have one
-        moved = edited(
-            prepared.shape.numbers, {self.path: (end - begin + 1) * self.each}
-        )
+        moved = edited(prepared.shape.numbers, {self.path: (end - begin + 1) * self.each})
         read = (first + begin * step - low) * images[0].row_bytes
         written = (to + begin * to_step - rows[0]) * images[1].row_bytes
-        offsets = {
-            "input_offset": self.offsets[0] + read,
-            "out_offset": self.offsets[1] + written,
-        }
+        offsets = {"input_offset": self.offsets[0] + read, "out_offset": self.offsets[1] + written}
         return replace(
             prepared,
             shape=replace(prepared.shape, numbers=moved),
@@ -112,11 +107,7 @@ def copied_rows(prepared: Prepared, images: Images) -> CopiedRows | None:
     assert prepared.shape is not None  # noqa: S101  # copies have one
     shape = prepared.shape.numbers
     row, out_row = (image.row_bytes for image in images)
-    loops = [
-        (f"{name}.count", axis)
-        for name in _LOOPS
-        if (axis := _axis_of(shape, name))[0] > 1
-    ]
+    loops = [(f"{name}.count", axis) for name in _LOOPS if (axis := _axis_of(shape, name))[0] > 1]
     block = each = number_at(shape, _BLOCK)
     path, count, read, written = _BLOCK, 1, row, out_row
     inner = [axis for _, axis in loops]

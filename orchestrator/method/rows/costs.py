@@ -108,9 +108,7 @@ def whole_cost(method: LinkedMethod, call: LinkedCall, core: Core, rows: int) ->
     return sum(cost.of(rows) for cost in costs_of(method, call, core, rows))
 
 
-def costs_of(
-    method: LinkedMethod, call: LinkedCall, core: Core, rows: int
-) -> tuple[Cost, ...]:
+def costs_of(method: LinkedMethod, call: LinkedCall, core: Core, rows: int) -> tuple[Cost, ...]:
     """What bands of a call cost; all of these are added up.
 
     Args:
@@ -140,9 +138,7 @@ def costs_of(
     return (cost, *(_int4(head, header, core, cost) if is_int4 else ()))
 
 
-def _int4(
-    head: bytes, header: tuple[int, ...], core: Core, cost: Cost
-) -> tuple[Cost, ...]:
+def _int4(head: bytes, header: tuple[int, ...], core: Core, cost: Cost) -> tuple[Cost, ...]:
     """What it costs more that weights of 4 bits become int8, some at a time.
 
     Args:

@@ -46,8 +46,7 @@ class Segments:
         for most in (_SHORT, len(network.layers)) if is_fused else ():
             limit = self.least_peak()
             self._ending = [
-                [*self._of_rows(last, most, limit), *found]
-                for last, found in enumerate(at_once)
+                [*self._of_rows(last, most, limit), *found] for last, found in enumerate(at_once)
             ]
 
     def _at_once(self, number: int) -> Iterator[Segment]:
@@ -184,9 +183,7 @@ class Segments:
     def _over_input(self, one: Segment, limit: float) -> Segment | None:
         """A segment of one step by rows, if its output may then lie over its input."""
         for band in (*reversed(_BANDS), 1) if len(one.ways[0].steps) == 1 else ():
-            found = segment(
-                self._network, one.first, one.last, band=band, descends=True
-            )
+            found = segment(self._network, one.first, one.last, band=band, descends=True)
             if found is None:
                 return None
             if found.peak_bytes <= limit and any(w.distances for w in found.ways):
@@ -218,13 +215,9 @@ class Segments:
                 found = wider
         return found
 
-    def _in_bands(
-        self, one: Segment, band: int, *, descends: bool = False
-    ) -> Segment | None:
+    def _in_bands(self, one: Segment, band: int, *, descends: bool = False) -> Segment | None:
         """The segment in bands of other rows, in as much scratch memory."""
-        found = segment(
-            self._network, one.first, one.last, band=band, descends=descends
-        )
+        found = segment(self._network, one.first, one.last, band=band, descends=descends)
         if found is None or not one.narrow:
             return found
         return narrowed(self._network, found) or found

@@ -247,19 +247,12 @@ class _Builder:
                 and all(self._images[i] == self._images[out] for i in images)
                 and may_write_over_input(method, first),
                 costs=tuple(
-                    cost
-                    for call in banded
-                    for cost in costs_of(self._banded, call, core, count)
+                    cost for call in banded for cost in costs_of(self._banded, call, core, count)
                 ),
                 at_end=by_rows
                 and reads[0][0] == numbers[0]
                 and is_spread(first, (self._images[images[0]], self._images[out])),
-                over=over_of(
-                    self._banded,
-                    banded[0],
-                    self._images[images[0]],
-                    self._images[out],
-                )
+                over=over_of(self._banded, banded[0], self._images[images[0]], self._images[out])
                 if by_rows and len(banded) == len(images) == 1
                 else None,
                 few=few_of(self._banded, banded[0], core, count)
@@ -276,17 +269,12 @@ class _Builder:
         return sum(self._banded.tensor(index).size_bytes for index in scratch)
 
     def _sums(
-        self,
-        numbers: tuple[int, ...],
-        reads: tuple[tuple[int, int], ...],
-        image: int,
+        self, numbers: tuple[int, ...], reads: tuple[tuple[int, int], ...], image: int
     ) -> int:
         """The layer that adds up the rows of an image; the image of its sums."""
         value = self._values[image]
         channels = channels_of(self._banded.call(numbers[0]))
-        sums = self._new(
-            replace(value, dtype=ScalarType.Int, sizes=(channels,), dim_order=(0,))
-        )
+        sums = self._new(replace(value, dtype=ScalarType.Int, sizes=(channels,), dim_order=(0,)))
         rows = self._images[image].rows
         self._add(
             numbers,
@@ -296,18 +284,13 @@ class _Builder:
                 out=sums,
                 accumulates=True,
                 costs=(sums_cost(value.numel, rows, self._core),),
-                whole=whole_cost(
-                    self._method, self._banded.call(numbers[0]), self._core, 1
-                ),
+                whole=whole_cost(self._method, self._banded.call(numbers[0]), self._core, 1),
             ),
         )
         return sums
 
     def _add(
-        self,
-        calls: tuple[int, ...],
-        reads: tuple[tuple[int, int], ...],
-        layer: Layer,
+        self, calls: tuple[int, ...], reads: tuple[tuple[int, int], ...], layer: Layer
     ) -> None:
         if any(w.size > self._images[image].rows for image, w in layer.reads):
             raise UnknownNetworkError("it reads more rows of an image than it has")

@@ -44,7 +44,5 @@ def edited(members: Members, changed: Mapping[str, int]) -> Members:
             if path.startswith(f"{name}.")
         }
         new: Numbers = changed.get(name, value)
-        found.append(
-            (name, edited(value, inner) if inner and isinstance(value, tuple) else new)
-        )
+        found.append((name, edited(value, inner) if inner and isinstance(value, tuple) else new))
     return tuple(found)

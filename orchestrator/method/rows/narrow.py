@@ -71,9 +71,7 @@ def wide_kernel(call: LinkedCall) -> LinkedCall:
     """The call with the kernel that the one for narrow bands replaced, if it is one."""
     function = call.function.removesuffix("_few")
     name = kernel_of(function)
-    return replace(
-        call, function=function.replace(name, dict(_KERNELS).get(name, name))
-    )
+    return replace(call, function=function.replace(name, dict(_KERNELS).get(name, name)))
 
 
 def few_of(method: LinkedMethod, call: LinkedCall, core: Core, rows: int) -> Few | None:
@@ -142,17 +140,13 @@ def with_narrow_kernels(method: LinkedMethod, whole_cost: int) -> LinkedMethod:
         is_linked = any(kernel_of(call.function) == narrow for call in calls)
         if is_linked or _ENOUGH * sum(s for s in saved if s) >= whole_cost:
             calls = [
-                call
-                if s is None
-                else replace(call, function=call.function.replace(wide, narrow))
+                call if s is None else replace(call, function=call.function.replace(wide, narrow))
                 for call, s in zip(calls, saved, strict=True)
             ]
     return replace(method, instructions=tuple(calls))
 
 
-def _saved(
-    method: LinkedMethod, call: LinkedCall, wide: str, narrow: str
-) -> int | None:
+def _saved(method: LinkedMethod, call: LinkedCall, wide: str, narrow: str) -> int | None:
     """Instructions that another kernel saves; None if it cannot take a call."""
     header = header_of(method, call)
     if kernel_of(call.function) != wide or header is None:

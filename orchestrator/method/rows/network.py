@@ -29,9 +29,7 @@ class RowTable:
     rows: tuple[tuple[int, int], ...]
 
     @classmethod
-    def of(
-        cls, needed: Mapping[int, tuple[int, int]], *, size: int, out: int
-    ) -> RowTable:
+    def of(cls, needed: Mapping[int, tuple[int, int]], *, size: int, out: int) -> RowTable:
         """The table of an output of which some rows need something.
 
         Args:
@@ -204,9 +202,7 @@ class Layer:
         few = self.few.costs if self.few else ()
 
         def fits(rows: int) -> bool:
-            return all(
-                sum(c.of(rows) for c in way) <= most for way in (self.costs, few)
-            )
+            return all(sum(c.of(rows) for c in way) <= most for way in (self.costs, few))
 
         # Sums of all rows are not the call that averages them at once.
         is_short = fits(count) if self.accumulates else self.whole <= most

@@ -33,9 +33,7 @@ _IN_BYTES, _PHASED = 19, 29
 """Words of a PackedPixels, and of several ones at least."""
 
 
-def over_of(
-    method: LinkedMethod, call: LinkedCall, source: Image, out: Image
-) -> Over | None:
+def over_of(method: LinkedMethod, call: LinkedCall, source: Image, out: Image) -> Over | None:
     """How bands of a call may lie over their input; None if they may not.
 
     Args:

@@ -46,10 +46,7 @@ class LinePhase:
 
     def window(self, out: int) -> RowTable:
         """What each row of the output needs."""
-        needed = {
-            self.first + i * self.step: self.axis.inputs(i, i)
-            for i in range(self.axis.out)
-        }
+        needed = {self.first + i * self.step: self.axis.inputs(i, i) for i in range(self.axis.out)}
         return RowTable.of(needed, size=self.axis.size, out=out)
 
     def among(self, first: int, last: int) -> tuple[int, int]:
@@ -131,8 +128,7 @@ def _part(
     like = method.tensor(call.args[places["header"] or 0])
     header = (*words[:_NEXT], 0)
     added = [
-        (replace(like, sizes=(len(part),)), bytes_of(part))
-        for part in (header, words[_HEADER:])
+        (replace(like, sizes=(len(part),)), bytes_of(part)) for part in (header, words[_HEADER:])
     ]
     method, (at, weights) = with_slots(method, *added)
     args, accesses = list(call.args), list(call.accesses)
@@ -142,12 +138,8 @@ def _part(
     if not begins:
         accesses = [Access.UPDATES if a is Access.FILLS else a for a in accesses]
     memory = tuple(
-        (name, len(args) - 1 if name == "weights" else place)
-        for name, place in call.form.memory
+        (name, len(args) - 1 if name == "weights" else place) for name, place in call.form.memory
     )
     return method, replace(
-        call,
-        args=tuple(args),
-        accesses=tuple(accesses),
-        prepared=replace(call.form, memory=memory),
+        call, args=tuple(args), accesses=tuple(accesses), prepared=replace(call.form, memory=memory)
     )

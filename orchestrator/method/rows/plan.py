@@ -107,9 +107,7 @@ def plan_rows(network: Network, segments: Sequence[Segment]) -> RowPlan:
         least_bytes=rooms.least_bytes,
         setup=sum(one.setup for one in segments),
         rooms={
-            layer: one.scratch_bytes
-            for one in segments
-            for layer in range(one.first, one.last + 1)
+            layer: one.scratch_bytes for one in segments for layer in range(one.first, one.last + 1)
         },
     )
 
@@ -119,9 +117,7 @@ class _Rooms:
 
     def __init__(self, network: Network, segments: Sequence[Segment]) -> None:
         at = {
-            n: number
-            for number, one in enumerate(segments)
-            for n in range(one.first, one.last + 1)
+            n: number for number, one in enumerate(segments) for n in range(one.first, one.last + 1)
         }
         self.rings = {i: rows for one in segments for i, rows in one.rings.items()}
         elsewhere = {i for one in segments for i in (*one.merged, *one.over)}
@@ -137,9 +133,7 @@ class _Rooms:
                 continue
             size, first = network.images[image], at.get(born, -1)
             last = at.get(network.dies[image], len(segments))
-            self._names[image] = self._add(
-                f"image {image}", first, last, size.size_bytes
-            )
+            self._names[image] = self._add(f"image {image}", first, last, size.size_bytes)
         for number, one in enumerate(segments):
             for place in one.places:
                 size_bytes = one.place_bytes(network, place)
@@ -148,9 +142,7 @@ class _Rooms:
         for number, one in enumerate(segments):
             if one.scratch_bytes:
                 name = f"scratch {number}"
-                self._scratch[number] = self._add(
-                    name, number, number, one.scratch_bytes
-                )
+                self._scratch[number] = self._add(name, number, number, one.scratch_bytes)
 
     def _add(self, name: str, first: int, last: int, size_bytes: int) -> int:
         block = Block(name=name, first=first, last=last, size_bytes=aligned(size_bytes))
@@ -186,8 +178,7 @@ class _Rooms:
         here, there = self._names[one], self._names[other]
         return (
             self._offsets[here] < self._offsets[there] + self._blocks[there].size_bytes
-            and self._offsets[there]
-            < self._offsets[here] + self._blocks[here].size_bytes
+            and self._offsets[there] < self._offsets[here] + self._blocks[here].size_bytes
         )
 
     def _keeps(self, way: Way, one: int, other: int) -> bool:

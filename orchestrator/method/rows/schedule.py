@@ -50,13 +50,7 @@ class Schedule:
     """
 
     def __init__(
-        self,
-        network: Network,
-        first: int,
-        last: int,
-        band: int,
-        *,
-        descends: bool = False,
+        self, network: Network, first: int, last: int, band: int, *, descends: bool = False
     ) -> None:
         self._layers = network.layers
         self._band = band

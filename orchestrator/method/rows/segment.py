@@ -13,12 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.method.rows.schedule import Schedule
 from orchestrator.method.rows.slides import kept_rows
-from orchestrator.method.rows.together import (
-    images_over,
-    merged_images,
-    places_of,
-    rooted,
-)
+from orchestrator.method.rows.together import images_over, merged_images, places_of, rooted
 from orchestrator.method.rows.ways import Way, at_once, way_of
 from orchestrator.planner.blocks import aligned
 
@@ -85,9 +80,7 @@ class Segment:
     def place_bytes(self, network: Network, place: Sequence[int]) -> int:
         """Of the place of some rings that take turns."""
         leads = self.leads(network)
-        return max(
-            leads.get(i, 0) + self.rings[i] * network.images[i].row_bytes for i in place
-        )
+        return max(leads.get(i, 0) + self.rings[i] * network.images[i].row_bytes for i in place)
 
     def ring_bytes(self, network: Network) -> int:
         """Of all places of rings together."""
@@ -122,9 +115,7 @@ def segment(
     if by_rows:
         steps = Schedule(network, first, last, band).steps
         over = images_over(network, rings, merged, steps)
-        rings = dict.fromkeys(
-            rings.keys() - {merged.get(image, image) for image in over}, 1
-        )
+        rings = dict.fromkeys(rings.keys() - {merged.get(image, image) for image in over}, 1)
         merged = rooted(merged, over)
         ways: tuple[Way, ...] = (way_of(network, steps, rings, merged, over),)
         if descends and not given and not over:
@@ -166,8 +157,7 @@ def narrowed(network: Network, one: Segment) -> Segment | None:
     saved -= few.ring_bytes(network) - one.ring_bytes(network)
     steps = one.ways[0].steps
     more = sum(
-        _cost(network, step, least) - _cost(network, step, one.scratch_bytes)
-        for step in steps
+        _cost(network, step, least) - _cost(network, step, one.scratch_bytes) for step in steps
     )
     if saved * network.whole_cost <= more * one.peak_bytes or saved <= 0:
         return None
@@ -177,8 +167,7 @@ def narrowed(network: Network, one: Segment) -> Segment | None:
 def _scratch(network: Network, way: Way, room_bytes: float = inf) -> int:
     """Scratch memory of the steps, in a room as far as that is possible."""
     return max(
-        network.scratch_of(step.layer, step.last - step.first + 1, room_bytes)
-        for step in way.steps
+        network.scratch_of(step.layer, step.last - step.first + 1, room_bytes) for step in way.steps
     )
 
 

@@ -29,10 +29,7 @@ class KeptRows(NamedTuple):
 
 def first_rows(network: Network, rings: Mapping[int, int], way: Way) -> dict[int, int]:
     """By ring: the row whose place is its beginning at first."""
-    found = {
-        i: network.images[i].rows - rows if way.descends else 0
-        for i, rows in rings.items()
-    }
+    found = {i: network.images[i].rows - rows if way.descends else 0 for i, rows in rings.items()}
     for step in way.steps:
         if step.over is not None:
             ((ring, _),) = network.layers[step.layer].reads
@@ -41,10 +38,7 @@ def first_rows(network: Network, rings: Mapping[int, int], way: Way) -> dict[int
 
 
 def kept_rows(
-    network: Network,
-    rings: Mapping[int, int],
-    merged: Mapping[int, int],
-    way: Way,
+    network: Network, rings: Mapping[int, int], merged: Mapping[int, int], way: Way
 ) -> Iterator[KeptRows | None]:
     """By step: what it needs of its ring; None if its output lies in none."""
     base = first_rows(network, rings, way)

@@ -18,12 +18,7 @@ from orchestrator.method.passes.joining import with_slots
 from orchestrator.method.passes.packing.headers import kernel_of
 from orchestrator.method.passes.packing.int4 import BLOCK_HEAD, Blocks
 from orchestrator.method.passes.packing.strips import along_rows
-from orchestrator.method.passes.packing.turned import (
-    INT4_TILE,
-    Turned,
-    turned_lines,
-    turned_pixels,
-)
+from orchestrator.method.passes.packing.turned import INT4_TILE, Turned, turned_lines, turned_pixels
 from orchestrator.method.passes.packing.words import bytes_of
 from orchestrator.method.steps import header_of
 

@@ -17,9 +17,7 @@ if TYPE_CHECKING:
     from orchestrator.method.rows.ways import Way
 
 
-def merged_images(
-    network: Network, first: int, last: int, inner: set[int]
-) -> dict[int, int]:
+def merged_images(network: Network, first: int, last: int, inner: set[int]) -> dict[int, int]:
     """Images that only a layer reads which may write over them: where they lie.
 
     Such a layer asks for its rows one band at a time, so that nothing reads its output
@@ -42,10 +40,7 @@ def merged_images(
 
 
 def images_over(
-    network: Network,
-    rings: Collection[int],
-    merged: Mapping[int, int],
-    steps: Sequence[Step],
+    network: Network, rings: Collection[int], merged: Mapping[int, int], steps: Sequence[Step]
 ) -> dict[int, int]:
     """Images whose rows may lie over the ring that they are made of: that ring.
 
@@ -76,11 +71,7 @@ def images_over(
     for root in sorted(rings, key=born.__getitem__):
         together = {root, *(i for i, of in merged.items() if of == root)}
         image = min(together, key=born.__getitem__)
-        if (
-            image in apart
-            or together & lasting
-            or len({images[i] for i in together}) > 1
-        ):
+        if image in apart or together & lasting or len({images[i] for i in together}) > 1:
             continue
         ((ring, _),) = network.layers[born[image]].reads
         of = network.layers[born[ring]] if ring in rings else None
@@ -138,9 +129,7 @@ def places_of(
     return (*places, *((image,) for image in rings if image not in short))
 
 
-def _is_made_by(
-    network: Network, image: int, rows: tuple[int, int], step: Step | None
-) -> bool:
+def _is_made_by(network: Network, image: int, rows: tuple[int, int], step: Step | None) -> bool:
     """Whether a step has made all of some rows."""
     if step is None or network.layers[step.layer].out != image:
         return rows[0] > rows[1]

@@ -40,9 +40,7 @@ def problems_of_rows(network: Network, plan: RowPlan) -> tuple[str, ...]:
     return ()
 
 
-def problems_of_twins(
-    before: Network, after: Network, twins: Sequence[int]
-) -> tuple[str, ...]:
+def problems_of_twins(before: Network, after: Network, twins: Sequence[int]) -> tuple[str, ...]:
     """Where a network with layers twice computes something else than it did.
 
     Args:
@@ -202,11 +200,7 @@ def _partial(image: int, rows: int) -> int:
 def _rows_of(window: Window, rows: set[int]) -> set[int]:
     """Rows of the input that windows have a tap in."""
     if isinstance(window, RowTable):
-        return {
-            tap
-            for row in rows
-            for tap in range(window.rows[row][0], window.rows[row][1] + 1)
-        }
+        return {tap for row in rows for tap in range(window.rows[row][0], window.rows[row][1] + 1)}
     taps = {
         row * window.stride - window.padding + tap * window.dilation
         for row in rows

@@ -84,9 +84,7 @@ def way_of(
     return Way(descends=descends, steps=tuple(placed[::-1]), distances=distances)
 
 
-def note_reads(
-    network: Network, step: Step, wanted: dict[int, int], *, descends: bool
-) -> None:
+def note_reads(network: Network, step: Step, wanted: dict[int, int], *, descends: bool) -> None:
     """Note the outermost rows that a step reads, by image."""
     outermost = max if descends else min
     reads = zip(network.layers[step.layer].reads, step.reads, strict=True)
@@ -96,9 +94,7 @@ def note_reads(
             wanted[image] = outermost(wanted.get(image, row), row)
 
 
-def _distance_down(
-    network: Network, step: Step, out: int, image: int, wanted: int
-) -> int:
+def _distance_down(network: Network, step: Step, out: int, image: int, wanted: int) -> int:
     """From where a step writes to the end of what is read by it or later."""
     here, there = network.images[image], network.images[out]
     return (wanted + 1) * here.row_bytes - step.first * there.row_bytes

@@ -9,13 +9,7 @@ from typing import TYPE_CHECKING, Final
 from orchestrator.method.access import Access
 from orchestrator.method.linked import LinkedCall, Prepared
 from orchestrator.method.places import placed
-from orchestrator.method.rows.bands import (
-    Rows,
-    band_header,
-    band_of,
-    channels_of,
-    pixels_of,
-)
+from orchestrator.method.rows.bands import Rows, band_header, band_of, channels_of, pixels_of
 from orchestrator.method.rows.copies import COPY, copied_rows
 from orchestrator.method.rows.costs import SUMS
 from orchestrator.method.rows.headers import with_common_headers
@@ -126,11 +120,7 @@ class _Writer:
         prepared = old.form
         args, source, (low, high) = list(old.args), out, rows
         for (of, position), (image, _), (begin, end), at in zip(
-            self._found.reads[step.layer],
-            layer.reads,
-            step.reads,
-            call.reads,
-            strict=True,
+            self._found.reads[step.layer], layer.reads, step.reads, call.reads, strict=True
         ):
             if of == number:
                 args[position] = self._at(image, at, begin, end)

@@ -90,17 +90,13 @@ def resolve(
         bindings = linker.link(gaps)
         if bindings:
             schema = bindings[0].kernel.schema
-            operators.append(
-                ResolvedOperator(name=name, schema=schema, bindings=bindings)
-            )
+            operators.append(ResolvedOperator(name=name, schema=schema, bindings=bindings))
             entries += linker.entries(bindings)
     known = {code.backend: code for code in delegates}
     linked = []
     for backend, origins in sorted(selection.delegates):
         if backend in known:
-            linked.append(
-                ResolvedDelegate(code=known[backend], origins=tuple(sorted(origins)))
-            )
+            linked.append(ResolvedDelegate(code=known[backend], origins=tuple(sorted(origins))))
         else:
             gaps.no_delegate(backend, known, origins)
     if problems := gaps.diagnostics():
@@ -138,9 +134,7 @@ class _Link:
     origins: set[Origin] = field(default_factory=set)
 
 
-def _call_with(
-    kernel: Kernel, dtype: ScalarType, listed: tuple[ScalarType, ...]
-) -> CallPattern:
+def _call_with(kernel: Kernel, dtype: ScalarType, listed: tuple[ScalarType, ...]) -> CallPattern:
     """A call that has a dtype in every deciding argument that takes it.
 
     Deciding arguments that do not take it, such as the output of a conversion, have
@@ -154,9 +148,7 @@ def _call_with(
     deciding = [n for _, n in named if n in kernel.dtype_arguments]
     partners = listed if any(dtype in taken[n] for n in deciding) else ()
     given = {
-        n: [dtype] * (dtype in taken[n])
-        or [d for d in partners if d in taken[n]]
-        or [dtype]
+        n: [dtype] * (dtype in taken[n]) or [d for d in partners if d in taken[n]] or [dtype]
         for n in deciding
     }
     return CallPattern(
@@ -201,12 +193,7 @@ class _Linker:
     def link(self, gaps: Gaps) -> tuple[Binding, ...]:
         """Bind every call, or note the gaps."""
         selected = self.selected
-        needed = bool(
-            selected.patterns
-            or selected.keys
-            or selected.dtypes
-            or selected.every_dtype
-        )
+        needed = bool(selected.patterns or selected.keys or selected.dtypes or selected.every_dtype)
         if needed and not self.kernels:
             called = {o for _, origins in selected.patterns for o in origins}
             gaps.no_kernel(selected.name, called | self.outside, selected.all_keys)
@@ -215,8 +202,7 @@ class _Linker:
         claims = self._bind(gaps)
         self._fill_slots(claims, by_key_only=gaps.has(selected.name))
         return tuple(
-            self._binding(self.kernels[index], link)
-            for index, link in sorted(self.links.items())
+            self._binding(self.kernels[index], link) for index, link in sorted(self.links.items())
         )
 
     def _requests(self, gaps: Gaps) -> dict[KernelKey, list[Request]]:
@@ -367,9 +353,7 @@ class _Linker:
         ]
 
 
-def duplicate_functions(
-    catalog: Catalog, used: Mapping[str, Collection[str]]
-) -> list[Diagnostic]:
+def duplicate_functions(catalog: Catalog, used: Mapping[str, Collection[str]]) -> list[Diagnostic]:
     """Functions that sources of two libraries define: they cannot be linked together.
 
     Args:

@@ -58,9 +58,7 @@ def check_calls(
         facts = {name: MethodFacts.of(method) for name, method in methods.items()}
         for call in info.calls:
             key = call.pattern.key
-            kernel = kernels.get((call.operator, key)) or kernels.get(
-                (call.operator, None)
-            )
+            kernel = kernels.get((call.operator, key)) or kernels.get((call.operator, None))
             if kernel is None or not kernel.requires:
                 continue  # allowed to be missing
             method = methods[call.method]
@@ -77,19 +75,13 @@ def check_calls(
             if found := refusal(kernel.requires, kernel.schema, arguments):
                 names = named_arguments(found.condition, kernel.schema)
                 shown = [f"{name} {shown_value(arguments[name])}" for name in names]
-                origin = Origin(
-                    source=info.model,
-                    method=call.method,
-                    instruction=call.instruction,
-                )
+                origin = Origin(source=info.model, method=call.method, instruction=call.instruction)
                 gaps.refused(kernel, found, "; ".join(shown), origin)
     if problems := gaps.diagnostics():
         raise KernelError(problems)
 
 
-def _kernels(
-    resolution: Resolution,
-) -> dict[tuple[OperatorName, KernelKey | None], Kernel]:
+def _kernels(resolution: Resolution) -> dict[tuple[OperatorName, KernelKey | None], Kernel]:
     """The kernel that the device finds for a call, by operator and key."""
     of_function = {
         binding.kernel.function: binding.kernel

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _SHOWN = 4  # instructions, methods or keys named before "and N more"
 _HINTS = {
     "is_channels_last": "export the model and its example inputs in channels-last"
-    " memory format: .to(memory_format=torch.channels_last)",
+    " memory format: .to(memory_format=torch.channels_last)"
 }
 """What to do about a condition, by the function it calls."""
 _DIM_ORDERS = {
@@ -117,9 +117,7 @@ class Gaps:
         return tuple(
             sorted(
                 Missing(
-                    name=found.subject,
-                    reason=gap.message,
-                    origins=tuple(sorted(found.origins)),
+                    name=found.subject, reason=gap.message, origins=tuple(sorted(found.origins))
                 )
                 for gap, found in self._found.items()
                 if found.subject in self._allowed
@@ -132,20 +130,13 @@ class Gaps:
         return {k.operator: name for name, kernels in reversed(others) for k in kernels}
 
     def no_kernel(
-        self,
-        name: OperatorName,
-        origins: Iterable[Origin],
-        keys: Iterable[KernelKey],
+        self, name: OperatorName, origins: Iterable[Origin], keys: Iterable[KernelKey]
     ) -> None:
         """No library has the operator."""
         asked = tuple(origins)
         operators = self._catalog.operators
         is_called = any(origin.method for origin in asked)
-        if (
-            is_called
-            and str(name) not in self._allowed
-            and out_variant(name, operators)
-        ):
+        if is_called and str(name) not in self._allowed and out_variant(name, operators):
             self._without_out[name] = set(asked)
             return
         libraries = ", ".join(library for library, _ in self._catalog.libraries)
@@ -153,9 +144,7 @@ class Gaps:
         hint = _REMEDIES.get(name.namespace, _OWN_OPERATOR)
         if name.namespace == "aten" and name.base in _DECOMPOSED:
             hint = _FROM_SOURCE
-        if len(self._found) < _MOST_HINTS and (
-            near := nearest_operator(name, operators)
-        ):
+        if len(self._found) < _MOST_HINTS and (near := nearest_operator(name, operators)):
             # A model makes no slips: only another form of its operator is of use.
             if not is_called or _is_overload(near, name):
                 notes.append(("nearest", str(near)))
@@ -164,16 +153,10 @@ class Gaps:
         if library := self._libraries().get(name):
             hint = f'add "{library}" to kernels.libraries, it has a kernel for it'
         message = f"no kernel for {name}"
-        self._add(
-            name, "no-kernel", message, tuple(notes), hint, origins=asked, keys=keys
-        )
+        self._add(name, "no-kernel", message, tuple(notes), hint, origins=asked, keys=keys)
 
     def call_mismatch(
-        self,
-        name: OperatorName,
-        kernel: Kernel,
-        reason: str,
-        origins: Iterable[Origin],
+        self, name: OperatorName, kernel: Kernel, reason: str, origins: Iterable[Origin]
     ) -> None:
         """A call does not have the arguments of the op schema."""
         self._add(
@@ -186,9 +169,7 @@ class Gaps:
             origins=origins,
         )
 
-    def ambiguous(
-        self, name: OperatorName, key: KernelKey, requests: Sequence[Request]
-    ) -> None:
+    def ambiguous(self, name: OperatorName, key: KernelKey, requests: Sequence[Request]) -> None:
         """Calls with one kernel key that no single kernel takes."""
         self._add(
             name,
@@ -199,9 +180,7 @@ class Gaps:
             origins=[origin for request in requests for origin in request.origins],
         )
 
-    def refused(
-        self, kernel: Kernel, refusal: Refusal, found: str, origin: Origin
-    ) -> None:
+    def refused(self, kernel: Kernel, refusal: Refusal, found: str, origin: Origin) -> None:
         """A kernel would reject a call because of its arguments."""
         reason = f": {refusal.reason}" if refusal.reason else ""
         hint = next(
@@ -221,9 +200,7 @@ class Gaps:
             origins=(origin,),
         )
 
-    def no_delegate(
-        self, backend: str, known: Collection[str], origins: Iterable[Origin]
-    ) -> None:
+    def no_delegate(self, backend: str, known: Collection[str], origins: Iterable[Origin]) -> None:
         """A program delegates a part to a backend that no delegate serves."""
         names = ", ".join(sorted(known))
         found = f"[[delegates]] serve {names}" if names else "no [[delegates]]"
@@ -239,9 +216,7 @@ class Gaps:
             origins=origins,
         )
 
-    def unserved(
-        self, name: OperatorName, kernels: Sequence[Kernel], request: Request
-    ) -> None:
+    def unserved(self, name: OperatorName, kernels: Sequence[Kernel], request: Request) -> None:
         """The operator has kernels, but none takes this call."""
         fallbacks = [kernel for kernel in kernels if not kernel.keys]
         if not fallbacks:
@@ -317,9 +292,7 @@ class Gaps:
             keys=request.keys,
         )
 
-    def _no_key(
-        self, name: OperatorName, kernels: Sequence[Kernel], request: Request
-    ) -> None:
+    def _no_key(self, name: OperatorName, kernels: Sequence[Kernel], request: Request) -> None:
         """Only specialised kernels are on offer."""
         wanted = [meta.dtype for meta in request.key.tensors]
         same_dtypes = any(
@@ -331,10 +304,7 @@ class Gaps:
             name,
             "no-kernel-for-dim-order" if same_dtypes else "no-kernel-for-dtype",
             f"no kernel for {name} with kernel key {request.key}",
-            tuple(
-                ("known", f"{kernel.library} has {_several(kernel.keys)}")
-                for kernel in kernels
-            ),
+            tuple(("known", f"{kernel.library} has {_several(kernel.keys)}") for kernel in kernels),
             "add a library with a fallback kernel for it, such as portable, or write"
             f" a kernel for this key, {kernels[0].entry}",
             origins=request.origins,
@@ -396,8 +366,7 @@ _REMEDIES: Final = {
     "aten": "decompose it when you export (exported.run_decompositions()), or export"
     " for another lowering; docs/operators.md lists the operators that have a kernel,"
     " docs/kernels.md shows how to add one",
-    "cortex_m": "export again with a version of ExecuTorch whose operators"
-    " docs/operators.md lists",
+    "cortex_m": "export again with a version of ExecuTorch whose operators docs/operators.md lists",
     "quantized_decomposed": "docs/operators.md lists the quantized operators that have"
     " a kernel; quantize with another configuration, or leave this part in float",
 }
@@ -418,9 +387,6 @@ _FROM_SOURCE: Final = (
     " export then computes it with operators that have a kernel; see docs/export.md"
 )
 _REAL_NUMBERS: Final = (
-    "compute it with real numbers, as torch.complex(z.abs().log(), z.angle()) for"
-    " torch.log(z); or"
+    "compute it with real numbers, as torch.complex(z.abs().log(), z.angle()) for torch.log(z); or"
 )
-_OWN_OPERATOR: Final = (
-    "add its kernel with [[kernels.custom]]; docs/kernels.md shows how"
-)
+_OWN_OPERATOR: Final = "add its kernel with [[kernels.custom]]; docs/kernels.md shows how"

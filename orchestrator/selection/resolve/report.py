@@ -30,8 +30,7 @@ def resolution_json(resolution: Resolution) -> str:
             for operator in resolution.operators
         ],
         "sources": [
-            {"library": library, "files": list(files)}
-            for library, files in resolution.sources
+            {"library": library, "files": list(files)} for library, files in resolution.sources
         ],
         "delegates": [
             {
@@ -45,11 +44,7 @@ def resolution_json(resolution: Resolution) -> str:
             for delegate in resolution.delegates
         ],
         "missing": [
-            {
-                "name": missing.name,
-                "reason": missing.reason,
-                "origins": _origins(missing.origins),
-            }
+            {"name": missing.name, "reason": missing.reason, "origins": _origins(missing.origins)}
             for missing in resolution.missing
         ],
         "table": [
@@ -90,11 +85,7 @@ def _origins(origins: Iterable[Origin]) -> list[dict[str, object]]:
         key = (origin.source, origin.method)
         methods.setdefault(key, []).append(origin.instruction)
     return [
-        {
-            "source": source,
-            "method": method,
-            "instructions": [i for i in instructions if i >= 0],
-        }
+        {"source": source, "method": method, "instructions": [i for i in instructions if i >= 0]}
         if method
         else {"source": source}
         for (source, method), instructions in methods.items()

@@ -27,12 +27,7 @@ from orchestrator.core.dtype import ALL, ScalarType
 from orchestrator.core.kernel import TensorMeta
 from orchestrator.core.operator import ArgKind
 from orchestrator.emit.generate.tables import dtype_set, selected_headers
-from orchestrator.selection.op_info import (
-    CallPattern,
-    Origin,
-    SelectedOperator,
-    Selection,
-)
+from orchestrator.selection.op_info import CallPattern, Origin, SelectedOperator, Selection
 from orchestrator.selection.resolve import resolve
 from orchestrator.shell.ninja import ninja_program
 from tests.cpp.support.suite import INCLUDES, RUNTIME, WARNINGS
@@ -68,13 +63,7 @@ those that differ in width or sign. All of them if everything is requested."""
 _PARTNERS: Final = (_S.Float, _S.Char)
 """What an argument is given first that does not take the dtype asked for."""
 
-_FLAGS: Final = (
-    "-std=c++17",
-    "-DORCH_COMPLEX_DOUBLE=1",
-    "-O0",
-    "-ffp-contract=off",
-    *WARNINGS,
-)
+_FLAGS: Final = ("-std=c++17", "-DORCH_COMPLEX_DOUBLE=1", "-O0", "-ffp-contract=off", *WARNINGS)
 _TEST_SOURCES: Final = (
     TESTS / "closure" / "closure_test.cpp",
     TESTS / "closure" / "hand_made.cpp",
@@ -164,8 +153,7 @@ def narrow_resolution(
             SelectedOperator(
                 name=kernel.operator,
                 patterns=tuple(
-                    (call, origin)
-                    for call in sorted({narrowest_call(kernel, d) for d in mine})
+                    (call, origin) for call in sorted({narrowest_call(kernel, d) for d in mine})
                 ),
                 origins=origin,
             )
@@ -187,10 +175,7 @@ def build(found: Iterable[Library]) -> dict[str, Path]:
     ninja = _Ninja(compiler)
     shared = [
         ninja.object(source)
-        for source in (
-            *_TEST_SOURCES,
-            *(ROOT / f"runtime/src/{n}.cpp" for n in RUNTIME),
-        )
+        for source in (*_TEST_SOURCES, *(ROOT / f"runtime/src/{n}.cpp" for n in RUNTIME))
     ]
     programs = {}
     for each in found:
@@ -265,9 +250,7 @@ def _row(binding: Binding, dtypes: frozenset[ScalarType]) -> str:
                 selected.add(dict(call.tensors)[position].dtype)
     sets = (asked(kernel, dtypes), selected, binding.dtypes)
     fields = ",\n   ".join(dtype_set(s) for s in sets)
-    return (
-        f'  {{"{kernel.operator}", {kernel.function}, {deciding:#x}U,\n   {fields}}},\n'
-    )
+    return f'  {{"{kernel.operator}", {kernel.function}, {deciding:#x}U,\n   {fields}}},\n'
 
 
 class _Ninja:

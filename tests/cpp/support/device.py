@@ -53,9 +53,7 @@ class Answer:
         return next((error for error in errors if error != "Ok"), "Ok")
 
 
-def ask(
-    load_file: Path, files: Iterable[Path], *, stand_ins: bool = False
-) -> list[Answer]:
+def ask(load_file: Path, files: Iterable[Path], *, stand_ins: bool = False) -> list[Answer]:
     """What the loader says of each file.
 
     Args:
@@ -89,10 +87,7 @@ def _answers(lines: list[str]) -> Iterator[Answer]:
 
 
 _FIELDS: Final = frozenset(
-    {
-        *("method", "load", "state", "less_state", "less_arena", "inputs"),
-        *("outputs", "run"),
-    }
+    {*("method", "load", "state", "less_state", "less_arena", "inputs"), *("outputs", "run")}
 )
 
 

@@ -49,8 +49,7 @@ PROGRAMS: Final = {
 """Source with the `main` of each program; libFuzzer brings that of the last."""
 
 _SHARED: Final = tuple(
-    SUPPORT / f"{name}.cpp"
-    for name in ("method_blocks", "stand_ins", "hostile_run", "mutations")
+    SUPPORT / f"{name}.cpp" for name in ("method_blocks", "stand_ins", "hostile_run", "mutations")
 )
 SANITIZERS: Final = "address,undefined,float-cast-overflow"
 _FLAGS: Final = (
@@ -86,9 +85,7 @@ def linked_catalog() -> Catalog:
     return read_catalog(
         [
             LibraryText(
-                name=file.parent.name,
-                file=str(file),
-                text=file.read_text(encoding="utf-8"),
+                name=file.parent.name, file=str(file), text=file.read_text(encoding="utf-8")
             )
             for file in files
         ]
@@ -96,11 +93,7 @@ def linked_catalog() -> Catalog:
 
 
 def build(
-    program: str,
-    *,
-    folder: Path = FOLDER,
-    operators: tuple[str, ...] = (),
-    sanitize: bool = True,
+    program: str, *, folder: Path = FOLDER, operators: tuple[str, ...] = (), sanitize: bool = True
 ) -> Path:
     """Path of a program of `PROGRAMS`, built if anything it is made of changed.
 
@@ -116,9 +109,7 @@ def build(
     if sanitize:
         need_file(_fuzzer_library(compiler), "libclang-rt-14-dev")
     with only_one(folder):
-        rules = _ninja(
-            compiler, _generate(folder, operators), folder, sanitize=sanitize
-        )
+        rules = _ninja(compiler, _generate(folder, operators), folder, sanitize=sanitize)
         _write_if_changed(folder / "build.ninja", rules)
         done = subprocess.run(
             [str(ninja_program()), "-j2", "--quiet", program],
@@ -200,8 +191,7 @@ def _ninja(compiler: str, shared: list[Path], folder: Path, *, sanitize: bool) -
     lines = [
         "rule cxx",
         # Two libraries may have a source of one name, and so a header of dtypes.
-        f"  command = {compiler} -I$selected {flags} $level -MMD -MF $out.d"
-        " -c $in -o $out",
+        f"  command = {compiler} -I$selected {flags} $level -MMD -MF $out.d -c $in -o $out",
         "  depfile = $out.d",
         "  deps = gcc",
         "rule link",
@@ -229,9 +219,7 @@ _INCLUDES: Final = ("runtime/include", "runtime/src", "kernels", "tests/cpp")
 def _object(lines: list[str], source: Path, folder: Path) -> str:
     place = folder if source.is_relative_to(folder) else ROOT
     name = f"obj/{source.relative_to(place)}.o"
-    library = (
-        source.relative_to(ROOT / "kernels").parts[0] if _is_kernel(source) else ""
-    )
+    library = source.relative_to(ROOT / "kernels").parts[0] if _is_kernel(source) else ""
     lines += [
         f"build {name}: cxx {source}",
         f"  selected = {folder / 'gen' / 'selected' / library}",

@@ -31,13 +31,7 @@ _TYPES: Final = {
 
 
 def run_method(
-    load_file: Path,
-    program: Path,
-    method: Method,
-    run: dict[str, Any],
-    *,
-    case: str,
-    folder: Path,
+    load_file: Path, program: Path, method: Method, run: dict[str, Any], *, case: str, folder: Path
 ) -> bytes:
     """Outputs of one call, byte for byte.
 

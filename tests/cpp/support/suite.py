@@ -35,22 +35,13 @@ FOLDER: Final = ROOT / "build" / "cpp-tests"
 TESTS: Final = ROOT / "tests" / "cpp"
 _KERNELS: Final = ROOT / "kernels"
 _LIBRARIES: Final = {
-    "all_dtypes": tuple(
-        _KERNELS / n for n in ("cortex_m", "portable", "prim_ops", "quantized")
-    ),
+    "all_dtypes": tuple(_KERNELS / n for n in ("cortex_m", "portable", "prim_ops", "quantized")),
     # Kernels of quantized and of cortex_m have no single dtype.
     "float_only": tuple(_KERNELS / n for n in ("portable", "prim_ops")),
 }
 """Kernel libraries of each program."""
 
-WARNINGS: Final = (
-    "-Wall",
-    "-Wextra",
-    "-Wconversion",
-    "-Wshadow",
-    "-Wundef",
-    "-Werror",
-)
+WARNINGS: Final = ("-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wundef", "-Werror")
 _FLAGS: Final = (
     "-std=c++17",
     "-DORCH_COMPLEX_DOUBLE=1",
@@ -60,9 +51,7 @@ _FLAGS: Final = (
     *native.SANITIZED,
     *WARNINGS,
 )
-_FAST_TO_COMPILE: Final = (
-    "-O0 -fno-sanitize=fuzzer-no-link -DDOCTEST_CONFIG_SUPER_FAST_ASSERTS"
-)
+_FAST_TO_COMPILE: Final = "-O0 -fno-sanitize=fuzzer-no-link -DDOCTEST_CONFIG_SUPER_FAST_ASSERTS"
 INCLUDES: Final = ("runtime/include", "runtime/src", "kernels", "tests/cpp")
 # What kernels and their tests need of the runtime, and what tests of loader and
 # executor need besides.
@@ -70,10 +59,7 @@ RUNTIME: Final = ("error", "math", "math_double", "random", "tensor")
 _LOADER: Final = (
     *(ROOT / f"runtime/src/{n}.cpp" for n in ("executor", "find_kernel", "integrity")),
     *(ROOT / f"runtime/src/load_{n}.cpp" for n in ("delegates", "method", "values")),
-    *(
-        ROOT / f"runtime/src/{n}.cpp"
-        for n in ("caller", "lists", "model", "program", "together")
-    ),
+    *(ROOT / f"runtime/src/{n}.cpp" for n in ("caller", "lists", "model", "program", "together")),
     *(TESTS / f"support/{n}.cpp" for n in ("method_blocks", "program_builder")),
 )
 
@@ -120,11 +106,7 @@ def build() -> dict[str, Path]:
         rules = _ninja(compiler, sources, kernels, every)
         _write_if_changed(FOLDER / "build.ninja", rules)
         done = subprocess.run(
-            [ninja, "-j2", "--quiet"],
-            cwd=FOLDER,
-            capture_output=True,
-            text=True,
-            check=False,
+            [ninja, "-j2", "--quiet"], cwd=FOLDER, capture_output=True, text=True, check=False
         )
     assert done.returncode == 0, done.stdout + done.stderr
     return {name: FOLDER / name / "run" for name in (*sources, *_COMPACT, "proved")}
@@ -190,9 +172,7 @@ def _write_headers(program: str, only: ScalarType) -> list[Path]:
         path = PurePosixPath(header.path)
         library = _selected(program) / path.parts[-3]
         _write_if_changed(library / "orch_selected" / path.name, header.text)
-    return sorted(
-        _KERNELS / library / s for library, ss in resolution.sources for s in ss
-    )
+    return sorted(_KERNELS / library / s for library, ss in resolution.sources for s in ss)
 
 
 def _takes(kernel: Kernel, dtypes: tuple[ScalarType, ...]) -> bool:
@@ -208,10 +188,7 @@ def _selected(program: str) -> Path:
 
 
 def _ninja(
-    compiler: str,
-    sources: dict[str, list[Path]],
-    kernels: dict[str, list[Path]],
-    every: list[Path],
+    compiler: str, sources: dict[str, list[Path]], kernels: dict[str, list[Path]], every: list[Path]
 ) -> str:
     """Text of build.ninja."""
     includes = [f"-I{path}" for path in (GENERATED, *(ROOT / i for i in INCLUDES))]
@@ -251,9 +228,7 @@ def _ninja(
     linked = _objects(lines, "proved", runtime, more=more)
     # As in products, the runtime keeps its checks.
     more += f" -DORCH_PROVED_CALLS=1 -I{selected}"
-    everything = " ".join(
-        [*main, *linked, *_objects(lines, "proved", proved, more=more)]
-    )
+    everything = " ".join([*main, *linked, *_objects(lines, "proved", proved, more=more)])
     lines.append(f"build proved/run: link {everything}")
     return "\n".join(lines) + "\n"
 
@@ -263,9 +238,7 @@ def _tests(program: str) -> list[Path]:
     return sorted((TESTS / program).glob("*_test.cpp"))
 
 
-def _objects(
-    lines: list[str], folder: str, sources: Iterable[Path], more: str
-) -> list[str]:
+def _objects(lines: list[str], folder: str, sources: Iterable[Path], more: str) -> list[str]:
     """Adds the rule of each object; returns the objects."""
     found = []
     for source in sources:

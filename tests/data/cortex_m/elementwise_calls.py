@@ -18,26 +18,9 @@ if TYPE_CHECKING:
     from maker import Maker
 
 rng = np.random.default_rng(20250318)
-SHAPES = [
-    (1,),
-    (7,),
-    (33,),
-    (3, 5),
-    (2, 3, 4, 5),
-    (1, 1),
-    (0,),
-    (2, 0),
-    (),
-    (2, 1, 3, 2, 2),
-]
+SHAPES = [(1,), (7,), (33,), (3, 5), (2, 3, 4, 5), (1, 1), (0,), (2, 0), (), (2, 1, 3, 2, 2)]
 CHANNEL = [((2, 3, 4, 5), (1, 3, 1, 1)), ((1, 17, 1, 1), (2, 17, 2, 3))]
-WIDER = [
-    ((3, 4), (4,)),
-    ((3, 1), (1, 5)),
-    ((2, 1, 4), (3, 1)),
-    ((0, 3), (1, 3)),
-    ((), (5,)),
-]
+WIDER = [((3, 4), (4,)), ((3, 1), (1, 5)), ((2, 1, 4), (3, 1)), ((0, 3), (1, 3)), ((), (5,))]
 BROADCAST = [*CHANNEL, *WIDER]
 
 
@@ -52,10 +35,7 @@ def _pairs() -> list[tuple[Any, Any, Any]]:
     for shape in SHAPES:
         found.append((any_int8(*shape), any_int8(*shape), None))
     for a, b in BROADCAST:
-        found += [
-            (any_int8(*a), any_int8(*b), None),
-            (any_int8(*b), any_int8(*a), None),
-        ]
+        found += [(any_int8(*a), any_int8(*b), None), (any_int8(*b), any_int8(*a), None)]
     a, b = any_int8(2, 3, 4, 5), any_int8(2, 3, 4, 5)
     for one, two, three in itertools.product([(0, 1, 2, 3), LAST], repeat=3):
         found.append((Stored(a, one), Stored(b, two), three))
@@ -74,11 +54,7 @@ def add(m: Maker) -> None:
     for number, (x, y, order) in enumerate(_pairs() * 3):
         a, b = _plain(x), _plain(y)
         # Inputs that are at the ends of the range stay below 2^31 in sum.
-        scales = [
-            (any_zero(), *_scale(0)),
-            (any_zero(), *_scale(-1)),
-            (any_zero(), *_scale(-17)),
-        ]
+        scales = [(any_zero(), *_scale(0)), (any_zero(), *_scale(-1)), (any_zero(), *_scale(-17))]
         scales[2] = (scales[2][0], scales[2][1], int(rng.integers(-21, -16)))
         low, high = any_limits()
         want = s.add(a, b, scales, low, high)
@@ -89,19 +65,10 @@ def add(m: Maker) -> None:
             for v, (z, f, t) in zip((a, b), scales[:2], strict=True)
         ]
         fits = np.abs(parts[0] + parts[1]).max(initial=0) < 1 << 31
-        m.call(
-            "quantized_add",
-            args,
-            out,
-            same=bool(fits) and a.shape == b.shape and number < 99,
-        )
+        m.call("quantized_add", args, out, same=bool(fits) and a.shape == b.shape and number < 99)
     x = any_int8(64)
     for shift in (-31, -12, 1, 3, 5, 31):
-        scales = [
-            (-128, (1 << 31) - 1, shift),
-            (127, 1 << 30, 0),
-            (3, (1 << 31) - 1, -20),
-        ]
+        scales = [(-128, (1 << 31) - 1, shift), (127, 1 << 30, 0), (3, (1 << 31) - 1, -20)]
         want = s.add(x, x[::-1].copy(), scales, -128, 127)
         args = [x, *scales[0], x[::-1].copy(), *scales[1], *scales[2], -128, 127]
         m.call("quantized_add", args, want, same=False)
@@ -137,17 +104,11 @@ def limits(m: Maker) -> None:
 def div(m: Maker) -> None:
     """Ties, division by the zero point, scales that are none."""
 
-    def call(
-        x: Any, y: Any, zeros: Any, zero: int, scale: float, order: Any = None
-    ) -> None:
+    def call(x: Any, y: Any, zeros: Any, zero: int, scale: float, order: Any = None) -> None:
         a, b = _plain(x), _plain(y)
         want = s.div(a, b, zeros, zero, scale)
         with np.errstate(all="ignore"):
-            value = (
-                (np.float32(a) - zeros[0])
-                / (np.float32(b) - zeros[1])
-                * np.float32(scale)
-            )
+            value = (np.float32(a) - zeros[0]) / (np.float32(b) - zeros[1]) * np.float32(scale)
             tie = np.abs(value) % 1 == 0.5
         same = not tie.any() and a.shape == b.shape and np.isfinite(scale)
         # The operator multiplies by a double.
@@ -157,14 +118,7 @@ def div(m: Maker) -> None:
         m.call("quantized_div", args, out, same=bool(same))
 
     for x, y, order in _pairs():
-        call(
-            x,
-            y,
-            (any_zero(), any_zero()),
-            any_zero(),
-            float(pick(0.5, 1.0, 7.3, 0.125)),
-            order,
-        )
+        call(x, y, (any_zero(), any_zero()), any_zero(), float(pick(0.5, 1.0, 7.3, 0.125)), order)
     every = np.arange(-128, 128).astype(np.int8)
     for scale in (0.5, 3.0, 1e30, -2.5, float("nan"), float("inf"), 0.1):
         call(every, np.full(256, 6, np.int8), (3, 2), -4, scale)
@@ -188,9 +142,7 @@ def activation(m: Maker) -> None:
 def softmax(m: Maker) -> None:
     """Scales from flat to steep, long rows, any dimension."""
 
-    def call(
-        x: Any, dim: int, scale: float, order: Any = None, cut: int | None = None
-    ) -> None:
+    def call(x: Any, dim: int, scale: float, order: Any = None, cut: int | None = None) -> None:
         mantissa, exponent = np.frexp(scale * 2.0**26)
         multiplier, shift = int(round(float(mantissa) * 2**31)), int(exponent)
         if multiplier == 1 << 31:
@@ -198,9 +150,7 @@ def softmax(m: Maker) -> None:
         # As programs have it: the smallest distance that fits 5 bits.
         diff_min = -int(((1 << 5) - 1) * 2.0**26 / 2.0**shift) if cut is None else cut
         want = s.softmax(_plain(x), dim, multiplier, shift, diff_min)
-        real = np.exp(
-            (np.float64(_plain(x)) - _plain(x).max(dim, keepdims=True)) * scale
-        )
+        real = np.exp((np.float64(_plain(x)) - _plain(x).max(dim, keepdims=True)) * scale)
         share = real / real.sum(dim, keepdims=True) * 256 - 128
         if cut is None:
             assert np.abs(np.clip(share, -128, 127) - want).max(initial=0) < 1.1
@@ -277,38 +227,16 @@ def quantizers(m: Maker) -> None:
             x = rng.integers(-400, 400, shape) / 4 * scale
             x = np.asarray(x, np.float32)
             want = np.asarray(s.quantize(x, scale, zero, low, high, dtype))
-            m.call(
-                "quantize_per_tensor",
-                [x, scale, zero, low, high, code],
-                want,
-                same=False,
-            )
+            m.call("quantize_per_tensor", [x, scale, zero, low, high, code], want, same=False)
             y = np.asarray(rng.integers(low, high + 1, shape), dtype)
             back = np.asarray(s.dequantize(y, scale, zero))
-            m.call(
-                "dequantize_per_tensor",
-                [y, scale, zero, low, high, code],
-                back,
-                same=False,
-            )
+            m.call("dequantize_per_tensor", [y, scale, zero, low, high, code], back, same=False)
         special = np.array([np.inf, -np.inf, np.nan, 1e30, -1e30, -0.0], np.float32)
         want = s.quantize(special, 0.5, 3, low, high, dtype)
-        m.call(
-            "quantize_per_tensor", [special, 0.5, 3, low, high, code], want, same=False
-        )
+        m.call("quantize_per_tensor", [special, 0.5, 3, low, high, code], want, same=False)
 
 
 def elementwise(m: Maker) -> None:
     """All of them."""
-    for make in (
-        add,
-        mul,
-        limits,
-        div,
-        activation,
-        softmax,
-        pad,
-        transpose,
-        quantizers,
-    ):
+    for make in (add, mul, limits, div, activation, softmax, pad, transpose, quantizers):
         make(m)

@@ -64,7 +64,5 @@ def _tensor(value: Any) -> bytes:
     order = stored.order if stored else tuple(range(array.ndim))
     dense = np.ascontiguousarray(array.transpose(order))
     rank = array.ndim
-    head = struct.pack(
-        f"<BB{rank}i{rank}B", CODES[array.dtype.name], rank, *array.shape, *order
-    )
+    head = struct.pack(f"<BB{rank}i{rank}B", CODES[array.dtype.name], rank, *array.shape, *order)
     return head + dense.tobytes()

@@ -42,16 +42,14 @@ def _window(limit: int) -> tuple[tuple[int, int], ...]:
     kernel = (pairs[0][0], pairs[1][0])
     dilation = (int(pick(1, 1, 1, 2)), int(pick(1, 1, 1, 3)))
     padding = tuple(
-        int(rng.integers(0, d * (k - 1) + 1))
-        for k, d in zip(kernel, dilation, strict=True)
+        int(rng.integers(0, d * (k - 1) + 1)) for k, d in zip(kernel, dilation, strict=True)
     )
     return kernel, (pairs[0][1], pairs[1][1]), (padding[0], padding[1]), dilation
 
 
 def _image_size(kernel: Any, padding: Any, dilation: Any) -> list[int]:
     least = [
-        max(1, d * (k - 1) + 1 - 2 * p)
-        for k, p, d in zip(kernel, padding, dilation, strict=True)
+        max(1, d * (k - 1) + 1 - 2 * p) for k, p, d in zip(kernel, padding, dilation, strict=True)
     ]
     return [n + int(rng.integers(0, 8)) for n in least]
 
@@ -70,9 +68,7 @@ def conv2d(m: Maker, count: int) -> None:
         w = any_int8(outputs, *kernel, depth)
         bias, offset = any_bias(outputs), -any_zero()
         sums = s.conv2d(x, w, bias, stride, padding, dilation, offset)
-        _finish(
-            m, "quantized_conv2d", [x, w, bias, stride, padding, dilation], offset, sums
-        )
+        _finish(m, "quantized_conv2d", [x, w, bias, stride, padding, dilation], offset, sums)
 
 
 def _finish(
@@ -93,13 +89,9 @@ def depthwise(m: Maker, count: int) -> None:
         if number % 3 == 0:
             kernel, padding, dilation = (3, 3), (1, 1), (1, 1)
         multiplier = int(pick(1, 1, 1, 2, 3, 4, 8))
-        channels = (
-            DEPTHS[number % len(DEPTHS)] if multiplier == 1 else int(rng.integers(1, 7))
-        )
+        channels = DEPTHS[number % len(DEPTHS)] if multiplier == 1 else int(rng.integers(1, 7))
         outputs = channels * multiplier
-        x = any_int8(
-            int(pick(1, 1, 2)), *_image_size(kernel, padding, dilation), channels
-        )
+        x = any_int8(int(pick(1, 1, 2)), *_image_size(kernel, padding, dilation), channels)
         w = any_int8(1, *kernel, outputs)
         bias, offset = any_bias(outputs), -any_zero()
         sums = s.depthwise(x, w, bias, stride, padding, dilation, offset)
@@ -122,10 +114,7 @@ def transpose_conv2d(m: Maker, count: int) -> None:
             int(rng.integers(0, min(most[0], 3) + 1)),
             int(rng.integers(0, min(most[1], 3) + 1)),
         )
-        more = tuple(
-            int(rng.integers(0, max(t, d)))
-            for t, d in zip(stride, dilation, strict=True)
-        )
+        more = tuple(int(rng.integers(0, max(t, d))) for t, d in zip(stride, dilation, strict=True))
         depth, outputs = DEPTHS[number % len(DEPTHS)], int(rng.integers(1, 9))
         x = any_int8(int(pick(1, 1, 2)), *size, depth)
         w = any_int8(outputs, *kernel, depth)
@@ -155,9 +144,7 @@ def pools(m: Maker, count: int) -> None:
             multiplier = pick(1 << 30, multiplier, multiplier)
             scratch = pick(NONE, NONE.astype(np.int8))
             scale = multiplier * 2.0 ** (shift - 31) * (scratch is not NONE)
-            want = s.pool2d(
-                x, kernel, stride, padding, dilation, ceil=ceil, zero=zero, scale=scale
-            )
+            want = s.pool2d(x, kernel, stride, padding, dilation, ceil=ceil, zero=zero, scale=scale)
             args = [x, kernel, stride, padding, ceil, zero, multiplier, shift, scratch]
             m.image("quantized_avg_pool2d", args, want, same=False)
         else:

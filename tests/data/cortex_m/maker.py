@@ -68,9 +68,7 @@ class Maker:
         if same:
             self.oracle.check(name, args, want)
 
-    def image(
-        self, name: str, args: list[Any], want: Any, *, same: bool = True
-    ) -> None:
+    def image(self, name: str, args: list[Any], want: Any, *, same: bool = True) -> None:
         """The same images as [N, C, H, W], channels last, and as [N, H, W, C]."""
         nchw = Stored(args[0].transpose(0, 3, 1, 2), LAST)
         out = Stored(want.transpose(0, 3, 1, 2), LAST)

@@ -31,9 +31,7 @@ with contextlib.suppress(ImportError):
             package.__path__ = [str(folder / name)]
             sys.modules[package.__name__] = package
         configs = types.ModuleType(f"{root}.quantizer.quantization_configs")
-        configs.__dict__.update(
-            CMSIS_SOFTMAX_SCALE=1 / 256, CMSIS_SOFTMAX_ZERO_POINT=-128
-        )
+        configs.__dict__.update(CMSIS_SOFTMAX_SCALE=1 / 256, CMSIS_SOFTMAX_ZERO_POINT=-128)
         sys.modules[configs.__name__] = configs
         return importlib.import_module(f"{root}.ops.operators")
 

@@ -50,12 +50,7 @@ def requantize(value: Any, multiplier: Any, shift: Any) -> Ints:
 
 
 def to_int8(
-    sums: Any,
-    multiplier: Any,
-    shift: Any,
-    offset: int,
-    low: int = -128,
-    high: int = 127,
+    sums: Any, multiplier: Any, shift: Any, offset: int, low: int = -128, high: int = 127
 ) -> Any:
     """From sums to items of the output."""
     moved = wrap(requantize(wrap(sums), multiplier, shift) + offset)
@@ -94,9 +89,7 @@ def div(a: Any, b: Any, zeros: Pair, zero: int, scale: float) -> Any:
     return np.where(np.isnan(moved), info.max, limited).astype(a.dtype)
 
 
-def softmax(
-    x: Any, axis: int, multiplier: int, shift: int, diff_min: int
-) -> npt.NDArray[np.int8]:
+def softmax(x: Any, axis: int, multiplier: int, shift: int, diff_min: int) -> npt.NDArray[np.int8]:
     """Shares in steps of 1/256, less 128."""
     return np.apply_along_axis(_softmax_row, axis, x, multiplier, shift, diff_min)
 
@@ -165,9 +158,7 @@ def _out_size(size: int, kernel: int, stride: int, pad: int, dil: int) -> int:
     return (size + 2 * pad - dil * (kernel - 1) - 1) // stride + 1
 
 
-def conv2d(
-    x: Any, w: Any, bias: Any, stride: Pair, pad: Pair, dil: Pair, offset: int
-) -> Ints:
+def conv2d(x: Any, w: Any, bias: Any, stride: Pair, pad: Pair, dil: Pair, offset: int) -> Ints:
     """Sums of a convolution; the weights' depth tells the groups."""
     batch, height, width, channels = x.shape
     outputs, rows, columns, depth = w.shape
@@ -181,16 +172,12 @@ def conv2d(
         for v in range(out_w):
             for r, i in _taps(height, rows, h, stride[0], pad[0], dil[0]):
                 for c, j in _taps(width, columns, v, stride[1], pad[1], dil[1]):
-                    part = np.einsum(
-                        "ngd,god->ngo", moved[:, i, j], weights[:, :, r, c]
-                    )
+                    part = np.einsum("ngd,god->ngo", moved[:, i, j], weights[:, :, r, c])
                     sums[:, h, v] += part.reshape(batch, outputs)
     return sums if bias is None else sums + np.int64(bias)
 
 
-def depthwise(
-    x: Any, w: Any, bias: Any, stride: Pair, pad: Pair, dil: Pair, offset: int
-) -> Ints:
+def depthwise(x: Any, w: Any, bias: Any, stride: Pair, pad: Pair, dil: Pair, offset: int) -> Ints:
     """Sums of a depthwise convolution."""
     channels, outputs = x.shape[3], w.shape[3]
     repeated = np.repeat(x, outputs // channels, axis=3)
@@ -199,14 +186,7 @@ def depthwise(
 
 
 def transpose_conv2d(
-    x: Any,
-    w: Any,
-    bias: Any,
-    stride: Pair,
-    pad: Pair,
-    more: Pair,
-    dil: Pair,
-    offset: int,
+    x: Any, w: Any, bias: Any, stride: Pair, pad: Pair, more: Pair, dil: Pair, offset: int
 ) -> Ints:
     """Sums of a transposed convolution: every input adds to the outputs around it."""
     batch, height, width, _ = x.shape

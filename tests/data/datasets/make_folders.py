@@ -10,17 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import soundfile
-from datasets import (
-    Array2D,
-    Audio,
-    ClassLabel,
-    Dataset,
-    DatasetDict,
-    Features,
-    Image,
-    List,
-    Value,
-)
+from datasets import Array2D, Audio, ClassLabel, Dataset, DatasetDict, Features, Image, List, Value
 from PIL import Image as Picture
 
 HERE = Path(__file__).parent
@@ -39,8 +29,7 @@ def main() -> None:
     """Write both folders."""
     mixed = {
         "image": [
-            Picture.fromarray(np.full((2, 3, 3), number, np.uint8))
-            for number in range(COUNT)
+            Picture.fromarray(np.full((2, 3, 3), number, np.uint8)) for number in range(COUNT)
         ],
         "clip": [{"bytes": recording(n), "path": None} for n in range(COUNT)],
         "window": [[number / 2, 1.0, 2.0] for number in range(COUNT)],

@@ -91,21 +91,9 @@ F = torch.linspace(-2, 2, 24)
 ROWS = Dim("rows", min=1, max=5)
 METHODS = {
     "scalars": (Scalars(), [(torch.tensor(3.0), torch.tensor(-1.25))], None),
-    "empty": (
-        Empty(),
-        [(torch.zeros(0, 3), torch.zeros(0, 3))],
-        None,
-    ),
-    "rows": (
-        Rows(),
-        [(F[: 3 * n].reshape(n, 3).clone(),) for n in (2, 5, 1, 0)],
-        ({0: ROWS},),
-    ),
-    "indexed": (
-        Indexed(),
-        [(F[:8].reshape(2, 2, 2).clone(), torch.tensor([1, 0, 1]))],
-        None,
-    ),
+    "empty": (Empty(), [(torch.zeros(0, 3), torch.zeros(0, 3))], None),
+    "rows": (Rows(), [(F[: 3 * n].reshape(n, 3).clone(),) for n in (2, 5, 1, 0)], ({0: ROWS},)),
+    "indexed": (Indexed(), [(F[:8].reshape(2, 2, 2).clone(), torch.tensor([1, 0, 1]))], None),
     "fixed": (Fixed(), [(F[:3].clone(), 3, 0.5, True, None, "b")], None),
     "views": (
         Views(),
@@ -182,9 +170,7 @@ def main() -> None:
                     "model": model,
                     "method": name,
                     "inputs": [entry(v, f"{at}.in{i}") for i, v in enumerate(inputs)],
-                    "outputs": [
-                        entry(v, f"{at}.out{i}") for i, v in enumerate(outputs)
-                    ],
+                    "outputs": [entry(v, f"{at}.out{i}") for i, v in enumerate(outputs)],
                 }
             )
     document = {"tolerance": {"atol": 1e-6, "rtol": 1e-6}, "runs": runs}

@@ -168,9 +168,7 @@ class Net:
         out = _planned((*x.sizes[:2], *size))
         return self.call("aten::upsample_nearest2d.vec_out", x, size, None, out)
 
-    def bilinear(
-        self, x: Tensor, size: tuple[int, int], *, corners: bool, floats: bool
-    ) -> Tensor:
+    def bilinear(self, x: Tensor, size: tuple[int, int], *, corners: bool, floats: bool) -> Tensor:
         """The same, with items between others; `floats`: as exporters leave it."""
         dtype = _S.Float if floats else _S.Char
         affine = (0.05, 3, *_LIMITS, int(_S.Char))
@@ -274,9 +272,7 @@ class Net:
         args = (a, 0, b, 0, 0, *scale, scratch, out)
         return self.call("cortex_m::quantized_batch_matmul.out", *args)
 
-    def write(
-        self, name: str, folder: Path = HERE, outputs: tuple[Tensor, ...] = ()
-    ) -> None:
+    def write(self, name: str, folder: Path = HERE, outputs: tuple[Tensor, ...] = ()) -> None:
         """Program and input; the result of the last call is an output, too."""
         program = self._program((*outputs, self.calls[-1].args[-1]))
         (folder / f"{name}.pte").write_bytes(program)
@@ -297,14 +293,10 @@ class Net:
 
         def same(argument: Any, slot: int) -> int:
             """The slot of a tensor that there is already."""
-            if isinstance(argument, tuple) and isinstance(
-                value := values[slot], TensorListValue
-            ):
+            if isinstance(argument, tuple) and isinstance(value := values[slot], TensorListValue):
                 pairs = zip(argument, value.items, strict=True)
                 values[slot] = TensorListValue(tuple(same(a, i) for a, i in pairs))
-            is_known = isinstance(argument, Tensor) and (
-                argument.is_out or id(argument) in views
-            )
+            is_known = isinstance(argument, Tensor) and (argument.is_out or id(argument) in views)
             return places.setdefault(id(argument), slot) if is_known else slot
 
         code = []
@@ -350,9 +342,7 @@ class Net:
             outputs=method.outputs,
             operators=operators,
             instructions=tuple(
-                KernelCall(
-                    operator=operators.index(c.operator), args=(*c.args, c.args[-1])
-                )
+                KernelCall(operator=operators.index(c.operator), args=(*c.args, c.args[-1]))
                 for c in calls
             ),
             arena_bytes=(0, end + prod(self.x.sizes)),

@@ -48,9 +48,7 @@ def add(w: Writer) -> None:
     """Every pair of dtypes; broadcasting; dim orders; alpha."""
     name = "aten::add.out"
 
-    def call(
-        a: Any, b: Any, alpha: Any, out_dtype: Any = None, order: Any = ()
-    ) -> None:
+    def call(a: Any, b: Any, alpha: Any, out_dtype: Any = None, order: Any = ()) -> None:
         x = a.tensor if isinstance(a, In) else a
         y = b.tensor if isinstance(b, In) else b
         out_dtype = out_dtype or torch.result_type(x, y)
@@ -117,19 +115,9 @@ def matmul(w: Writer) -> None:
                 a, b = rand(dtype, m, k), rand(dtype, k, n)
                 want = aten.mm(a, b)
                 args = [In(a, orders[0]), In(b, orders[1])]
-                w.call(
-                    "aten::mm.out",
-                    args,
-                    [Out(want, orders[2])],
-                    ulps=2,
-                    scale=2 * (k or 1),
-                )
+                w.call("aten::mm.out", args, [Out(want, orders[2])], ulps=2, scale=2 * (k or 1))
                 for shape in ((n,), (m, n), (m, 1), (), (1, n)):
-                    if (
-                        len(shape) != 1
-                        and not small
-                        and orders != ((0, 1), (1, 0), (0, 1))
-                    ):
+                    if len(shape) != 1 and not small and orders != ((0, 1), (1, 0), (0, 1)):
                         continue
                     c = rand(dtype, *shape)
                     beta, alpha = (2, -3) if dtype in INTEGRAL[1:] else (1, 1)
@@ -141,11 +129,7 @@ def matmul(w: Writer) -> None:
                         continue  # not broadcastable
                     args = [c, In(a, orders[0]), In(b, orders[1]), beta, alpha]
                     w.call(
-                        "aten::addmm.out",
-                        args,
-                        [Out(want, orders[2])],
-                        ulps=2,
-                        scale=3 * (k or 1),
+                        "aten::addmm.out", args, [Out(want, orders[2])], ulps=2, scale=3 * (k or 1)
                     )
         ones = [rand(dtype, 2, 2), rand(dtype, 2, 2)]
         if dtype in EPSILON:
@@ -172,21 +156,8 @@ def softmax(w: Writer) -> None:
     for dtype in FLOATING:
         for row in rows:
             x = torch.tensor(row, dtype=torch.float64).to(dtype)
-            w.call(
-                name, [x, 0, False], [Out(aten._softmax(x, 0, False))], ulps=2, scale=0
-            )
-        for shape in [
-            (),
-            (1,),
-            (7,),
-            (33,),
-            (3, 4),
-            (2, 3, 5),
-            (0,),
-            (2, 0),
-            (0, 3),
-            (2, 3, 2, 2),
-        ]:
+            w.call(name, [x, 0, False], [Out(aten._softmax(x, 0, False))], ulps=2, scale=0)
+        for shape in [(), (1,), (7,), (33,), (3, 4), (2, 3, 5), (0,), (2, 0), (0, 3), (2, 3, 2, 2)]:
             x = rand(dtype, *shape) * 3
             for dim in range(-max(len(shape), 1), max(len(shape), 1)):
                 want = aten._softmax(x, dim, False)
@@ -254,13 +225,7 @@ def unary(w: Writer) -> None:
                 w.call(f"aten::{name}.out", [y], [Out(fn(y))], ulps=2, scale=0)
             y = rand(dtype, 2, 3, 2, 4)
             for one, two in itertools.product([(), LAST[4], (3, 2, 1, 0)], repeat=2):
-                w.call(
-                    f"aten::{name}.out",
-                    [In(y, one)],
-                    [Out(fn(y), two)],
-                    ulps=2,
-                    scale=0,
-                )
+                w.call(f"aten::{name}.out", [In(y, one)], [Out(fn(y), two)], ulps=2, scale=0)
     for dtype in INTEGRAL:
         x = wide(dtype, 7)
         w.call("aten::relu.out", [x], [Out(aten.relu(x))], ulps=0, scale=0)

@@ -15,17 +15,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from reference_format import (
-    EPSILON,
-    FLOATING,
-    INTEGRAL,
-    LAST,
-    REAL,
-    UNSIGNED,
-    In,
-    Out,
-    Writer,
-)
+from reference_format import EPSILON, FLOATING, INTEGRAL, LAST, REAL, UNSIGNED, In, Out, Writer
 
 aten = torch.ops.aten
 F, B, I32, L = torch.float32, torch.bool, torch.int32, torch.int64
@@ -45,13 +35,7 @@ MIXED = [
 ]
 """Pairs of dtypes that are promoted, to one that neither has among them."""
 
-SHAPES = [
-    ((2, 3, 4), (4,)),
-    ((2, 1, 4), (3, 1)),
-    ((), (3,)),
-    ((0, 3), (1, 3)),
-    ((2, 0), ()),
-]
+SHAPES = [((2, 3, 4), (4,)), ((2, 1, 4), (3, 1)), ((), (3,)), ((0, 3), (1, 3)), ((2, 0), ())]
 ORDERS = [(), LAST[4], (3, 1, 0, 2)]
 
 rng = np.random.default_rng(20241121)
@@ -104,9 +88,7 @@ def _binary(w: Writer, op: str, dtypes: list[torch.dtype], *, safe: bool) -> Non
     key = {"sub": "alpha", "div": "rounding_mode"}.get(packet)
     keywords = {key: more[0]} if more else {}
 
-    def call(
-        a: Any, b: Any, out_dtype: Any = None, order: Any = (), ulps: float = 1
-    ) -> None:
+    def call(a: Any, b: Any, out_dtype: Any = None, order: Any = (), ulps: float = 1) -> None:
         x = a.tensor if isinstance(a, In) else a
         y = b.tensor if isinstance(b, In) else b
         common = torch.result_type(x, y)
@@ -124,9 +106,7 @@ def _binary(w: Writer, op: str, dtypes: list[torch.dtype], *, safe: bool) -> Non
         # The CPU may round alpha * b before it takes that away.
         steps = ulps * _step([common], out.dtype) * (2 if packet == "sub" else 1)
         scale = 8 if packet == "sub" else 0
-        w.call(
-            f"aten::{name}", [a, b, *more], [Out(out, order)], ulps=steps, scale=scale
-        )
+        w.call(f"aten::{name}", [a, b, *more], [Out(out, order)], ulps=steps, scale=scale)
 
     def second(dtype: torch.dtype, *shape: int) -> Tensor:
         return _nonzero(_numbers(dtype, *shape)) if safe else _numbers(dtype, *shape)
@@ -236,9 +216,7 @@ def _with_numbers(w: Writer) -> None:
             for dtype in TRUTH if number == numbers[0] else ():
                 x = _numbers(dtype, 4)
                 want = fn(x, number).to(dtype)
-                w.call(
-                    f"aten::{op}.Scalar_out", [x, number], [Out(want)], ulps=0, scale=0
-                )
+                w.call(f"aten::{op}.Scalar_out", [x, number], [Out(want)], ulps=0, scale=0)
     for op, number in itertools.product(("remainder", "fmod"), (3, -7, 2.5, -0.3)):
         fn = getattr(aten, op).Scalar
         # An integer is divided as a float of its own size.
@@ -272,9 +250,7 @@ def _with_numbers(w: Writer) -> None:
             layouts=(low, high) == (0, 6),
         )
     x = torch.tensor([200, 3, 0], dtype=torch.uint8)
-    w.call(
-        "aten::clamp.out", [x, 0.5, 9], [Out(aten.clamp(x, 0.5, 9))], ulps=0, scale=0
-    )
+    w.call("aten::clamp.out", [x, 0.5, 9], [Out(aten.clamp(x, 0.5, 9))], ulps=0, scale=0)
     y = torch.tensor([True, False])
     want = torch.empty(2)
     aten.clamp.out(y, 0.25, None, out=want)
@@ -298,10 +274,7 @@ def _with_numbers(w: Writer) -> None:
 
 def _where(w: Writer) -> None:
     name = "aten::where.self_out"
-    masks = (
-        torch.tensor([[True], [False]]),
-        torch.tensor([0, 2, 1], dtype=torch.uint8),
-    )
+    masks = (torch.tensor([[True], [False]]), torch.tensor([0, 2, 1], dtype=torch.uint8))
 
     def call(mask: Any, a: Tensor, b: Tensor, order: Any = ()) -> None:
         m = mask.tensor if isinstance(mask, In) else mask
@@ -394,17 +367,13 @@ def _real_functions(w: Writer) -> None:
         inputs = [*TRUTH, *UNSIGNED]
         _unary(w, f"aten::{name}.out", exact, FLOATING, inputs=inputs, ulps=2)
         for dtype in (F, torch.float64):
-            x = torch.cat(
-                [_numbers(dtype, 9) * 10.0**e for e in (-6, -1, 0, 1, 3, 9, 30)]
-            )
+            x = torch.cat([_numbers(dtype, 9) * 10.0**e for e in (-6, -1, 0, 1, 3, 9, 30)])
             w.call(f"aten::{name}.out", [x], [Out(fn(x))], ulps=2, scale=0)
 
 
 def _hardtanh(w: Writer) -> None:
     """Limits of PyTorch, of relu6, and the wrong way round."""
-    for dtype, (low, high) in itertools.product(
-        FLOATING, [(-1, 1), (0, 6), (-0.5, 0.7), (2, -3)]
-    ):
+    for dtype, (low, high) in itertools.product(FLOATING, [(-1, 1), (0, 6), (-0.5, 0.7), (2, -3)]):
         x = torch.cat([torch.arange(-9, 10) / 8, torch.tensor([INF, -INF, NAN, 9])])
         x = x.to(dtype)
         want = aten.hardtanh(x, low, high)

@@ -161,9 +161,7 @@ class Writer:
         if tensor.is_complex():
             dense = torch.view_as_real(dense.resolve_conj())
         rank = tensor.dim()
-        head = struct.pack(
-            f"<BB{rank}i{rank}B", CODES[tensor.dtype], rank, *tensor.shape, *order
-        )
+        head = struct.pack(f"<BB{rank}i{rank}B", CODES[tensor.dtype], rank, *tensor.shape, *order)
         return head + dense.numpy().tobytes()
 
 
@@ -187,7 +185,5 @@ def wide(dtype: torch.dtype, *shape: int) -> torch.Tensor:
         return rand(dtype, *shape)
     info = torch.iinfo(dtype)
     return torch.from_numpy(
-        rng.integers(
-            info.min, info.max, shape, dtype=str(dtype).split(".")[1], endpoint=True
-        )
+        rng.integers(info.min, info.max, shape, dtype=str(dtype).split(".")[1], endpoint=True)
     )

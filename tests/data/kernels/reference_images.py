@@ -10,17 +10,7 @@ import itertools
 from typing import Any
 
 import torch
-from reference_format import (
-    EPSILON,
-    FLOATING,
-    INTEGRAL,
-    LAST,
-    REAL,
-    In,
-    Out,
-    Writer,
-    rand,
-)
+from reference_format import EPSILON, FLOATING, INTEGRAL, LAST, REAL, In, Out, Writer, rand
 
 aten = torch.ops.aten
 
@@ -60,40 +50,15 @@ def convolution(w: Writer) -> None:
     one, two, none = [1, 1], [2, 2], [0, 0]
     for dtype in REAL:
         call(dtype, (1, 1, 5, 5), (1, 1, 3, 3), True, one, none, one, False, none, 1)
-        call(
-            dtype, (2, 3, 5, 4), (5, 3, 3, 2), True, [2, 1], [1, 0], one, False, none, 1
-        )
+        call(dtype, (2, 3, 5, 4), (5, 3, 3, 2), True, [2, 1], [1, 0], one, False, none, 1)
         call(dtype, (1, 4, 5, 5), (4, 1, 3, 3), False, one, one, one, False, none, 4)
         call(dtype, (1, 4, 4, 4), (6, 2, 2, 2), True, one, one, one, False, none, 2)
         call(dtype, (2, 6, 3, 2), (9, 6, 1, 1), True, one, none, one, False, none, 1)
         call(dtype, (1, 2, 9), (4, 2, 3), True, [2], [1], [2], False, [0], 1)
-        call(
-            dtype,
-            (1, 2, 3, 4),
-            (2, 3, 3, 2),
-            True,
-            [2, 3],
-            [1, 0],
-            one,
-            True,
-            [1, 0],
-            1,
-        )
+        call(dtype, (1, 2, 3, 4), (2, 3, 3, 2), True, [2, 3], [1, 0], one, True, [1, 0], 1)
         call(dtype, (1, 4, 3), (4, 2, 3), True, [2], [1], [1], True, [1], 2)
         orders = (LAST[4], LAST[4], LAST[4])
-        call(
-            dtype,
-            (2, 3, 5, 4),
-            (5, 3, 3, 3),
-            True,
-            [1, 2],
-            one,
-            one,
-            False,
-            none,
-            1,
-            orders,
-        )
+        call(dtype, (2, 3, 5, 4), (5, 3, 3, 3), True, [1, 2], one, one, False, none, 1, orders)
     f = torch.float32
     for stride, padding, dilation in itertools.product((1, 2, 3), (0, 1, 3), (1, 2)):
         for groups, bias in ((1, True), (2, False)):
@@ -150,9 +115,7 @@ def convolution(w: Writer) -> None:
     for orders in itertools.product([(), LAST[4]], repeat=3):
         call(f, (1, 4, 4, 3), (5, 4, 2, 2), True, one, one, one, False, none, 1, orders)
         call(f, (1, 4, 4, 3), (4, 1, 3, 3), True, one, one, one, False, none, 4, orders)
-        call(
-            f, (1, 4, 4, 3), (8, 4, 1, 1), True, two, none, one, False, none, 1, orders
-        )
+        call(f, (1, 4, 4, 3), (8, 4, 1, 1), True, two, none, one, False, none, 1, orders)
         call(f, (1, 4, 3, 2), (4, 2, 2, 3), True, two, one, one, True, one, 2, orders)
     for orders in itertools.product([(), LAST[3]], repeat=3):
         call(f, (2, 3, 6), (4, 3, 3), True, [1], [1], [1], False, [0], 1, orders)

@@ -40,9 +40,7 @@ def _floats(dtype: torch.dtype, *shape: int) -> Tensor:
 def _numbers(dtype: torch.dtype, *shape: int) -> Tensor:
     """Numbers that a float holds exactly, also after a zero point is taken away."""
     low, high = _limits(dtype)
-    return rand(torch.int64, *shape, low=max(low, -(2**22)), high=min(high, 2**22)).to(
-        dtype
-    )
+    return rand(torch.int64, *shape, low=max(low, -(2**22)), high=min(high, 2**22)).to(dtype)
 
 
 def _scales(count: int) -> Tensor:
@@ -89,10 +87,7 @@ def _per_dtype(w: Writer) -> None:
 
 _NAME = "quantized_decomposed::"
 _Q, _QT = f"{_NAME}quantize_per_tensor.out", f"{_NAME}quantize_per_tensor.Tensor_out"
-_D, _DT = (
-    f"{_NAME}dequantize_per_tensor.out",
-    f"{_NAME}dequantize_per_tensor.Tensor_out",
-)
+_D, _DT = (f"{_NAME}dequantize_per_tensor.out", f"{_NAME}dequantize_per_tensor.Tensor_out")
 
 
 def _per_tensor(w: Writer) -> None:
@@ -222,9 +217,7 @@ def _per_token(w: Writer) -> None:
             ops.quantize_per_token.out(rows, scales.double(), zeros, *rest, out=want)
             floats = torch.empty(shape, dtype=F if a == BF else a)
             wide = (min(low, 0), max(high, 200), b)
-            ops.dequantize_per_token.out(
-                y, scales, zeros, *wide, floats.dtype, out=floats
-            )
+            ops.dequantize_per_token.out(y, scales, zeros, *wide, floats.dtype, out=floats)
             if a == F and b != torch.uint16:
                 _same(floats, ops.dequantize_per_token(y, scales, zeros, *rest, F))
             back = floats.to(a)

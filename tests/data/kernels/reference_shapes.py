@@ -207,9 +207,7 @@ def _sums(w: Writer) -> None:
             args[3] = CODES[dtype]
         outs = [Out(want, order)]
         w.call("aten::sum.IntList_out", args, outs, ulps=ulps, scale=count)
-        if dtype not in (None, *FLOATING) or (
-            dtype is None and plain.dtype not in FLOATING
-        ):
+        if dtype not in (None, *FLOATING) or (dtype is None and plain.dtype not in FLOATING):
             return
         want = plain.mean(dims, keep, dtype=dtype)
         if want.dtype in (H, BF):

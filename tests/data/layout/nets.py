@@ -68,8 +68,7 @@ def _pointwise(channels):
 NETS = {
     "basic": lambda: (
         nn.Sequential(
-            *(nn.Conv2d(3, 8, 3), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten()),
-            nn.Linear(8, 4),
+            *(nn.Conv2d(3, 8, 3), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten()), nn.Linear(8, 4)
         ),
         _image(2, 3, 8, 8),
     ),
@@ -112,8 +111,7 @@ NETS = {
     "rows": lambda: (Around(lambda y: y, nn.Linear(6, 4)), _image(1, 3, 6, 6)),
     "decoder": lambda: (
         nn.Sequential(
-            *(nn.Linear(10, 128), nn.Unflatten(1, (8, 4, 4))),
-            nn.ConvTranspose2d(8, 3, 2, stride=2),
+            *(nn.Linear(10, 128), nn.Unflatten(1, (8, 4, 4))), nn.ConvTranspose2d(8, 3, 2, stride=2)
         ),
         (torch.randn(1, 10),),
     ),

@@ -67,8 +67,7 @@ def main() -> None:
         make_case(case)
     files = sorted(p for p in HERE.glob("*/*") if p.parent.name in CASES)
     digests = (
-        f"{hashlib.sha256(p.read_bytes()).hexdigest()}  {p.relative_to(HERE)}\n"
-        for p in files
+        f"{hashlib.sha256(p.read_bytes()).hexdigest()}  {p.relative_to(HERE)}\n" for p in files
     )
     (HERE / "digests.txt").write_text("".join(digests))
 
@@ -76,15 +75,11 @@ def main() -> None:
 def make_case(case: str) -> None:
     """Build one case and store what `measure` reads of it."""
     cpu, name = CASES[case]
-    target = resolve_target(
-        cpu=cpu, isa=None, board=None, toolchain=name, optimize="size"
-    )
+    target = resolve_target(cpu=cpu, isa=None, board=None, toolchain=name, optimize="size")
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
         memory = write_build(work, target)
-        subprocess.run(
-            [Path(ninja.BIN_DIR) / "ninja", "-j1", "--quiet"], cwd=work, check=True
-        )
+        subprocess.run([Path(ninja.BIN_DIR) / "ninja", "-j1", "--quiet"], cwd=work, check=True)
         out = HERE / case
         out.mkdir(exist_ok=True)
         stack_usage = {
@@ -111,10 +106,7 @@ def write_build(work: Path, target: Target) -> dict[str, object]:
     selection = aggregate(extract(p, model=m) for m, p in programs.items())
     resolution = resolve(selection, catalog, every_dtype=False, span_of=lambda _: None)
     memory = plan_memory(
-        programs,
-        pointer_bytes=target.cpu.pointer_bytes,
-        board=target.board,
-        spans={},
+        programs, pointer_bytes=target.cpu.pointer_bytes, board=target.board, spans={}
     )
     generated = generate(
         profile=PROFILE,
@@ -180,9 +172,7 @@ def linker_memory_usage(work: Path, toolchain: str) -> dict[str, int]:
 
 def deepest_stack(work: Path, board: Board) -> int:
     """Bytes of stack in use at the deepest point of one run of each model."""
-    calls = b"".join(
-        request_call(i, CORPUS / case) for i, case in enumerate(MODELS.values())
-    )
+    calls = b"".join(request_call(i, CORPUS / case) for i, case in enumerate(MODELS.values()))
     (work / "request").write_bytes(struct.pack("<4sI", b"ORQ1", len(MODELS)) + calls)
     semihosting = "enable=on,target=native,arg=firmware,arg=request,arg=response"
     subprocess.run(

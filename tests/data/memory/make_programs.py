@@ -182,10 +182,7 @@ def write(
     calls = []
     for at, (method, inputs) in enumerate(runs):
         copies = [t.clone() for t in inputs]
-        if eager is not None:
-            found = eager(*copies)
-        else:
-            found = loaded.load_method(method).execute(copies)
+        found = eager(*copies) if eager is not None else loaded.load_method(method).execute(copies)
         call: dict[str, object] = {"method": method}
         for side, tensors in (("inputs", inputs), ("outputs", found)):
             files = []
@@ -221,10 +218,7 @@ def caller_memory() -> None:
     torch.manual_seed(7)
     x, y = torch.randn(2, 3), torch.randn(2, 3)
     both, none = [("forward", (x, y)), ("forward", (y, y))], {"inputs": False}
-    for name, inputs, outputs in (
-        ("given_inputs", False, True),
-        ("given_outputs", True, False),
-    ):
+    for name, inputs, outputs in (("given_inputs", False, True), ("given_outputs", True, False)):
         config = planned(inputs=inputs, outputs=outputs)
         write(name, exported(Mixed(), (x, y), config), both)
     config = planned(**none, outputs=False)

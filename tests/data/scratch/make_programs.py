@@ -21,12 +21,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import torch
-from executorch.backends.cortex_m.edge_compile_config import (
-    cortex_m_edge_compile_config,
-)
-from executorch.backends.cortex_m.passes.cortex_m_pass_manager import (
-    CortexMPassManager,
-)
+from executorch.backends.cortex_m.edge_compile_config import cortex_m_edge_compile_config
+from executorch.backends.cortex_m.passes.cortex_m_pass_manager import CortexMPassManager
 from executorch.backends.cortex_m.quantizer.quantizer import CortexMQuantizer
 from executorch.backends.cortex_m.target_config import CortexMTargetConfig
 from executorch.exir import to_edge
@@ -67,9 +63,7 @@ def main() -> None:
     quantized = convert_pt2e(prepared)
     for core in CORES:
         config = CortexMTargetConfig.from_target_string(core)
-        edge = to_edge(
-            export(quantized, example), compile_config=cortex_m_edge_compile_config()
-        )
+        edge = to_edge(export(quantized, example), compile_config=cortex_m_edge_compile_config())
         manager = CortexMPassManager(edge.exported_program(), target_config=config)
         edge._edge_programs["forward"] = manager.transform()  # noqa: SLF001
         program = edge.to_executorch()

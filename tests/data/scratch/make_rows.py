@@ -109,8 +109,7 @@ def geometry(draw: random.Random, function: str, channels: int) -> dict[str, Any
         output = [(size[n] - 1) * stride[n] + taps[n] for n in (0, 1)]
     else:
         output = [
-            (size[n] + 2 * padding[n] - dilation[n] * (taps[n] - 1) - 1) // stride[n]
-            + 1
+            (size[n] + 2 * padding[n] - dilation[n] * (taps[n] - 1) - 1) // stride[n] + 1
             for n in (0, 1)
         ]
     if draw.random() < 0.1:  # more padding at the right than at the left
@@ -149,9 +148,7 @@ def main() -> None:
             of = layer(draw, function)
             for backend in BACKENDS:
                 size = getattr(cmsis_nn, function)(
-                    getattr(cmsis_nn.Backend, backend),
-                    getattr(cmsis_nn.DataType, types),
-                    **of,
+                    getattr(cmsis_nn.Backend, backend), getattr(cmsis_nn.DataType, types), **of
                 )
                 row = {name: text(value) for name, value in of.items()}
                 row |= {"function": function, "backend": backend, "data_type": types}

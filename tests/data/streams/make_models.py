@@ -42,9 +42,7 @@ class _Causal(nn.Module):
     def __init__(self, channels: int, dilation: int) -> None:
         super().__init__()
         self.cut = 2 * dilation
-        self.filter = nn.Conv1d(
-            channels, channels, 3, padding=self.cut, dilation=dilation
-        )
+        self.filter = nn.Conv1d(channels, channels, 3, padding=self.cut, dilation=dilation)
 
     def forward(self, x: Tensor) -> Tensor:
         return x + torch.relu(self.filter(x)[:, :, : -self.cut])

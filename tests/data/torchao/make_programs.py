@@ -30,12 +30,7 @@ def write(name: str, to: Path) -> None:
     """The program of a model, its inputs and its outputs."""
     file = str(HERE / "models.py")
     request = Request(
-        file=file,
-        function=name,
-        folder=str(HERE),
-        lowering=NAMES[name],
-        cpu="host",
-        isa="scalar",
+        file=file, function=name, folder=str(HERE), lowering=NAMES[name], cpu="host", isa="scalar"
     )
     with tempfile.TemporaryDirectory() as folder:
         at = Path(folder) / "request.json"

@@ -74,11 +74,7 @@ class FakeFolder:
     runs: list[Mapping[str, Bytes]] = field(default_factory=list)
 
     def compile(
-        self,
-        files: Mapping[str, Bytes],
-        *,
-        whole: Iterable[str],
-        keys: Mapping[str, str],
+        self, files: Mapping[str, Bytes], *, whole: Iterable[str], keys: Mapping[str, str]
     ) -> str:
         assert all(name.startswith("obj/") for name in keys)
         assert set(whole) == {"src", "gen", "models"}
@@ -117,12 +113,7 @@ class FakeExporter:
     requests: list[dict[str, Any]] = field(default_factory=list)
 
     def run(
-        self,
-        command: Sequence[str],
-        *,
-        cwd: Path,
-        env: Mapping[str, str],
-        timeout_s: float,
+        self, command: Sequence[str], *, cwd: Path, env: Mapping[str, str], timeout_s: float
     ) -> Finished:
         request, made = command[-2:]
         self.requests.append(json.loads(Path(request).read_text()))

@@ -62,16 +62,10 @@ def _show(*, total: int, side: str, log: list[str]) -> str:
     return f"{total} {len(side)}"
 
 
-LENGTHS = EachStage(
-    name="length", each=TEXTS, reads=(TEXT, LOG), run=_measure, gives="lengths"
-)
+LENGTHS = EachStage(name="length", each=TEXTS, reads=(TEXT, LOG), run=_measure, gives="lengths")
 SUM = Stage(name="sum", reads=(LENGTHS, TIMES, LOG), run=_add, gives="total")
-DOUBLE = Derived(
-    reads=(SUM, TEXTS), run=lambda *, total, texts: (total, texts), gives="double"
-)
-SHOW = Stage(
-    name="show", reads=(SUM, SIDE, LOG), run=_show, gives="shown", is_remembered=False
-)
+DOUBLE = Derived(reads=(SUM, TEXTS), run=lambda *, total, texts: (total, texts), gives="double")
+SHOW = Stage(name="show", reads=(SUM, SIDE, LOG), run=_show, gives="shown", is_remembered=False)
 AFTER = Stage(name="after", reads=(DOUBLE,), run=lambda *, double: double, gives="a")
 SOME = Stage(
     name="some",
@@ -194,17 +188,9 @@ def test_an_input_that_cannot_be_read_still_has_a_plan() -> None:
 
 
 def test_inputs_with_one_label_count_together() -> None:
-    other = Input(
-        gives="other",
-        run=lambda: 7,
-        label="setting [times]",
-        digests=repr_digest,
-    )
+    other = Input(gives="other", run=lambda: 7, label="setting [times]", digests=repr_digest)
     both = Stage(
-        name="both",
-        reads=(TIMES, other),
-        run=lambda *, times, other: times + other,
-        gives="both",
+        name="both", reads=(TIMES, other), run=lambda *, times, other: times + other, gives="both"
     )
 
     def inputs_of(first: int, second: int) -> dict[str, str]:

@@ -25,9 +25,7 @@ if TYPE_CHECKING:
 
 
 def tensor(
-    sizes: tuple[int, ...],
-    *bounds: SizeBound,
-    dtype: ScalarType = ScalarType.Float,
+    sizes: tuple[int, ...], *bounds: SizeBound, dtype: ScalarType = ScalarType.Float
 ) -> Port:
     """A port whose sizes may change."""
     return Port(
@@ -54,9 +52,7 @@ def bound(dim: int, least: int, step: int = 1) -> SizeBound:
         (tensor((1,)), [(1,)] * 4),
     ],
 )
-def test_sizes_are_within_their_bounds(
-    port: Port, shapes: list[tuple[int, ...]]
-) -> None:
+def test_sizes_are_within_their_bounds(port: Port, shapes: list[tuple[int, ...]]) -> None:
     random = np.random.default_rng(0)
     found = [_value(port, random, run) for run in range(4)]
     assert [x.shape for x in found if isinstance(x, Array)] == shapes
@@ -112,9 +108,7 @@ def test_bits_are_compared_and_nan_has_no_sign(
     assert [at for at, *_ in differ] == [(0, *at) for at in found]
 
 
-FORWARD = ProductMethod(
-    index=0, model="net", name="forward", state_bytes=8, inputs=(), outputs=()
-)
+FORWARD = ProductMethod(index=0, model="net", name="forward", state_bytes=8, inputs=(), outputs=())
 
 
 def reference_of(
@@ -136,9 +130,7 @@ def reference_of(
         for call in calls:
             bad = call.inputs[0] == "x"
             error = DeviceError.InvalidArgument if bad else DeviceError.Ok
-            results.append(
-                CallResult(error=error, instruction=0, state_used_bytes=8, outputs=())
-            )
+            results.append(CallResult(error=error, instruction=0, state_used_bytes=8, outputs=()))
             if bad:
                 break
         return tuple(results)
@@ -149,8 +141,7 @@ def reference_of(
     project = project_in(folder)
     trial = Trial(scenario=Path("calls.json"))
     given, more = (
-        tuple(Call(method=FORWARD, inputs=(name,)) for name in names)
-        for names in (text, scenario)
+        tuple(Call(method=FORWARD, inputs=(name,)) for name in names) for names in (text, scenario)
     )
     variants = _Variants(project, trial, Shell())
     kept, results = variants.reference(project.profile, "r", given, more)
@@ -170,11 +161,7 @@ def reference_of(
     ],
 )
 def test_calls_after_one_that_is_refused_begin_anew(
-    calls: str,
-    kept: str,
-    runs: list[str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    calls: str, kept: str, runs: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No call that was carried out runs twice."""
     assert reference_of(calls, tmp_path, monkeypatch) == (kept, runs)

@@ -16,9 +16,7 @@ from tests.speeds.cores import PAGE, read_page
 if TYPE_CHECKING:
     from orchestrator.core.operator import OpSchema
 
-_INT8 = Quantize(
-    activations=Activations.INT8, weights=Weights.PER_CHANNEL, dynamic=False
-)
+_INT8 = Quantize(activations=Activations.INT8, weights=Weights.PER_CHANNEL, dynamic=False)
 _CONVOLUTION = (
     "aten::convolution.out(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride,"
     " SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding,"
@@ -68,9 +66,7 @@ def test_products_and_items_have_costs() -> None:
         f"{round(6 * 18 * 64 * speeds['aten::convolution.out'][1]):,}",
     ]
     assert rows["aten::addmm.out"][:3] == ["1", "1x10", "40"]
-    assert (
-        rows["aten::addmm.out"][3] == f"{round(3840 * speeds['aten::addmm.out'][1]):,}"
-    )
+    assert rows["aten::addmm.out"][3] == f"{round(3840 * speeds['aten::addmm.out'][1]):,}"
     costs = [int(cells[-1].replace(",", "")) for cells in rows.values()]
     assert costs == sorted(costs, reverse=True)
     bytes_of_all = sum(int(cells[2].replace(",", "")) for cells in rows.values())

@@ -81,9 +81,7 @@ def test_inputs_are_what_is_known_before_a_build() -> None:
 
 
 @given(LOCKS, LOCKS)
-def test_there_are_differences_exactly_between_different_locks(
-    a: Lock, b: Lock
-) -> None:
+def test_there_are_differences_exactly_between_different_locks(a: Lock, b: Lock) -> None:
     assert differences(a, a) == ()
     assert bool(differences(a, b)) == (a != b)
     assert len(differences(a, b)) == len(differences(b, a))
@@ -160,8 +158,7 @@ def test_a_lock_of_the_future_is_not_called_damaged(
             message="the lock file was made by a newer Orchestrator",
             where=SourceSpan(file="a.lock"),
             notes=(("found", found), ("expected", f"{expected} or older")),
-            hint="update Orchestrator; to go back to this version, remove the lock"
-            " and build again",
+            hint="update Orchestrator; to go back to this version, remove the lock and build again",
         ),
     )
 

@@ -7,15 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from orchestrator.build import Build, inputs, table
-from orchestrator.build.engine import (
-    EachStage,
-    Input,
-    Item,
-    Stage,
-    Unread,
-    Value,
-    all_of,
-)
+from orchestrator.build.engine import EachStage, Input, Item, Stage, Unread, Value, all_of
 from orchestrator.build.plan import BuildPlan, key_of
 from tests.unit.golden import check_golden
 
@@ -41,8 +33,7 @@ ITEMS: dict[Value[Any], tuple[str, ...]] = {
 }
 """Of inputs that have several, or may have none."""
 DIGESTS: dict[Value[Any], dict[str, str]] = {
-    value: {item: f"{value.gives} {item}" for item in ITEMS.get(value, ("",))}
-    for value in INPUTS
+    value: {item: f"{value.gives} {item}" for item in ITEMS.get(value, ("",))} for value in INPUTS
 }
 EVERYTHING = (
     "extract kws",
@@ -195,9 +186,7 @@ def _readers(value: Value[Any]) -> Iterator[Stage[Any] | EachStage[Any]]:
 
 
 @pytest.mark.parametrize("value", INPUTS, ids=lambda value: value.gives)
-def test_a_changed_input_runs_exactly_the_stages_that_declare_it(
-    value: Input[Any],
-) -> None:
+def test_a_changed_input_runs_exactly_the_stages_that_declare_it(value: Input[Any]) -> None:
     names = {label.partition(" ")[0] for label in _why(_new(value))}
     if value is inputs.ORCHESTRATOR:
         assert names == {label.partition(" ")[0] for label in EVERYTHING}
@@ -236,9 +225,7 @@ def test_reasons_name_what_changed() -> None:
     names = {inputs.MODEL_NAMES, inputs.MODEL_BYTES, inputs.DATA_FILES}
     fewer = _why({v: {"kws": DIGESTS[v]["kws"]} for v in names})
     assert fewer["aggregate"] == "stage extract vww is gone"
-    assert fewer["memory"] == (
-        "stage replan changed, stage resolve changed, model vww is gone"
-    )
+    assert fewer["memory"] == ("stage replan changed, stage resolve changed, model vww is gone")
     more = _why(_new(inputs.LIBRARY_TEXTS, quantized="l2"))
     assert more["resolve"] == "library quantized is new"
 

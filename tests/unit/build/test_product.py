@@ -10,13 +10,7 @@ import pytest
 from orchestrator.build import build_product
 from orchestrator.build.side import what_if
 from orchestrator.build.variant import Variant
-from orchestrator.errors import (
-    KernelError,
-    LockError,
-    MemoryPlanError,
-    ToolchainError,
-    UsageError,
-)
+from orchestrator.errors import KernelError, LockError, MemoryPlanError, ToolchainError, UsageError
 from orchestrator.shell.publish import published_files
 from tests.unit.build.fake_project import PROFILE, project_in, write_project
 from tests.unit.build.fakes import ZIG, FakeFolder, FakeShell, FakeToolchains
@@ -188,9 +182,7 @@ def test_a_variant_is_built_beside_the_product(folder: Path) -> None:
     _build(folder, FakeShell())
     before = published_files(folder / "out")
     fakes = FakeShell()
-    now, then = what_if(
-        project_in(folder), Variant(without_models=("net",)), fakes.shell
-    )
+    now, then = what_if(project_in(folder), Variant(without_models=("net",)), fakes.shell)
     assert [m.model for m in now.methods] == ["net"]
     assert not then.methods
     (files,) = fakes.folder.runs

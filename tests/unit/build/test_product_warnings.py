@@ -15,15 +15,9 @@ from tests.unit.method.test_effects import method
 
 @pytest.mark.parametrize(
     ("train", "expected"),
-    [
-        (NoneValue(), True),
-        (BoolValue(value=True), True),
-        (BoolValue(value=False), False),
-    ],
+    [(NoneValue(), True), (BoolValue(value=True), True), (BoolValue(value=False), False)],
 )
-def test_dropout_in_training_is_noticed(
-    train: NoneValue | BoolValue, *, expected: bool
-) -> None:
+def test_dropout_in_training_is_noticed(train: NoneValue | BoolValue, *, expected: bool) -> None:
     values = (tensor((4,), 0), DoubleValue(0.3), train, tensor((4,), 16))
     plain = method(values, ("aten::relu.out", (0, 1, 2, 3, 3)), inputs=(0,))
     assert not _drops_out(plain)

@@ -23,12 +23,7 @@ class FakeProcesses:
     error: str
 
     def run(
-        self,
-        command: Sequence[str],
-        *,
-        cwd: Path,
-        env: Mapping[str, str],
-        timeout_s: float,
+        self, command: Sequence[str], *, cwd: Path, env: Mapping[str, str], timeout_s: float
     ) -> Finished:
         """Write the result, or end without one."""
         del command, env, timeout_s
@@ -58,7 +53,5 @@ class FakeProcesses:
     ],
 )
 def test_problems_are_said_in_words(error: str, problem: str) -> None:
-    found = reference_outputs(
-        (), programs={}, inputs={}, processes=FakeProcesses(error)
-    )
+    found = reference_outputs((), programs={}, inputs={}, processes=FakeProcesses(error))
     assert found == Reference(problem=problem)

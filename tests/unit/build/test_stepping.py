@@ -33,8 +33,7 @@ error[step-unknown]: there is no estimate of cycles for {what}
    hint: leave max_step_cycles out
 """
 CORES = (
-    'load = "prelinked", on cortex-m0plus, cortex-m3, cortex-m4, cortex-m7,'
-    " cortex-m33, cortex-m55"
+    'load = "prelinked", on cortex-m0plus, cortex-m3, cortex-m4, cortex-m7, cortex-m33, cortex-m55'
 )
 OPERATORS = "int8 operators of cortex_m, quantizing and copies, if prepared"
 
@@ -49,9 +48,7 @@ def _check(
     more: str = "",
 ) -> int:
     profile = folder / "p.toml"
-    profile.write_text(
-        PROFILE.format(cpu=cpu, model=model, load=load, cycles=cycles, more=more)
-    )
+    profile.write_text(PROFILE.format(cpu=cpu, model=model, load=load, cycles=cycles, more=more))
     (folder / f"{model}.pte").write_bytes((MODELS / f"{model}.pte").read_bytes())
     return run(["check", str(profile)])
 
@@ -90,11 +87,7 @@ def test_a_method_that_cannot_run_by_rows(
     text = PROFILE.replace("[schedule]", more + "[schedule]")
     (tmp_path / "p.toml").write_text(
         text.format(
-            cpu="cortex-m4",
-            model="kws_dscnn_int8",
-            load="prelinked",
-            cycles=100_000,
-            more="",
+            cpu="cortex-m4", model="kws_dscnn_int8", load="prelinked", cycles=100_000, more=""
         )
     )
     assert run(["check", str(tmp_path / "p.toml")]) == 4
@@ -130,9 +123,7 @@ def test_steps_without_an_estimate(
     assert capsys.readouterr().err == text
 
 
-def test_an_input_by_rows_has_no_steps(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_input_by_rows_has_no_steps(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     io = 'load = "{load}"\nio = {{ quantized = true, input0 = {{ rows = 4 }} }}'
     text = PROFILE.replace('load = "{load}"', io)
     profile = tmp_path / "p.toml"

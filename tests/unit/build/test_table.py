@@ -146,9 +146,7 @@ def test_what_has_no_digest_shapes_no_remembered_result(
     for stage in STAGES:
         if isinstance(stage, EachStage) or stage.is_remembered:
             assert build[stage] == values[stage], stage.name
-            assert not set(build.planned(stage)) - {*_opened(folder).planned(stage)}, (
-                stage.name
-            )
+            assert not set(build.planned(stage)) - {*_opened(folder).planned(stage)}, stage.name
 
 
 def test_what_a_plan_depends_on_has_a_label() -> None:

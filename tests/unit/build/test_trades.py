@@ -135,9 +135,7 @@ def board(flash: int, ram: int) -> str:
 
 
 @pytest.mark.parametrize("load_as", ["pte", "prelinked"])
-def test_expanded_constants_that_do_not_pay_stay_calls(
-    tmp_path: Path, load_as: str
-) -> None:
+def test_expanded_constants_that_do_not_pay_stay_calls(tmp_path: Path, load_as: str) -> None:
     model = crnn(tmp_path)
     found = checked(tmp_path, model, load_as=load_as)
     without = checked(tmp_path, model, load_as=load_as, skip=["fold_constants"])
@@ -197,17 +195,12 @@ def judged(
             raise MemoryPlanError.of("memory-too-small", "no room")
         model = SimpleNamespace(program_bytes=0)
         return SimpleNamespace(
-            models=[model],
-            arena_bytes=size,
-            state_bytes=0,
-            caller_bytes=0,
-            needs=None,
+            models=[model], arena_bytes=size, state_bytes=0, caller_bytes=0, needs=None
         )
 
     costs = [SimpleNamespace(constant_bytes=size) for size in (0, 1)]
     records = [
-        SimpleNamespace(name=name, changed=True, before=costs[0], after=costs[1])
-        for name in saves
+        SimpleNamespace(name=name, changed=True, before=costs[0], after=costs[1]) for name in saves
     ]
     method = SimpleNamespace(passes=records)
     linkages: Any = {"net": SimpleNamespace(methods=[method], before=(method,))}
@@ -244,11 +237,7 @@ NO_ROOM, COSTS = "there is no room", "costs more memory than it saves"
         (
             180,
             None,
-            {
-                "fold_permutes": COSTS,
-                "alias_copies": COSTS,
-                "pack_weights": NO_ROOM,
-            },
+            {"fold_permutes": COSTS, "alias_copies": COSTS, "pack_weights": NO_ROOM},
             ["fold_permutes", "alias_copies", "pack_weights"],
         ),
         (300, BudgetTable(), {}, []),
@@ -262,9 +251,7 @@ def test_what_there_is_room_for_is_neither_left_out_nor_warned_of(
     assert judged(saves, room, budget) == (reasons, warned)
 
 
-def test_packed_weights_are_left_out_only_where_there_is_no_room(
-    tmp_path: Path,
-) -> None:
+def test_packed_weights_are_left_out_only_where_there_is_no_room(tmp_path: Path) -> None:
     model = CORPUS / "kws_dscnn_int8_m4" / "model.pte"
     found = checked(tmp_path, model)
     without = checked(tmp_path, model, skip=["pack_weights"])
@@ -307,9 +294,7 @@ def test_no_pass_makes_a_program_of_the_corpus_worse(
         model = CORPUS / case / "model.pte"
         found = checked(tmp_path, model, load_as=load_as, shell=shell)
         for name in sorted(found.changed & {*PASSES} - {"prepare_calls"}):
-            without = checked(
-                tmp_path, model, load_as=load_as, skip=[name], shell=shell
-            )
+            without = checked(tmp_path, model, load_as=load_as, skip=[name], shell=shell)
             if name == "pack_weights":
                 assert found.arena_bytes <= 1.04 * without.arena_bytes, case
                 assert found.flash_bytes <= 1.1 * without.flash_bytes + 512, case

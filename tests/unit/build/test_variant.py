@@ -72,9 +72,7 @@ def test_models_are_left_out_with_their_lines() -> None:
     assert found.span("models", 1, "path").line == 13
     assert found.span("name").line == 2
     # Everything else is as it was, but nothing bounds the variant.
-    without = TEXT.replace('[[models]]\npath = "b.pte"\n', "").replace(
-        "= true", "= false"
-    )
+    without = TEXT.replace('[[models]]\npath = "b.pte"\n', "").replace("= true", "= false")
     without = without.replace("registry.max_kernels = 3\n", "")
     expected = load(without.replace('budget.flash = "1 B"\n', ""))
     assert found.model_copy(update={"spans": expected.spans}) == expected
@@ -109,12 +107,7 @@ def test_target_and_dtypes() -> None:
 def test_all_problems_at_once() -> None:
     wrong = Variant(
         without_models=("a", "d1"),
-        without_operators=(
-            "aten::mm.out",
-            "aten::add.out",
-            "aten::tanj.out",
-            "my::own.out",
-        ),
+        without_operators=("aten::mm.out", "aten::add.out", "aten::tanj.out", "my::own.out"),
     )
     with pytest.raises(UsageError) as error:
         wrong.of(PROFILE, OPERATORS)
@@ -182,9 +175,7 @@ def test_the_text_names_a_variant() -> None:
     ("option", "values"),
     [("--dtypes", DtypeSelect), ("--optimize", Optimize), ("--toolchain", TOOLCHAINS)],
 )
-def test_options_take_what_the_profile_takes(
-    option: str, values: tuple[str, ...]
-) -> None:
+def test_options_take_what_the_profile_takes(option: str, values: tuple[str, ...]) -> None:
     for value in map(str, values):
         args = parser().parse_args(["size", "p.toml", option, value])
         assert getattr(args, option.removeprefix("--")) == value

@@ -8,12 +8,7 @@ import pytest
 
 from orchestrator.build import BuildOptions, load, verifying
 from orchestrator.build.verifying import build_twice
-from orchestrator.errors import (
-    Diagnostic,
-    OrchestratorError,
-    ToolchainError,
-    UsageError,
-)
+from orchestrator.errors import Diagnostic, OrchestratorError, ToolchainError, UsageError
 from tests.unit.build.fake_project import write_project
 from tests.unit.build.fakes import FakeShell
 

@@ -14,10 +14,7 @@ from orchestrator.core.kernel import Kernel, KernelKey
 from orchestrator.core.operator import OperatorName, parse_schema
 from orchestrator.errors import Diagnostic, ProfileError, SourceSpan
 
-ADD = (
-    "aten::add.out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out)"
-    " -> Tensor(a!)"
-)
+ADD = "aten::add.out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)"
 CLAMP = (
     "aten::clamp.Tensor_out(Tensor self, Tensor? min=None, Tensor? max=None, *,"
     " Tensor(a!) out) -> Tensor(a!)"
@@ -171,9 +168,7 @@ def test_operator_takes_its_schema_from_any_library() -> None:
     assert (mine.library, mine.entry) == ("mine", "m.yaml:1")
     assert mine.schema == portable.schema == parse_schema(ADD)
     schemas = {mine.operator: mine.schema}
-    assert read_library(short, library="x", file="x", schemas=schemas)[0].schema == (
-        mine.schema
-    )
+    assert read_library(short, library="x", file="x", schemas=schemas)[0].schema == (mine.schema)
 
 
 def test_catalog_keeps_the_order_of_libraries() -> None:
@@ -187,10 +182,7 @@ def test_catalog_keeps_the_order_of_libraries() -> None:
     )
     add = OperatorName.parse("add.out")
     assert [k.library for of in catalog.offers(add) for k in of] == ["b", "a"]
-    assert [str(o) for o in catalog.operators] == [
-        "aten::add.out",
-        "aten::clamp.Tensor_out",
-    ]
+    assert [str(o) for o in catalog.operators] == ["aten::add.out", "aten::clamp.Tensor_out"]
     assert catalog.offers(OperatorName.parse("mul.out")) == ()
     assert Catalog() == read_catalog([])
 
@@ -279,12 +271,7 @@ def test_problem_in_full() -> None:
             '`dim_orders` cannot be "sane"',
             'did you mean "same"?',
         ),
-        (
-            "dim_orders: nhwc",
-            "bad-dim-orders",
-            '`dim_orders` cannot be "nhwc"',
-            "use one of these",
-        ),
+        ("dim_orders: nhwc", "bad-dim-orders", '`dim_orders` cannot be "nhwc"', "use one of these"),
         ("dim_orders: []", "wrong-type", "`dim_orders` must be a string", ""),
         ("sources: op.cpp", "wrong-type", "`sources` must be a list", ""),
         ("op: add.out", "bad-entry", "a kernel entry needs either `op` or `func`", ""),
@@ -312,16 +299,10 @@ def test_problem_of_a_key(line: str, code: str, message: str, hint: str) -> None
             'cannot read the error "2 ulps"',
             'write "2 ulp", "4 ulp of the terms" or "undefined"',
         ),
-        (
-            "isas: [neon]",
-            'unknown instruction set "neon"',
-            "name dsp, mve or both",
-        ),
+        ("isas: [neon]", 'unknown instruction set "neon"', "name dsp, mve or both"),
     ],
 )
-def test_problem_of_what_a_kernel_says_of_itself(
-    line: str, message: str, hint: str
-) -> None:
+def test_problem_of_what_a_kernel_says_of_itself(line: str, message: str, hint: str) -> None:
     assert problem(line) == ("bad-entry", message, 3, hint)
 
 
@@ -339,12 +320,7 @@ def test_source_outside_the_library(source: str) -> None:
     [
         ("a: b", "wrong-type", "a kernel library must be a list", 1),
         ("- a", "wrong-type", "a kernel entry must be a mapping", 1),
-        (
-            f"- {FALLBACK}",
-            "bad-entry",
-            "a kernel entry needs either `op` or `func`",
-            1,
-        ),
+        (f"- {FALLBACK}", "bad-entry", "a kernel entry needs either `op` or `func`", 1),
         (f"- func: [a]\n  {FALLBACK}", "wrong-type", "`func` must be a string", 1),
         (
             f"- func: add.out\n  {FALLBACK}",
@@ -364,19 +340,9 @@ def test_source_outside_the_library(source: str) -> None:
             "no kernel library has the schema of aten::add.out",
             1,
         ),
-        (
-            f"- func: {ADD}",
-            "bad-entry",
-            "the entry of aten::add.out has no kernels",
-            1,
-        ),
+        (f"- func: {ADD}", "bad-entry", "the entry of aten::add.out has no kernels", 1),
         (f"- func: {ADD}\n  kernels: 1", "wrong-type", "`kernels` must be a list", 2),
-        (
-            f"- func: {ADD}\n  kernels:\n  - a",
-            "wrong-type",
-            "a kernel must be a mapping",
-            3,
-        ),
+        (f"- func: {ADD}\n  kernels:\n  - a", "wrong-type", "a kernel must be a mapping", 3),
         (
             f"- func: {ADD}\n  kernels:\n  - arg_meta: null",
             "bad-kernel-name",
@@ -408,11 +374,7 @@ def test_name_that_is_no_qualified_function(name: str) -> None:
     ("meta", "code", "message"),
     [
         ("1", "wrong-type", "`arg_meta` must be a mapping"),
-        (
-            "{self: [T, D], other: [T, D]}",
-            "bad-arg-meta",
-            '`arg_meta` lacks "out"',
-        ),
+        ("{self: [T, D], other: [T, D]}", "bad-arg-meta", '`arg_meta` lacks "out"'),
         (
             "{self: [T], other: [T, D], out: [T, D]}",
             "bad-arg-meta",
@@ -428,11 +390,7 @@ def test_name_that_is_no_qualified_function(name: str) -> None:
             "unknown-argument",
             '"alpha" is not a tensor argument of this operator',
         ),
-        (
-            "{self: [T9, D], other: [T, D], out: [T, D]}",
-            "unknown-dtype",
-            'unknown dtype "T9"',
-        ),
+        ("{self: [T9, D], other: [T, D], out: [T, D]}", "unknown-dtype", 'unknown dtype "T9"'),
         (
             "{self: [T, DD], other: [T, D], out: [T, D]}",
             "unknown-alias",
@@ -495,9 +453,7 @@ def test_problem_of_an_alias(line: str, message: str) -> None:
     assert problem(line)[:3] == ("wrong-type", message, 3)
 
 
-@pytest.mark.parametrize(
-    "order", ["[0, 2]", "[a]", "[[0], 1]", "[[1]]", "[-1]", "['²']"]
-)
+@pytest.mark.parametrize("order", ["[0, 2]", "[a]", "[[0], 1]", "[[1]]", "[-1]", "['²']"])
 def test_dim_order_that_is_no_permutation(order: str) -> None:
     found = problems(entry(f"dim_order_alias: {{D: {order}}}"))
     assert {d.code for d in found} == {"bad-dim-order"}
@@ -531,10 +487,7 @@ def test_one_key_offered_twice_names_both_entries() -> None:
         code="duplicate-kernel",
         message="portable offers a fallback kernel of aten::add.out twice",
         where=SourceSpan(file="p/functions.yaml", line=3, text="- op: add.out"),
-        notes=(
-            ("first", "k::one, p/functions.yaml:1"),
-            ("again", "k::two, p/functions.yaml:3"),
-        ),
+        notes=(("first", "k::one, p/functions.yaml:1"), ("again", "k::two, p/functions.yaml:3")),
         hint="remove one of the entries, or put it in a library of its own",
     )
     assert second.message == (
@@ -579,9 +532,7 @@ def test_yaml_syntax_error_has_a_line() -> None:
     (found,) = problems("- func: a\n  kernels: ]\n")
     assert found.code == "bad-yaml"
     assert found.message.startswith("p/functions.yaml is not YAML: ")
-    assert found.where == SourceSpan(
-        file="p/functions.yaml", line=2, text="  kernels: ]"
-    )
+    assert found.where == SourceSpan(file="p/functions.yaml", line=2, text="  kernels: ]")
 
 
 @pytest.mark.parametrize("text", ["- a: \x00\n", "[" * 5000, "- a\n---\n- b\n"])

@@ -43,9 +43,7 @@ def size(row: dict[str, str]) -> int:
     )
     sizes = {
         "convolve_wrapper": lambda: cmsis_nn.convolve_wrapper(backend, types, of),
-        "depthwise_conv_wrapper": lambda: cmsis_nn.depthwise_conv_wrapper(
-            backend, types, of
-        ),
+        "depthwise_conv_wrapper": lambda: cmsis_nn.depthwise_conv_wrapper(backend, types, of),
         "transpose_conv": lambda: cmsis_nn.transpose_conv(backend, of),
         "transpose_conv_reverse_conv": lambda: cmsis_nn.transpose_conv_reverse_conv(of),
     }
@@ -53,9 +51,7 @@ def size(row: dict[str, str]) -> int:
 
 
 @pytest.mark.parametrize(
-    ("table", "rows"),
-    [(CORPUS_TABLE, 600), (RANDOM_TABLE, 2100)],
-    ids=["corpus", "random"],
+    ("table", "rows"), [(CORPUS_TABLE, 600), (RANDOM_TABLE, 2100)], ids=["corpus", "random"]
 )
 def test_every_row_of_a_table(table: Path, rows: int) -> None:
     with table.open(encoding="utf-8", newline="") as file:

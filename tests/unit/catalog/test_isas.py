@@ -35,9 +35,7 @@ def included(file: Path) -> Iterator[Path]:
             continue
         seen.add(file)
         yield file
-        for name in re.findall(
-            r'^#include "(.+)"', file.read_text("utf-8"), re.MULTILINE
-        ):
+        for name in re.findall(r'^#include "(.+)"', file.read_text("utf-8"), re.MULTILINE):
             places = (file.parent / name, KERNELS / name)
             left += [place for place in places if place.is_file()][:1]
 

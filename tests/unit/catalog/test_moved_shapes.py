@@ -5,12 +5,7 @@ from __future__ import annotations
 import pytest
 
 from orchestrator.catalog.expressions import moved_shapes as moved
-from orchestrator.catalog.expressions.values import (
-    ExpressionError,
-    Range,
-    TensorFacts,
-    Undecided,
-)
+from orchestrator.catalog.expressions.values import ExpressionError, Range, TensorFacts, Undecided
 from orchestrator.core.dtype import ScalarType
 
 SOME = Range(2, 4)
@@ -117,9 +112,7 @@ def test_sizes(found: tuple[object, ...], sizes: tuple[object, ...]) -> None:
         (moved.summed, (tensor(1, items=(2,)), 3), "the items add up to 2"),
     ],
 )  # fmt: skip
-def test_what_has_no_sizes(
-    function: object, args: tuple[object, ...], message: str
-) -> None:
+def test_what_has_no_sizes(function: object, args: tuple[object, ...], message: str) -> None:
     assert callable(function)
     with pytest.raises(ExpressionError) as error:
         function(*args)

@@ -53,9 +53,7 @@ def test_tensors_that_are_none_do_not_broadcast() -> None:
         (S.Half, 1e300, True),
     ],
 )
-def test_fractions_of_limits_are_dropped(
-    dtype: S, number: float, *, expected: bool
-) -> None:
+def test_fractions_of_limits_are_dropped(dtype: S, number: float, *, expected: bool) -> None:
     assert holds_whole(dtype, 0, number) is expected
 
 

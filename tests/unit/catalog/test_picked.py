@@ -6,12 +6,7 @@ import pytest
 
 from orchestrator.catalog.expressions import picked, shapes
 from orchestrator.catalog.expressions.predicates import indices_fit
-from orchestrator.catalog.expressions.values import (
-    ExpressionError,
-    Range,
-    TensorFacts,
-    Undecided,
-)
+from orchestrator.catalog.expressions.values import ExpressionError, Range, TensorFacts, Undecided
 from orchestrator.core.dtype import ScalarType
 
 

@@ -16,9 +16,7 @@ from orchestrator.core.dtype import ScalarType
 
 
 def tensor(*sizes: Number) -> TensorFacts:
-    return TensorFacts(
-        dtype=ScalarType.Float, sizes=sizes, dim_order=tuple(range(len(sizes)))
-    )
+    return TensorFacts(dtype=ScalarType.Float, sizes=sizes, dim_order=tuple(range(len(sizes))))
 
 
 def test_a_reduction_has_items_unless_one_of_its_dimensions_is_empty() -> None:
@@ -63,13 +61,7 @@ def test_sizes_of_adaptive_pooling() -> None:
 
 
 def test_sizes_of_volumes() -> None:
-    assert reductions.adapted(tensor(0, 3, 7, 7, 7), (2, 9, 1), dims=3) == (
-        0,
-        3,
-        2,
-        9,
-        1,
-    )
+    assert reductions.adapted(tensor(0, 3, 7, 7, 7), (2, 9, 1), dims=3) == (0, 3, 2, 9, 1)
     assert reductions.adapted(tensor(3, 7, 7, 7), (0,), dims=3) == (3, 0, 0, 0)
     with pytest.raises(ExpressionError):
         reductions.adapted(tensor(3, 7, 7), (1,), dims=3)
@@ -114,8 +106,7 @@ def test_sizes_of_distances() -> None:
 
 
 @pytest.mark.parametrize(
-    ("power", "expected"),
-    [(0.0, True), (-0.0, True), (float("inf"), True), (-1.0, False)],
+    ("power", "expected"), [(0.0, True), (-0.0, True), (float("inf"), True), (-1.0, False)]
 )
 def test_powers_of_norms(power: float, *, expected: bool) -> None:
     assert reductions.is_norm(power) is expected

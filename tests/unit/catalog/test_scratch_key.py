@@ -48,10 +48,7 @@ def test_sizes_in_the_order_of_the_schema() -> None:
               self.sizes[1]
                 * size[0]
         """
-    assert scratch(text) == (
-        ("scratch", "self.sizes[1] * size[0]"),
-        ("row_scratch", "0"),
-    )
+    assert scratch(text) == (("scratch", "self.sizes[1] * size[0]"), ("row_scratch", "0"))
 
 
 def test_a_library_in_executorch_s_form_has_no_sizes() -> None:
@@ -137,9 +134,7 @@ def test_a_wrong_form(text: str, message: str) -> None:
 
 @pytest.mark.parametrize("library", LIBRARIES, ids=lambda path: path.parent.name)
 def test_our_kernels_say_how_much_they_need(library: Path) -> None:
-    kernels = read_library(
-        library.read_text(encoding="utf-8"), library="ours", file=str(library)
-    )
+    kernels = read_library(library.read_text(encoding="utf-8"), library="ours", file=str(library))
     silent = [
         str(kernel.operator)
         for kernel in kernels

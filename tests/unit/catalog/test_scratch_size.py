@@ -107,14 +107,10 @@ def test_an_argument_named_isa_gives_way() -> None:
         ("None", "None is not allowed here"),
         (str(2**63), "9223372036854775808 is not allowed here"),
         ("'neon'", '"neon" is not an ISA, use one of scalar, dsp, mve'),
-        (
-            "(lambda: 1)()",
-            "there is no function lambda: 1, docs/kernels.md lists them",
-        ),
+        ("(lambda: 1)()", "there is no function lambda: 1, docs/kernels.md lists them"),
         (
             "cmsis_nn.avgpol_s8()",
-            "there is no function cmsis_nn.avgpol_s8,"
-            ' did you mean "cmsis_nn.avgpool_s8"?',
+            'there is no function cmsis_nn.avgpol_s8, did you mean "cmsis_nn.avgpool_s8"?',
         ),
         ("groups / 2", "groups / 2 is not allowed here"),
         ("groups ** 2", "groups ** 2 is not allowed here"),
@@ -153,10 +149,7 @@ def test_an_argument_named_isa_gives_way() -> None:
         ("1 if groups is None else 2", "the argument groups is never None"),
         ("1 if zzz is None else 2", "the operator has no argument zzz"),
         ("1 if groups is 3 else 2", "groups is 3 is not allowed here"),
-        (
-            "1 if input.numel is None else 2",
-            "input.numel is None is not allowed here",
-        ),
+        ("1 if input.numel is None else 2", "input.numel is None is not allowed here"),
         ("min(1)", "min(1) is not min(a, b, ...)"),
         ("min(1, k=2)", "min(1, k=2) is not min(a, b, ...)"),
         ("len(1, 2)", "len(1, 2) is not len(list)"),
@@ -164,22 +157,13 @@ def test_an_argument_named_isa_gives_way() -> None:
         ("round_up(1)", "round_up(1) is not round_up(number, multiple)"),
         ("prod(groups)", "groups is a number, not a list of numbers"),
         ("min(1, wide)", "wide is a truth value, not a number"),
-        (
-            "cmsis_nn.svdf_s8(input.nhwc)",
-            "cmsis_nn.svdf_s8 takes named arguments only, each once",
-        ),
+        ("cmsis_nn.svdf_s8(input.nhwc)", "cmsis_nn.svdf_s8 takes named arguments only, each once"),
         (
             "cmsis_nn.svdf_s8(filter_nhwc=input.nhwc, filter_nhwc=input.nhwc)",
             "cmsis_nn.svdf_s8 takes named arguments only, each once",
         ),
-        (
-            "cmsis_nn.svdf_s8(**input)",
-            "cmsis_nn.svdf_s8 takes named arguments only, each once",
-        ),
-        (
-            "cmsis_nn.avgpool_s8(isa='dsp')",
-            "cmsis_nn.avgpool_s8 needs dim_dst_width, ch_src",
-        ),
+        ("cmsis_nn.svdf_s8(**input)", "cmsis_nn.svdf_s8 takes named arguments only, each once"),
+        ("cmsis_nn.avgpool_s8(isa='dsp')", "cmsis_nn.avgpool_s8 needs dim_dst_width, ch_src"),
         (
             "cmsis_nn.avgpool_s8(dim_dst_width=1, ch_src=2, backend=3)",
             "cmsis_nn.avgpool_s8 has no backend",
@@ -188,10 +172,7 @@ def test_an_argument_named_isa_gives_way() -> None:
             "cmsis_nn.avgpool_s8(dim_dst_width=1, ch_src=stride)",
             "stride is a list of numbers, not a number",
         ),
-        (
-            "cmsis_nn.avgpool_s8(dim_dst_width=1, ch_src=2, isa=2)",
-            "2 is a number, not an ISA",
-        ),
+        ("cmsis_nn.avgpool_s8(dim_dst_width=1, ch_src=2, isa=2)", "2 is a number, not an ISA"),
     ],
 )
 def test_errors_are_found_before_any_call(text: str, message: str) -> None:
@@ -215,10 +196,7 @@ def test_errors_are_found_before_any_call(text: str, message: str) -> None:
         ("bias.numel", "bias is None"),
         ("axis", "axis is None"),
         ("out.nhwc[0]", "nhwc of a tensor with 3 dimensions"),
-        (
-            "cmsis_nn.svdf_s8(filter_nhwc=stride)",
-            "filter_nhwc has 2 items, not 4",
-        ),
+        ("cmsis_nn.svdf_s8(filter_nhwc=stride)", "filter_nhwc has 2 items, not 4"),
         (
             "cmsis_nn.transpose_conv_reverse_conv_s8(input_nhwc=input.nhwc,"
             " filter_nhwc=input.nhwc, stride_hw=[0, 1])",
@@ -254,9 +232,7 @@ CONVOLUTION = (
     "input_nhwc=input.nhwc, filter_nhwc=[9, 3, 3, 8], output_nhwc=[1, 5, 6, 9],"
     " padding_hw=[1, 1], stride_hw=[1, 1], dilation_hw=[1, 1]"
 )
-TRANSPOSED = (
-    "input_nhwc=[1, 2, 3, 20], filter_nhwc=[9, 3, 3, 20], stride_hw=[1, {stride}]"
-)
+TRANSPOSED = "input_nhwc=[1, 2, 3, 20], filter_nhwc=[9, 3, 3, 20], stride_hw=[1, {stride}]"
 
 
 @pytest.mark.parametrize(
@@ -290,23 +266,18 @@ TRANSPOSED = (
         ("cmsis_nn.avgpool_s16(dim_dst_width=3, ch_src=groups)", (0, 28, 0)),
         ("cmsis_nn.svdf_s8(filter_nhwc=[5, 1, 1, 7])", (0, 0, 20)),
         (
-            f"cmsis_nn.transpose_conv_s8({TRANSPOSED.format(stride=2)},"
-            " output_nhwc=[1, 4, 6, 9])",
+            f"cmsis_nn.transpose_conv_s8({TRANSPOSED.format(stride=2)}, output_nhwc=[1, 4, 6, 9])",
             (720, 720, 768),
         ),
         (
-            f"cmsis_nn.transpose_conv_s8({TRANSPOSED.format(stride=3)},"
-            " output_nhwc=[1, 4, 9, 9])",
+            f"cmsis_nn.transpose_conv_s8({TRANSPOSED.format(stride=3)}, output_nhwc=[1, 4, 9, 9])",
             (972, 972, 972),
         ),
         (
             f"cmsis_nn.transpose_conv_reverse_conv_s8({TRANSPOSED.format(stride=2)})",
             (1620, 1620, 1620),
         ),
-        (
-            f"cmsis_nn.transpose_conv_reverse_conv_s8({TRANSPOSED.format(stride=3)})",
-            (0, 0, 0),
-        ),
+        (f"cmsis_nn.transpose_conv_reverse_conv_s8({TRANSPOSED.format(stride=3)})", (0, 0, 0)),
     ],
 )
 def test_functions_of_cmsis_nn(text: str, sizes: tuple[int, ...]) -> None:
@@ -325,20 +296,7 @@ def test_scratch_arguments_are_recognised_by_name() -> None:
 TOKENS = (
     *("groups", "stride", "input", "bias", "isa", "scratch", "scale", "zzz", "None"),
     *(".sizes", ".nhwc", ".numel", "[", "]", "(", ")", ",", "+", "-", "//", "%", "**"),
-    *(
-        "==",
-        "<",
-        " is ",
-        " not ",
-        " and ",
-        " if ",
-        " else ",
-        "0",
-        "1",
-        "7",
-        "'dsp'",
-        "=",
-    ),
+    *("==", "<", " is ", " not ", " and ", " if ", " else ", "0", "1", "7", "'dsp'", "="),
     *("min", "len", "ceil_div", "cmsis_nn.svdf_s8", "filter_nhwc=", "*", "lambda:"),
 )
 
@@ -347,9 +305,9 @@ TOKENS = (
     st.one_of(
         st.text(max_size=60),
         st.lists(st.sampled_from(TOKENS), max_size=30).map("".join),
-        st.tuples(
-            st.sampled_from(["-", "(", "[", "not ", "1+", "1,"]), st.integers(1, 3999)
-        ).map(lambda item: item[0] * item[1] + "1 / 2"),
+        st.tuples(st.sampled_from(["-", "(", "[", "not ", "1+", "1,"]), st.integers(1, 3999)).map(
+            lambda item: item[0] * item[1] + "1 / 2"
+        ),
     )
 )
 @example("-" * 3000 + "1 / 2")

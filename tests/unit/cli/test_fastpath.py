@@ -58,17 +58,13 @@ def _built(profile: Path, text: str, out: str) -> None:
     ],
     ids=" ".join,
 )
-def test_nothing_to_do(
-    arguments: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_nothing_to_do(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert unchanged_build(arguments)
     said = capsys.readouterr()
     assert said.out == ""
     profiles = [a for a in arguments if a.endswith(".toml")]
     folders = {"a": "build/a", "b": "build/b"}
-    assert said.err == "".join(
-        f"{p}: up to date, outputs in {folders[p[-6]]}\n" for p in profiles
-    )
+    assert said.err == "".join(f"{p}: up to date, outputs in {folders[p[-6]]}\n" for p in profiles)
 
 
 @pytest.mark.parametrize(
@@ -111,22 +107,15 @@ def test_any_doubt_is_left_to_the_full_program(
 
 
 @pytest.mark.parametrize(
-    ("options", "target"),
-    [([], "/build/a/lib.a"), (["--depfile-target", "a b"], "a\\ b")],
+    ("options", "target"), [([], "/build/a/lib.a"), (["--depfile-target", "a b"], "a\\ b")]
 )
-def test_the_depfile_names_what_was_read(
-    folder: Path, options: list[str], target: str
-) -> None:
+def test_the_depfile_names_what_was_read(folder: Path, options: list[str], target: str) -> None:
     assert unchanged_build(["a.toml", "--depfile", "d/x.d", *options])
     assert (folder / "d" / "x.d").read_text() == f"{target}: \\\n  {folder}/a.toml\n"
 
 
-@pytest.mark.parametrize(
-    "facts", [{"input_count": "1"}, {"library": 1}, {"input_count": 0}]
-)
-def test_a_stamp_without_what_a_depfile_needs(
-    folder: Path, facts: dict[str, object]
-) -> None:
+@pytest.mark.parametrize("facts", [{"input_count": "1"}, {"library": 1}, {"input_count": 0}])
+def test_a_stamp_without_what_a_depfile_needs(folder: Path, facts: dict[str, object]) -> None:
     path = folder / "build" / "a" / ".work" / stamp.STAMP_NAME
     path.write_text(json.dumps(json.loads(path.read_text()) | facts))
     assert unchanged_build(["a.toml"])
@@ -134,9 +123,7 @@ def test_a_stamp_without_what_a_depfile_needs(
     assert not (folder / "x.d").exists()
 
 
-def test_one_changed_profile_of_several(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_one_changed_profile_of_several(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "p" / "b.toml").write_text('name = "b"')
     assert not unchanged_build(["a.toml", "p/b.toml"])
     assert capsys.readouterr().err == ""
@@ -162,6 +149,4 @@ def test_a_name_in_another_form_is_not_guessed(folder: Path, text: str) -> None:
 
 
 def test_what_it_says() -> None:
-    assert up_to_date("p/a.toml", "build/a") == (
-        "p/a.toml: up to date, outputs in build/a"
-    )
+    assert up_to_date("p/a.toml", "build/a") == ("p/a.toml: up to date, outputs in build/a")

@@ -76,15 +76,10 @@ def test_commands_by_meaning(capsys: pytest.CaptureFixture[str]) -> None:
     assert set(SYNONYMS.values()) <= set(COMMANDS)
     assert not set(SYNONYMS) & set(RENAMED)
     assert not set(SYNONYMS) & set(COMMANDS)
-    for word, meant in (
-        ("compile", "build"),
-        ("Validate", "check"),
-        ("biuld", "build"),
-    ):
+    for word, meant in (("compile", "build"), ("Validate", "check"), ("biuld", "build")):
         assert run([word]) == 2
         assert capsys.readouterr().err == (
-            f'error[usage]: there is no command "{word}"\n'
-            f'   hint: did you mean "{meant}"?\n'
+            f'error[usage]: there is no command "{word}"\n   hint: did you mean "{meant}"?\n'
         )
     assert run(["xyzzy"]) == 2
     hint = "run `orchestrator --help` to see all commands"
@@ -120,11 +115,7 @@ AFTER = (
         ),
         ("hlep", 'there is no command "hlep"', 'did you mean "help"?'),
         ("watsh", 'there is no command "watsh"', 'did you mean "watch"?'),
-        (
-            "completoin",
-            'there is no command "completoin"',
-            'did you mean "completion"?',
-        ),
+        ("completoin", 'there is no command "completoin"', 'did you mean "completion"?'),
         (
             "plumbing oplits --all",
             'there is no command "plumbing oplits"',
@@ -185,9 +176,7 @@ def test_help_of_all_commands(
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(WIDTH))
     text = _help(capsys)
-    assert {
-        _help(capsys, *line) for line in (["--help"], ["help"], ["help", "help"])
-    } == {text}
+    assert {_help(capsys, *line) for line in (["--help"], ["help"], ["help", "help"])} == {text}
     assert "COMMAND ..." in text
     assert "orchestrator help COMMAND" in text
     assert max(map(len, text.splitlines())) <= WIDTH
@@ -208,9 +197,7 @@ def test_every_command_is_in_one_group() -> None:
     assert sorted(n for names in GROUPS.values() for n in names) == sorted(COMMANDS)
 
 
-def test_options_without_a_command_are_an_error(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_options_without_a_command_are_an_error(capsys: pytest.CaptureFixture[str]) -> None:
     for line in (["-q"], ["--color", "never"], ["plumbing", "--verbose"]):
         assert run(line) == 2
         assert "required: COMMAND" in capsys.readouterr().err
@@ -232,10 +219,7 @@ FORMER = {
 
 @pytest.mark.parametrize("before", FORMER)
 def test_former_commands_work_and_say_what_is_typed_now(
-    before: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    before: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     word = before.split(maxsplit=1)[0]
@@ -277,9 +261,7 @@ def test_a_dtype_is_for_what_is_absent(capsys: pytest.CaptureFixture[str]) -> No
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion_knows_every_command(
-    shell: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_completion_knows_every_command(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["plumbing", "completion", shell]) == 0
     script = capsys.readouterr().out
     for name, command in COMMANDS.items():
@@ -304,11 +286,7 @@ def test_bash_completes(capsys: pytest.CaptureFixture[str]) -> None:
         quoted = " ".join(map(shlex.quote, words))
         ask = f"COMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}; COMPREPLY=()\n"
         done = subprocess.run(
-            [
-                "/bin/bash",
-                "-c",
-                f'{script}\n{ask}_shtab_orchestrator\necho "${{COMPREPLY[*]}}"',
-            ],
+            ["/bin/bash", "-c", f'{script}\n{ask}_shtab_orchestrator\necho "${{COMPREPLY[*]}}"'],
             env={"PATH": os.defpath},
             capture_output=True,
             text=True,
@@ -317,9 +295,7 @@ def test_bash_completes(capsys: pytest.CaptureFixture[str]) -> None:
         return done.stdout.split()
 
     assert completed("orchestrator", "wa") == ["watch"]
-    assert completed("orchestrator", "plumbing", "completion", "") == [
-        *("bash", "zsh", "fish"),
-    ]
+    assert completed("orchestrator", "plumbing", "completion", "") == [*("bash", "zsh", "fish")]
     assert completed("orchestrator", "plumbing", "op") == ["oplist"]
     assert completed("orchestrator", "op") == []
     assert "--frozen" in completed("orchestrator", "build", "--fr")

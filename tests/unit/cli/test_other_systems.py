@@ -165,9 +165,7 @@ def test_builds_elsewhere_warn(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-def test_objects_are_shared_without_locks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_objects_are_shared_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every process may have every key: work is done twice, and is right."""
     keys = [sha256(text).hexdigest() for text in (b"one", b"two")]
     monkeypatch.setitem(sys.modules, "fcntl", None)

@@ -73,9 +73,7 @@ def test_the_line_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     assert " 0/4" not in shown  # nor for a moment, as the kind of step changes
 
 
-def test_settings(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_settings(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     console = Console(json=False)
     console.settings(color="always", quiet=True, verbose=False)
     assert console.color

@@ -5,19 +5,13 @@ from __future__ import annotations
 import json
 import re
 
-from orchestrator.cli.render import (
-    diagnostic_to_json,
-    render_diagnostic,
-    render_diagnostics,
-)
+from orchestrator.cli.render import diagnostic_to_json, render_diagnostic, render_diagnostics
 from orchestrator.errors import Diagnostic, SourceSpan
 
 NO_KERNEL = Diagnostic(
     code="no-kernel-for-dtype",
     message="no kernel for aten::_softmax.out with dtype Half",
-    where=SourceSpan(
-        file="profiles/keyword-m4.toml", line=14, text='model = "kws_fp16.pte"'
-    ),
+    where=SourceSpan(file="profiles/keyword-m4.toml", line=14, text='model = "kws_fp16.pte"'),
     notes=(
         ("found", 'method "forward", instruction 12, Half -> Half'),
         ("known", "kernels/portable has Float, Char"),
@@ -48,9 +42,7 @@ def test_whole_file() -> None:
     diagnostic = Diagnostic(
         code="empty", message="nothing here", where=SourceSpan(file="a.toml"), hint="x"
     )
-    assert render_diagnostic(diagnostic) == (
-        "error[empty]: nothing here\n  --> a.toml\n   hint: x"
-    )
+    assert render_diagnostic(diagnostic) == ("error[empty]: nothing here\n  --> a.toml\n   hint: x")
 
 
 def test_line_of_unknown_text() -> None:
@@ -61,16 +53,9 @@ def test_line_of_unknown_text() -> None:
 
 def test_gutter_grows_with_the_line_number() -> None:
     where = SourceSpan(file="a", line=1234, text="x = 1")
-    diagnostic = Diagnostic(
-        code="c", message="m", where=where, notes=(("found", "1"),), hint="h"
-    )
+    diagnostic = Diagnostic(code="c", message="m", where=where, notes=(("found", "1"),), hint="h")
     assert render_diagnostic(diagnostic) == (
-        "error[c]: m\n"
-        "    --> a:1234\n"
-        "     |\n"
-        "1234 | x = 1\n"
-        "     = found: 1\n"
-        "     hint: h"
+        "error[c]: m\n    --> a:1234\n     |\n1234 | x = 1\n     = found: 1\n     hint: h"
     )
 
 
@@ -81,9 +66,7 @@ def test_short_line_number_is_aligned() -> None:
 
 
 def test_parts_of_several_lines_are_aligned() -> None:
-    diagnostic = Diagnostic(
-        code="c", message="one\ntwo", notes=(("stderr", "a\nb"),), hint="x\ny"
-    )
+    diagnostic = Diagnostic(code="c", message="one\ntwo", notes=(("stderr", "a\nb"),), hint="x\ny")
     assert render_diagnostic(diagnostic) == (
         "error[c]: one\n    two\n   = stderr: a\n             b\n   hint: x\n         y"
     )
@@ -91,9 +74,7 @@ def test_parts_of_several_lines_are_aligned() -> None:
 
 def test_control_characters_do_not_reach_the_terminal() -> None:
     where = SourceSpan(file="a\x1b[2J", line=1, text="\tx\x07\u202e")
-    diagnostic = Diagnostic(
-        code="c", message="\x1b[31m", where=where, notes=(("found", "\r\x9b"),)
-    )
+    diagnostic = Diagnostic(code="c", message="\x1b[31m", where=where, notes=(("found", "\r\x9b"),))
     assert render_diagnostic(diagnostic) == (
         "error[c]: \\u001b[31m\n"
         "  --> a\\u001b[2J:1\n"
@@ -127,16 +108,9 @@ def test_json() -> None:
     assert json.loads(json.dumps(data)) == {
         "code": "no-kernel-for-dtype",
         "message": "no kernel for aten::_softmax.out with dtype Half",
-        "where": {
-            "file": "profiles/keyword-m4.toml",
-            "line": 14,
-            "text": 'model = "kws_fp16.pte"',
-        },
+        "where": {"file": "profiles/keyword-m4.toml", "line": 14, "text": 'model = "kws_fp16.pte"'},
         "notes": [
-            {
-                "label": "found",
-                "text": 'method "forward", instruction 12, Half -> Half',
-            },
+            {"label": "found", "text": 'method "forward", instruction 12, Half -> Half'},
             {"label": "known", "text": "kernels/portable has Float, Char"},
         ],
         "hint": NO_KERNEL.hint,

@@ -22,15 +22,10 @@ if TYPE_CHECKING:
     from orchestrator.running.protocol import CallResult
 
 BYTE = Port(kind=ValueKind.TENSOR, dtype=ScalarType.Byte, sizes=(1,), dim_order=(0,))
-METHOD = ProductMethod(
-    index=0, model="m", name="f", state_bytes=0, inputs=(BYTE,), outputs=(BYTE,)
-)
-PRODUCT = Product(
-    profile="p", board="", emulator=(), firmware="firmware.elf", methods=(METHOD,)
-)
+METHOD = ProductMethod(index=0, model="m", name="f", state_bytes=0, inputs=(BYTE,), outputs=(BYTE,))
+PRODUCT = Product(profile="p", board="", emulator=(), firmware="firmware.elf", methods=(METHOD,))
 CALLS = [
-    Call(method=METHOD, inputs=(Array(dtype="|u1", shape=(1,), data=bytes([n])),))
-    for n in range(3)
+    Call(method=METHOD, inputs=(Array(dtype="|u1", shape=(1,), data=bytes([n])),)) for n in range(3)
 ]
 START = """
 import struct, sys, time
@@ -78,12 +73,7 @@ def test_an_error_of_the_device_ends_the_results(tmp_path: Path) -> None:
             "a hardware fault",
             1,
         ),
-        (
-            'response.write(b"ORS1" + result(7))',
-            "bad-response",
-            "it ends after 1 of 3 calls",
-            1,
-        ),
+        ('response.write(b"ORS1" + result(7))', "bad-response", "it ends after 1 of 3 calls", 1),
         ("", "bad-response", "it ends after 0 of 3 calls", 0),
         (
             'response.write(b"junk"); time.sleep(600)',

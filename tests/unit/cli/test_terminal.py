@@ -41,9 +41,7 @@ def _is_safe(text: str) -> bool:
 
 
 @pytest.mark.parametrize("reporter", ["lines", "bar"])
-def test_progress_and_commands_show_it(
-    reporter: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_progress_and_commands_show_it(reporter: str, capsys: pytest.CaptureFixture[str]) -> None:
     made: Reporter = Lines(explain=True) if reporter == "lines" else Bar(explain=True)
     name = f"[bold]{HOSTILE}"
     made.stage(name, name)

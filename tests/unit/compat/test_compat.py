@@ -79,9 +79,7 @@ def test_one_byte_less_is_one_byte_short() -> None:
     place = firmware("add_mul")
     (method,) = place.methods
     less = replace(
-        method,
-        state_bytes=method.state_bytes - 1,
-        arena_bytes=(method.arena_bytes[0] - 1,),
+        method, state_bytes=method.state_bytes - 1, arena_bytes=(method.arena_bytes[0] - 1,)
     )
     found = problems(replace(place, methods=(less,)), program_of("add_mul"))
     assert found[0] == Diagnostic(
@@ -91,8 +89,7 @@ def test_one_byte_less_is_one_byte_short() -> None:
             ("needs", f"{method.state_bytes} bytes"),
             ("found", f"{method.state_bytes - 1} bytes in the firmware"),
         ),
-        hint="build firmware with this program; its size cannot be changed over the"
-        " air",
+        hint="build firmware with this program; its size cannot be changed over the air",
     )
     assert "arena 1 is 1 bytes short" in found[1].message
     none = replace(method, arena_bytes=())
@@ -126,8 +123,7 @@ def test_methods_must_be_there() -> None:
     assert found.notes == (("found", "none"),)
     assert found.hint == "export the program with this method"
     other = replace(
-        firmware("add_mul"),
-        methods=(replace(firmware("add_mul").methods[0], model="other"),),
+        firmware("add_mul"), methods=(replace(firmware("add_mul").methods[0], model="other"),)
     )
     assert problems(other, program) == ()
 
@@ -142,10 +138,7 @@ def test_the_interface_must_be_that_of_the_api() -> None:
     promised = replace(place.methods[0], outputs=("int",))
     (found,) = problems(replace(place, methods=(promised,)), program)
     assert "the output 0 differs from the API" in found.message
-    assert found.notes == (
-        ("found", "Float [2, 2] in order [0, 1]"),
-        ("expected", "int"),
-    )
+    assert found.notes == (("found", "Float [2, 2] in order [0, 1]"), ("expected", "int"))
 
 
 def test_kernels_and_dtypes() -> None:
@@ -183,9 +176,7 @@ def test_what_no_firmware_has() -> None:
     assert any(isinstance(i, DelegateCall) for i in program.methods[0].instructions)
     outside = codes(firmware("add_mul"), program_of("io_not_planned"))
     assert "unsupported-program" in outside
-    assert "unsupported-program" in codes(
-        firmware("add_mul"), program_of("external_constants")
-    )
+    assert "unsupported-program" in codes(firmware("add_mul"), program_of("external_constants"))
 
 
 def test_scalars_differ_from_tensors() -> None:
@@ -236,9 +227,7 @@ INT = TensorMeta(ScalarType.Int, (0,))
         ("SS>S", "IDD", ""),
     ],
 )
-def test_kinds_are_matched_as_the_device_does(
-    signature: str, kinds: str, why: str
-) -> None:
+def test_kinds_are_matched_as_the_device_does(signature: str, kinds: str, why: str) -> None:
     assert table_refusal(entry(signature), call(kinds), frozenset()) == why
 
 

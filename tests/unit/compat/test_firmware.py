@@ -55,12 +55,7 @@ FIRMWARE = Firmware(
             outputs=("int",),
         ),
         FirmwareMethod(
-            model="wake",
-            method="forward",
-            state_bytes=0,
-            arena_bytes=(),
-            inputs=(),
-            outputs=(),
+            model="wake", method="forward", state_bytes=0, arena_bytes=(), inputs=(), outputs=()
         ),
     ),
     delegates=(("Mine", 12), ("Other", 0)),
@@ -108,9 +103,7 @@ SCHEMA = "ours::filter.out(Tensor x, Tensor scratch, *, Tensor(a!) out) -> Tenso
 WITH_SCRATCH = replace(
     FIRMWARE,
     isa="dsp",
-    rules=(
-        KernelRule(schema=parse_schema(SCHEMA), scratch=(("scratch", "4 * x.numel"),)),
-    ),
+    rules=(KernelRule(schema=parse_schema(SCHEMA), scratch=(("scratch", "4 * x.numel"),)),),
 )
 
 
@@ -123,10 +116,7 @@ def test_scratch_sizes_survive() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        (
-            {"schema ours::filter.out": None},
-            "the schema of ours::filter.out is missing",
-        ),
+        ({"schema ours::filter.out": None}, "the schema of ours::filter.out is missing"),
         ({"schema ours::filter.out": "no"}, '"no" is not an op schema "name'),
         ({"scratch ours::filter.out scratch": "dsp 4 *"}, "it is not an expression"),
         ({"scratch ours::filter.out x": "dsp 4"}, "x is no scratch argument of ours"),
@@ -138,9 +128,7 @@ def test_scratch_sizes_survive() -> None:
         ),
     ],
 )
-def test_damaged_scratch_sizes_are_refused(
-    changes: dict[str, str | None], message: str
-) -> None:
+def test_damaged_scratch_sizes_are_refused(changes: dict[str, str | None], message: str) -> None:
     facts = {**dict(firmware_facts(WITH_SCRATCH)), **changes}
     with pytest.raises(ValueError, match=re.escape(message)):
         read_firmware({k: v for k, v in facts.items() if v is not None})
@@ -148,8 +136,7 @@ def test_damaged_scratch_sizes_are_refused(
 
 def test_conditions_survive() -> None:
     rule = KernelRule(
-        schema=parse_schema(SCHEMA),
-        requires=("x.rank == 4", "resizes(out, x.sizes)"),
+        schema=parse_schema(SCHEMA), requires=("x.rank == 4", "resizes(out, x.sizes)")
     )
     firmware = replace(FIRMWARE, rules=(rule,))
     facts = dict(firmware_facts(firmware))

@@ -38,21 +38,12 @@ def problems(expression: str, method: Method = METHOD) -> list[Diagnostic]:
     """What a firmware without anything but this scratch size says of a program."""
     rule = KernelRule(schema=parse_schema(SCHEMA), scratch=(("scratch", expression),))
     place = FirmwareMethod(
-        model="m",
-        method="forward",
-        state_bytes=0,
-        arena_bytes=(),
-        inputs=(),
-        outputs=(),
+        model="m", method="forward", state_bytes=0, arena_bytes=(), inputs=(), outputs=()
     )
-    firmware = Firmware(
-        pointer_bytes=4, kernels=(), methods=(place,), isa="mve", rules=(rule,)
-    )
+    firmware = Firmware(pointer_bytes=4, kernels=(), methods=(place,), isa="mve", rules=(rule,))
     program = replace(PROGRAM, methods=(method,))
     info = extract(PROGRAM, model="m")
-    found = check_compat(
-        firmware, program, info, {"forward": 0}, model="m", file="new.pte"
-    )
+    found = check_compat(firmware, program, info, {"forward": 0}, model="m", file="new.pte")
     return [problem for problem in found if problem.code == "update-scratch"]
 
 
@@ -66,10 +57,7 @@ def test_too_little_is_reported() -> None:
         "new.pte, method forward: instruction 3, cortex_m::quantized_conv2d.out, has"
         " too little scratch memory in scratch"
     )
-    assert first.notes == (
-        ("needs", "16 bytes with mve"),
-        ("found", "0 bytes in the program"),
-    )
+    assert first.notes == (("needs", "16 bytes with mve"), ("found", "0 bytes in the program"))
 
 
 def test_a_size_without_a_result_is_reported() -> None:
@@ -97,8 +85,7 @@ def test_no_scratch_tensor_needs_nothing() -> None:
 
 def test_calls_with_too_few_arguments_have_no_scratch() -> None:
     cut = tuple(
-        replace(i, args=i.args[:3]) if isinstance(i, KernelCall) else i
-        for i in METHOD.instructions
+        replace(i, args=i.args[:3]) if isinstance(i, KernelCall) else i for i in METHOD.instructions
     )
     assert problems("16", replace(METHOD, instructions=cut)) == []
 

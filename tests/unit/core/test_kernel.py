@@ -25,12 +25,7 @@ def test_text_round_trips(key: KernelKey) -> None:
 
 
 def test_text_is_that_of_the_format() -> None:
-    key = KernelKey(
-        (
-            TensorMeta(ScalarType.Float, (0, 2, 3, 1)),
-            TensorMeta(ScalarType.Long, ()),
-        )
-    )
+    key = KernelKey((TensorMeta(ScalarType.Float, (0, 2, 3, 1)), TensorMeta(ScalarType.Long, ())))
     assert str(key) == "v1/6;0,2,3,1|4;"
     assert key.dtypes == {ScalarType.Float, ScalarType.Long}
     assert str(KernelKey(())) == "v1"

@@ -42,9 +42,7 @@ def _places(sizes: tuple[int, ...], order: tuple[int, ...]) -> list[int]:
 
 SHAPES = ((12,), (3, 4), (4, 3), (2, 2, 3), (1, 4, 3), (2, 1, 6), (2, 2, 1, 3))
 TENSORS = [
-    (shape, order)
-    for shape in SHAPES
-    for order in itertools.permutations(range(len(shape)))
+    (shape, order) for shape in SHAPES for order in itertools.permutations(range(len(shape)))
 ]
 
 

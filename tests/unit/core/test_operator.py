@@ -17,10 +17,7 @@ from orchestrator.core.operator import (
     parse_schema,
 )
 
-ADD = (
-    "aten::add.out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out)"
-    " -> Tensor(a!)"
-)
+ADD = "aten::add.out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)"
 WORDS = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,6}", fullmatch=True)
 
 
@@ -119,11 +116,7 @@ def test_space_in_a_schema_does_not_matter() -> None:
             ArgKind.TENSOR,
         ),
         ("aten::_local_scalar_dense(Tensor self) -> Scalar", "T>S", ArgKind.SCALAR),
-        (
-            "executorch_prim::eq.Scalar(Scalar a, Scalar b) -> bool",
-            "SS>B",
-            ArgKind.BOOL,
-        ),
+        ("executorch_prim::eq.Scalar(Scalar a, Scalar b) -> bool", "SS>B", ArgKind.BOOL),
         ("p::copy_index(Tensor(a!) a, Tensor b, int i) -> ()", "tTI", None),
         ("p::nothing() -> ()", ">", None),
     ],
@@ -147,10 +140,7 @@ def test_list_with_items_that_may_be_none() -> None:
     ("text", "message"),
     [
         ("add.out", '"add.out" is not an op schema "name(arguments) -> returns"'),
-        (
-            "a::b::c(Tensor x) -> ()",
-            '"a::b::c" is not an operator name like aten::add.out',
-        ),
+        ("a::b::c(Tensor x) -> ()", '"a::b::c" is not an operator name like aten::add.out'),
         ("f(Device d) -> ()", 'cannot read the schema argument "Device d"'),
         ("f(Tensor x y) -> ()", 'cannot read the schema argument "Tensor x y"'),
         ("f(str[] s) -> ()", 'no kernel can take the list "str[] s"'),
@@ -158,14 +148,8 @@ def test_list_with_items_that_may_be_none() -> None:
             "f(Tensor x, int x) -> ()",
             '"f(Tensor x, int x) -> ()" has an argument without a name of its own',
         ),
-        (
-            "f(Tensor) -> ()",
-            '"f(Tensor) -> ()" has an argument without a name of its own',
-        ),
-        (
-            "f(int x) -> (Tensor, Tensor",
-            'cannot read the schema argument "(Tensor, Tensor"',
-        ),
+        ("f(Tensor) -> ()", '"f(Tensor) -> ()" has an argument without a name of its own'),
+        ("f(int x) -> (Tensor, Tensor", 'cannot read the schema argument "(Tensor, Tensor"'),
     ],
 )
 def test_other_schemas_are_refused(text: str, message: str) -> None:
@@ -194,9 +178,7 @@ def test_nearest_operator(name: str, near: str | None) -> None:
         *("aten::relu.out", "aten::add.out", "aten::add.Scalar_out"),
         *("aten::convolution.out", "aten::constant_pad_nd.out"),
     )
-    found = nearest_operator(
-        OperatorName.parse(name), [OperatorName.parse(text) for text in known]
-    )
+    found = nearest_operator(OperatorName.parse(name), [OperatorName.parse(text) for text in known])
     assert found == (OperatorName.parse(near) if near else None)
 
 

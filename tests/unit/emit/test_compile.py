@@ -13,12 +13,7 @@ import pytest
 from orchestrator.core.kernel import KernelKey
 from orchestrator.core.operator import OperatorName, parse_schema
 from orchestrator.emit import compile as stage
-from orchestrator.emit.compile import (
-    CompilePlan,
-    compile_commands,
-    plan_compile,
-    toolchain_text,
-)
+from orchestrator.emit.compile import CompilePlan, compile_commands, plan_compile, toolchain_text
 from orchestrator.selection.resolution import Resolution, TableEntry
 from orchestrator.shell import sources
 from orchestrator.targets.cores import CPUS
@@ -81,9 +76,7 @@ def test_the_whole_build_is_as_held(
 
 
 @each_target
-def test_no_path_of_the_machine_is_in_flags(
-    cpu: str, toolchain: str, optimize: str
-) -> None:
+def test_no_path_of_the_machine_is_in_flags(cpu: str, toolchain: str, optimize: str) -> None:
     plan = _plan(cpu, toolchain, optimize)
     words = [w for unit in plan.units for w in (unit.source, unit.object, *unit.flags)]
     words += [*plan.flags, *plan.link_flags, plan.library, *plan.sources]
@@ -107,11 +100,7 @@ def test_each_source_is_compiled_once_into_an_object_named_after_it(
     assert kernels
     expected = {f"src/{s}": f"obj/{s}.o" for s in kernels}
     expected |= {f"src/runtime/{s}": f"obj/runtime/{s}.o" for s in RUNTIME}
-    generated = (
-        "gen/src/api.cpp",
-        "gen/src/registered_kernels.cpp",
-        "gen/src/models.S",
-    )
+    generated = ("gen/src/api.cpp", "gen/src/registered_kernels.cpp", "gen/src/models.S")
     expected |= {s: f"obj/{s}.o" for s in generated}
     assert {u.source: u.object for u in plan.units} == expected
     assert len(plan.units) == len(expected)
@@ -131,9 +120,7 @@ def _statements(ninja: str) -> dict[str, tuple[str, list[str], list[str]]]:
 
 
 @each_target
-def test_every_step_depends_on_the_toolchain(
-    cpu: str, toolchain: str, optimize: str
-) -> None:
+def test_every_step_depends_on_the_toolchain(cpu: str, toolchain: str, optimize: str) -> None:
     statements = _statements(_plan(cpu, toolchain, optimize).ninja)
     assert len(statements) > 8
     for _, _, implicit in statements.values():
@@ -174,18 +161,14 @@ def test_library_and_firmware_hold_what_belongs_to_them(
 
 
 def test_models_are_inputs_of_their_assembly() -> None:
-    statements = _statements(
-        _plan("host", "zig", models=("models/a.pte", "models/b.pte")).ninja
-    )
+    statements = _statements(_plan("host", "zig", models=("models/a.pte", "models/b.pte")).ninja)
     rule, _, implicit = statements["obj/gen/src/models.S.o"]
     assert rule == "as"
     assert set(implicit) == {"models/a.pte", "models/b.pte", "toolchain.txt"}
 
 
 @each_target
-def test_flags_keep_the_promises_about_code(
-    cpu: str, toolchain: str, optimize: str
-) -> None:
+def test_flags_keep_the_promises_about_code(cpu: str, toolchain: str, optimize: str) -> None:
     plan = _plan(cpu, toolchain, optimize)
     promised = {
         "-std=c++17",
@@ -208,9 +191,7 @@ def test_flags_keep_the_promises_about_code(
         assert ("-mno-outline" in unit.flags) == small
         assert "-gdwarf-4" in unit.flags
         assert machine_flags <= set(unit.flags)
-        assert any(f.startswith("--target=") for f in unit.flags) == (
-            toolchain == "zig"
-        )
+        assert any(f.startswith("--target=") for f in unit.flags) == (toolchain == "zig")
         if not unit.source.endswith(".S"):
             assert promised <= set(unit.flags)
     assert promised <= set(plan.flags)
@@ -358,9 +339,7 @@ def test_keys_are_compared_only_where_a_kernel_is_found_by_one(
 
 
 @pytest.mark.parametrize("checked", [False, True])
-def test_the_runner_asks_for_checksums_only_where_there_are_some(
-    *, checked: bool
-) -> None:
+def test_the_runner_asks_for_checksums_only_where_there_are_some(*, checked: bool) -> None:
     plan = plan_compile(
         profile="test",
         target=target_of("cortex-m4", "gnu"),
@@ -398,9 +377,7 @@ def test_only_kernels_with_scratch_memory_compare_it() -> None:
     relu, *others = resolution.operators
     schema = parse_schema("aten::f(Tensor self, Tensor scratch) -> Tensor")
     mine = replace(relu.bindings[0].kernel, library="mine")
-    changed = replace(
-        relu, schema=schema, bindings=(replace(relu.bindings[0], kernel=mine),)
-    )
+    changed = replace(relu, schema=schema, bindings=(replace(relu.bindings[0], kernel=mine),))
 
     def flags(*, checks: bool) -> dict[str, set[str]]:
         plan = plan_compile(

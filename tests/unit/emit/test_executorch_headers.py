@@ -13,12 +13,7 @@ from orchestrator.core.operator import OperatorName, parse_schema
 from orchestrator.emit.executorch_headers import check_max_kernels, executorch_headers
 from orchestrator.errors import ProfileError, SourceSpan
 from orchestrator.selection.op_info import SelectedOperator, Selection
-from orchestrator.selection.resolution import (
-    Binding,
-    Resolution,
-    ResolvedOperator,
-    TableEntry,
-)
+from orchestrator.selection.resolution import Binding, Resolution, ResolvedOperator, TableEntry
 from tests.conftest import CASES, CORPUS
 
 if TYPE_CHECKING:
@@ -31,23 +26,18 @@ CONDITION = re.compile(
 )
 
 
-def headers(
-    selection: Selection, resolution: Resolution | None = None
-) -> dict[str, str]:
+def headers(selection: Selection, resolution: Resolution | None = None) -> dict[str, str]:
     files = executorch_headers(HEAD, selection, resolution or Resolution())
     assert list(files) == sorted(files)
     assert all(f.path.startswith("gen/include/") for f in files)
     return {f.path.rpartition("/")[2]: f.text for f in files}
 
 
-def selection_of(
-    keys: dict[str, list[str]], *, every_operator: bool = False
-) -> Selection:
+def selection_of(keys: dict[str, list[str]], *, every_operator: bool = False) -> Selection:
     return Selection(
         operators=tuple(
             SelectedOperator(
-                name=OperatorName.parse(name),
-                keys=tuple(KernelKey.parse(text) for text in texts),
+                name=OperatorName.parse(name), keys=tuple(KernelKey.parse(text) for text in texts)
             )
             for name, texts in keys.items()
         ),
@@ -88,9 +78,7 @@ def test_same_content_as_executorch(case: tuple[Selection, dict[str, str]]) -> N
     assert frame(ours[name]) == frame(theirs[name])
     name = "selected_prim_ops.h"
     assert without_comment(ours[name]) == without_comment(theirs[name])
-    assert all(
-        HEAD in text and "executorch/codegen" not in text for text in ours.values()
-    )
+    assert all(HEAD in text and "executorch/codegen" not in text for text in ours.values())
 
 
 def frame(text: str) -> str:
@@ -180,18 +168,12 @@ def resolution(names: Iterable[str], *, every_dtype: bool = False) -> Resolution
             every_dtype=every_dtype,
             origins=(),
         )
-        operators.append(
-            ResolvedOperator(name=schema.name, schema=schema, bindings=(binding,))
-        )
+        operators.append(ResolvedOperator(name=schema.name, schema=schema, bindings=(binding,)))
     return Resolution(
         operators=tuple(operators),
         table_entries=tuple(
             TableEntry(
-                operator=o.name,
-                key=None,
-                function="k::f",
-                signature=">",
-                dtypes=frozenset(),
+                operator=o.name, key=None, function="k::f", signature=">", dtypes=frozenset()
             )
             for o in operators
         ),
@@ -207,9 +189,7 @@ def test_every_dtype_rules_out_none() -> None:
         "mul.out": {"true"},
     }
     everything = Selection(
-        operators=(
-            SelectedOperator(name=OperatorName.parse("mul.out"), every_dtype=True),
-        )
+        operators=(SelectedOperator(name=OperatorName.parse("mul.out"), every_dtype=True),)
     )
     text = headers(everything, found)["selected_op_variants.h"]
     assert conditions(text) == {"mul.out": {"true"}}

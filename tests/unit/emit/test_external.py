@@ -36,10 +36,7 @@ def test_the_loader_gets_a_table_of_names() -> None:
     assert (
         "kModelData"
         not in api_source(
-            "p",
-            "head",
-            {"other": programs["other"]},
-            replace(memory, models=memory.models[1:]),
+            "p", "head", {"other": programs["other"]}, replace(memory, models=memory.models[1:])
         ).text
     )
     assert external_table(programs, {"m"}) == ""
@@ -90,10 +87,7 @@ def test_only_products_that_need_it_can_find_data(*, external: bool) -> None:
 def test_programs_that_come_later_find_the_same_data() -> None:
     memory = plan_memory({"m": PROGRAM}, pointer_bytes=4, board=None, spans={})
     firmware = firmware_of(
-        resolution=resolution_of(CASE),
-        memory=memory,
-        programs={"m": PROGRAM},
-        pointer_bytes=4,
+        resolution=resolution_of(CASE), memory=memory, programs={"m": PROGRAM}, pointer_bytes=4
     )
     facts = dict(firmware_facts(firmware))
     first = PROGRAM.external[0]
@@ -109,7 +103,4 @@ def test_programs_that_come_later_find_the_same_data() -> None:
     assert found.notes == (("found", text), ("expected", text + "!"))
     none = replace(firmware, data=())
     (found,) = check_compat(none, PROGRAM, info, states, model="m", file="f")
-    assert (found.code, found.notes[1]) == (
-        "unsupported-program",
-        ("expected", "no data outside"),
-    )
+    assert (found.code, found.notes[1]) == ("unsupported-program", ("expected", "no data outside"))

@@ -19,14 +19,7 @@ from orchestrator.errors import Diagnostic, ModelError
 from orchestrator.program.values import StringValue, TensorValue
 from orchestrator.selection.resolution import Resolution
 from tests.unit.golden import check_golden
-from tests.unit.products import (
-    SUPPORTED,
-    catalog,
-    memory_of,
-    program_of,
-    resolution_of,
-    target_of,
-)
+from tests.unit.products import SUPPORTED, catalog, memory_of, program_of, resolution_of, target_of
 
 if TYPE_CHECKING:
     from orchestrator.program.program import Program
@@ -56,9 +49,7 @@ def _generate(target: Target, **models: str) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("cpu", "toolchain"), [("host", "zig"), ("cortex-m4", "gnu")], ids=["host", "m4"]
 )
-def test_all_texts_are_as_held(
-    request: pytest.FixtureRequest, cpu: str, toolchain: str
-) -> None:
+def test_all_texts_are_as_held(request: pytest.FixtureRequest, cpu: str, toolchain: str) -> None:
     files = _generate(target_of(cpu, toolchain), add="add_mul")
     held = Path(__file__).parents[2] / "golden" / "generated" / f"add-mul-{cpu}"
     for path, text in files.items():
@@ -71,11 +62,7 @@ def test_all_texts_are_as_held(
 def test_every_file_names_its_maker_and_no_machine(target: Target) -> None:
     for path, text in _generate(target, a="kws_dscnn_fp32", b="mlp").items():
         # Headers of dtypes are the same for all products that select the same.
-        head = (
-            HEAD
-            if "orch_selected" not in path
-            else HEAD.replace(" for profile test", "")
-        )
+        head = HEAD if "orch_selected" not in path else HEAD.replace(" for profile test", "")
         assert head in text.splitlines()[0], path
         assert text.endswith("\n"), path
         # After a brace, it is relative to a folder that CMake knows.
@@ -87,9 +74,7 @@ def test_order_and_names_of_models_are_the_profiles() -> None:
     one = _generate(HOST, a="add_mul", b="mlp")
     two = _generate(HOST, b="mlp", a="add_mul")
     assert one["gen/src/api.cpp"] != two["gen/src/api.cpp"]
-    assert (
-        one["gen/src/registered_kernels.cpp"] == two["gen/src/registered_kernels.cpp"]
-    )
+    assert one["gen/src/registered_kernels.cpp"] == two["gen/src/registered_kernels.cpp"]
 
 
 # What the texts say
@@ -144,9 +129,7 @@ def test_constants_are_the_numbers_of_plan_and_program(case: str) -> None:
     programs = {"m": program_of(case)}
     memory = memory_of(programs, HOST)
     expected = {"P_RAM_BYTES": memory.arena_bytes + memory.state_bytes}
-    for method, sizes in zip(
-        programs["m"].methods, memory.models[0].methods, strict=True
-    ):
+    for method, sizes in zip(programs["m"].methods, memory.models[0].methods, strict=True):
         base = f"P_M_{method.name.upper()}"
         expected[f"{base}_STATE_BYTES"] = sizes.state_bytes
         expected[f"{base}_TEMPORARY_BYTES"] = 0
@@ -221,10 +204,7 @@ def test_a_string_is_an_output_with_its_length() -> None:
     values = (*method.values, StringValue(value="hello"))
     index = len(method.values)
     method = replace(
-        method,
-        values=values,
-        inputs=(*method.inputs, index),
-        outputs=(*method.outputs, index),
+        method, values=values, inputs=(*method.inputs, index), outputs=(*method.outputs, index)
     )
     programs = {"m": replace(program_of("add_mul"), methods=(method,))}
     memory = memory_of(programs, HOST)
@@ -246,10 +226,7 @@ def test_two_methods_of_one_name_are_refused() -> None:
     assert caught.value.diagnostics[0] == Diagnostic(
         code="name-clash",
         message="the generated API would have two meanings of p_a_b_c",
-        notes=(
-            ("found", 'model "a", method b_c'),
-            ("found", 'model "a_b", method c'),
-        ),
+        notes=(("found", 'model "a", method b_c'), ("found", 'model "a_b", method c')),
         hint="give one of the models another name in the profile",
     )
     names = [d.message.rpartition(" ")[2] for d in caught.value.diagnostics]
@@ -339,9 +316,7 @@ def test_selection_headers_say_per_kernel_source_what_is_instantiated() -> None:
     resolution = resolution_of("add_mul")
     for library, sources in resolution.sources:
         for source in sources:
-            text = files[
-                f"gen/selected/portable/orch_selected/{source.removesuffix('.cpp')}.h"
-            ]
+            text = files[f"gen/selected/portable/orch_selected/{source.removesuffix('.cpp')}.h"]
             for kernel in dict(catalog().libraries)[library]:
                 if source not in kernel.sources:
                     continue

@@ -14,10 +14,7 @@ from orchestrator.core.operator import OperatorName
 from orchestrator.emit.generate.api_header import api_header
 from orchestrator.emit.generate.api_source import api_source
 from orchestrator.emit.generate.integrity import table_words
-from orchestrator.emit.generate.prelinked import (
-    argument_table,
-    prelinked_block,
-)
+from orchestrator.emit.generate.prelinked import argument_table, prelinked_block
 from orchestrator.errors import ModelError
 from orchestrator.memory.constants import constants_of
 from orchestrator.memory.product import plan_memory
@@ -48,14 +45,10 @@ HEAD = "Generated."
 HOST = target_of("host", "zig")
 
 
-def _source(
-    *cases: str, integrity: CheckImage = CheckImage.START, prelinked: bool = False
-) -> str:
+def _source(*cases: str, integrity: CheckImage = CheckImage.START, prelinked: bool = False) -> str:
     programs = {case: program_of(case) for case in cases}
     linked = {
-        case: link_program(
-            program, extract(program, model=case), resolution_of(case), where=None
-        )
+        case: link_program(program, extract(program, model=case), resolution_of(case), where=None)
         for case, program in programs.items()
         if prelinked
     }
@@ -73,18 +66,14 @@ def test_the_checksum_of_a_program_is_that_of_the_whole_file() -> None:
     cases = ("add_mul", "multi_method")
     text = _source(*cases)
     assert _checked(text) == {
-        f"orch_model_{case}": (
-            program_of(case).size_bytes,
-            crc32(bytes(program_of(case).data)),
-        )
+        f"orch_model_{case}": (program_of(case).size_bytes, crc32(bytes(program_of(case).data)))
         for case in cases
     }
     # A program is compared once for all of its methods, or for the one that is asked.
     image = text.partition("Error check_image() {")[2].partition("}")[0]
     assert image.split() == [
         "ORCH_TRY(p_add_mul_forward_intact());",
-        f"ORCH_TRY(p_multi_method_{program_of('multi_method').methods[-1].name}"
-        "_intact());",
+        f"ORCH_TRY(p_multi_method_{program_of('multi_method').methods[-1].name}_intact());",
         *("return", "Error::Ok;"),
     ]
     for method in program_of("multi_method").methods:
@@ -132,9 +121,7 @@ def test_what_holds_no_address_is_covered_in_a_prelinked_method() -> None:
         for index, data in enumerate(constants):
             symbol = f"orch_constant_{case}_{index}"
             assert found.pop(symbol) == (len(data), crc32(bytes(data)))
-        tables = re.findall(
-            r"constexpr (u?int\d+_t|double) (\w+)\[\d+\] = \{(.*)\};", text
-        )
+        tables = re.findall(r"constexpr (u?int\d+_t|double) (\w+)\[\d+\] = \{(.*)\};", text)
         assert len(tables) > 3
         args = bytes(argument_table(method)[0])
         found_args = found.pop(f"p_{case}_forward_code.args")
@@ -146,14 +133,8 @@ def test_what_holds_no_address_is_covered_in_a_prelinked_method() -> None:
             data = struct.pack(f"<{len(items)}{codes[c_type]}", *items)
             assert found.pop(name) == (len(data), crc32(bytes(data)))
         assert not found
-        assert any("sizes_first" in t for _, t, _ in tables) == (
-            case == "dynamic_batch"
-        )
-        words = [
-            w
-            for row in table_words(method, layout=TableLayout(index_bytes=1))
-            for w in row
-        ]
+        assert any("sizes_first" in t for _, t, _ in tables) == (case == "dynamic_batch")
+        words = [w for row in table_words(method, layout=TableLayout(index_bytes=1)) for w in row]
         crc = crc32(struct.pack(f"<{len(words)}I", *words))
         assert f"{crc:#010x}U);" in text
 
@@ -273,10 +254,7 @@ def test_the_header_declares_the_functions() -> None:
     assert "orch_status p_q_m_forward_check(void) ORCH_NOEXCEPT;" in text
     assert "inline orch_status check() ORCH_NOEXCEPT {\n  return ::p_q_check();" in text
     plain = api_header(
-        "p-q",
-        HEAD,
-        {"m": program_of("add_mul")},
-        memory_of({"m": program_of("add_mul")}, HOST),
+        "p-q", HEAD, {"m": program_of("add_mul")}, memory_of({"m": program_of("add_mul")}, HOST)
     ).text
     assert "_check" not in plain
 
@@ -284,9 +262,7 @@ def test_the_header_declares_the_functions() -> None:
 def test_a_model_called_check_has_its_namespace() -> None:
     text = _header({"check": "add_mul"})
     assert "namespace p_q {\nnamespace check {" in text
-    assert (
-        "inline orch_status check_() ORCH_NOEXCEPT {\n  return ::p_q_check();" in text
-    )
+    assert "inline orch_status check_() ORCH_NOEXCEPT {\n  return ::p_q_check();" in text
 
 
 def test_a_method_cannot_have_the_name_of_anothers_check() -> None:

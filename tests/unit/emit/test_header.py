@@ -15,13 +15,7 @@ from orchestrator.emit.generate.api_header import api_header
 from orchestrator.emit.generate.names import cpp_name, cpp_namespace
 from orchestrator.emit.generate.ports import api_methods
 from orchestrator.errors import Diagnostic, ModelError
-from orchestrator.targets.c_names import (
-    HEADERS,
-    LIBRARIES,
-    is_c_function,
-    is_c_global,
-    is_c_macro,
-)
+from orchestrator.targets.c_names import HEADERS, LIBRARIES, is_c_function, is_c_global, is_c_macro
 from tests.unit.products import program_of
 
 if TYPE_CHECKING:
@@ -48,8 +42,7 @@ def test_a_function_of_the_c_library_is_not_defined_again() -> None:
     assert caught.value.diagnostics == (
         Diagnostic(
             code="name-clash",
-            message="the generated API would have at_quick_exit,"
-            " which C libraries have",
+            message="the generated API would have at_quick_exit, which C libraries have",
             notes=(("found", 'model "quick", method exit'),),
             hint="give the product or the model another name in the profile",
         ),

@@ -17,12 +17,7 @@ from orchestrator.errors import ModelError
 from orchestrator.method.lifetimes import peak_live_bytes
 from orchestrator.method.linked import LinkedMethod
 from orchestrator.method.writes import check_writes
-from orchestrator.program.interface import (
-    given_inputs,
-    has_lists,
-    most_items,
-    with_items,
-)
+from orchestrator.program.interface import given_inputs, has_lists, most_items, with_items
 from orchestrator.program.reader import read_program
 from orchestrator.program.values import DoubleListValue
 from orchestrator.selection.resolution import Resolution
@@ -84,10 +79,7 @@ def test_a_number_that_is_read_can_be_given(
     values.append(value("Bool", bool_val=True))
     slot = 3 if instructions and "Jump" in str(instructions) else 0
     found = _method(
-        values,
-        ports=([slot, 1], outputs),
-        instructions=instructions,
-        operators=["aten::add.out"],
+        values, ports=([slot, 1], outputs), instructions=instructions, operators=["aten::add.out"]
     )
     assert given_inputs(found) == {slot}
     assert not has_lists(found)
@@ -96,9 +88,7 @@ def test_a_number_that_is_read_can_be_given(
 def test_most_items_follow_moves() -> None:
     ints = [value("Int", int_val=7)]
     lists = [value("IntList", items=[0] * n) for n in (1, 2, 5, 9)]
-    found = _method(
-        ints + lists, instructions=[move(2, 1), move(3, 2), move(1, 3), move(1, 4)]
-    )
+    found = _method(ints + lists, instructions=[move(2, 1), move(3, 2), move(1, 3), move(1, 4)])
     assert most_items(found) == {1: 5, 2: 5, 3: 5, 4: 9}
 
 
@@ -128,18 +118,13 @@ def test_header_has_what_a_caller_gives_and_gets() -> None:
     ):
         assert f"\n{line}\n" in text.replace(" ORCH_NOEXCEPT", "")
     source = api_source("lists", "Head.", programs, memory_of(programs, HOST)).text
-    assert (
-        "orch::get_ints(method, 2, output2,\n                           3, " in source
-    )
+    assert "orch::get_ints(method, 2, output2,\n                           3, " in source
     assert "orch::input(method, 1).set_int(input1);" in source
     assert "input2" not in source
 
 
 def test_functions_of_lists_clash_like_others() -> None:
-    programs = {
-        "m": LISTS,
-        "m_forward_output2": _program(plan("item", [], ((), ()), [])),
-    }
+    programs = {"m": LISTS, "m_forward_output2": _program(plan("item", [], ((), ()), []))}
     with pytest.raises(ModelError) as caught:
         api_methods("p", programs)
     assert "p_m_forward_output2_item" in caught.value.diagnostics[0].message
@@ -176,9 +161,7 @@ def test_a_constant_in_an_input_list_is_refused() -> None:
     resolution = Resolution()
     with pytest.raises(ModelError) as caught:
         check_writes({"m": program}, resolution, {})
-    assert caught.value.diagnostics[0].notes == (
-        ("found", "method forward, input 0 (value 1)"),
-    )
+    assert caught.value.diagnostics[0].notes == (("found", "method forward, input 0 (value 1)"),)
 
 
 def test_doubles_of_prelinked_lists_are_exact() -> None:

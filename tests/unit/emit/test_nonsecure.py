@@ -23,9 +23,7 @@ def test_arguments_of_each_kind() -> None:
     """Numbers are in the struct; arrays are checked, and sizes copied."""
     values = [tensor([2, 3], 0, dynamic=True), value("Int", int_val=1)]
     values += [tensor([2, 3], 32), value("Double", double_val=0.5)]
-    header, source = _files(
-        plan("forward", values, ([0, 1], [2, 3]), [call(0, 0, 2, 1, 2)], ADD)
-    )
+    header, source = _files(plan("forward", values, ([0, 1], [2, 3]), [call(0, 0, 2, 1, 2)], ADD))
     assert (
         "struct p_m_forward_arguments {\n"
         "  const float* input0;\n"
@@ -48,9 +46,7 @@ def test_arguments_of_each_kind() -> None:
         "  memcpy(own_input0_sizes, input0_sizes, sizeof own_input0_sizes);\n"
         "  double own_output1;\n"
     ) in source
-    assert (
-        "p_m_forward(input0, own_input0_sizes, input1, output0, &own_output1);\n"
-    ) in source
+    assert ("p_m_forward(input0, own_input0_sizes, input1, output0, &own_output1);\n") in source
 
 
 def test_a_number_alone_needs_no_check() -> None:

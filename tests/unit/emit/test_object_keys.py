@@ -30,9 +30,7 @@ FILES = {
 
 
 def _key(
-    files: dict[str, bytes] = FILES,
-    unit: CompileUnit = UNIT,
-    toolchain: Toolchain = ZIG,
+    files: dict[str, bytes] = FILES, unit: CompileUnit = UNIT, toolchain: Toolchain = ZIG
 ) -> str | None:
     return object_keys([unit], files, toolchain=toolchain).get(unit.object)
 

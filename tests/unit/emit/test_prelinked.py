@@ -13,9 +13,7 @@ from orchestrator.program.program import JumpFalseCall, MoveCall
 from orchestrator.program.values import OptionalTensorListValue
 from tests.unit.method.methods import Builder
 
-ADD = parse_schema(
-    "aten::add.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"
-)
+ADD = parse_schema("aten::add.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)")
 VIEW = parse_schema("executorch_prim::et_view.default(Tensor x, int[] s) -> Tensor")
 
 
@@ -27,10 +25,7 @@ def test_rows_name_operators_and_arguments(index_bytes: int) -> None:
     builder.call("aten::add.out", b, a, b)
     builder.call("executorch_prim::et_view.default", b, a, b)
     builder.call("aten::mystery", a)
-    builder.code += [
-        MoveCall(source=a, target=b),
-        JumpFalseCall(condition=a, destination=0),
-    ]
+    builder.code += [MoveCall(source=a, target=b), JumpFalseCall(condition=a, destination=0)]
     builder.value(OptionalTensorListValue((-1, b)))
     method = builder.method(inputs=(a,), outputs=(b,))
     schemas = {schema.name: schema for schema in (ADD, VIEW)}
@@ -44,8 +39,7 @@ def test_rows_name_operators_and_arguments(index_bytes: int) -> None:
     ]
     assert comments == [
         "0: input 0, self of aten::add.out [0], other of aten::add.out [0], 5 more",
-        "1: out of aten::add.out [0], self of aten::add.out [1], out of aten::add.out"
-        " [1], 5 more",
+        "1: out of aten::add.out [0], self of aten::add.out [1], out of aten::add.out [1], 5 more",
         "2: not used",
         "0: aten::add.out(self=0, other=0, out=1)",
         "1: aten::add.out(self=1, other=0, out=1)",

@@ -8,11 +8,7 @@ from typing import Final
 import pytest
 
 from orchestrator.emit.generate.ports import api_methods
-from orchestrator.emit.generate.update import (
-    UpdateTarget,
-    update_declarations,
-    update_functions,
-)
+from orchestrator.emit.generate.update import UpdateTarget, update_declarations, update_functions
 from orchestrator.errors import ModelError
 from tests.unit.products import program_of
 

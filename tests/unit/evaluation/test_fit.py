@@ -56,16 +56,9 @@ def fitted(
     pixels: tuple[float, float] | None = None,
 ) -> tuple[RunValue, ...]:
     method = ProductMethod(
-        index=0,
-        model="m",
-        name="forward",
-        state_bytes=0,
-        inputs=tuple(ports),
-        outputs=(),
+        index=0, model="m", name="forward", state_bytes=0, inputs=tuple(ports), outputs=()
     )
-    sample = Sample(
-        name="0", inputs=tuple(np.asarray(i) for i in inputs), pixels=pixels
-    )
+    sample = Sample(name="0", inputs=tuple(np.asarray(i) for i in inputs), pixels=pixels)
     scales = {} if scale is None else dict.fromkeys(range(len(ports)), scale)
     return inputs_of(sample, method, scales, "data, sample 0")
 
@@ -191,9 +184,7 @@ def test_what_bytes_of_images_become() -> None:
         seen(char)
     assert "--input-quant" in error.value.diagnostics[0].hint
     # Other integers have no numbers from 0 to 1.
-    np.testing.assert_array_equal(
-        seen(tensor(ScalarType.Long, 2, 2), None, 0, 255), grey
-    )
+    np.testing.assert_array_equal(seen(tensor(ScalarType.Long, 2, 2), None, 0, 255), grey)
     with pytest.raises(UsageError, match="wrong dtype"):
         seen(tensor(ScalarType.Long, 2, 2))
     # Bytes that are no image stay as they are.
@@ -219,9 +210,7 @@ def test_dynamic_sizes_may_be_smaller() -> None:
     assert "wrong shape" in message(port, np.zeros(6, np.float32))[0]
 
 
-@pytest.mark.parametrize(
-    "dtype", ["uint8", "int64", "float64", "float16", "bool", ">f4"]
-)
+@pytest.mark.parametrize("dtype", ["uint8", "int64", "float64", "float16", "bool", ">f4"])
 def test_numbers_keep_their_values_as_floats(dtype: str) -> None:
     found = array(tensor(ScalarType.Float, 3), np.array([0, 1, 1], dtype))
     assert found.dtype == np.float32

@@ -8,13 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from orchestrator.evaluation.layers import (
-    MOST_ELEMENTS,
-    Probe,
-    match_layers,
-    probed,
-    signal,
-)
+from orchestrator.evaluation.layers import MOST_ELEMENTS, Probe, match_layers, probed, signal
 from orchestrator.method.effects import effects_of_method
 from orchestrator.method.places import place_of
 from orchestrator.method.separate import plan_faults
@@ -135,9 +129,5 @@ def test_results_share_no_memory(case: str) -> None:
         for one, other in combinations([p for p in places if p is not None], 2):
             assert not one.overlaps(other)
         assert len(probes) == len(set(indices))
-        written = {
-            index
-            for effect in effects_of_method(method, {}).at
-            for index in effect.writes
-        }
+        written = {index for effect in effects_of_method(method, {}).at for index in effect.writes}
         assert set(indices) <= written

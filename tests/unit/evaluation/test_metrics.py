@@ -39,9 +39,7 @@ def problem(metric: str, outputs: list[list[float]], labels: list[object]) -> st
 
 
 def test_top1_counts_what_has_the_largest_score() -> None:
-    found = measure(
-        TOP1, [[3, 1, 2], [0, 5, 1], [1, 2, 4], [2, 2, 0], [9, 0, 1]], [0, 1, 1, 1, 2]
-    )
+    found = measure(TOP1, [[3, 1, 2], [0, 5, 1], [1, 2, 4], [2, 2, 0], [9, 0, 1]], [0, 1, 1, 1, 2])
     assert found.right == 2
     assert found.value == 2 / 5
     assert found.answers == (0, 1, 2, 0, 0)
@@ -90,9 +88,9 @@ def test_auc_takes_two_scores_as_their_difference() -> None:
 
 
 @given(
-    st.lists(
-        st.tuples(st.integers(0, 5), st.booleans()), min_size=2, max_size=30
-    ).filter(lambda rows: {positive for _, positive in rows} == {True, False})
+    st.lists(st.tuples(st.integers(0, 5), st.booleans()), min_size=2, max_size=30).filter(
+        lambda rows: {positive for _, positive in rows} == {True, False}
+    )
 )
 def test_auc_is_how_often_a_positive_wins(rows: list[tuple[int, bool]]) -> None:
     found = measure(AUC, [[s] for s, _ in rows], [int(p) for _, p in rows])

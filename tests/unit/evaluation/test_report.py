@@ -9,12 +9,7 @@ import numpy as np
 
 from orchestrator.evaluation.layers import Layer, Layers, Probe
 from orchestrator.evaluation.metrics import AUC, TOP1, agreement, scores
-from orchestrator.evaluation.report import (
-    Evaluation,
-    Reference,
-    evaluation_data,
-    evaluation_text,
-)
+from orchestrator.evaluation.report import Evaluation, Reference, evaluation_data, evaluation_text
 
 OUTPUTS = [np.array(row) for row in ([2.0, 1.0], [0.5, 1.0], [3.0, 1.0], [0.0, np.nan])]
 FLOATS = [np.array(row) for row in ([2.0, 1.0], [0.0, 1.0], [1.0, 2.0], [0.0, 1.0])]
@@ -23,9 +18,7 @@ NAMES = ("0", "1", "2", "3")
 
 
 def probe(instruction: int, operator: str) -> Probe:
-    return Probe(
-        instruction=instruction, operator=operator, sizes=(1, 4), output=instruction
-    )
+    return Probe(instruction=instruction, operator=operator, sizes=(1, 4), output=instruction)
 
 
 LAYERS = Layers(
@@ -95,42 +88,26 @@ error grows most at layer 2, q::relu
 
 def test_the_same_as_json() -> None:
     document = json.loads(json.dumps(evaluation_data(evaluation()), allow_nan=False))
-    assert document["metric"] == {
-        "name": "top1",
-        "value": 0.5,
-        "values": {"top1": 0.5},
-        "right": 2,
-    }
+    assert document["metric"] == {"name": "top1", "value": 0.5, "values": {"top1": 0.5}, "right": 2}
     assert document["classes"] == ["cat", "dog"]
     assert document["confusion"] == [[1, 0], [1, 1]]
     assert document["reference"]["metric"]["value"] == 1.0
     assert document["reference"]["max_abs_error"] == "inf"
-    assert document["worst"][0] == {
-        "sample": "3",
-        "label": "1",
-        "answer": "none",
-        "error": "inf",
-    }
+    assert document["worst"][0] == {"sample": "3", "label": "1", "answer": "none", "error": "inf"}
     assert list(document) == [
         *("profile", "model", "method", "on", "data", "samples", "metric", "classes"),
         *("confusion", "reference", "worst", "layers"),
     ]
     assert list(document["reference"]) == [
-        *("name", "metric", "same_class", "max_abs_error", "mean_abs_error", "sqnr_db"),
+        *("name", "metric", "same_class", "max_abs_error", "mean_abs_error", "sqnr_db")
     ]
     layers = document["layers"]
-    assert list(layers) == [
-        *("samples", "matched", "first_large", "largest_step", "layers"),
-    ]
+    assert list(layers) == [*("samples", "matched", "first_large", "largest_step", "layers")]
     assert list(layers["layers"][0]) == [
         *("instruction", "operator", "sizes", "reference_instruction"),
         *("reference_operator", "error", "sqnr_db"),
     ]
-    assert (layers["matched"], layers["first_large"], layers["largest_step"]) == (
-        2,
-        2,
-        2,
-    )
+    assert (layers["matched"], layers["first_large"], layers["largest_step"]) == (2, 2, 2)
     assert layers["layers"][2]["reference_operator"] == "relu"
     assert layers["layers"][0]["error"] is None
 
@@ -145,18 +122,14 @@ def test_without_labels_the_worst_are_those_unlike_the_reference() -> None:
 
 def test_other_metrics_are_printed_as_numbers() -> None:
     one = scores(AUC, [np.array([0.1]), np.array([0.9])], LABELS[:2], NAMES[:2], "d")
-    found = replace(
-        evaluation(), scores=one, names=NAMES[:2], reference=None, layers=None
-    )
+    found = replace(evaluation(), scores=one, names=NAMES[:2], reference=None, layers=None)
     assert evaluation_text(found).splitlines()[1:] == ["auc  1"]
 
 
 def test_of_many_classes_only_what_was_confused_is_printed() -> None:
     outputs = [np.eye(30)[n] for n in (1, 1, 2, 3)]
     many = scores(TOP1, outputs, [np.array(n) for n in (0, 0, 2, 4)], NAMES, "d")
-    found = replace(
-        evaluation(), scores=many, reference=None, layers=None, classes=(), worst=0
-    )
+    found = replace(evaluation(), scores=many, reference=None, layers=None, classes=(), worst=0)
     assert evaluation_text(found).splitlines()[3:] == [
         "confused most",
         "label  answer  samples",

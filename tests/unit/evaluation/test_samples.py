@@ -119,9 +119,7 @@ def test_archives_that_are_refused() -> None:
         "expected: the same size of the first axis, which counts samples]"
     )
     assert "different numbers" in message(lambda: archive(inputs=np.float32(1)))
-    assert message(lambda: archive(inputs=IMAGES[:0])) == (
-        "d.npz: the data have no samples"
-    )
+    assert message(lambda: archive(inputs=IMAGES[:0])) == ("d.npz: the data have no samples")
     assert "not an .npz file" in message(lambda: archive_files(b"PK junk", "d.npz"))
     text = message(lambda: archive(inputs=np.array(["a"])))
     assert text.startswith("d.npz/inputs: unsupported dtype")
@@ -131,9 +129,7 @@ def test_archives_that_are_refused() -> None:
 def test_a_damaged_archive_is_a_diagnostic(draw: st.DataObject) -> None:
     whole = bytearray(npz(inputs=IMAGES, labels=np.arange(4)))
     for _ in range(draw.draw(st.integers(1, 4))):
-        whole[draw.draw(st.integers(0, len(whole) - 1))] = draw.draw(
-            st.integers(0, 255)
-        )
+        whole[draw.draw(st.integers(0, len(whole) - 1))] = draw.draw(st.integers(0, 255))
     end = draw.draw(st.integers(0, len(whole)))
     with suppress(UsageError):
         list(archive_data(archive_files(bytes(whole[:end]), "d.npz"), Choice()).read())
@@ -172,16 +168,11 @@ def test_labels_of_a_folder_as_csv() -> None:
         found = [s.label for s in folder(**images, labels__csv=text).read()]
         assert [x.item() for x in found if x is not None] == labels
     several = folder(**images, labels__csv=b"a,1,2\nb,3,4\n")
-    assert [list(s.label) for s in several.read() if s.label is not None] == [
-        [1, 2],
-        [3, 4],
-    ]
+    assert [list(s.label) for s in several.read() if s.label is not None] == [[1, 2], [3, 4]]
 
 
 def test_labels_may_be_names_of_classes() -> None:
-    data = folder(
-        a__npy=npy(IMAGES[0]), b__npy=npy(IMAGES[1]), labels__csv=b"a,dog\nb,cat\n"
-    )
+    data = folder(a__npy=npy(IMAGES[0]), b__npy=npy(IMAGES[1]), labels__csv=b"a,dog\nb,cat\n")
     assert data.classes == ("cat", "dog")
     assert [int(s.label) for s in data.read() if s.label is not None] == [1, 0]
 
@@ -224,12 +215,8 @@ def test_arrays_of_other_names() -> None:
     shapes = [[a.shape for a in s.inputs] for s in named("x2,x").read()]
     assert shapes == [[(), (2, 3)]] * 4
     assert [s.label for s in named("x2,x").read()] == [None] * 4
-    assert message(lambda: named("x", "why")) == (
-        "d.npz: the archive has no why [found: x, x2, y]"
-    )
-    assert message(lambda: named("x,z", "y")) == (
-        "d.npz: the archive has no z [found: x, x2, y]"
-    )
+    assert message(lambda: named("x", "why")) == ("d.npz: the archive has no why [found: x, x2, y]")
+    assert message(lambda: named("x,z", "y")) == ("d.npz: the archive has no z [found: x, x2, y]")
     assert "has no none [" in message(lambda: named("none"))
     without = archive(Choice(labels="none"), inputs=IMAGES, labels=np.arange(4))
     assert [s.label for s in without.read()] == [None] * 4
@@ -255,9 +242,7 @@ def test_folders_are_the_classes_of_what_is_in_them() -> None:
     deep, second, tenth = data.read()
     assert (deep.name, data.count) == ("cat/deep/a.PNG", 3)
     assert data.classes == ("cat", "dog")
-    assert [int(s.label) for s in (deep, second, tenth) if s.label is not None] == [
-        *(0, 1, 1)
-    ]
+    assert [int(s.label) for s in (deep, second, tenth) if s.label is not None] == [*(0, 1, 1)]
     np.testing.assert_array_equal(second.inputs[0], colours)
     grey = np.repeat(colours[..., :1], 3, axis=2)
     np.testing.assert_array_equal(deep.inputs[0], grey)
@@ -330,9 +315,7 @@ def test_files_that_cannot_be_decoded() -> None:
         assert expected in found
 
 
-@pytest.mark.parametrize(
-    ("package", "name"), [("soundfile", "a.wav"), ("PIL.Image", "a.png")]
-)
+@pytest.mark.parametrize(("package", "name"), [("soundfile", "a.wav"), ("PIL.Image", "a.png")])
 def test_a_missing_decoder_is_named_with_its_extra(
     package: str, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

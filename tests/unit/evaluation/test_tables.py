@@ -124,9 +124,7 @@ def test_there_may_be_no_labels() -> None:
 )
 def test_what_is_a_header(text: str, count: int) -> None:
     if not count:
-        assert "d.csv:1: column 1 has no number" in message(
-            lambda: list(table(text).read())
-        )
+        assert "d.csv:1: column 1 has no number" in message(lambda: list(table(text).read()))
         return
     assert table(text).count == count
 
@@ -215,9 +213,7 @@ def test_any_bytes_are_samples_or_a_diagnostic(text: bytes) -> None:
 
 
 def test_all_kinds_of_columns_that_datasets_saves() -> None:
-    assert message(lambda: saved(SAVED / "mixed")) == (
-        "d, sample 4: the label is missing"
-    )
+    assert message(lambda: saved(SAVED / "mixed")) == ("d, sample 4: the label is missing")
     data = saved(
         SAVED / "mixed",
         inputs=("image", "clip", "window", "grid", "age"),
@@ -266,9 +262,9 @@ def test_numbers_of_a_saved_row_are_one_input() -> None:
     assert (data.classes, labels(data)) == (("iris", "rose"), [1, 0, 1])
     lists = saved(SAVED / "mixed", inputs=("age",), labels="window")
     assert labels(lists)[3] == [1.5, 1, 2]
-    assert message(
-        lambda: list(saved(SAVED / "flowers" / "train", labels="size").read())
-    ) == ("d, sample 0: column kind has no number [found: rose]")
+    assert message(lambda: list(saved(SAVED / "flowers" / "train", labels="size").read())) == (
+        "d, sample 0: column kind has no number [found: rose]"
+    )
     assert "there is no column depth" in message(
         lambda: saved(SAVED / "flowers" / "train", labels="depth")
     )
@@ -287,9 +283,7 @@ def test_numbers_of_a_saved_row_are_one_input() -> None:
         ("data-00000-of-00001.arrow", b"ARROW1 and more"),
     ],
 )
-def test_saved_folders_that_are_damaged(
-    name: str, content: bytes, tmp_path: Path
-) -> None:
+def test_saved_folders_that_are_damaged(name: str, content: bytes, tmp_path: Path) -> None:
     folder = tmp_path / "d"
     shutil.copytree(SAVED / "flowers" / "train", folder)
     (folder / name).write_bytes(content)
@@ -314,9 +308,7 @@ def test_a_damaged_part_is_samples_or_a_diagnostic(draw: st.DataObject) -> None:
         list(arrow_data("d", opened, choice).read())
 
 
-def test_a_missing_package_is_named_with_its_extra(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_missing_package_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(ToolchainError) as error:
         saved(SAVED / "mixed")

@@ -18,12 +18,7 @@ from orchestrator.measure.size import (
     SizeTarget,
     SizeTotals,
 )
-from orchestrator.selection.op_info import (
-    CallPattern,
-    Origin,
-    SelectedOperator,
-    Selection,
-)
+from orchestrator.selection.op_info import CallPattern, Origin, SelectedOperator, Selection
 from orchestrator.selection.resolve import resolve
 
 if TYPE_CHECKING:
@@ -102,10 +97,7 @@ TEXTS = {"portable": PORTABLE, "fast": FAST}
 
 def catalog(*libraries: str) -> Catalog:
     return read_catalog(
-        [
-            LibraryText(name=n, file=f"kernels/{n}/functions.yaml", text=TEXTS[n])
-            for n in libraries
-        ]
+        [LibraryText(name=n, file=f"kernels/{n}/functions.yaml", text=TEXTS[n]) for n in libraries]
     )
 
 
@@ -149,10 +141,7 @@ def facts(
     def resolve_one(selected: SelectedOperator, among: Catalog) -> Outcome:
         try:
             found = resolve(
-                Selection(operators=(selected,)),
-                among,
-                every_dtype=False,
-                span_of=lambda _: None,
+                Selection(operators=(selected,)), among, every_dtype=False, span_of=lambda _: None
             )
         except KernelError as error:
             return Outcome(gaps=error.diagnostics)
@@ -188,13 +177,7 @@ PARTS = (
 )
 SYMBOLS = (
     ("k::portable::add_out", "_Zadd", _K.KERNEL, "portable/op_add", 200, "op_add"),
-    (
-        "k::rows<float, std::pair<int, int>>",
-        "_Zr1",
-        _K.KERNEL,
-        *("portable/op_add", 90),
-        "op_add",
-    ),
+    ("k::rows<float, std::pair<int, int>>", "_Zr1", _K.KERNEL, *("portable/op_add", 90), "op_add"),
     ("k::rows<int>", "_Zr2", _K.KERNEL, "portable/op_mul", 80, "op_mul"),
     ("orch::load_method", "_Zload", _K.RUNTIME, "load_method", 72, "load_method"),
     ("__aeabi_memcpy", "__aeabi_memcpy", _K.TOOLCHAIN, "compiler_rt", 4, ""),
@@ -205,9 +188,7 @@ def report() -> SizeReport:
     """A report with the parts and symbols above."""
     return SizeReport(
         profile="doorbell",
-        target=SizeTarget(
-            cpu="host", isa="", board="", toolchain="zig", optimize="size"
-        ),
+        target=SizeTarget(cpu="host", isa="", board="", toolchain="zig", optimize="size"),
         totals=SizeTotals(
             flash_bytes=2072,
             model_bytes=1000,
@@ -220,8 +201,7 @@ def report() -> SizeReport:
         regions=(),
         sections=(),
         contributors=tuple(
-            Contributor(kind=k, name=n, flash_bytes=f, ram_bytes=r)
-            for k, n, f, r in PARTS
+            Contributor(kind=k, name=n, flash_bytes=f, ram_bytes=r) for k, n, f, r in PARTS
         ),
         symbols=tuple(
             SizeSymbol(

@@ -67,10 +67,7 @@ def refusal(name: str, of: Facts) -> Diagnostic:
         ("op_add.cpp", ["aten::add.Scalar_out", "aten::add.out"]),
         ("portable/op_add", ["aten::add.Scalar_out", "aten::add.out"]),
         ("kernels/portable/op_add.cpp", ["aten::add.Scalar_out", "aten::add.out"]),
-        (
-            "obj/kernels/portable/op_add.cpp.o",
-            ["aten::add.Scalar_out", "aten::add.out"],
-        ),
+        ("obj/kernels/portable/op_add.cpp.o", ["aten::add.Scalar_out", "aten::add.out"]),
         ("mul", ["aten::mul.out"]),
     ],
 )
@@ -83,9 +80,7 @@ def test_names_of_operators_and_kernels(name: str, found: list[str]) -> None:
 
 def test_who_asks_and_what_serves() -> None:
     (use,) = why("add.out", facts(ADD)).kernels
-    assert use.requesters == (
-        Requester(source="person", method="forward", instructions=(1, 3, 5)),
-    )
+    assert use.requesters == (Requester(source="person", method="forward", instructions=(1, 3, 5)),)
     assert use.binding.kernel.function == "k::portable::add_out"
     assert [str(key) for key in use.binding.keys] == [KEY]
     assert use.table_keys == (None,)
@@ -105,9 +100,7 @@ def test_dtypes_of_every_source_are_no_closure() -> None:
 
 
 def test_dtypes_of_keys_are_no_closure() -> None:
-    asked = replace(
-        asks("aten::add.out"), keys=(KernelKey.parse("v1/3;0|3;0|3;0|3;0"),)
-    )
+    asked = replace(asks("aten::add.out"), keys=(KernelKey.parse("v1/3;0|3;0|3;0|3;0"),))
     (use,) = why("add.out", facts(asked)).kernels
     assert dtypes(use) == ({I, L}, {L})
 
@@ -116,8 +109,7 @@ def test_each_kernel_of_an_operator_has_its_own_askers() -> None:
     asked = asks("aten::add.out", (call(F, F, F, F), (0,)), (call(H, H, H, H), (4, 2)))
     uses = why("add.out", facts(asked, libraries=("fast", "portable"))).kernels
     assert [
-        (u.binding.kernel.function, u.requesters[0].instructions, dtypes(u)[1])
-        for u in uses
+        (u.binding.kernel.function, u.requesters[0].instructions, dtypes(u)[1]) for u in uses
     ] == [("k::fast::add_half", (2, 4), set()), ("k::portable::add_out", (0,), {L})]
     assert [u.table_keys for u in uses] == [(call(H, H, H, H).key,), (None,)]
     (only,) = why("add_half", facts(asked, libraries=("fast", "portable"))).kernels
@@ -162,9 +154,7 @@ def test_a_kernel_that_the_last_build_did_not_have() -> None:
         ("k::rows<int>", ["portable/op_mul"], ["k::rows<int>"]),
     ],
 )
-def test_names_of_parts_and_symbols(
-    name: str, parts: list[str], symbols: list[str]
-) -> None:
+def test_names_of_parts_and_symbols(name: str, parts: list[str], symbols: list[str]) -> None:
     answer = why(name, facts(ADD, MUL, report=report()))
     assert [use.part.name for use in answer.parts] == parts
     assert [s.name for use in answer.parts for s in use.symbols] == symbols
@@ -225,8 +215,7 @@ def test_texts(request: pytest.FixtureRequest) -> None:
     )
     known = facts(many, SCALAR, MUL, libraries=("fast", "portable"), report=report())
     answers = [
-        why(name, known)
-        for name in ("add", "mul", "rows", "load_method", "person", "memcpy")
+        why(name, known) for name in ("add", "mul", "rows", "load_method", "person", "memcpy")
     ]
     answers.append(why("add", facts(ADD)))
     check_golden(request, "why.txt", "\n".join(map(why_text, answers)))
@@ -243,12 +232,7 @@ def test_document() -> None:
             {
                 "operator": "aten::add.out",
                 "asked_by": [
-                    {
-                        "source": "person",
-                        "method": "forward",
-                        "calls": 3,
-                        "instructions": [1, 3, 5],
-                    }
+                    {"source": "person", "method": "forward", "calls": 3, "instructions": [1, 3, 5]}
                 ],
                 "library": "portable",
                 "function": "k::portable::add_out",
@@ -306,9 +290,7 @@ def test_document() -> None:
     assert unbuilt["flash_bytes"] is unbuilt["ram_bytes"] is None
 
 
-CODE = DelegateCode(
-    backend="Mine", namespace="mine", state_bytes=12, sources=("run.cpp",)
-)
+CODE = DelegateCode(backend="Mine", namespace="mine", state_bytes=12, sources=("run.cpp",))
 CALLS = (Origin("person", "forward", 2), Origin("person", "forward", 7))
 
 
@@ -335,30 +317,21 @@ def test_a_delegate_and_who_asks_for_it() -> None:
     named = (("person", "w", 1200), ("other", "w", 8))
     taking = replace(of.resolution.delegates[0], code=replace(CODE, named_data=True))
     with_data = replace(
-        of,
-        named_data=named,
-        resolution=replace(of.resolution, delegates=(taking,)),
+        of, named_data=named, resolution=replace(of.resolution, delegates=(taking,))
     )
     answer = why("Mine", with_data)
     assert "  named data person: w, 1,200 bytes\n  cost" in why_text(answer)
     (document,) = why_document(answer)["delegates"]
     assert document["named_data"] == named[:1]
     assert "named data" not in why_text(why("Mine", replace(of, named_data=named)))
-    part = Contributor(
-        kind=ContributorKind.DELEGATE, name="Mine/run", flash_bytes=676, ram_bytes=4
-    )
+    part = Contributor(kind=ContributorKind.DELEGATE, name="Mine/run", flash_bytes=676, ram_bytes=4)
     other = replace(part, name="Mines/run")
     costly = replace(report(), contributors=(part, other))
     assert why_document(why("Mine", replace(of, report=costly)))["delegates"] == [
         {
             "backend": "Mine",
             "asked_by": [
-                {
-                    "source": "person",
-                    "method": "forward",
-                    "calls": 2,
-                    "instructions": [2, 7],
-                }
+                {"source": "person", "method": "forward", "calls": 2, "instructions": [2, 7]}
             ],
             "namespace": "mine",
             "state_bytes": 12,
@@ -448,8 +421,7 @@ def test_sources_of_one_name_in_two_libraries() -> None:
     built = replace(built, contributors=(*built.contributors, both))
     known = facts(*MAXIMA, libraries=("portable", "fast"), report=built)
     assert [
-        [str(operator) for operator in use.shared_with]
-        for use in why("max", known).kernels
+        [str(operator) for operator in use.shared_with] for use in why("max", known).kernels
     ] == [[], ["fast::max.exact"], ["fast::max"]]
     # The archive's member names do not say which library they are of.
     assert [use.parts for use in why("max", known).kernels] == [(both,)] * 3

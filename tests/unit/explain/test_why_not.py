@@ -39,8 +39,7 @@ def test_what_nobody_asks_for(name: str) -> None:
     absence = only(name, facts(ADD))
     assert absence.reason is Reason.NOT_ASKED
     assert absence.message == (
-        "aten::sub.out is not in doorbell: no model uses it and the profile does not"
-        " request it"
+        "aten::sub.out is not in doorbell: no model uses it and the profile does not request it"
     )
     (brought,) = absence.adds
     assert brought.kernel.function == "k::portable::sub_out"
@@ -78,8 +77,7 @@ def test_what_another_library_has() -> None:
     assert absence.reason is Reason.OTHER_LIBRARY
     assert absence.message.endswith("; no library of the profile has it")
     assert absence.remedy == (
-        'to have it, add "fast" to kernels.libraries and "fast::rope.out" to'
-        " operators.include"
+        'to have it, add "fast" to kernels.libraries and "fast::rope.out" to operators.include'
     )
     assert [b.kernel.function for b in absence.adds] == ["k::fast::rope_out"]
 
@@ -109,21 +107,14 @@ def test_what_is_asked_for_and_has_no_kernel() -> None:
     ("name", "libraries", "remedy"),
     [
         ("k::fast::mul_out", ("portable",), 'name "fast" first in kernels.libraries'),
-        (
-            "k::fast::mul_out",
-            ("portable", "fast"),
-            'move "fast" to the front of kernels.libraries',
-        ),
+        ("k::fast::mul_out", ("portable", "fast"), 'move "fast" to the front of kernels.libraries'),
     ],
 )
-def test_what_another_library_serves(
-    name: str, libraries: tuple[str, ...], remedy: str
-) -> None:
+def test_what_another_library_serves(name: str, libraries: tuple[str, ...], remedy: str) -> None:
     absence = only(name, facts(MUL, libraries=libraries))
     assert absence.reason is Reason.OTHER_KERNEL
     assert absence.message == (
-        "k::fast::mul_out is not in doorbell: aten::mul.out is served by"
-        " k::portable::mul_out"
+        "k::fast::mul_out is not in doorbell: aten::mul.out is served by k::portable::mul_out"
     )
     assert absence.remedy == f"to have it, {remedy}"
 
@@ -150,18 +141,12 @@ def test_a_fallback_that_no_call_needs() -> None:
 
 def test_two_kernels_of_one_operator_have_one_answer() -> None:
     absence = only("op_gelu", facts(ADD, libraries=("fast", "portable")))
-    assert [b.kernel.function for b in absence.adds] == [
-        "k::fast::gelu_half",
-        "k::fast::gelu_out",
-    ]
+    assert [b.kernel.function for b in absence.adds] == ["k::fast::gelu_half", "k::fast::gelu_out"]
 
 
 def test_a_source_of_operators_that_are_all_absent() -> None:
     answer = why_not("op_add", facts(MUL))
-    assert [str(a.operator) for a in answer.absences] == [
-        "aten::add.out",
-        "aten::add.Scalar_out",
-    ]
+    assert [str(a.operator) for a in answer.absences] == ["aten::add.out", "aten::add.Scalar_out"]
 
 
 def test_a_dtype_that_nothing_asks_for() -> None:
@@ -178,9 +163,7 @@ def test_a_dtype_that_nothing_asks_for() -> None:
 
 def test_a_dtype_joins_those_that_were_asked_for() -> None:
     asked = asks("aten::add.out", (call(F, F, F, F), (3,)), dtypes=(I,))
-    assert [b.dtypes for b in only("add.out", facts(asked), "Half").adds] == [
-        {F, H, I, L}
-    ]
+    assert [b.dtypes for b in only("add.out", facts(asked), "Half").adds] == [{F, H, I, L}]
 
 
 def test_the_remedy_for_a_dtype_works() -> None:

@@ -37,11 +37,7 @@ def _notes(fails: Callable[[], object]) -> list[tuple[str, str]]:
     ):
         fails()
     # Lines of this file are those of a user, too.
-    return [
-        (label, text)
-        for label, text in raised.value.notes
-        if not text.startswith(__file__)
-    ]
+    return [(label, text) for label, text in raised.value.notes if not text.startswith(__file__)]
 
 
 def test_the_users_lines_and_the_first_cause_come_first(tmp_path: Path) -> None:
@@ -109,7 +105,4 @@ def test_errors_in_a_circle() -> None:
         one.__cause__, two.__cause__ = two, one
         raise one
 
-    assert _notes(upstream) == [
-        ("found", "ValueError: two"),
-        ("raised as", "ValueError: one"),
-    ]
+    assert _notes(upstream) == [("found", "ValueError: two"), ("raised as", "ValueError: one")]

@@ -27,8 +27,6 @@ def test_every_question_is_noted_once() -> None:
         ((*NAMES, "aten::linear.out"), "aten::linear.out now has a kernel"),
     ],
 )
-def test_only_changes_of_what_was_asked_for_count(
-    now: tuple[str, ...], change: str
-) -> None:
+def test_only_changes_of_what_was_asked_for_count(now: tuple[str, ...], change: str) -> None:
     asked = {"aten::add.out": True, "aten::linear.out": False}
     assert changed_answer(asked, now) == change

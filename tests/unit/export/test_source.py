@@ -16,11 +16,7 @@ if TYPE_CHECKING:
 
 def run_in(folder: Path, command: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        ["/bin/sh", "-c", command],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
+        ["/bin/sh", "-c", command], cwd=folder, capture_output=True, text=True, check=False
     )
 
 
@@ -47,9 +43,7 @@ def test_a_failure_is_repeated_anywhere(
     assert caught.value.hint.startswith(start)
     command = caught.value.hint.removeprefix(start)
     for place in (tmp_path, tmp_path / "elsewhere"):
-        assert run_in(place, command).stderr.endswith(
-            "No such file or directory: 'weights.pt'\n"
-        )
+        assert run_in(place, command).stderr.endswith("No such file or directory: 'weights.pt'\n")
     (tmp_path / "weights.pt").touch()
     done = run_in(tmp_path, command)
     assert (done.returncode, done.stderr) == (0, "")

@@ -20,9 +20,7 @@ from orchestrator.workspace import Product
 if TYPE_CHECKING:
     from orchestrator.targets.cores import Target
 
-PRODUCTS = [
-    Product(name=name, profile=Path("x")) for name in ("a-host", "a-m4", "b-m4")
-]
+PRODUCTS = [Product(name=name, profile=Path("x")) for name in ("a-host", "a-m4", "b-m4")]
 
 
 @pytest.mark.parametrize(
@@ -63,9 +61,7 @@ def test_own_files_are_read_once_and_noted_each_time(
     common = CommonFiles()
     first = DiskFiles(common)
     data = first.read(own)
-    monkeypatch.setattr(
-        "orchestrator.shell.input_files.read_file", lambda *_, **__: b""
-    )
+    monkeypatch.setattr("orchestrator.shell.input_files.read_file", lambda *_, **__: b"")
     second = DiskFiles(common)
     assert second.read(own) == data == own.read_bytes()
     assert second.states == first.states
@@ -108,9 +104,7 @@ def test_a_compiler_is_looked_for_until_it_changes(tmp_path: Path) -> None:
     known = KnownToolchains(counting)
 
     def find(cpu: str, toolchain: str, *, trust_cache: bool = True) -> Toolchain:
-        target = resolve_target(
-            cpu=cpu, isa=None, board=None, toolchain=toolchain, optimize="size"
-        )
+        target = resolve_target(cpu=cpu, isa=None, board=None, toolchain=toolchain, optimize="size")
         return known.find(target, trust_cache=trust_cache)
 
     assert find("cortex-m4", "zig").name == "zig"

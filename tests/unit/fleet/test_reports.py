@@ -78,9 +78,7 @@ b                                   0.5 s                      failed (5)
 
 def test_columns_without_anything_are_left_out() -> None:
     one = Outcome(product=_product("a"), done="fits", costs=Costs(ram_bytes=8))
-    assert table_text([one]) == (
-        "product  RAM  result\na          8  fits\n\n1 product: 1 fits"
-    )
+    assert table_text([one]) == ("product  RAM  result\na          8  fits\n\n1 product: 1 fits")
 
 
 @pytest.mark.parametrize(
@@ -90,11 +88,7 @@ def test_columns_without_anything_are_left_out() -> None:
         (Costs(flash_bytes=1, ram_bytes=1), None, "new"),
         (Costs(flash_bytes=1, ram_bytes=1), Costs(flash_bytes=1), "same"),
         (Costs(flash_bytes=1, ram_bytes=1), Costs(flash_bytes=1001), "flash -1,000"),
-        (
-            Costs(flash_bytes=1, ram_bytes=3),
-            Costs(flash_bytes=1, ram_bytes=1),
-            "RAM +2",
-        ),
+        (Costs(flash_bytes=1, ram_bytes=3), Costs(flash_bytes=1, ram_bytes=1), "RAM +2"),
     ],
 )
 def test_changes(now: Costs, before: Costs | None, text: str) -> None:
@@ -129,8 +123,7 @@ def test_markdown() -> None:
 
 def test_markdown_of_many_is_short() -> None:
     many = [
-        Outcome(product=_product(f"p{n}"), done="up to date", costs=SAME.costs)
-        for n in range(1000)
+        Outcome(product=_product(f"p{n}"), done="up to date", costs=SAME.costs) for n in range(1000)
     ]
     same = [Outcome(product=o.product, done=o.done, before=o.costs) for o in many]
     text = markdown_text("build", same)
@@ -139,9 +132,7 @@ def test_markdown_of_many_is_short() -> None:
 
 
 def test_junit_is_xml_that_says_everything() -> None:
-    text = junit_text(
-        "build", ALL, shown=lambda ds: render_diagnostics(ds, color=False)
-    )
+    text = junit_text("build", ALL, shown=lambda ds: render_diagnostics(ds, color=False))
     suite = ET.fromstring(text)[0]  # noqa: S314  # our own
     assert suite.attrib == {
         "name": "orchestrator build",
@@ -164,10 +155,7 @@ def test_junit_is_xml_that_says_everything() -> None:
     failure = failed.find("failure")
     assert failure is not None
     # XML cannot have the character NUL.
-    assert failure.attrib == {
-        "type": "no-kernel",
-        "message": 'no kernel for "x|y" \ufffd *here*',
-    }
+    assert failure.attrib == {"type": "no-kernel", "message": 'no kernel for "x|y" \ufffd *here*'}
     assert (failure.text or "").startswith("error[no-kernel]: no kernel")
 
 
@@ -279,9 +267,7 @@ def test_other_causes_are_shown_apart() -> None:
     a, b = _stale("a"), _stale("b", ("changed", "sources: b.cpp changed"))
     assert [title for title, _ in by_cause([a, b, BUILT])] == ["a", "b"]
     # A name inside of other words is no name: "a" of "makes a again".
-    assert [title for title, _ in by_cause([a, _stale("a-b")])] == [
-        "2 products: a, a-b"
-    ]
+    assert [title for title, _ in by_cause([a, _stale("a-b")])] == ["2 products: a, a-b"]
     two = replace(a, problems=(*a.problems, *FAILED.problems))
     found = by_cause([two, FAILED, _stale("c")])
     assert [title for title, _ in found] == ["2 products: a, c", "2 products: a, b"]
@@ -290,8 +276,6 @@ def test_other_causes_are_shown_apart() -> None:
 def test_places_that_differ_are_named() -> None:
     where = SourceSpan(file="p/b.toml", line=9)
     (problem,) = FAILED.problems
-    other = replace(
-        FAILED, product=_product("c"), problems=(replace(problem, where=where),)
-    )
+    other = replace(FAILED, product=_product("c"), problems=(replace(problem, where=where),))
     ((title, _),) = by_cause([FAILED, other])
     assert title == "2 products: b (p/b.toml:3), c (p/b.toml:9)"

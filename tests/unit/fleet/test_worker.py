@@ -51,12 +51,7 @@ def test_each_command_has_the_settings_of_its_workspace(
         )
         (product,) = read_listing(file, Looked()).products
         outcome = worker.do(
-            Task(
-                kind=Kind.CHECK,
-                workspace=file,
-                product=product,
-                command=tmp_path / command,
-            )
+            Task(kind=Kind.CHECK, workspace=file, product=product, command=tmp_path / command)
         )
         assert outcome.problems == ()
 

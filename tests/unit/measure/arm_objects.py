@@ -59,9 +59,7 @@ class ArmSpec:
             other = 2 if name in self.hidden else 0
             value = offset + is_function
             size = self.sizes.get(name, 0)
-            table += struct.pack(
-                "<IIIBBH", len(texts), value, size, info, other, section
-            )
+            table += struct.pack("<IIIBBH", len(texts), value, size, info, other, section)
             texts += name.encode() + b"\0"
         count = len(self.sections)
         found = [(0, b"", 0, 0)]

@@ -22,13 +22,7 @@ from orchestrator.measure.size import (
     SizeTotals,
     StackPart,
 )
-from orchestrator.memory.plan import (
-    Arena,
-    MemoryPlan,
-    MethodMemory,
-    ModelMemory,
-    Placement,
-)
+from orchestrator.memory.plan import Arena, MemoryPlan, MethodMemory, ModelMemory, Placement
 from orchestrator.selection.resolution import Resolution
 from orchestrator.targets.cores import Target, resolve_target
 
@@ -135,11 +129,7 @@ STACK = FirmwareStack(
 SMALL = SizeReport(
     profile="doorbell",
     target=SizeTarget(
-        cpu="cortex-m55",
-        isa="mve",
-        board="mps3-an547",
-        toolchain="zig",
-        optimize="size",
+        cpu="cortex-m55", isa="mve", board="mps3-an547", toolchain="zig", optimize="size"
     ),
     totals=SizeTotals(
         flash_bytes=10_000,

@@ -62,18 +62,13 @@ class ObjectSpec:
         return (
             ident
             + struct.pack(
-                "<HHIQQQIHHHHHH" if is_64 else "<HHIIIIIHHHHHH",
-                *rest,
-                len(found),
-                len(found) - 1,
+                "<HHIQQQIHHHHHH" if is_64 else "<HHIIIIIHHHHHH", *rest, len(found), len(found) - 1
             )
             + body
             + headers
         )
 
-    def _symbol(
-        self, name: int, bind: int, kind: int, section: str, *, is_64: bool
-    ) -> bytes:
+    def _symbol(self, name: int, bind: int, kind: int, section: str, *, is_64: bool) -> bytes:
         index = self.sections.index(section) + 1 if section else 0
         info = bind << 4 | kind
         if is_64:

@@ -79,10 +79,7 @@ def accounts(
     symbols: Sequence[ElfSymbol] = (),
     board: Board | None = BOARD,
 ) -> Account:
-    maps = {
-        s: MapSection(s.name, s.address, s.size_bytes, tuple(pieces))
-        for s, pieces in sections
-    }
+    maps = {s: MapSection(s.name, s.address, s.size_bytes, tuple(pieces)) for s, pieces in sections}
     return account(maps, symbols, OWNERS, board)
 
 
@@ -162,17 +159,11 @@ def test_gaps_on_a_host_count_if_they_are_alignment() -> None:
         (32, 32, (Kind.OTHER, "unlisted in .text")),
     ],
 )
-def test_more_than_alignment_is_not_padding(
-    gap: int, align: int, owner: tuple[Kind, str]
-) -> None:
+def test_more_than_alignment_is_not_padding(gap: int, align: int, owner: tuple[Kind, str]) -> None:
     text = section(".text", 0, gap + 4, load=0, align=align)
     before = accounts((text, [MapPiece(".text.f", gap, 4, EXECUTOR)]))
     after = accounts((text, [MapPiece(".text.f", 0, 4, EXECUTOR)]))
-    assert (
-        costs(before.flash_bytes)
-        == costs(after.flash_bytes)
-        == {RUNTIME: 4, owner: gap}
-    )
+    assert costs(before.flash_bytes) == costs(after.flash_bytes) == {RUNTIME: 4, owner: gap}
 
 
 def test_folded_pieces_share_their_bytes() -> None:
@@ -199,9 +190,7 @@ def test_state_is_cut_out_of_what_it_lies_in() -> None:
         is_function=False,
         is_local=True,
     )
-    loaded = replace(
-        state, name="my_product_kws_forward_loaded", address=0x2018, size_bytes=0x40
-    )
+    loaded = replace(state, name="my_product_kws_forward_loaded", address=0x2018, size_bytes=0x40)
     function = replace(state, address=0x2000, is_function=True)
     other = replace(state, name="my_product_kws_forward_states", address=0x2000)
     found = accounts(
@@ -296,16 +285,8 @@ def test_code_of_operators_is_counted_apart() -> None:
             "/usr/lib/x86_64-linux-gnu/Scrt1.o",
             Owner(Kind.TOOLCHAIN, "start-up files", "Scrt1.o"),
         ),
-        (
-            ".bss",
-            "/lib/x86_64-linux-gnu/libc.so.6",
-            Owner(Kind.TOOLCHAIN, "libc", "libc.so.6"),
-        ),
-        (
-            ".text",
-            "obj/compiler_rt.o",
-            Owner(Kind.TOOLCHAIN, "compiler_rt", "compiler_rt.o"),
-        ),
+        (".bss", "/lib/x86_64-linux-gnu/libc.so.6", Owner(Kind.TOOLCHAIN, "libc", "libc.so.6")),
+        (".text", "obj/compiler_rt.o", Owner(Kind.TOOLCHAIN, "compiler_rt", "compiler_rt.o")),
         (".rodata.str1.1", "<internal>", Owner(Kind.CONSTANTS, "merged strings")),
         (".rodata.cst8", "<internal>", Owner(Kind.CONSTANTS, "merged numbers")),
         (".ARM.exidx", "<internal>", Owner(Kind.OTHER, "linker .ARM.exidx")),

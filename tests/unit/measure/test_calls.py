@@ -138,9 +138,7 @@ def test_instructions(text: str, code: str, kind: Kind | None, value: int) -> No
         ("adf5807d", 0x00000100),
     ],
 )
-def test_a_modified_immediate_is_a_byte_repeated_or_turned(
-    code: str, value: int
-) -> None:
+def test_a_modified_immediate_is_a_byte_repeated_or_turned(code: str, value: int) -> None:
     data = bytes.fromhex(code)
     assert list(steps(data, [Span(0, len(data))])) == [Step(0, Kind.GROW, value)]
 
@@ -260,9 +258,7 @@ def test_data_leads_to_what_it_names() -> None:
 
 
 def graph(
-    *specs: ArmSpec,
-    usage: dict[str, str] | None = None,
-    firmware: ArmSpec | None = None,
+    *specs: ArmSpec, usage: dict[str, str] | None = None, firmware: ArmSpec | None = None
 ) -> CallGraph:
     objects = {f"obj/{i}.o": spec.make() for i, spec in enumerate(specs)}
     linked = firmware or ArmSpec([], kind=EXECUTABLE)
@@ -290,9 +286,7 @@ def test_frames_add_up_along_calls_but_not_over_tail_calls() -> None:
     # What goes to another function leaves its frame first.
     found = graph(chain(("a", "call", 2), ("b", "tail", 4), ("c", "call", 8)))
     assert found.depth("a") == Depth(
-        stack_bytes=8 + 32,
-        path=(("a", 8), ("b", 0), ("c", 32)),
-        unknown=frozenset(),
+        stack_bytes=8 + 32, path=(("a", 8), ("b", 0), ("c", 32)), unknown=frozenset()
     )
 
 
@@ -333,11 +327,7 @@ def test_declarations_of_gcc_come_in_the_order_of_the_code() -> None:
     spec.function("_Z1bv", BX_LR)
     text = "a.cpp:1:5:void a()\t16\tstatic\na.cpp:9:5:void b()\t24\tstatic\n"
     found = graph(spec, usage={"obj/0.o": text})
-    assert [found.depth(n).stack_bytes for n in ("_Z1av", "_Z1av.cold", "_Z1bv")] == [
-        16,
-        16,
-        24,
-    ]
+    assert [found.depth(n).stack_bytes for n in ("_Z1av", "_Z1av.cold", "_Z1bv")] == [16, 16, 24]
     # Lines that do not fit the functions say nothing about them.
     found = graph(spec, usage={"obj/0.o": text + "a.cpp:12:5:void c()\t8\tstatic\n"})
     assert found.depth("_Z1bv").stack_bytes == 0

@@ -12,9 +12,7 @@ from tests.unit.measure.measure_cases import DATA
 
 RECORDED = [
     line.split("\t")
-    for line in gzip.decompress((DATA / "symbols.txt.gz").read_bytes())
-    .decode()
-    .splitlines()
+    for line in gzip.decompress((DATA / "symbols.txt.gz").read_bytes()).decode().splitlines()
 ]
 """All C++ symbols of a product with every operator; made by make_symbols.py."""
 
@@ -34,10 +32,7 @@ RECORDED = [
         ("_ZN4orchdlEPv", "orch::operator delete"),
         ("_ZN4orch7StridesC2ERKNS_6TensorE", "orch::Strides::Strides"),
         ("_ZN4orch4SpanIhED1Ev", "orch::Span<unsigned char>::~Span"),
-        (
-            "_ZN4orch8FbReader4itemERKNS_8FbVectorEj.isra.0",
-            "orch::FbReader::item.isra.0",
-        ),
+        ("_ZN4orch8FbReader4itemERKNS_8FbVectorEj.isra.0", "orch::FbReader::item.isra.0"),
         ("_Z3addIiEvT_.part.0.cold", "add<int>.part.0.cold"),
         (
             "_ZZN4orch11semihosting15run_applicationEvE4line",
@@ -49,17 +44,13 @@ RECORDED = [
             "orch::resize_output<orch::Tensor, orch::Tensor>",
         ),
         ("_ZN4orch6switchILj64ELb1ELin3EEEvv", "orch::switch<64u, true, -3>"),
-        (
-            "_ZN4orch5tableIPKcRiOdE3getEv",
-            "orch::table<char const*, int&, double&&>::get",
-        ),
+        ("_ZN4orch5tableIPKcRiOdE3getEv", "orch::table<char const*, int&, double&&>::get"),
         ("_ZN4orch3runIFviEEEvPT_", "orch::run<void (int)>"),
         ("_ZN4orch1aIXadL_Z1bEEEEv", "orch::a<&b>"),
         ("_ZN4orch3FooB5cxx113barEv", "orch::Foo[abi:cxx11]::bar"),
         (
             "_ZZN4orch8portable8tanh_outERKNS_4ArgsEENKUlT_E_clIfEEDaS4_",
-            "orch::portable::tanh_out(orch::Args const&)::'lambda'(auto)::"
-            "operator()<float>",
+            "orch::portable::tanh_out(orch::Args const&)::'lambda'(auto)::operator()<float>",
         ),
         ("_ZGVZN4orch5countEvE5total", "guard variable for orch::count()::total"),
         ("_ZTVN4orch6TensorE", "vtable for orch::Tensor"),

@@ -79,11 +79,8 @@ def test_another_reader_sees_the_same(name: str) -> None:
         {"ET_EXEC": 2, "ET_DYN": 3}[oracle["e_type"]],
         {"EM_ARM": ARM, "EM_X86_64": 62}[oracle["e_machine"]],
     )
-    assert [
-        (s.name, s.address, s.size_bytes, s.align_bytes) for s in found.sections
-    ] == [
-        (s.name, s["sh_addr"], s["sh_size"], s["sh_addralign"])
-        for s in oracle.iter_sections()
+    assert [(s.name, s.address, s.size_bytes, s.align_bytes) for s in found.sections] == [
+        (s.name, s["sh_addr"], s["sh_size"], s["sh_addralign"]) for s in oracle.iter_sections()
     ]
     assert [found.contents(s) for s in found.sections] == [
         b"" if s["sh_type"] in ("SHT_NOBITS", "SHT_NULL") else s.data()

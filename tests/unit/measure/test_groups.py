@@ -52,9 +52,7 @@ def part(  # the columns of a table
     )
 
 
-def report_of(
-    parts: tuple[SizePart, ...], operators: tuple[SizeOperator, ...]
-) -> SizeReport:
+def report_of(parts: tuple[SizePart, ...], operators: tuple[SizeOperator, ...]) -> SizeReport:
     return replace(
         SMALL,
         parts=parts,
@@ -136,16 +134,8 @@ def test_by_kernel() -> None:
 
 def test_by_model() -> None:
     assert rows(DETAILED, By.MODEL) == {
-        "model person": {
-            "program": (1_000, 0),
-            "arenas": (0, 600),
-            "method states": (0, 60),
-        },
-        "model wake": {
-            "program": (200, 0),
-            "code only it needs": (50, 0),
-            "method states": (4, 6),
-        },
+        "model person": {"program": (1_000, 0), "arenas": (0, 600), "method states": (0, 60)},
+        "model wake": {"program": (200, 0), "code only it needs": (50, 0), "method states": (4, 6)},
         "kernels shared by models": {
             "person, wake": (130, 0),
             "person, wake, the profile's lists": (8, 0),
@@ -232,9 +222,7 @@ _PARTS = st.builds(
 @EVERY_WAY
 @given(
     parts=st.lists(
-        _PARTS,
-        min_size=1,
-        unique_by=lambda p: (p.section, p.kind, p.contributor, p.operators),
+        _PARTS, min_size=1, unique_by=lambda p: (p.section, p.kind, p.contributor, p.operators)
     ),
     models=st.lists(st.sampled_from(["m", "n"]), unique=True),
 )

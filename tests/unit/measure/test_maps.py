@@ -5,13 +5,7 @@ from __future__ import annotations
 import pytest
 
 from orchestrator.errors import CompileError
-from orchestrator.measure.link_map import (
-    MapPiece,
-    MapSection,
-    parse_gnu,
-    parse_lld,
-    read_map,
-)
+from orchestrator.measure.link_map import MapPiece, MapSection, parse_gnu, parse_lld, read_map
 
 GNU = """\
 Archive member included to satisfy reference by file (symbol)
@@ -123,38 +117,23 @@ def test_gnu() -> None:
             (
                 MapPiece(".text.main", 0x40, 0x1C, runner),
                 MapPiece(execute, 0x60, 0xC4, "libdemo.a(executor.cpp.o)"),
-                MapPiece(
-                    ".text", 0x124, 0x4C, "/usr/lib/gcc/libgcc.a(_arm_addsubsf3.o)"
-                ),
+                MapPiece(".text", 0x124, 0x4C, "/usr/lib/gcc/libgcc.a(_arm_addsubsf3.o)"),
             ),
         ),
         MapSection(
             ".orch_model_a_long_name",
             0x170,
             0x540,
-            (
-                MapPiece(
-                    ".rodata.orch_model_a_long_name",
-                    0x170,
-                    0x540,
-                    "libdemo.a(models.S.o)",
-                ),
-            ),
+            (MapPiece(".rodata.orch_model_a_long_name", 0x170, 0x540, "libdemo.a(models.S.o)"),),
         ),
         MapSection(
             ".rodata",
             0x6B0,
             0x74,
-            (
-                MapPiece(
-                    ".rodata.str1.1", 0x6B0, 0x74, "libdemo.a(registered_kernels.cpp.o)"
-                ),
-            ),
+            (MapPiece(".rodata.str1.1", 0x6B0, 0x74, "libdemo.a(registered_kernels.cpp.o)"),),
         ),
         MapSection(".stack", 0x20000000, 0x1000, ()),
-        MapSection(
-            ".data", 0x20001000, 8, (MapPiece(".data.counter", 0x20001000, 8, runner),)
-        ),
+        MapSection(".data", 0x20001000, 8, (MapPiece(".data.counter", 0x20001000, 8, runner),)),
         MapSection(
             ".a_long_output_section_in_ram",
             0x20001008,
@@ -166,25 +145,18 @@ def test_gnu() -> None:
 
 def test_lld() -> None:
     assert parse_lld(LLD) == (
-        MapSection(
-            ".vectors", 0, 0x40, (MapPiece(".vectors", 0, 0x40, "obj/startup.cpp.o"),)
-        ),
+        MapSection(".vectors", 0, 0x40, (MapPiece(".vectors", 0, 0x40, "obj/startup.cpp.o"),)),
         MapSection(
             ".text",
             0x40,
             0x124,
             (
                 MapPiece(".text._Z7executev", 0x40, 0x1C, "libdemo.a(executor.cpp.o)"),
-                MapPiece(
-                    ".text..Lcompiler_rt.strlen", 0x60, 0x104, "obj/compiler_rt.o"
-                ),
+                MapPiece(".text..Lcompiler_rt.strlen", 0x60, 0x104, "obj/compiler_rt.o"),
             ),
         ),
         MapSection(
-            ".rodata",
-            0x164,
-            0x20,
-            (MapPiece(".rodata.str1.1", 0x164, 0x20, "<internal>"),),
+            ".rodata", 0x164, 0x20, (MapPiece(".rodata.str1.1", 0x164, 0x20, "<internal>"),)
         ),
         MapSection(".stack", 0x20000000, 0x1000, ()),
         MapSection(

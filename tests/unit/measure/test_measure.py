@@ -14,15 +14,7 @@ from hypothesis import strategies as st
 
 from orchestrator.errors import CompileError, Diagnostic
 from orchestrator.targets.cores import Board, Region
-from tests.unit.measure.measure_cases import (
-    BOARDS,
-    CASES,
-    DATA,
-    HOSTS,
-    Kind,
-    case,
-    report,
-)
+from tests.unit.measure.measure_cases import BOARDS, CASES, DATA, HOSTS, Kind, case, report
 
 if TYPE_CHECKING:
     from orchestrator.measure.size import SizeReport
@@ -58,9 +50,7 @@ def elf_sections(elf: bytes) -> list[Section]:
         kind, flags, address, size = s[1], s[2], s[3], s[5]
         if not flags & SHF_ALLOC or not size:
             continue
-        load = next(
-            (p + address - v for v, p, f in segments if 0 <= address - v < f), 0
-        )
+        load = next((p + address - v for v, p, f in segments if 0 <= address - v < f), 0)
         has_contents = kind != SHT_NOBITS
         writable = bool(flags & SHF_WRITE)
         found.append(Section(address, load, size, has_contents, writable))
@@ -298,10 +288,7 @@ def test_an_elf_that_is_none() -> None:
 
 @pytest.mark.parametrize(
     ("text", "found"),
-    [
-        ("", "an empty file"),
-        ("\nArchive member\n", '"Archive member" in the first line'),
-    ],
+    [("", "an empty file"), ("\nArchive member\n", '"Archive member" in the first line')],
 )
 def test_a_map_that_is_none(text: str, found: str) -> None:
     assert diagnostics("m4-gnu", map_text=text) == (
@@ -316,16 +303,13 @@ def test_a_map_that_is_none(text: str, found: str) -> None:
 
 def test_a_map_of_another_link_is_refused_with_all_differences() -> None:
     text = case("m4-zig").map_text
-    text = re.sub(
-        r"(?m)^( *\S+ +\S+ +)540( +16 \.orch_model_sum)$", r"\g<1>541\2", text
-    )
+    text = re.sub(r"(?m)^( *\S+ +\S+ +)540( +16 \.orch_model_sum)$", r"\g<1>541\2", text)
     text = re.sub(r"(?m)^.* \.stack\n", "", text)
     problems = diagnostics("m4-zig", map_text=text)
     assert [(p.code, p.message, p.notes) for p in problems] == [
         (
             "map-mismatch",
-            f"section .orch_model_sum at {model_address():#x} has another size in the"
-            " linker's map",
+            f"section .orch_model_sum at {model_address():#x} has another size in the linker's map",
             (("found", "1345 bytes"), ("expected", "1344 bytes")),
         ),
         (
@@ -349,10 +333,7 @@ def test_a_piece_outside_its_section_is_refused() -> None:
         "the linker's map puts .vectors of obj/runtime/platform/cortex_m/startup.cpp.o"
         " outside its section .vectors"
     )
-    assert problem.notes == (
-        ("found", "0x0 to 0x44"),
-        ("expected", "inside 0x0 to 0x40"),
-    )
+    assert problem.notes == (("found", "0x0 to 0x44"), ("expected", "inside 0x0 to 0x40"))
 
 
 def test_a_section_outside_all_memories_is_refused() -> None:

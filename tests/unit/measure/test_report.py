@@ -7,29 +7,15 @@ from dataclasses import replace
 
 import pytest
 
-from orchestrator.errors import (
-    Diagnostic,
-    ExitCode,
-    MemoryPlanError,
-    SourceSpan,
-    UsageError,
-)
-from orchestrator.measure import (
-    check_budget,
-    diff_table,
-    read_report,
-    report_json,
-    size_table,
-)
+from orchestrator.errors import Diagnostic, ExitCode, MemoryPlanError, SourceSpan, UsageError
+from orchestrator.measure import check_budget, diff_table, read_report, report_json, size_table
 from orchestrator.measure.size import MethodStack, SizeMethod, SizeReport, SizeTotals
 from orchestrator.profile.tables import BudgetTable
 from tests.unit.measure.measure_cases import CASES, SMALL, STACK, Kind, cost, report
 
 
 def _budget(flash_bytes: int, ram_bytes: int) -> BudgetTable:
-    return BudgetTable.model_validate(
-        {"flash": f"{flash_bytes} B", "ram": f"{ram_bytes} B"}
-    )
+    return BudgetTable.model_validate({"flash": f"{flash_bytes} B", "ram": f"{ram_bytes} B"})
 
 
 TABLE = """\
@@ -219,11 +205,7 @@ _KINDS = " or ".join((", ".join(f"'{kind}'" for kind in Kind)).rsplit(", ", 1))
         ("[]", "no schema version", REPORT),
         ({"schema": 2}, "schema version 2", "version 1"),
         ({"profile": 3}, "report.profile: Input should be a valid string", REPORT),
-        (
-            {"totals": 3},
-            "report.totals: Input should be an object",
-            REPORT,
-        ),
+        ({"totals": 3}, "report.totals: Input should be an object", REPORT),
         ({"regions": {}}, "report.regions: Input should be a valid array", REPORT),
         (
             {"contributors": [{"kind": "magic"}]},
@@ -291,8 +273,7 @@ def test_a_budget_that_is_exceeded() -> None:
                 ("largest", "kernel portable/op_add: 500 bytes (5.0 %)"),
                 ("largest", "runtime executor: 430 bytes (4.3 %)"),
             ),
-            hint="choose smaller models, fewer operators or dtypes, or raise"
-            " budget.flash",
+            hint="choose smaller models, fewer operators or dtypes, or raise budget.flash",
         ),
         Diagnostic(
             code="over-budget",

@@ -64,9 +64,7 @@ ORCH_ASSERT(P_STACK_AVAILABLE >= P_STACK_BYTES);
 
 
 def test_without_numbers_the_header_stays_as_it_is() -> None:
-    assert (
-        with_stacks(HEADER, "p", [replace(METHOD, stack=None)], compiler="") == HEADER
-    )
+    assert with_stacks(HEADER, "p", [replace(METHOD, stack=None)], compiler="") == HEADER
     assert with_stacks(HEADER, "p", [], compiler="") == HEADER
 
 

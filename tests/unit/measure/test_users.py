@@ -15,25 +15,12 @@ from orchestrator.errors import CompileError
 from orchestrator.measure.link_map import MapPiece, MapSection
 from orchestrator.measure.owner import Owners
 from orchestrator.measure.size import SizeOperator
-from orchestrator.measure.users import (
-    Reference,
-    read_object,
-    size_operators,
-    users_of,
-)
+from orchestrator.measure.users import Reference, read_object, size_operators, users_of
 from orchestrator.memory.plan import MemoryPlan
 from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.selection.op_info import Origin
 from orchestrator.selection.resolution import Binding, Resolution, ResolvedOperator
-from tests.unit.measure.objects import (
-    FUNC,
-    GLOBAL,
-    LOCAL,
-    NOTYPE,
-    SECTION,
-    WEAK,
-    ObjectSpec,
-)
+from tests.unit.measure.objects import FUNC, GLOBAL, LOCAL, NOTYPE, SECTION, WEAK, ObjectSpec
 
 SPEC = ObjectSpec(
     sections=[".text.f", ".rodata.t", ".text.g"],
@@ -83,9 +70,7 @@ def test_what_is_no_object_is_refused(data: bytes) -> None:
 
 
 @given(data=st.data(), is_64=st.booleans())
-def test_damaged_objects_are_refused_or_read(
-    data: st.DataObject, *, is_64: bool
-) -> None:
+def test_damaged_objects_are_refused_or_read(data: st.DataObject, *, is_64: bool) -> None:
     damaged = bytearray(SPEC.make(is_64=is_64))
     for _ in range(data.draw(st.integers(1, 4))):
         place = data.draw(st.integers(0, len(damaged) - 1))
@@ -103,10 +88,7 @@ OPERATORS = tuple(
 
 def kernel(name: str, *helpers: str, copies: tuple[str, ...] = ()) -> ObjectSpec:
     """A kernel that calls helpers, and its copies of inline functions."""
-    sections = [
-        f".text._ZN1k{len(name) + 4}{name}_outE",
-        *(f".text.{c}" for c in copies),
-    ]
+    sections = [f".text._ZN1k{len(name) + 4}{name}_outE", *(f".text.{c}" for c in copies)]
     return ObjectSpec(
         sections=sections,
         symbols=[
@@ -123,9 +105,7 @@ def library(*names: str, calls: tuple[tuple[str, str], ...] = ()) -> ObjectSpec:
     symbols = [*names, *outside]
     return ObjectSpec(
         sections=[f".text.{n}" for n in names],
-        symbols=[
-            (n, GLOBAL, FUNC, f".text.{n}" if n in names else "") for n in symbols
-        ],
+        symbols=[(n, GLOBAL, FUNC, f".text.{n}" if n in names else "") for n in symbols],
         references=[(names.index(a), symbols.index(b)) for a, b in calls],
     )
 
@@ -141,9 +121,7 @@ def users(
                 pieces.append(MapPiece(section, address, 4, f"obj/{path}.o"))
                 address += 4
     pieces.append(MapPiece(".rodata.str1.1", address, 4, "<internal>"))
-    owners = Owners(
-        "demo", (f"obj/{path}.o" for path in objects), MemoryPlan(models=())
-    )
+    owners = Owners("demo", (f"obj/{path}.o" for path in objects), MemoryPlan(models=()))
     return users_of(
         [MapSection(".text", 0, address + 4, tuple(pieces))],
         {f"obj/{path}.o": spec.make() for path, spec in objects.items()},
@@ -154,14 +132,11 @@ def users(
 
 TABLE = {
     "gen/src/registered_kernels.cpp": library(
-        "kTable",
-        calls=tuple(("kTable", f"_ZN1k7{n}_outERKi") for n in ("add", "mul", "neg")),
+        "kTable", calls=tuple(("kTable", f"_ZN1k7{n}_outERKi") for n in ("add", "mul", "neg"))
     )
 }
 APPLICATION = {"runtime/app/main.cpp": library("main", calls=(("main", "execute"),))}
-EXECUTOR = {
-    "runtime/src/executor.cpp": library("execute", calls=(("execute", "kTable"),))
-}
+EXECUTOR = {"runtime/src/executor.cpp": library("execute", calls=(("execute", "kTable"),))}
 ADD_NODE = ("kernels/portable/op_add.cpp", ".text._ZN1k7add_outE")
 MUL_NODE = ("kernels/portable/op_mul.cpp", ".text._ZN1k7mul_outE")
 BASE = {**TABLE, **APPLICATION, **EXECUTOR}
@@ -271,11 +246,7 @@ def test_two_operators_of_one_source_are_told_apart() -> None:
     other = kernel("neg", "fill")
     spec = ObjectSpec(
         sections=[*both.sections, *other.sections, ".text.fill"],
-        symbols=[
-            both.symbols[0],
-            other.symbols[0],
-            ("fill", LOCAL, FUNC, ".text.fill"),
-        ],
+        symbols=[both.symbols[0], other.symbols[0], ("fill", LOCAL, FUNC, ".text.fill")],
         references=[(0, 2), (1, 2)],
     )
     path = "kernels/portable/op_add.cpp"
@@ -346,9 +317,7 @@ def test_operators_of_a_resolution() -> None:
         for function, part in (("k::relu", origins[2:]), ("k::fast", origins[:2]))
     )
     resolution = Resolution(
-        operators=(
-            ResolvedOperator(name=schema.name, schema=schema, bindings=bindings),
-        )
+        operators=(ResolvedOperator(name=schema.name, schema=schema, bindings=bindings),)
     )
     assert size_operators(resolution) == (
         SizeOperator(
@@ -358,9 +327,7 @@ def test_operators_of_a_resolution() -> None:
             keys=("operators.include",),
         ),
     )
-    call = LinkedCall(
-        operator=schema.name, function="k::packed", args=(), accesses=(), outs=()
-    )
+    call = LinkedCall(operator=schema.name, function="k::packed", args=(), accesses=(), outs=())
     method = LinkedMethod(
         model="kws",
         name="forward",

@@ -27,9 +27,7 @@ CASES = ("add_mul", "multi_method", "two_arenas", "mlp")
 
 @pytest.mark.parametrize("concurrency", Concurrency)
 @pytest.mark.parametrize("alignment", [16, 32, 256])
-def test_arenas_begin_and_end_with_a_line(
-    alignment: int, concurrency: Concurrency
-) -> None:
+def test_arenas_begin_and_end_with_a_line(alignment: int, concurrency: Concurrency) -> None:
     programs = {case: program_of(case) for case in CASES}
     target = target_of("cortex-m4", "gnu")
 
@@ -53,9 +51,7 @@ def test_arenas_begin_and_end_with_a_line(
         for model in plan.models:
             for method in model.methods:
                 for arena in method.arenas:
-                    assert arena.common is None or (
-                        arena.common.offset_bytes % alignment == 0
-                    )
+                    assert arena.common is None or (arena.common.offset_bytes % alignment == 0)
         sizes = [a.size_bytes for m in plan.models for x in m.methods for a in x.arenas]
         return sizes + [c.size_bytes for c in plan.common]
 
@@ -87,9 +83,7 @@ output0 = {{align = {LINE}}}
 
 @pytest.mark.parametrize("load", Load)
 @pytest.mark.parametrize("case", ["two_arenas", "mlp", "kws_dscnn_int8_m55"])
-def test_inputs_and_outputs_have_lines_of_their_own(
-    case: str, load: Load, tmp_path: Path
-) -> None:
+def test_inputs_and_outputs_have_lines_of_their_own(case: str, load: Load, tmp_path: Path) -> None:
     build = open_build(_project(tmp_path, case, load))
     plan = build[table.MEMORY]
     assert plan.alignment == LINE
@@ -101,11 +95,7 @@ def test_inputs_and_outputs_have_lines_of_their_own(
         place = value.allocation
         assert place is not None
         assert place.offset_bytes % LINE == 0
-        (arena,) = (
-            a
-            for a in plan.models[0].methods[0].arenas
-            if a.memory_id == place.memory_id
-        )
+        (arena,) = (a for a in plan.models[0].methods[0].arenas if a.memory_id == place.memory_id)
         assert arena.size_bytes % LINE == 0
         assert place.offset_bytes + value.size_bytes <= arena.size_bytes
 

@@ -18,12 +18,7 @@ from orchestrator.memory.plan import CALLER_SECTION
 from orchestrator.memory.product import method_state_bytes, plan_memory
 from orchestrator.method.passes.passes import share_values
 from orchestrator.method.writes import check_writes
-from orchestrator.program.caller import (
-    caller_bytes,
-    caller_problems,
-    caller_values,
-    own_outputs,
-)
+from orchestrator.program.caller import caller_bytes, caller_problems, caller_values, own_outputs
 from orchestrator.program.reader import read_program
 from orchestrator.selection.extract import extract
 from orchestrator.selection.resolution import Resolution
@@ -74,14 +69,11 @@ def test_the_application_has_a_block_for_them() -> None:
     assert [m.get("caller_bytes") for m in methods] == [None, 96, 224]
     none = plan_memory({"a": programs["a"]}, pointer_bytes=4, board=None, spans={})
     assert (none.caller_bytes, none.caller_model) == (0, "")
-    small = replace(
-        board, regions=(board.regions[0], replace(board.regions[1], size_bytes=1300))
-    )
+    small = replace(board, regions=(board.regions[0], replace(board.regions[1], size_bytes=1300)))
     with pytest.raises(MemoryPlanError) as caught:
         plan_memory({"w": ROWS}, pointer_bytes=4, board=small, spans={})
     assert caught.value.diagnostics[0].message == (
-        "memory of the application for inputs and outputs that are not planned does"
-        " not fit b"
+        "memory of the application for inputs and outputs that are not planned does not fit b"
     )
 
 
@@ -163,9 +155,7 @@ def test_their_slots_are_not_shared() -> None:
     shared = share_values(method)
     # It has fewer slots: each place has another number.
     assert len(shared.given) == len(method.given)
-    assert {shared.values[i] for i in shared.given} == {
-        method.values[i] for i in method.given
-    }
+    assert {shared.values[i] for i in shared.given} == {method.values[i] for i in method.given}
 
 
 def test_what_the_caller_cannot_give_is_refused() -> None:

@@ -38,12 +38,7 @@ DATA = Path(__file__).parents[2] / "data" / "memory"
 CASES = ("mlp", "two_arenas", "counter", "multi_method", "add_mul")
 M4 = BOARDS["mps2-an386"]
 GNU = Toolchain(
-    name="gnu",
-    version="1",
-    compiler=("g++",),
-    archiver=("ar",),
-    linker=("g++",),
-    programs=(),
+    name="gnu", version="1", compiler=("g++",), archiver=("ar",), linker=("g++",), programs=()
 )
 
 
@@ -127,8 +122,7 @@ def test_a_byte_too_little_for_the_block_is_refused() -> None:
     pins = {"mlp": Pins(every="psram"), "add_mul": Pins(every="psram")}
     for size_bytes in (block.size_bytes, block.size_bytes - 1):
         regions = tuple(
-            replace(r, size_bytes=size_bytes) if r.name == "psram" else r
-            for r in M4.regions
+            replace(r, size_bytes=size_bytes) if r.name == "psram" else r for r in M4.regions
         )
         board = replace(M4, regions=regions)
         if size_bytes == block.size_bytes:
@@ -161,9 +155,7 @@ def test_every_output_names_the_block() -> None:
     script = linker_script("head", M4, plan).text
     assert "{ *(.bss.orch_arenas_common) } > sram" in script
     document = json.loads(memory_plan_json(plan))
-    assert document["common_arenas"] == [
-        {"name": "common", "size_bytes": block.size_bytes}
-    ]
+    assert document["common_arenas"] == [{"name": "common", "size_bytes": block.size_bytes}]
     arena = document["models"][0]["methods"][0]["arenas"][0]
     assert (arena["common"], arena["offset_bytes"]) == ("common", 0)
     owner = Owners("p", [], plan).of_piece(".bss.orch_arenas_common", "a.o")
@@ -197,11 +189,7 @@ def _method(instructions: Sequence[Instruction]) -> Method:
     assert isinstance(like, TensorValue)
     values = tuple(_tensor(64 * at, like) for at in (0, 1, 2, 2))
     return replace(
-        method,
-        values=values,
-        inputs=(0,),
-        outputs=(1,),
-        instructions=tuple(instructions),
+        method, values=values, inputs=(0,), outputs=(1,), instructions=tuple(instructions)
     )
 
 

@@ -41,14 +41,8 @@ def _plan(*needs: ScratchNeed) -> MemoryPlan:
 def test_a_lock_has_arenas_and_scratch_memory() -> None:
     facts = memory_facts(_plan(NEED), isa="dsp", library=lambda name: f"<{name}>")
     assert facts == (
-        (
-            "kws forward 0003 scratch",
-            "cortex_m::pool.out 120 bytes",
-        ),
-        (
-            "kws forward arena 1",
-            "120 bytes, lower bound 100, gap 20.00 %, file 150",
-        ),
+        ("kws forward 0003 scratch", "cortex_m::pool.out 120 bytes"),
+        ("kws forward arena 1", "120 bytes, lower bound 100, gap 20.00 %, file 150"),
         ("kws forward arena 3", "8 bytes, lower bound 8, gap 0.00 %"),
         ("scratch isa", "dsp"),
         ("scratch library cortex_m", "<cortex_m>"),

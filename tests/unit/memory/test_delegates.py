@@ -38,9 +38,7 @@ def program() -> Program:
 
 def test_the_table_has_an_entry_per_backend() -> None:
     other = replace(CODE, backend="Other", state_bytes=0)
-    text = registered_delegates(
-        "Head.", [LINKED, ResolvedDelegate(code=other, origins=())]
-    ).text
+    text = registered_delegates("Head.", [LINKED, ResolvedDelegate(code=other, origins=())]).text
     assert text.startswith("// Head.\n")
     assert text.count("namespace mine::run {") == 1
     assert '{"Elementwise", 12,\n     mine::run::init, mine::run::execute},' in text
@@ -59,9 +57,7 @@ def test_only_a_product_with_delegates_has_a_table(*, has_delegates: bool) -> No
         programs=programs,
         resolution=resolution,
         kernels=(),
-        memory=plan_memory(
-            programs, pointer_bytes=4, board=None, spans={}, delegates=states
-        ),
+        memory=plan_memory(programs, pointer_bytes=4, board=None, spans={}, delegates=states),
         target=target_of("host", "gnu"),
     )
     texts = {file.path: file.text for file in files}
@@ -75,8 +71,7 @@ def test_only_a_product_with_delegates_has_a_table(*, has_delegates: bool) -> No
         ({}, "7*sizeof(Value)+3*sizeof(Instruction)+0*sizeof(int32_t)"),
         (
             {"Elementwise": 0},
-            "7*sizeof(Value)+3*sizeof(Instruction)+0*sizeof(int32_t)"
-            "+2*sizeof(DelegateHandle)",
+            "7*sizeof(Value)+3*sizeof(Instruction)+0*sizeof(int32_t)+2*sizeof(DelegateHandle)",
         ),
         (
             {"Elementwise": 12},
@@ -85,13 +80,9 @@ def test_only_a_product_with_delegates_has_a_table(*, has_delegates: bool) -> No
         ),
     ],
 )
-def test_the_compiler_counts_handles_and_states(
-    delegates: dict[str, int], expected: str
-) -> None:
+def test_the_compiler_counts_handles_and_states(delegates: dict[str, int], expected: str) -> None:
     programs = {"m": program()}
-    memory = plan_memory(
-        programs, pointer_bytes=4, board=None, spans={}, delegates=delegates
-    )
+    memory = plan_memory(programs, pointer_bytes=4, board=None, spans={}, delegates=delegates)
     text = api_source("p", "Head.", programs, memory, delegates=delegates).text
     found = re.search(r"static_assert\((.*?)==", text, re.DOTALL)
     assert found
@@ -101,9 +92,7 @@ def test_the_compiler_counts_handles_and_states(
 
 
 @pytest.mark.parametrize("has_delegates", [False, True])
-def test_code_for_delegates_is_compiled_only_where_there_are_some(
-    *, has_delegates: bool
-) -> None:
+def test_code_for_delegates_is_compiled_only_where_there_are_some(*, has_delegates: bool) -> None:
     names = ("executor", "load_delegates", "load_method", "load_values", "model")
     options = LibraryOptions(include=("inc",), defines=("A=1",))
     plan = plan_compile(
@@ -136,24 +125,16 @@ def problems(*linked: ResolvedDelegate, new: Program) -> list[tuple[str, str]]:
     """Codes and messages for a program in the place of the example's."""
     resolution = Resolution(delegates=linked)
     states = resolution.delegate_states
-    memory = plan_memory(
-        {"m": program()}, pointer_bytes=4, board=None, spans={}, delegates=states
-    )
+    memory = plan_memory({"m": program()}, pointer_bytes=4, board=None, spans={}, delegates=states)
     firmware = firmware_of(
-        resolution=resolution,
-        memory=memory,
-        programs={"m": program()},
-        pointer_bytes=4,
+        resolution=resolution, memory=memory, programs={"m": program()}, pointer_bytes=4
     )
     assert dict(firmware.delegates) == states
     found = check_compat(
         firmware,
         new,
         extract(new, model="m"),
-        {
-            m.name: method_state_bytes(m, pointer_bytes=4, delegates=states)
-            for m in new.methods
-        },
+        {m.name: method_state_bytes(m, pointer_bytes=4, delegates=states) for m in new.methods},
         model="m",
         file="new.pte",
     )
@@ -168,19 +149,14 @@ MISSING = "new.pte, method forward: the firmware has no delegate"
 
 
 def test_a_firmware_has_to_have_every_delegate() -> None:
-    assert problems(new=program()) == [
-        ("delegate-missing", f"{MISSING} Elementwise"),
-    ]
+    assert problems(new=program()) == [("delegate-missing", f"{MISSING} Elementwise")]
     (method,) = program().methods
     listed = replace(method.delegates[0], backend="Listed")
     # It is needed to load the method, and no call tells.
     uncalled = replace(method, delegates=(*method.delegates, listed))
     new = replace(program(), methods=(uncalled,))
     assert problems(LINKED, new=new) == [
-        (
-            "update-memory",
-            "new.pte, method forward: the method state is 16 bytes short",
-        ),
+        ("update-memory", "new.pte, method forward: the method state is 16 bytes short"),
         ("delegate-missing", f"{MISSING} Listed"),
     ]
     # Without delegates the loader looks at calls only.

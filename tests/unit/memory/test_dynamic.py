@@ -43,9 +43,7 @@ def test_a_batch_is_a_factor_of_everything() -> None:
     text = "input 0: if dimension 0 is dynamic, up to 8 there costs"
     assert costs(method) == [f"{text} {whole - one:,} bytes: with 1, {one:,} are live"]
     bound = SizeBound(input=0, dim=0, least=4, step=4)
-    assert costs(method, bound) == [
-        f"{text} {whole - some:,} bytes: with 4, {some:,} are live"
-    ]
+    assert costs(method, bound) == [f"{text} {whole - some:,} bytes: with 4, {some:,} are live"]
     assert costs(method, replace(bound, least=8)) == []
     assert costs(method, replace(bound, input=1)) == costs(method)
     assert costs(method, replace(bound, dim=1)) == costs(method)

@@ -9,14 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import tomli
 
-from orchestrator.build import (
-    BuildOptions,
-    Project,
-    inputs,
-    load,
-    open_build,
-    table,
-)
+from orchestrator.build import BuildOptions, Project, inputs, load, open_build, table
 from orchestrator.errors import Diagnostic, MemoryPlanError
 from orchestrator.measure.budget import check_estimate
 from orchestrator.memory.estimate import CODE_SIZES, estimated_costs
@@ -81,9 +74,7 @@ def _found(build: Build, flash: int, ram: int) -> str:
 
 
 @pytest.mark.parametrize("profile", PROFILES, ids=lambda path: path.stem)
-def test_check_says_no_fits_where_the_build_refuses(
-    profile: Path, tmp_path: Path
-) -> None:
+def test_check_says_no_fits_where_the_build_refuses(profile: Path, tmp_path: Path) -> None:
     """And refuses nothing that the build takes: locks have what was linked."""
     build = open_build(Project(load(profile), BuildOptions(out=tmp_path)))
     size = tomli.loads(profile.with_suffix(".lock").read_text())["size"]
@@ -95,10 +86,7 @@ def test_check_says_no_fits_where_the_build_refuses(
     memory, board = build[table.MEMORY], build[inputs.TARGET].board
     most, least = (
         {key: sum(parts.values()) for key, parts in costs.items()}
-        for costs in (
-            estimated_costs(memory, board),
-            estimated_costs(memory, board, least=True),
-        )
+        for costs in (estimated_costs(memory, board), estimated_costs(memory, board, least=True))
     )
     assert _found(build, most["flash"], most["ram"]) == "fits"
     assert least["ram"] <= ram <= most["ram"] <= ram + 1280
@@ -133,19 +121,14 @@ def test_the_table_has_the_kernels() -> None:
     known = {name for column in columns.values() for name, *_ in column["functions"]}
     texts = [library_file(name).read_text() for name in library_names()]
     names = {
-        line.split()[-1]
-        for text in texts
-        for line in text.splitlines()
-        if "kernel_name:" in line
+        line.split()[-1] for text in texts for line in text.splitlines() if "kernel_name:" in line
     }
     # A kernel that was not measured yet counts with a fixed size.
     assert len(names - known) < len(names) // 20, sorted(names - known)
 
 
 def _board(
-    *regions: tuple[str, str, int],
-    places: Places = NO_PLACES,
-    whole: tuple[Region, ...] = (),
+    *regions: tuple[str, str, int], places: Places = NO_PLACES, whole: tuple[Region, ...] = ()
 ) -> Board:
     return Board(
         name="own",
@@ -219,11 +202,7 @@ def test_the_largest_go_first_where_the_order_of_the_profile_does_not_fit() -> N
     room = NEEDS.code_bytes + NEEDS.table_bytes
     board = _board(("a", "flash", room + 2 * PROGRAM), ("b", "flash", PROGRAM), RAM)
     plan = plan_memory(
-        {"small": NET, "large": large},
-        pointer_bytes=4,
-        board=board,
-        spans={},
-        needs=NEEDS,
+        {"small": NET, "large": large}, pointer_bytes=4, board=board, spans={}, needs=NEEDS
     )
     assert _programs(plan) == ["b", "a"]
 

@@ -27,11 +27,7 @@ from orchestrator.memory.product import (
 )
 from orchestrator.method.compact import instruction_bytes
 from orchestrator.program.program import DelegateCall, KernelCall, MoveCall
-from orchestrator.program.values import (
-    OptionalTensorListValue,
-    TensorListValue,
-    TensorValue,
-)
+from orchestrator.program.values import OptionalTensorListValue, TensorListValue, TensorValue
 from orchestrator.targets.cores import BOARDS, Board, Region
 from orchestrator.targets.regions import Pins
 from tests.conftest import model_bytes
@@ -166,9 +162,7 @@ def _live_bytes(method: Method, memory_id: int) -> int:
 
 
 SMALL = [
-    case
-    for case in SUPPORTED
-    if all(sum(m.arena_bytes) < 20_000 for m in program_of(case).methods)
+    case for case in SUPPORTED if all(sum(m.arena_bytes) < 20_000 for m in program_of(case).methods)
 ]
 
 
@@ -197,9 +191,7 @@ def test_the_gap_is_counted_from_the_lower_bound() -> None:
     assert Arena(memory_id=1, size_bytes=9, peak_live_bytes=0).gap_percent == 0
 
 
-@pytest.mark.parametrize(
-    ("pointer_bytes", "value", "instruction"), [(4, 16, 12), (8, 32, 24)]
-)
+@pytest.mark.parametrize(("pointer_bytes", "value", "instruction"), [(4, 16, 12), (8, 32, 24)])
 def test_state_is_values_instructions_and_changing_sizes(
     pointer_bytes: int, value: int, instruction: int
 ) -> None:
@@ -221,9 +213,7 @@ def test_delegates_have_handles_and_states_of_whole_words(pointer_bytes: int) ->
     backend = method.delegates[0].backend
 
     def size(delegates: dict[str, int], method: Method = method) -> int:
-        return method_state_bytes(
-            method, pointer_bytes=pointer_bytes, delegates=delegates
-        )
+        return method_state_bytes(method, pointer_bytes=pointer_bytes, delegates=delegates)
 
     without = size({})
     handles = 4 * pointer_bytes
@@ -242,25 +232,17 @@ def test_delegates_have_handles_and_states_of_whole_words(pointer_bytes: int) ->
 def test_the_plan_has_the_states_of_delegates() -> None:
     program = program_of("xnnpack_partial")
     plan = plan_memory(
-        {"net": program},
-        pointer_bytes=4,
-        board=None,
-        spans={},
-        delegates={"XnnpackBackend": 12},
+        {"net": program}, pointer_bytes=4, board=None, spans={}, delegates={"XnnpackBackend": 12}
     )
     ((memory,),) = [model.methods for model in plan.models]
-    assert memory.delegates == (
-        DelegateState(backend="XnnpackBackend", state_bytes=12),
-    )
+    assert memory.delegates == (DelegateState(backend="XnnpackBackend", state_bytes=12),)
     (method,) = json.loads(memory_plan_json(plan))["models"][0]["methods"]
     assert method["delegates"] == [{"backend": "XnnpackBackend", "state_bytes": 12}]
     assert method["state_bytes"] == memory.state_bytes
 
 
 @pytest.mark.parametrize(("pointer_bytes", "expected"), [(4, (16, 12)), (8, (32, 24))])
-def test_instructions_lie_behind_the_values(
-    pointer_bytes: int, expected: tuple[int, int]
-) -> None:
+def test_instructions_lie_behind_the_values(pointer_bytes: int, expected: tuple[int, int]) -> None:
     method = program_of("add_mul").method("forward")
     value, instruction = expected
     offset = instructions_offset(method, pointer_bytes=pointer_bytes)
@@ -295,8 +277,7 @@ def test_constants_that_are_nowhere_are_refused() -> None:
     assert caught.value.diagnostics == (
         Diagnostic(
             code="unsupported-program",
-            message=f'model "{case}", method forward: tensors have their data outside'
-            " the program",
+            message=f'model "{case}", method forward: tensors have their data outside the program',
             where=where,
             notes=(("found", "values 0, 1, 2, 3"),),
             hint="name its .ptd files in `data` of [[models]], or export without"
@@ -340,11 +321,7 @@ def test_everything_fits_exactly() -> None:
             region="flash0",
             size_bytes=FLASH - CODE_RESERVE_BYTES,
         ),
-        Placement(
-            section=".bss.orch_arena_add_mul_forward_1",
-            region="ram1",
-            size_bytes=ARENA,
-        ),
+        Placement(section=".bss.orch_arena_add_mul_forward_1", region="ram1", size_bytes=ARENA),
     )
 
 
@@ -414,11 +391,7 @@ def test_what_is_chosen_comes_before_what_is_not() -> None:
     board = _board((1 << 20,), (RAM_RESERVE_BYTES + 2 * STATE + ARENA, 1 << 20))
     programs = {name: program_of("add_mul") for name in ("first", "second")}
     plan = plan_memory(
-        programs,
-        pointer_bytes=4,
-        board=board,
-        spans={},
-        pins={"second": Pins(every="ram1")},
+        programs, pointer_bytes=4, board=board, spans={}, pins={"second": Pins(every="ram1")}
     )
     assert _regions(plan) == {
         "model_first": "flash0",
@@ -443,8 +416,7 @@ def test_a_byte_too_little_in_the_chosen_memory_is_refused() -> None:
                 ("needs", f"{ARENA} bytes"),
                 ("region", f"ram2: {ARENA - 1} of {ARENA - 1} bytes free"),
             ),
-            hint='remove region, regions and tensors of model "add_mul": everything'
-            " fits then",
+            hint='remove region, regions and tensors of model "add_mul": everything fits then',
         ),
     )
 
@@ -452,9 +424,7 @@ def test_a_byte_too_little_in_the_chosen_memory_is_refused() -> None:
 def test_an_arena_that_there_is_not_cannot_be_placed() -> None:
     board = _board((1 << 20,), (1 << 20,))
     with pytest.raises(MemoryPlanError) as caught:
-        _plan(
-            "two_arenas", board=board, pins={"two_arenas": Pins(by_id=((3, "ram1"),))}
-        )
+        _plan("two_arenas", board=board, pins={"two_arenas": Pins(by_id=((3, "ram1"),))})
     assert caught.value.diagnostics == (
         Diagnostic(
             code="unknown-arena",
@@ -476,8 +446,7 @@ def test_a_single_flash_of_ones_own_has_no_reserve() -> None:
 
 
 LARGE_BOARDS = [
-    BOARDS[name]
-    for name in ("mps2-an385", "mps2-an500", "mps2-an505", "mps3-an547", "virt-rv64")
+    BOARDS[name] for name in ("mps2-an385", "mps2-an500", "mps2-an505", "mps3-an547", "virt-rv64")
 ]
 """Those that the programs fit."""
 
@@ -511,9 +480,7 @@ def test_the_json_has_the_plan() -> None:
     (method,) = model["methods"]
     (memory,) = plan.models[0].methods
     assert method["state_bytes"] == memory.state_bytes
-    assert [a["size_bytes"] for a in method["arenas"]] == [
-        a.size_bytes for a in memory.arenas
-    ]
+    assert [a["size_bytes"] for a in method["arenas"]] == [a.size_bytes for a in memory.arenas]
     assert [a["lower_bound_bytes"] for a in method["arenas"]] == [
         a.peak_live_bytes for a in memory.arenas
     ]

@@ -37,9 +37,7 @@ def _read(name: str) -> Program:
 CACHE = with_state(_read("shared_cache"), {})
 
 
-def _changed(
-    change: dict[str, object], method: int = 1, program: Program = CACHE
-) -> Program:
+def _changed(change: dict[str, object], method: int = 1, program: Program = CACHE) -> Program:
     """The program with something else about the first shared buffer of a method."""
     found = program.methods[method]
     index, value = next(
@@ -109,12 +107,8 @@ def test_views_outputs_and_methods_without_state_are_no_obstacle() -> None:
         found = with_state(program, {})
         assert found.sharers == names
         assert len({m.arena_bytes[SHARED_ID] for m in found.methods}) == 1
-    constant = replace(
-        first, name="size", values=(), inputs=(), outputs=(), instructions=()
-    )
-    program = replace(
-        CACHE, methods=(replace(constant, arena_bytes=(0,)), first, third)
-    )
+    constant = replace(first, name="size", values=(), inputs=(), outputs=(), instructions=())
+    program = replace(CACHE, methods=(replace(constant, arena_bytes=(0,)), first, third))
     assert with_state(program, {}).sharers == ("decode", "prefill")
 
 

@@ -26,9 +26,7 @@ LIMIT = 60
 """Instructions after which a run that may loop for ever is stopped."""
 
 
-_ITEM_BY_ITEM = frozenset(
-    {"quantized_activation", "dequantize_per_tensor", "quantize_per_tensor"}
-)
+_ITEM_BY_ITEM = frozenset({"quantized_activation", "dequantize_per_tensor", "quantize_per_tensor"})
 
 
 def _signed(item: bytes) -> int:
@@ -220,11 +218,7 @@ class Machine:
         """Some bytes of the output from those it has and those of the inputs."""
         (out,) = (self._tensor(out) for out in call.outs)
         for at in range(0, out.size_bytes, 3):
-            seen = sum(
-                i * b
-                for t in self._tensors(call.args)
-                for i, b in enumerate(t.read(), 1)
-            )
+            seen = sum(i * b for t in self._tensors(call.args) for i, b in enumerate(t.read(), 1))
             out.memory[out.begin + at] = (seen + at) % 256
 
     def _window(self, base: str, call: LinkedCall) -> None:
@@ -245,9 +239,7 @@ class Machine:
                 first = column - padding
                 taps = columns[max(first, 0) : max(first + kernel, 0)]
                 most = [max(_signed(tap[c]) for tap in taps) for c in range(channels)]
-                found.append(
-                    [bytes([min(max(item, low), high) % 256]) for item in most]
-                )
+                found.append([bytes([min(max(item, low), high) % 256]) for item in most])
         out.store([item for column in found for item in column])
 
     def _items(self, base: str, call: LinkedCall) -> None:
@@ -292,9 +284,7 @@ class Machine:
             out.store(source.items()[first : first + prod(out.sizes)])
         elif base == "permute_copy":
             source = self._tensor(args[0])
-            by_index = dict(
-                zip(product(*map(range, source.sizes)), source.items(), strict=True)
-            )
+            by_index = dict(zip(product(*map(range, source.sizes)), source.items(), strict=True))
             rank = len(source.sizes)
             dims = [d % rank for d in self._ints(args[1])]
             out = self._tensor(args[2])

@@ -88,9 +88,7 @@ class Machine:
     def forget(self, kept: Iterable[int]) -> None:
         """What a run leaves to the next means nothing, but for state."""
         bytes_of = {
-            self._places[value] + byte
-            for value in kept
-            for byte in range(self._size(value))
+            self._places[value] + byte for value in kept for byte in range(self._size(value))
         }
         for at in range(len(self._memory)):
             if at not in bytes_of:
@@ -119,15 +117,11 @@ class Machine:
         return found
 
 
-def run_alike(
-    method: MethodEffects, values: Sequence[Value], choices: Sequence[int]
-) -> None:
+def run_alike(method: MethodEffects, values: Sequence[Value], choices: Sequence[int]) -> None:
     """Run a method with both plans along one way; what is read must be the same."""
     one, other = Machine(method, method.values), Machine(method, values)
     state = [
-        n
-        for n, v in enumerate(method.values)
-        if isinstance(v, TensorValue) and v.is_mutable_state
+        n for n, v in enumerate(method.values) if isinstance(v, TensorValue) and v.is_mutable_state
     ]
     for machine in (one, other):
         machine.write(-1, state)
@@ -149,9 +143,7 @@ def run_alike(
         _same(one.read(ends), other.read(ends))
 
 
-def _same(
-    one: Sequence[tuple[int, ...] | None], other: Sequence[tuple[int, ...] | None]
-) -> None:
+def _same(one: Sequence[tuple[int, ...] | None], other: Sequence[tuple[int, ...] | None]) -> None:
     for was, now in zip(one, other, strict=True):
         # What nothing has written in this run may be anything.
         assert was is None or was == now

@@ -28,11 +28,7 @@ GARBAGE: Final = bytes((i * 37 + 11) % 256 for i in range(ARENA))
 
 
 def tensor(
-    sizes: tuple[int, ...],
-    place: int | None,
-    *,
-    dynamic: bool = False,
-    state: bool = False,
+    sizes: tuple[int, ...], place: int | None, *, dynamic: bool = False, state: bool = False
 ) -> TensorValue:
     """A tensor of bytes at an offset of arena 1; a constant without one."""
     return TensorValue(
@@ -41,9 +37,7 @@ def tensor(
         dim_order=tuple(range(len(sizes))),
         dynamism=Dynamism.BOUNDED if dynamic else Dynamism.STATIC,
         data_buffer_index=int(state or place is None),
-        allocation=None
-        if place is None
-        else Allocation(memory_id=1, offset_bytes=place),
+        allocation=None if place is None else Allocation(memory_id=1, offset_bytes=place),
         extra=None,
         requires_grad=False,
     )
@@ -124,9 +118,7 @@ class Builder:
                 found[position] = accesses(schema)[written[0]]
         return tuple(found)
 
-    def method(
-        self, inputs: tuple[int, ...] = (), outputs: tuple[int, ...] = ()
-    ) -> LinkedMethod:
+    def method(self, inputs: tuple[int, ...] = (), outputs: tuple[int, ...] = ()) -> LinkedMethod:
         """The method."""
         return LinkedMethod(
             model="m",

@@ -145,8 +145,7 @@ class _Reader:
             case 8:
                 count = self.get("I")
                 return tuple(
-                    self.tensor(is_out=False) if self.get("B") else None
-                    for _ in range(count)
+                    self.tensor(is_out=False) if self.get("B") else None for _ in range(count)
                 )
             case 9:
                 return tuple(self.tensor(is_out=True) for _ in range(self.get("I")))

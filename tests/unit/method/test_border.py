@@ -55,9 +55,7 @@ class Net(Builder):
                 dim_order=tuple(range(len(sizes))),
                 dynamism=Dynamism.STATIC,
                 data_buffer_index=0,
-                allocation=None
-                if place is None
-                else Allocation(memory_id=1, offset_bytes=place),
+                allocation=None if place is None else Allocation(memory_id=1, offset_bytes=place),
                 extra=None,
                 requires_grad=False,
             )
@@ -117,10 +115,7 @@ def test_calls_at_the_ends_go() -> None:
     (call,) = found.instructions
     assert isinstance(call, LinkedCall)
     # The kernel reads what the caller writes, and writes what the caller reads.
-    for port, arg in (
-        (found.inputs[0], call.args[0]),
-        (found.outputs[0], call.args[1]),
-    ):
+    for port, arg in ((found.inputs[0], call.args[0]), (found.outputs[0], call.args[1])):
         assert _tensor(found, port).dtype is ScalarType.Char
         assert found.places[port] == found.places[arg]
     assert found.borders == (
@@ -189,9 +184,7 @@ def test_what_else_reads_the_input() -> None:
     x, q, r = net.floats(0), net.bytes(32), net.floats(64)
     net.quantize(x, q)
     net.relu(x, r)
-    assert _refused(net.method((x,), (q,))) == (
-        "input0: instruction 1, aten::relu.out, reads it"
-    )
+    assert _refused(net.method((x,), (q,))) == ("input0: instruction 1, aten::relu.out, reads it")
 
 
 def test_two_scales() -> None:
@@ -222,9 +215,7 @@ def test_a_scale_that_changes() -> None:
     net.quantize(x, q)
     (call,) = net.code
     assert isinstance(call, LinkedCall)
-    net.code.insert(
-        0, MoveCall(source=net.value(DoubleValue(2.0)), target=call.args[1])
-    )
+    net.code.insert(0, MoveCall(source=net.value(DoubleValue(2.0)), target=call.args[1]))
     assert _refused(net.method((x,), (q,))) == ("input0: its scale changes at run time")
 
 
@@ -243,8 +234,7 @@ def test_a_dim_order_that_changes() -> None:
     net.quantize(x, q)
     net.relu(q, r)
     assert _refused(net.method((x,), (r,))) == (
-        "input0: instruction 0, cortex_m::quantize_per_tensor.out, changes its dim"
-        " order"
+        "input0: instruction 0, cortex_m::quantize_per_tensor.out, changes its dim order"
     )
 
 
@@ -255,8 +245,7 @@ def _of(net: Net, index: int) -> TensorValue:
 
 
 @pytest.mark.parametrize(
-    ("place", "found"),
-    [(None, "it lies in memory of the caller"), (0, "its sizes may change")],
+    ("place", "found"), [(None, "it lies in memory of the caller"), (0, "its sizes may change")]
 )
 def test_an_input_without_a_fixed_place(place: int | None, found: str) -> None:
     net = Net()
@@ -454,8 +443,7 @@ def test_random_methods_compute_the_same_bits() -> None:
             return
         assert not any("quantize" in name for name in _operators(found))
         data = {
-            index: _bytes(4 * _tensor(method, index).numel, seed + index)
-            for index in method.inputs
+            index: _bytes(4 * _tensor(method, index).numel, seed + index) for index in method.inputs
         }
         heads = [method.places[index] for index in method.inputs]
         if any(a.overlaps(b) for a, b in combinations(heads, 2)):

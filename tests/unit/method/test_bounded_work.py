@@ -57,9 +57,7 @@ def test_changes_of_a_pass_end(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(left) == _COUNT - 2
 
 
-def test_readers_behind_a_jump_are_found_by_their_place(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_readers_behind_a_jump_are_found_by_their_place(monkeypatch: pytest.MonkeyPatch) -> None:
     b = Builder()
     x, y = _relus(b)
     kept, flag = b.tensor((4,), 32), b.value(BoolValue(value=False))
@@ -73,9 +71,7 @@ def test_readers_behind_a_jump_are_found_by_their_place(
     assert len(looks) < _COUNT / 2
 
 
-def test_values_over_many_others_are_written_at_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_values_over_many_others_are_written_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = [Effect(reads=(i,), fills=(i + 1,), next=(i + 1,)) for i in range(_COUNT)]
     places = [(4 * i, 4 * _COUNT) for i in range(_COUNT + 1)]
     effects = effects_of(places, calls, inputs=(0,), outputs=tuple(range(1, _COUNT)))

@@ -17,12 +17,7 @@ from orchestrator.emit.compile.switches import (
 from orchestrator.emit.generate.prelinked import argument_table, prelinked_block
 from orchestrator.method.compact import WIDE, WIDE_TABLES, TableLayout, table_layout
 from orchestrator.program.program import JumpFalseCall, MoveCall
-from orchestrator.program.values import (
-    BoolValue,
-    IntListValue,
-    IntValue,
-    OptionalTensorListValue,
-)
+from orchestrator.program.values import BoolValue, IntListValue, IntValue, OptionalTensorListValue
 from tests.unit.method.methods import Builder, tensor
 from tests.unit.products import program_of
 
@@ -42,9 +37,7 @@ SMALLEST = TableLayout(
 )
 
 
-def _method(
-    values: int = 2, calls: int = 1, args: int = 2, change: str = ""
-) -> LinkedMethod:
+def _method(values: int = 2, calls: int = 1, args: int = 2, change: str = "") -> LinkedMethod:
     """Calls with many arguments, in a method with many values."""
     builder = Builder()
     first = builder.tensor((2, 3), 0)
@@ -94,10 +87,7 @@ def _method(
             replace(SMALLEST, dynamic_sizes=True, initial_bytes=True),
         ),
         (lambda: _method(change="jump"), replace(SMALLEST, control_flow=True)),
-        (
-            lambda: _method(change="move"),
-            replace(SMALLEST, control_flow=True, initial_bytes=True),
-        ),
+        (lambda: _method(change="move"), replace(SMALLEST, control_flow=True, initial_bytes=True)),
         (
             lambda: _method(change="state"),
             replace(SMALLEST, initial_bytes=True, initial_zeros=True),
@@ -171,16 +161,13 @@ def test_an_order_of_five_dimensions_takes_two_words() -> None:
     builder = Builder()
     order = (4, 0, 1, 2, 3)
     builder.value(replace(tensor((1, 2, 3, 4, 5), 0), dim_order=order))
-    text = prelinked_block(
-        builder.method(), "b", {}, layout=TableLayout(index_bytes=1)
-    ).text
+    text = prelinked_block(builder.method(), "b", {}, layout=TableLayout(index_bytes=1)).text
     assert f"{{1, 2, 3, 4, 5, {0x02010004}, 3}}" in text
 
 
 def test_sources_and_macros_follow_the_layout() -> None:
     loader = [
-        f"src/{name}.cpp"
-        for name in ("find_kernel", "load_method", "load_values", "program")
+        f"src/{name}.cpp" for name in ("find_kernel", "load_method", "load_values", "program")
     ]
     for source in (*loader, "src/executor.cpp"):
         assert has_source(source, WIDE_TABLES, delegates=False)
@@ -197,9 +184,7 @@ def test_sources_and_macros_follow_the_layout() -> None:
         assert table_switches(source, WIDE_TABLES) == ()
         assert table_switches(source, SMALLEST) == (f"-DORCH_{macro}=0",)
     copies = replace(SMALLEST, initial_bytes=True)
-    assert table_switches("runtime/src/model.cpp", copies) == (
-        "-DORCH_INITIAL_ZEROS=0",
-    )
+    assert table_switches("runtime/src/model.cpp", copies) == ("-DORCH_INITIAL_ZEROS=0",)
     assert table_switches("runtime/src/error.cpp", SMALLEST) == ()
 
 
@@ -207,9 +192,7 @@ def test_the_application_handles_what_goes_in_and_out() -> None:
     program = program_of("add_mul")
     (method,) = program.methods
     listed = replace(
-        method,
-        values=(*method.values, IntListValue((0,))),
-        outputs=(len(method.values),),
+        method, values=(*method.values, IntListValue((0,))), outputs=(len(method.values),)
     )
     assert port_switches([]) == ()
     assert port_switches([program]) == ("-DORCH_TENSORS_ONLY=1",)

@@ -17,11 +17,7 @@ from orchestrator.program.program import (
     Method,
     MoveCall,
 )
-from orchestrator.program.values import (
-    IntValue,
-    OptionalTensorListValue,
-    TensorListValue,
-)
+from orchestrator.program.values import IntValue, OptionalTensorListValue, TensorListValue
 from tests.unit.method.made_effects import replanned
 from tests.unit.method.methods import Builder, tensor
 
@@ -100,10 +96,7 @@ def test_linked_calls_are_read_alike() -> None:
     b = Builder()
     one, other = b.tensor((16,), 0), b.tensor((16,), 16)
     b.call("aten::relu.out", one, other)
-    b.code += [
-        JumpFalseCall(condition=one, destination=0),
-        MoveCall(source=one, target=other),
-    ]
+    b.code += [JumpFalseCall(condition=one, destination=0), MoveCall(source=one, target=other)]
     found = effects_of_linked(b.method((one,), (other,)))
     assert found.at == (
         Effect(reads=(0,), fills=(1,), next=(1,)),
@@ -153,9 +146,7 @@ def test_delegates_may_do_anything_with_their_arguments() -> None:
 
 def test_items_of_lists_count_and_numbers_do_not() -> None:
     values = (OptionalTensorListValue((1, -1, 2)), A, B, IntValue(3), C)
-    found = effects_of_method(
-        method(values, ("aten::relu.out", (0, 4, 4)), inputs=(0, 3)), SCHEMAS
-    )
+    found = effects_of_method(method(values, ("aten::relu.out", (0, 4, 4)), inputs=(0, 3)), SCHEMAS)
     assert found.at == (Effect(reads=(1, 2), fills=(4,), next=(1,)),)
     assert found.inputs == (1, 2)
 
@@ -164,8 +155,7 @@ def test_items_of_lists_count_and_numbers_do_not() -> None:
 def test_a_view_stays_with_its_base_if_it_lies_there(beside: bool) -> None:  # noqa: FBT001
     view = tensor((4, 4), 0 if beside else 16)
     found = effects_of_method(
-        method((A, view, IntValue(1)), ("executorch_prim::et_view.default", (0, 2, 1))),
-        SCHEMAS,
+        method((A, view, IntValue(1)), ("executorch_prim::et_view.default", (0, 2, 1))), SCHEMAS
     )
     views = (1,) if beside else ()
     assert found.at == (Effect(reads=(0,), fills=(1,), views=views, next=(1,)),)
@@ -187,11 +177,7 @@ def how(text: str) -> str:
             "rrff",
         ),
         # Statistics in place, beside an output.
-        (
-            "aten::norm.out(Tensor x, Tensor(a!) mean, *, Tensor(b!) out)"
-            " -> Tensor(b!)",
-            "ruf",
-        ),
+        ("aten::norm.out(Tensor x, Tensor(a!) mean, *, Tensor(b!) out) -> Tensor(b!)", "ruf"),
         ("aten::split.out(Tensor x, *, Tensor(a!)[] out) -> ()", "rf"),
         ("aten::empty.out(int[] size, *, Tensor(a!) out) -> Tensor(a!)", "rw"),
         ("aten::sym_numel(Tensor self) -> SymInt", "rf"),
@@ -200,9 +186,7 @@ def how(text: str) -> str:
         ("mine::log(Tensor x) -> ()", "r"),
     ],
 )
-def test_the_schema_says_how_a_kernel_uses_its_arguments(
-    text: str, expected: str
-) -> None:
+def test_the_schema_says_how_a_kernel_uses_its_arguments(text: str, expected: str) -> None:
     assert how(text) == expected
 
 
@@ -212,11 +196,7 @@ def test_a_call_without_a_schema_writes_what_it_returns() -> None:
     several = ("aten::relu.out", (0, 1, 2, 3))
     functional = ("aten::relu.out", (0, 1, 2))
     found = effects_of_method(method(values, out, several, functional), {})
-    assert [(e.reads, e.writes) for e in found.at] == [
-        ((0,), (1,)),
-        ((0,), (1, 2)),
-        ((0, 1), (2,)),
-    ]
+    assert [(e.reads, e.writes) for e in found.at] == [((0,), (1,)), ((0,), (1, 2)), ((0, 1), (2,))]
 
 
 def test_delegates_have_scratch_memory_last() -> None:

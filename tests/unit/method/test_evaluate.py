@@ -163,9 +163,7 @@ def test_recorded_calls_match_pytorch() -> None:
         ("add", S.Bool, ([True, False], [True, False], True), [True, False]),
     ],
 )
-def test_edges(
-    operator: str, dtype: ScalarType, args: tuple[Any, ...], want: list[Any]
-) -> None:
+def test_edges(operator: str, dtype: ScalarType, args: tuple[Any, ...], want: list[Any]) -> None:
     taken = [given(dtype, a) if isinstance(a, list) else a for a in args]
     assert items(f"aten::{operator}.out", *taken, out(dtype, len(want))) == want
 
@@ -229,9 +227,7 @@ def test_products_are_rounded_before_they_are_added() -> None:
         (0.1, 0, [1.5499999523162842, 2.3499999046325684], [16, 24]),
     ],
 )
-def test_quantization(
-    scale: float, zero: int, numbers: list[float], want: list[int]
-) -> None:
+def test_quantization(scale: float, zero: int, numbers: list[float], want: list[int]) -> None:
     found = items(
         "quantized_decomposed::quantize_per_tensor.out",
         *(given(S.Float, numbers), scale, zero, -128, 127, int(S.Char)),
@@ -381,10 +377,6 @@ def test_numpy_is_not_imported_before_something_is_computed() -> None:
         "print('numpy' in sys.modules)"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert done.stdout == "False\n"

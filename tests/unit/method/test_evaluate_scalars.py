@@ -14,13 +14,7 @@ import pytest
 from orchestrator.core.dtype import ScalarType
 from orchestrator.method.linked import LinkedCall
 from orchestrator.method.passes.evaluate import number_of, results_of
-from orchestrator.program.values import (
-    BoolValue,
-    DoubleValue,
-    Dynamism,
-    IntValue,
-    TensorValue,
-)
+from orchestrator.program.values import BoolValue, DoubleValue, Dynamism, IntValue, TensorValue
 from tests.unit.method.recorded_calls import Call, Returned, Tensor, method_of
 
 TOP = 1 << 63

@@ -100,9 +100,7 @@ def test_limits(isa: str) -> None:
 def test_a_lower_limit_of_minus_0_is_no_relu() -> None:
     for isa, one in (("dsp", "convolution_one"), ("mve", "convolution")):
         net, x = _net()
-        (call,) = _calls(
-            net.returns(_hardtanh(net, _convolution(net, x), -0.0, INF)), isa
-        )
+        (call,) = _calls(net.returns(_hardtanh(net, _convolution(net, x), -0.0, INF)), isa)
         assert call.function == f"orch::portable::{one}_limited"
         assert _limits(call) == (("low", _bits(-0.0)), ("high", _bits(INF)))
 
@@ -117,14 +115,7 @@ def test_limits_that_limit_nothing() -> None:
 
 @pytest.mark.parametrize(
     ("low", "high"),
-    [
-        (0.5, 1.0),
-        (-2.0, -1.0),
-        (1.0, -1.0),
-        (0.0, -0.0),
-        (float("nan"), 1.0),
-        (0.0, float("nan")),
-    ],
+    [(0.5, 1.0), (-2.0, -1.0), (1.0, -1.0), (0.0, -0.0), (float("nan"), 1.0), (0.0, float("nan"))],
 )
 def test_limits_that_0_is_beyond_stay(low: float, high: float) -> None:
     for isa, one in (("dsp", "convolution_one"), ("mve", "convolution")):
@@ -159,9 +150,7 @@ def test_without_vectors_all_are_of_one_kind() -> None:
     # Few have them: as many items as have none.
     net, x = _net()
     x = _convolution(net, _hardtanh(net, _convolution(net, x)))
-    assert _functions(net.returns(x)) == [
-        *("convolution_one", "hardtanh", "convolution_one")
-    ]
+    assert _functions(net.returns(x)) == [*("convolution_one", "hardtanh", "convolution_one")]
 
 
 def test_transposed_convolutions_stay() -> None:
@@ -241,19 +230,13 @@ def _added(net: Net, sizes: Sequence[int]) -> T:
         ("addmm", (4,), 2, "matrix_product_scaled"),
     ],
 )
-def test_products(
-    operator: str, sizes: Sequence[int] | None, scale: float, function: str
-) -> None:
+def test_products(operator: str, sizes: Sequence[int] | None, scale: float, function: str) -> None:
     for isa, limit in (("mve", "relu"), ("mve", "limited"), ("dsp", "relu")):
         net = Net(name="forward")
         x, y = net.given((2, 3), FLOAT), net.tensor((2, 4), FLOAT)
         w = net.constant(np.ones((4, 3) if operator == "linear" else (3, 4)), FLOAT)
         added = () if sizes is None else (_added(net, sizes),)
-        arguments = {
-            "mm": (x, w),
-            "linear": (x, w, *added),
-            "addmm": (*added, x, w, 1, scale),
-        }
+        arguments = {"mm": (x, w), "linear": (x, w, *added), "addmm": (*added, x, w, 1, scale)}
         z = net.call(f"aten::{operator}.out", *arguments[operator], y)
         z = _relu(net, z) if limit == "relu" else _hardtanh(net, z)
         found = _functions(net.returns(z), isa)

@@ -166,9 +166,7 @@ def _nets(draw: st.DrawFn) -> LinkedMethod:
     known = [net.behind(draw(st.sampled_from([16, 48])))]
     x = known[0]
     for _ in range(draw(st.integers(2, 5))):
-        sources = draw(
-            st.lists(st.sampled_from(known), min_size=1, max_size=2, unique=True)
-        )
+        sources = draw(st.lists(st.sampled_from(known), min_size=1, max_size=2, unique=True))
         known.append(net.add(sources, draw(st.sampled_from([16, 32, 64, 160, 320]))))
     outputs = draw(st.lists(st.sampled_from(known[1:]), min_size=1, unique=True))
     return net.method((x,), tuple(outputs))

@@ -56,9 +56,7 @@ def _convolution(channels: int, rows: Axis, columns: Axis) -> Convolution:
         ),
     ],
 )
-def test_strips_along_columns_can_lie_along_rows(
-    channels: int, rows: Axis, columns: Axis
-) -> None:
+def test_strips_along_columns_can_lie_along_rows(channels: int, rows: Axis, columns: Axis) -> None:
     conv = _convolution(channels, rows, columns)
     strips = best_strips(conv, 0)
     assert strips is not None

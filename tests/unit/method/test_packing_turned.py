@@ -51,10 +51,7 @@ def _transposed(conv: Convolution) -> Convolution:
     rows, columns = conv.rows, conv.columns
     windows = conv.weights.reshape(-1, rows.kernel, columns.kernel, conv.channels)
     return replace(
-        conv,
-        rows=columns,
-        columns=rows,
-        weights=windows.swapaxes(1, 2).reshape(conv.weights.shape),
+        conv, rows=columns, columns=rows, weights=windows.swapaxes(1, 2).reshape(conv.weights.shape)
     )
 
 
@@ -85,9 +82,7 @@ def _turned(conv: Convolution, room: int = 0) -> tuple[Phase, Turned | None]:
         (Axis(size=9, out=5, stride=2), Axis(size=9, out=5, stride=2)),
     ],
 )
-def test_pixels_are_as_of_the_transposed_image(
-    channels: int, rows: Axis, columns: Axis
-) -> None:
+def test_pixels_are_as_of_the_transposed_image(channels: int, rows: Axis, columns: Axis) -> None:
     conv = _convolution(rows, columns, channels=channels)
     phase, found = _turned(conv)
     assert found is not None
@@ -124,9 +119,7 @@ def test_strips_are_as_long_as_there_is_room(room: int) -> None:
         (_TALL, Axis(size=3, out=1, kernel=3), 1),
     ],
 )
-def test_rows_of_one_pixel_and_several_images_stay(
-    rows: Axis, columns: Axis, batch: int
-) -> None:
+def test_rows_of_one_pixel_and_several_images_stay(rows: Axis, columns: Axis, batch: int) -> None:
     _, found = _turned(_convolution(rows, columns, batch=batch))
     assert found is None
 

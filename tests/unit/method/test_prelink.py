@@ -118,10 +118,7 @@ def test_what_is_written_keeps_its_slot() -> None:
 def test_values_of_jumps_and_moves_are_kept() -> None:
     method = replace(
         _method(IntValue(9), BoolValue(False), IntValue(1), IntValue(2), calls=[]),  # noqa: FBT003
-        instructions=(
-            JumpFalseCall(condition=1, destination=2),
-            MoveCall(source=2, target=3),
-        ),
+        instructions=(JumpFalseCall(condition=1, destination=2), MoveCall(source=2, target=3)),
         origins=(0, 1),
     )
     dropped = run_passes(method, ["drop_values"])
@@ -139,9 +136,7 @@ def test_a_permuted_constant_holds_the_permuted_items(case: str) -> None:
     folded = len(before.instructions) - len(after.instructions)
     assert folded > 0
     gone = [
-        i
-        for i in before.instructions
-        if isinstance(i, LinkedCall) and i not in after.instructions
+        i for i in before.instructions if isinstance(i, LinkedCall) and i not in after.instructions
     ]
     for call in gone:
         source, _, out = call.args
@@ -192,9 +187,7 @@ def test_moves_to_another_kind_and_delegates_cannot_be_prelinked() -> None:
             IntValue(0) if index in method.outputs and case == "cond_branch" else value
             for index, value in enumerate(method.values)
         )
-        numbers = tuple(
-            DoubleValue(0.0) if isinstance(v, IntValue) else v for v in method.values
-        )
+        numbers = tuple(DoubleValue(0.0) if isinstance(v, IntValue) else v for v in method.values)
         values = numbers if case == "cond_computed" else values
         changed = replace(program, methods=(replace(method, values=values),))
         info = extract(program, model=case)

@@ -144,8 +144,7 @@ def test_parts_of_a_tensor_lie_in_it() -> None:
     b = Builder()
     x, y = b.tensor((8,), 0), b.tensor((2, 4), 8)
     row, rows, one, two = (
-        b.tensor(sizes, at)
-        for sizes, at in (((4,), 16), ((1, 4), 20), ((1, 4), 24), ((1, 4), 28))
+        b.tensor(sizes, at) for sizes, at in (((4,), 16), ((1, 4), 20), ((1, 4), 24), ((1, 4), 28))
     )
     out = b.tensor((8,), 40)
     zero, first = b.value(IntValue(0)), b.value(IntValue(1))
@@ -189,8 +188,7 @@ def test_a_part_that_is_there_twice_stays_a_copy() -> None:
 def test_a_view_in_place_is_no_call() -> None:
     b = Builder()
     x, y, view, out = (
-        b.tensor(sizes, at)
-        for sizes, at in (((8,), 0), ((8,), 8), ((2, 4), 8), ((8,), 16))
+        b.tensor(sizes, at) for sizes, at in (((8,), 0), ((8,), 8), ((2, 4), 8), ((8,), 16))
     )
     b.call("aten::relu.out", x, y)
     b.call("executorch_prim::et_view.default", y, b.numbers(2, 4), view)
@@ -267,17 +265,13 @@ def test_an_output_that_lay_on_an_input_may_do_so() -> None:
     assert isinstance(value, TensorValue)
     away = replace(value, allocation=Allocation(memory_id=1, offset_bytes=24))
     flow = Dataflow(method)
-    moved = replace(
-        method, values=(*method.values[:out], away, *method.values[out + 1 :])
-    )
+    moved = replace(method, values=(*method.values[:out], away, *method.values[out + 1 :]))
     assert is_same(moved, flow, {out: method.values[out]}, {})
     assert not is_same(moved, Dataflow(moved), {out: method.values[out]}, {})
 
 
 @pytest.mark.parametrize(("place", "left"), [(0, 2), (4, 1)])
-def test_a_kernel_that_writes_over_its_input_goes_on_to_do_so(
-    place: int, left: int
-) -> None:
+def test_a_kernel_that_writes_over_its_input_goes_on_to_do_so(place: int, left: int) -> None:
     """What it reads once it has written is its own affair."""
     b = Builder()
     rows, row, out = b.tensor((2, 4), None), b.tensor((4,), 0), b.tensor((4,), place)
@@ -301,8 +295,7 @@ def test_a_part_of_what_is_written_later_stays_a_copy() -> None:
     """And where only the part is written, what it was taken from is not."""
     b = Builder()
     x, y, part, out = (
-        b.tensor(sizes, at)
-        for sizes, at in (((8,), 0), ((2, 4), 8), ((4,), 16), ((8,), 24))
+        b.tensor(sizes, at) for sizes, at in (((8,), 0), ((2, 4), 8), ((4,), 16), ((8,), 24))
     )
     number = b.value(IntValue(0)), b.value(IntValue(1))
     b.call("aten::relu.out", x, y)
@@ -490,12 +483,8 @@ def test_a_constant_becomes_another_dtype_where_that_is_exact() -> None:
 def test_conversions_are_exact_or_left_to_the_kernel() -> None:
     minus = struct.pack("<2i", -3, 200)
     assert converted(minus, ScalarType.Int, ScalarType.Int) == minus
-    assert converted(minus, ScalarType.Int, ScalarType.Long) == struct.pack(
-        "<2q", -3, 200
-    )
-    assert converted(minus, ScalarType.Int, ScalarType.Double) == struct.pack(
-        "<2d", -3.0, 200.0
-    )
+    assert converted(minus, ScalarType.Int, ScalarType.Long) == struct.pack("<2q", -3, 200)
+    assert converted(minus, ScalarType.Int, ScalarType.Double) == struct.pack("<2d", -3.0, 200.0)
     assert converted(minus, ScalarType.Int, ScalarType.Char) is None
     assert converted(minus, ScalarType.Int, ScalarType.Bool) is None
     assert converted(minus, ScalarType.Int, ScalarType.Half) is None
@@ -550,9 +539,7 @@ def test_a_change_of_what_is_not_free_to_move_is_no_change() -> None:
     assert is_same(method, flow, {y: free}, {})
     constant = replace(value, allocation=None, data_buffer_index=1)
     assert not is_same(method, flow, {y: constant}, {})
-    assert not is_same(
-        method, flow, {}, {0: Dropped(outs=(Place(("arena", 1), 8, 12),))}
-    )
+    assert not is_same(method, flow, {}, {0: Dropped(outs=(Place(("arena", 1), 8, 12),))})
     assert value.dynamism is Dynamism.STATIC
 
 

@@ -147,8 +147,7 @@ def test_what_is_read_with_its_neighbour_is_not_made_a_constant() -> None:
     """A tensor that shows more than the call wrote."""
     b = Builder()
     one, y, wide, out = (
-        b.tensor(sizes, at)
-        for sizes, at in (((4,), None), ((4,), 8), ((8,), 8), ((8,), 16))
+        b.tensor(sizes, at) for sizes, at in (((4,), None), ((4,), 8), ((8,), 8), ((8,), 16))
     )
     both(b, one, one, y)
     both(b, wide, wide, out)
@@ -159,8 +158,7 @@ def test_what_is_read_with_its_neighbour_is_not_made_a_constant() -> None:
 def test_a_part_of_what_was_computed_is_a_constant_of_its_own() -> None:
     b = Builder()
     one, y, half, out = (
-        b.tensor(sizes, at)
-        for sizes, at in (((8,), None), ((8,), 8), ((4,), 12), ((4,), 24))
+        b.tensor(sizes, at) for sizes, at in (((8,), None), ((8,), 8), ((4,), 12), ((4,), 24))
     )
     x = b.tensor((4,), 32)
     both(b, one, one, y)

@@ -99,9 +99,7 @@ def _copies(  # noqa: C901, PLR0912, PLR0915  # a few lines per operator
         b.call("aten::select_copy.int_out", source, *at, out)
     elif way == "cat":
         both = tuple(draw(st.sampled_from(half)) for _ in range(2))
-        b.call(
-            "aten::cat.out", b.value(TensorListValue(both)), b.value(IntValue(0)), out
-        )
+        b.call("aten::cat.out", b.value(TensorListValue(both)), b.value(IntValue(0)), out)
     elif way == "split":
         two = draw(st.permutations(pieces))[:2]
         each = b.numbers(*(sizes(t)[0] for t in two))
@@ -117,11 +115,7 @@ def _copies(  # noqa: C901, PLR0912, PLR0915  # a few lines per operator
 
 def _adds(draw: st.DrawFn, b: Builder, tensors: list[int]) -> None:
     """Add a call that may write over its inputs, or over one of them."""
-    still = [
-        t
-        for t in tensors
-        if isinstance(v := b.values[t], TensorValue) and not v.is_dynamic
-    ]
+    still = [t for t in tensors if isinstance(v := b.values[t], TensorValue) and not v.is_dynamic]
     outs = [t for t in still if t != tensors[0]]
     if outs:
         one, other = draw(st.sampled_from(still)), draw(st.sampled_from(still))
@@ -226,10 +220,7 @@ def _joins(draw: st.DrawFn, b: Builder, planned: list[int]) -> list[Callable[[],
         before = b.numbers(0, 0, 1, 0)
         after = b.numbers(0, 0, pads, 0)
         value = number(draw(st.sampled_from((-128, -128, -128, -20))))
-        return [
-            add("pad_contiguous", x, before, after, value, wide),
-            pool(wide, padding),
-        ]
+        return [add("pad_contiguous", x, before, after, value, wide), pool(wide, padding)]
     table = replace(tensor((256,), None), dtype=ScalarType.Char)
     lut, z = b.value(table), own((1, 1, 3, 2))
     most = draw(st.sampled_from((127, 60)))
@@ -251,9 +242,7 @@ def methods(  # noqa: C901, PLR0912  # a few lines per kind of instruction
         sizes = draw(st.sampled_from(SIZES))
         kind = draw(st.sampled_from(("plain",) * 6 + ("dynamic", "state")))
         place = draw(st.integers(0, (ARENA - 12) // 4)) * 4
-        tensors.append(
-            b.tensor(sizes, place, dynamic=kind == "dynamic", state=kind == "state")
-        )
+        tensors.append(b.tensor(sizes, place, dynamic=kind == "dynamic", state=kind == "state"))
     _begins(draw, b, tensors)
     planned = tensors[1:]
     some = st.sampled_from(planned)
@@ -302,9 +291,7 @@ def methods(  # noqa: C901, PLR0912  # a few lines per kind of instruction
         join()
     end = len(b.code)
     b.code = [
-        replace(i, destination=min(i.destination, end))
-        if isinstance(i, JumpFalseCall)
-        else i
+        replace(i, destination=min(i.destination, end)) if isinstance(i, JumpFalseCall) else i
         for i in b.code
     ]
     outputs = tuple(draw(st.lists(some, min_size=1, max_size=3)))

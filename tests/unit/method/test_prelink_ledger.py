@@ -78,19 +78,11 @@ def test_a_table_tells_what_happened() -> None:
 
     one, other = counts(12, 1340, 5), counts(9, 1200, 1234)
     records = [
+        PassRecord(name="fold_permutes", skipped="", changed=True, before=one, after=other),
         PassRecord(
-            name="fold_permutes", skipped="", changed=True, before=one, after=other
+            name="alias_copies", skipped=NO_OPERATOR, changed=False, before=other, after=other
         ),
-        PassRecord(
-            name="alias_copies",
-            skipped=NO_OPERATOR,
-            changed=False,
-            before=other,
-            after=other,
-        ),
-        PassRecord(
-            name="drop_values", skipped="", changed=False, before=other, after=other
-        ),
+        PassRecord(name="drop_values", skipped="", changed=False, before=other, after=other),
     ]
     ledger = MethodPasses(model="m", method="forward", passes=tuple(records))
     assert "\n".join(ledger_lines([ledger])) == (

@@ -81,9 +81,7 @@ def test_an_output_may_move() -> None:
 
 
 @given(method=methods(jumps=False, joins=False))
-def test_a_proof_along_the_line_is_the_one_along_all_paths(
-    method: LinkedMethod,
-) -> None:
+def test_a_proof_along_the_line_is_the_one_along_all_paths(method: LinkedMethod) -> None:
     """What a method without jumps skips would not have changed the answer."""
     short = run_passes(method, PASSES)
     with pytest.MonkeyPatch.context() as patch:

@@ -42,9 +42,7 @@ def test_numbers_are_computed_one_from_the_other() -> None:
     method = b.method((x,), (out,))
     changed = after(method)
     assert bases(changed) == ["use"]
-    assert [changed.values[i] for i in (size, total, found)] == [
-        IntValue(n) for n in (5, 7, 35)
-    ]
+    assert [changed.values[i] for i in (size, total, found)] == [IntValue(n) for n in (5, 7, 35)]
     assert changed.written == {x, out}
     assert not method.has_constant_slots
     assert changed.has_constant_slots

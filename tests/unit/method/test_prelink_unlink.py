@@ -10,13 +10,7 @@ import pytest
 
 from orchestrator.catalog import LibraryText, read_catalog
 from orchestrator.method.linked import LinkedCall, LinkedMethod
-from orchestrator.method.passes import (
-    PASSES,
-    UnlinkError,
-    run_passes,
-    try_link,
-    unlink_program,
-)
+from orchestrator.method.passes import PASSES, UnlinkError, run_passes, try_link, unlink_program
 from orchestrator.program.program import FreeCall, KernelCall
 from orchestrator.program.values import TensorListValue, TensorValue
 from orchestrator.selection.aggregate import aggregate
@@ -73,16 +67,12 @@ def _link(program: Program) -> tuple[LinkedMethod, ...]:
 def _meaning(method: LinkedMethod, count: int) -> object:
     """Everything but where instructions come from, and in which slot data lies."""
     values = tuple(
-        replace(v, data_buffer_index=0)
-        if isinstance(v, TensorValue) and v.is_constant
-        else v
+        replace(v, data_buffer_index=0) if isinstance(v, TensorValue) and v.is_constant else v
         for v in method.values[:count]
     )
     # Two outputs may be one value since.
     instructions = tuple(
-        replace(i, outs=tuple(dict.fromkeys(i.outs)))
-        if isinstance(i, LinkedCall)
-        else i
+        replace(i, outs=tuple(dict.fromkeys(i.outs))) if isinstance(i, LinkedCall) else i
         for i in method.instructions
     )
     return replace(method, values=values, instructions=instructions, origins=())
@@ -143,9 +133,7 @@ def test_lists_of_results_are_there_once() -> None:
     found = unlink_program(program, _linked("transformer_block"))
     assert found.methods[0].values[: len(program.methods[0].values)]
     lists = [v for v in program.methods[0].values if isinstance(v, TensorListValue)]
-    assert [v for v in found.methods[0].values if isinstance(v, TensorListValue)] == (
-        lists
-    )
+    assert [v for v in found.methods[0].values if isinstance(v, TensorListValue)] == (lists)
 
 
 def test_external_constants_stay_outside() -> None:
@@ -179,10 +167,7 @@ def test_nothing_is_left_of_a_call_that_was_folded() -> None:
     (method,) = _linked("ad_autoencoder_fp32")
     program = program_of("ad_autoencoder_fp32")
     found = unlink_program(program, [run_passes(method, PASSES)])
-    assert [str(o) for o in found.methods[0].operators] == [
-        "aten::addmm.out",
-        "aten::relu.out",
-    ]
+    assert [str(o) for o in found.methods[0].operators] == ["aten::addmm.out", "aten::relu.out"]
     assert sum(isinstance(i, LinkedCall) for i in method.instructions) == 29
     assert len(found.methods[0].instructions) == 19
     assert len(found.data) < len(program.data)

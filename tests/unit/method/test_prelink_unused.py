@@ -162,9 +162,7 @@ def test_kernels_that_stay_are_those_that_fail_for_items_or_draw() -> None:
             sources = [(file.parent / s).read_text("utf-8") for s in kernel.sources]
             is_out = any(a.is_out for a in kernel.schema.arguments)
             own = kernel.function.rpartition("::")[2]
-            bodies = [
-                s.partition(f"Error {own}(")[2].partition("\n}\n")[0] for s in sources
-            ]
+            bodies = [s.partition(f"Error {own}(")[2].partition("\n}\n")[0] for s in sources]
             if not is_out or any(looks.search(body) for body in bodies):
                 found.add(kernel.function)
     assert found == STAY

@@ -179,10 +179,7 @@ def test_items_that_a_call_moves(
     ],
 )
 def test_what_is_not_certain_is_not_known(
-    operator: str,
-    sizes: tuple[int, ...],
-    out: tuple[int, ...],
-    args: tuple[object, ...],
+    operator: str, sizes: tuple[int, ...], out: tuple[int, ...], args: tuple[object, ...]
 ) -> None:
     assert call(operator, sizes, out, *args) is None
 
@@ -257,9 +254,7 @@ def test_split_and_cat_are_views_of_parts() -> None:
     views[0].moved(b"ab", content, 1)
     views[1].moved(b"cdef", content, 1)
     assert content == b"acdbef"
-    b.call(
-        "aten::split_with_sizes_copy.out", both, b.numbers(1, 2), dim, parts, outs=out
-    )
+    b.call("aten::split_with_sizes_copy.out", both, b.numbers(1, 2), dim, parts, outs=out)
     views = found(b)
     assert views is not None
     assert [v.first_read for v in views] == [0, 1]
@@ -285,10 +280,7 @@ def test_stack_unbind_and_even_parts_are_views_of_parts() -> None:
     b = Builder()
     one, other, both = b.tensor((2,), 0), b.tensor((2,), 4), b.tensor((2, 2), 8)
     rows, row = b.tensor((2, 2), 16), b.tensor((1, 2), 24)
-    parts, uneven = (
-        b.value(TensorListValue((one, other))),
-        b.value(TensorListValue((rows, row))),
-    )
+    parts, uneven = (b.value(TensorListValue((one, other))), b.value(TensorListValue((rows, row))))
     dim, first, two = (b.value(IntValue(n)) for n in (1, 0, 2))
     b.call("aten::stack.out", parts, dim, both)
     stacked = found(b)

@@ -54,15 +54,7 @@ def test_a_call_keeps_tensors_only_and_numbers_go_into_its_struct() -> None:
         memory=(("input", 0), ("out", 1)),
         numbers=(
             ("count", 6),
-            (
-                "affine",
-                (
-                    ("inverse", 2.0),
-                    ("low", -131.0),
-                    ("high", 124.0),
-                    ("zero_point", 3),
-                ),
-            ),
+            ("affine", (("inverse", 2.0), ("low", -131.0), ("high", 124.0), ("zero_point", 3))),
         ),
     )
     assert len(method.values) == method.slots == 2
@@ -72,10 +64,7 @@ def test_the_path_is_that_of_the_core_and_of_the_numbers() -> None:
     def path(scale: float, zero: int, isa: str) -> str:
         return _call(_prepared(_quantize(scale, zero), isa)).function
 
-    near, kernel = (
-        "orch::cortex_m::quantize_char",
-        "orch::cortex_m::quantize_per_tensor_out",
-    )
+    near, kernel = ("orch::cortex_m::quantize_char", "orch::cortex_m::quantize_per_tensor_out")
     assert path(0.5, 3, "dsp") == near
     assert path(0.5, 3, "mve") == f"{near}_vectors"
     assert path(2.0**-64, 3, "mve") == near
@@ -157,9 +146,7 @@ def test_rows_name_operator_arguments_and_members() -> None:
     assert "constexpr Instruction b_code[1] = {" in made.text
     assert "Instruction(b_call0)" in made.text
     numbers = dict(made.blocks)["&b_call0.count"]
-    assert bytes(numbers) == bytes.fromhex(
-        "06000000 00000040 000003c3 0000f842 03000000"
-    )
+    assert bytes(numbers) == bytes.fromhex("06000000 00000040 000003c3 0000f842 03000000")
 
 
 def test_calls_of_equal_shape_share_its_numbers() -> None:

@@ -118,9 +118,7 @@ def _execute(call: LinkedCall, memory: Mapping[int, bytearray | memoryview]) -> 
             _number(shape, f"{axis}.{name}") for name in ("count", "read", "written")
         )
         places = [
-            (read + i * here, written + i * there)
-            for read, written in places
-            for i in range(count)
+            (read + i * here, written + i * there) for read, written in places for i in range(count)
         ]
     item = size if call.function == "orch::copy_items" else 1
     assert item in (1, 2, 4)
@@ -159,9 +157,7 @@ def test_a_copy_moves_what_its_call_moves(call: Call) -> None:
         assert memory[made.args[1]] == targets[str(after.values[made.args[1]])]
 
 
-def _at_end(
-    call: LinkedCall, held: dict[int, bytearray], copied: CopiedRows
-) -> bytearray | None:
+def _at_end(call: LinkedCall, held: dict[int, bytearray], copied: CopiedRows) -> bytearray | None:
     """What a call makes of an output whose end its input is; None if that may not be.
 
     Bytes that it does not write are as before.
@@ -183,9 +179,7 @@ def _at_end(
 
 @pytest.mark.parametrize("counts", [(4, 4), (4, 8, 3), (8, 4)])
 @pytest.mark.parametrize("part", [0, 1])
-def test_the_first_part_of_a_concatenation_is_spread(
-    counts: tuple[int, ...], part: int
-) -> None:
+def test_the_first_part_of_a_concatenation_is_spread(counts: tuple[int, ...], part: int) -> None:
     """Others begin within the output."""
     parts = tuple(_tensor((1, count, 3, 5), 1) for count in counts)
     out = _tensor((1, sum(counts), 3, 5), 1, is_out=True)
@@ -222,12 +216,8 @@ def test_a_copy_by_rows_moves_the_same(call: Call, band: int) -> None:
             if of is not None:
                 places = [(low, high), (first, last)]
                 held = {
-                    index: parts[index][
-                        begin * image.row_bytes : (end + 1) * image.row_bytes
-                    ]
-                    for index, image, (begin, end) in zip(
-                        made.args, images, places, strict=True
-                    )
+                    index: parts[index][begin * image.row_bytes : (end + 1) * image.row_bytes]
+                    for index, image, (begin, end) in zip(made.args, images, places, strict=True)
                 }
                 ended = _at_end(replace(made, prepared=of), held, copied)
                 _execute(replace(made, prepared=of), held)

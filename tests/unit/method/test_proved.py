@@ -52,9 +52,7 @@ def _resolution() -> Resolution:
     )
 
 
-def _add(
-    sizes: tuple[int, ...], *, dynamic: bool = False, function: str = ADD
-) -> LinkedMethod:
+def _add(sizes: tuple[int, ...], *, dynamic: bool = False, function: str = ADD) -> LinkedMethod:
     """x + y, with an output of these sizes."""
     b = Builder()
     x = b.tensor((4,), 0, dynamic=dynamic)

@@ -37,16 +37,11 @@ def plain(*sizes: int) -> TensorValue:
         (ordered((2, 3, 4, 4), LAST), ordered((2, 3, 16), (0, 2, 1))),
     ],
 )
-def test_views_in_the_order_of_their_base(
-    written: TensorValue, read: TensorValue
-) -> None:
+def test_views_in_the_order_of_their_base(written: TensorValue, read: TensorValue) -> None:
     out = tensor((48,), 64)
     values = (tensor(written.sizes, 128), written, read, out)
     found = method(
-        values,
-        ("aten::relu.out", (0, 1, 1)),
-        ("aten::relu.out", (2, 3, 3)),
-        inputs=(0,),
+        values, ("aten::relu.out", (0, 1, 1)), ("aten::relu.out", (2, 3, 3)), inputs=(0,)
     )
     assert reordered_reads(found) == ()
 
@@ -54,9 +49,7 @@ def test_views_in_the_order_of_their_base(
 def test_a_view_in_another_order() -> None:
     image, view = ordered((1, 3, 4, 4), LAST), plain(1, 3, 16)
     out = tensor((48,), 64)
-    found = method(
-        (image, view, out), ("aten::relu.out", (1, 2, 2)), inputs=(0,), outputs=(2,)
-    )
+    found = method((image, view, out), ("aten::relu.out", (1, 2, 2)), inputs=(0,), outputs=(2,))
     (read,) = reordered_reads(found)
     assert (read.instruction, read.read, read.written) == (0, view, image)
     frames = ((Frame(filename="net.py", line=7, name="view", context=""),),)

@@ -82,13 +82,9 @@ def test_no_program_of_the_corpus_gets_worse(case: str) -> None:
     for before, after, arenas in zip(
         program.methods, found.program.methods, found.arenas, strict=True
     ):
-        assert (
-            replace(after, values=before.values, arena_bytes=before.arena_bytes)
-            == before
-        )
+        assert replace(after, values=before.values, arena_bytes=before.arena_bytes) == before
         assert all(
-            now <= was
-            for now, was in zip(after.arena_bytes, before.arena_bytes, strict=True)
+            now <= was for now, was in zip(after.arena_bytes, before.arena_bytes, strict=True)
         )
         for arena in arenas:
             assert arena.size_bytes == after.arena_bytes[arena.memory_id]
@@ -204,9 +200,7 @@ def test_a_wrong_plan_builds_nothing() -> None:
         adapt_program(program, program, schemas(), plan=plan)
 
 
-def test_a_file_that_cannot_be_edited_keeps_its_offsets(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_file_that_cannot_be_edited_keeps_its_offsets(monkeypatch: pytest.MonkeyPatch) -> None:
     program = program_of("dynamic_batch")
 
     def refuse(original: Program, methods: object) -> Program:

@@ -79,9 +79,7 @@ def test_rows_live_until_all_are_there() -> None:
 
 
 def test_state_lives_always() -> None:
-    found = flow_of(
-        effects_of([(0, 16)], [Effect(next=(1,)), Effect(next=(2,))], state=[0]), 1
-    )
+    found = flow_of(effects_of([(0, 16)], [Effect(next=(1,)), Effect(next=(2,))], state=[0]), 1)
     assert lives(found) == {(0,): (-1, 2)}
 
 
@@ -133,9 +131,7 @@ def test_a_jump_to_the_beginning_and_code_that_nothing_reaches() -> None:
 
 def test_idle_tensors_and_those_without_bytes_only_have_to_fit() -> None:
     method = effects_of(
-        [(0, 16), (16, 64), (80, 32), (112, 0)],
-        [Effect(fills=(0,), next=(1,))],
-        outputs=(0,),
+        [(0, 16), (16, 64), (80, 32), (112, 0)], [Effect(fills=(0,), next=(1,))], outputs=(0,)
     )
     found = replanned(method)
     assert found.arena_bytes == (0, 64)
@@ -145,9 +141,7 @@ def test_idle_tensors_and_those_without_bytes_only_have_to_fit() -> None:
 
 def test_tensors_keep_their_distance_to_multiples_of_16() -> None:
     found = replanned(
-        effects_of(
-            [(1004, 8), (500, 4)], [Effect(fills=(0, 1), next=(1,))], outputs=(0,)
-        )
+        effects_of([(1004, 8), (500, 4)], [Effect(fills=(0, 1), next=(1,))], outputs=(0,))
     )
     assert [offset % 16 for offset in offsets(found.values)] == [12, 4]
     assert found.arena_bytes[1] < 64

@@ -16,13 +16,7 @@ from hypothesis import strategies as st
 from orchestrator.method.effects import Effect, MethodEffects
 from orchestrator.method.replan.proof import problems_of
 from orchestrator.program.values import Allocation, TensorValue
-from tests.unit.method.made_effects import (
-    arena_bytes,
-    effects_of,
-    offsets,
-    replanned,
-    run_alike,
-)
+from tests.unit.method.made_effects import arena_bytes, effects_of, offsets, replanned, run_alike
 
 if TYPE_CHECKING:
     from orchestrator.program.values import Value
@@ -50,9 +44,7 @@ def methods(draw: st.DrawFn, *, jumps: bool) -> MethodEffects:
         written = draw(few) if kind != "none" else ()
         code.append(
             Effect(
-                reads=tuple(
-                    dict.fromkeys((*draw(few), *(written if kind == "both" else ())))
-                ),
+                reads=tuple(dict.fromkeys((*draw(few), *(written if kind == "both" else ())))),
                 fills=written if kind == "fills" else (),
                 updates=written if kind == "both" else (),
                 next=following,
@@ -97,10 +89,7 @@ def test_a_plan_that_breaks_a_method_is_refused() -> None:
     seen: Counter[bool] = Counter()
 
     @given(
-        method=methods(jumps=True),
-        ways=choices,
-        victim=st.integers(0, 7),
-        place=st.integers(0, 6),
+        method=methods(jumps=True), ways=choices, victim=st.integers(0, 7), place=st.integers(0, 6)
     )
     def check(method: MethodEffects, ways: list[int], victim: int, place: int) -> None:
         values: list[Value] = list(method.values)
@@ -135,12 +124,7 @@ def test_the_order_of_values_changes_no_size() -> None:
             inputs=moved(method.inputs),
             outputs=moved(method.outputs),
             at=tuple(
-                replace(
-                    s,
-                    reads=moved(s.reads),
-                    fills=moved(s.fills),
-                    updates=moved(s.updates),
-                )
+                replace(s, reads=moved(s.reads), fills=moved(s.fills), updates=moved(s.updates))
                 for s in method.at
             ),
         )

@@ -36,9 +36,7 @@ if TYPE_CHECKING:
 
 def pin(text: str, region: str = "dtcm", method: str | None = None) -> TensorPin:
     kind, index = text.split()
-    return TensorPin(
-        kind=TensorKind(kind), index=int(index), method=method, region=region
-    )
+    return TensorPin(kind=TensorKind(kind), index=int(index), method=method, region=region)
 
 
 def pinned(program: Program, *tensors: TensorPin) -> Program:
@@ -91,10 +89,7 @@ def test_each_memory_has_an_arena_in_order_of_their_names() -> None:
     (method,) = pinned(program, *tensors).methods
     first, second, _ = method.inputs
     assert free_memory_id(program) == 3
-    assert Pins(tensors=tensors).with_tensor_arenas(3).by_id == (
-        (3, "dtcm"),
-        (4, "sram"),
-    )
+    assert Pins(tensors=tensors).with_tensor_arenas(3).by_id == ((3, "dtcm"), (4, "sram"))
     assert _place(method.values[first]) == (3, 0)
     assert _place(method.values[second]) == (4, 0)
     assert method.arena_bytes[3:] == (16, 32)
@@ -128,9 +123,7 @@ def test_any_tensor_of_the_corpus_is_moved_rightly_or_refused(case: str) -> None
             if problems:
                 assert found == program
                 continue
-            (memory_id,) = (
-                Pins(tensors=(wanted,)).tensor_arenas(free_memory_id(program)).values()
-            )
+            (memory_id,) = Pins(tensors=(wanted,)).tensor_arenas(free_memory_id(program)).values()
             assert _place(after.values[index])[0] == memory_id
             assert _is_right(before, after)
             built = adapt_program(program, found, schemas(), plan=plan_blocks).program
@@ -181,9 +174,7 @@ def test_what_cannot_be_moved_is_refused() -> None:
         if isinstance(value, TensorValue) and value.is_constant
     )
     number = next(
-        index
-        for index, value in enumerate(method.values)
-        if not isinstance(value, TensorValue)
+        index for index, value in enumerate(method.values) if not isinstance(value, TensorValue)
     )
     no_place = "it is a constant, or lies in memory of the caller"
     case = "linear_softmax"

@@ -17,10 +17,7 @@ if TYPE_CHECKING:
 
 CHAIN = effects_of(
     [(0, 16), (16, 16), (32, 16)],
-    [
-        Effect(reads=(0,), fills=(1,), next=(1,)),
-        Effect(reads=(0, 1), fills=(2,), next=(2,)),
-    ],
+    [Effect(reads=(0,), fills=(1,), next=(1,)), Effect(reads=(0, 1), fills=(2,), next=(2,))],
     inputs=(0,),
     outputs=(2,),
 )
@@ -60,9 +57,7 @@ def test_tensors_of_one_instruction_come_to_overlap() -> None:
         "instruction 1 finds other bytes in value 0",
     )
     inputs = effects_of([(0, 16), (16, 16)], [Effect(next=(1,))], inputs=(0, 1))
-    assert problems(inputs, 0, 0) == (
-        "instruction -1 touches values 0 and 1, which overlap",
-    )
+    assert problems(inputs, 0, 0) == ("instruction -1 touches values 0 and 1, which overlap",)
 
 
 def test_places_outside_of_the_arena_and_between() -> None:

@@ -47,12 +47,7 @@ def _shared(value: TensorValue) -> TensorValue:
 
 def test_a_delegate_reads_through_a_view() -> None:
     found = method(
-        (A, VIEW, B, C, D),
-        _relu(4, 0),
-        _delegate(1, 2),
-        _relu(0, 3),
-        inputs=(4,),
-        outputs=(2, 3),
+        (A, VIEW, B, C, D), _relu(4, 0), _delegate(1, 2), _relu(0, 3), inputs=(4,), outputs=(2, 3)
     )
     assert plan_faults(found, SCHEMAS) == ()
     apart = separated(_program(found), SCHEMAS, ["forward"]).methods[0].values
@@ -66,9 +61,7 @@ def test_state_that_a_delegate_reads_is_kept() -> None:
     """It comes first, also where a kernel writes it later, under another name."""
     values = (A, VIEW, B, D)
     for state in (0, 1):
-        found = method(
-            values, _delegate(state, 2), _relu(3, 0), inputs=(3,), outputs=(2,)
-        )
+        found = method(values, _delegate(state, 2), _relu(3, 0), inputs=(3,), outputs=(2,))
         assert _kept(found) == [[0, 1]]
     found = method(values, _delegate(3, 1, 2), _relu(2, 0), inputs=(3,), outputs=(2,))
     assert _kept(found) == [[0, 1]]
@@ -87,13 +80,7 @@ def test_state_that_one_method_writes_and_a_delegate_of_another_one_reads() -> N
 
 
 def test_outputs_of_a_delegate_are_no_state() -> None:
-    found = method(
-        (A, B, C, D),
-        _delegate(3, 0, 1),
-        _relu(0, 2),
-        inputs=(3,),
-        outputs=(1, 2),
-    )
+    found = method((A, B, C, D), _delegate(3, 0, 1), _relu(0, 2), inputs=(3,), outputs=(1, 2))
     assert _kept(found) == [[]]
     assert _kept(method((A, B), _delegate(0), _relu(0, 1), outputs=(1,))) == [[]]
 

@@ -80,18 +80,12 @@ class Made:
                 self._value(base + unit * random.randint(0, random.choice([0, 9, 400])))
                 for base in bases
             ]
-            memory: list[tuple[str, int | None]] = [
-                ("input", 0),
-                ("scratch", None),
-                ("out", 1),
-            ]
+            memory: list[tuple[str, int | None]] = [("input", 0), ("scratch", None), ("out", 1)]
             changed: tuple[int, ...] = ()
             if header is not None:
                 args.append(header)
                 memory.insert(1, ("header", 2))
-                changed = tuple(
-                    random.choice([word, random.randint(0, 5)]) for word in words
-                )
+                changed = tuple(random.choice([word, random.randint(0, 5)]) for word in words)
                 changed = random.choice([(), changed])
             yield LinkedCall(
                 operator=OPERATOR,
@@ -107,10 +101,7 @@ class Made:
                         if header is not None
                         else (
                             ("rows", own[0] + random.randint(0, 1)),
-                            (
-                                "size",
-                                (("a", own[1]), ("b", own[2] + random.randint(0, 2))),
-                            ),
+                            ("size", (("a", own[1]), ("b", own[2] + random.randint(0, 2)))),
                             ("scale", random.choice([0.5, -0.0])),
                         )
                     ),

@@ -11,19 +11,12 @@ from orchestrator.errors import ModelError, SourceSpan
 from orchestrator.method.writes import check_writes
 from orchestrator.program.program import KernelCall, MoveCall, Program
 from orchestrator.program.reader import read_program
-from orchestrator.program.values import (
-    IntListValue,
-    IntValue,
-    TensorListValue,
-    TensorValue,
-)
+from orchestrator.program.values import IntListValue, IntValue, TensorListValue, TensorValue
 from orchestrator.selection.resolution import Resolution, ResolvedOperator
 from tests.conftest import model_bytes
 
 RELU = parse_schema("aten::relu.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)")
-RESOLUTION = Resolution(
-    operators=(ResolvedOperator(name=RELU.name, schema=RELU, bindings=()),)
-)
+RESOLUTION = Resolution(operators=(ResolvedOperator(name=RELU.name, schema=RELU, bindings=()),))
 SPANS = {"kws": SourceSpan(file="p.toml", line=9)}
 
 
@@ -56,9 +49,7 @@ def test_a_constant_is_refused() -> None:
     (problem,) = caught.value.diagnostics
     assert problem.code == "write-to-constant"
     assert problem.where == SPANS["kws"]
-    assert problem.notes == (
-        ("found", 'method forward, instruction 1, argument "out" (value 0)'),
-    )
+    assert problem.notes == (("found", 'method forward, instruction 1, argument "out" (value 0)'),)
 
 
 def test_a_constant_in_a_list_is_refused() -> None:
@@ -87,9 +78,7 @@ def test_a_constant_in_a_list_is_refused() -> None:
     with pytest.raises(ModelError) as caught:
         check_writes({"kws": replace(program, methods=(changed,))}, resolution, SPANS)
     (problem,) = caught.value.diagnostics
-    assert problem.notes == (
-        ("found", 'method forward, instruction 0, argument "out" (value 0)'),
-    )
+    assert problem.notes == (("found", 'method forward, instruction 0, argument "out" (value 0)'),)
 
 
 def test_a_value_that_a_move_replaces_is_refused() -> None:
@@ -117,9 +106,7 @@ def test_a_result_that_is_no_argument_is_written(*, constant: bool) -> None:
         # The base may be a constant.
         instructions=(KernelCall(operator=0, args=(0, len(method.values), out)),),
     )
-    resolution = Resolution(
-        operators=(ResolvedOperator(name=view.name, schema=view, bindings=()),)
-    )
+    resolution = Resolution(operators=(ResolvedOperator(name=view.name, schema=view, bindings=()),))
     programs = {"kws": replace(program, methods=(changed,))}
     if not constant:
         check_writes(programs, resolution, SPANS)
@@ -127,6 +114,4 @@ def test_a_result_that_is_no_argument_is_written(*, constant: bool) -> None:
     with pytest.raises(ModelError) as caught:
         check_writes(programs, resolution, SPANS)
     (problem,) = caught.value.diagnostics
-    assert problem.notes == (
-        ("found", "method forward, instruction 0, the result (value 0)"),
-    )
+    assert problem.notes == (("found", "method forward, instruction 0, the result (value 0)"),)

@@ -12,10 +12,7 @@ TEXT: Final = code_script(
     "head", "kws", ".itcm", api=["kws_run", "orch_status_text"], files=["vendor"]
 )
 PATTERNS: Final = [
-    pattern
-    for line in TEXT.splitlines()
-    if line.startswith("*(")
-    for pattern in line[2:-1].split()
+    pattern for line in TEXT.splitlines() if line.startswith("*(") for pattern in line[2:-1].split()
 ]
 
 
@@ -56,9 +53,7 @@ def test_it_is_one_comment_and_lines_for_an_output_section() -> None:
 
 def test_sources_of_users_are_named_by_file() -> None:
     paths = ("kernels/mine/a.c", "kernels/mine_too/b.c", "delegates/npu/x/c.d.cpp")
-    units = [
-        Unit(path=f"src/{path}", defines=(), folders=(), forced=()) for path in paths
-    ]
+    units = [Unit(path=f"src/{path}", defines=(), folders=(), forced=()) for path in paths]
     assert user_files(units, ["mine", "npu"]) == {"a", "c.d"}
 
 

@@ -6,12 +6,7 @@ import pytest
 
 from orchestrator.emit.compile import CompileUnit
 from orchestrator.package.constants import constants_source, symbols_of
-from orchestrator.package.render import (
-    CMSIS_CORES,
-    CMSIS_DEVICES,
-    ZEPHYR_BOARDS,
-    arduino_folder,
-)
+from orchestrator.package.render import CMSIS_CORES, CMSIS_DEVICES, ZEPHYR_BOARDS, arduino_folder
 from orchestrator.package.sources import (
     Places,
     Unit,
@@ -33,9 +28,7 @@ FILES = {
     "gen/selected/b/orch_selected/op_x.h": "// b\n",
 }
 PLACES = Places(
-    headers="include",
-    sources="src",
-    public=frozenset({"src/runtime/include/orch/status.h"}),
+    headers="include", sources="src", public=frozenset({"src/runtime/include/orch/status.h"})
 )
 
 
@@ -81,11 +74,7 @@ def test_only_the_library_is_packaged() -> None:
     names = ("src/runtime/src/a.cpp", "src/runtime/app/a.cpp", "gen/src/models.S")
     others = [CompileUnit(name, "a.o", ()) for name in names]
     paths = [found.path for found in library_units([*others, *UNITS])]
-    assert paths == [
-        "src/runtime/src/a.cpp",
-        "src/kernels/a/op_x.cpp",
-        "src/kernels/b/op_x.cpp",
-    ]
+    assert paths == ["src/runtime/src/a.cpp", "src/kernels/a/op_x.cpp", "src/kernels/b/op_x.cpp"]
 
 
 def test_constants_are_arrays() -> None:
@@ -118,9 +107,7 @@ def test_constants_are_arrays() -> None:
     [("cortex-m4", "cortex-m4/fpv4-sp-d16-hard"), ("cortex-m0plus", "cortex-m0plus")],
 )
 def test_folders_of_precompiled_libraries(cpu: str, folder: str) -> None:
-    target = resolve_target(
-        cpu=cpu, isa=None, board=None, toolchain=None, optimize="size"
-    )
+    target = resolve_target(cpu=cpu, isa=None, board=None, toolchain=None, optimize="size")
     assert arduino_folder(target) == folder
 
 

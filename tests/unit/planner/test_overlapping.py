@@ -20,9 +20,7 @@ def block(name: str, first: int, last: int, units: int) -> Block:
 
 
 def may_lie(
-    blocks: Sequence[Block],
-    distances: Mapping[tuple[int, int], int],
-    offsets: Sequence[int],
+    blocks: Sequence[Block], distances: Mapping[tuple[int, int], int], offsets: Sequence[int]
 ) -> bool:
     """From the definition: apart in time, apart in memory, or at a distance."""
     for i, one in enumerate(blocks):

@@ -142,9 +142,7 @@ def test_small_plans_are_the_smallest(blocks: list[Block]) -> None:
 
 
 @given(problems(most=6, mixed=False, sizes=24))
-def test_every_strategy_finds_n_bytes_and_refuses_one_less(
-    blocks: list[Block],
-) -> None:
+def test_every_strategy_finds_n_bytes_and_refuses_one_less(blocks: list[Block]) -> None:
     solid = [b for b in blocks if b.size_bytes]
     if not solid:
         return
@@ -172,9 +170,7 @@ def test_with_differing_alignments_the_search_proves_nothing() -> None:
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda s: s.name)
-def test_a_gap_below_a_block_that_lies_on_its_neighbour_is_tried(
-    strategy: Strategy,
-) -> None:
+def test_a_gap_below_a_block_that_lies_on_its_neighbour_is_tried(strategy: Strategy) -> None:
     # Whichever way up, at one end a block must lie higher than the floor there, and
     # lower than anything that could lie below it.
     blocks = blocks_of(
@@ -241,13 +237,9 @@ def test_nothing_takes_nothing() -> None:
 
 def test_a_known_plan_is_kept_unless_a_smaller_one_is_found() -> None:
     blocks = blocks_of((0, 1, 4), (1, 2, 4))
-    known = BlockPlan(
-        offsets=(4, 0), size_bytes=8, peak_live_bytes=8, planner="the program's"
-    )
+    known = BlockPlan(offsets=(4, 0), size_bytes=8, peak_live_bytes=8, planner="the program's")
     assert plan_blocks(blocks, at_most=known) is known
-    wasteful = BlockPlan(
-        offsets=(8, 0), size_bytes=12, peak_live_bytes=8, planner="the program's"
-    )
+    wasteful = BlockPlan(offsets=(8, 0), size_bytes=12, peak_live_bytes=8, planner="the program's")
     assert plan_blocks(blocks, at_most=wasteful).size_bytes == 8
 
 

@@ -15,9 +15,7 @@ BLOCKS = (
 
 
 def plan(*offsets: int, size: int, peak: int = 16) -> BlockPlan:
-    return BlockPlan(
-        offsets=offsets, size_bytes=size, peak_live_bytes=peak, planner="test"
-    )
+    return BlockPlan(offsets=offsets, size_bytes=size, peak_live_bytes=peak, planner="test")
 
 
 def test_a_right_plan_has_no_problems() -> None:
@@ -49,9 +47,7 @@ def test_the_plan_is_not_believed() -> None:
 
 @given(
     st.lists(
-        st.tuples(
-            st.integers(0, 5), st.integers(0, 3), st.integers(0, 4), st.integers(0, 8)
-        ),
+        st.tuples(st.integers(0, 5), st.integers(0, 3), st.integers(0, 4), st.integers(0, 8)),
         max_size=6,
     )
 )

@@ -54,10 +54,7 @@ def _read(board: str | None, profile: str = PROFILE) -> Profile:
         return board
 
     return load.load_profile(
-        Path("p.toml"),
-        text_of=text_of,
-        is_file=lambda _: True,
-        known_libraries=("portable",),
+        Path("p.toml"), text_of=text_of, is_file=lambda _: True, known_libraries=("portable",)
     )
 
 
@@ -102,9 +99,7 @@ def test_a_profile_names_its_own() -> None:
         ("rv32imac", "cortex-m4", "board-mismatch", "p.toml:5"),
     ],
 )
-def test_problems_are_where_they_are(
-    before: str, after: str, code: str, place: str
-) -> None:
+def test_problems_are_where_they_are(before: str, after: str, code: str, place: str) -> None:
     assert before in OWN
     problem = _problem(OWN.replace(before, after, 1))
     assert (problem.code, str(problem.where)) == (code, place)

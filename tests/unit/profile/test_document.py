@@ -35,9 +35,7 @@ def values(value: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:
 @given(derived=DOCUMENTS, base=DOCUMENTS)
 @example(derived={"a": {}}, base={"a": [0]})
 @example(derived={"a": [0]}, base={"a": {"b": 1}})
-def test_every_value_is_where_its_span_says(
-    derived: dict[str, Any], base: dict[str, Any]
-) -> None:
+def test_every_value_is_where_its_span_says(derived: dict[str, Any], base: dict[str, Any]) -> None:
     parts = {"derived.toml": dict(values(derived)), "base.toml": dict(values(base))}
     documents = [
         read_document(Path(file), text_of=lambda _, data=data: tomli_w.dumps(data))  # type: ignore[misc]  # lambda with a default

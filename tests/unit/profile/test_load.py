@@ -22,13 +22,7 @@ from orchestrator.core.operator import OperatorName
 from orchestrator.errors import Diagnostic, ProfileError, SourceSpan
 from orchestrator.planner.policy import RuntimeCheck
 from orchestrator.profile import target
-from orchestrator.profile.choices import (
-    CheckImage,
-    DtypeSelect,
-    Load,
-    Optimize,
-    Overlap,
-)
+from orchestrator.profile.choices import CheckImage, DtypeSelect, Load, Optimize, Overlap
 from orchestrator.profile.kernels import DtypeRequest, OperatorsTable
 from orchestrator.profile.load import load_profile
 from orchestrator.profile.lowering import NO_VELA, Activations, Quantize, Vela
@@ -88,11 +82,7 @@ ADD, MUL = (OperatorName("aten", name, "out") for name in ("add", "mul"))
 def test_every_key() -> None:
     """Values as the rest of the program takes them, table by table."""
     profile = load(PROFILE_EXAMPLE)
-    assert (profile.file, profile.files, profile.folder) == (
-        MAIN,
-        (MAIN,),
-        Path("profiles"),
-    )
+    assert (profile.file, profile.files, profile.folder) == (MAIN, (MAIN,), Path("profiles"))
     assert profile.name == "doorbell"
     assert profile.description == "Person detection, Cortex-M55"
     assert dict(profile.target) == {
@@ -173,9 +163,7 @@ def test_models_that_are_given_as_python() -> None:
     assert model.pins == Pins(
         every="sram",
         by_id=((1, "dtcm"), (2, "sram")),
-        tensors=(
-            TensorPin(kind=TensorKind.INPUT, index=1, method=None, region="dtcm"),
-        ),
+        tensors=(TensorPin(kind=TensorKind.INPUT, index=1, method=None, region="dtcm"),),
     )
 
 
@@ -248,8 +236,7 @@ def test_one_operator_in_two_spellings() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "size_bytes"),
-    [("1 B", 1), ("96 KiB", 98304), ("96KiB", 98304), ("2 MiB", 2097152)],
+    ("text", "size_bytes"), [("1 B", 1), ("96 KiB", 98304), ("96KiB", 98304), ("2 MiB", 2097152)]
 )
 def test_sizes(text: str, size_bytes: int) -> None:
     profile = load(SMALL + f'budget.ram = "{text}"\n')
@@ -286,9 +273,7 @@ def test_bad_sizes(value: str, hint: str) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "name", ["", "Doorbell", "door_bell", "-a", "1a", "ä", "a" * 41, "a\\n"]
-)
+@pytest.mark.parametrize("name", ["", "Doorbell", "door_bell", "-a", "1a", "ä", "a" * 41, "a\\n"])
 def test_bad_names(name: str) -> None:
     (problem,) = problems_of(SMALL.replace("small", name))
     assert (problem.code, problem.where and problem.where.line) == ("bad-value", 2)
@@ -334,8 +319,7 @@ def test_bad_paths(path: str) -> None:
 def test_a_pattern_walks_a_tree_once() -> None:
     delegate = '[[delegates]]\nbackend = "B"\nnamespace = "b"\nsources = ["{}"]\n'
     assert all(
-        "cannot be" not in p.message
-        for p in problems_of(SMALL + delegate.format("../a/**/*.cpp"))
+        "cannot be" not in p.message for p in problems_of(SMALL + delegate.format("../a/**/*.cpp"))
     )
     (problem,) = problems_of(SMALL + delegate.format("**/a/**/*.cpp"))
     assert problem.message == 'delegates[0].sources[0] cannot be "**/a/**/*.cpp"'
@@ -381,18 +365,12 @@ def test_unaligned_accesses(cpu: str, written: str | None, *, found: bool) -> No
 @pytest.mark.parametrize(
     ("cpu", "written", "found"),
     [
-        (
-            "cortex-m0plus",
-            "true",
-            "the core loads words from aligned addresses only",
-        ),
+        ("cortex-m0plus", "true", "the core loads words from aligned addresses only"),
         ("host", "true", "the key is for Cortex-M"),
         ("host", "false", "the key is for Cortex-M"),
     ],
 )
-def test_unaligned_accesses_where_there_is_no_choice(
-    cpu: str, written: str, found: str
-) -> None:
+def test_unaligned_accesses_where_there_is_no_choice(cpu: str, written: str, found: str) -> None:
     text = SMALL.replace('"host"', f'"{cpu}"') + f"target.unaligned = {written}\n"
     (problem,) = problems_of(text)
     assert problem.code == "unaligned-mismatch"
@@ -411,9 +389,7 @@ def test_unaligned_accesses_where_there_is_no_choice(
         ("rv32imac", "softfp", "soft"),
     ],
 )
-def test_a_float_abi_that_the_cpu_does_not_have(
-    cpu: str, written: str, expected: str
-) -> None:
+def test_a_float_abi_that_the_cpu_does_not_have(cpu: str, written: str, expected: str) -> None:
     text = SMALL.replace('"host"', f'"{cpu}"') + f'target.float_abi = "{written}"\n'
     (problem,) = problems_of(text)
     assert problem.code == "float-abi-mismatch"
@@ -445,9 +421,7 @@ def _models(*lowerings: str) -> str:
         (['lowering = "ethos-u55-64"'], ("quantized", "portable")),
     ],
 )
-def test_a_lowering_brings_its_libraries(
-    lowerings: list[str], libraries: tuple[str, ...]
-) -> None:
+def test_a_lowering_brings_its_libraries(lowerings: list[str], libraries: tuple[str, ...]) -> None:
     assert load(_models(*lowerings)).kernels.libraries == libraries
     assert load(SMALL).kernels.libraries == ("portable",)
 
@@ -469,9 +443,7 @@ def test_the_first_profile_of_the_docs_needs_nothing_else() -> None:
         ("ethos-u55-64", '"portable"', '"quantized", "portable"'),
     ],
 )
-def test_a_library_that_a_lowering_needs_is_left_out(
-    lowering: str, listed: str, line: str
-) -> None:
+def test_a_library_that_a_lowering_needs_is_left_out(lowering: str, listed: str, line: str) -> None:
     text = _models(f'lowering = "{lowering}"') + f"[kernels]\nlibraries = [{listed}]\n"
     (problem,) = problems_of(text)
     assert problem.code == "missing-library"
@@ -483,9 +455,7 @@ def test_a_library_that_a_lowering_needs_is_left_out(
     load(text.replace("quantize = {}", ""))
 
 
-def test_toolchain_that_cannot_build_for_the_cpu(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_toolchain_that_cannot_build_for_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     only_gnu = dataclasses.replace(CPUS["host"], toolchains=("gnu",))
     monkeypatch.setattr(target, "CPUS", MappingProxyType({"host": only_gnu}))
     (problem,) = problems_of(SMALL + 'target.toolchain = "zig"\n')
@@ -622,10 +592,7 @@ def unreadable(error: Exception) -> Callable[[Path], str]:
 def test_unreadable_profile(error: Exception, code: str, found: str, line: int) -> None:
     with pytest.raises(ProfileError) as caught:
         load_profile(
-            MAIN,
-            text_of=unreadable(error),
-            is_file=lambda _: True,
-            known_libraries=("portable",),
+            MAIN, text_of=unreadable(error), is_file=lambda _: True, known_libraries=("portable",)
         )
     (problem,) = caught.value.diagnostics
     assert problem.code == code
@@ -663,9 +630,7 @@ JSON_LIKE = st.recursive(
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.dictionaries(
-            st.sampled_from(
-                ["[key]", "aten::add.out", "path", "name", "cpu", "x", "isa"]
-            ),
+            st.sampled_from(["[key]", "aten::add.out", "path", "name", "cpu", "x", "isa"]),
             inner,
             max_size=3,
         )
@@ -679,9 +644,7 @@ TOP_KEYS = (*tomli.loads(PROFILE_EXAMPLE), "extends", "memory", "[key]")
     changes=st.dictionaries(st.sampled_from(TOP_KEYS), JSON_LIKE, max_size=4),
     inner=st.dictionaries(
         st.tuples(
-            st.sampled_from(
-                ["target", "operators", "dtypes", "kernels", "budget", "models"]
-            ),
+            st.sampled_from(["target", "operators", "dtypes", "kernels", "budget", "models"]),
             st.sampled_from(
                 ["cpu", "isa", "board", "path", "all", "operators", "libraries", "ram"]
             ),
@@ -716,13 +679,7 @@ def test_choices_are_cheap_to_import() -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "operators.include = []",
-        "operators = {}",
-        "operators.all = false",
-        "models = []",
-    ],
+    "text", ["operators.include = []", "operators = {}", "operators.all = false", "models = []"]
 )
 def test_a_profile_may_say_that_it_selects_nothing(text: str) -> None:
     profile = load(SMALL.replace('models = [{ path = "../m/add_mul.pte" }]', text))
@@ -761,9 +718,5 @@ def test_what_is_loaded_has_a_limit_of_instructions(keys: str, limit: int) -> No
 @pytest.mark.parametrize("text", ["a\\nb", "a\\tb", "\\u001b[2J", "\\u202e"])
 def test_a_description_is_one_line(text: str) -> None:
     (problem,) = problems_of(f'description = "{text}"\n{SMALL}')
-    assert problem.where == SourceSpan(
-        file=str(MAIN), line=1, text=f'description = "{text}"'
-    )
-    assert dict(problem.notes)["expected"] == (
-        "one line of text, without control characters"
-    )
+    assert problem.where == SourceSpan(file=str(MAIN), line=1, text=f'description = "{text}"')
+    assert dict(problem.notes)["expected"] == ("one line of text, without control characters")

@@ -38,14 +38,9 @@ def _loads(text: str) -> bool:
 
 @pytest.mark.parametrize(
     ("file", "text"),
-    [
-        ("schema/profile.schema.json", schema_text()),
-        ("docs/profile.md", profile_page()),
-    ],
+    [("schema/profile.schema.json", schema_text()), ("docs/profile.md", profile_page())],
 )
-def test_generated_file_is_current(
-    file: str, text: str, request: pytest.FixtureRequest
-) -> None:
+def test_generated_file_is_current(file: str, text: str, request: pytest.FixtureRequest) -> None:
     path = ROOT / file
     if request.config.getoption("--update-golden", default=False):
         path.write_text(text, encoding="utf-8")
@@ -73,10 +68,7 @@ M4 = SMALL.replace("host", "cortex-m4")
         SMALL + 'description = "one line"\n',
         SMALL.replace("a.pte", "/m/a.pte"),
         *(SMALL.replace("host", cpu) for cpu in CPUS),
-        *(
-            SMALL.replace("host", b.cpu) + f'target.board = "{b.name}"\n'
-            for b in BOARDS.values()
-        ),
+        *(SMALL.replace("host", b.cpu) + f'target.board = "{b.name}"\n' for b in BOARDS.values()),
     ],
 )
 def test_good_profiles(text: str) -> None:

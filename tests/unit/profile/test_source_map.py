@@ -194,8 +194,7 @@ select = "all"
 def test_lines_of_unique_keys_hold_them() -> None:
     """An oracle that searches the text: a key that occurs once is on its line."""
     text = tomli_w.dumps(
-        {f"k{i}": {f"a{i}": [{f"x{i}": i}, f"s\n{i}"]} for i in range(30)},
-        multiline_strings=True,
+        {f"k{i}": {f"a{i}": [{f"x{i}": i}, f"s\n{i}"]} for i in range(30)}, multiline_strings=True
     )
     lines = text.split("\n")
     for path, line in map_lines(text).items():

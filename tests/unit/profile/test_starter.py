@@ -26,9 +26,7 @@ if TYPE_CHECKING:
 TARGETS = [
     (cpu.name, board, toolchain)
     for cpu in CPUS.values()
-    for board, toolchain in product(
-        boards_of(cpu.name, BOARDS) or ("",), cpu.toolchains
-    )
+    for board, toolchain in product(boards_of(cpu.name, BOARDS) or ("",), cpu.toolchains)
 ]
 
 
@@ -82,9 +80,7 @@ def test_a_model_given_as_python(lowering: str, *, quantize: bool) -> None:
         load="pte",
         models=(
             NewModel(name="a", path="a.pte"),
-            NewModel(
-                name="b", source="code/b.py:build", lowering=lowering, quantize=quantize
-            ),
+            NewModel(name="b", source="code/b.py:build", lowering=lowering, quantize=quantize),
         ),
     )
     _, profile = _loaded(new)

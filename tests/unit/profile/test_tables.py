@@ -42,10 +42,7 @@ class _Budget(BudgetTable):
     """Bounds, one more."""
 
     heap_bytes: Size | None = Field(
-        default=None,
-        alias="heap",
-        description="Most heap. Default: no bound.",
-        examples=["8 KiB"],
+        default=None, alias="heap", description="Most heap. Default: no bound.", examples=["8 KiB"]
     )
 
 

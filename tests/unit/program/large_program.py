@@ -25,11 +25,7 @@ def linear_program(layers: int, width: int) -> bytes:
         if place is None:
             items = 4 * (sizes[0] if len(sizes) == 1 else sizes[0] * sizes[1])
             constants.append(numbers.randbytes(items))
-        allocation = {
-            "memory_id": 1,
-            "memory_offset_low": place,
-            "memory_offset_high": 0,
-        }
+        allocation = {"memory_id": 1, "memory_offset_low": place, "memory_offset_high": 0}
         return value(
             "Tensor",
             scalar_type=6,
@@ -53,10 +49,7 @@ def linear_program(layers: int, width: int) -> bytes:
             (1, [bias, given, turned, one, one, result, result]),
         )
         instructions += [
-            {
-                "instr_args_type": "KernelCall",
-                "instr_args": {"op_index": operator, "args": args},
-            }
+            {"instr_args_type": "KernelCall", "instr_args": {"op_index": operator, "args": args}}
             for operator, args in calls
         ]
         given = result

@@ -64,8 +64,7 @@ def every_table(*, inline_constants: bool = False) -> Json:
         "chains": [
             {
                 "instructions": [
-                    {"instr_args_type": kind, "instr_args": call}
-                    for kind, call in _CALLS
+                    {"instr_args_type": kind, "instr_args": call} for kind, call in _CALLS
                 ],
                 "stacktrace": [{"items": [frame]} for _ in _CALLS],
             }
@@ -83,14 +82,10 @@ def every_table(*, inline_constants: bool = False) -> Json:
     }
     facts = {
         "execution_plan": [method],
-        "constant_buffer": [{"data": []}, {"data": [0] * 16}]
-        if inline_constants
-        else None,
+        "constant_buffer": [{"data": []}, {"data": [0] * 16}] if inline_constants else None,
         "backend_delegate_data": [{"data": [1, 2, 3]}],
         "segments": [{"offset": 0, "size": 64}],
-        "constant_segment": None
-        if inline_constants
-        else {"segment_index": 0, "offsets": [0, 0]},
+        "constant_segment": None if inline_constants else {"segment_index": 0, "offsets": [0, 0]},
         "mutable_data_segments": [{"segment_index": 0, "offsets": [0, 16]}],
         "named_data": [{"key": "blob", "segment_index": 0}],
     }
@@ -129,10 +124,7 @@ def two_parts() -> bytes:
                 "scratch": [
                     {
                         "size": 4096,
-                        "allocation": {
-                            "memory_id": 1,
-                            "memory_offset_low": 192 + 4096 * number,
-                        },
+                        "allocation": {"memory_id": 1, "memory_offset_low": 192 + 4096 * number},
                     }
                 ],
             },
@@ -157,6 +149,4 @@ def two_parts() -> bytes:
         "delegates": [part, part],
         "non_const_buffer_sizes": [0, 8384],
     }
-    return write_program(
-        {"execution_plan": [method], "backend_delegate_data": [{"data": [1]}]}
-    )
+    return write_program({"execution_plan": [method], "backend_delegate_data": [{"data": [1]}]})

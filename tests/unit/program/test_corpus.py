@@ -77,10 +77,7 @@ def _instruction(instruction: p.Instruction) -> Json:
         case p.MoveCall(source=source, target=target):
             body = {"move_from": source, "move_to": target}
         case p.JumpFalseCall(condition=condition, destination=destination):
-            body = {
-                "cond_value_index": condition,
-                "destination_instruction": destination,
-            }
+            body = {"cond_value_index": condition, "destination_instruction": destination}
         case p.FreeCall(value=value):
             body = {"value_index": value}
     return {"instr_args": body, "instr_args_type": kind}
@@ -104,8 +101,7 @@ def _method(method: p.Method) -> Json:
             }
         ],
         "operators": [
-            {"name": f"{o.namespace}::{o.base}", "overload": o.overload}
-            for o in method.operators
+            {"name": f"{o.namespace}::{o.base}", "overload": o.overload} for o in method.operators
         ],
         "delegates": [
             {
@@ -115,8 +111,7 @@ def _method(method: p.Method) -> Json:
                     "index": delegate.data_index,
                 },
                 "compile_specs": [
-                    {"key": spec.key, "value": list(spec.value)}
-                    for spec in delegate.compile_specs
+                    {"key": spec.key, "value": list(spec.value)} for spec in delegate.compile_specs
                 ],
             }
             for delegate in method.delegates
@@ -136,9 +131,7 @@ def _program(program: p.Program) -> Json:
         "execution_plan": [_method(method) for method in program.methods],
         "constant_buffer": [],
         "backend_delegate_data": [],
-        "segments": [
-            {"offset": s.offset, "size": s.size_bytes} for s in program.segments
-        ],
+        "segments": [{"offset": s.offset, "size": s.size_bytes} for s in program.segments],
         "constant_segment": program.constants and _subsegments(program.constants),
         "mutable_data_segments": [_subsegments(s) for s in program.mutable_segments],
         "named_data": [
@@ -258,9 +251,7 @@ def _without(program: p.Program, **changes: object) -> p.Program:
         ("delegate_id.pte", "delegates"),
     ],
 )
-def test_only_the_damaged_part_of_a_well_formed_program_differs(
-    file: str, part: str
-) -> None:
+def test_only_the_damaged_part_of_a_well_formed_program_differs(file: str, part: str) -> None:
     assert file in _WELL_FORMED
     damaged = _read_bad(file)
     original = read_program(model_bytes(_BAD[file]["made_from"]), file=file)

@@ -34,8 +34,7 @@ def moved(method: Method, by: int) -> Method:
             replace(
                 v,
                 allocation=Allocation(
-                    memory_id=v.allocation.memory_id,
-                    offset_bytes=v.allocation.offset_bytes + by,
+                    memory_id=v.allocation.memory_id, offset_bytes=v.allocation.offset_bytes + by
                 ),
             )
             if isinstance(v, TensorValue) and v.allocation is not None
@@ -99,9 +98,7 @@ def test_numbers_that_are_there_are_written_in_place() -> None:
     methods = [replace(method, values=tuple(values), arena_bytes=(0, 4000))]
     found = with_methods(program, methods)
     assert len(found.data) == len(program.data)
-    changed = sum(
-        a != b for a, b in zip(bytes(found.data), bytes(program.data), strict=True)
-    )
+    changed = sum(a != b for a, b in zip(bytes(found.data), bytes(program.data), strict=True))
     assert 0 < changed <= 4 * len(places) + 8
 
 
@@ -207,9 +204,7 @@ def test_a_header_without_segments() -> None:
 
 def test_places_that_a_reader_refuses() -> None:
     program = read(model_bytes("mlp"))
-    methods = [
-        replace(moved(m, 4096), arena_bytes=m.arena_bytes) for m in program.methods
-    ]
+    methods = [replace(moved(m, 4096), arena_bytes=m.arena_bytes) for m in program.methods]
     with pytest.raises(EditError):
         with_methods(program, methods)
 
@@ -219,9 +214,7 @@ def test_a_tensor_without_a_place_gets_none() -> None:
     (method,) = program.methods
     place = Allocation(memory_id=1, offset_bytes=0)
     values = tuple(
-        replace(v, allocation=place)
-        if isinstance(v, TensorValue) and v.allocation is None
-        else v
+        replace(v, allocation=place) if isinstance(v, TensorValue) and v.allocation is None else v
         for v in method.values
     )
     with pytest.raises(EditError, match="a tensor has no place"):
@@ -230,9 +223,7 @@ def test_a_tensor_without_a_place_gets_none() -> None:
 
 @given(
     case=st.sampled_from(["add_mul", "views", "kv_cache"]),
-    flips=st.lists(
-        st.tuples(st.integers(0, 4000), st.integers(0, 255)), min_size=1, max_size=3
-    ),
+    flips=st.lists(st.tuples(st.integers(0, 4000), st.integers(0, 255)), min_size=1, max_size=3),
 )
 def test_damaged_programs_are_edited_right_or_not_at_all(
     case: str, flips: list[tuple[int, int]]

@@ -27,9 +27,7 @@ STORED = read_flat_tensors(DATA, file="m.ptd")
 WHERE = SourceSpan(file="a.toml", line=3, text="path")
 
 
-def _with(
-    *stored: StoredTensor, program: Program = PROGRAM, again: bool = False
-) -> Program:
+def _with(*stored: StoredTensor, program: Program = PROGRAM, again: bool = False) -> Program:
     files = {"m.ptd": stored} | ({"n.ptd": stored[:1]} if again else {})
     return with_data(program, files, model="m", where=WHERE)
 
@@ -63,8 +61,7 @@ def _notes(*stored: StoredTensor, **more: object) -> tuple[tuple[str, str], ...]
         message='data of model "m" does not fit the program',
         where=WHERE,
         notes=found.notes,
-        hint="name the .ptd files that were exported with the program in `data` of its"
-        " [[models]]",
+        hint="name the .ptd files that were exported with the program in `data` of its [[models]]",
     )
     return found.notes
 
@@ -101,9 +98,7 @@ def test_dim_orders_are_compared() -> None:
 
 def _changed(**change: object) -> Program:
     (method,) = PROGRAM.methods
-    first = next(
-        v for v in method.values if isinstance(v, TensorValue) and v.is_external
-    )
+    first = next(v for v in method.values if isinstance(v, TensorValue) and v.is_external)
     values = list(method.values)
     values.append(replace(first, **change))  # type: ignore[arg-type]  # any field
     return replace(PROGRAM, methods=(replace(method, values=tuple(values)),))
@@ -121,9 +116,7 @@ def test_without_data_files_that_is_said() -> None:
     with pytest.raises(ModelError) as caught:
         with_data(PROGRAM, {}, model="m", where=None)
     notes = caught.value.diagnostics[0].notes
-    assert {text for _, text in notes} == {
-        "is not there: the profile names no data file"
-    }
+    assert {text for _, text in notes} == {"is not there: the profile names no data file"}
     none = replace(PROGRAM, methods=())
     assert with_data(none, {}, model="m", where=None) == none
 

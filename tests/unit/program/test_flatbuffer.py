@@ -22,11 +22,7 @@ _INTS = {
 }
 
 
-_KINDS = {
-    "Any": Kind(
-        name="Any", fields=("field",) * 40, tables=dict.fromkeys(range(40), "Any")
-    )
-}
+_KINDS = {"Any": Kind(name="Any", fields=("field",) * 40, tables=dict.fromkeys(range(40), "Any"))}
 
 
 def _root(data: bytes) -> Table:
@@ -109,26 +105,14 @@ _HEAD = struct.pack("<I4HiI", 12, 6, 8, 4, 0, 8, 4)
     ("data", "message", "found"),
     [
         (b"", "an offset lies outside the program", "byte 0"),
-        (
-            struct.pack("<I", 0),
-            "an offset points outside the program",
-            "offset 0 at byte 0",
-        ),
+        (struct.pack("<I", 0), "an offset points outside the program", "offset 0 at byte 0"),
         (struct.pack("<I", 4), "an offset points outside the program", "offset 4"),
         (struct.pack("<IH", 4, 0), "a table lies outside the program", "byte 4"),
         (struct.pack("<Ii", 4, 5), "a vtable lies outside the program", "byte -1"),
         (struct.pack("<Ii", 4, -4), "a vtable lies outside the program", "byte 8"),
         (struct.pack("<IixHH", 4, -5, 4, 4), "a vtable is not aligned", "byte 9"),
-        (
-            struct.pack("<IiHH", 4, -4, 3, 4),
-            "a vtable has an impossible size",
-            "3 bytes at byte 8",
-        ),
-        (
-            struct.pack("<IiHH", 4, -4, 6, 4),
-            "a vtable has an impossible size",
-            "6 bytes at byte 8",
-        ),
+        (struct.pack("<IiHH", 4, -4, 3, 4), "a vtable has an impossible size", "3 bytes at byte 8"),
+        (struct.pack("<IiHH", 4, -4, 6, 4), "a vtable has an impossible size", "6 bytes at byte 8"),
     ],
 )
 def test_a_damaged_root_is_refused(data: bytes, message: str, found: str) -> None:

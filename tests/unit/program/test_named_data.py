@@ -26,9 +26,7 @@ OUTSIDE = read_program((NAMED / "outside.pte").read_bytes(), file="outside")
 STORED = read_flat_tensors((NAMED / "weights.ptd").read_bytes(), file="weights")
 
 
-def _with(
-    program: Program, *stored: StoredTensor, takes: bool | None = True
-) -> Program:
+def _with(program: Program, *stored: StoredTensor, takes: bool | None = True) -> Program:
     return with_data(
         program,
         {"m.ptd": stored} if stored else {},
@@ -38,9 +36,7 @@ def _with(
     )
 
 
-def _codes(
-    program: Program, *stored: StoredTensor, takes: bool | None = True
-) -> list[str]:
+def _codes(program: Program, *stored: StoredTensor, takes: bool | None = True) -> list[str]:
     with pytest.raises(ModelError) as caught:
         _with(program, *stored, takes=takes)
     return [found.code for found in caught.value.diagnostics]
@@ -51,9 +47,7 @@ def test_data_of_files_is_part_of_the_program_as_data_inside_is() -> None:
     assert {e.name: bytes(e.data) for e in found.external} == {
         t.name: bytes(t.data) for t in STORED
     }
-    assert {(e.dtype, e.is_constant) for e in found.external} == {
-        (ScalarType.Byte, False)
-    }
+    assert {(e.dtype, e.is_constant) for e in found.external} == {(ScalarType.Byte, False)}
     assert sorted(found.delegate_data) == sorted(_with(INSIDE).delegate_data)
     # A tensor among them is what it is.
     tensor = replace(STORED[1], dtype=ScalarType.Float, sizes=(5,), dim_order=(0,))
@@ -72,9 +66,7 @@ def test_what_cannot_be_had_is_refused() -> None:
 
 def _two(*backends: str) -> Program:
     (method,) = INSIDE.methods
-    parts = tuple(
-        replace(d, backend=b) for d, b in zip(method.delegates, backends, strict=True)
-    )
+    parts = tuple(replace(d, backend=b) for d, b in zip(method.delegates, backends, strict=True))
     return replace(INSIDE, methods=(replace(method, delegates=parts),))
 
 
@@ -87,9 +79,7 @@ def test_one_delegate_that_takes_it_is_enough() -> None:
 
 
 @pytest.mark.parametrize(("takers", "count"), [({"Named"}, 0), (set(), 1)])
-def test_an_update_is_judged_as_a_whole_as_in_a_build(
-    takers: set[str], count: int
-) -> None:
+def test_an_update_is_judged_as_a_whole_as_in_a_build(takers: set[str], count: int) -> None:
     (one,) = _two("Named", "Named").methods
     (two,) = _two("Other", "Other").methods
     program = replace(INSIDE, methods=(one, replace(two, name="two")))
@@ -101,12 +91,7 @@ def test_an_update_is_judged_as_a_whole_as_in_a_build(
         takers=frozenset(takers),
         methods=tuple(
             FirmwareMethod(
-                model="m",
-                method=n,
-                state_bytes=0,
-                arena_bytes=(),
-                inputs=(),
-                outputs=(),
+                model="m", method=n, state_bytes=0, arena_bytes=(), inputs=(), outputs=()
             )
             for n in names
         ),
@@ -148,21 +133,15 @@ def test_keys_that_ethos_u_asks_for() -> None:
         ]
     )
     program = replace(INSIDE, data=data, inline_data=((0, len(data)),), methods=())
-    part = Delegate(
-        backend="EthosUBackend", is_inline=True, data_index=0, compile_specs=()
-    )
+    part = Delegate(backend="EthosUBackend", is_inline=True, data_index=0, compile_specs=())
     assert needed_keys(program, [part]) == {key.decode()}
 
 
 def test_many_parts_of_the_same_bytes_are_read_once() -> None:
     size = 1 << 20
-    program = replace(
-        INSIDE, data=bytes(size), inline_data=((0, size),) * 2000, methods=()
-    )
+    program = replace(INSIDE, data=bytes(size), inline_data=((0, size),) * 2000, methods=())
     parts = [
-        Delegate(
-            backend="XnnpackBackend", is_inline=True, data_index=i, compile_specs=()
-        )
+        Delegate(backend="XnnpackBackend", is_inline=True, data_index=i, compile_specs=())
         for i in range(2000)
     ]
     started = time.monotonic()

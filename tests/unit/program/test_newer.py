@@ -28,12 +28,7 @@ from orchestrator.selection.extract import extract
 from orchestrator.selection.resolution import Resolution
 from tests.conftest import CASES, CORPUS, model_bytes
 from tests.unit.program import program_writer
-from tests.unit.program.newer_program import (
-    every_table,
-    two_parts,
-    with_newer_field,
-    with_scratch,
-)
+from tests.unit.program.newer_program import every_table, two_parts, with_newer_field, with_scratch
 from tests.unit.program.program_writer import slots_of, write_program
 
 HEADER = Path(__file__).parents[3] / "runtime" / "src" / "flatbuffer.h"
@@ -202,25 +197,14 @@ def _data_file(newer: str) -> bytes:
     sizes = builder.EndVector()
     order = builder.CreateByteVector(b"\0")
     layout = table(
-        "TensorLayout",
-        ("Int8", 1),
-        ("UOffsetTRelative", sizes),
-        ("UOffsetTRelative", order),
+        "TensorLayout", ("Int8", 1), ("UOffsetTRelative", sizes), ("UOffsetTRelative", order)
     )
     key = builder.CreateString("w")
     named = vector(
-        table(
-            "NamedData",
-            ("UOffsetTRelative", key),
-            ("Uint32", 0),
-            ("UOffsetTRelative", layout),
-        )
+        table("NamedData", ("UOffsetTRelative", key), ("Uint32", 0), ("UOffsetTRelative", layout))
     )
     root = table(
-        "FlatTensor",
-        ("Uint32", 0),
-        ("UOffsetTRelative", segments),
-        ("UOffsetTRelative", named),
+        "FlatTensor", ("Uint32", 0), ("UOffsetTRelative", segments), ("UOffsetTRelative", named)
     )
     builder.Finish(root, file_identifier=b"FT01")
     flatbuffer = bytes(builder.Output())
@@ -300,12 +284,8 @@ def test_a_plan_leaves_scratch_memory_of_delegates_its_bytes() -> None:
         assert spans[-1][1] <= 4224
 
 
-@pytest.mark.parametrize(
-    ("size", "memory_id", "arena"), [(65, 1, 64), (4, 2, 64), (4, 0, 64)]
-)
-def test_scratch_memory_outside_of_arenas_is_refused(
-    size: int, memory_id: int, arena: int
-) -> None:
+@pytest.mark.parametrize(("size", "memory_id", "arena"), [(65, 1, 64), (4, 2, 64), (4, 0, 64)])
+def test_scratch_memory_outside_of_arenas_is_refused(size: int, memory_id: int, arena: int) -> None:
     facts = with_scratch(size, 0)
     (method,) = facts["execution_plan"]
     method["non_const_buffer_sizes"] = [0, arena]
@@ -313,9 +293,7 @@ def test_scratch_memory_outside_of_arenas_is_refused(
     scratch["allocation"]["memory_id"] = memory_id
     (problem,) = problems(write_program(facts, bytes(64)))
     assert problem.code == "bad-program"
-    assert (
-        problem.message == "scratch memory of a delegate does not lie inside an arena"
-    )
+    assert problem.message == "scratch memory of a delegate does not lie inside an arena"
 
 
 def test_what_the_device_refuses_compat_does_not_let_through() -> None:
@@ -332,12 +310,7 @@ def test_what_the_device_refuses_compat_does_not_let_through() -> None:
     for program in (file, built):
         states = {m.name: method_state_bytes(m, pointer_bytes=4) for m in built.methods}
         found = check_compat(
-            firmware,
-            program,
-            extract(program, model="m"),
-            states,
-            model="m",
-            file="m.pte",
+            firmware, program, extract(program, model="m"), states, model="m", file="m.pte"
         )
         codes.append([problem.code for problem in found])
     assert codes == [["newer-program", "delegate-missing"], ["delegate-missing"]]

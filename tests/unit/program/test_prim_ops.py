@@ -46,8 +46,6 @@ def test_every_prim_op_has_a_kernel_of_its_signature() -> None:
     ],
 )
 def test_kind_of_the_result(
-    signature: str,
-    arguments: list[ArgKind | ScalarType | None],
-    kind: ArgKind | None,
+    signature: str, arguments: list[ArgKind | ScalarType | None], kind: ArgKind | None
 ) -> None:
     assert result_kind(signature, arguments) is kind

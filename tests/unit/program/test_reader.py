@@ -13,13 +13,7 @@ import pytest
 from orchestrator.core.dtype import ALL
 from orchestrator.core.operator import OperatorName
 from orchestrator.errors import Diagnostic, ModelError, SourceSpan
-from orchestrator.program.program import (
-    BufferDevice,
-    CompileSpec,
-    Frame,
-    FreeCall,
-    Program,
-)
+from orchestrator.program.program import BufferDevice, CompileSpec, Frame, FreeCall, Program
 from orchestrator.program.reader import read_program
 from orchestrator.program.values import BoolListValue, DoubleListValue, TensorValue
 from tests.conftest import CASES, model_bytes
@@ -162,12 +156,7 @@ _TENSORS = {"val": {"items": []}, "val_type": "TensorList"}
 @pytest.mark.parametrize(
     ("program", "message", "place", "found"),
     [
-        (
-            _program(_tensor(scalar_type=42)),
-            "a tensor has an unknown dtype",
-            "value 0",
-            "dtype 42",
-        ),
+        (_program(_tensor(scalar_type=42)), "a tensor has an unknown dtype", "value 0", "dtype 42"),
         (
             _program(_tensor(scalar_type=12)),
             "a tensor has a dtype that the runtime does not have",
@@ -326,9 +315,7 @@ _TENSORS = {"val": {"items": []}, "val_type": "TensorList"}
         ),
         (
             _program(
-                non_const_buffer_device=[
-                    {"buffer_idx": 1, "device_type": 1, "device_index": 0}
-                ]
+                non_const_buffer_device=[{"buffer_idx": 1, "device_type": 1, "device_index": 0}]
             ),
             "an arena lies on another device than the CPU",
             "arena device 0",
@@ -364,12 +351,7 @@ _TENSORS = {"val": {"items": []}, "val_type": "TensorList"}
             "delegate 0",
             "location 7",
         ),
-        (
-            _program(chains=[]),
-            "a method has not exactly one chain of instructions",
-            "",
-            "0 chains",
-        ),
+        (_program(chains=[]), "a method has not exactly one chain of instructions", "", "0 chains"),
         (
             _program(chains=[{"instructions": []}] * 2),
             "a method has not exactly one chain of instructions",
@@ -472,11 +454,7 @@ def _at_top(**changes: object) -> Json:
 @pytest.mark.parametrize(
     ("program", "message", "found"),
     [
-        (
-            _at_top(version=1),
-            "the program has an unknown schema version",
-            "version 1",
-        ),
+        (_at_top(version=1), "the program has an unknown schema version", "version 1"),
         (_at_top(execution_plan=[]), "the program has no method", ""),
         (
             _at_top(segments=[{"offset": 0, "size": 64}, {"offset": 60, "size": 5}]),
@@ -511,9 +489,7 @@ def _at_top(**changes: object) -> Json:
         ),
     ],
 )
-def test_what_cannot_be_in_a_program_is_refused(
-    program: Json, message: str, found: str
-) -> None:
+def test_what_cannot_be_in_a_program_is_refused(program: Json, message: str, found: str) -> None:
     (problem,) = _problems(_write(program))
     assert problem.message == message
     assert dict(problem.notes).get("found", "") == found
@@ -568,9 +544,7 @@ def test_constants_must_be_aligned_to_their_dtype() -> None:
     program = _program(_tensor(data_buffer_idx=1))
     program["constant_segment"]["offsets"][1] = 2
     (problem,) = _problems(_write(program))
-    assert (
-        problem.message == "a tensor is stored at an offset that its dtype cannot have"
-    )
+    assert problem.message == "a tensor is stored at an offset that its dtype cannot have"
 
 
 def _header(change: Callable[[list[int]], None]) -> tuple[Diagnostic, ...]:
@@ -617,11 +591,7 @@ def test_a_short_header_leaves_the_segments_the_rest_of_the_file() -> None:
     [
         (b"", "bad-program", "not an ExecuTorch program"),
         (b"\0\0\0\0FT01", "bad-program", "not an ExecuTorch program"),
-        (
-            b"\0\0\0\0ET11",
-            "unsupported-program",
-            "the program has another format version",
-        ),
+        (b"\0\0\0\0ET11", "unsupported-program", "the program has another format version"),
         (b"\0\0\0\0ET12eh00", "bad-program", "the extended header is cut off"),
     ],
 )
@@ -659,9 +629,7 @@ def test_what_no_real_program_of_the_corpus_has_is_read() -> None:
         _tensor(),
         {"val": {"items": [True, False]}, "val_type": "BoolList"},
         {"val": {"items": [0.5, -1e300]}, "val_type": "DoubleList"},
-        chains=[
-            _calls("FreeCall", value_index=0)[0] | {"stacktrace": [{"items": [frame]}]}
-        ],
+        chains=[_calls("FreeCall", value_index=0)[0] | {"stacktrace": [{"items": [frame]}]}],
         delegates=[
             {
                 "id": "B",
@@ -669,17 +637,12 @@ def test_what_no_real_program_of_the_corpus_has_is_read() -> None:
                 "compile_specs": [{"key": "k", "value": [1, 2]}, {"key": "e"}],
             }
         ],
-        non_const_buffer_device=[
-            {"buffer_idx": 1, "device_type": 0, "device_index": -1}
-        ],
+        non_const_buffer_device=[{"buffer_idx": 1, "device_type": 0, "device_index": -1}],
     )
     program["backend_delegate_data"] = [{"data": [9, 8, 7]}]
     read = _read(program)
     (method,) = read.methods
-    assert method.values[1:] == (
-        BoolListValue((True, False)),
-        DoubleListValue((0.5, -1e300)),
-    )
+    assert method.values[1:] == (BoolListValue((True, False)), DoubleListValue((0.5, -1e300)))
     assert method.instructions == (FreeCall(value=0),)
     expected = Frame(filename="m.py", line=7, name="f", context="x + y")
     assert method.frames == ((expected,),)

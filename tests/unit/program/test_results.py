@@ -22,14 +22,9 @@ PROGRAM = Path(__file__).parents[2] / "data" / "prim_ops" / "model.pte"
 def test_a_real_program() -> None:
     program = read_program(PROGRAM.read_bytes(), file="model.pte")
     real, branch = program.method("real"), program.method("branch")
-    assert [type(real.values[i]).__name__ for i in real.outputs] == [
-        "TensorValue",
-        "DoubleValue",
-    ]
+    assert [type(real.values[i]).__name__ for i in real.outputs] == ["TensorValue", "DoubleValue"]
     conditions = [
-        branch.values[i.condition]
-        for i in branch.instructions
-        if isinstance(i, JumpFalseCall)
+        branch.values[i.condition] for i in branch.instructions if isinstance(i, JumpFalseCall)
     ]
     assert [type(value) for value in conditions] == [BoolValue, BoolValue]
 
@@ -51,8 +46,7 @@ def _method(*values: Value, calls: list[tuple[str, tuple[int, ...]]]) -> Method:
         values=values,
         operators=tuple(OperatorName.parse(name) for name, _ in calls),
         instructions=tuple(
-            KernelCall(operator=index, args=args)
-            for index, (_, args) in enumerate(calls)
+            KernelCall(operator=index, args=args) for index, (_, args) in enumerate(calls)
         ),
     )
 
@@ -98,13 +92,8 @@ def test_what_cannot_be_is_left_as_it_is(name: str, args: tuple[int, ...]) -> No
 def test_lists_are_checked_against_the_settled_kinds() -> None:
     program = program_json("scalar_sizes")
     (method,) = program["execution_plan"]
-    (index,) = (
-        i for i, o in enumerate(method["operators"]) if o["name"] == "aten::sym_size"
-    )
-    method["operators"][index] = {
-        "name": "executorch_prim::sym_float",
-        "overload": "Scalar",
-    }
+    (index,) = (i for i, o in enumerate(method["operators"]) if o["name"] == "aten::sym_size")
+    method["operators"][index] = {"name": "executorch_prim::sym_float", "overload": "Scalar"}
     call = next(
         i["instr_args"]
         for i in method["chains"][0]["instructions"]

@@ -34,9 +34,7 @@ def _numbers(draw: st.DrawFn) -> tuple[str, Any]:
     return kind, number
 
 
-FIELDS = st.lists(
-    st.none() | _numbers() | st.binary(max_size=40) | st.text(max_size=9), max_size=9
-)
+FIELDS = st.lists(st.none() | _numbers() | st.binary(max_size=40) | st.text(max_size=9), max_size=9)
 
 
 def _read(data: bytes, table: int, fields: list[Any]) -> None:

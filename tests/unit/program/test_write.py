@@ -37,10 +37,7 @@ def _data(program: Program) -> list[list[bytes]]:
     inline = (program.inline_constants, program.inline_data)
     return [
         [bytes(program.segment_bytes(i)) for i in range(len(program.segments))],
-        *(
-            [bytes(program.data[at : at + size]) for at, size in blocks]
-            for blocks in inline
-        ),
+        *([bytes(program.data[at : at + size]) for at, size in blocks] for blocks in inline),
     ]
 
 
@@ -60,8 +57,7 @@ def _tensors(program: Program) -> list[TensorValue]:
         value
         for method in program.methods
         for value in method.values
-        if isinstance(value, TensorValue)
-        and (value.is_constant or value.is_mutable_state)
+        if isinstance(value, TensorValue) and (value.is_constant or value.is_mutable_state)
     ]
 
 
@@ -111,8 +107,7 @@ def _inline() -> Program:
     facts["constant_segment"] = None
     facts["segments"] = []
     facts["constant_buffer"] = [
-        {"data": [n % 251 for n in range(sizes.get(index, 0))]}
-        for index in range(max(sizes) + 1)
+        {"data": [n % 251 for n in range(sizes.get(index, 0))]} for index in range(max(sizes) + 1)
     ]
     facts["backend_delegate_data"] = [{"data": [1, 2, 3]}, {"data": [4] * 40}]
     return _read(write_json(facts))

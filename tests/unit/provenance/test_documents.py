@@ -47,9 +47,7 @@ print(json.dumps([reader.get_packages(), reader.get_relationships()]))
 def folder(tmp_path: Path) -> Path:
     write_project(tmp_path, more=CARD)
     profile = tmp_path / "demo.toml"
-    text = profile.read_text().replace(
-        'name = "demo"', 'name = "demo"\nversion = "1.4.0"'
-    )
+    text = profile.read_text().replace('name = "demo"', 'name = "demo"\nversion = "1.4.0"')
     profile.write_text(text)
     return tmp_path
 
@@ -95,10 +93,7 @@ def test_the_sbom_of_a_build(folder: Path) -> None:
     assert kernels <= linked
     (formulation,) = bom["formulation"]
     zig, *_ = formulation["components"]
-    assert (zig["name"], zig["components"][0]["hashes"][0]["content"]) == (
-        "zig",
-        "a" * 64,
-    )
+    assert (zig["name"], zig["components"][0]["hashes"][0]["content"]) == ("zig", "a" * 64)
 
 
 def test_another_tool_reads_the_sbom(folder: Path) -> None:
@@ -118,18 +113,13 @@ def test_the_statement_of_a_build(folder: Path) -> None:
     assert made["_type"] == "https://in-toto.io/Statement/v1"
     assert made["predicateType"] == "https://slsa.dev/provenance/v1"
     subjects = {s["name"]: s["digest"]["sha256"] for s in made["subject"]}
-    assert {"firmware.elf", "libdemo.a", "include/demo.h", "models/net.pte"} <= {
-        *subjects
-    }
+    assert {"firmware.elf", "libdemo.a", "include/demo.h", "models/net.pte"} <= {*subjects}
     assert not {SBOM, STATEMENT, "build.ninja", "report.html"} & {*subjects}
     for name, found in subjects.items():
         data = (folder / "out" / name).read_bytes()
         assert hashlib.sha256(data).hexdigest() == found
     definition = made["predicate"]["buildDefinition"]
-    assert definition["externalParameters"] == {
-        "name": "demo",
-        "profile": ["demo.toml"],
-    }
+    assert definition["externalParameters"] == {"name": "demo", "profile": ["demo.toml"]}
     read = {d["name"]: d for d in definition["resolvedDependencies"]}
     profile = (folder / "demo.toml").read_bytes()
     assert read["demo.toml"]["digest"]["sha256"] == hashlib.sha256(profile).hexdigest()
@@ -157,9 +147,7 @@ def test_a_comment_changes_the_statement_and_compiles_nothing(folder: Path) -> N
     fakes = FakeShell()
     build_product(project_in(folder), fakes.shell)
     assert fakes.folder.runs == []
-    bom, made = (
-        json.loads((folder / "out" / name).read_text()) for name in (SBOM, STATEMENT)
-    )
+    bom, made = (json.loads((folder / "out" / name).read_text()) for name in (SBOM, STATEMENT))
     assert bom == before[0]
     assert made != before[1]
     assert made["subject"] == before[1]["subject"]

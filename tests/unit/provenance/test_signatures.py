@@ -42,15 +42,11 @@ def private_pem(key: PrivateKeyTypes, password: bytes | None = None) -> bytes:
 
 
 def public_pem(key: PrivateKeyTypes) -> bytes:
-    return key.public_key().public_bytes(
-        Encoding.PEM, PublicFormat.SubjectPublicKeyInfo
-    )
+    return key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
 
 
 @pytest.mark.parametrize(
-    "key",
-    [ED25519, P256, rsa.generate_private_key(65537, 2048)],
-    ids=["ed25519", "p256", "rsa"],
+    "key", [ED25519, P256, rsa.generate_private_key(65537, 2048)], ids=["ed25519", "p256", "rsa"]
 )
 def test_what_is_signed_comes_out_again(key: PrivateKeyTypes) -> None:
     private = read_private_key(private_pem(key), file="key.pem")
@@ -109,17 +105,13 @@ def test_no_signature_is_refused() -> None:
     assert _refusal(data) == "wrong-signature"
 
 
-def test_a_type_that_is_not_that_of_the_payload_is_refused(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_type_that_is_not_that_of_the_payload_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """The type is signed as well, so only who has the key can write another."""
     envelope = json.loads(sign(STATEMENT, ED25519, file="k"))
     changed = envelope | {"payloadType": "application/octet-stream"}
     assert _refusal(json.dumps(changed).encode()) == "wrong-signature"
     with monkeypatch.context() as patch:
-        patch.setattr(
-            "orchestrator.provenance.envelope.payload_type_of", lambda _: "text/plain"
-        )
+        patch.setattr("orchestrator.provenance.envelope.payload_type_of", lambda _: "text/plain")
         data = sign(STATEMENT, ED25519, file="k")
     assert _refusal(data) == "wrong-payload-type"
 
@@ -159,9 +151,7 @@ def test_other_keys_do_not_sign_for_devices(key: PrivateKeyTypes) -> None:
         device_verifier(key.public_key(), file="k")
 
 
-@pytest.mark.parametrize(
-    "pem", [b"", b"text", public_pem(P256), private_pem(ED25519, b"secret")]
-)
+@pytest.mark.parametrize("pem", [b"", b"text", public_pem(P256), private_pem(ED25519, b"secret")])
 def test_what_is_no_private_key(pem: bytes) -> None:
     with pytest.raises(UsageError, match=r"key\.pem is not a key"):
         read_private_key(pem, file="key.pem")
@@ -199,15 +189,9 @@ def test_commands(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = _run(capsys, f"{check} other.pub --output c.json", code=8)
     assert text.startswith("error[wrong-signature]: a.json.dsse.json was not signed")
     assert not (folder / "c.json").exists()
-    assert "error[bad-envelope]" in _run(
-        capsys, "signature verify a.json --key key.pub", code=8
-    )
-    assert "error[bad-key]" in _run(
-        capsys, "signature create a.json --key a.json", code=2
-    )
-    assert "error[unreadable-file]" in _run(
-        capsys, "signature create a.json --key none", code=2
-    )
+    assert "error[bad-envelope]" in _run(capsys, "signature verify a.json --key key.pub", code=8)
+    assert "error[bad-key]" in _run(capsys, "signature create a.json --key a.json", code=2)
+    assert "error[unreadable-file]" in _run(capsys, "signature create a.json --key none", code=2)
 
 
 def test_without_the_extra(
@@ -225,10 +209,7 @@ def test_without_the_extra(
 def test_payloads_are_the_bytes_of_the_file(folder: Path) -> None:
     data = bytes(range(256))
     (folder / "fw.bin").write_bytes(data)
-    assert (
-        run(["signature", "create", "fw.bin", "--key", "key.pem", "--output", "fw.sig"])
-        == 0
-    )
+    assert run(["signature", "create", "fw.bin", "--key", "key.pem", "--output", "fw.sig"]) == 0
     envelope = json.loads((folder / "fw.sig").read_text())
     assert base64.b64decode(envelope["payload"]) == data
     assert Path("fw.sig").is_file()

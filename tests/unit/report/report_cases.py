@@ -26,16 +26,12 @@ def _catalog() -> Catalog:
     """All kernels of the project."""
     names = sorted(sources.library_names())
     texts = {name: sources.library_file(name).read_text() for name in names}
-    return read_catalog(
-        [LibraryText(name=n, file=n, text=text) for n, text in texts.items()]
-    )
+    return read_catalog([LibraryText(name=n, file=n, text=text) for n, text in texts.items()])
 
 
 def _resolution(*cases: str) -> Resolution:
     infos = [extract(program_of(case), model=case) for case in cases]
-    return resolve(
-        aggregate(infos, []), _catalog(), every_dtype=False, span_of=lambda _: None
-    )
+    return resolve(aggregate(infos, []), _catalog(), every_dtype=False, span_of=lambda _: None)
 
 
 def size_of(cpu: str, models: dict[str, int]) -> SizeReport:
@@ -43,16 +39,12 @@ def size_of(cpu: str, models: dict[str, int]) -> SizeReport:
     report = linked_case({"host": "host-zig", "cortex-m55": "m55-zig"}[cpu]).measure()
     others = [c for c in report.contributors if c.kind is not ContributorKind.MODEL]
     (model, *_) = (c for c in report.contributors if c.kind is ContributorKind.MODEL)
-    found = [
-        replace(model, name=name, flash_bytes=count) for name, count in models.items()
-    ]
+    found = [replace(model, name=name, flash_bytes=count) for name, count in models.items()]
     flash = sum(c.flash_bytes for c in (*found, *others))
     return replace(
         report,
         contributors=(*found, *others),
-        totals=replace(
-            report.totals, flash_bytes=flash, model_bytes=sum(models.values())
-        ),
+        totals=replace(report.totals, flash_bytes=flash, model_bytes=sum(models.values())),
     )
 
 

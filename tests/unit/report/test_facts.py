@@ -8,13 +8,7 @@ from orchestrator.core.operator import OperatorName
 from orchestrator.method.effects import Effect, MethodEffects
 from orchestrator.method.lifetimes import lifetimes, live_bytes, split_at_writes
 from orchestrator.program.macs import macs_of
-from orchestrator.program.values import (
-    Allocation,
-    BoolValue,
-    NoneValue,
-    TensorValue,
-    Value,
-)
+from orchestrator.program.values import Allocation, BoolValue, NoneValue, TensorValue, Value
 from orchestrator.report.arena import peak_of
 from tests.conftest import CASES
 from tests.unit.products import program_of
@@ -67,20 +61,14 @@ def _macs(operator: str, **named: Value) -> int | None:
             {"input": (7, 16), "weights": (4, 16), "out": (7, 4)},
             7 * 4 * 16,
         ),
-        (
-            "aten::bmm.out",
-            {"self": (3, 4, 5), "mat2": (3, 5, 6), "out": (3, 4, 6)},
-            360,
-        ),
+        ("aten::bmm.out", {"self": (3, 4, 5), "mat2": (3, 5, 6), "out": (3, 4, 6)}, 360),
         ("aten::addmm.out", {"self": (6,), "mat1": (2, 5), "out": (2, 6)}, 60),
         ("aten::add.out", {"self": (2, 5), "other": (2, 5), "out": (2, 5)}, None),
         ("aten::mm.out", {}, None),
         ("aten::convolution.out", {"weight": (8, 3, 2, 2), "out": ()}, None),
     ],
 )
-def test_macs(
-    operator: str, named: dict[str, tuple[int, ...]], macs: int | None
-) -> None:
+def test_macs(operator: str, named: dict[str, tuple[int, ...]], macs: int | None) -> None:
     tensors = {name: _tensor(*sizes) for name, sizes in named.items()}
     assert _macs(operator, **tensors) == macs
 
@@ -106,9 +94,7 @@ def test_constants_come_from_no_step() -> None:
 def test_results_are_followed_through_memory() -> None:
     # A pass drops the view between pooling and the last layer.
     (method,) = facts_of("kws_dscnn_int8_m55", prelinked=True).methods
-    assert [s.after for s in method.steps] == [
-        (n,) for n in range(-1, len(method.steps) - 1)
-    ]
+    assert [s.after for s in method.steps] == [(n,) for n in range(-1, len(method.steps) - 1)]
     assert all(step.function.startswith("orch::cortex_m::") for step in method.steps)
 
 
@@ -118,9 +104,7 @@ def _effect(time: int, reads: tuple[int, ...], fills: tuple[int, ...]) -> Effect
 
 def test_a_value_lives_anew_when_it_is_written_anew() -> None:
     one = replace(
-        _tensor(4),
-        allocation=Allocation(memory_id=1, offset_bytes=0),
-        data_buffer_index=0,
+        _tensor(4), allocation=Allocation(memory_id=1, offset_bytes=0), data_buffer_index=0
     )
     other = replace(one, allocation=Allocation(memory_id=1, offset_bytes=64))
     effects = MethodEffects(
@@ -137,13 +121,10 @@ def test_a_value_lives_anew_when_it_is_written_anew() -> None:
         is_known=True,
     )
     whole = lifetimes(effects, 1)
-    assert [(v.index, v.first, v.last) for v in sorted(whole)] == [
-        (0, -1, 4),
-        (1, 0, 2),
-    ]
+    assert [(v.index, v.first, v.last) for v in sorted(whole)] == [(0, -1, 4), (1, 0, 2)]
     split = sorted(split_at_writes(effects, whole))
     assert [(v.index, v.first, v.last) for v in split] == [
-        *((0, -1, 0), (1, 0, 1), (1, 1, 2), (0, 2, 3), (0, 3, 4)),
+        *((0, -1, 0), (1, 0, 1), (1, 1, 2), (0, 2, 3), (0, 3, 4))
     ]
     jump = replace(effects.at[3], next=(4, 1))
     loop = replace(effects, at=(*effects.at[:3], jump))
@@ -160,9 +141,7 @@ def test_lives_never_exceed_the_plan(case: str) -> None:
                 (count for _, count in live_bytes(arena.lives)), default=0
             )
             assert all(0 <= v.begin < v.end for v in arena.lives)
-            assert all(
-                -1 <= v.first <= v.last <= len(method.steps) for v in arena.lives
-            )
+            assert all(-1 <= v.first <= v.last <= len(method.steps) for v in arena.lives)
 
 
 def test_what_passes_removed_is_listed() -> None:

@@ -84,9 +84,7 @@ def _read(facts: ReportFacts) -> _Reader:
 def _empty() -> ReportFacts:
     size = replace(
         linked_case("host-zig").measure(),
-        totals=SizeTotals(
-            **dict.fromkeys(SizeTotals.__dataclass_fields__, 0),
-        ),
+        totals=SizeTotals(**dict.fromkeys(SizeTotals.__dataclass_fields__, 0)),
         contributors=(),
         sections=(),
         symbols=(),
@@ -131,9 +129,7 @@ def test_every_program_has_a_page(case: str) -> None:
 
 
 def test_what_the_page_says() -> None:
-    text = " ".join(
-        _read(facts_of("mlp", cpu="cortex-m55", budget=1 << 20)).text.split()
-    )
+    text = " ".join(_read(facts_of("mlp", cpu="cortex-m55", budget=1 << 20)).text.split())
     assert "% of 1 MiB budget" in text
     assert "aten::addmm.out" in text
     assert "0x30000000" in text
@@ -150,8 +146,7 @@ def test_names_of_strangers_stay_text() -> None:
     (method,) = facts.methods
     tensors = {i: replace(t, name=HOSTILE) for i, t in method.tensors.items()}
     steps = tuple(
-        replace(s, operator=HOSTILE, function=HOSTILE, source=HOSTILE)
-        for s in method.steps
+        replace(s, operator=HOSTILE, function=HOSTILE, source=HOSTILE) for s in method.steps
     )
     size = replace(
         facts.size,
@@ -161,17 +156,11 @@ def test_names_of_strangers_stay_text() -> None:
         symbols=tuple(replace(s, name=HOSTILE) for s in facts.size.symbols),
         sections=tuple(replace(s, name=HOSTILE) for s in facts.size.sections),
         contributors=tuple(
-            replace(c, name=HOSTILE + str(n))
-            for n, c in enumerate(facts.size.contributors)
+            replace(c, name=HOSTILE + str(n)) for n, c in enumerate(facts.size.contributors)
         ),
     )
     method = replace(
-        method,
-        model=HOSTILE,
-        name=HOSTILE,
-        steps=steps,
-        tensors=tensors,
-        removed=((1, HOSTILE),),
+        method, model=HOSTILE, name=HOSTILE, steps=steps, tensors=tensors, removed=((1, HOSTILE),)
     )
     kernels = tuple(replace(k, function=HOSTILE) for k in facts.kernels)
     hostile = replace(facts, size=size, methods=(method,), kernels=kernels)
@@ -204,9 +193,7 @@ def test_a_long_graph_is_drawn() -> None:
     facts = facts_of("mlp")
     (method,) = facts.methods
     step = method.steps[0]
-    steps = [
-        replace(step, index=n, origin=n, after=(n - 1,)) for n in range(MOST_DRAWN)
-    ]
+    steps = [replace(step, index=n, origin=n, after=(n - 1,)) for n in range(MOST_DRAWN)]
     long = replace(facts, methods=(replace(method, steps=tuple(steps)),))
     (picture,) = pictures(long, "graph")
     assert picture.text.count('class="node"') == MOST_DRAWN + 1  # the input
@@ -229,11 +216,7 @@ def test_a_picture_says_what_it_leaves_out() -> None:
     facts = facts_of("mlp")
     (method,) = facts.methods
     (arena,) = method.arenas
-    many = [
-        replace(v, begin=v.begin + n, end=v.end + n)
-        for v in arena.lives
-        for n in range(500)
-    ]
+    many = [replace(v, begin=v.begin + n, end=v.end + n) for v in arena.lives for n in range(500)]
     assert "not drawn" not in page(facts)
     cut = replace(method, arenas=(replace(arena, lives=tuple(many)),))
     text = page(replace(facts, methods=(cut,)))
@@ -246,16 +229,10 @@ def test_changes_and_history_are_text_as_well() -> None:
     facts = facts_of("mlp")
     change = change_of_locks(HOSTILE, {"flash": 7}, {"flash": 9, "ram": 1}, [HOSTILE])
     point = Point(
-        commit="ab",
-        date="2026-01-02",
-        subject=HOSTILE,
-        values=((5, None), ()),
-        changed=(0,),
+        commit="ab", date="2026-01-02", subject=HOSTILE, values=((5, None), ()), changed=(0,)
     )
     later = replace(point, values=((5, None), (7, 8)), changed=(1,))
-    history = History(
-        products=("x.lock", HOSTILE), names=("flash", "ram"), points=(point, later)
-    )
+    history = History(products=("x.lock", HOSTILE), names=("flash", "ram"), points=(point, later))
     text = page(facts, changes=[change], history=history)
     reader = _Reader(text)
     assert [tag for tag, _ in reader.found].count("script") == 2
@@ -369,9 +346,7 @@ def test_inline_files_cannot_end_their_element(name: str) -> None:
     text = asset(name)
     assert "</s" not in text
     assert "<!--" not in text
-    assert not re.search(
-        r"url\(|@import|XMLHttpRequest|\bimport\(", text.replace("url(#arrow", "")
-    )
+    assert not re.search(r"url\(|@import|XMLHttpRequest|\bimport\(", text.replace("url(#arrow", ""))
 
 
 @pytest.mark.parametrize("case", ["kws_dscnn_int8_m55", "transformer_block"])

@@ -17,17 +17,12 @@ from tests.conftest import CORPUS, model_bytes
 
 
 def host() -> Target:
-    return resolve_target(
-        cpu="host", isa=None, board=None, toolchain=None, optimize="size"
-    )
+    return resolve_target(cpu="host", isa=None, board=None, toolchain=None, optimize="size")
 
 
 def product_text(cases: dict[str, str], target: Target) -> str:
     """`product.json` of a product with these models: case by model name."""
-    programs = {
-        model: read_program(model_bytes(case), file=case)
-        for model, case in cases.items()
-    }
+    programs = {model: read_program(model_bytes(case), file=case) for model, case in cases.items()}
     memory = MemoryPlan(
         models=tuple(
             ModelMemory(

@@ -40,17 +40,12 @@ def array(item: Any, dtype: str = "<f4") -> Array:
 
 def compare(got: Any, want: Any, dtype: str = "<f4", **tolerance: float) -> Comparison:
     return compare_output(
-        array(got, dtype),
-        array(want, dtype),
-        ANY,
-        Tolerance(**{"atol": 0, "rtol": 0, **tolerance}),
+        array(got, dtype), array(want, dtype), ANY, Tolerance(**{"atol": 0, "rtol": 0, **tolerance})
     )
 
 
 def test_equal_bytes() -> None:
-    assert compare([1, nan, inf], [1, nan, inf]) == Comparison(
-        is_ok=True, element_count=3
-    )
+    assert compare([1, nan, inf], [1, nan, inf]) == Comparison(is_ok=True, element_count=3)
 
 
 def test_formula() -> None:
@@ -102,9 +97,7 @@ def test_worst_of_what_passes() -> None:
         (inf, nan, False),
     ],
 )
-def test_not_finite(
-    got: float, want: float, *, is_ok: bool, atol: float, rtol: float
-) -> None:
+def test_not_finite(got: float, want: float, *, is_ok: bool, atol: float, rtol: float) -> None:
     found = compare([1, got, 3.5], [1, want, 3.5 + 2**-20], atol=atol, rtol=rtol)
     alone = compare_output(got, want, ANY, Tolerance(atol=atol, rtol=rtol))
     assert alone.is_ok is is_ok
@@ -183,9 +176,7 @@ def test_zero_dimensions() -> None:
 )
 def test_nothing_alike(got: RunValue, want: RunValue, problem: str) -> None:
     generous = Tolerance(atol=1e9, rtol=1)
-    assert compare_output(got, want, ANY, generous) == Comparison(
-        is_ok=False, problem=problem
-    )
+    assert compare_output(got, want, ANY, generous) == Comparison(is_ok=False, problem=problem)
 
 
 @pytest.mark.parametrize(
@@ -249,8 +240,7 @@ def test_bfloat16_is_decoded() -> None:
 
 
 @pytest.mark.parametrize(
-    "dtype",
-    ["|i1", "<i2", "<i4", "<i8", "|u1", "<u2", "<u4", "<u8", "<f2", "<f4", "<f8"],
+    "dtype", ["|i1", "<i2", "<i4", "<i8", "|u1", "<u2", "<u4", "<u8", "<f2", "<f4", "<f8"]
 )
 def test_elements(dtype: str) -> None:
     kind = np.dtype(dtype)
@@ -263,8 +253,7 @@ def test_elements(dtype: str) -> None:
 def exact(got: Any, want: Any, atol: float, rtol: float) -> list[bool]:
     """The formula without rounding."""
     return [
-        abs(Fraction(g) - Fraction(w))
-        <= Fraction(atol) + Fraction(rtol) * abs(Fraction(w))
+        abs(Fraction(g) - Fraction(w)) <= Fraction(atol) + Fraction(rtol) * abs(Fraction(w))
         for g, w in zip(got, want, strict=True)
     ]
 
@@ -292,9 +281,7 @@ def test_agrees_with_exact_arithmetic(
         assert not fits[found.worst.index[0]]
     integers = ([int(v * 16) for v in got], [int(v * 16) for v in want])
     fits = exact(*integers, atol, rtol)
-    assert compare(*integers, "<i4", atol=atol, rtol=rtol).failed_count == fits.count(
-        False
-    )
+    assert compare(*integers, "<i4", atol=atol, rtol=rtol).failed_count == fits.count(False)
 
 
 @pytest.mark.parametrize("dtype", ["<f4", "<f2", "<i8", "<f8", "bf"])
@@ -334,12 +321,8 @@ def test_calls() -> None:
         index=0, model="m", name="forward", state_bytes=0, inputs=(), outputs=ports
     )
     call = Call(method=method, inputs=(), expected=(1, 0.5))
-    good = CallResult(
-        error=DeviceError.Ok, instruction=None, state_used_bytes=0, outputs=(1, 0.75)
-    )
-    bad = CallResult(
-        error=DeviceError.NotSupported, instruction=1, state_used_bytes=0, outputs=()
-    )
+    good = CallResult(error=DeviceError.Ok, instruction=None, state_used_bytes=0, outputs=(1, 0.75))
+    bad = CallResult(error=DeviceError.NotSupported, instruction=1, state_used_bytes=0, outputs=())
     free = Call(method=method, inputs=())
     found = compare_calls([call, free, call, call], [good, good, bad], EXACT)
     assert found == (

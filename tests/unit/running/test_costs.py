@@ -25,9 +25,7 @@ from orchestrator.running.values import Call
 from orchestrator.targets.timing import TIMINGS, Event
 
 OPERATORS = {0: ("aten::add.out", "", "aten::mul.out", "aten::add.out")}
-METHOD = ProductMethod(
-    index=0, model="m", name="forward", state_bytes=0, inputs=(), outputs=()
-)
+METHOD = ProductMethod(index=0, model="m", name="forward", state_bytes=0, inputs=(), outputs=())
 CALL = Call(method=METHOD, inputs=())
 
 
@@ -66,9 +64,7 @@ def test_an_instruction_in_a_loop_counts_each_time() -> None:
     events = ((0, 5), (1, 1), (0, 6), (1, 1))
     twice = [result(*events, load=3, run=20), result(*events, run=20)]
     costs = timed((CALL, CALL), [twice], OPERATORS)
-    assert costs.instructions == (
-        InstructionCost(method=0, index=0, calls=4, total=22),
-    )
+    assert costs.instructions == (InstructionCost(method=0, index=0, calls=4, total=22),)
     assert (costs.loads, costs.load, costs.executor) == (1, 3, 18)
 
 
@@ -150,9 +146,7 @@ def test_the_table_with_cycles() -> None:
         "cycles are an estimate for cortex-m4: flash wait states unknown,"
         " none counted\n"
     )
-    assert replace(estimate, wait_states=0).assumption.endswith(
-        ": memory without wait states"
-    )
+    assert replace(estimate, wait_states=0).assumption.endswith(": memory without wait states")
     waiting = replace(estimate, wait_states=4)
     data: dict[str, Any] = cost_data(costs, OPERATORS, {0: ("m", "forward")}, waiting)
     assert [o["cycles"] for o in data["operators"]] == [1600, 1558 + 4 * 9]
@@ -180,7 +174,7 @@ def test_the_table_of_times_is_in_microseconds() -> None:
 def test_a_run_of_nothing_has_a_table() -> None:
     costs = timed((CALL,), [[result()]], {0: ()})
     assert cost_table(costs, {0: ()}).splitlines()[1].split() == [
-        *("executor,", "tracing", "0.0", "0.0"),
+        *("executor,", "tracing", "0.0", "0.0")
     ]
 
 

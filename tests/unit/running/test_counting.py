@@ -8,14 +8,7 @@ import pytest
 
 from orchestrator.errors import MismatchError
 from orchestrator.running.costs import InstructionCost
-from orchestrator.running.counting import (
-    Code,
-    CountPlan,
-    Counts,
-    Table,
-    counted,
-    read_counts,
-)
+from orchestrator.running.counting import Code, CountPlan, Counts, Table, counted, read_counts
 from orchestrator.targets.timing import Event
 
 TEXT = """\
@@ -85,9 +78,7 @@ def test_counts_are_read() -> None:
 def test_costs_are_kernels_executor_and_loading() -> None:
     costs = counted(read_counts(TEXT), runs=2, operators=OPERATORS)
     # What the second instruction took is no kernel's: it is the executor's.
-    assert costs.instructions == (
-        InstructionCost(method=0, index=0, calls=2, total=600),
-    )
+    assert costs.instructions == (InstructionCost(method=0, index=0, calls=2, total=600),)
     assert costs.executor == 410
     assert costs.total == 1010
     assert (costs.loads, costs.load) == (3, 1912)

@@ -46,12 +46,7 @@ TENSOR = Port(kind=ValueKind.TENSOR, dtype=ScalarType.Float, sizes=(2,), dim_ord
 
 def product(*inputs: Port, outputs: tuple[Port, ...] = ()) -> Product:
     method = ProductMethod(
-        index=0,
-        model="m",
-        name="forward",
-        state_bytes=0,
-        inputs=inputs,
-        outputs=outputs,
+        index=0, model="m", name="forward", state_bytes=0, inputs=inputs, outputs=outputs
     )
     return Product(profile="p", board="", emulator=(), firmware="f", methods=(method,))
 
@@ -67,16 +62,12 @@ def problems(known: Product, *inputs: str, **options: Any) -> list[Diagnostic]:
     return list(caught.value.diagnostics)
 
 
-ARRAY = Array(
-    dtype="<f4", shape=(2,), data=np.array([1, 2], dtype=np.float32).tobytes()
-)
+ARRAY = Array(dtype="<f4", shape=(2,), data=np.array([1, 2], dtype=np.float32).tobytes())
 
 
 def test_tensors_are_files() -> None:
     known = product(TENSOR, TENSOR)
-    assert call(known, "a.npy", "a.npy") == Call(
-        method=known.methods[0], inputs=(ARRAY, ARRAY)
-    )
+    assert call(known, "a.npy", "a.npy") == Call(method=known.methods[0], inputs=(ARRAY, ARRAY))
     assert call(known, "a.npy", "a.npy", model="m").inputs == (ARRAY, ARRAY)
 
 
@@ -164,11 +155,7 @@ def test_nan() -> None:
 def test_texts_that_are_no_numbers(kind: ValueKind, text: str, expected: str) -> None:
     (found,) = problems(product(Port(kind=kind)), text)
     assert found.code == "bad-input"
-    kind_text = {
-        ValueKind.INT: "int",
-        ValueKind.DOUBLE: "double",
-        ValueKind.BOOL: "bool",
-    }
+    kind_text = {ValueKind.INT: "int", ValueKind.DOUBLE: "double", ValueKind.BOOL: "bool"}
     assert found.message == (f"neither a file nor a value of kind {kind_text[kind]}")
     notes = dict(found.notes)
     assert notes["at"] == f"--input {text}"

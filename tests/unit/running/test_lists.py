@@ -20,12 +20,7 @@ from orchestrator.running.npy import Array, write_npy
 from orchestrator.running.outputs import output_files
 from orchestrator.running.product import Port, Product, read_product
 from orchestrator.running.product import product_json as text_of
-from orchestrator.running.protocol import (
-    CallResult,
-    DeviceError,
-    decode_response,
-    encode_request,
-)
+from orchestrator.running.protocol import CallResult, DeviceError, decode_response, encode_request
 from orchestrator.running.scenario import read_scenario
 from orchestrator.running.values import (
     Call,
@@ -40,9 +35,7 @@ from tests import list_program
 from tests.unit.products import memory_of, target_of
 
 HOST: Final = target_of("host", "zig")
-LISTS: Final = read_program(
-    list_program.program(list_program.list_plan()), file="lists.pte"
-)
+LISTS: Final = read_program(list_program.program(list_program.list_plan()), file="lists.pte")
 NONE: Final = OtherValue(ValueKind.NONE)
 EXACT: Final = Tolerance(atol=0, rtol=0)
 
@@ -173,9 +166,7 @@ def test_damaged_lists_name_the_item(at: int, word: int, found: str) -> None:
 
 
 def test_files_of_lists() -> None:
-    result = CallResult(
-        error=DeviceError.Ok, instruction=None, state_used_bytes=8, outputs=GOT
-    )
+    result = CallResult(error=DeviceError.Ok, instruction=None, state_used_bytes=8, outputs=GOT)
     files = dict(output_files([result]))
     assert sorted(files) == [
         *("out0.item0.npy", "out0.item2.npy", "out1.item0.npy", "out2.npy"),
@@ -184,8 +175,7 @@ def test_files_of_lists() -> None:
 
 
 PORT: Final = Port(
-    kind=ValueKind.TENSOR_LIST,
-    items=(Port(kind=ValueKind.TENSOR, dtype=ScalarType.Float),) * 2,
+    kind=ValueKind.TENSOR_LIST, items=(Port(kind=ValueKind.TENSOR, dtype=ScalarType.Float),) * 2
 )
 
 
@@ -224,9 +214,7 @@ def test_tensors_of_a_list_are_reported_together() -> None:
         max_rel_error=0.8,
         worst=Element(index=(1, 2), got=9, want=5),
     )
-    assert compare_output(got, got, PORT, EXACT) == Comparison(
-        is_ok=True, element_count=5
-    )
+    assert compare_output(got, got, PORT, EXACT) == Comparison(is_ok=True, element_count=5)
     missing = _list(kind, _floats(1, 2), NONE)
     assert compare_output(got, missing, PORT, EXACT).problem == (
         "item 1: float32 [3], expected none"
@@ -284,9 +272,7 @@ TEXTS: Final = [
 
 
 def _command_line(texts: list[str]) -> Call:
-    return command_line_call(
-        PRODUCT, model=None, method="forward", inputs=texts, read_bytes=_read
-    )
+    return command_line_call(PRODUCT, model=None, method="forward", inputs=texts, read_bytes=_read)
 
 
 def test_command_line() -> None:

@@ -75,12 +75,7 @@ def test_a_scenario_is_read_as_it_was_made(case: str, *, expects: bool) -> None:
 @pytest.mark.parametrize("dtype", NPY_DTYPES)
 @pytest.mark.parametrize("sizes", [(), (3, 4), (2, 0)])
 def test_every_dtype_has_inputs(dtype: ScalarType, sizes: tuple[int, ...]) -> None:
-    port = Port(
-        kind=ValueKind.TENSOR,
-        dtype=dtype,
-        sizes=sizes,
-        dim_order=tuple(range(len(sizes))),
-    )
+    port = Port(kind=ValueKind.TENSOR, dtype=dtype, sizes=sizes, dim_order=tuple(range(len(sizes))))
     value = random_input(port, _random())
     assert value is not None
     assert input_misfit(value, port) is None

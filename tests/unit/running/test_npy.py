@@ -46,9 +46,7 @@ arrays = st.sampled_from(ORDERS).flatmap(
 
 
 @given(item=arrays, fortran=st.booleans(), version=st.sampled_from([1, 2, 3]))
-def test_reads_what_numpy_writes(
-    item: npt.NDArray[Any], *, fortran: bool, version: int
-) -> None:
+def test_reads_what_numpy_writes(item: npt.NDArray[Any], *, fortran: bool, version: int) -> None:
     laid_out = np.asfortranarray(item) if fortran else item
     found = read_npy(saved(laid_out.reshape(item.shape), (version, 0)), file="a.npy")
 
@@ -130,12 +128,7 @@ DAMAGED: Final = "the .npy header is damaged"
             "4.0",
             "1.0, 2.0 or 3.0",
         ),
-        (
-            b"\x93NUMPY",
-            "not a .npy file",
-            "6 bytes, beginning with b'\\x93NUMPY'",
-            None,
-        ),
+        (b"\x93NUMPY", "not a .npy file", "6 bytes, beginning with b'\\x93NUMPY'", None),
         (
             b"\x93NUMPY\x02\x00\xff\xff\xff\xff",
             DAMAGED,

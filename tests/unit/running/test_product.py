@@ -23,9 +23,7 @@ def test_kinds_are_the_tags_of_the_runtime() -> None:
     body = re.search(r"enum class Tag : uint8_t \{(.*?)\};", text, re.DOTALL)
     assert body is not None
     names = re.findall(r"^  (\w+),", body[1], re.MULTILINE)
-    assert [kind.label.replace("_", "") for kind in ValueKind] == [
-        name.lower() for name in names
-    ]
+    assert [kind.label.replace("_", "") for kind in ValueKind] == [name.lower() for name in names]
     assert [int(kind) for kind in ValueKind] == list(range(len(names)))
 
 
@@ -43,9 +41,7 @@ def test_ports_are_those_of_the_case(case: str) -> None:
                 if port.dtype is None:
                     assert (port.sizes, port.dim_order) == ((), ())
                     # Nothing in the method reads it.
-                    assert port.is_fixed == (
-                        case == "scalar_sizes" and side == "inputs"
-                    )
+                    assert port.is_fixed == (case == "scalar_sizes" and side == "inputs")
                 else:
                     assert int(port.dtype) == want["scalar_type"]
                     assert list(port.sizes) == want["sizes"]
@@ -54,9 +50,7 @@ def test_ports_are_those_of_the_case(case: str) -> None:
 
 
 def test_several_models_and_a_board() -> None:
-    target = resolve_target(
-        cpu="cortex-m55", isa=None, board=None, toolchain=None, optimize="size"
-    )
+    target = resolve_target(cpu="cortex-m55", isa=None, board=None, toolchain=None, optimize="size")
     text = product_text({"two": "multi_method", "one": "add_mul"}, target)
     product = read_product(text)
 
@@ -109,29 +103,13 @@ AT = "methods[0].inputs[0]"
         (("profile",), 3, "profile: expected a text, found 3"),
         (("emulator",), [1], "emulator[0]: expected a text, found 1"),
         (("methods",), {}, "methods: expected a list, found an object"),
-        (
-            ("methods", 0),
-            [],
-            "methods[0]: expected an object, found a list of 0 entries",
-        ),
+        (("methods", 0), [], "methods[0]: expected an object, found a list of 0 entries"),
         (("methods", 0, "index"), 1, "method 0 is out of order"),
         ((*INPUT, "kind"), "x", f"{AT}.kind: unknown kind 'x'"),
         ((*INPUT, "dtype"), "float", f"{AT}.dtype: unknown dtype 'float'"),
-        (
-            (*INPUT, "sizes"),
-            [3],
-            f"{AT}: sizes [3] with dim order [0, 1]",
-        ),
-        (
-            (*INPUT, "sizes"),
-            [3, -4],
-            f"{AT}.sizes[1]: expected 0 or more, found -4",
-        ),
-        (
-            (*INPUT, "dim_order"),
-            [0, 0],
-            f"{AT}: sizes [2, 2] with dim order [0, 0]",
-        ),
+        ((*INPUT, "sizes"), [3], f"{AT}: sizes [3] with dim order [0, 1]"),
+        ((*INPUT, "sizes"), [3, -4], f"{AT}.sizes[1]: expected 0 or more, found -4"),
+        ((*INPUT, "dim_order"), [0, 0], f"{AT}: sizes [2, 2] with dim order [0, 0]"),
         ((*INPUT, "dynamic"), 0, f"{AT}.dynamic: expected true or false, found 0"),
     ],
 )

@@ -43,9 +43,7 @@ def scenario(case: str) -> Scenario:
 def enum_codes(header: str, name: str) -> dict[str, int]:
     """Names and codes of a C++ enum, counted as a compiler does."""
     text = (INCLUDE / header).read_text()
-    body = re.search(
-        rf"enum class (?:\[\[\w+\]\] )?{name} : \w+ \{{(.*?)\}};", text, re.DOTALL
-    )
+    body = re.search(rf"enum class (?:\[\[\w+\]\] )?{name} : \w+ \{{(.*?)\}};", text, re.DOTALL)
     assert body is not None
     codes: dict[str, int] = {}
     for found, code in re.findall(r"^  (\w+)(?: = (\d+))?,", body[1], re.MULTILINE):
@@ -78,9 +76,7 @@ def test_expected_outputs_come_back(case: str) -> None:
     assert [r.outputs for r in results] == [c.expected for c in expected.calls]
     assert all(
         replace(r, outputs=())
-        == CallResult(
-            error=DeviceError.Ok, instruction=None, state_used_bytes=100, outputs=()
-        )
+        == CallResult(error=DeviceError.Ok, instruction=None, state_used_bytes=100, outputs=())
         for r in results
     )
     compared = compare_calls(expected.calls, results, expected.tolerance)
@@ -102,9 +98,7 @@ def test_a_product_with_hooks_reports_times() -> None:
         + struct.pack("<III", 10, 0, 96)
     )
     first, second = decode_response(b"ORT1" + sound + failed, [call, call, call])
-    assert first.trace == CallTrace(
-        load_ticks=900, events=((0, 2**40), (2, 7)), run_ticks=2**41
-    )
+    assert first.trace == CallTrace(load_ticks=900, events=((0, 2**40), (2, 7)), run_ticks=2**41)
     assert first.error is DeviceError.Ok
     assert second.trace == CallTrace(load_ticks=0, events=((0, 5),), run_ticks=6)
     assert (second.error, second.instruction) == (DeviceError.InvalidArgument, 0)
@@ -112,14 +106,8 @@ def test_a_product_with_hooks_reports_times() -> None:
         decode_response(b"ORT1" + sound[:20], [call])
 
 
-TENSOR: Final = Port(
-    kind=ValueKind.TENSOR, dtype=ScalarType.Short, sizes=(2, 3), dim_order=(1, 0)
-)
-SCALARS: Final = (
-    Port(kind=ValueKind.INT),
-    Port(kind=ValueKind.DOUBLE),
-    Port(kind=ValueKind.BOOL),
-)
+TENSOR: Final = Port(kind=ValueKind.TENSOR, dtype=ScalarType.Short, sizes=(2, 3), dim_order=(1, 0))
+SCALARS: Final = (Port(kind=ValueKind.INT), Port(kind=ValueKind.DOUBLE), Port(kind=ValueKind.BOOL))
 METHOD: Final = ProductMethod(
     index=5,
     model="kws",
@@ -183,10 +171,7 @@ def test_errors_of_the_runtime_end_the_results() -> None:
     first, second = decode_response(data, [CALL, CALL, CALL])
     assert first.error is DeviceError.Ok
     assert second == CallResult(
-        error=DeviceError.InvalidArgument,
-        instruction=3,
-        state_used_bytes=64,
-        outputs=(),
+        error=DeviceError.InvalidArgument, instruction=3, state_used_bytes=64, outputs=()
     )
     data = b"ORS1" + struct.pack("<III", 3, 0xFFFFFFFF, 0)
     assert decode_response(data, [CALL])[0].instruction is None
@@ -239,25 +224,16 @@ def patched(at: int, word: int) -> bytes:
         (patched(4, 99), "the error code 99 is unknown"),
         (patched(16, 6), "it has 6 outputs, the method 7"),
         (patched(20, 10), "output 0: the tag 10 is unknown"),
-        (
-            patched(24, 6),
-            "output 0: it is a tensor Float of 2 dimensions, expected Short [2, 3]",
-        ),
+        (patched(24, 6), "output 0: it is a tensor Float of 2 dimensions, expected Short [2, 3]"),
         (
             patched(24, 99),
             "output 0: it is a tensor dtype 99 of 2 dimensions, expected Short [2, 3]",
         ),
         (
             patched(28, 0xFFFFFFFF),
-            (
-                "output 0: it is a tensor Short of 4294967295 dimensions,"
-                " expected Short [2, 3]"
-            ),
+            ("output 0: it is a tensor Short of 4294967295 dimensions, expected Short [2, 3]"),
         ),
-        (
-            patched(32, 0xFFFFFFFF),
-            "output 0: it has the sizes [-1, 3], expected Short [2, 3]",
-        ),
+        (patched(32, 0xFFFFFFFF), "output 0: it has the sizes [-1, 3], expected Short [2, 3]"),
         (
             patched(32, 0x7FFFFFFF),
             f"output 0: it is cut off: {len(GOOD) - 40} bytes are left of 12884901882",
@@ -307,19 +283,11 @@ def test_inputs_are_checked_all_at_once() -> None:
         ),
         (
             "the input has the wrong kind for this method",
-            (
-                ("at", "call 0 of kws.forward, input 2"),
-                ("found", "int 1"),
-                ("expected", "double"),
-            ),
+            (("at", "call 0 of kws.forward, input 2"), ("found", "int 1"), ("expected", "double")),
         ),
         (
             "the input has the wrong kind for this method",
-            (
-                ("at", "call 0 of kws.forward, input 3"),
-                ("found", "int 1"),
-                ("expected", "bool"),
-            ),
+            (("at", "call 0 of kws.forward, input 3"), ("found", "int 1"), ("expected", "bool")),
         ),
         (
             "the array has the wrong shape for this method",
@@ -331,11 +299,7 @@ def test_inputs_are_checked_all_at_once() -> None:
         ),
         (
             "the call has the wrong number of inputs for its method",
-            (
-                ("at", "call 2 of kws.forward"),
-                ("found", "0"),
-                ("expected", "4"),
-            ),
+            (("at", "call 2 of kws.forward"), ("found", "0"), ("expected", "4")),
         ),
     ]
 

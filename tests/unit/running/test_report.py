@@ -19,12 +19,7 @@ from orchestrator.running.npy import Array
 from orchestrator.running.outputs import output_files
 from orchestrator.running.product import Port, ProductMethod
 from orchestrator.running.protocol import CallResult, DeviceError
-from orchestrator.running.report import (
-    Failure,
-    failures,
-    render_table,
-    report_data,
-)
+from orchestrator.running.report import Failure, failures, render_table, report_data
 from orchestrator.running.status import Place, explain_status
 from orchestrator.running.values import Call, OtherValue, RunValue
 from tests.unit.products import program_of
@@ -42,12 +37,7 @@ METHOD: Final = ProductMethod(
     state_bytes=640,
     inputs=(),
     outputs=(
-        Port(
-            kind=ValueKind.TENSOR,
-            dtype=ScalarType.Float,
-            sizes=(1, 3),
-            dim_order=(0, 1),
-        ),
+        Port(kind=ValueKind.TENSOR, dtype=ScalarType.Float, sizes=(1, 3), dim_order=(0, 1)),
         Port(kind=ValueKind.INT),
     ),
 )
@@ -55,15 +45,11 @@ TOLERANCE: Final = Tolerance(atol=0.01, rtol=0.5)
 
 
 def result(*outputs: RunValue) -> CallResult:
-    return CallResult(
-        error=DeviceError.Ok, instruction=None, state_used_bytes=600, outputs=outputs
-    )
+    return CallResult(error=DeviceError.Ok, instruction=None, state_used_bytes=600, outputs=outputs)
 
 
 def failed(error: DeviceError, instruction: int | None) -> CallResult:
-    return CallResult(
-        error=error, instruction=instruction, state_used_bytes=0, outputs=()
-    )
+    return CallResult(error=error, instruction=instruction, state_used_bytes=0, outputs=())
 
 
 CALLS: Final = [
@@ -130,10 +116,7 @@ def test_failures() -> None:
             ("model", "kws"),
             ("method", "forward"),
             ("instruction", "12"),
-            (
-                "error",
-                "ShapeTooLarge (11): a tensor would grow past its planned size",
-            ),
+            ("error", "ShapeTooLarge (11): a tensor would grow past its planned size"),
             ("method state", "0 of 640 bytes used"),
         ),
         hint="see what the firmware printed",
@@ -158,10 +141,7 @@ def test_a_failure_is_explained() -> None:
     assert found.hint == failure.explanation.remedy
     document = report_data(CALLS[:1], results, (), None, failure)
     calls: Any = document["calls"]
-    assert calls[0]["failure"] == {
-        **failure.explanation.data,
-        "where": "product.toml:4",
-    }
+    assert calls[0]["failure"] == {**failure.explanation.data, "where": "product.toml:4"}
     # After linking the firmware was changed: no status of the device says that.
     damaged = [failed(DeviceError.ImageDamaged, None)]
     (found,) = failures(CALLS[:1], damaged, (), None, failure)
@@ -171,9 +151,7 @@ def test_a_failure_is_explained() -> None:
 def test_method_that_does_not_load() -> None:
     results = [failed(DeviceError.OperatorMissing, None)]
     (found,) = failures(CALLS, results, (), None)
-    assert found.message == (
-        "kws.forward could not be loaded on the device: OperatorMissing"
-    )
+    assert found.message == ("kws.forward could not be loaded on the device: OperatorMissing")
     assert "instruction" not in dict(found.notes)
     assert found.hint
 
@@ -262,9 +240,7 @@ def test_right_runs_are_ok() -> None:
     assert (data["ok"], data["tolerance"]) == (True, None)
 
 
-@pytest.mark.parametrize(
-    ("value", "dtype"), [(True, "bool"), (-3, "int64"), (0.5, "float64")]
-)
+@pytest.mark.parametrize(("value", "dtype"), [(True, "bool"), (-3, "int64"), (0.5, "float64")])
 def test_numbers_as_files(value: RunValue, dtype: str) -> None:
     ((name, data),) = output_files([result(value)])
     assert name == "out0.npy"

@@ -43,9 +43,7 @@ def test_reads_every_case(case: str) -> None:
 
     tolerance = document["tolerance"]
     assert scenario.tolerance == Tolerance(**tolerance)
-    assert [c.method.name for c in scenario.calls] == [
-        run["method"] for run in document["runs"]
-    ]
+    assert [c.method.name for c in scenario.calls] == [run["method"] for run in document["runs"]]
     assert [c.fresh for c in scenario.calls] == [r["fresh"] for r in document["runs"]]
     for call, run in zip(scenario.calls, document["runs"], strict=True):
         assert call.expected is not None
@@ -120,9 +118,7 @@ def at(found: list[Diagnostic]) -> list[str]:
 
 def test_least_scenario() -> None:
     found = read({"runs": [run(), run(fresh=True)], "tolerance": EXACT})
-    array = Array(
-        dtype="<f4", shape=(2, 2), data=np.ones(4, dtype=np.float32).tobytes()
-    )
+    array = Array(dtype="<f4", shape=(2, 2), data=np.ones(4, dtype=np.float32).tobytes())
     first, second = found.calls
     assert (first.fresh, second.fresh) == (False, True)
     assert first.inputs == (array,) * 3
@@ -172,10 +168,7 @@ def test_everything_at_once() -> None:
         hint="write one with numpy.save",
     )
     assert found[1].code == "bad-npy"
-    assert found[2].notes[1:] == (
-        ("found", "3"),
-        ("expected", "an object"),
-    )
+    assert found[2].notes[1:] == (("found", "3"), ("expected", "an object"))
     assert found[3].message == 'the product has no method "forwrad"'
     assert found[3].hint == 'did you mean "forward"?'
     assert found[5].notes[1:] == (
@@ -207,16 +200,8 @@ def test_expected_outputs_may_differ_from_the_product() -> None:
         ({"tolerance": EXACT}, "runs", "nothing"),
         ({"runs": [], "tolerance": EXACT}, "runs", "a list of 0 entries"),
         ({"runs": [run()]}, "tolerance", "nothing"),
-        (
-            {"runs": [run()], "tolerance": {"atol": True, "rtol": 0}},
-            "tolerance.atol",
-            "true",
-        ),
-        (
-            {"runs": [run()], "tolerance": {"atol": 0, "rtol": inf}},
-            "tolerance.rtol",
-            "Infinity",
-        ),
+        ({"runs": [run()], "tolerance": {"atol": True, "rtol": 0}}, "tolerance.atol", "true"),
+        ({"runs": [run()], "tolerance": {"atol": 0, "rtol": inf}}, "tolerance.rtol", "Infinity"),
         (
             {"runs": [run()], "tolerance": {"atol": 10**400, "rtol": 0}},
             "tolerance.atol",
@@ -227,11 +212,7 @@ def test_expected_outputs_may_differ_from_the_product() -> None:
         ({"runs": [run(method=None)], "tolerance": EXACT}, "runs[0].method", "nothing"),
         ({"runs": [run(model=3)], "tolerance": EXACT}, "runs[0].model", "3"),
         ({"runs": [run(fresh="no")], "tolerance": EXACT}, "runs[0].fresh", '"no"'),
-        (
-            {"runs": [run(outputs={})], "tolerance": EXACT},
-            "runs[0].outputs",
-            "an object",
-        ),
+        ({"runs": [run(outputs={})], "tolerance": EXACT}, "runs[0].outputs", "an object"),
     ],
 )
 def test_wrong_types(document: Any, place: str, found: str) -> None:
@@ -263,17 +244,10 @@ def test_wrong_types(document: Any, place: str, found: str) -> None:
         (tensor(shape=[1, "x"]), ".shape[1]", '"x"', "an integer"),
         (tensor(dtype="int8"), ".dtype", "data/a.npy: float32 [2, 2]", "int8"),
         (tensor(stored_as="x"), ".stored_as", '"x"', "'uint16 bit patterns'"),
-        (
-            tensor(stored_as="uint16 bit patterns"),
-            ".dtype",
-            "data/a.npy: float32 [2, 2]",
-            "uint16",
-        ),
+        (tensor(stored_as="uint16 bit patterns"), ".dtype", "data/a.npy: float32 [2, 2]", "uint16"),
     ],
 )
-def test_wrong_entries(
-    entry: Any, place: str, found: str, expected: str | None
-) -> None:
+def test_wrong_entries(entry: Any, place: str, found: str, expected: str | None) -> None:
     diagnostic = problems({"runs": [run(outputs=[entry])], "tolerance": EXACT})[0]
     notes = dict(diagnostic.notes)
     assert (notes["at"], notes["found"]) == (f"runs[0].outputs[0]{place}", found)
@@ -281,9 +255,7 @@ def test_wrong_entries(
 
 
 def test_kind_has_a_hint() -> None:
-    (found,) = problems(
-        {"runs": [run(outputs=[{"kind": "tensro"}])], "tolerance": EXACT}
-    )
+    (found,) = problems({"runs": [run(outputs=[{"kind": "tensro"}])], "tolerance": EXACT})
     assert found.hint == 'did you mean "tensor"?'
 
 
@@ -314,22 +286,8 @@ def test_values_in_place() -> None:
     ]
     found = read({"runs": runs, "tolerance": EXACT}, known)
     values = [call.expected for call in found.calls]
-    assert values == [
-        (3,),
-        (2.0,),
-        (0.5,),
-        (False,),
-        ("ä",),
-        (OtherValue(ValueKind.NONE),),
-    ]
-    assert [type(v[0]) for v in values if v] == [
-        int,
-        float,
-        float,
-        bool,
-        str,
-        OtherValue,
-    ]
+    assert values == [(3,), (2.0,), (0.5,), (False,), ("ä",), (OtherValue(ValueKind.NONE),)]
+    assert [type(v[0]) for v in values if v] == [int, float, float, bool, str, OtherValue]
 
 
 def test_models() -> None:
@@ -345,18 +303,14 @@ def test_models() -> None:
     several, unknown, other = problems({"runs": runs, "tolerance": EXACT}, known)
     assert several.message == 'several models have a method "forward"'
     assert dict(several.notes)["expected"] == "one of the models a, b"
-    assert (
-        several.hint == 'name the model: --model, or "model" in the call of a scenario'
-    )
+    assert several.hint == 'name the model: --model, or "model" in the call of a scenario'
     assert unknown.message == 'the product has no model "c"'
     assert dict(unknown.notes)["expected"] == "a, b, two"
     assert other.message == 'the model "a" has no method "width"'
     assert dict(other.notes)["expected"] == "forward"
 
 
-@pytest.mark.parametrize(
-    ("text", "line"), [("", 1), ('{\n"runs": [,]}', 2), ("[" * 100_000, 0)]
-)
+@pytest.mark.parametrize(("text", "line"), [("", 1), ('{\n"runs": [,]}', 2), ("[" * 100_000, 0)])
 def test_no_json(text: str, line: int) -> None:
     (found,) = problems(text)
     assert found.message == "the scenario is not valid JSON"

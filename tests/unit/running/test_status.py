@@ -11,12 +11,7 @@ from orchestrator.errors import UsageError
 from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.program.program import Frame, KernelCall, MoveCall
 from orchestrator.running.protocol import NO_INSTRUCTION, DeviceError
-from orchestrator.running.status import (
-    Place,
-    explain_status,
-    find_place,
-    parse_status,
-)
+from orchestrator.running.status import Place, explain_status, find_place, parse_status
 from orchestrator.shell.sources import native_root
 from tests.conftest import CASES
 from tests.unit.products import program_of
@@ -34,9 +29,7 @@ def test_a_status_has_a_number_and_names(error: DeviceError) -> None:
         assert parse_status(text) is error
 
 
-@pytest.mark.parametrize(
-    "text", ["", "99", "-1", "1.0", "²", "ORCH_", "Shape", "0x1", "9" * 5000]
-)
+@pytest.mark.parametrize("text", ["", "99", "-1", "1.0", "²", "ORCH_", "Shape", "0x1", "9" * 5000])
 def test_what_is_no_status_is_refused(text: str) -> None:
     with pytest.raises(UsageError) as caught:
         parse_status(text)
@@ -59,8 +52,7 @@ def test_places_are_found() -> None:
     place = _find("sums", "forward", 1)
     assert place.operator == str(ADD_MUL.operators[1])
     assert place.text == (
-        'model "sums", method "forward": instruction 1, which calls'
-        f" {ADD_MUL.operators[1]}"
+        f'model "sums", method "forward": instruction 1, which calls {ADD_MUL.operators[1]}'
     )
 
 
@@ -78,11 +70,7 @@ def test_places_are_found() -> None:
     ],
 )
 def test_what_there_is_not_is_refused(
-    model: str | None,
-    method: str | None,
-    instruction: int | None,
-    code: str,
-    message: str,
+    model: str | None, method: str | None, instruction: int | None, code: str, message: str
 ) -> None:
     with pytest.raises(UsageError) as caught:
         _find(model, method, instruction)
@@ -117,11 +105,7 @@ def test_every_instruction_has_a_sentence(case: str) -> None:
 def test_an_instruction_of_a_prelinked_model_is_one_of_its_own() -> None:
     """Passes take instructions out, so that the program's indices do not hold."""
     call = LinkedCall(
-        operator=ADD_MUL.operators[-1],
-        function="f",
-        args=(0,),
-        accesses=(),
-        outs=(0,),
+        operator=ADD_MUL.operators[-1], function="f", args=(0,), accesses=(), outs=(0,)
     )
     linked = LinkedMethod(
         model="sums",
@@ -136,11 +120,7 @@ def test_an_instruction_of_a_prelinked_model_is_one_of_its_own() -> None:
 
     def find(instruction: int) -> Place:
         return find_place(
-            PROGRAMS,
-            model="sums",
-            method=None,
-            instruction=instruction,
-            linked={"sums": [linked]},
+            PROGRAMS, model="sums", method=None, instruction=instruction, linked={"sums": [linked]}
         )
 
     assert find(1).operator == str(ADD_MUL.operators[-1])
@@ -163,9 +143,7 @@ def test_remedies_have_the_numbers_of_the_method() -> None:
     found = explain_status(DeviceError.StateTooSmall, place, state_bytes=1234)
     assert found.remedy == "give the method state 1,234 bytes"
     found = explain_status(DeviceError.ArenaTooSmall, place, state_bytes=0)
-    assert found.remedy == (
-        f"give each arena its size (arena 1: {ADD_MUL.arena_bytes[1]:,} bytes)"
-    )
+    assert found.remedy == (f"give each arena its size (arena 1: {ADD_MUL.arena_bytes[1]:,} bytes)")
     method = program_of("dynamic_batch").method("forward")
     found = explain_status(
         DeviceError.ShapeTooLarge, Place(model="m", method=method), state_bytes=0

@@ -17,9 +17,7 @@ from orchestrator.running.values import (
 )
 
 
-def tensor(
-    *sizes: int, dtype: ScalarType = ScalarType.Float, dynamic: bool = False
-) -> Port:
+def tensor(*sizes: int, dtype: ScalarType = ScalarType.Float, dynamic: bool = False) -> Port:
     return Port(
         kind=ValueKind.TENSOR,
         dtype=dtype,
@@ -41,11 +39,7 @@ def floats(*shape: int, dtype: str = "<f4") -> Array:
         (3, ValueKind.INT, "int 3"),
         (0.5, ValueKind.DOUBLE, "double 0.5"),
         ("a", ValueKind.STRING, "string 'a'"),
-        (
-            ListValue(ValueKind.INT_LIST, (1, 2)),
-            ValueKind.INT_LIST,
-            "int_list [1, 2]",
-        ),
+        (ListValue(ValueKind.INT_LIST, (1, 2)), ValueKind.INT_LIST, "int_list [1, 2]"),
     ],
 )
 def test_kinds(value: RunValue, kind: ValueKind, text: str) -> None:
@@ -88,18 +82,12 @@ KIND = "the input has the wrong kind for this method"
         (
             floats(9, 6),
             tensor(8, 6, dynamic=True),
-            Misfit(
-                message=SHAPE,
-                found="float32 [9, 6]",
-                expected="float32 at most [8, 6]",
-            ),
+            Misfit(message=SHAPE, found="float32 [9, 6]", expected="float32 at most [8, 6]"),
         ),
         (
             floats(8),
             tensor(8, 6, dynamic=True),
-            Misfit(
-                message=SHAPE, found="float32 [8]", expected="float32 at most [8, 6]"
-            ),
+            Misfit(message=SHAPE, found="float32 [8]", expected="float32 at most [8, 6]"),
         ),
         (
             floats(2),
@@ -150,16 +138,8 @@ KIND = "the input has the wrong kind for this method"
                 expected="QInt8 [2]",
             ),
         ),
-        (
-            3,
-            tensor(2),
-            Misfit(message=KIND, found="int 3", expected="float32 [2]"),
-        ),
-        (
-            True,
-            Port(kind=ValueKind.INT),
-            Misfit(message=KIND, found="bool true", expected="int"),
-        ),
+        (3, tensor(2), Misfit(message=KIND, found="int 3", expected="float32 [2]")),
+        (True, Port(kind=ValueKind.INT), Misfit(message=KIND, found="bool true", expected="int")),
         (
             "a",
             Port(kind=ValueKind.STRING),

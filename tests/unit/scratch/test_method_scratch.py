@@ -78,9 +78,7 @@ VALUES: tuple[Value, ...] = (
     NoneValue(),
     TensorListValue((SCRATCH, SELF)),
 )
-CALL = KernelCall(
-    operator=0, args=(SELF, SIZE, ROWS, WIDE, SCALE, SCRATCH, ROW_SCRATCH, OUT, OUT)
-)
+CALL = KernelCall(operator=0, args=(SELF, SIZE, ROWS, WIDE, SCALE, SCRATCH, ROW_SCRATCH, OUT, OUT))
 
 
 def method(
@@ -139,10 +137,7 @@ def test_needs_of_a_call() -> None:
 def test_calls_without_a_kernel_are_skipped() -> None:
     free = FreeCall(value=SELF)
     kernels = {0: KERNEL, 1: KERNEL}
-    assert [n.instruction for n in method_scratch(method(free), kernels, "mve")] == [
-        1,
-        1,
-    ]
+    assert [n.instruction for n in method_scratch(method(free), kernels, "mve")] == [1, 1]
     assert [*method_scratch(method(CALL), {}, "mve")] == []
 
 

@@ -31,8 +31,7 @@ def test_verify_names_every_difference() -> None:
     assert _problems(ScratchPolicy.VERIFY, needed_bytes=80) == [
         Diagnostic(
             code="scratch-mismatch",
-            message='model "kws" has 100 bytes of scratch memory where'
-            " cortex_m::pool.out needs 80",
+            message='model "kws" has 100 bytes of scratch memory where cortex_m::pool.out needs 80',
             where=WHERE,
             notes=(
                 ("method", "forward"),
@@ -40,8 +39,7 @@ def test_verify_names_every_difference() -> None:
                 ("found", "100 bytes (value 9)"),
                 ("expected", "80 bytes with dsp"),
             ),
-            hint='write policy = "plan" in [scratch], or export the model for this'
-            " core",
+            hint='write policy = "plan" in [scratch], or export the model for this core',
         )
     ]
     assert _problems(ScratchPolicy.VERIFY, needed_bytes=100) == []
@@ -50,9 +48,7 @@ def test_verify_names_every_difference() -> None:
 def test_plan_refuses_only_what_it_cannot_change() -> None:
     (problem,) = _problems(ScratchPolicy.PLAN)
     assert problem.code == "scratch-too-small"
-    assert problem.hint == (
-        "export the model again: something else uses this scratch tensor"
-    )
+    assert problem.hint == ("export the model again: something else uses this scratch tensor")
     assert _problems(ScratchPolicy.PLAN, is_private=True) == []
     assert _problems(ScratchPolicy.PLAN, needed_bytes=80) == []
     assert _problems(ScratchPolicy.KEEP) == []

@@ -64,10 +64,7 @@ def needs_of(program: Program, isa: str) -> tuple[ScratchNeed, ...]:
 
 def cmsis_nn_needs(program: Program, isa: str) -> tuple[ScratchNeed, ...]:
     return product_scratch(
-        {"kws": program},
-        resolved(program),
-        isa,
-        sizes=lambda kernel: cmsis_nn_sizes(kernel.schema),
+        {"kws": program}, resolved(program), isa, sizes=lambda kernel: cmsis_nn_sizes(kernel.schema)
     )["kws"]
 
 

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.errors import (
-    Diagnostic,
-    ExitCode,
-    MemoryPlanError,
-    SourceSpan,
-    UsageError,
-)
+from orchestrator.errors import Diagnostic, ExitCode, MemoryPlanError, SourceSpan, UsageError
 from orchestrator.scratch.table import check_tables
 from tests.conftest import CORPUS
 
@@ -22,8 +16,7 @@ HEADER = (
 )
 POOL = "avgpool_buffer_size,DSP,A8W8,,,,,,,,,,,,,49,64,256"
 CONV = (
-    "convolve_wrapper_buffer_size,MVE,A8W8,1x9x9x6,5x3x3x6,1x9x9x5,1x1,1x1,1x1,,,0,0,"
-    "-128,127,,,256"
+    "convolve_wrapper_buffer_size,MVE,A8W8,1x9x9x6,5x3x3x6,1x9x9x5,1x1,1x1,1x1,,,0,0,-128,127,,,256"
 )
 NO_TABLE = "t.csv is not a table of scratch sizes: "
 HINT = "docs/scratch.md describes such tables"
@@ -63,9 +56,7 @@ def test_a_row_that_is_no_csv() -> None:
     assert problem.where == SourceSpan(file="t.csv", line=3)
 
 
-def differing(
-    file: str, line: int, text: str, name: str, sizes: tuple[int, int]
-) -> Diagnostic:
+def differing(file: str, line: int, text: str, name: str, sizes: tuple[int, int]) -> Diagnostic:
     return Diagnostic(
         code="scratch-difference",
         message=f"{name} differs",
@@ -83,21 +74,16 @@ def test_every_row_that_differs_is_named() -> None:
     pool = POOL.replace("256", "257")
     conv = CONV.replace("MVE", "DSP")
     with pytest.raises(MemoryPlanError) as caught:
-        check_tables(
-            {"a.csv": f"{HEADER}\n{CONV}\n\n{pool}\n", "b.csv": f"{HEADER}\n{conv}"}
-        )
+        check_tables({"a.csv": f"{HEADER}\n{CONV}\n\n{pool}\n", "b.csv": f"{HEADER}\n{conv}"})
     assert caught.value.exit_code is ExitCode.MEMORY
     assert caught.value.diagnostics == (
         differing("a.csv", 4, pool, "avgpool_buffer_size of DSP, A8W8", (256, 257)),
-        differing(
-            "b.csv", 2, conv, "convolve_wrapper_buffer_size of DSP, A8W8", (224, 256)
-        ),
+        differing("b.csv", 2, conv, "convolve_wrapper_buffer_size of DSP, A8W8", (224, 256)),
     )
 
 
 @pytest.mark.parametrize(
-    ("more", "message"),
-    [(1, "1 more row is different"), (2, "2 more rows are different")],
+    ("more", "message"), [(1, "1 more row is different"), (2, "2 more rows are different")]
 )
 def test_the_first_of_many_are_named(more: int, message: str) -> None:
     rows = "\n".join([POOL.replace("256", "0")] * (20 + more))
@@ -144,33 +130,19 @@ def test_wrong_columns(text: str, message: str) -> None:
         (f"{POOL},1", "the row has 19 cells, the first one has 18"),
         (
             POOL.replace("avgpool", "avgpol"),
-            'function cannot be "avgpol_buffer_size",'
-            ' did you mean "avgpool_buffer_size"?',
+            'function cannot be "avgpol_buffer_size", did you mean "avgpool_buffer_size"?',
         ),
-        (
-            POOL.replace("DSP", "NEON"),
-            'backend cannot be "NEON", use one of SCALAR, DSP, MVE',
-        ),
-        (
-            POOL.replace("A8W8", "A8W4"),
-            'data_type cannot be "A8W4", did you mean "A8W8"?',
-        ),
+        (POOL.replace("DSP", "NEON"), 'backend cannot be "NEON", use one of SCALAR, DSP, MVE'),
+        (POOL.replace("A8W8", "A8W4"), 'data_type cannot be "A8W4", did you mean "A8W8"?'),
         (POOL.replace("256", ""), 'bytes is "", not like 1'),
         (POOL.replace("64", "6.4"), 'ch_src is "6.4", not like 1'),
         (CONV.replace("1x9x9x6", "1x9x9"), 'input_nhwc is "1x9x9", not like 1x1x1x1'),
         (CONV.replace("5x3x3x6", ""), 'filter_nhwc is "", not like 1x1x1x1'),
-        (
-            CONV.replace(",1x1,1x1,1x1,", ",1x1x1,1x1,1x1,"),
-            'padding_hw is "1x1x1", not like 1x1',
-        ),
-        (
-            CONV.replace(",1x1,1x1,1x1,", ",1x1,1x0,1x1,"),
-            "stride_hw is [1, 0], not 1 or more",
-        ),
+        (CONV.replace(",1x1,1x1,1x1,", ",1x1x1,1x1,1x1,"), 'padding_hw is "1x1x1", not like 1x1'),
+        (CONV.replace(",1x1,1x1,1x1,", ",1x1,1x0,1x1,"), "stride_hw is [1, 0], not 1 or more"),
         (
             f'"{POOL}"',
-            'function cannot be ""avgpool_buffer_size", did you mean'
-            ' "avgpool_buffer_size"?',
+            'function cannot be ""avgpool_buffer_size", did you mean "avgpool_buffer_size"?',
         ),
     ],
 )

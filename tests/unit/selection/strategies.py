@@ -36,11 +36,7 @@ _PATTERNS: Final = st.lists(_METAS, max_size=2).map(
 _KEYS: Final = st.lists(_METAS, max_size=2).map(lambda m: KernelKey(tuple(m)))
 _METHODS: Final = st.sampled_from(["forward", "encode"])
 _CALLS: Final = st.builds(
-    OpCall,
-    operator=_NAMES,
-    pattern=_PATTERNS,
-    method=_METHODS,
-    instruction=st.integers(0, 3),
+    OpCall, operator=_NAMES, pattern=_PATTERNS, method=_METHODS, instruction=st.integers(0, 3)
 )
 _USES: Final = st.builds(
     DelegateUse,

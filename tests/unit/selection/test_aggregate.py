@@ -88,9 +88,7 @@ def test_nothing_asked_for_is_lost_and_nothing_added(
     )
     for name, operator in by_name.items():
         assert {
-            (pattern, origin)
-            for pattern, origins in operator.patterns
-            for origin in origins
+            (pattern, origin) for pattern, origins in operator.patterns for origin in origins
         } == {
             (call.pattern, Origin(info.model, call.method, call.instruction))
             for info in infos
@@ -108,16 +106,9 @@ def test_a_small_union() -> None:
     pattern = CallPattern("TT", ((0, meta), (1, meta)))
 
     def info(model: str, instruction: int) -> OpInfo:
-        call = OpCall(
-            operator=relu, pattern=pattern, method="forward", instruction=instruction
-        )
+        call = OpCall(operator=relu, pattern=pattern, method="forward", instruction=instruction)
         use = DelegateUse(backend="B", method="forward", instruction=9)
-        return OpInfo(
-            model=model,
-            operators=(("forward", relu),),
-            calls=(call,),
-            delegates=(use,),
-        )
+        return OpInfo(model=model, operators=(("forward", relu),), calls=(call,), delegates=(use,))
 
     key = KernelKey((meta,))
     asked = SelectedOperator(name=add, keys=(key,), origins=(Origin("operators"),))
@@ -126,9 +117,7 @@ def test_a_small_union() -> None:
             asked,
             SelectedOperator(
                 name=relu,
-                patterns=(
-                    (pattern, (Origin("a", "forward", 2), Origin("b", "forward", 4))),
-                ),
+                patterns=((pattern, (Origin("a", "forward", 2), Origin("b", "forward", 4))),),
                 origins=(Origin("a", "forward"), Origin("b", "forward")),
             ),
         ),

@@ -14,12 +14,7 @@ from orchestrator.emit.generate import generate
 from orchestrator.errors import KernelError
 from orchestrator.selection.aggregate import aggregate
 from orchestrator.selection.extract import extract
-from orchestrator.selection.op_info import (
-    CallPattern,
-    Origin,
-    SelectedOperator,
-    Selection,
-)
+from orchestrator.selection.op_info import CallPattern, Origin, SelectedOperator, Selection
 from orchestrator.selection.resolution import Missing, Resolution
 from orchestrator.selection.resolve import resolution_json, resolve
 from orchestrator.selection.selected_yaml import selected_operators_yaml
@@ -86,9 +81,7 @@ def test_a_kernel_that_no_call_could_find_is_not_linked() -> None:
     selection = _relu(_call(H, (0, 1)), dtypes=(F,))
     found = _resolve(selection, _library(dtypes="[Float]"), "aten::relu.out")
     assert (found.operators, found.table_entries, found.sources) == ((), (), ())
-    assert [m.reason for m in found.missing] == [
-        "no kernel for aten::relu.out with dtype Half"
-    ]
+    assert [m.reason for m in found.missing] == ["no kernel for aten::relu.out with dtype Half"]
 
 
 def test_only_what_is_named_may_be_missing() -> None:
@@ -108,11 +101,7 @@ def test_a_backend_may_be_missing() -> None:
     assert codes.count("no-delegate") == 1
     allowed = ["XnnpackBackend"]
     found = resolve(
-        selection,
-        catalog(),
-        every_dtype=False,
-        span_of=lambda _: None,
-        allow_missing=allowed,
+        selection, catalog(), every_dtype=False, span_of=lambda _: None, allow_missing=allowed
     )
     assert [m.name for m in found.missing] == allowed
     assert all(m.origins for m in found.missing)

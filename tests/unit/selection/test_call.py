@@ -22,13 +22,11 @@ CLAMP = parse_schema(
     " Tensor(a!) out) -> Tensor(a!)"
 )
 CONV = parse_schema(
-    "aten::conv.out(Tensor input, Tensor? bias, int groups, *, Tensor(a!) out)"
-    " -> Tensor(a!)"
+    "aten::conv.out(Tensor input, Tensor? bias, int groups, *, Tensor(a!) out) -> Tensor(a!)"
 )
 CAT = parse_schema("aten::cat.out(Tensor[] tensors, *, Tensor(a!) out) -> Tensor(a!)")
 INDEX = parse_schema(
-    "aten::index.Tensor_out(Tensor self, Tensor?[] indices, *, Tensor(a!) out)"
-    " -> Tensor(a!)"
+    "aten::index.Tensor_out(Tensor self, Tensor?[] indices, *, Tensor(a!) out) -> Tensor(a!)"
 )
 MAX = parse_schema(
     "aten::max.dim_max(Tensor self, str how, *, Tensor(a!) max, Tensor(b!) at)"
@@ -41,9 +39,7 @@ HALF = TensorMeta(ScalarType.Half, (0, 1))
 LAST = TensorMeta(ScalarType.Float, (1, 0))
 
 
-def kernel(
-    schema: OpSchema, *, keys: tuple[str, ...] = (), dim_orders: str = "any"
-) -> Kernel:
+def kernel(schema: OpSchema, *, keys: tuple[str, ...] = (), dim_orders: str = "any") -> Kernel:
     names = [a.name for a in schema.tensor_arguments if a.name]
     return Kernel(
         operator=schema.name,
@@ -70,27 +66,15 @@ def kernel(
         (CLAMP, "TDNTTT", "the result is a tensor and a tensor, not a tensor"),
         (CLAMP, "TDN", "3 arguments, the schema has 4"),
         (CLAMP, "T", "1 argument, the schema has 4"),
-        (
-            CLAMP,
-            "TTNTT",
-            'argument 2 "min" is a tensor, not an int, float or bool',
-        ),
+        (CLAMP, "TTNTT", 'argument 2 "min" is a tensor, not an int, float or bool'),
         (CLAMP, "NDNTT", 'argument 1 "self" is None, not a tensor'),
         (CONV, "TNITT", ""),
         (CONV, "TTDTT", 'argument 3 "groups" is a float, not an int'),
         (INDEX, "TOTT", ""),
         (INDEX, "TLTT", ""),
-        (
-            INDEX,
-            "OLTT",
-            'argument 1 "self" is a tensor list with None in it, not a tensor',
-        ),
+        (INDEX, "OLTT", 'argument 1 "self" is a tensor list with None in it, not a tensor'),
         (CAT, "LTT", ""),
-        (
-            CAT,
-            "OTT",
-            'argument 1 "tensors" is a tensor list with None in it, not a tensor list',
-        ),
+        (CAT, "OTT", 'argument 1 "tensors" is a tensor list with None in it, not a tensor list'),
         (MAX, "TCTTL", ""),
         (MAX, "TJTTL", 'argument 2 "how" is an int list, not a string'),
         (MAX, "TCTTTT", "the result is a tensor and a tensor, not a tensor list"),
@@ -119,9 +103,7 @@ def test_key_may_leave_out_optional_tensors_and_empty_lists() -> None:
     assert calls_of_key(CAT, KernelKey((HALF, HALF))) == (
         CallPattern(kinds="", tensors=((1, HALF), (2, HALF))),
     )
-    two = parse_schema(
-        "p::f.out(Tensor? a, Tensor? b, *, Tensor(a!) out) -> Tensor(a!)"
-    )
+    two = parse_schema("p::f.out(Tensor? a, Tensor? b, *, Tensor(a!) out) -> Tensor(a!)")
     assert [c.tensors[0][0] for c in calls_of_key(two, key)] == [1, 0]
 
 
@@ -145,9 +127,7 @@ def test_tensors_by_name_have_list_items_but_no_result() -> None:
 
 def test_dtypes_are_refused_by_argument() -> None:
     call = CallPattern(
-        kinds="LTT",
-        tensors=((0, FLOAT), (1, HALF), (2, HALF)),
-        list_items=((0, HALF), (0, HALF)),
+        kinds="LTT", tensors=((0, FLOAT), (1, HALF), (2, HALF)), list_items=((0, HALF), (0, HALF))
     )
     refused = refused_dtypes(kernel(CAT), call)
     assert refused == (("out", ScalarType.Half), ("tensors", ScalarType.Half))

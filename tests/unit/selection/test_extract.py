@@ -9,13 +9,7 @@ import yaml
 from orchestrator.core.dtype import ScalarType
 from orchestrator.core.kernel import TensorMeta
 from orchestrator.core.operator import OperatorName
-from orchestrator.program.program import (
-    Delegate,
-    DelegateCall,
-    KernelCall,
-    Method,
-    Program,
-)
+from orchestrator.program.program import Delegate, DelegateCall, KernelCall, Method, Program
 from orchestrator.program.reader import read_program
 from orchestrator.program.values import (
     BoolListValue,
@@ -91,8 +85,7 @@ def _program(*methods: Method) -> Program:
 
 def _method(values: tuple[Value, ...], **changes: Any) -> Method:
     empty: dict[str, Any] = dict.fromkeys(
-        ("inputs", "outputs", "instructions", "operators", "delegates", "arena_bytes"),
-        (),
+        ("inputs", "outputs", "instructions", "operators", "delegates", "arena_bytes"), ()
     )
     return Method(**{"name": "forward", "values": values, **empty, **changes})
 
@@ -104,9 +97,7 @@ def _pattern(*values: Value, args: tuple[int, ...]) -> CallPattern:
     call = KernelCall(operator=0, args=args)
     method = _method(values, operators=(_ADD,), instructions=(call,))
     (found,) = extract(_program(method), model="m").calls
-    expected = OpCall(
-        operator=_ADD, pattern=found.pattern, method="forward", instruction=0
-    )
+    expected = OpCall(operator=_ADD, pattern=found.pattern, method="forward", instruction=0)
     assert found == expected
     return found.pattern
 
@@ -147,10 +138,7 @@ def test_a_list_counts_as_its_first_tensor() -> None:
             (3, TensorMeta(ScalarType.Int, (0,))),
             (5, TensorMeta(ScalarType.Float, ())),
         ),
-        list_items=(
-            (1, TensorMeta(ScalarType.Int, (0,))),
-            (3, TensorMeta(ScalarType.Float, ())),
-        ),
+        list_items=((1, TensorMeta(ScalarType.Int, (0,))), (3, TensorMeta(ScalarType.Float, ()))),
     )
     assert str(pattern.key) == "v1/3;0|6;|3;0|6;"
 

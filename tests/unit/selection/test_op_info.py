@@ -29,8 +29,6 @@ def test_all_keys_are_distinct_and_sorted() -> None:
     other = CallPattern(kinds="TN", tensors=((0, META),))
     asked = KernelKey.parse("v1/3;0")
     selected = SelectedOperator(
-        name=OperatorName.parse("a::b"),
-        patterns=((call, ()), (other, ())),
-        keys=(call.key, asked),
+        name=OperatorName.parse("a::b"), patterns=((call, ()), (other, ())), keys=(call.key, asked)
     )
     assert selected.all_keys == (asked, call.key)

@@ -7,13 +7,7 @@ from hypothesis import strategies as st
 from orchestrator.catalog import LibraryText, read_catalog
 from orchestrator.core.operator import OperatorName
 from orchestrator.errors import ExitCode, KernelError, SourceSpan
-from orchestrator.selection.op_info import (
-    CallPattern,
-    OpCall,
-    OpInfo,
-    SelectedOperator,
-    Selection,
-)
+from orchestrator.selection.op_info import CallPattern, OpCall, OpInfo, SelectedOperator, Selection
 from orchestrator.selection.overlap import check_library_overlap, check_overlap
 from tests.unit.selection.strategies import INFOS
 
@@ -27,12 +21,7 @@ def _info(model: str, *listed: OperatorName, called: OperatorName | None) -> OpI
         model=model,
         operators=tuple(("forward", name) for name in listed),
         calls=tuple(
-            OpCall(
-                operator=name,
-                pattern=CallPattern("", ()),
-                method="forward",
-                instruction=0,
-            )
+            OpCall(operator=name, pattern=CallPattern("", ()), method="forward", instruction=0)
             for name in calls
         ),
         delegates=(),
@@ -90,11 +79,7 @@ def _library(name: str, *operators: str) -> LibraryText:
 
 
 def test_selected_operators_of_several_libraries_are_named() -> None:
-    libraries = [
-        _library("a", "add"),
-        _library("b", "mul", "add"),
-        _library("c", "mul"),
-    ]
+    libraries = [_library("a", "add"), _library("b", "mul", "add"), _library("c", "mul")]
     selection = Selection(operators=(SelectedOperator(name=ADD),))
     with pytest.raises(KernelError) as caught:
         check_library_overlap(selection, read_catalog(libraries), where=WHERE)

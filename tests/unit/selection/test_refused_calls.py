@@ -29,26 +29,17 @@ def changed(case: str, change: Callable[[Value], Value]) -> Program:
     """A program of the corpus with other values."""
     data = (CORPUS / case / "model.pte").read_bytes()
     program = read_program(data, file="m.pte")
-    methods = tuple(
-        replace(m, values=tuple(map(change, m.values))) for m in program.methods
-    )
+    methods = tuple(replace(m, values=tuple(map(change, m.values))) for m in program.methods)
     return replace(program, methods=methods)
 
 
 def problems(program: Program, *, allow: tuple[str, ...] = ()) -> list[Diagnostic]:
     info = extract(program, model="m")
     catalog = linked_catalog()
-    resolution = resolve(
-        aggregate([info]), catalog, every_dtype=False, span_of=lambda _: None
-    )
+    resolution = resolve(aggregate([info]), catalog, every_dtype=False, span_of=lambda _: None)
     try:
         check_calls(
-            {"m": program},
-            [info],
-            resolution,
-            catalog,
-            span_of=lambda _: None,
-            allow_missing=allow,
+            {"m": program}, [info], resolution, catalog, span_of=lambda _: None, allow_missing=allow
         )
     except KernelError as error:
         return list(error.diagnostics)
@@ -82,17 +73,11 @@ def test_images_that_are_not_channels_last() -> None:
     first = next(d for d in found if "quantized_conv2d" in d.message)
     operator = "cortex_m::quantized_conv2d.out"
     *asked, place, required, by = first.notes
-    assert asked[0] == (
-        "needed by",
-        'model "m", method "forward", instructions 3, 5, 7, 9',
-    )
+    assert asked[0] == ("needed by", 'model "m", method "forward", instructions 3, 5, 7, 9')
     assert place[0] == "found"
     assert place[1].startswith("input Char [1, ")
     assert required == ("required", "is_channels_last(input)")
-    assert by == (
-        "by",
-        f"orch::cortex_m::quantized_conv2d_out, {entry_of(operator)}",
-    )
+    assert by == ("by", f"orch::cortex_m::quantized_conv2d_out, {entry_of(operator)}")
     assert first.code == "no-kernel-for-arguments"
     assert first.message == f"no kernel for {operator} with these arguments"
     assert first.hint == (

@@ -14,12 +14,7 @@ from orchestrator.core.dtype import ALL, ScalarType
 from orchestrator.core.kernel import Kernel, KernelKey, TensorMeta
 from orchestrator.core.operator import OperatorName, OpSchema, parse_schema
 from orchestrator.errors import Diagnostic, ExitCode, KernelError, SourceSpan
-from orchestrator.selection.op_info import (
-    CallPattern,
-    Origin,
-    SelectedOperator,
-    Selection,
-)
+from orchestrator.selection.op_info import CallPattern, Origin, SelectedOperator, Selection
 from orchestrator.selection.resolution import DelegateCode, Resolution
 from orchestrator.selection.resolve import EVERY_OPERATOR, resolution_json, resolve
 
@@ -28,12 +23,9 @@ if TYPE_CHECKING:
     from random import Random
 
 ADD = parse_schema(
-    "aten::add.out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out)"
-    " -> Tensor(a!)"
+    "aten::add.out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)"
 )
-CAT = parse_schema(
-    "aten::cat.out(Tensor[] tensors, int dim=0, *, Tensor(a!) out) -> Tensor(a!)"
-)
+CAT = parse_schema("aten::cat.out(Tensor[] tensors, int dim=0, *, Tensor(a!) out) -> Tensor(a!)")
 CLAMP = parse_schema(
     "aten::clamp.Tensor_out(Tensor self, Tensor? min=None, Tensor? max=None, *,"
     " Tensor(a!) out) -> Tensor(a!)"
@@ -99,9 +91,7 @@ def selected(
     """An operator; call number n is instruction n of method forward of model m."""
     return SelectedOperator(
         name=name.name if isinstance(name, OpSchema) else OperatorName.parse(name),
-        patterns=tuple(
-            (call, (Origin("m", "forward", n),)) for n, call in enumerate(calls)
-        ),
+        patterns=tuple((call, (Origin("m", "forward", n),)) for n, call in enumerate(calls)),
         keys=tuple(keys),
         every_dtype=every_dtype,
         origins=origins,
@@ -203,9 +193,7 @@ def test_dtypes_are_those_of_the_deciding_arguments_and_the_closure() -> None:
 
 
 def test_every_dtype_takes_all_dtypes_of_the_kernels_chosen() -> None:
-    special = kernel(
-        ADD, keys=[add_call(H, H, H).key, add_call(I, I, I).key], function="k::s"
-    )
+    special = kernel(ADD, keys=[add_call(H, H, H).key, add_call(I, I, I).key], function="k::s")
     k = kernel(ADD, dtype_arguments=("self",))
     calls = (add_call(), add_call(H, H, H))
     found = run([selected(ADD, *calls)], catalog(k, special), every_dtype=True)
@@ -254,10 +242,7 @@ def test_every_operator_takes_the_first_library_per_key() -> None:
         ("aten::cat.out", None, "a::aten_cat_out"),
         ("executorch_prim::sub.Scalar", None, "portable::executorch_prim_sub_Scalar"),
     ]
-    assert found.operators[0].bindings[0].origins == (
-        Origin("m", "forward", 0),
-        EVERY_OPERATOR,
-    )
+    assert found.operators[0].bindings[0].origins == (Origin("m", "forward", 0), EVERY_OPERATOR)
     assert found.sources == (
         ("a", ("op_cat.cpp",)),
         ("b", ("op_add.cpp",)),
@@ -295,9 +280,7 @@ def test_operator_that_is_listed_but_never_called_needs_no_kernel() -> None:
 
 def test_names_are_sorted_as_text() -> None:
     """The device compares bytes: `aten2::` comes before `aten::`."""
-    schemas = [
-        parse_schema(f"{n}() -> ()") for n in ("aten::b", "aten2::a", "aten::a.x")
-    ]
+    schemas = [parse_schema(f"{n}() -> ()") for n in ("aten::b", "aten2::a", "aten::a.x")]
     offered = catalog(*map(kernel, schemas))
     found = run([selected(s, every_dtype=True) for s in schemas], offered)
     names = [str(e.operator) for e in found.table_entries]
@@ -360,11 +343,7 @@ def test_unknown_operator() -> None:
             code="no-kernel",
             message="no kernel for aten::cta.out",
             where=SourceSpan(file="p.toml", line=20),
-            notes=(
-                ("needed by", "operators.include"),
-                known,
-                ("nearest", "aten::cat.out"),
-            ),
+            notes=(("needed by", "operators.include"), known, ("nearest", "aten::cat.out")),
             hint='did you mean "aten::cat.out"?',
         ),
         Diagnostic(
@@ -410,12 +389,7 @@ def test_unknown_dtype_names_argument_and_nearest_kernel() -> None:
 
 def test_unknown_dtypes_of_several_arguments() -> None:
     uneven = kernel(
-        ADD,
-        dtypes=(
-            ("self", frozenset({F})),
-            ("other", frozenset({I})),
-            ("out", frozenset({F})),
-        ),
+        ADD, dtypes=(("self", frozenset({F})), ("other", frozenset({I})), ("out", frozenset({F})))
     )
     found = gap(selected(ADD, add_call(H, F, F)), offered=catalog(uneven))
     assert found.message == "no kernel for aten::add.out with dtype Half and Float"
@@ -453,9 +427,7 @@ def test_unknown_dim_order() -> None:
     )
     half = kernel(ADD, "half", takes=frozenset({H}))
     flat = kernel(ADD, "flat", dim_orders="contiguous")
-    found = gap(
-        selected(ADD, call), offered=catalog(half, flat, kernel(ADD, dim_orders="same"))
-    )
+    found = gap(selected(ADD, call), offered=catalog(half, flat, kernel(ADD, dim_orders="same")))
     assert found == Diagnostic(
         code="no-kernel-for-dim-order",
         message="no kernel for aten::add.out with dim order 0,1 and 1,0",
@@ -474,10 +446,7 @@ def test_unknown_dim_order() -> None:
 
 @pytest.mark.parametrize(
     ("call", "code"),
-    [
-        (add_call(order=LAST), "no-kernel-for-dim-order"),
-        (add_call(H, H, H), "no-kernel-for-dtype"),
-    ],
+    [(add_call(order=LAST), "no-kernel-for-dim-order"), (add_call(H, H, H), "no-kernel-for-dtype")],
 )
 def test_specialised_kernels_only(call: CallPattern, code: str) -> None:
     keys = [add_call(d, d, d, order=o).key for d in (F, I) for o in (PLAIN, (0,), ())]
@@ -585,9 +554,7 @@ def delegate(backend: str) -> DelegateCode:
 def test_delegates_serve_their_backends_only() -> None:
     origins = (Origin("x", "forward", 1), Origin("m", "forward", 2))
     codes = (delegate("Mine"), delegate("Unused"))
-    (found,) = run(
-        [], catalog(), delegates=(("Mine", origins),), linked=codes
-    ).delegates
+    (found,) = run([], catalog(), delegates=(("Mine", origins),), linked=codes).delegates
     assert found.code == codes[0]
     assert found.code.functions == ("mine::run::init", "mine::run::execute")
     assert found.origins == (Origin("m", "forward", 2), Origin("x", "forward", 1))
@@ -600,9 +567,7 @@ def test_delegates_serve_their_backends_only() -> None:
 
 def test_delegates_in_json() -> None:
     origins = (Origin("m", "forward", 2), Origin("m", "forward", 5))
-    resolution = run(
-        [], catalog(), delegates=(("Mine", origins),), linked=(delegate("Mine"),)
-    )
+    resolution = run([], catalog(), delegates=(("Mine", origins),), linked=(delegate("Mine"),))
     assert resolution.delegate_states == {"Mine": 12}
     assert json.loads(resolution_json(resolution))["delegates"] == [
         {
@@ -623,9 +588,7 @@ def test_equal_gaps_of_many_calls_are_one_diagnostic() -> None:
         )
         for rank in range(6)
     )
-    found = gap(
-        SelectedOperator(name=ADD.name, patterns=calls), offered=catalog(kernel(ADD))
-    )
+    found = gap(SelectedOperator(name=ADD.name, patterns=calls), offered=catalog(kernel(ADD)))
     assert found.where is None
     assert found.notes[0] == (
         "needed by",
@@ -678,9 +641,7 @@ def catalogs(draw: st.DrawFn, schemas: Iterable[OpSchema]) -> Catalog:
             for number, half in enumerate(halves):
                 if half:
                     function = f"{name}::{schema.name.identifier}_{number}"
-                    kernels.append(
-                        kernel(schema, name, keys=half, takes=ALL, function=function)
-                    )
+                    kernels.append(kernel(schema, name, keys=half, takes=ALL, function=function))
             if draw(OFTEN):
                 names = [a.name for a in schema.tensor_arguments if a.name]
                 kernels.append(
@@ -720,8 +681,7 @@ def accepts(k: Kernel, call: CallPattern) -> bool:
             return False
     if k.keys:
         text = "|".join(
-            f"{m.dtype.value};{','.join(str(d) for d in m.dim_order)}"
-            for _, m in call.tensors
+            f"{m.dtype.value};{','.join(str(d) for d in m.dim_order)}" for _, m in call.tensors
         )
         return ("v1/" + text if text else "v1") in [str(key) for key in k.keys]
     for _, meta in everything:
@@ -775,17 +735,11 @@ def test_no_gap_gets_through(
 ) -> None:
     selection, offered = case
     expected = {o.name: expected_kernels(o, offered) for o in selection.operators}
-    missing = {
-        name for name, kernels in expected.items() if None in kernels.values()
-    } | {
-        o.name
-        for o in selection.operators
-        if o.every_dtype and not offered.offers(o.name)
+    missing = {name for name, kernels in expected.items() if None in kernels.values()} | {
+        o.name for o in selection.operators if o.every_dtype and not offered.offers(o.name)
     }
     try:
-        found = resolve(
-            selection, offered, every_dtype=every_dtype, span_of=lambda _: None
-        )
+        found = resolve(selection, offered, every_dtype=every_dtype, span_of=lambda _: None)
     except KernelError as error:
         messages = [d.message for d in error.diagnostics]
         assert missing
@@ -799,11 +753,7 @@ def test_no_gap_gets_through(
             assert k is not None
             assert device_finds(found, name, call) == k.function
             (binding,) = [
-                b
-                for o in found.operators
-                if o.name == name
-                for b in o.bindings
-                if b.kernel == k
+                b for o in found.operators if o.name == name for b in o.bindings if b.kernel == k
             ]
             assert call.key in binding.keys
             arguments = k.schema.arguments
@@ -817,17 +767,13 @@ def test_no_gap_gets_through(
 
 
 @given(cases(everything=False))
-def test_nothing_is_linked_that_nobody_asked_for(
-    case: tuple[Selection, Catalog],
-) -> None:
+def test_nothing_is_linked_that_nobody_asked_for(case: tuple[Selection, Catalog]) -> None:
     selection, offered = case
     try:
         found = resolve(selection, offered, every_dtype=False, span_of=lambda _: None)
     except KernelError:
         return
-    used = {
-        k for o in selection.operators for k in expected_kernels(o, offered).values()
-    }
+    used = {k for o in selection.operators for k in expected_kernels(o, offered).values()}
     assert {b.kernel for o in found.operators for b in o.bindings} == used
     assert {e.function for e in found.table_entries} == {k.function for k in used if k}
 
@@ -851,9 +797,7 @@ def test_adding_a_kernel_never_unresolves(
 
 
 @given(st.lists(st.sampled_from(SCHEMAS), unique=True, min_size=1), st.data())
-def test_removing_a_used_kernel_raises(
-    schemas: list[OpSchema], data: st.DataObject
-) -> None:
+def test_removing_a_used_kernel_raises(schemas: list[OpSchema], data: st.DataObject) -> None:
     offered = [kernel(s, takes=ALL) for s in SCHEMAS]
     operators = [selected(s, data.draw(calls_of(s))) for s in schemas]
     run(operators, catalog(*offered))
@@ -879,20 +823,14 @@ def test_order_does_not_matter(
 
     def outcome(selection: Selection, offered: Catalog) -> object:
         try:
-            found = resolve(
-                selection, offered, every_dtype=every_dtype, span_of=lambda _: None
-            )
+            found = resolve(selection, offered, every_dtype=every_dtype, span_of=lambda _: None)
         except KernelError as error:
             return error.diagnostics
         return found, resolution_json(found)
 
     other = Selection(
         operators=tuple(
-            SelectedOperator(
-                name=o.name,
-                patterns=shuffled(o.patterns),
-                every_dtype=o.every_dtype,
-            )
+            SelectedOperator(name=o.name, patterns=shuffled(o.patterns), every_dtype=o.every_dtype)
             for o in shuffled(selection.operators)
         ),
         every_operator=selection.every_operator,
@@ -936,13 +874,7 @@ def test_json_in_full() -> None:
                         "dtypes": ["Int", "Float"],
                         "argument_dtypes": {},
                         "every_dtype": True,
-                        "origins": [
-                            {
-                                "source": "m",
-                                "method": "forward",
-                                "instructions": [1, 4],
-                            }
-                        ],
+                        "origins": [{"source": "m", "method": "forward", "instructions": [1, 4]}],
                     },
                     {
                         "library": "portable",
@@ -987,8 +919,7 @@ def test_json_in_full() -> None:
 
 def test_order_of_yaml_entries_does_not_matter() -> None:
     entries = [
-        f"- func: {schema.text}\n  kernels: [{{kernel_name: k::f{n}}}]\n"
-        f"  sources: [b.cpp, a.cpp]\n"
+        f"- func: {schema.text}\n  kernels: [{{kernel_name: k::f{n}}}]\n  sources: [b.cpp, a.cpp]\n"
         for n, schema in enumerate(SCHEMAS)
     ]
     texts = set()

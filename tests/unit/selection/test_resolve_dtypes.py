@@ -51,10 +51,7 @@ def _bindings(catalog: Catalog, *dtypes: ScalarType) -> tuple[Binding, ...]:
         origins=(Origin(source="dtypes.operators"),),
     )
     resolution = resolve(
-        Selection(operators=(operator,)),
-        catalog,
-        every_dtype=False,
-        span_of=lambda _: None,
+        Selection(operators=(operator,)), catalog, every_dtype=False, span_of=lambda _: None
     )
     (resolved,) = resolution.operators
     return resolved.bindings
@@ -108,10 +105,7 @@ def test_complex_numbers_can_be_written_with_real_ones() -> None:
     ("other", "hint"),
     [
         ("more=[Long]", 'add "more" to kernels.libraries, it has a kernel for it'),
-        (
-            "less=[Byte]",
-            "export the model without Long there, or add it to k::all_out, all.yaml:2",
-        ),
+        ("less=[Byte]", "export the model without Long there, or add it to k::all_out, all.yaml:2"),
     ],
 )
 def test_a_library_that_takes_the_dtype_is_named(other: str, hint: str) -> None:

@@ -31,8 +31,7 @@ def entry(schema: str, scratch: str = "") -> str:
 def link(*texts: str, names: tuple[str, ...] = ("my::pool.out",)) -> None:
     library = LibraryText(name="my", file="my/functions.yaml", text="".join(texts))
     operators = tuple(
-        SelectedOperator(name=OperatorName.parse(name), every_dtype=True)
-        for name in names
+        SelectedOperator(name=OperatorName.parse(name), every_dtype=True) for name in names
     )
     resolve(
         Selection(operators=operators),
@@ -60,10 +59,7 @@ def test_kernels_that_say_how_much_are_linked() -> None:
 def test_every_entry_that_is_linked_and_does_not_is_named_once() -> None:
     with pytest.raises(KernelError) as caught:
         link(entry(POOL), entry(SUM), names=("my::sum.out", "my::pool.out"))
-    assert caught.value.diagnostics == (
-        missing(POOL, 1, "scratch"),
-        missing(SUM, 8, "row_scratch"),
-    )
+    assert caught.value.diagnostics == (missing(POOL, 1, "scratch"), missing(SUM, 8, "row_scratch"))
 
 
 def test_operators_that_nothing_selects_may_be_silent() -> None:

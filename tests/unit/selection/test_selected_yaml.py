@@ -46,11 +46,7 @@ def test_the_data_is_what_executorchs_tool_writes(case: str) -> None:
     assert found == expected
 
 
-@given(
-    infos=st.lists(INFOS, max_size=3),
-    extra=st.lists(EXTRAS, max_size=3),
-    every=st.booleans(),
-)
+@given(infos=st.lists(INFOS, max_size=3), extra=st.lists(EXTRAS, max_size=3), every=st.booleans())
 def test_the_text_is_what_pyyaml_writes(
     infos: list[Any], extra: list[SelectedOperator], *, every: bool
 ) -> None:
@@ -79,27 +75,10 @@ def test_any_model_name_survives(names: list[str], *, every: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    "name",
-    [
-        "yes",
-        "No",
-        "null",
-        "~",
-        "1",
-        "1e3",
-        "0x1",
-        "a: b",
-        "a #b",
-        "- a",
-        "",
-        "a:",
-        ".5",
-    ],
+    "name", ["yes", "No", "null", "~", "1", "1e3", "0x1", "a: b", "a #b", "- a", "", "a:", ".5"]
 )
 def test_model_names_stay_strings(name: str) -> None:
-    operator = SelectedOperator(
-        name=OperatorName("aten", "add"), origins=(Origin(name),)
-    )
+    operator = SelectedOperator(name=OperatorName("aten", "add"), origins=(Origin(name),))
     data = yaml.safe_load(_body(Selection(operators=(operator,))))
     assert data["operators"]["aten::add"]["debug_info"] == [name]
 

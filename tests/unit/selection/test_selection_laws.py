@@ -93,9 +93,7 @@ def test_one_kernel_less_fails_unless_another_takes_all_its_calls(
     # `_resolved` holds failing to the operators whose calls nothing else takes.
     after = _resolved(less)
     was = _links(before)
-    (operator,) = {
-        entry.operator for _, entry, o in world.kernels() if o.function == removed
-    }
+    (operator,) = {entry.operator for _, entry, o in world.kernels() if o.function == removed}
     assert less.unserved() <= {operator}
     if after is None:
         return
@@ -105,9 +103,7 @@ def test_one_kernel_less_fails_unless_another_takes_all_its_calls(
             assert now[request] == was[request]
             continue
         (taker,) = (
-            (entry, offer)
-            for _, entry, offer in less.kernels()
-            if offer.function == now[request]
+            (entry, offer) for _, entry, offer in less.kernels() if offer.function == now[request]
         )
         assert taker[0].operator == request[0]
         assert all(taker[0].serves(taker[1], call) for call in calls)
@@ -143,10 +139,7 @@ def test_a_program_runs_with_none_of_its_portable_kernels_missing() -> None:
             with pytest.raises(KernelError) as caught:
                 _resolve(selection, Catalog(libraries=(("portable", rest),)))
             (gap,) = caught.value.diagnostics
-            assert (gap.code, gap.message) == (
-                "no-kernel",
-                f"no kernel for {kernel.operator}",
-            )
+            assert (gap.code, gap.message) == ("no-kernel", f"no kernel for {kernel.operator}")
     assert {"add_mul", "kws_dscnn_fp32", "ic_resnet8_fp32", "two_arenas"} <= resolved
 
 
@@ -205,6 +198,4 @@ def test_order_of_libraries_without_a_common_operator_does_not_show(
     world: World, data: st.DataObject
 ) -> None:
     other = data.draw(st.permutations(world.libraries))
-    assert _outputs(replace(world, libraries=tuple(other)), list) == _outputs(
-        world, list
-    )
+    assert _outputs(replace(world, libraries=tuple(other)), list) == _outputs(world, list)

@@ -72,9 +72,7 @@ def test_executorchs_lists_are_read_in_full(case: str) -> None:
     assert {str(o.name) for o in found.operators} == set(expected["operators"] or {})
     for operator in found.operators:
         dtypes = {f"v1/{int(dtype)};" for dtype in operator.dtypes}
-        assert dtypes | {str(key) for key in operator.keys} == set(
-            keys.get(str(operator.name), ())
-        )
+        assert dtypes | {str(key) for key in operator.keys} == set(keys.get(str(operator.name), ()))
         assert not operator.every_dtype
         assert operator.origins == (ORIGIN,)
 
@@ -141,11 +139,7 @@ def test_a_list_may_be_empty(text: str) -> None:
     assert _read(text) == Selection()
 
 
-@given(
-    infos=st.lists(INFOS, max_size=3),
-    extra=st.lists(EXTRAS, max_size=3),
-    every=st.booleans(),
-)
+@given(infos=st.lists(INFOS, max_size=3), extra=st.lists(EXTRAS, max_size=3), every=st.booleans())
 def test_our_own_lists_come_back(
     infos: list[Any], extra: list[SelectedOperator], *, every: bool
 ) -> None:
@@ -223,9 +217,7 @@ def test_the_order_of_sources_does_not_matter(
         ),
     ],
 )
-def test_what_is_wrong_is_said_with_its_line(
-    text: str, line: int, code: str, message: str
-) -> None:
+def test_what_is_wrong_is_said_with_its_line(text: str, line: int, code: str, message: str) -> None:
     (problem,) = _problems(text)
     assert problem.where is not None
     assert (problem.where.file, problem.where.line) == ("ops.yaml", line)
@@ -260,9 +252,7 @@ def codes(error: pytest.ExceptionInfo[ProfileError]) -> list[tuple[str, int]]:
 
 
 def listed(text: str) -> Selection:
-    return read_operator_list(
-        text, file="some.yaml", origin=Origin("some.yaml"), keep_sources=True
-    )
+    return read_operator_list(text, file="some.yaml", origin=Origin("some.yaml"), keep_sources=True)
 
 
 def test_functions_yaml() -> None:
@@ -309,11 +299,7 @@ def test_executorchs_lists_stay_as_they_are(case: str) -> None:
     assert written.partition("\n")[2] == text
 
 
-@given(
-    infos=st.lists(INFOS, max_size=3),
-    extra=st.lists(EXTRAS, max_size=3),
-    every=st.booleans(),
-)
+@given(infos=st.lists(INFOS, max_size=3), extra=st.lists(EXTRAS, max_size=3), every=st.booleans())
 def test_our_lists_stay_as_they_are(
     infos: list[Any], extra: list[SelectedOperator], *, every: bool
 ) -> None:
@@ -400,8 +386,7 @@ et_kernel_metadata:
 
 
 @pytest.mark.parametrize(
-    ("text", "code"),
-    [("a: [", "bad-yaml"), ("operators: []", "wrong-type"), ("abc", "wrong-type")],
+    ("text", "code"), [("a: [", "bad-yaml"), ("operators: []", "wrong-type"), ("abc", "wrong-type")]
 )
 def test_no_list(text: str, code: str) -> None:
     with pytest.raises(ProfileError) as error:

@@ -17,13 +17,7 @@ from orchestrator.core.dtype import ScalarType
 from orchestrator.core.kernel import KernelKey, TensorMeta
 from orchestrator.core.operator import OpSchema, parse_schema
 from orchestrator.selection.aggregate import aggregate
-from orchestrator.selection.op_info import (
-    CallPattern,
-    OpCall,
-    OpInfo,
-    Origin,
-    SelectedOperator,
-)
+from orchestrator.selection.op_info import CallPattern, OpCall, OpInfo, Origin, SelectedOperator
 from orchestrator.selection.resolve import resolve
 
 if TYPE_CHECKING:
@@ -33,8 +27,7 @@ if TYPE_CHECKING:
     from orchestrator.selection.resolution import Resolution
 
 ADD: Final = parse_schema(
-    "aten::add.out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out)"
-    " -> Tensor(a!)"
+    "aten::add.out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)"
 )
 CAT: Final = parse_schema(
     "aten::cat.out(Tensor[] tensors, int dim=0, *, Tensor(a!) out) -> Tensor(a!)"
@@ -176,9 +169,7 @@ class World:
     def requests(self) -> dict[tuple[str, KernelKey], list[CallPattern]]:
         """Calls by operator and kernel key: those of one key share a kernel."""
         found: dict[tuple[str, KernelKey], list[CallPattern]] = {}
-        patterns = [
-            (call.operator, call.pattern) for info in self.infos for call in info.calls
-        ]
+        patterns = [(call.operator, call.pattern) for info in self.infos for call in info.calls]
         for asked in self.extra:
             for key in asked.keys:
                 # Only of `add`, whose tensors all are arguments of every call.
@@ -224,9 +215,7 @@ class World:
         """Everything asked for, put together in the order of `shuffle`."""
         infos = [
             replace(
-                info,
-                operators=tuple(shuffle(info.operators)),
-                calls=tuple(shuffle(info.calls)),
+                info, operators=tuple(shuffle(info.operators)), calls=tuple(shuffle(info.calls))
             )
             for info in shuffle(self.infos)
         ]
@@ -243,9 +232,7 @@ class World:
 
 
 _METAS: Final = st.builds(
-    TensorMeta,
-    st.sampled_from([ScalarType[name] for name in _DTYPES]),
-    st.sampled_from(_ORDERS),
+    TensorMeta, st.sampled_from([ScalarType[name] for name in _DTYPES]), st.sampled_from(_ORDERS)
 )
 _OFTEN: Final = st.sampled_from([True, True, True, False])
 _LISTS: Final = st.sampled_from([*[_DTYPES] * 6, ("Float", "Int"), ("Float",)])
@@ -292,9 +279,7 @@ def _infos(draw: st.DrawFn, schemas: Sequence[OpSchema]) -> tuple[OpInfo, ...]:
 
 
 @st.composite
-def _extra(
-    draw: st.DrawFn, schemas: Sequence[OpSchema]
-) -> tuple[SelectedOperator, ...]:
+def _extra(draw: st.DrawFn, schemas: Sequence[OpSchema]) -> tuple[SelectedOperator, ...]:
     """What a profile asks for besides its models: operators, dtypes, kernel keys."""
     asked = [
         SelectedOperator(
@@ -304,9 +289,7 @@ def _extra(
                 for name in sorted(draw(st.sets(st.sampled_from(_DTYPES), max_size=1)))
                 if schema is not SUB
             ),
-            keys=(draw(_patterns(schema)).key,)
-            if schema is ADD and draw(st.booleans())
-            else (),
+            keys=(draw(_patterns(schema)).key,) if schema is ADD and draw(st.booleans()) else (),
             every_dtype=not draw(_OFTEN),
             origins=(Origin("operators"),),
         )
@@ -361,12 +344,7 @@ def worlds(draw: st.DrawFn, *, disjoint: bool = False) -> World:
     Libraries have most of what is asked for, often more than once.
     """
     schemas = draw(
-        st.lists(
-            st.sampled_from(list(_SCHEMAS.values())),
-            min_size=1,
-            max_size=2,
-            unique=True,
-        )
+        st.lists(st.sampled_from(list(_SCHEMAS.values())), min_size=1, max_size=2, unique=True)
     )
     names = draw(st.sampled_from([("m",), ("m", "n"), ("n", "m"), ("n", "k", "m")]))
     libraries: dict[str, list[Entry]] = {name: [] for name in names}

@@ -140,9 +140,7 @@ def test_clean_removes_what_builds_made(tmp_path: Path, make: object) -> None:
 
 
 @pytest.mark.parametrize("make", [built, older])
-def test_clean_leaves_what_is_of_the_user_and_builds_go_on(
-    tmp_path: Path, make: object
-) -> None:
+def test_clean_leaves_what_is_of_the_user_and_builds_go_on(tmp_path: Path, make: object) -> None:
     assert callable(make)
     folder = make(tmp_path / "out")
     (folder / "notes.txt").write_text("mine")
@@ -151,9 +149,7 @@ def test_clean_leaves_what_is_of_the_user_and_builds_go_on(
     (folder / "include").mkdir()
     (folder / "include" / "my.h").write_text("mine")
     assert remove_made(folder) == ("best.elf", "include", "notes.txt")
-    assert set(tree(folder)) == {
-        *("best.elf", "include", "include/my.h", "notes.txt", MARKER)
-    }
+    assert set(tree(folder)) == {*("best.elf", "include", "include/my.h", "notes.txt", MARKER)}
     assert remove_made(folder) == ("best.elf", "include", "notes.txt")
     with pytest.raises(UsageError) as caught:
         built(folder)
@@ -171,9 +167,7 @@ def test_clean_of_an_empty_folder_keeps_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("made", ["..", "../victim", "/", "sub/victim", ""])
-def test_a_record_with_other_names_removes_nothing_else(
-    tmp_path: Path, made: str
-) -> None:
+def test_a_record_with_other_names_removes_nothing_else(tmp_path: Path, made: str) -> None:
     (tmp_path / "victim").write_text("mine")
     folder = built(tmp_path / "out")
     (folder / MARKER).write_text(json.dumps({"made": [made, 7, None]}))
@@ -185,9 +179,7 @@ def test_a_record_with_other_names_removes_nothing_else(
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"made": 1}', "[" * 99999, "\xff"])
-def test_a_damaged_record_is_found_again_by_the_links(
-    tmp_path: Path, text: str
-) -> None:
+def test_a_damaged_record_is_found_again_by_the_links(tmp_path: Path, text: str) -> None:
     folder = built(tmp_path / "out")
     (folder / "mine").symlink_to("current/firmware.elf")
     (folder / MARKER).write_text(text, encoding="latin-1")
@@ -217,9 +209,7 @@ def test_a_link_in_the_place_of_what_is_ours_is_refused_by_name(
 
 
 @pytest.mark.parametrize("name", ["obj", "obj/a.o", "models", "src", "stamp.json"])
-def test_links_in_the_work_folder_are_refused_by_name(
-    tmp_path: Path, name: str
-) -> None:
+def test_links_in_the_work_folder_are_refused_by_name(tmp_path: Path, name: str) -> None:
     (tmp_path / "victim").write_text("mine")
     folder = built(tmp_path / "out")
     DISK.remove(folder / WORK / name)

@@ -51,9 +51,7 @@ def test_a_digest_is_that_of_the_whole_file(tmp_path: Path, size: int) -> None:
 
 @pytest.mark.parametrize("by", ["rename", "write"])
 @pytest.mark.usefixtures("store")
-def test_a_program_of_the_same_size_and_time_is_read_again(
-    tmp_path: Path, by: str
-) -> None:
+def test_a_program_of_the_same_size_and_time_is_read_again(tmp_path: Path, by: str) -> None:
     program = tmp_path / "cc"
     program.write_bytes(b"one")
     before = program.stat()
@@ -65,9 +63,7 @@ def test_a_program_of_the_same_size_and_time_is_read_again(
     assert program_digest(program) == _sha256(b"two")
 
 
-def test_a_digest_that_somebody_wrote_into_the_cache(
-    store: Path, tmp_path: Path
-) -> None:
+def test_a_digest_that_somebody_wrote_into_the_cache(store: Path, tmp_path: Path) -> None:
     program = tmp_path / "cc"
     program.write_bytes(b"one")
     program_digest(program)
@@ -127,9 +123,7 @@ def test_a_damaged_store_is_no_obstacle(store: Path, tmp_path: Path, text: str) 
 
 
 @pytest.mark.parametrize("entry", [5, [], "text", ["state", 5], [[], "no digest"]])
-def test_only_digests_of_the_store_are_believed(
-    store: Path, tmp_path: Path, entry: object
-) -> None:
+def test_only_digests_of_the_store_are_believed(store: Path, tmp_path: Path, entry: object) -> None:
     program = tmp_path / "cc"
     program.write_bytes(b"one")
     program_digest(program)

@@ -28,9 +28,7 @@ def test_files_are_laid_out_and_others_removed(folder: NinjaFolder) -> None:
     assert folder.compile(first, whole=("src", "gen"), keys={}) == "in w"
     (folder.path / "obj").mkdir()
     (folder.path / "obj" / "a.o").write_bytes(b"object")
-    folder.compile(
-        {"build.ninja": b"2", "src/a.cpp": b"a"}, whole=("src", "gen"), keys={}
-    )
+    folder.compile({"build.ninja": b"2", "src/a.cpp": b"a"}, whole=("src", "gen"), keys={})
     assert folder.read("build.ninja") == b"2"
     assert not (folder.path / "src" / "b" / "old.h").exists()
     assert folder.read("obj/a.o") == b"object"

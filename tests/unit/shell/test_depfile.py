@@ -64,9 +64,7 @@ def _read(text: str) -> list[str]:
 @given(
     st.lists(
         st.text(
-            st.characters(
-                codec="ascii", exclude_categories=["Cc"], exclude_characters=":"
-            ),
+            st.characters(codec="ascii", exclude_categories=["Cc"], exclude_characters=":"),
             min_size=1,
         ).filter(lambda path: not re.search(r"\\(#|$)", path)),
         min_size=1,
@@ -89,11 +87,7 @@ def odd(tmp_path: Path) -> Path:
 
 def _ninja(folder: Path) -> str:
     done = subprocess.run(
-        [ninja_program(), "-d", "explain"],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=True,
+        [ninja_program(), "-d", "explain"], cwd=folder, capture_output=True, text=True, check=True
     )
     return done.stdout
 
@@ -137,7 +131,5 @@ def test_writing_makes_the_folder_and_leaves_nothing_else(tmp_path: Path) -> Non
 
 def test_names_that_are_not_utf8_keep_their_bytes(tmp_path: Path) -> None:
     path = tmp_path / "x.d"
-    write_depfile(
-        str(path), target="x", inputs=[b"/\xff".decode(errors="surrogateescape")]
-    )
+    write_depfile(str(path), target="x", inputs=[b"/\xff".decode(errors="surrogateescape")])
     assert path.read_bytes() == b"x: \\\n  /\xff\n"

@@ -108,9 +108,7 @@ def test_only_what_cannot_be_made_again_waits_for_the_disk(
 
 
 @pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o755), (0o077, 0o700)])
-def test_a_program_may_be_run_by_whoever_may_read_it(
-    tmp_path: Path, umask: int, mode: int
-) -> None:
+def test_a_program_may_be_run_by_whoever_may_read_it(tmp_path: Path, umask: int, mode: int) -> None:
     before = os.umask(umask)
     try:
         write_atomic(tmp_path / "program", b"x", executable=True)

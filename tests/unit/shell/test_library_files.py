@@ -58,11 +58,7 @@ def test_files_elsewhere_widen_it_to_the_folder_of_all(home: Path) -> None:
     found = _find(home, ["vendor/src/**/*.c"], ["vendor/inc"])
     assert (found.root, found.folder) == (home, "lib")
     assert found.functions == "lib/functions.yaml"
-    assert found.sources == (
-        "vendor/src/sub/v2.c",
-        "vendor/src/sub/v[3].c",
-        "vendor/src/v1.c",
-    )
+    assert found.sources == ("vendor/src/sub/v2.c", "vendor/src/sub/v[3].c", "vendor/src/v1.c")
     assert found.include == ("lib", "vendor/inc")
     assert set(found.files) == {
         *("lib/op_a.cpp", "lib/a.h", "lib/deep/b.hpp"),

@@ -123,9 +123,7 @@ def test_ninja_itself_can_fail(tmp_path: Path) -> None:
     ],
     ids=["gnu", "lld"],
 )
-def test_a_memory_that_overflows_is_a_matter_of_memory(
-    tmp_path: Path, line: str
-) -> None:
+def test_a_memory_that_overflows_is_a_matter_of_memory(tmp_path: Path, line: str) -> None:
     less = line.replace("24", "8")
     _rules(tmp_path, link=f'echo "ld: {less}: x"; echo "ld: {line}: y"; exit 1')
     with pytest.raises(MemoryPlanError) as caught:

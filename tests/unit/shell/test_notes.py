@@ -42,8 +42,7 @@ def test_a_folder_without_notes_has_none(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    [b"", b"[]", b'{"lock": 1}', b'{"lock": {"a": 1}}', b"\xff", b'{"a":' * 10_000],
+    "text", [b"", b"[]", b'{"lock": 1}', b'{"lock": {"a": 1}}', b"\xff", b'{"a":' * 10_000]
 )
 def test_damaged_notes_are_none(tmp_path: Path, text: bytes) -> None:
     _written(tmp_path)
@@ -52,9 +51,7 @@ def test_damaged_notes_are_none(tmp_path: Path, text: bytes) -> None:
     assert (notes.inputs("lock"), notes.outputs) == (None, None)
 
 
-@pytest.mark.parametrize(
-    "data", [b"", b"damaged", pickle.dumps("k1"), pickle.dumps(("k1", 1, 2))]
-)
+@pytest.mark.parametrize("data", [b"", b"damaged", pickle.dumps("k1"), pickle.dumps(("k1", 1, 2))])
 def test_a_damaged_result_is_none(tmp_path: Path, data: bytes) -> None:
     notes = _written(tmp_path)
     (tmp_path / "results" / "extract-kws.pickle").write_bytes(data)

@@ -56,8 +56,7 @@ def test_damaged_files_are_not_given(store: ObjectStore, damage: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["", "[]", "{}", '{"key": "0", "files": {".o": "1"}}', "\x00", '{"files": {}}'],
+    "text", ["", "[]", "{}", '{"key": "0", "files": {".o": "1"}}', "\x00", '{"files": {}}']
 )
 def test_damaged_entries_are_not_given(store: ObjectStore, text: str) -> None:
     store.put(KEYS[0], OUTPUTS)
@@ -87,9 +86,7 @@ def test_a_folder_that_cannot_be_written_keeps_nothing(tmp_path: Path) -> None:
     assert store.contents() == (0, 0, 0)
 
 
-def test_a_full_disk_keeps_nothing(
-    store: ObjectStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_keeps_nothing(store: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 

@@ -8,11 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from orchestrator.errors import UsageError
-from orchestrator.shell.package_folder import (
-    MARKER,
-    check_package_folder,
-    write_package,
-)
+from orchestrator.shell.package_folder import MARKER, check_package_folder, write_package
 
 if TYPE_CHECKING:
     from pathlib import Path

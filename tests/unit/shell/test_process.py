@@ -29,9 +29,7 @@ def test_output_status_folder_and_environment(tmp_path: Path) -> None:
         "sys.stderr.write('talk'); sys.exit(3)"
     )
     done = _python(code, tmp_path)
-    assert done == Finished(
-        status=3, stdout=f"{tmp_path.resolve()} me True\n", stderr="talk"
-    )
+    assert done == Finished(status=3, stdout=f"{tmp_path.resolve()} me True\n", stderr="talk")
 
 
 def test_output_need_not_be_text(tmp_path: Path) -> None:
@@ -100,9 +98,7 @@ NOTE = (
 )
 
 
-def test_what_a_process_started_ends_with_it_when_it_takes_too_long(
-    tmp_path: Path,
-) -> None:
+def test_what_a_process_started_ends_with_it_when_it_takes_too_long(tmp_path: Path) -> None:
     """It would keep its pipes open, and us waiting."""
     code = f"{NOTE} os.fork() or note('child'); time.sleep(90)"
     start = time.monotonic()
@@ -111,9 +107,7 @@ def test_what_a_process_started_ends_with_it_when_it_takes_too_long(
     assert _gone(_number(tmp_path / "child"))
 
 
-def test_what_a_process_started_ends_with_it_when_we_are_interrupted(
-    tmp_path: Path,
-) -> None:
+def test_what_a_process_started_ends_with_it_when_we_are_interrupted(tmp_path: Path) -> None:
     code = f"{NOTE} os.fork() or note('child'); time.sleep(90)"
     command = (sys.executable, "-c", code)
     children = []
@@ -163,9 +157,7 @@ def test_a_process_ends_when_we_are_killed(tmp_path: Path, ask_first: bool) -> N
 def test_there_is_no_other_way_to_start_a_process() -> None:
     """One that other modules started could outlive us."""
     package = ROOT / "orchestrator"
-    ways = re.compile(
-        r"subprocess\.(run|Popen|check_|call)|os\.(system|exec|spawn|fork)"
-    )
+    ways = re.compile(r"subprocess\.(run|Popen|check_|call)|os\.(system|exec|spawn|fork)")
     found = {
         path.relative_to(package).as_posix()
         for path in package.rglob("*.py")

@@ -12,14 +12,7 @@ import pytest
 
 from orchestrator.errors import UsageError
 from orchestrator.shell import publish
-from orchestrator.shell.build_folder import (
-    CURRENT,
-    EXPORTED,
-    MARKER,
-    STORE,
-    claim,
-    recorded_names,
-)
+from orchestrator.shell.build_folder import CURRENT, EXPORTED, MARKER, STORE, claim, recorded_names
 from orchestrator.shell.files import Disk
 from orchestrator.shell.publish import identity_of, published_files
 from tests.unit.shell.test_build_folder import tree
@@ -141,10 +134,7 @@ class _Killed(BaseException):
     """Stands for the end of the process."""
 
 
-OPERATIONS = (
-    *("make_folder", "write", "link", "rename", "unlink"),
-    *("remove_folder", "remove"),
-)
+OPERATIONS = (*("make_folder", "write", "link", "rename", "unlink"), *("remove_folder", "remove"))
 GROWING = {"make_folder", "write", "link"}
 """What a full disk refuses; the rest needs no space."""
 
@@ -181,9 +171,7 @@ class _Faulty(Disk):
                 path.write_bytes(data[: len(data) // 2])
             if self.fault.startswith("kill"):
                 raise _Killed
-            if (first and self.fault == "once") or (
-                self.fault == "full" and name in GROWING
-            ):
+            if (first and self.fault == "once") or (self.fault == "full" and name in GROWING):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             operation(*args, **kwargs)
 
@@ -232,9 +220,7 @@ def test_a_fault_at_any_step_leaves_outputs_and_lock_whole(
         out = _product(folder, first=first)
         files = _Faulty(step, fault)
         try:
-            publish.publish(
-                out, TWO, lock=folder / "p.lock", lock_data=NEW, files=files
-            )
+            publish.publish(out, TWO, lock=folder / "p.lock", lock_data=NEW, files=files)
             failed = False
         except (_Killed, OSError):
             failed = True
@@ -279,9 +265,7 @@ def _nothing_is_left(folder: Path, outputs: dict[str, bytes]) -> None:
         assert {p.name for p in out.iterdir()} <= {MARKER, STORE}
 
 
-def test_what_a_kill_left_beside_the_lock_goes_with_a_lock_that_stays(
-    tmp_path: Path,
-) -> None:
+def test_what_a_kill_left_beside_the_lock_goes_with_a_lock_that_stays(tmp_path: Path) -> None:
     out = _product(tmp_path, first=False)
     step = 0
     while not [p for p in tmp_path.iterdir() if p.name.endswith(".tmp")]:
@@ -301,9 +285,7 @@ def test_what_a_kill_left_beside_the_lock_goes_with_a_lock_that_stays(
 
 @pytest.mark.parametrize("name", ["firmware.elf", "gen", "lib.a"])
 @pytest.mark.parametrize("kind", ["file", "folder", "link", "dangling"])
-def test_what_no_build_made_is_not_replaced(
-    tmp_path: Path, name: str, kind: str
-) -> None:
+def test_what_no_build_made_is_not_replaced(tmp_path: Path, name: str, kind: str) -> None:
     out = _product(tmp_path, first=False)
     if (out / name).is_symlink():
         (out / name).unlink()
@@ -391,9 +373,7 @@ def test_a_signal_between_outputs_and_lock_waits(tmp_path: Path) -> None:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with pytest.raises(KeyboardInterrupt):
-            publish.publish(
-                out, TWO, lock=tmp_path / "p.lock", lock_data=NEW, files=Signalled()
-            )
+            publish.publish(out, TWO, lock=tmp_path / "p.lock", lock_data=NEW, files=Signalled())
     finally:
         signal.signal(signal.SIGINT, before)
     assert (published_files(out), _lock_of(tmp_path)) == (TWO, NEW)
@@ -409,8 +389,7 @@ def test_exported_models_are_replaced_in_one_step(tmp_path: Path) -> None:
         publish.publish_exported(out, models)
         found = out / EXPORTED
         assert {
-            p.relative_to(found).as_posix(): p.read_bytes()
-            for p in (*found.glob("*/*"),)
+            p.relative_to(found).as_posix(): p.read_bytes() for p in (*found.glob("*/*"),)
         } == models
         # Both sets stay whole, whichever is published.
         publish.publish(out, TWO)
@@ -441,9 +420,7 @@ def test_a_folder_of_the_users_is_not_replaced_by_exported_models(
 
 
 @pytest.mark.parametrize("fault", ["kill in a write", "once", "full"])
-def test_a_fault_while_models_are_published_leaves_all_whole(
-    tmp_path: Path, fault: str
-) -> None:
+def test_a_fault_while_models_are_published_leaves_all_whole(tmp_path: Path, fault: str) -> None:
     one, two = {"a/model.pte": b"1234"}, {"a/model.pte": b"5678", "b/x": b"9"}
     for step in range(100):
         out = _product(tmp_path / str(step), first=False)

@@ -28,9 +28,7 @@ def test_no_compiler_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
         qemu_plugin.counting_plugin()
     (problem,) = caught.value.diagnostics
     assert problem.code == "no-c-compiler"
-    assert (
-        problem.message == "no C compiler for the QEMU plugin that counts instructions"
-    )
+    assert problem.message == "no C compiler for the QEMU plugin that counts instructions"
     assert problem.hint == 'apt-get install gcc, or pip install -e ".[zig]"'
 
 

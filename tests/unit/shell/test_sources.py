@@ -64,12 +64,7 @@ def test_libraries_are_the_folders_with_a_list() -> None:
 def test_a_wheel_has_the_sources_inside(tmp_path: Path, *, inside: bool) -> None:
     package = tmp_path / "orchestrator"
     (package / "shell").mkdir(parents=True)
-    for name in (
-        "__init__.py",
-        "shell/__init__.py",
-        "shell/distribution.py",
-        "shell/sources.py",
-    ):
+    for name in ("__init__.py", "shell/__init__.py", "shell/distribution.py", "shell/sources.py"):
         (package / name).write_text((ROOT / "orchestrator" / name).read_text())
     if inside:
         (package / "_native").mkdir()
@@ -78,11 +73,7 @@ def test_a_wheel_has_the_sources_inside(tmp_path: Path, *, inside: bool) -> None
         "from orchestrator.shell.distribution import *; print(pip_install('zig'))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=True,
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
     )
     root, command = done.stdout.splitlines()
     assert root == str((package / "_native" if inside else tmp_path).resolve())
@@ -90,9 +81,7 @@ def test_a_wheel_has_the_sources_inside(tmp_path: Path, *, inside: bool) -> None
     assert command == (wheel if inside else 'pip install -e ".[zig]"')
 
 
-def test_a_checkout_elsewhere_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_checkout_elsewhere_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert distribution.pip_install("export") == f'pip install -e "{ROOT}[export]"'
 

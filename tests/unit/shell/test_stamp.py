@@ -103,9 +103,7 @@ def test_another_environment_is_seen(stamped: Path, name: str) -> None:
     assert not _is_current(stamped)
 
 
-def test_the_environment_is_that_of_the_process(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_environment_is_that_of_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     assert stamp.environment()["PATH"] == "/nowhere"
     monkeypatch.delenv("PATH")
@@ -113,9 +111,7 @@ def test_the_environment_is_that_of_the_process(
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["", "{", "[]", "7", "null", "{}", '"profile"', "\0", "[" * 100_000, b"\xff"],
-    ids=repr,
+    "text", ["", "{", "[]", "7", "null", "{}", '"profile"', "\0", "[" * 100_000, b"\xff"], ids=repr
 )
 def test_a_damaged_stamp_is_none(stamped: Path, text: str | bytes) -> None:
     stamped.write_bytes(text if isinstance(text, bytes) else text.encode())

@@ -12,12 +12,7 @@ import pytest
 from orchestrator.errors import Diagnostic, ToolchainError
 from orchestrator.shell import toolchain as shell
 from orchestrator.shell.environment import ALLOWED
-from orchestrator.shell.toolchain import (
-    find_emulator,
-    find_toolchain,
-    with_builtins,
-    zig_program,
-)
+from orchestrator.shell.toolchain import find_emulator, find_toolchain, with_builtins, zig_program
 from orchestrator.targets.cores import CPUS, Target, resolve_target
 from orchestrator.targets.toolchain import Toolchain
 from tests.environment import HOSTILE
@@ -68,9 +63,7 @@ def _install(folder: Path, name: str, script: str = "") -> Path:
 
 
 def _target(cpu: str, toolchain: str) -> Target:
-    return resolve_target(
-        cpu=cpu, isa=None, board=None, toolchain=toolchain, optimize="size"
-    )
+    return resolve_target(cpu=cpu, isa=None, board=None, toolchain=toolchain, optimize="size")
 
 
 def _sha256(path: Path) -> str:
@@ -84,15 +77,11 @@ def _refused(cpu: str, toolchain: str) -> Diagnostic:
     return problem
 
 
-@pytest.mark.parametrize(
-    ("cpu", "prefix"), [("host", ""), ("cortex-m4", "arm-none-eabi-")]
-)
+@pytest.mark.parametrize(("cpu", "prefix"), [("host", ""), ("cortex-m4", "arm-none-eabi-")])
 def test_gcc_with_its_programs(programs: Path, cpu: str, prefix: str) -> None:
     compiler = _install(programs, f"{prefix}g++", GCC)
     archiver = _install(programs, f"{prefix}ar", "# archives")
-    parts = {
-        role: _install(programs, role, f"# {role}") for role in ("cc1plus", "as", "ld")
-    }
+    parts = {role: _install(programs, role, f"# {role}") for role in ("cc1plus", "as", "ld")}
     digests = {role: _sha256(path) for role, path in parts.items()}
     digests |= {"compiler": _sha256(compiler), "ar": _sha256(archiver)}
     assert find_toolchain(_target(cpu, "gnu")) == Toolchain(
@@ -143,10 +132,7 @@ def test_the_host_takes_clang_where_there_is_no_gcc(programs: Path) -> None:
     archiver = _install(programs, "ar")
     found = find_toolchain(_target("host", "gnu"))
     assert (found.version, found.compiler) == ("clang 14.0.6", (str(compiler),))
-    assert dict(found.programs) == {
-        "compiler": _sha256(compiler),
-        "ar": _sha256(archiver),
-    }
+    assert dict(found.programs) == {"compiler": _sha256(compiler), "ar": _sha256(archiver)}
 
 
 @pytest.mark.parametrize(
@@ -156,9 +142,7 @@ def test_the_host_takes_clang_where_there_is_no_gcc(programs: Path) -> None:
         ("cortex-m55", "arm-none-eabi-g++", "apt-get install gcc-arm-none-eabi"),
     ],
 )
-def test_a_missing_compiler_says_how_to_get_it(
-    cpu: str, program: str, install: str
-) -> None:
+def test_a_missing_compiler_says_how_to_get_it(cpu: str, program: str, install: str) -> None:
     problem = _refused(cpu, "gnu")
     assert problem.code == "toolchain-missing"
     assert problem.message == f"{program} is not installed"
@@ -261,9 +245,7 @@ def test_zig_that_is_not_installed(
 def test_support_functions_are_built_once_per_core(
     zig: Path, tmp_path: Path, cpu: str, isa: str
 ) -> None:
-    target = resolve_target(
-        cpu=cpu, isa=isa, board=None, toolchain="zig", optimize="size"
-    )
+    target = resolve_target(cpu=cpu, isa=isa, board=None, toolchain="zig", optimize="size")
     found = find_toolchain(target)
     built = with_builtins(found, target)
     assert built.builtins.startswith(str(tmp_path / "cache" / "compiler_rt"))
@@ -305,13 +287,7 @@ def test_support_functions_that_cannot_be_built(zig: Path, tmp_path: Path) -> No
 
 @pytest.mark.usefixtures("programs")
 def test_gnu_brings_its_own_support_functions(programs: Path) -> None:
-    for name, script in {
-        "g++": GCC,
-        "ar": "",
-        "cc1plus": "",
-        "as": "",
-        "ld": "",
-    }.items():
+    for name, script in {"g++": GCC, "ar": "", "cc1plus": "", "as": "", "ld": ""}.items():
         _install(programs, name, script)
     target = _target("host", "gnu")
     found = find_toolchain(target)

@@ -20,9 +20,7 @@ _described = RegionTable.model_construct
 def test_boards_have_what_the_linker_needs(board: Board) -> None:
     assert {r.kind for r in board.regions} == {"flash", "ram"}
     assert len({r.name for r in board.regions}) == len(board.regions)
-    assert not any(
-        a.origin < b.end and b.origin < a.end for a, b in combinations(board.regions, 2)
-    )
+    assert not any(a.origin < b.end and b.origin < a.end for a, b in combinations(board.regions, 2))
     assert set(board.cpus) <= set(CPUS)
 
 
@@ -30,12 +28,7 @@ def test_every_core_has_a_board_that_is_its_own() -> None:
     for cpu in CPUS.values():
         if cpu.default_board:
             assert cpu.default_board in boards_of(cpu.name, BOARDS)
-    assert boards_of("cortex-m0plus", BOARDS) == (
-        "microbit",
-        "mps2-an385",
-        "rp2040",
-        "samd21g18",
-    )
+    assert boards_of("cortex-m0plus", BOARDS) == ("microbit", "mps2-an385", "rp2040", "samd21g18")
 
 
 def test_nothing_described_changes_nothing() -> None:

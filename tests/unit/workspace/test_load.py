@@ -71,9 +71,7 @@ def test_members_inherit_as_from_a_base(folder: Path) -> None:
     # Locks have what is inherited, not a digest of the file.
     keys = [key for key, _ in a.inherited]
     assert dict(a.inherited)["budget.ram"] == '"64 KiB"'
-    assert [key for key in keys if key.startswith("target")] == [
-        *("target.cpu", "target.optimize")
-    ]
+    assert [key for key in keys if key.startswith("target")] == [*("target.cpu", "target.optimize")]
     assert a.inherited == b.inherited
 
 
@@ -102,11 +100,7 @@ def test_paths_are_relative_to_the_file_that_has_them(folder: Path) -> None:
 
 
 def test_a_profile_that_is_named_inherits_as_well(folder: Path) -> None:
-    _write(
-        folder,
-        HEAD + '[defaults.target]\ncpu = "cortex-m4"\n',
-        a="",
-    )
+    _write(folder, HEAD + '[defaults.target]\ncpu = "cortex-m4"\n', a="")
     (whole,) = _products(folder).values()
     alone = load(folder / "p" / "a.toml")
     assert alone.target == whole.target
@@ -117,9 +111,7 @@ def test_a_profile_that_is_named_inherits_as_well(folder: Path) -> None:
 def test_a_profile_outside_of_the_patterns_does_not(folder: Path) -> None:
     _write(folder, HEAD + '[defaults.target]\ncpu = "cortex-m4"\n', a="")
     other = folder / "other.toml"
-    other.write_text(
-        'schema = 1\nname = "o"\ntarget.cpu = "host"\noperators.all=true\n'
-    )
+    other.write_text('schema = 1\nname = "o"\ntarget.cpu = "host"\noperators.all=true\n')
     profile = load(other)
     assert profile.inherited == ()
     # But a workspace that takes it in later is noticed.
@@ -141,9 +133,7 @@ def test_the_matrix_gives_named_products(folder: Path) -> None:
         a="",
     )
     found = _products(folder)
-    assert list(found) == [
-        *("a-cortex-m4-gnu", "a-cortex-m4-zig", "a-host-gnu", "a-host-zig")
-    ]
+    assert list(found) == [*("a-cortex-m4-gnu", "a-cortex-m4-zig", "a-host-gnu", "a-host-zig")]
     one = found["a-host-gnu"]
     assert (one.name, one.target.cpu) == ("a-host-gnu", "host")
     assert (one.target.toolchain, one.target.optimize) == ("gnu", "speed")
@@ -162,9 +152,7 @@ def test_the_matrix_gives_named_products(folder: Path) -> None:
         ('matrix.cpus = ["host", "cortex-m4"]\n', ["a-cortex-m4", "a-host"]),
     ],
 )
-def test_a_profile_narrows_the_matrix(
-    folder: Path, text: str, names: list[str]
-) -> None:
+def test_a_profile_narrows_the_matrix(folder: Path, text: str, names: list[str]) -> None:
     _write(
         folder,
         HEAD + '[matrix]\ncpus = ["cortex-m4", "host"]\n',
@@ -304,12 +292,7 @@ error[duplicate-product]: two products have the name "a"
 
 def test_two_products_of_one_lock(folder: Path) -> None:
     text = 'schema = 1\nname = "b"\nmatrix.enable = false\n'
-    _write(
-        folder,
-        HEAD + '[matrix]\ncpus = ["host", "cortex-m4"]\n',
-        a="",
-        **{"a-host": text},
-    )
+    _write(folder, HEAD + '[matrix]\ncpus = ["host", "cortex-m4"]\n', a="", **{"a-host": text})
     assert _problems(folder).startswith(
         "error[duplicate-lock]: two products have the lock p/a-host.lock\n"
     )
@@ -320,8 +303,7 @@ def test_a_workspace_in_a_workspace(folder: Path) -> None:
     (folder / "p" / "orchestrator.toml").write_text(HEAD)
     (folder / "orchestrator.toml").write_text(HEAD + 'exclude = ["p/orch*"]\n')
     assert _problems(folder).startswith(
-        "error[nested-workspace]: p/a.toml is in another workspace\n"
-        "  --> p/orchestrator.toml\n"
+        "error[nested-workspace]: p/a.toml is in another workspace\n  --> p/orchestrator.toml\n"
     )
 
 
@@ -346,11 +328,7 @@ error[bad-value]: matrix.cpus has "cortex-m7", which the workspace's matrix has 
 
 
 def test_an_error_in_an_inherited_value_is_in_the_workspace(folder: Path) -> None:
-    _write(
-        folder,
-        HEAD + '[defaults.target]\ncpu = "host"\nboard = "mps3-an547"\n',
-        a="",
-    )
+    _write(folder, HEAD + '[defaults.target]\ncpu = "host"\nboard = "mps3-an547"\n', a="")
     assert "--> orchestrator.toml:6\n" in _problems(folder)
 
 

@@ -24,9 +24,7 @@ VALIDATOR = jsonschema.Draft202012Validator(json.loads(workspace_schema_text()))
         ("docs/orchestrator-toml.md", workspace_page()),
     ],
 )
-def test_generated_file_is_current(
-    file: str, text: str, request: pytest.FixtureRequest
-) -> None:
+def test_generated_file_is_current(file: str, text: str, request: pytest.FixtureRequest) -> None:
     path = ROOT / file
     if request.config.getoption("--update-golden", default=False):
         path.write_text(text, encoding="utf-8")

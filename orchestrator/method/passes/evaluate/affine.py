@@ -12,12 +12,7 @@ import numpy as np
 
 from orchestrator.core.dtype import FLOATING, ScalarType
 from orchestrator.method.passes.arguments import dim_of, need
-from orchestrator.method.passes.evaluate.numbers import (
-    Array,
-    Items,
-    computed,
-    converted,
-)
+from orchestrator.method.passes.evaluate.numbers import Array, Items, computed, converted
 
 if TYPE_CHECKING:
     from orchestrator.method.passes.evaluate.constant_call import ConstantCall
@@ -83,9 +78,7 @@ def dequantize_per_channel(call: ConstantCall) -> Items:
         zero_point = zero_points.numbers.astype(np.int32)
     need(scale.shape == zero_point.shape == (count,))
     sizes = [count if d == axis else 1 for d in range(items.rank)]
-    return _dequantized(
-        items, scale.reshape(sizes), zero_point.reshape(sizes), call.tensor(8)
-    )
+    return _dequantized(items, scale.reshape(sizes), zero_point.reshape(sizes), call.tensor(8))
 
 
 def _numbers(call: ConstantCall) -> tuple[Array, Array]:
@@ -108,9 +101,7 @@ def _check_dtypes(call: ConstantCall, position: int, out: TensorValue) -> None:
     need(call.is_none(position + 1) or call.number(position + 1) == out.dtype)
 
 
-def _dequantized(
-    items: Items, scale: Array, zero_point: Array, out: TensorValue
-) -> Items:
+def _dequantized(items: Items, scale: Array, zero_point: Array, out: TensorValue) -> Items:
     """As in the kernel, the difference wraps at 32 bits and the product is rounded."""
     need(items.dtype in _QUANTIZED and out.dtype in FLOATING)
     difference = items.numbers.astype(np.uint32) - zero_point.astype(np.uint32)

@@ -69,9 +69,7 @@ def neg(call: ConstantCall) -> Items:
 
 
 def _scaled(
-    call: ConstantCall,
-    accepted: frozenset[ScalarType],
-    fn: Callable[[Array, Array], Array],
+    call: ConstantCall, accepted: frozenset[ScalarType], fn: Callable[[Array, Array], Array]
 ) -> Items:
     """fn(self, alpha * other); alpha is rounded to the dtype of the tensors."""
     a, b, alpha, out = call.items(0), call.items(1), call.literal(2), call.tensor(3)
@@ -97,9 +95,7 @@ def _binary(
     return _pairwise(a, b, out, common, fn)
 
 
-def _pairwise(
-    a: Items, b: Items, out: TensorValue, common: ScalarType, fn: Binary
-) -> Items:
+def _pairwise(a: Items, b: Items, out: TensorValue, common: ScalarType, fn: Binary) -> Items:
     """fn(a, b, common) of items converted to `common`, as items of the output."""
     try:
         sizes = np.broadcast_shapes(a.numbers.shape, b.numbers.shape)

@@ -8,16 +8,8 @@ import numpy as np
 
 from orchestrator.core.lazy_bytes import settled
 from orchestrator.method.passes.arguments import Arguments, UnknownCallError, need
-from orchestrator.method.passes.evaluate.numbers import (
-    Items,
-    read_items,
-    write_items,
-)
-from orchestrator.program.values import (
-    NoneValue,
-    OptionalTensorListValue,
-    TensorListValue,
-)
+from orchestrator.method.passes.evaluate.numbers import Items, read_items, write_items
+from orchestrator.program.values import NoneValue, OptionalTensorListValue, TensorListValue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection

@@ -12,12 +12,7 @@ import numpy as np
 
 from orchestrator.core.dtype import FLOATING, INTEGRAL
 from orchestrator.method.passes.arguments import UnknownCallError, need
-from orchestrator.method.passes.evaluate.numbers import (
-    Items,
-    Scalar,
-    converted,
-    item_of,
-)
+from orchestrator.method.passes.evaluate.numbers import Items, Scalar, converted, item_of
 
 if TYPE_CHECKING:
     from orchestrator.method.passes.evaluate.constant_call import ConstantCall

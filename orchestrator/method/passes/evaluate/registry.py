@@ -11,11 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.dtype import ALL, COMPLEX
 from orchestrator.method.passes.arguments import UnknownCallError
-from orchestrator.program.values import (
-    OptionalTensorListValue,
-    TensorListValue,
-    TensorValue,
-)
+from orchestrator.program.values import OptionalTensorListValue, TensorListValue, TensorValue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
@@ -158,10 +154,7 @@ def may_be_number(call: LinkedCall) -> bool:
 
 
 def number_of(
-    method: LinkedMethod,
-    call: LinkedCall,
-    unknown: Collection[int],
-    moved: Collection[int],
+    method: LinkedMethod, call: LinkedCall, unknown: Collection[int], moved: Collection[int]
 ) -> Value | None:
     """Compute the number that a call returns, if it is the same in every run.
 

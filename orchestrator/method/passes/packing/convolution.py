@@ -85,10 +85,7 @@ class Convolution:
     def is_matrix(self) -> bool:
         """Whether each output pixel has one input pixel, in the same order."""
         axes = (self.rows, self.columns)
-        return all(
-            (a.kernel, a.stride, a.padding) == (1, 1, 0) and a.size == a.out
-            for a in axes
-        )
+        return all((a.kernel, a.stride, a.padding) == (1, 1, 0) and a.size == a.out for a in axes)
 
     @property
     def products(self) -> int:
@@ -118,17 +115,13 @@ class Convolution:
         return -(-taps // 2)
 
 
-def convolutions(
-    method: LinkedMethod, most: int
-) -> list[tuple[int, LinkedCall, Convolution]]:
+def convolutions(method: LinkedMethod, most: int) -> list[tuple[int, LinkedCall, Convolution]]:
     """Calls whose sums are less than `most`, and what they compute."""
     found = all_convolutions(method, most)
     return [c for c in found if c[2].depthwise or c[2].groups == 1]
 
 
-def all_convolutions(
-    method: LinkedMethod, most: int
-) -> list[tuple[int, LinkedCall, Convolution]]:
+def all_convolutions(method: LinkedMethod, most: int) -> list[tuple[int, LinkedCall, Convolution]]:
     """The same, with those of several groups of channels."""
     found = []
     for number, call in enumerate(method.instructions):
@@ -160,9 +153,7 @@ def sums_of(arguments: Arguments, position: int, outputs: int) -> Ints:
     return row_of(arguments, position)
 
 
-def _items(
-    arguments: Arguments, position: int, sizes: Sequence[int], order: Sequence[int]
-) -> Ints:
+def _items(arguments: Arguments, position: int, sizes: Sequence[int], order: Sequence[int]) -> Ints:
     import numpy as np  # noqa: PLC0415  # only where something is packed
 
     dtype = arguments.tensor(position).dtype

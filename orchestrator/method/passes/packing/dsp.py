@@ -182,10 +182,7 @@ def paired(conv: Convolution) -> Paired:
     channels = _pairs(conv.weights, first, second)
     all_words = len(channels) * (PAIR_WORDS + of.depth // 2)
     return Paired(
-        header=(
-            *line_header(conv, of.depth),
-            *(2 * of.depth, WORD * all_words, *of, *all_ties),
-        ),
+        header=(*line_header(conv, of.depth), *(2 * of.depth, WORD * all_words, *of, *all_ties)),
         channels=channels,
         weights=weights.reshape(outputs + 1, of.depth),
         sums=np.append(starts_of(conv), 0),
@@ -250,11 +247,7 @@ def matrix(conv: Convolution) -> list[int]:
                 words += _words_of(h[tap : tap + TILE])
         # Outputs of empty channels go where real ones are stored later.
         last = pairs[1][1]
-        places = [
-            c if c != EMPTY else b if b != EMPTY else last
-            for a, b in pairs
-            for c in (a, b)
-        ]
+        places = [c if c != EMPTY else b if b != EMPTY else last for a, b in pairs for c in (a, b)]
         words.append(int.from_bytes(bytes(places), "little"))
     header = (
         *(conv.pixels, taps, depth, outputs),

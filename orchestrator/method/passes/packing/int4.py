@@ -81,9 +81,7 @@ class Int4:
 
         more = outputs - len(self.numbers)
         return Int4(
-            numbers=np.pad(
-                self.numbers, ((0, more), (0, taps - self.numbers.shape[1]))
-            ),
+            numbers=np.pad(self.numbers, ((0, more), (0, taps - self.numbers.shape[1]))),
             steps=np.pad(self.steps, ((0, more), (0, 0)), constant_values=1),
             group=self.group if self.steps.shape[1] > 1 else taps,
         )
@@ -147,9 +145,7 @@ def _with_group(weights: Ints, group: int) -> Int4 | None:
     if not steps.all():
         return None
     numbers = grouped // steps[:, :, None]
-    return Int4(
-        numbers=numbers.reshape(outputs, -1)[:, :taps], steps=steps, group=group
-    )
+    return Int4(numbers=numbers.reshape(outputs, -1)[:, :taps], steps=steps, group=group)
 
 
 def convolution(conv: Convolution, int4: Int4) -> Packed:

@@ -9,10 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.method.passes.packing.convolution import LOWEST, starts_of
-from orchestrator.method.passes.packing.headers import (
-    convolution_header,
-    depthwise_header,
-)
+from orchestrator.method.passes.packing.headers import convolution_header, depthwise_header
 from orchestrator.method.passes.packing.words import TILE, WORD, int32, up
 
 if TYPE_CHECKING:
@@ -142,10 +139,7 @@ def strip_along(
     parts = -(-rows.out // pixels)
     pixels = min(rows.out, up(-(-rows.out // parts), 2))
     return Strip(
-        depth=depth,
-        pixels=pixels,
-        in_place=in_place,
-        scratch_bytes=(pixels - 1) * step + depth,
+        depth=depth, pixels=pixels, in_place=in_place, scratch_bytes=(pixels - 1) * step + depth
     )
 
 
@@ -220,9 +214,7 @@ def lines_of(conv: Convolution, spare_bytes: int) -> Lines | None:
     if _FOUR_COST * four * up(outputs, 2) > rows.out * up(outputs, TILE):
         return None
     blocks = columns.kernel * conv.channels // LANES
-    return Lines(
-        pixels=lines_pixels(rows.out, blocks, strip_bytes(spare_bytes)), blocks=blocks
-    )
+    return Lines(pixels=lines_pixels(rows.out, blocks, strip_bytes(spare_bytes)), blocks=blocks)
 
 
 def lines_pixels(count: int, blocks: int, most_bytes: int) -> int:

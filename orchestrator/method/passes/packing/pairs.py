@@ -53,9 +53,7 @@ def pack_pairs(method: LinkedMethod) -> LinkedMethod:
         even = np.zeros((rows, columns + columns % 2), np.uint8)
         even[:, :columns] = weights.view(np.uint8) & 15
         pairs = even[:, ::2] | even[:, 1::2] << 4
-        packed = replace(
-            value, sizes=pairs.shape, data_buffer_index=1, allocation=None, extra=None
-        )
+        packed = replace(value, sizes=pairs.shape, data_buffer_index=1, allocation=None, extra=None)
         method, (slot,) = with_slots(method, (packed, settled(pairs.tobytes())))
         args = (*call.args[:_WEIGHT], slot, *call.args[_WEIGHT + 1 :])
         changed = replace(call, function=INT4_MIXED, args=args)

@@ -87,17 +87,13 @@ def groups_of(conv: Convolution) -> list[Phase]:
     return found
 
 
-def transposed(
-    method: LinkedMethod, most: int
-) -> list[tuple[int, LinkedCall, list[Phase]]]:
+def transposed(method: LinkedMethod, most: int) -> list[tuple[int, LinkedCall, list[Phase]]]:
     """Calls whose sums are less than `most`, and their phases."""
     found = []
     for number, call in enumerate(method.instructions):
         if isinstance(call, LinkedCall) and call.function in TRANSPOSED:
             with suppress(UnknownCallError):
-                phases = _phases(
-                    Arguments(method, call), nhwc=TRANSPOSED[call.function]
-                )
+                phases = _phases(Arguments(method, call), nhwc=TRANSPOSED[call.function])
                 for phase in phases:
                     check(phase.conv, most)
                 found.append((number, call, phases))
@@ -179,10 +175,7 @@ def _phases(arguments: Arguments, *, nhwc: bool) -> list[Phase]:
                 # Outputs without a tap have one of zero.
                 weights=weights[:, row.taps][:, :, column.taps].reshape(outputs, -1)
                 if row.taps and column.taps
-                else np.zeros(
-                    (outputs, row.axis.kernel * column.axis.kernel * channels),
-                    np.int64,
-                ),
+                else np.zeros((outputs, row.axis.kernel * column.axis.kernel * channels), np.int64),
             ),
             x_pixel=channels,
             first=row.first * line + column.first * outputs,

@@ -36,9 +36,7 @@ class Scale(NamedTuple):
     ties: int
 
 
-def scales(
-    conv: Convolution, *, left: int = 0, right: int = 0
-) -> tuple[Scale | None, ...]:
+def scales(conv: Convolution, *, left: int = 0, right: int = 0) -> tuple[Scale | None, ...]:
     """The scale of each output that has one, with a shift to the left or the right."""
     limits = (int(largest) for largest in largest_sums(conv))
     return tuple(
@@ -47,9 +45,7 @@ def scales(
     )
 
 
-def _scale(
-    conv: Convolution, output: int, *, left: int, right: int, largest: int
-) -> Scale | None:
+def _scale(conv: Convolution, output: int, *, left: int, right: int, largest: int) -> Scale | None:
     multiplier, shift = int(conv.multipliers[output]), -int(conv.shifts[output])
     if multiplier < 0:
         return None

@@ -128,9 +128,7 @@ def best_strips(conv: Convolution, spare_bytes: int) -> Strips | None:
     return min((w for w in ways if w is not None), key=lambda w: w.cost, default=None)
 
 
-def _strips(
-    across: Axis, along: Axis, columns: int, *, is_turned: bool
-) -> Strips | None:
+def _strips(across: Axis, along: Axis, columns: int, *, is_turned: bool) -> Strips | None:
     """Strips along one dimension, if the kernel can have them."""
     window = (along.kernel - 1) * along.dilation
     phases = min(along.stride, window + 1)
@@ -176,9 +174,7 @@ def strips_of(header: tuple[int, ...]) -> Strips:
     )
 
 
-def along_rows(
-    header: tuple[int, ...], weights: bytes, room_bytes: int
-) -> Turned | None:
+def along_rows(header: tuple[int, ...], weights: bytes, room_bytes: int) -> Turned | None:
     """A call with strips along rows, for bands: fewer rows are fewer lines.
 
     Args:
@@ -265,9 +261,6 @@ def _header(
         *(*across.words(), *along.words()),
         *(batch, channels, padding, *steps[0], *steps[1]),
         *(strips.lines, strips.pixels, strips.phases, strips.columns),
-        *(
-            _COLUMN * (tap % along.stride * strips.columns + tap // along.stride)
-            for tap in taps
-        ),
+        *(_COLUMN * (tap % along.stride * strips.columns + tap // along.stride) for tap in taps),
         weight_bytes,
     )

@@ -136,9 +136,7 @@ def turned_pixels(
     return best.call(np.hstack((head, items, tail)).tobytes())
 
 
-def turned_lines(
-    header: tuple[int, ...], weights: bytes, room_bytes: int
-) -> Turned | None:
+def turned_lines(header: tuple[int, ...], weights: bytes, room_bytes: int) -> Turned | None:
     """The same of `packed_lines`, with its `PackedLines`."""
     import numpy as np  # noqa: PLC0415
 

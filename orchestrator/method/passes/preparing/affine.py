@@ -27,11 +27,7 @@ _SMALLEST, _LARGEST = 2.0**-64, 2.0**64
 """Between these are scales with which vectors give the same bits."""
 _NAMES: Final = {
     "cortex_m": {ScalarType.Char: "char", ScalarType.Short: "short"},
-    "quantized": {
-        ScalarType.Byte: "byte",
-        ScalarType.Char: "char",
-        ScalarType.Short: "short",
-    },
+    "quantized": {ScalarType.Byte: "byte", ScalarType.Char: "char", ScalarType.Short: "short"},
 }
 
 
@@ -60,9 +56,7 @@ def _quantize(library: str) -> Preparer:
         if _has_vectors(isa, y.dtype, scale):
             struct, vectors = "orch::QuantizeVectorsCall", "_vectors"
             numbers = [inverse, float32(zero), float32(low), float32(high)]
-            affine = (
-                *zip(("inverse", "zero_point", "low", "high"), numbers, strict=True),
-            )
+            affine = (*zip(("inverse", "zero_point", "low", "high"), numbers, strict=True),)
         else:
             need(abs(zero) <= _NEAR)
             struct, vectors = "orch::QuantizeNearCall", ""

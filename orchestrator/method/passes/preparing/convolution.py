@@ -9,13 +9,7 @@ from math import gcd
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.method.passes.images import (
-    Axis,
-    axes_of,
-    axis_members,
-    image_members,
-    image_of,
-)
+from orchestrator.method.passes.images import Axis, axes_of, axis_members, image_members, image_of
 from orchestrator.method.passes.packing.convolution import HIGHEST, LOWEST
 from orchestrator.method.passes.preparing.form import Form
 
@@ -59,13 +53,7 @@ def _sizes(
 
 
 def _matrix(
-    rows: int,
-    depth: int,
-    outputs: int,
-    *,
-    batch: int = 1,
-    x_offset: int,
-    w_offset: int = 0,
+    rows: int, depth: int, outputs: int, *, batch: int = 1, x_offset: int, w_offset: int = 0
 ) -> Numbers:
     """A product of matrices as that of a line of pixels."""
     return _sizes(
@@ -94,9 +82,7 @@ def _convolution(*, depthwise: bool, nhwc: bool) -> Preparer:
         channels, outputs = x[3], y[3]
         offset = arguments.number(after)
         group = weights[3]
-        plain = all(
-            (a.kernel, a.stride, a.padding) == (1, 1, 0) for a in (rows, columns)
-        )
+        plain = all((a.kernel, a.stride, a.padding) == (1, 1, 0) for a in (rows, columns))
         function = "quantized_depthwise_conv2d" if depthwise else "quantized_conv2d"
         if plain and group == channels and not depthwise:
             # All pixels of all images are rows of one matrix.
@@ -167,12 +153,8 @@ def _linear(arguments: Arguments, _isa: str) -> Form:
 def _batch_matmul(arguments: Arguments, _isa: str) -> Form:
     batch, rows, depth = arguments.tensor(0).sizes
     _, outputs, _ = arguments.tensor(2).sizes
-    x_offset, w_offset, offset, multiplier, shift = (
-        arguments.number(n) for n in (1, 3, 4, 5, 6)
-    )
-    sizes = _matrix(
-        rows, depth, outputs, batch=batch, x_offset=x_offset, w_offset=w_offset
-    )
+    x_offset, w_offset, offset, multiplier, shift = (arguments.number(n) for n in (1, 3, 4, 5, 6))
+    sizes = _matrix(rows, depth, outputs, batch=batch, x_offset=x_offset, w_offset=w_offset)
     return Form(
         function="orch::cortex_m::quantized_batch_matmul",
         struct=_STRUCT,

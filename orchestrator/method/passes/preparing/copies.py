@@ -58,10 +58,7 @@ def prepared_copies(
                 outs=(view.target,),
                 in_place=(),
                 prepared=Prepared(
-                    struct="orch::CopyCall",
-                    memory=_MEMORY,
-                    shape=shape,
-                    numbers=offsets,
+                    struct="orch::CopyCall", memory=_MEMORY, shape=shape, numbers=offsets
                 ),
             )
         )
@@ -78,9 +75,7 @@ def _parts(view: View) -> tuple[View, ...]:
     # Repeated rows first: what is left moves one row for another.
     axis = min(few, key=lambda i: (view.read[i] and view.sizes[i], -view.written[i]))
     count = view.sizes[axis]
-    return tuple(
-        part for at in range(count) for part in _parts(view.along(axis, at, 1))
-    )
+    return tuple(part for at in range(count) for part in _parts(view.along(axis, at, 1)))
 
 
 def _blocks(
@@ -108,10 +103,7 @@ def _blocks(
     return (
         f"orch::copy_{'items' if is_item else 'blocks'}",
         Shape(struct="orch::BlockShape", numbers=tuple(numbers)),
-        (
-            ("input_offset", view.first_read * item),
-            ("out_offset", view.first_written * item),
-        ),
+        (("input_offset", view.first_read * item), ("out_offset", view.first_written * item)),
     )
 
 

@@ -10,20 +10,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.dtype import ScalarType
-from orchestrator.method.passes.arguments import (
-    NHWC,
-    dim_of,
-    lies_as_nhwc,
-    need,
-    strides_of,
-)
+from orchestrator.method.passes.arguments import NHWC, dim_of, lies_as_nhwc, need, strides_of
 from orchestrator.method.passes.preparing.form import Form
-from orchestrator.method.passes.preparing.items import (
-    array,
-    lie_alike,
-    loop_over,
-    pair_rows,
-)
+from orchestrator.method.passes.preparing.items import array, lie_alike, loop_over, pair_rows
 from orchestrator.method.passes.preparing.numbers import float32
 
 if TYPE_CHECKING:
@@ -56,9 +45,7 @@ def _add(arguments: Arguments, isa: str) -> Form:
     first = 5 if isa != "scalar" and arguments.number(7) == 0 else 1
     second = 6 - first
     rows, side_by_side = pair_rows(arguments, first - 1, second - 1, 13)
-    parts = [
-        tuple(arguments.number(at + i) for i in range(3)) for at in (first, second, 8)
-    ]
+    parts = [tuple(arguments.number(at + i) for i in range(3)) for at in (first, second, 8)]
     (a_zero, a_multiplier, a_shift), (b_zero, b_multiplier, b_shift), total = parts
     plain = (
         abs(a_zero) <= _NEAR
@@ -219,9 +206,7 @@ def _pad(*, contiguous: bool) -> Preparer:
         rank = len(x.sizes)
         nhwc = not contiguous and rank == len(NHWC) and lies_as_nhwc(x)
         dims = NHWC if nhwc else range(rank)
-        sizes, padded = (
-            [*[1] * (len(NHWC) - rank), *(t.sizes[d] for d in dims)] for t in (x, y)
-        )
+        sizes, padded = ([*[1] * (len(NHWC) - rank), *(t.sizes[d] for d in dims)] for t in (x, y))
         steps = [1]
         for size in padded[:0:-1]:
             steps.insert(0, steps[0] * size)

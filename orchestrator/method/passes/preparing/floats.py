@@ -47,9 +47,7 @@ def _floats(arguments: Arguments, *positions: int) -> tuple[TensorValue, ...]:
     return found
 
 
-def _planes(
-    tensor: TensorValue, missing: int
-) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _planes(tensor: TensorValue, missing: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Sizes and strides as [N, C, H, W]; of rank 3, with one of size 1 in addition."""
     sizes, steps = [*tensor.sizes], [*strides_of(tensor)]
     need(len(sizes) in (_PLANES - 1, _PLANES))
@@ -151,9 +149,7 @@ def _convolution(arguments: Arguments, isa: str) -> Form:
     )
 
 
-def _named(
-    tensor: str, steps: Sequence[int], *names: str
-) -> tuple[tuple[str, int], ...]:
+def _named(tensor: str, steps: Sequence[int], *names: str) -> tuple[tuple[str, int], ...]:
     """Steps with names, without those that have none."""
     pairs = zip(names, steps, strict=True)
     return tuple((f"{tensor}_{name}", step) for name, step in pairs if name)
@@ -334,13 +330,7 @@ def _number(arguments: Arguments, position: int) -> float:
     return float32(number)
 
 
-def _items(
-    arguments: Arguments,
-    function: str,
-    struct: str,
-    out: int,
-    **numbers: float,
-) -> Form:
+def _items(arguments: Arguments, function: str, struct: str, out: int, **numbers: float) -> Form:
     x, y = _floats(arguments, 0, out)
     need(lie_alike(x, y))
     return Form(
@@ -406,13 +396,7 @@ def _pairs(name: str, *, out: int, rows: bool = True) -> Preparer:
 
 
 _SUMS: Final[Mapping[str, Preparer]] = MappingProxyType(
-    {
-        "convolution": _convolution,
-        "mm": _mm,
-        "bmm": _bmm,
-        "addmm": _addmm,
-        "linear": _linear,
-    }
+    {"convolution": _convolution, "mm": _mm, "bmm": _bmm, "addmm": _addmm, "linear": _linear}
 )
 """What computes sums."""
 RELU: Final = 0.0, inf

@@ -58,9 +58,7 @@ def broadcast_steps(tensor: TensorValue, out: TensorValue) -> tuple[int, ...]:
     """Steps of a tensor that is broadcast, by dimension of the result."""
     added = len(out.sizes) - len(tensor.sizes)
     steps = strides_of(tensor)
-    own = (
-        0 if size == 1 else step for size, step in zip(tensor.sizes, steps, strict=True)
-    )
+    own = (0 if size == 1 else step for size, step in zip(tensor.sizes, steps, strict=True))
     return (*[0] * added, *own)
 
 

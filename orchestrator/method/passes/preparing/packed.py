@@ -29,9 +29,7 @@ def _preparer(function: str) -> Preparer:
             return form
         limits = tuple((n, arguments.number(places[n])) for n in ("low", "high"))
         return replace(
-            form,
-            struct="orch::cortex_m::LimitedPackedCall",
-            numbers=(("range", limits),),
+            form, struct="orch::cortex_m::LimitedPackedCall", numbers=(("range", limits),)
         )
 
     return prepare

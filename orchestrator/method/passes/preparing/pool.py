@@ -7,12 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.method.passes.arguments import need
-from orchestrator.method.passes.images import (
-    axes_of,
-    axis_members,
-    image_of,
-    one_or_two,
-)
+from orchestrator.method.passes.images import axes_of, axis_members, image_of, one_or_two
 from orchestrator.method.passes.preparing.form import Form
 from orchestrator.method.passes.preparing.numbers import float32
 
@@ -112,10 +107,7 @@ def _largest(*, nhwc: bool) -> Preparer:
             function="orch::cortex_m::quantized_max_pool2d",
             struct="orch::cortex_m::MaxPoolCall",
             memory=(("input", 0), ("out", 10)),
-            numbers=(
-                ("pool", _pool(x, rows, columns)),
-                ("range", (("low", low), ("high", high))),
-            ),
+            numbers=(("pool", _pool(x, rows, columns)), ("range", (("low", low), ("high", high)))),
         )
 
     return prepare

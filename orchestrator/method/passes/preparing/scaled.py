@@ -60,9 +60,7 @@ def nearest_item(size: int, scale: float, at: int) -> int:
     return min(int(min(float32(at * scale), _LARGE)), size - 1)
 
 
-def neighbours(
-    size: int, scaled: int, scale: float, at: int, *, corners: bool
-) -> tuple[int, int]:
+def neighbours(size: int, scaled: int, scale: float, at: int, *, corners: bool) -> tuple[int, int]:
     """The two input items between which an output item lies, as the kernel has them."""
     if size == scaled:
         return at, at
@@ -74,12 +72,7 @@ def neighbours(
 
 
 def _form(
-    arguments: Arguments,
-    function: str,
-    places: tuple[int, int],
-    pixel_size: int,
-    *,
-    corners: bool,
+    arguments: Arguments, function: str, places: tuple[int, int], pixel_size: int, *, corners: bool
 ) -> Form:
     out = arguments.count - 1
     sides = [scale_of(arguments, side, places, corners=corners) for side in (0, 1)]
@@ -102,11 +95,7 @@ def _bilinear(arguments: Arguments, _isa: str) -> Form:
     need(x.dtype in (ScalarType.Float, ScalarType.Char))
     suffix = "" if x.dtype is ScalarType.Float else "_int8"
     return _form(
-        arguments,
-        f"upsample_bilinear2d{suffix}",
-        (1, 3),
-        x.sizes[1],
-        corners=arguments.truth(2),
+        arguments, f"upsample_bilinear2d{suffix}", (1, 3), x.sizes[1], corners=arguments.truth(2)
     )
 
 

@@ -26,16 +26,10 @@ from executorch.exir.backend.canonical_partitioners.pattern_op_partitioner impor
     generate_partitions_from_list_of_nodes,
 )
 from executorch.exir.backend.compile_spec_schema import CompileSpec
-from executorch.exir.backend.partitioner import (
-    DelegationSpec,
-    Partitioner,
-    PartitionResult,
-)
+from executorch.exir.backend.partitioner import DelegationSpec, Partitioner, PartitionResult
 from executorch.exir.backend.utils import tag_constant_data
 from executorch.exir.dialects._ops import ops
-from executorch.exir.passes.external_constants_pass import (
-    delegate_external_constants_pass_unlifted,
-)
+from executorch.exir.passes.external_constants_pass import delegate_external_constants_pass_unlifted
 from torch.fx.passes.operator_support import OperatorSupportBase
 
 if TYPE_CHECKING:
@@ -53,9 +47,7 @@ class Named(BackendDetails):
     """Layers y = x @ w.T + b: its name is the id of the backend."""
 
     @staticmethod
-    def preprocess(
-        program: ExportedProgram, specs: list[CompileSpec]
-    ) -> PreprocessResult:
+    def preprocess(program: ExportedProgram, specs: list[CompileSpec]) -> PreprocessResult:
         """Sizes, and the keys of weight and bias; see named.cpp."""
         (layer,) = (n for n in program.graph.nodes if n.op == "call_function")
         store = NamedDataStore()
@@ -132,16 +124,12 @@ def main() -> None:
     model, x = Model().eval(), torch.randn(2, 6)
     exported = torch.export.export(model, (x,))
     for name, specs in (("inside", []), ("outside", [FILE])):
-        edge = to_edge_transform_and_lower(
-            exported, partitioner=[NamedPartitioner(specs)]
-        )
+        edge = to_edge_transform_and_lower(exported, partitioner=[NamedPartitioner(specs)])
         made = edge.to_executorch()
         (HERE / f"{name}.pte").write_bytes(made.buffer)
         made.write_tensor_data_to_file(str(HERE))
     tagged = exported.module()
-    delegate_external_constants_pass_unlifted(
-        module=tagged, gen_tag_fn=lambda _node: "xnnpack"
-    )
+    delegate_external_constants_pass_unlifted(module=tagged, gen_tag_fn=lambda _node: "xnnpack")
     edge = to_edge_transform_and_lower(
         torch.export.export(tagged, (x,)), partitioner=[XnnpackPartitioner()]
     )

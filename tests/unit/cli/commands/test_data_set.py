@@ -68,10 +68,7 @@ def test_a_folder_of_classes(tmp_path: Path) -> None:
         read(tmp_path)
     (tmp_path / "left").rmdir()
     np.save(tmp_path / "0.npy", X[0])
-    assert refused(tmp_path)[:2] == (
-        "samples lie beside folders of samples",
-        {"found": "0.npy"},
-    )
+    assert refused(tmp_path)[:2] == ("samples lie beside folders of samples", {"found": "0.npy"})
 
 
 def test_splits_are_no_classes(tmp_path: Path) -> None:

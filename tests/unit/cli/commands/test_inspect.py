@@ -23,9 +23,7 @@ def _tensor(program: dict[str, Any], index: int) -> dict[str, Any]:
 
 
 def _instructions(program: dict[str, Any]) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = program["execution_plan"][0]["chains"][0][
-        "instructions"
-    ]
+    found: list[dict[str, Any]] = program["execution_plan"][0]["chains"][0]["instructions"]
     return found
 
 
@@ -78,11 +76,7 @@ def _everything(program: dict[str, Any]) -> None:
                 "a tensor has a dtype that the runtime does not have",
             ],
         ),
-        (
-            _layouts,
-            0,
-            ["a tensor is not stored densely from the start of its buffer"] * 2,
-        ),
+        (_layouts, 0, ["a tensor is not stored densely from the start of its buffer"] * 2),
         (_delegates, 4, ["a delegate has no backend or no data"]),
         (
             _constants,

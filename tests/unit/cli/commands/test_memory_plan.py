@@ -28,10 +28,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_what_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["plumbing", "memory-plan", "small.csv", "--capacity", "12"]) == 0
     assert capsys.readouterr().out == (
-        "bytes        12\n"
-        "lower bound  12\n"
-        "gap          0.00 %\n"
-        "found by     greedy-by-size\n"
+        "bytes        12\nlower bound  12\ngap          0.00 %\nfound by     greedy-by-size\n"
     )
 
 
@@ -60,9 +57,7 @@ def test_the_output_has_an_offset_for_each_line(folder: Path) -> None:
 
 
 def test_alignment_is_kept(folder: Path) -> None:
-    (folder / "a.csv").write_text(
-        "alignment,size,upper,lower,id\n8,3,2,0,x\n\n4,5,2,0,y\n"
-    )
+    (folder / "a.csv").write_text("alignment,size,upper,lower,id\n8,3,2,0,x\n\n4,5,2,0,y\n")
     assert run(["plumbing", "memory-plan", "a.csv", "--output", "out.csv"]) == 0
     assert (folder / "out.csv").read_text() == (
         "id,lower,upper,size,alignment,offset\nx,0,2,3,8,8\ny,0,2,5,4,0\n"
@@ -70,19 +65,14 @@ def test_alignment_is_kept(folder: Path) -> None:
 
 
 def test_the_picture(folder: Path, request: pytest.FixtureRequest) -> None:
-    (folder / "small.csv").write_text(
-        SMALL + 'odd <"name">,-2,3,3\nempty,0,4,0\nthin,20,21,1\n'
-    )
+    (folder / "small.csv").write_text(SMALL + 'odd <"name">,-2,3,3\nempty,0,4,0\nthin,20,21,1\n')
     assert run(["plumbing", "memory-plan", "small.csv", "--svg", "plan.svg"]) == 0
     check_golden(request, "memory-plan.svg", (folder / "plan.svg").read_text())
 
 
 def test_a_picture_of_many_blocks(folder: Path) -> None:
     path = DATA / "A.1048576.csv"
-    assert (
-        run(["plumbing", "memory-plan", str(path), "--capacity=2000000", "--svg=a.svg"])
-        == 0
-    )
+    assert run(["plumbing", "memory-plan", str(path), "--capacity=2000000", "--svg=a.svg"]) == 0
     text = (folder / "a.svg").read_text()
     assert text.count('<rect class="block"') == 154
     # Names stand where there is room; round numbers along both axes.
@@ -121,9 +111,7 @@ def test_a_capacity_below_the_peak_is_refused(
 def test_a_capacity_that_alignment_or_the_search_refuses(
     capsys: pytest.CaptureFixture[str], folder: Path
 ) -> None:
-    (folder / "a.csv").write_text(
-        "id,lower,upper,size,alignment\nx,0,2,3,8\ny,0,2,3,8\n"
-    )
+    (folder / "a.csv").write_text("id,lower,upper,size,alignment\nx,0,2,3,8\ny,0,2,3,8\n")
     assert failure(capsys, 6, "a.csv", "--capacity", "10") == (
         "error[capacity-too-small]: no plan fits 10 bytes\n"
         "  --> a.csv\n"
@@ -137,9 +125,7 @@ def test_a_capacity_at_which_the_search_gives_up(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        memory_plan,
-        "plan_blocks",
-        lambda blocks, **more: plan_blocks(blocks, **more, rounds=(1,)),
+        memory_plan, "plan_blocks", lambda blocks, **more: plan_blocks(blocks, **more, rounds=(1,))
     )
     path = str(DATA / "A.1048576.csv")
     assert failure(capsys, 6, path, "--capacity", "1048576") == (
@@ -154,9 +140,7 @@ def test_a_capacity_at_which_the_search_gives_up(
 def test_a_wrong_plan_is_never_written(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, folder: Path
 ) -> None:
-    wrong = BlockPlan(
-        offsets=(0, 0, 0, 4, 8), size_bytes=12, peak_live_bytes=12, planner="bad"
-    )
+    wrong = BlockPlan(offsets=(0, 0, 0, 4, 8), size_bytes=12, peak_live_bytes=12, planner="bad")
     monkeypatch.setattr(memory_plan, "plan_blocks", lambda *_, **__: wrong)
     assert failure(capsys, 70, "small.csv", "--output", "out.csv") == (
         "error[internal-error]: internal error, please report it: the memory plan is"
@@ -279,10 +263,7 @@ def test_a_wrong_line_is_named(
     ],
 )
 def test_a_file_that_is_no_table(
-    capsys: pytest.CaptureFixture[str],
-    folder: Path,
-    data: bytes | None,
-    expected: str,
+    capsys: pytest.CaptureFixture[str], folder: Path, data: bytes | None, expected: str
 ) -> None:
     if data is not None:
         (folder / "bad.csv").write_bytes(data)

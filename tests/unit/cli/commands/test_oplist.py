@@ -23,26 +23,12 @@ PRIM_OP = re.compile(r"executorch_prim::|aten::(_local_scalar_dense|sym_)")
 
 
 def headers(oplist: Path, out: Path, *more: str) -> dict[str, str]:
-    assert (
-        run(
-            [
-                "plumbing",
-                "headers",
-                "--oplist",
-                str(oplist),
-                f"--output-dir={out}",
-                *more,
-            ]
-        )
-        == 0
-    )
+    assert run(["plumbing", "headers", "--oplist", str(oplist), f"--output-dir={out}", *more]) == 0
     return {path.name: path.read_text() for path in out.iterdir()}
 
 
 def kernel_num(text: str) -> int | None:
-    found = re.search(
-        r"^#define EXECUTORCH_SELECTED_MAX_KERNEL_NUM (\d+)$", text, re.MULTILINE
-    )
+    found = re.search(r"^#define EXECUTORCH_SELECTED_MAX_KERNEL_NUM (\d+)$", text, re.MULTILINE)
     return int(found[1]) if found else None
 
 
@@ -52,10 +38,7 @@ def test_a_models_list_is_executorchs(
 ) -> None:
     monkeypatch.chdir(CORPUS / case)
     output = tmp_path / "ops.yaml"
-    assert (
-        run(["plumbing", "oplist", "--model", "model.pte", "--output", str(output)])
-        == 0
-    )
+    assert run(["plumbing", "oplist", "--model", "model.pte", "--output", str(output)]) == 0
     first, _, body = output.read_text().partition("\n")
     assert first.startswith("# Orchestrator ")
     assert body == (CORPUS / case / "oplist.yaml").read_text()
@@ -94,9 +77,7 @@ def _macro(op: OperatorName) -> str:
     return f"#define INCLUDE_{name.upper()}"
 
 
-def test_all_sources_together(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_all_sources_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     functions = tmp_path / "functions.yaml"
     functions.write_text("- op: relu.out\n")
     arguments = [
@@ -132,9 +113,7 @@ def test_all_sources_together(
         "p::f": ["default"],
     }
     # Of an absolute path only the name is written; a list's own sources are kept.
-    info = {
-        name: operator["debug_info"] for name, operator in data["operators"].items()
-    }
+    info = {name: operator["debug_info"] for name, operator in data["operators"].items()}
     assert info["aten::add.out"] == ["--ops", "model.pte"]
     assert info["aten::mm.out"] == ["--ops-dict", "model.pte"]
     assert info["aten::relu.out"] == ["functions.yaml"]
@@ -143,15 +122,7 @@ def test_all_sources_together(
 
 def test_every_operator(tmp_path: Path) -> None:
     output = tmp_path / "ops.yaml"
-    arguments = [
-        "plumbing",
-        "oplist",
-        "--all",
-        "--ops",
-        "add.out",
-        "--output",
-        str(output),
-    ]
+    arguments = ["plumbing", "oplist", "--all", "--ops", "add.out", "--output", str(output)]
     assert run(arguments) == 0
     assert yaml.safe_load(output.read_text())["include_all_operators"] is True
     found = headers(output, tmp_path / "gen")
@@ -183,15 +154,7 @@ def test_headers_of_a_list(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     )
     lists[1].write_text("et_kernel_metadata: {'p::f.out': [v1/29;0|6;0, v1/3;]}\n")
     out = tmp_path / "gen"
-    arguments = [
-        "plumbing",
-        "headers",
-        "--output-dir",
-        str(out),
-        "--prim-ops",
-        "5",
-        "--json",
-    ]
+    arguments = ["plumbing", "headers", "--output-dir", str(out), "--prim-ops", "5", "--json"]
     for path in lists:
         arguments += ["--oplist", str(path)]
     assert run(arguments) == 0
@@ -201,8 +164,7 @@ def test_headers_of_a_list(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert kernel_num(paths[0].read_text()) == 2 + 2 + 5
     assert conditions(paths[1].read_text()) == {
         "p::f.out": {
-            f"scalar_type == executorch::aten::ScalarType::{d}"
-            for d in ("Float", "Int", "UInt64")
+            f"scalar_type == executorch::aten::ScalarType::{d}" for d in ("Float", "Int", "UInt64")
         },
         "p::g": {"true"},
         "sym_size.int": {"true"},
@@ -228,9 +190,7 @@ def test_files_that_stay_the_same_keep_their_time(tmp_path: Path) -> None:
     assert [path.stat().st_mtime_ns for path in files] == before
 
 
-def test_all_problems_come_at_once(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_all_problems_come_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "bad.yaml").write_text("operators: [")
     (tmp_path / "latin.yaml").write_bytes(b"\xff")
     output = tmp_path / "ops.yaml"
@@ -258,14 +218,7 @@ def test_all_problems_come_at_once(
 
 
 def test_bad_models_alone_have_their_own_exit_code(tmp_path: Path) -> None:
-    arguments = [
-        "plumbing",
-        "oplist",
-        "--model",
-        str(tmp_path / "none.pte"),
-        "--output",
-        "x",
-    ]
+    arguments = ["plumbing", "oplist", "--model", str(tmp_path / "none.pte"), "--output", "x"]
     assert run(arguments) == 4
 
 
@@ -278,12 +231,5 @@ def test_headers_of_files_that_are_none(tmp_path: Path) -> None:
 @pytest.mark.parametrize("number", ["-1", "x", "1000001", "1.5"])
 def test_numbers_of_prim_ops_that_are_none(number: str, tmp_path: Path) -> None:
     oplist = str(CORPUS / "add_mul" / "oplist.yaml")
-    arguments = [
-        "plumbing",
-        "headers",
-        "--oplist",
-        oplist,
-        "--output-dir",
-        str(tmp_path),
-    ]
+    arguments = ["plumbing", "headers", "--oplist", oplist, "--output-dir", str(tmp_path)]
     assert run([*arguments, f"--prim-ops={number}"]) == 2

@@ -98,9 +98,7 @@ def test_check(c: Commands, tmp_path: Path) -> None:
     c.fakes = FakeShell(toolchains=FakeToolchains(toolchain=None))
     assert c.run("check", "demo.toml").startswith("demo: everything fits: 3 kernels")
     assert sorted(tmp_path.rglob("*")) == before
-    (tmp_path / "demo.toml").write_text(
-        PROFILE + '[kernels]\nlibraries = ["quantized"]\n'
-    )
+    (tmp_path / "demo.toml").write_text(PROFILE + '[kernels]\nlibraries = ["quantized"]\n')
     found = c.document("check", "demo.toml", code=5)
     assert {d["code"] for d in found["diagnostics"]} == {"no-kernel"}
 
@@ -128,9 +126,7 @@ def test_clean(c: Commands, tmp_path: Path) -> None:
     assert c.run("clean", "demo.toml") == "build/demo: nothing to remove\n"
     c.run("build", "demo.toml")
     (tmp_path / "build" / "demo" / "mine.txt").write_text("keep me")
-    assert c.run("clean", "demo.toml") == (
-        "build/demo: removed build outputs; kept mine.txt\n"
-    )
+    assert c.run("clean", "demo.toml") == ("build/demo: removed build outputs; kept mine.txt\n")
     assert (tmp_path / "demo.lock").exists()
 
 
@@ -163,12 +159,7 @@ def test_lock_check(c: Commands, tmp_path: Path) -> None:
             "an ExecuTorch program",
             "`orchestrator init motion.pte` writes a profile for it",
         ),
-        (
-            "motion.bin",
-            b"\x80\0\0\0ET12",
-            "an ExecuTorch program",
-            "name it as `path` of a model",
-        ),
+        ("motion.bin", b"\x80\0\0\0ET12", "an ExecuTorch program", "name it as `path` of a model"),
         (
             "motion.ptd",
             b"\x80\0\0\0FT01",
@@ -224,11 +215,7 @@ def test_folders_that_are_no_profiles(c: Commands) -> None:
     for path, found, hint in (
         ("one", "a folder", "name the profile in it: one/a.toml"),
         ("two", "a folder", "name a profile; `orchestrator init MODEL` writes one"),
-        (
-            "works",
-            "a workspace",
-            "name a product of it, or build all with --workspace works",
-        ),
+        ("works", "a workspace", "name a product of it, or build all with --workspace works"),
     ):
         c.run("check", path, code=3)
         assert f"found: {found}\n" in c.err
@@ -243,9 +230,7 @@ def test_folders_that_are_no_profiles(c: Commands) -> None:
         ("x.pte", b"", "missing-key"),
     ],
 )
-def test_files_that_may_be_profiles(
-    c: Commands, file: str, data: bytes, code: str
-) -> None:
+def test_files_that_may_be_profiles(c: Commands, file: str, data: bytes, code: str) -> None:
     Path(file).write_bytes(data)
     c.run("check", file, code=3)
     assert f"error[{code}]: " in c.err
@@ -261,9 +246,7 @@ def test_missing_files_have_neighbours(c: Commands) -> None:
     c.run("check", "dmo.toml", code=3)
     assert c.err.endswith('hint: did you mean "demo.toml"?\n')
     c.run("check", "other.toml", code=3)
-    assert c.err.endswith(
-        "hint: check the path: it is relative to the current folder\n"
-    )
+    assert c.err.endswith("hint: check the path: it is relative to the current folder\n")
     c.run("inspect", "modls/net.pte", code=4)
     assert c.err.endswith("hint: name a .pte file\n")
     Path("sub").mkdir()
@@ -273,8 +256,7 @@ def test_missing_files_have_neighbours(c: Commands) -> None:
     assert c.err.endswith('hint: did you mean "base.toml"?\n')
     Path("sub/net.pte").touch()
     Path("sub/y.toml").write_text(
-        'schema = 1\nname = "y"\ntarget.cpu = "host"\n'
-        '[[models]]\npath = "../sub/ne.pte"\n'
+        'schema = 1\nname = "y"\ntarget.cpu = "host"\n[[models]]\npath = "../sub/ne.pte"\n'
     )
     c.run("check", "sub/y.toml", code=3)
     assert c.err.endswith('hint: did you mean "../sub/net.pte"?\n')
@@ -319,14 +301,9 @@ def test_names_of_products_have_neighbours(c: Commands) -> None:
         (("--cpu", "mps3-an547"), "did you mean --board mps3-an547?"),
         (("--board", "cortex-m5"), "did you mean --cpu cortex-m55?"),
         (("--board", "zzz"), "run `orchestrator targets` to list them"),
-        (
-            ("--board", "my.toml"),
-            'leave it out, and write board = "my.toml" in the profile',
-        ),
+        (("--board", "my.toml"), 'leave it out, and write board = "my.toml" in the profile'),
     ],
 )
-def test_targets_of_other_options(
-    c: Commands, arguments: tuple[str, ...], hint: str
-) -> None:
+def test_targets_of_other_options(c: Commands, arguments: tuple[str, ...], hint: str) -> None:
     c.run("init", "net.pte", *arguments, code=2)
     assert c.err.endswith(f"   hint: {hint}\n")

@@ -101,9 +101,7 @@ def test_it_builds_first(report: Report, tmp_path: Path) -> None:
     assert report() == "build/demo/report.html\n"
     text = (tmp_path / "build/demo/report.html").read_text()
     assert "<h1>demo</h1>" in text
-    assert json.loads(report("--no-build", "--json")) == {
-        "report": "build/demo/report.html"
-    }
+    assert json.loads(report("--no-build", "--json")) == {"report": "build/demo/report.html"}
 
 
 def test_the_lock_has_the_data_and_not_the_page(report: Report, tmp_path: Path) -> None:
@@ -114,9 +112,7 @@ def test_the_lock_has_the_data_and_not_the_page(report: Report, tmp_path: Path) 
     assert '"flash" = "22837 bytes"' in lock
 
 
-def test_a_change_of_the_budget_reaches_the_page(
-    report: Report, tmp_path: Path
-) -> None:
+def test_a_change_of_the_budget_reaches_the_page(report: Report, tmp_path: Path) -> None:
     report()
     assert "no budget" in (tmp_path / "build/demo/report.html").read_text()
     write_project(tmp_path, more='[budget]\nram = "4 MiB"\n')
@@ -141,10 +137,7 @@ def _git(folder: Path, *arguments: str) -> None:
     settings = ("user.name=a", "user.email=a@b", "init.defaultBranch=x")
     options = [part for setting in settings for part in ("-c", setting)]
     subprocess.run(
-        [need_tool("git"), *options, *arguments],
-        cwd=folder,
-        check=True,
-        capture_output=True,
+        [need_tool("git"), *options, *arguments], cwd=folder, check=True, capture_output=True
     )
 
 
@@ -209,11 +202,7 @@ def test_the_history_of_several_locks(report: Report, tmp_path: Path) -> None:
         assert [
             [p["subject"], p["changed"], *(v and v[flash] for v in p["values"])]
             for p in found["points"]
-        ] == [
-            ["one", [0], 22837, []],
-            ["two", [1], 22837, 40000],
-            ["both", [0, 1], 23000, 22837],
-        ]
+        ] == [["one", [0], 22837, []], ["two", [1], 22837, 40000], ["both", [0, 1], 23000, 22837]]
         assert [row[2:5] for row in _history_rows(tmp_path)] == [
             ["both", "demo.lock", "23,000"],
             ["both", "more/other.lock", "22,837"],
@@ -227,9 +216,7 @@ def test_the_history_of_several_locks(report: Report, tmp_path: Path) -> None:
 def test_costs(report: Report, tmp_path: Path) -> None:
     costs: dict[str, Any] = {"model": "net", "method": "forward", "instruction": 0}
     costs["total"] = 4321
-    document: dict[str, Any] = {
-        "profile": {"unit": "instructions", "instructions": [costs]}
-    }
+    document: dict[str, Any] = {"profile": {"unit": "instructions", "instructions": [costs]}}
     (tmp_path / "costs.json").write_text(json.dumps(document))
     report("--costs", "costs.json")
     page = (tmp_path / "build/demo/.work/report.html").read_text()
@@ -333,15 +320,10 @@ def test_pictures_of_the_graph_and_in_pixels(report: Report, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("option", "kind", "package"),
-    [("--png", "flash", "resvg_py"), ("--svg", "graph", "quickjs")],
+    ("option", "kind", "package"), [("--png", "flash", "resvg_py"), ("--svg", "graph", "quickjs")]
 )
 def test_pictures_without_their_extra(
-    report: Report,
-    monkeypatch: pytest.MonkeyPatch,
-    option: str,
-    kind: str,
-    package: str,
+    report: Report, monkeypatch: pytest.MonkeyPatch, option: str, kind: str, package: str
 ) -> None:
     report()
     monkeypatch.setitem(sys.modules, package, None)
@@ -356,10 +338,7 @@ def test_pictures_without_their_extra(
     ("arguments", "message"),
     [
         (["--port", "80"], "--port requires --serve"),
-        (
-            ["--output", "x"],
-            "--output requires --diff, --history, --costs or --accuracy",
-        ),
+        (["--output", "x"], "--output requires --diff, --history, --costs or --accuracy"),
         (["--output-dir", "x"], "--output-dir requires --svg or --png"),
         (["--svg", "flash", "--history"], "--svg shows the build alone"),
         (["--serve", "--diff", "x"], "--serve shows the build alone"),
@@ -368,9 +347,7 @@ def test_pictures_without_their_extra(
         (["--port", "0", "--serve"], "argument --port: 0 is not a port"),
     ],
 )
-def test_options_that_contradict(
-    report: Report, arguments: list[str], message: str
-) -> None:
+def test_options_that_contradict(report: Report, arguments: list[str], message: str) -> None:
     found = report(*arguments, code=2)
     assert found.startswith("error[usage]: ")
     assert message in found
@@ -397,9 +374,7 @@ def _get(url: str, **headers: str) -> str:
         return text
 
 
-def test_the_server_has_one_page_and_its_state(
-    server: PageServer, tmp_path: Path
-) -> None:
+def test_the_server_has_one_page_and_its_state(server: PageServer, tmp_path: Path) -> None:
     assert server.url.startswith("http://127.0.0.1:")
     assert "No report yet" in _get(server.url)
     before = _get(f"{server.url}state")

@@ -9,15 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from orchestrator.method.passes.images import Axis
-from orchestrator.method.rows.network import (
-    Cost,
-    Few,
-    Image,
-    Layer,
-    Network,
-    Over,
-    RowTable,
-)
+from orchestrator.method.rows.network import Cost, Few, Image, Layer, Network, Over, RowTable
 from orchestrator.method.rows.plan import Call
 
 if TYPE_CHECKING:
@@ -32,10 +24,7 @@ if TYPE_CHECKING:
     Bytes = NDArray[np.uint8]
 
 
-_KINDS: Final = (
-    *("sum", "all", "rows", "rows", "add up", "grow", "grow"),
-    *("join", "join"),
-)
+_KINDS: Final = (*("sum", "all", "rows", "rows", "add up", "grow", "grow"), *("join", "join"))
 
 
 def random_network(random: Random, *, is_given: bool = False) -> Network:
@@ -57,9 +46,7 @@ def random_network(random: Random, *, is_given: bool = False) -> Network:
         kind = random.choice([*["window"] * 3, *_KINDS])
         reads: tuple[tuple[int, Window], ...]
         if kind == "sum" and same:
-            reads = tuple(
-                (i, Axis(size=rows, out=rows)) for i in (source, random.choice(same))
-            )
+            reads = tuple((i, Axis(size=rows, out=rows)) for i in (source, random.choice(same)))
             images[out] = images[source]
         elif kind == "grow":
             table = grown(random, rows)
@@ -93,9 +80,7 @@ def random_network(random: Random, *, is_given: bool = False) -> Network:
                 reads=reads,
                 out=out,
                 scratch_bytes=(scratch := random.choice([0, 0, random.randint(1, 99)])),
-                whole_scratch_bytes=(
-                    most := random.choice([0, 0, random.randint(1, 40)])
-                ),
+                whole_scratch_bytes=(most := random.choice([0, 0, random.randint(1, 40)])),
                 few=random_few(random, scratch, most),
                 by_rows=kind != "all",
                 accumulates=kind == "add up",
@@ -103,9 +88,7 @@ def random_network(random: Random, *, is_given: bool = False) -> Network:
                 and images[reads[0][0]] == images[out]
                 and random.random() < 0.5,
                 at_end=kind == "join" and random.random() < 0.7,
-                over=random_over(random, images[source], images[out])
-                if kind == "window"
-                else None,
+                over=random_over(random, images[source], images[out]) if kind == "window" else None,
                 costs=(cost := random_cost(random),),
                 whole=cost.of(rows if kind == "add up" else images[out].rows),
             )
@@ -134,9 +117,7 @@ def random_cost(random: Random) -> Cost:
     return replace(cost, few=(cost.of(1) * 3 // 4,)) if cost.together > 1 else cost
 
 
-def random_few(
-    random: Random, scratch_bytes: int, whole_scratch_bytes: int
-) -> Few | None:
+def random_few(random: Random, scratch_bytes: int, whole_scratch_bytes: int) -> Few | None:
     """For calls for some rows or for all of them, if these have scratch memory."""
     whole = random.random() < 0.5
     most = whole_scratch_bytes if whole else scratch_bytes
@@ -185,9 +166,7 @@ def grown(random: Random, rows: int) -> RowTable:
     stride, kernel, dilation = (random.randint(1, 3) for _ in range(3))
     padding = random.randint(0, kernel - 1)
     added = {
-        (i, i * stride - padding + tap * dilation)
-        for i in range(rows)
-        for tap in range(kernel)
+        (i, i * stride - padding + tap * dilation) for i in range(rows) for tap in range(kernel)
     }
     out = max(max(row for _, row in added) + random.randint(0, 1), 1)
     return table_of(rows, [{i for i, r in added if r == row} for row in range(out)])
@@ -197,9 +176,7 @@ def some_rows(random: Random, rows: int) -> Window:
     """Rows of which each gives one, in order, but for some."""
     if random.random() < 0.5:
         return Axis(size=rows, out=rows)
-    return table_of(
-        rows, [{i} if random.random() < 0.7 else set() for i in range(rows)]
-    )
+    return table_of(rows, [{i} if random.random() < 0.7 else set() for i in range(rows)])
 
 
 def table_of(size: int, needed: list[set[int]]) -> RowTable:
@@ -239,9 +216,7 @@ def taps_of(window: Window, row: int) -> list[int]:
     return [tap for tap in rows if 0 <= tap < window.size]
 
 
-def whole(
-    network: Network, given: Bytes, twins: Sequence[int] | None = None
-) -> dict[int, Bytes]:
+def whole(network: Network, given: Bytes, twins: Sequence[int] | None = None) -> dict[int, Bytes]:
     """All images, [rows, bytes], each layer at once; with `twins`, as these do."""
     found = {0: given}
     for at, layer in enumerate(network.layers):
@@ -273,11 +248,7 @@ class _Run:
     """A run by a plan, in one arena; scratch memory gets rubbish."""
 
     def __init__(
-        self,
-        network: Network,
-        plan: RowPlan,
-        given: Bytes,
-        twins: Sequence[int] | None,
+        self, network: Network, plan: RowPlan, given: Bytes, twins: Sequence[int] | None
     ) -> None:
         self._network = network
         self._rooms = plan.rooms
@@ -355,14 +326,10 @@ class _Run:
 
 
 def by_plan(
-    network: Network,
-    plan: RowPlan,
-    given: Bytes,
-    twins: Sequence[int] | None = None,
+    network: Network, plan: RowPlan, given: Bytes, twins: Sequence[int] | None = None
 ) -> dict[int, Bytes]:
     """The outputs of a run by a plan; with `twins`, layers compute what these do."""
     run, images = _Run(network, plan, given, twins), network.images
     return {
-        i: run.view(plan.offsets[i], images[i].rows, images[i].row_bytes)
-        for i in network.outputs
+        i: run.view(plan.offsets[i], images[i].rows, images[i].row_bytes) for i in network.outputs
     }

@@ -12,23 +12,10 @@ import numpy as np
 import pytest
 
 from orchestrator.method.passes.images import Axis
-from orchestrator.method.rows.again import (
-    Twice,
-    computed_again,
-    plan_of,
-    skips,
-    with_skips_again,
-)
+from orchestrator.method.rows.again import Twice, computed_again, plan_of, skips, with_skips_again
 from orchestrator.method.rows.choices import choices_in
 from orchestrator.method.rows.cuts import Segments
-from orchestrator.method.rows.network import (
-    Cost,
-    Image,
-    Layer,
-    Network,
-    RowTable,
-    Window,
-)
+from orchestrator.method.rows.network import Cost, Image, Layer, Network, RowTable, Window
 from orchestrator.method.rows.verify import problems_of_rows, problems_of_twins
 from tests.unit.method.rows.networks import by_plan, random_network, whole
 
@@ -96,9 +83,7 @@ def random_u_net(random: Random) -> Network:
             Layer(
                 reads=reads
                 if by_rows
-                else tuple(
-                    (i, Axis(size=w.size, out=w.out, kernel=w.size)) for i, w in reads
-                ),
+                else tuple((i, Axis(size=w.size, out=w.out, kernel=w.size)) for i, w in reads),
                 out=len(images) - 1,
                 by_rows=by_rows,
                 scratch_bytes=random.choice([0, 0, random.randint(1, 40)]),
@@ -144,9 +129,7 @@ def chosen(
 ) -> list[tuple[Twice, RowPlan]]:
     plan = plan_of(Segments(network), most_setup)
     assert plan is not None
-    found = with_skips_again(
-        network, plan, most_setup=most_setup, most_again=most_again
-    )
+    found = with_skips_again(network, plan, most_setup=most_setup, most_again=most_again)
     return [*found]
 
 
@@ -161,11 +144,7 @@ def test_a_long_skip_is_computed_again() -> None:
     before = smallest(network)
     ((twice, plan),) = chosen(network)
     assert twice.twins == (0, 1, 2, 3, 4, 0, 1, 5)
-    assert [layer.again for layer in twice.network.layers] == [
-        *[False] * 5,
-        *[True] * 2,
-        False,
-    ]
+    assert [layer.again for layer in twice.network.layers] == [*[False] * 5, *[True] * 2, False]
     skip, given, deep = SIDE * 32, SIDE * 4, SIDE // 2 * (4 + 60)
     assert before.arena_bytes == skip + deep + 64  # beside the deep path
     assert plan.arena_bytes == given + deep + 64
@@ -209,8 +188,7 @@ def test_plans_with_skips_again_are_smaller_and_give_the_same() -> None:
         pytest.param(u_net(first=40, inner=40), id="from what is larger"),
         pytest.param(u_net(output=2), id="what is an output"),
         pytest.param(
-            replace(u_net(), layers=u_net().layers[:-2], outputs=frozenset({4})),
-            id="no skip",
+            replace(u_net(), layers=u_net().layers[:-2], outputs=frozenset({4})), id="no skip"
         ),
     ],
 )
@@ -232,17 +210,14 @@ def test_rows_that_the_caller_gives_do_not_come_again() -> None:
     rows = Layer(reads=(), out=0, given=1)
     given = replace(network, layers=(rows, *network.layers), inputs=frozenset())
     assert all(0 not in skip.layers for skip in skips(given))
-    again = [
-        of for twice, _ in chosen(given) for of in twice.network.layers if of.again
-    ]
+    again = [of for twice, _ in chosen(given) for of in twice.network.layers if of.again]
     assert not any(layer.given for layer in again)
 
 
 def test_an_average_of_a_whole_image_is_not_computed_again() -> None:
     network = u_net()
     layers = [
-        replace(layer, accumulates=number in (0, 1))
-        for number, layer in enumerate(network.layers)
+        replace(layer, accumulates=number in (0, 1)) for number, layer in enumerate(network.layers)
     ]
     assert [*skips(replace(network, layers=tuple(layers)))] == []
 

@@ -14,11 +14,7 @@ from orchestrator.method.access import Access
 from orchestrator.method.linked import LinkedCall, LinkedMethod, Prepared
 from orchestrator.method.rows.bands import may_write_over_input
 from orchestrator.method.rows.costs import Core, narrow_saves
-from orchestrator.method.rows.narrow import (
-    few_of,
-    with_few_pixels,
-    with_narrow_kernels,
-)
+from orchestrator.method.rows.narrow import few_of, with_few_pixels, with_narrow_kernels
 from orchestrator.method.rows.network import Cost
 from orchestrator.program.values import Allocation, Dynamism, TensorValue
 
@@ -315,12 +311,8 @@ def test_convolutions_of_whole_words_take_fewer_pixels_at_once(limited: str) -> 
     assert few.scratch_bytes == 4 * 64  # pairs of two pixels
     assert [cost.together for cost in few.costs] == [2]
     changed = with_few_pixels(call)
-    assert changed == replace(
-        call, function=f"orch::cortex_m::{limited}packed_conv2d_few"
-    )
-    assert functions(replace(method, instructions=(changed,)), 1) == [
-        f"{limited}packed_conv2d_few"
-    ]
+    assert changed == replace(call, function=f"orch::cortex_m::{limited}packed_conv2d_few")
+    assert functions(replace(method, instructions=(changed,)), 1) == [f"{limited}packed_conv2d_few"]
 
 
 @pytest.mark.parametrize("limited", ["", "limited_"])

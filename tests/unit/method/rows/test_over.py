@@ -43,9 +43,7 @@ def chain(over: Over | None, *, in_place: bool = False) -> Network:
             Layer(reads=((0, one),), out=1),
             Layer(reads=((1, THREE),), out=2, over=over),
             Layer(reads=((2, one),), out=3, in_place=in_place),
-            Layer(
-                reads=((3, Axis(size=25, out=1, kernel=25)),), out=4, accumulates=True
-            ),
+            Layer(reads=((3, Axis(size=25, out=1, kernel=25)),), out=4, accumulates=True),
         ),
         inputs=frozenset({0}),
         outputs=frozenset({4}),
@@ -209,9 +207,7 @@ def test_a_part_reads_nothing_that_is_written(kernel: str) -> None:
     for _ in range(300):
         count, at_once = random.randint(5, 24), 2 * random.randint(1, 3)
         channels, stride = 64, random.randint(1, 2)
-        header = list(
-            strips(count, at_once) if "strips" in kernel else depthwise(1, stride)
-        )
+        header = list(strips(count, at_once) if "strips" in kernel else depthwise(1, stride))
         padding = random.randint(0, 2)
         header[6:12] = count * stride, count, 3, stride, padding, 1
         source = Image(rows=9, row_bytes=count * stride * channels)
@@ -225,10 +221,7 @@ def test_a_part_reads_nothing_that_is_written(kernel: str) -> None:
         assert over.pixel_bytes == channels
         columns = Axis.of(tuple(header[6:12]))
         odd = "strips" not in kernel
-        tried = [
-            [at for part in parts(random, count, odd=odd) for at in part]
-            for _ in range(99)
-        ]
+        tried = [[at for part in parts(random, count, odd=odd) for at in part] for _ in range(99)]
         if over.lead_bytes == 0 and "strips" in kernel and count <= at_once:
             continue  # one part
         assert not any(is_lost(columns, channels, over.lead_bytes, c) for c in tried)
@@ -268,10 +261,7 @@ def test_bands_end_with_the_row_that_is_needed_also_those_of_a_part(band: int) -
         layers=(
             Layer(reads=((0, grown),), out=1),
             Layer(reads=((1, same), (4, same)), out=2, at_end=True),
-            Layer(
-                reads=((2, Axis(size=24, out=24, kernel=3, padding=1)),),
-                out=3,
-            ),
+            Layer(reads=((2, Axis(size=24, out=24, kernel=3, padding=1)),), out=3),
         ),
         inputs=frozenset({0, 4}),
         outputs=frozenset({3}),

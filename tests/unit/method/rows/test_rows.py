@@ -16,13 +16,7 @@ from orchestrator.method.rows.network import Cost, Few, Image, Layer, Network
 from orchestrator.method.rows.plan import Call, RowPlan, Slide, plan_rows
 from orchestrator.method.rows.segment import narrowed, segment
 from orchestrator.method.rows.verify import problems_of_rows
-from tests.unit.method.rows.networks import (
-    by_plan,
-    grown,
-    random_network,
-    random_window,
-    whole,
-)
+from tests.unit.method.rows.networks import by_plan, grown, random_network, random_window, whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -83,10 +77,7 @@ def test_rows_in_another_order_are_refused() -> None:
     window = Axis(size=4, out=1, kernel=4)
     network = Network(
         images={0: Image(rows=4, row_bytes=16), 1: Image(rows=1, row_bytes=16)},
-        layers=(
-            Layer(reads=(), out=0, given=1),
-            Layer(reads=((0, window),), out=1),
-        ),
+        layers=(Layer(reads=(), out=0, given=1), Layer(reads=((0, window),), out=1)),
         inputs=frozenset(),
         outputs=frozenset({1}),
     )
@@ -94,15 +85,11 @@ def test_rows_in_another_order_are_refused() -> None:
     one, other, *moves = plan.moves
     swapped = replace(plan, moves=(other, one, *moves))
     assert problems_of_rows(network, plan) == ()
-    assert problems_of_rows(network, swapped) == (
-        "step 0: the caller gives row 0 first",
-    )
+    assert problems_of_rows(network, swapped) == ("step 0: the caller gives row 0 first",)
 
 
 def test_an_input_that_is_needed_as_a_whole_cannot_come_by_rows() -> None:
-    whole_input = Layer(
-        reads=((0, Axis(size=9, out=1, kernel=9)),), out=1, by_rows=False
-    )
+    whole_input = Layer(reads=((0, Axis(size=9, out=1, kernel=9)),), out=1, by_rows=False)
     network = Network(
         images={0: Image(rows=9, row_bytes=4), 1: Image(rows=1, row_bytes=4)},
         layers=(Layer(reads=(), out=0, given=3), whole_input),
@@ -116,10 +103,7 @@ def test_a_ring_of_given_rows_is_as_long_as_windows_and_rows_that_come() -> None
     window = Axis(size=48, out=24, kernel=3, stride=2, padding=1)
     network = Network(
         images={0: Image(rows=48, row_bytes=64), 1: Image(rows=24, row_bytes=16)},
-        layers=(
-            Layer(reads=(), out=0, given=8),
-            Layer(reads=((0, window),), out=1),
-        ),
+        layers=(Layer(reads=(), out=0, given=8), Layer(reads=((0, window),), out=1)),
         inputs=frozenset(),
         outputs=frozenset({1}),
     )
@@ -132,9 +116,7 @@ def test_a_ring_of_given_rows_is_as_long_as_windows_and_rows_that_come() -> None
 def is_right(network: Network, plan: RowPlan, seed: int) -> bool:
     """On numbers, without the verifier."""
     image = network.images[0]
-    given = np.random.default_rng(seed).integers(
-        0, 256, (image.rows, image.row_bytes), np.uint8
-    )
+    given = np.random.default_rng(seed).integers(0, 256, (image.rows, image.row_bytes), np.uint8)
     expected = whole(network, given)
     found = by_plan(network, plan, given)
     return all(np.array_equal(found[i], expected[i]) for i in network.outputs)
@@ -373,10 +355,7 @@ def test_what_others_read_is_not_written_over() -> None:
         ),
     ):
         network = Network(
-            images=sizes,
-            layers=layers,
-            inputs=frozenset({0}),
-            outputs=frozenset({4}),
+            images=sizes, layers=layers, inputs=frozenset({0}), outputs=frozenset({4})
         )
         one = segment(network, 0, len(layers) - 1)
         assert one is not None
@@ -422,9 +401,7 @@ def test_fewer_pixels_at_once_where_scratch_memory_is_scarce() -> None:
     assert problems_of_rows(network, wide)
 
 
-@pytest.mark.parametrize(
-    ("few_cost", "pays"), [(1000, True), (1100, True), (1500, False)]
-)
+@pytest.mark.parametrize(("few_cost", "pays"), [(1000, True), (1100, True), (1500, False)])
 def test_memory_that_costs_too_much_is_not_saved(few_cost: int, pays: bool) -> None:  # noqa: FBT001  # a parameter
     """A greater part of the run than of the memory."""
     network = scarce(few_cost)
@@ -438,15 +415,11 @@ def test_calls_for_all_rows_without_scratch_memory() -> None:
     """Where that is scarce: the largest one alone."""
     row, cost = Axis(size=1, out=1), Cost(tile=1000)
     few = Few(scratch_bytes=0, costs=(Cost(tile=1040),), whole=True)
-    layer = Layer(
-        reads=((0, row),), out=1, whole_scratch_bytes=1284, few=few, whole=1000
-    )
+    layer = Layer(reads=((0, row),), out=1, whole_scratch_bytes=1284, few=few, whole=1000)
     small = Layer(reads=((1, row),), out=2, whole_scratch_bytes=260, whole=1000)
     network = Network(
         images={i: Image(rows=1, row_bytes=n) for i, n in enumerate((640, 128, 128))},
-        layers=tuple(
-            replace(a, costs=(cost,), few=few, by_rows=False) for a in (layer, small)
-        ),
+        layers=tuple(replace(a, costs=(cost,), few=few, by_rows=False) for a in (layer, small)),
         inputs=frozenset({0}),
         outputs=frozenset({2}),
     )
@@ -472,8 +445,7 @@ def test_single_rows_stay_where_kernels_for_them_take_less(
     network = Network(
         images={i: Image(rows=32, row_bytes=256 if i == 1 else 64) for i in range(3)},
         layers=tuple(
-            Layer(reads=((i, rows),), out=i + 1, costs=(cost,), whole=cost.of(32))
-            for i in range(2)
+            Layer(reads=((i, rows),), out=i + 1, costs=(cost,), whole=cost.of(32)) for i in range(2)
         ),
         inputs=frozenset({0}),
         outputs=frozenset({2}),
