@@ -8,16 +8,14 @@ errors into exit codes.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import IntEnum
 from itertools import islice
-from typing import TYPE_CHECKING, ClassVar, Self
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
+from pathlib import Path
+from typing import ClassVar, Self
 
 
 class ExitCode(IntEnum):

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+from collections.abc import Collection, Sequence
 
 
 def table_lines(rows: Sequence[Sequence[str]], *, right: Collection[int] = ()) -> list[str]:

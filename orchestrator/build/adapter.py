@@ -5,11 +5,14 @@ Imports numpy, so that builds import it only when a model is adapted.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
+from orchestrator.core.border import ModelIo
+from orchestrator.core.operator import OperatorName, OpSchema
+from orchestrator.method.linked import Linkage, LinkedMethod
 from orchestrator.method.passes import (
     MAKES_CONSTANTS,
     PASSES,
@@ -19,20 +22,12 @@ from orchestrator.method.passes import (
     run_passes,
     unlink_program,
 )
-from orchestrator.method.replan import adapt_linked, adapt_program, can_plan
+from orchestrator.method.replan import Adapted, adapt_linked, adapt_program, can_plan
 from orchestrator.method.rows.adapt import with_rows
 from orchestrator.method.rows.costs import Core
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from orchestrator.core.border import ModelIo
-    from orchestrator.core.operator import OperatorName, OpSchema
-    from orchestrator.method.linked import Linkage, LinkedMethod
-    from orchestrator.method.replan import Adapted
-    from orchestrator.planner.blocks import Block, BlockPlan
-    from orchestrator.planner.policy import Fusing
-    from orchestrator.program.program import Program
+from orchestrator.planner.blocks import Block, BlockPlan
+from orchestrator.planner.policy import Fusing
+from orchestrator.program.program import Program
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from orchestrator.core.border import Border, border_of
-from orchestrator.errors import Diagnostic, ModelError
+from orchestrator.core.border import Border, ModelIo, border_of
+from orchestrator.core.bounds import SizeBound
+from orchestrator.errors import Diagnostic, ModelError, SourceSpan
+from orchestrator.method.linked import Linkage
+from orchestrator.method.passes import BorderError
+from orchestrator.method.replan import Adapted
+from orchestrator.program.program import Method, Program
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from orchestrator.core.border import ModelIo
-    from orchestrator.core.bounds import SizeBound
-    from orchestrator.errors import SourceSpan
-    from orchestrator.method.linked import Linkage
-    from orchestrator.method.passes import BorderError
-    from orchestrator.method.replan import Adapted
-    from orchestrator.program.program import Method, Program
-
     Span = Callable[..., SourceSpan]
 
 

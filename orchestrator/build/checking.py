@@ -6,21 +6,17 @@ import tempfile
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from orchestrator.build import lockfile, table
+from orchestrator.build.lockfile import Lock
 from orchestrator.build.locking import MACHINE_FILES, PICTURES, check_inputs, needed_lock
 from orchestrator.build.product import build_product, known_outputs, prove
-from orchestrator.build.project import Project, open_build
+from orchestrator.build.project import Project, Shell, open_build
 from orchestrator.errors import Diagnostic, LockError, SourceSpan
 from orchestrator.provenance.documents import SBOM, STATEMENT
 from orchestrator.shell.build_folder import WORK, claim, exclusive
 from orchestrator.shell.cache import file_digest
 from orchestrator.shell.variant_folder import copy_work
-
-if TYPE_CHECKING:
-    from orchestrator.build.lockfile import Lock
-    from orchestrator.build.project import Shell
 
 
 def check_lock(project: Project, shell: Shell) -> None:

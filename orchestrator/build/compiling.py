@@ -2,38 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator.build.methods import all_pins
 from orchestrator.catalog.scratch_arguments import scratch_arguments
+from orchestrator.core.lazy_bytes import Bytes
+from orchestrator.emit.artifact import GeneratedFile
+from orchestrator.emit.compile import CompilePlan, LibraryOptions
 from orchestrator.errors import CompileError, Diagnostic, RegionOverflowError
-from orchestrator.memory.plan import identifier
+from orchestrator.measure.size import SizeReport
+from orchestrator.memory.plan import MemoryPlan, identifier
 from orchestrator.method.compact import table_layout
 from orchestrator.profile.choices import Load
+from orchestrator.program.program import Program
 from orchestrator.shell import sources
-from orchestrator.targets.toolchain import TOOLCHAIN_FILE
+from orchestrator.shell.compile_folder import CompileFolder
+from orchestrator.targets.cores import Target
+from orchestrator.targets.regions import Pins
+from orchestrator.targets.toolchain import TOOLCHAIN_FILE, Toolchain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
-    from pathlib import Path
-
     from orchestrator.build.libraries import Libraries
     from orchestrator.build.methods import AdaptedModels
-    from orchestrator.core.lazy_bytes import Bytes
-    from orchestrator.emit.artifact import GeneratedFile
-    from orchestrator.emit.compile import CompilePlan, LibraryOptions
-    from orchestrator.measure.size import SizeReport
-    from orchestrator.memory.plan import MemoryPlan
     from orchestrator.profile.kernels import DtypesTable
     from orchestrator.profile.tables import BudgetTable, IntegrityTable, ScratchTable, TraceTable
-    from orchestrator.program.program import Program
     from orchestrator.report import ReportFacts
-    from orchestrator.shell.compile_folder import CompileFolder
-    from orchestrator.targets.cores import Target
-    from orchestrator.targets.regions import Pins
-    from orchestrator.targets.toolchain import Toolchain
 
 
 def plan_commands(

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
-from orchestrator.build import inputs, open_build, table
+from orchestrator.build import Project, inputs, open_build, table
 from orchestrator.build.facts import selection_facts
 from orchestrator.errors import OrchestratorError
 from orchestrator.memory.product import method_state_bytes
 from orchestrator.method.compact import table_layout
-from orchestrator.running.protocol import DeviceError
+from orchestrator.running.protocol import CallResult, DeviceError
 from orchestrator.running.report import Failure
-from orchestrator.running.status import explain_status, find_place
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from orchestrator.build import Project
-    from orchestrator.running.protocol import CallResult
-    from orchestrator.running.status import Explanation
-    from orchestrator.running.values import Call
+from orchestrator.running.status import Explanation, explain_status, find_place
+from orchestrator.running.values import Call
 
 
 def explain_device_error(

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from orchestrator.build import lockfile
 from orchestrator.measure.owner import contributor_of
-from orchestrator.measure.size import ContributorKind
+from orchestrator.measure.size import ContributorKind, SizeReport
+from orchestrator.profile.choices import Load
+from orchestrator.program.program import Program
 from orchestrator.program.values import TensorValue
 from orchestrator.provenance.documents import SBOM, STATEMENT, document_bytes
 from orchestrator.provenance.sbom import SbomModel, SbomProduct, sbom
 from orchestrator.provenance.statement import statement
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from orchestrator.build.libraries import Libraries
-    from orchestrator.measure.size import SizeReport
     from orchestrator.profile.card import CardTable
-    from orchestrator.profile.choices import Load
-    from orchestrator.program.program import Program
 
 _FILE = "file "
 _SETTINGS = ("source", "lowering", "quantize", "vela")

@@ -8,18 +8,14 @@ through derived values, and the keys of the stages that it reads.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import signature
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from orchestrator.build.plan import BuildPlan, PlannedStage, reason_of
-from orchestrator.core.lazy_bytes import sha256_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
-
-    from orchestrator.core.lazy_bytes import Bytes
+from orchestrator.core.lazy_bytes import Bytes, sha256_of
 
 T_co = TypeVar("T_co", covariant=True)
 T = TypeVar("T")

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from configparser import ConfigParser, Error
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -16,6 +17,8 @@ from typing import TYPE_CHECKING
 
 from orchestrator.build.engine import digest
 from orchestrator.build.left_over import left_over
+from orchestrator.core.lazy_bytes import Bytes
+from orchestrator.core.operator import OpSchema
 from orchestrator.errors import (
     Diagnostic,
     ModelError,
@@ -29,7 +32,7 @@ from orchestrator.errors import (
 from orchestrator.export.offered import changed_answer
 from orchestrator.export.request import LEFT_IN_FLOAT, STEP_FILE, Request
 from orchestrator.profile.fields import shown
-from orchestrator.profile.lowering import CORTEX_M, with_defaults
+from orchestrator.profile.lowering import CORTEX_M, Vela, with_defaults
 from orchestrator.program.reader import read_program
 from orchestrator.shell import sources
 from orchestrator.shell.build_folder import EXPORTED, WORK, claim, refuse_links
@@ -50,21 +53,15 @@ from orchestrator.shell.exported import (
     read_result,
     started,
 )
-from orchestrator.shell.process import NOT_STARTED
+from orchestrator.shell.input_files import InputFiles
+from orchestrator.shell.process import NOT_STARTED, Processes
 from orchestrator.shell.publish import publish_exported
+from orchestrator.shell.reporter import Reporter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
-    from orchestrator.core.lazy_bytes import Bytes
-    from orchestrator.core.operator import OpSchema
-    from orchestrator.profile.lowering import Vela
     from orchestrator.profile.models import ModelTable
     from orchestrator.profile.paths import PythonCallable
     from orchestrator.profile.tables import Profile
-    from orchestrator.shell.input_files import InputFiles
-    from orchestrator.shell.process import Processes
-    from orchestrator.shell.reporter import Reporter
 
 _TIMEOUT_S = 24 * 3600.0
 _LOG_LINES = 12

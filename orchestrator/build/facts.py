@@ -5,19 +5,16 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from orchestrator.build import inputs, table
+from orchestrator.build.engine import Build
+from orchestrator.build.project import Project
+from orchestrator.catalog import Catalog
 from orchestrator.errors import KernelError, MemoryPlanError, ModelError
 from orchestrator.explain import Facts, Outcome
+from orchestrator.measure.size import SizeReport
+from orchestrator.selection.op_info import SelectedOperator
 from orchestrator.selection.resolution import Resolution
-
-if TYPE_CHECKING:
-    from orchestrator.build.engine import Build
-    from orchestrator.build.project import Project
-    from orchestrator.catalog import Catalog
-    from orchestrator.measure.size import SizeReport
-    from orchestrator.selection.op_info import SelectedOperator
 
 
 def selection_facts(project: Project, build: Build) -> Facts:

@@ -5,26 +5,20 @@ from __future__ import annotations
 import platform
 import tempfile
 import time
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from orchestrator.errors import Diagnostic, MismatchError, ToolchainError
-from orchestrator.running.counting import COUNTS_FILE, EVENTS_FILE
-from orchestrator.running.protocol import ResponseReader, encode_request
+from orchestrator.running.counting import COUNTS_FILE, EVENTS_FILE, CountPlan
+from orchestrator.running.product import Product
+from orchestrator.running.protocol import CallResult, ResponseReader, encode_request
+from orchestrator.running.values import Call
 from orchestrator.shell import process
 from orchestrator.shell.qemu_plugin import PLUGIN, counting_plugin
 from orchestrator.shell.toolchain import find_emulator
 from orchestrator.targets.cores import BOARDS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from orchestrator.running.counting import CountPlan
-    from orchestrator.running.product import Product
-    from orchestrator.running.protocol import CallResult
-    from orchestrator.running.values import Call
 
 # Relative and short, as the firmware reads its command line into a small buffer.
 _REQUEST, _RESPONSE = "request.bin", "response.bin"

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import orchestrator
+from orchestrator.catalog import Catalog
 from orchestrator.emit.artifact import GeneratedFile
+from orchestrator.errors import SourceSpan
+from orchestrator.memory.plan import MemoryPlan
 from orchestrator.profile.choices import Load
+from orchestrator.program.program import Program
+from orchestrator.selection.resolution import Resolution
+from orchestrator.targets.cores import Target
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from orchestrator.build import lockfile
     from orchestrator.build.methods import AdaptedModels
-    from orchestrator.catalog import Catalog
     from orchestrator.emit.generate.update import UpdateTarget
-    from orchestrator.errors import SourceSpan
-    from orchestrator.memory.plan import MemoryPlan
     from orchestrator.profile.tables import IntegrityTable, RegistryTable, TraceTable
-    from orchestrator.program.program import Program
-    from orchestrator.selection.resolution import Resolution
-    from orchestrator.targets.cores import Target
 
 GENERATOR = f"Orchestrator {orchestrator.__version__}"
 

@@ -7,6 +7,8 @@ no remembered result depends on them.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from orchestrator.build.engine import Effect, Given, Item, Values, digest, repr_digest
@@ -39,28 +41,25 @@ from orchestrator.build.reading import (
     read_operator_files,
 )
 from orchestrator.build.selecting import name_offered
+from orchestrator.core.operator import OpSchema
+from orchestrator.errors import SourceSpan
+from orchestrator.measure.size import SizeReport
+from orchestrator.profile.choices import Load
+from orchestrator.program.program import Program
+from orchestrator.shell.compile_folder import CompileFolder
+from orchestrator.shell.exported import PublishedExports
+from orchestrator.shell.input_files import InputFiles
+from orchestrator.shell.process import Processes
+from orchestrator.shell.reporter import Reporter
+from orchestrator.shell.toolchain import Toolchains
+from orchestrator.targets.cores import Target
+from orchestrator.targets.regions import Pins
+from orchestrator.targets.toolchain import Toolchain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
-
     from orchestrator.build.engine import Input
-    from orchestrator.core.operator import OpSchema
-    from orchestrator.errors import SourceSpan
-    from orchestrator.measure.size import SizeReport
-    from orchestrator.profile.choices import Load
     from orchestrator.profile.kernels import OperatorsTable
     from orchestrator.profile.tables import Profile
-    from orchestrator.program.program import Program
-    from orchestrator.shell.compile_folder import CompileFolder
-    from orchestrator.shell.exported import PublishedExports
-    from orchestrator.shell.input_files import InputFiles
-    from orchestrator.shell.process import Processes
-    from orchestrator.shell.reporter import Reporter
-    from orchestrator.shell.toolchain import Toolchains
-    from orchestrator.targets.cores import Target
-    from orchestrator.targets.regions import Pins
-    from orchestrator.targets.toolchain import Toolchain
 
 T = TypeVar("T")
 

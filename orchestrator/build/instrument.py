@@ -7,37 +7,30 @@ the one that ships, without hooks.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from orchestrator.build import inputs, table
+from orchestrator.build.engine import Build
 from orchestrator.build.product import build_variant
-from orchestrator.build.project import open_build
+from orchestrator.build.project import Project, Shell, open_build
 from orchestrator.build.side import built
 from orchestrator.build.variant import without_bounds
 from orchestrator.errors import CompileError
 from orchestrator.measure.elf import ElfFile
+from orchestrator.measure.size import SizeReport
 from orchestrator.measure.thumb_events import events
 from orchestrator.memory.plan import method_symbol
 from orchestrator.memory.product import instructions_offset
 from orchestrator.method.compact import instruction_bytes, table_layout
 from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.method.steps import is_given, step_table
-from orchestrator.program.program import DelegateCall, KernelCall
-from orchestrator.running.costs import CycleEstimate
+from orchestrator.program.program import DelegateCall, Instruction, KernelCall, Method
+from orchestrator.running.costs import CycleEstimate, Operators
 from orchestrator.running.counting import Code, CountPlan, Table
 from orchestrator.running.product import Product, read_product
 from orchestrator.shell.files import read_text_file
 from orchestrator.targets.timing import TIMINGS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from orchestrator.build.engine import Build
-    from orchestrator.build.project import Project, Shell
-    from orchestrator.measure.size import SizeReport
-    from orchestrator.program.program import Instruction, Method
-    from orchestrator.running.costs import Operators
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,15 +10,18 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import repeat
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
+
+import numpy as np
 
 from orchestrator.build.firmware import carry_out, need_runnable
 from orchestrator.build.on_host import host_profile, probed_program, with_files, with_programs
 from orchestrator.build.product import build_variant
-from orchestrator.build.project import Project
+from orchestrator.build.project import Project, Shell
 from orchestrator.build.scenario_run import own_scenario, product_of, scenario_of
 from orchestrator.build.variant import without_bounds
 from orchestrator.core.bounds import SizeBound
@@ -26,27 +29,17 @@ from orchestrator.core.lazy_bytes import chunks_of
 from orchestrator.errors import Diagnostic, MismatchError, SourceSpan, UsageError
 from orchestrator.planner.policy import Fuse, Planner
 from orchestrator.profile.choices import PASSES, Load
+from orchestrator.profile.tables import Profile
 from orchestrator.program.write import write_program
 from orchestrator.running.compare import decoded, index_of
 from orchestrator.running.new_scenario import random_input
 from orchestrator.running.npy import Array
-from orchestrator.running.product import read_product
-from orchestrator.running.protocol import DeviceError, decode_response
-from orchestrator.running.values import Call, ListValue
+from orchestrator.running.product import Port, Product, ProductMethod, read_product
+from orchestrator.running.protocol import CallResult, DeviceError, decode_response
+from orchestrator.running.values import Call, ListValue, RunValue
 from orchestrator.shell.build_folder import exclusive
 from orchestrator.shell.files import read_text_file
 from orchestrator.targets.regions import Concurrency
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    import numpy as np
-
-    from orchestrator.build.project import Shell
-    from orchestrator.profile.tables import Profile
-    from orchestrator.running.product import Port, Product, ProductMethod
-    from orchestrator.running.protocol import CallResult
-    from orchestrator.running.values import RunValue
 
 Calls: TypeAlias = "tuple[Call, ...]"
 

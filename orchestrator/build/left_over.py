@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrator.core.dtype import FLOATING
-from orchestrator.export.request import LEFT_IN_FLOAT
+from orchestrator.core.operator import OperatorName, OpSchema
+from orchestrator.export.request import LEFT_IN_FLOAT, Request
 from orchestrator.method.passes.views import moves_items
 from orchestrator.plain_table import table_lines
 from orchestrator.profile.lowering import CORTEX_M, PORTABLE
 from orchestrator.program.interface import with_items
 from orchestrator.program.macs import macs_of
-from orchestrator.program.program import KernelCall
+from orchestrator.program.program import KernelCall, Method, Program
 from orchestrator.program.values import TensorValue
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from orchestrator.core.operator import OperatorName, OpSchema
-    from orchestrator.export.request import Request
-    from orchestrator.program.program import Method, Program
 
 SPEEDS: Final = Path(__file__).parent / "speeds.json"
 """By operator: `item` or `product`, and instructions for each on an M4 and on an M55.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator.build.decoding import decoded
@@ -12,17 +14,14 @@ from orchestrator.errors import Diagnostic, ProfileError, SourceSpan
 from orchestrator.selection.resolution import DelegateCode
 from orchestrator.shell import sources
 from orchestrator.shell.files import MOST_LIST_BYTES
+from orchestrator.shell.input_files import InputFiles
 from orchestrator.shell.library_files import LibraryFiles, find_library
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
     from orchestrator.profile.delegates import DelegateTable
     from orchestrator.profile.kernels import CustomTable
     from orchestrator.profile.source_map import KeyPath
     from orchestrator.profile.tables import Profile
-    from orchestrator.shell.input_files import InputFiles
 
 _SHARED = "util"
 """Folder of kernels/ with code that libraries share."""

@@ -7,16 +7,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
 
 import orchestrator
+from orchestrator.emit.artifact import Artifact
 from orchestrator.errors import Diagnostic, LockError, SourceSpan
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from orchestrator.emit.artifact import Artifact
 
 SCHEMA = 1
 

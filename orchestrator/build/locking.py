@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import posixpath
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
@@ -15,29 +16,26 @@ import orchestrator
 from orchestrator.build import lockfile
 from orchestrator.build.engine import digest
 from orchestrator.build.reading import relative
+from orchestrator.core.lazy_bytes import Bytes
 from orchestrator.emit.artifact import Artifact, GeneratedFile
-from orchestrator.emit.compile import SOURCES
+from orchestrator.emit.compile import SOURCES, CompilePlan, CompileUnit
 from orchestrator.errors import UsageError
+from orchestrator.measure.size import SizeReport
+from orchestrator.memory.plan import MemoryPlan
 from orchestrator.profile.lowering import quantize_text, vela_text
 from orchestrator.provenance.documents import DOCUMENTS
 from orchestrator.shell.distribution import DISTRIBUTION
 from orchestrator.shell.files import WriteError, check_writable, read_text_file, reason_of
+from orchestrator.shell.input_files import InputFiles
+from orchestrator.targets.cores import Target
+from orchestrator.targets.toolchain import Toolchain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from orchestrator.build.exporting import Exported
     from orchestrator.build.libraries import Libraries
     from orchestrator.build.reading import OperatorFile
-    from orchestrator.core.lazy_bytes import Bytes
-    from orchestrator.emit.compile import CompilePlan, CompileUnit
-    from orchestrator.measure.size import SizeReport
-    from orchestrator.memory.plan import MemoryPlan
     from orchestrator.profile.kernels import KernelsTable
     from orchestrator.profile.tables import Profile
-    from orchestrator.shell.input_files import InputFiles
-    from orchestrator.targets.cores import Target
-    from orchestrator.targets.toolchain import Toolchain
 
 MACHINE_FILES = frozenset({"build.ninja", "compile_commands.json"})
 """Published files with absolute paths, for editors and for ninja."""

@@ -2,44 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from orchestrator.build.selecting import find_kernels, select
-from orchestrator.errors import Diagnostic, MemoryPlanError, ModelError
-from orchestrator.method.linked import Linkage
-from orchestrator.planner.policy import Planner, ScratchPolicy
+from orchestrator.catalog import Catalog
+from orchestrator.core.border import ModelIo
+from orchestrator.core.bounds import SizeBound
+from orchestrator.core.lazy_bytes import Bytes
+from orchestrator.errors import Diagnostic, MemoryPlanError, ModelError, SourceSpan
+from orchestrator.memory.plan import MemoryPlan
+from orchestrator.method.ledger import MethodPasses
+from orchestrator.method.linked import Linkage, LinkedMethod
+from orchestrator.method.replan import Adapted
+from orchestrator.planner.blocks import Block, BlockPlan
+from orchestrator.planner.policy import Fusing, Planner, ScratchPolicy, SharedState
 from orchestrator.profile.choices import Load
 from orchestrator.program.edit import EditError
+from orchestrator.program.program import Program
 from orchestrator.program.unsupported import unsupported
-from orchestrator.scratch import policy_problems, product_scratch
+from orchestrator.scratch import ScratchNeed, policy_problems, product_scratch
+from orchestrator.selection.op_info import OpInfo, Origin, Selection
+from orchestrator.selection.resolution import DelegateCode, Resolution
+from orchestrator.shell.reporter import Reporter
+from orchestrator.targets.cores import Target
+from orchestrator.targets.regions import Concurrency, Pins
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from orchestrator.build.trades import Restraints
-    from orchestrator.catalog import Catalog
-    from orchestrator.core.border import ModelIo
-    from orchestrator.core.bounds import SizeBound
-    from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.core.rounding import WeightRounding
-    from orchestrator.errors import SourceSpan
-    from orchestrator.memory.plan import MemoryPlan
-    from orchestrator.method.ledger import MethodPasses
-    from orchestrator.method.linked import LinkedMethod
-    from orchestrator.method.replan import Adapted
-    from orchestrator.planner.blocks import Block, BlockPlan
-    from orchestrator.planner.policy import Fusing, SharedState
     from orchestrator.profile.kernels import DtypesTable, OperatorsTable
     from orchestrator.profile.tables import BudgetTable, IntegrityTable, PassesTable, ScratchTable
-    from orchestrator.program.program import Program
-    from orchestrator.scratch import ScratchNeed
-    from orchestrator.selection.op_info import OpInfo, Origin, Selection
-    from orchestrator.selection.resolution import DelegateCode, Resolution
-    from orchestrator.shell.reporter import Reporter
-    from orchestrator.targets.cores import Target
-    from orchestrator.targets.regions import Concurrency, Pins
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

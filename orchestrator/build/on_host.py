@@ -7,32 +7,26 @@ programs that are compared with a model: they have no profile.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from orchestrator.build import inputs, table
 from orchestrator.build.product import build_variant
-from orchestrator.build.project import Project, open_build
+from orchestrator.build.project import Project, Shell, open_build
 from orchestrator.build.variant import without_bounds
-from orchestrator.evaluation.layers import probed
+from orchestrator.evaluation.layers import Probe, probed
 from orchestrator.planner.policy import Planner, ScratchPolicy
 from orchestrator.profile.choices import Load, Optimize
 from orchestrator.profile.load import load_profile
 from orchestrator.profile.paths import NamedFile
+from orchestrator.profile.tables import Profile
+from orchestrator.program.program import Program
 from orchestrator.running.product import Product, read_product
 from orchestrator.shell import sources
 from orchestrator.shell.build_folder import exclusive
 from orchestrator.shell.exported import PROGRAM
 from orchestrator.shell.files import read_text_file
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from orchestrator.build.project import Shell
-    from orchestrator.evaluation.layers import Probe
-    from orchestrator.profile.tables import Profile
-    from orchestrator.program.program import Program
 
 HOST = "host"
 MODEL = "reference"

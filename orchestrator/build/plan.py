@@ -6,11 +6,8 @@ Pure: it compares digests of each stage's inputs with those of the last build.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 Inputs = tuple[tuple[str, str], ...]
 """Sorted (label, digest) pairs: `("model kws", "3f…")`."""

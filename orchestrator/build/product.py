@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,13 +17,16 @@ from orchestrator.build.methods import plan_file_memory
 from orchestrator.build.product_warnings import system_warnings
 from orchestrator.build.project import BuildOptions, Project, Shell, open_build
 from orchestrator.build.variant import EVERY_DTYPE
+from orchestrator.core.lazy_bytes import Bytes
 from orchestrator.errors import (
+    Diagnostic,
     KernelError,
     MemoryPlanError,
     OrchestratorError,
     OverBudgetError,
     ProfileError,
 )
+from orchestrator.measure.size import SizeReport
 from orchestrator.method.passes.ledger_lines import ledger_lines
 from orchestrator.shell import sources, stamp
 from orchestrator.shell.build_folder import check_names, exclusive, recorded_names
@@ -32,25 +36,18 @@ from orchestrator.shell.environment import program_folders
 from orchestrator.shell.files import DISK, write_atomic, write_if_changed
 from orchestrator.shell.launcher import compiler_launcher
 from orchestrator.shell.library_files import NATIVE_SUFFIXES
-from orchestrator.shell.object_store import object_store
-from orchestrator.shell.reporter import StepsOnly
+from orchestrator.shell.object_store import ObjectStore, object_store
+from orchestrator.shell.reporter import Reporter, StepsOnly
+from orchestrator.shell.settings import Settings
 from orchestrator.shell.variant_folder import variant_folder
+from orchestrator.targets.cores import Target
+from orchestrator.targets.toolchain import Toolchain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from orchestrator.build.engine import Build, Value
     from orchestrator.build.exporting import Exported
     from orchestrator.build.plan import BuildPlan
-    from orchestrator.core.lazy_bytes import Bytes
-    from orchestrator.errors import Diagnostic
-    from orchestrator.measure.size import SizeReport
     from orchestrator.profile.tables import Profile
-    from orchestrator.shell.object_store import ObjectStore
-    from orchestrator.shell.reporter import Reporter
-    from orchestrator.shell.settings import Settings
-    from orchestrator.targets.cores import Target
-    from orchestrator.targets.toolchain import Toolchain
 
 
 _AT_ONCE: Final = 8

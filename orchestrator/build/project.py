@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -17,25 +18,20 @@ from orchestrator.build.published import KnownLists, published_at
 from orchestrator.errors import ProfileError, SourceSpan
 from orchestrator.shell import files, process, sources
 from orchestrator.shell.build_folder import OVER_BUDGET, WORK
+from orchestrator.shell.compile_folder import CompileFolder
 from orchestrator.shell.exported import EXPORTS
-from orchestrator.shell.input_files import DiskFiles
+from orchestrator.shell.input_files import CommonFiles, DiskFiles
 from orchestrator.shell.notes import BuildNotes
+from orchestrator.shell.process import Processes
 from orchestrator.shell.reporter import Reporter
-from orchestrator.shell.settings import read_settings
-from orchestrator.shell.toolchain import InstalledToolchains
+from orchestrator.shell.settings import Settings, read_settings
+from orchestrator.shell.toolchain import InstalledToolchains, Toolchains
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from orchestrator.build.engine import Results, Value
     from orchestrator.build.published import PublishedFiles
     from orchestrator.profile.load import Member
     from orchestrator.profile.tables import Profile
-    from orchestrator.shell.compile_folder import CompileFolder
-    from orchestrator.shell.input_files import CommonFiles
-    from orchestrator.shell.process import Processes
-    from orchestrator.shell.settings import Settings
-    from orchestrator.shell.toolchain import Toolchains
     from orchestrator.workspace.load import Workspace
     from orchestrator.workspace.product import Product
 

@@ -12,26 +12,22 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from orchestrator.errors import OrchestratorError, ToolchainError
 from orchestrator.provenance.envelope import open_envelope, sign
 from orchestrator.provenance.keys import read_private_key, read_public_key
 from orchestrator.provenance.objects import PublishedList, object_list, read_object_list
 from orchestrator.shell.files import read_file, reason_of
+from orchestrator.shell.object_store import ObjectStore
 from orchestrator.shell.places import Waits, is_s3, place_at, read_files, shown, unusable
-from orchestrator.shell.settings import PUBLISHED, PUBLISHED_KEY, read_settings
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from orchestrator.shell.object_store import ObjectStore
-    from orchestrator.shell.settings import Settings
+from orchestrator.shell.settings import PUBLISHED, PUBLISHED_KEY, Settings, read_settings
 
 _T = TypeVar("_T")
 LIST: Final = "objects.dsse.json"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,30 +12,26 @@ from typing import TYPE_CHECKING, Any
 
 from orchestrator.build.engine import digest
 from orchestrator.build.libraries import Libraries, library_text
+from orchestrator.catalog import Catalog, LibraryText
+from orchestrator.core.border import ModelIo
+from orchestrator.core.lazy_bytes import Bytes
 from orchestrator.errors import Diagnostic, ModelError, ProfileError, SourceSpan
 from orchestrator.profile.choices import Optimize
-from orchestrator.profile.memory import with_regions
+from orchestrator.profile.memory import RegionTable, with_regions
+from orchestrator.program.program import Program
+from orchestrator.selection.op_info import Origin
 from orchestrator.shell import sources
 from orchestrator.shell.files import MOST_LIST_BYTES
-from orchestrator.targets.cores import CPUS, resolve_target
+from orchestrator.shell.input_files import InputFiles
+from orchestrator.shell.toolchain import Toolchains
+from orchestrator.targets.cores import CPUS, Target, resolve_target
+from orchestrator.targets.regions import Places
+from orchestrator.targets.toolchain import Toolchain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from orchestrator.build.exporting import Exported
-    from orchestrator.catalog import Catalog, LibraryText
-    from orchestrator.core.border import ModelIo
-    from orchestrator.core.lazy_bytes import Bytes
-    from orchestrator.profile.memory import RegionTable
     from orchestrator.profile.tables import Profile
     from orchestrator.profile.target import TargetTable
-    from orchestrator.program.program import Program
-    from orchestrator.selection.op_info import Origin
-    from orchestrator.shell.input_files import InputFiles
-    from orchestrator.shell.toolchain import Toolchains
-    from orchestrator.targets.cores import Target
-    from orchestrator.targets.regions import Places
-    from orchestrator.targets.toolchain import Toolchain
 
 
 def find_model_spans(*, profile: Profile) -> dict[str, SourceSpan]:

@@ -5,22 +5,18 @@ from __future__ import annotations
 import json
 import re
 import tempfile
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from orchestrator.running.new_scenario import reference_input
+from orchestrator.running.new_scenario import NewCall, reference_input
 from orchestrator.running.npy import Array, read_npy, write_npy
+from orchestrator.running.product import Port
+from orchestrator.running.values import RunValue
 from orchestrator.shell.environment import interpreter, python_environment
 from orchestrator.shell.files import read_own_json
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from orchestrator.running.new_scenario import NewCall
-    from orchestrator.running.product import Port
-    from orchestrator.running.values import RunValue
-    from orchestrator.shell.process import Processes
+from orchestrator.shell.process import Processes
 
 _TIMEOUT_S = 600.0
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from orchestrator.build.project import Project
 from orchestrator.errors import SourceSpan, UsageError
 from orchestrator.measure import read_report
+from orchestrator.measure.size import SizeReport
 from orchestrator.shell.files import read_text_file, reason_of
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from orchestrator.build.project import Project
-    from orchestrator.measure.size import SizeReport
     from orchestrator.profile.tables import Profile
 
 

@@ -5,17 +5,13 @@ from __future__ import annotations
 import json
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from orchestrator.build import table
-from orchestrator.build.project import BuildOptions, Project, open_build
+from orchestrator.build.lockfile import Lock
+from orchestrator.build.project import BuildOptions, Project, Shell, open_build
 from orchestrator.errors import OrchestratorError
 from orchestrator.profile.load import load_profile
 from orchestrator.shell.sources import library_names
-
-if TYPE_CHECKING:
-    from orchestrator.build.lockfile import Lock
-    from orchestrator.build.project import Shell
 
 _LIST = "/functions.yaml"
 

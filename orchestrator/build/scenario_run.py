@@ -7,18 +7,17 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.build.device_status import explain_failure
 from orchestrator.build.firmware import carry_out, need_runnable
+from orchestrator.build.project import Project
 from orchestrator.errors import Diagnostic, MismatchError, SourceSpan, UsageError
 from orchestrator.running.compare import compare_calls
 from orchestrator.running.product import Product, read_product
 from orchestrator.running.protocol import decode_response
 from orchestrator.running.report import failures
-from orchestrator.running.scenario import read_scenario
+from orchestrator.running.scenario import Scenario, read_scenario
 from orchestrator.shell.files import read_file, read_text_file, reason_of
 
 if TYPE_CHECKING:
-    from orchestrator.build.project import Project
     from orchestrator.profile.tables import Profile
-    from orchestrator.running.scenario import Scenario
 
 _TIMEOUT_S: Final = 600.0
 """Of a run, as `orchestrator run` has it by default."""

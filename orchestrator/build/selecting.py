@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
 from orchestrator.build.decoding import decoded
-from orchestrator.core.operator import OperatorName
-from orchestrator.errors import Diagnostic, ProfileError
-from orchestrator.selection.op_info import Origin, SelectedOperator
+from orchestrator.catalog import Catalog, LibraryText
+from orchestrator.core.operator import OperatorName, OpSchema
+from orchestrator.errors import Diagnostic, ProfileError, SourceSpan
+from orchestrator.program.program import Program
+from orchestrator.selection.op_info import OpInfo, Origin, SelectedOperator, Selection
+from orchestrator.selection.resolution import DelegateCode, Resolution
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
     from orchestrator.build.reading import OperatorFile
-    from orchestrator.catalog import Catalog, LibraryText
-    from orchestrator.core.operator import OpSchema
-    from orchestrator.errors import SourceSpan
     from orchestrator.profile.kernels import DtypesTable, KernelsTable, OperatorsTable
-    from orchestrator.program.program import Program
-    from orchestrator.selection.op_info import OpInfo, Selection
-    from orchestrator.selection.resolution import DelegateCode, Resolution
 
 
 def extract_program(*, model: str, program: Program) -> OpInfo:

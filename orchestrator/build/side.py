@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from orchestrator.build import table
 from orchestrator.build.product import build_variant, known_outputs
-from orchestrator.build.project import open_build
+from orchestrator.build.project import Project, Shell, open_build
 from orchestrator.build.report_file import last_report
+from orchestrator.build.variant import Variant
 from orchestrator.errors import UsageError
+from orchestrator.measure.size import SizeReport
 from orchestrator.shell.build_folder import exclusive
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from orchestrator.build.project import Project, Shell
-    from orchestrator.build.variant import Variant
-    from orchestrator.measure.size import SizeReport
 
 
 def what_if(project: Project, variant: Variant, shell: Shell) -> tuple[SizeReport, SizeReport]:

@@ -5,27 +5,22 @@ Imports numpy, as `adapter` does.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import inf
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from orchestrator.errors import Diagnostic
+from orchestrator.errors import Diagnostic, SourceSpan
 from orchestrator.method.access import Access
-from orchestrator.method.linked import LinkedCall
+from orchestrator.method.linked import LinkedCall, LinkedMethod
+from orchestrator.method.replan import Adapted
 from orchestrator.method.rows.bands import image_of
 from orchestrator.method.rows.costs import Core, is_estimated, whole_cost
 from orchestrator.method.rows.found import UnknownNetworkError, network_of
 from orchestrator.method.rows.narrow import wide_kernel
 from orchestrator.method.rows.phases import has_phases, with_phases_apart
+from orchestrator.targets.cores import Target
 from orchestrator.targets.timing import TIMINGS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from orchestrator.errors import SourceSpan
-    from orchestrator.method.linked import LinkedMethod
-    from orchestrator.method.replan import Adapted
-    from orchestrator.targets.cores import Target
 
 _STEP: Final = 250
 """Instructions of `..._step` and the executor beside those of a kernel, about."""

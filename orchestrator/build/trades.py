@@ -7,22 +7,21 @@ each is tried in its modest form, and left out, and stays if the product is no b
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from orchestrator.errors import MemoryPlanError, ModelError
 from orchestrator.memory.estimate import estimated_costs
+from orchestrator.memory.plan import MemoryPlan
+from orchestrator.method.linked import Linkage
 from orchestrator.method.passes import PASSES, BorderError
 from orchestrator.method.passes.fold import SMALL_BYTES
+from orchestrator.method.replan import Adapted
+from orchestrator.targets.cores import Board
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from orchestrator.memory.plan import MemoryPlan
-    from orchestrator.method.linked import Linkage
-    from orchestrator.method.replan import Adapted
     from orchestrator.profile.tables import BudgetTable
-    from orchestrator.targets.cores import Board
 
 Restraints: TypeAlias = "dict[str, str]"
 """Passes that do nothing, each with the reason; "" for one that is only modest."""

@@ -5,13 +5,12 @@ from __future__ import annotations
 import tempfile
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from orchestrator.build.exporting import ExportChoice
 from orchestrator.build.judging import need_equal
 from orchestrator.build.locking import MACHINE_FILES
-from orchestrator.build.product import build_product
-from orchestrator.build.project import BuildOptions, Project
+from orchestrator.build.product import BuildReport, build_product
+from orchestrator.build.project import BuildOptions, Project, Shell
 from orchestrator.errors import (
     Diagnostic,
     ReproducibilityError,
@@ -19,12 +18,8 @@ from orchestrator.errors import (
     ToolchainError,
     UsageError,
 )
+from orchestrator.profile.tables import Profile
 from orchestrator.shell.publish import published_files
-
-if TYPE_CHECKING:
-    from orchestrator.build.product import BuildReport
-    from orchestrator.build.project import Shell
-    from orchestrator.profile.tables import Profile
 
 
 def build_twice(

@@ -5,17 +5,13 @@ Source: ExecuTorch 1.5.1, `backends/cortex_m/passes/scratch_buffer_sizes.py`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from orchestrator.catalog.expressions.scratch_size import check_size
 from orchestrator.catalog.expressions.values import ExpressionError
 from orchestrator.catalog.scratch_arguments import scratch_arguments
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from orchestrator.core.operator import OpSchema
+from orchestrator.core.operator import OpSchema
 
 _PLACES = "padding_hw=padding, stride_hw=stride, dilation_hw=dilation"
 _CONVOLUTION = (

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from yaml.nodes import SequenceNode
+from yaml.nodes import Node, SequenceNode
 
 from orchestrator.catalog.expressions.condition import check_condition
 from orchestrator.catalog.expressions.scratch_size import check_size
@@ -14,20 +15,14 @@ from orchestrator.catalog.keys import KeyReader, tensor_arguments
 from orchestrator.catalog.nodes import is_null, line_of
 from orchestrator.catalog.scratch_arguments import scratch_arguments
 from orchestrator.core.dtype import ALL
-from orchestrator.core.kernel import Kernel
-from orchestrator.core.operator import ArgKind, OperatorName, parse_schema
+from orchestrator.core.kernel import Kernel, KernelKey
+from orchestrator.core.operator import ArgKind, Argument, OperatorName, OpSchema, parse_schema
 from orchestrator.errors import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from yaml.nodes import Node
-
     from orchestrator.catalog.keys import ArgumentDtypes
     from orchestrator.catalog.model import LibraryText
     from orchestrator.catalog.nodes import YamlFile
-    from orchestrator.core.kernel import KernelKey
-    from orchestrator.core.operator import Argument, OpSchema
 
 # ExecuTorch's keys first. Those in the second line do not matter for our kernels.
 _ENTRY_KEYS = (

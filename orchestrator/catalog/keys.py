@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, TypeVar
 
-from yaml.nodes import ScalarNode, SequenceNode
+from yaml.nodes import Node, ScalarNode, SequenceNode
 
-from orchestrator.core.dtype import parse_dtypes
+from orchestrator.core.dtype import ScalarType, parse_dtypes
 from orchestrator.core.kernel import KernelKey, TensorMeta
-from orchestrator.core.operator import ArgKind
+from orchestrator.core.operator import ArgKind, Argument, OpSchema
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from yaml.nodes import Node
-
     from orchestrator.catalog.nodes import YamlFile
-    from orchestrator.core.dtype import ScalarType
-    from orchestrator.core.operator import Argument, OpSchema
 
 DimOrder = tuple[int, ...]
 _T = TypeVar("_T")

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from orchestrator.core.kernel import Kernel
-    from orchestrator.core.operator import OperatorName
+from orchestrator.core.kernel import Kernel
+from orchestrator.core.operator import OperatorName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

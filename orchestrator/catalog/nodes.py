@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Collection
 
 import yaml
 from yaml.events import CollectionEndEvent, CollectionStartEvent
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from orchestrator.errors import Diagnostic, SourceSpan, did_you_mean
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
 
 # The base loader leaves scalars as text: `no` stays "no", 0 stays "0".
 _LOADER = getattr(yaml, "CBaseLoader", yaml.BaseLoader)

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrator.catalog.executorch_operators import CORTEX_M, CUSTOM, PORTABLE, QUANTIZED
 from orchestrator.catalog.keys import tensor_arguments
-from orchestrator.core.dtype import ALL, DTYPE_GROUPS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from orchestrator.core.dtype import ScalarType
-    from orchestrator.core.kernel import Kernel
+from orchestrator.core.dtype import ALL, DTYPE_GROUPS, ScalarType
+from orchestrator.core.kernel import Kernel
 
 LISTS: Final = {
     "portable": PORTABLE,

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
-from yaml.nodes import MappingNode, ScalarNode
+from yaml.nodes import MappingNode, Node, ScalarNode
 
 from orchestrator.catalog.entry import EntryReader
 from orchestrator.catalog.model import Catalog, LibraryText
 from orchestrator.catalog.nodes import YamlFile
+from orchestrator.core.kernel import Kernel, KernelKey
 from orchestrator.core.operator import OperatorName, OpSchema, parse_schema
 from orchestrator.errors import Diagnostic, ProfileError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from yaml.nodes import Node
-
-    from orchestrator.core.kernel import Kernel, KernelKey
 
 _NO_SCHEMAS: Mapping[OperatorName, OpSchema] = {}
 _MOST_KNOWN = 8

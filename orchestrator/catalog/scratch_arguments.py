@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from orchestrator.core.operator import ArgKind
+from orchestrator.core.kernel import Kernel
+from orchestrator.core.operator import ArgKind, Argument, OpSchema
 from orchestrator.errors import Diagnostic, SourceSpan
-
-if TYPE_CHECKING:
-    from orchestrator.core.kernel import Kernel
-    from orchestrator.core.operator import Argument, OpSchema
 
 
 def is_scratch(argument: Argument) -> bool:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import Final, NoReturn
 
 import orchestrator
 from orchestrator.cli.argument_types import byte_count, memory_size, prim_op_count
@@ -30,9 +31,6 @@ from orchestrator.cli.shared_arguments import (
 from orchestrator.core.version import packed_version
 from orchestrator.targets.cores import BOARDS, CPUS, TOOLCHAINS
 from orchestrator.update.container import MOST
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 
 class _CMakeFolder(argparse.Action):

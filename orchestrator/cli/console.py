@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
@@ -12,8 +13,6 @@ from orchestrator.errors import Diagnostic, ExitCode, OrchestratorError, UsageEr
 from orchestrator.printable import printable_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from orchestrator.build import Shell
     from orchestrator.shell.reporter import Reporter
 

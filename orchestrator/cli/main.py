@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import signal
+from argparse import Namespace
+from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -14,9 +16,6 @@ from orchestrator.errors import ExitCode, OrchestratorError
 from orchestrator.shell.signals import Ended
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-    from collections.abc import Sequence
-
     from orchestrator.build import Shell
 
 ISSUES = "https://github.com/orchestrator-dev/orchestrator/issues"

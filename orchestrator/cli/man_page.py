@@ -6,14 +6,11 @@ Source of the macros: man(7).
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import orchestrator
 from orchestrator.cli.manual import GROUPS, MANUALS, MEANINGS, command_line, exit_codes
 from orchestrator.cli.shared_arguments import commands_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _PROGRAM = "orchestrator"
 

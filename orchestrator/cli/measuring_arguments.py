@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from orchestrator.cli.argument_types import (
     count,
@@ -18,6 +18,7 @@ from orchestrator.cli.argument_types import (
 )
 from orchestrator.cli.shared_arguments import (
     PROFILE,
+    CommandParser,
     add_jobs,
     add_locking,
     add_out,
@@ -28,11 +29,6 @@ from orchestrator.cli.shared_arguments import (
     several,
 )
 from orchestrator.targets.cores import TOOLCHAINS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from orchestrator.cli.shared_arguments import CommandParser
 
 _MODEL = "model, if there are several"
 _NO_BUILD = "fail if the build is not current"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator.build import BuildReport, Project, build_product, load
@@ -12,14 +13,13 @@ from orchestrator.cli.fastpath import unchanged_profile
 from orchestrator.cli.render import failure_document
 from orchestrator.errors import Diagnostic, ExitCode, OrchestratorError, UsageError
 from orchestrator.measure import dtype_notice
+from orchestrator.measure.size import DtypeComparison
 from orchestrator.shell.stamp import Looked
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from pathlib import Path
 
     from orchestrator.cli.console import Console
-    from orchestrator.measure.size import DtypeComparison
 
 
 def build_profiles(args: Namespace, console: Console) -> ExitCode:

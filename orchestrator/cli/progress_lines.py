@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import Final
 
 from orchestrator.cli.terminal import say
 from orchestrator.printable import printable, printable_lines
 from orchestrator.shell.reporter import Reporter
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _EVERY_S: Final = 10.0
 """A log shows that something still happens, and no more."""

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Sequence
+from typing import Final
 
 from orchestrator.cli.terminal import say
 from orchestrator.errors import UsageError, did_you_mean
 from orchestrator.printable import printable
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 WIDTH: Final = 80
 

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from orchestrator.errors import nearest_path
+from orchestrator.errors import Diagnostic, OrchestratorError, SourceSpan, nearest_path
 from orchestrator.printable import printable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from orchestrator.errors import Diagnostic, OrchestratorError, SourceSpan
 
 _MAX_SOURCE_COLUMNS = 200
 _MIN_GUTTER = 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
@@ -12,8 +13,6 @@ from orchestrator.cli.manual import RENAMED, SYNONYMS
 from orchestrator.errors import UsageError, did_you_mean, nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     Arguments: TypeAlias = argparse._ActionsContainer  # noqa: SLF001  # no other name
 
 PROFILE: Final = "profile of the product, a TOML file; - for stdin"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -10,22 +12,19 @@ from typing import TYPE_CHECKING
 from orchestrator.cli.shared_arguments import WORKSPACE_OPTIONS
 from orchestrator.errors import ExitCode, UsageError
 from orchestrator.fleet.kind import Kind
+from orchestrator.fleet.outcome import Outcome
 from orchestrator.fleet.products import chosen, unchanged
 from orchestrator.fleet.table import by_cause, counts, document, in_order, table_text
 from orchestrator.shell.stamp import Looked
+from orchestrator.workspace import Product
 from orchestrator.workspace.find import find_workspace
 from orchestrator.workspace.listing import read_listing
 from orchestrator.workspace.product import WORKSPACE_FILE, in_shard
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
     from orchestrator.build import BuildOptions
     from orchestrator.cli.console import Console
-    from orchestrator.fleet.outcome import Outcome
     from orchestrator.fleet.task import Work
-    from orchestrator.workspace import Product
 
 
 def needs_profile(args: Namespace, named: object, options: str) -> bool:

@@ -6,33 +6,30 @@ memory and the API of the firmware.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from orchestrator.catalog.expressions.condition import refusal
 from orchestrator.compat.firmware import Firmware, FirmwareMethod, KernelRule, data_text, port_text
+from orchestrator.core.operator import OperatorName, OpSchema
 from orchestrator.errors import Diagnostic, did_you_mean
 from orchestrator.method.separate import plan_faults
 from orchestrator.method.state import StateError, kept_arenas, with_state
 from orchestrator.program.caller import caller_outputs, caller_problems, caller_values, own_outputs
 from orchestrator.program.external import data_problem
 from orchestrator.program.interface import TENSOR_LISTS, with_items
-from orchestrator.program.program import DelegateCall, KernelCall, MoveCall
-from orchestrator.program.values import NoneValue, TensorValue, kind_name
+from orchestrator.program.program import DelegateCall, KernelCall, Method, MoveCall, Program
+from orchestrator.program.values import NoneValue, TensorValue, Value, kind_name
 from orchestrator.scratch import ScratchNeed, SizedKernel, method_scratch
 from orchestrator.selection.call import table_refusal
 from orchestrator.selection.call_facts import MethodFacts, argument_facts
+from orchestrator.selection.op_info import OpCall, OpInfo
+from orchestrator.selection.resolution import Resolution, TableEntry
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from orchestrator.core.operator import OperatorName, OpSchema
     from orchestrator.memory.plan import MemoryPlan
-    from orchestrator.program.program import Method, Program
-    from orchestrator.program.values import Value
-    from orchestrator.selection.op_info import OpCall, OpInfo
-    from orchestrator.selection.resolution import Resolution, TableEntry
 
 
 def firmware_of(

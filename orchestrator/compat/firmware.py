@@ -5,8 +5,9 @@ The facts are pairs of texts, so that a lock holds them one per line.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrator.catalog.cmsis_nn import Backend
 from orchestrator.catalog.expressions.condition import check_condition
@@ -14,13 +15,8 @@ from orchestrator.catalog.expressions.scratch_size import check_size
 from orchestrator.catalog.scratch_arguments import scratch_arguments
 from orchestrator.core.dtype import ScalarType
 from orchestrator.core.kernel import KernelKey
-from orchestrator.core.operator import OperatorName, parse_schema
+from orchestrator.core.operator import OperatorName, OpSchema, parse_schema
 from orchestrator.selection.resolution import TableEntry
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from orchestrator.core.operator import OpSchema
 
 _ANY_KEY: Final = "any"
 _AND: Final = "; "

@@ -6,14 +6,13 @@ Memory has the dimensions of a tensor in its dim order, outermost first. Where s
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from orchestrator.core.dtype import ScalarType
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from numpy.typing import NDArray
 
     from orchestrator.core.lazy_bytes import Bytes

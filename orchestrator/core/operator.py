@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from enum import StrEnum
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, Self
+from typing import Final, Self
 
 from orchestrator.errors import nearest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from typing import Final
 
 SIZE: Final = "([1-9][0-9]{0,8}) ?(B|KiB|MiB)"
 """A size, as a regular expression."""

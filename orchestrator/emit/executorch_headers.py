@@ -9,14 +9,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from orchestrator.core.operator import OperatorName
 from orchestrator.emit.artifact import GeneratedFile
-from orchestrator.errors import ProfileError
+from orchestrator.errors import ProfileError, SourceSpan
 from orchestrator.program.prim_ops import PRIM_OPS
 from orchestrator.selection.resolution import Resolution
 
 if TYPE_CHECKING:
-    from orchestrator.core.operator import OperatorName
-    from orchestrator.errors import SourceSpan
     from orchestrator.selection.op_info import SelectedOperator, Selection
 
 _FOLDER = "gen/include"

@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from math import prod
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
+from orchestrator.core.border import Quantization as CallerQuantization
 from orchestrator.core.dtype import ScalarType
-from orchestrator.evaluation.samples import bad_data
-from orchestrator.program.program import KernelCall
+from orchestrator.evaluation.samples import Sample, bad_data
+from orchestrator.program.program import KernelCall, Method
 from orchestrator.program.values import DoubleValue, IntValue, ValueKind
 from orchestrator.running.compare import decoded
 from orchestrator.running.npy import Array
+from orchestrator.running.product import Port, ProductMethod
 from orchestrator.running.quantized import dequantized, given, quantized
-from orchestrator.running.values import NPY_DTYPES, fixed_value, sizes_fit, stored_as
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    import numpy.typing as npt
-
-    from orchestrator.core.border import Quantization as CallerQuantization
-    from orchestrator.evaluation.samples import Sample
-    from orchestrator.program.program import Method
-    from orchestrator.running.product import Port, ProductMethod
-    from orchestrator.running.values import RunValue
+from orchestrator.running.values import NPY_DTYPES, RunValue, fixed_value, sizes_fit, stored_as
 
 _QUANTIZED: Final = (ScalarType.Char, ScalarType.Byte, ScalarType.Short)
 _NUMBERS: Final = (ValueKind.INT, ValueKind.DOUBLE, ValueKind.BOOL)

@@ -8,24 +8,20 @@ factor and an offset, which least squares find.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
+from orchestrator.core.operator import OperatorName, OpSchema
 from orchestrator.method.separate import separated
 from orchestrator.program.interface import with_items
-from orchestrator.program.program import KernelCall
+from orchestrator.program.program import KernelCall, Program
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    import numpy.typing as npt
-
-    from orchestrator.core.operator import OperatorName, OpSchema
-    from orchestrator.program.program import Program
-
     Floats = npt.NDArray[np.float64]
 
 MOST_ELEMENTS: Final = 4096

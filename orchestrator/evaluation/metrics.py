@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from orchestrator.errors import MismatchError
 from orchestrator.evaluation.samples import bad_data
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import numpy.typing as npt
-
     Floats = npt.NDArray[np.float64]
 
 TOP1: Final = "top1"

@@ -11,20 +11,18 @@ import base64
 import binascii
 import hashlib
 import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from orchestrator.program.values import ValueKind
 from orchestrator.running.npy import Array, dtype_name
-from orchestrator.running.values import OtherValue
+from orchestrator.running.values import OtherValue, RunValue
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
     import numpy.typing as npt
 
-    from orchestrator.running.values import RunValue
 
 VERSION: Final = 1
 _MOST_FIRST: Final = 4096

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import isfinite
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from orchestrator.evaluation.layers import LARGE
-from orchestrator.evaluation.metrics import TOP1
+from orchestrator.evaluation.layers import LARGE, Layer, Layers
+from orchestrator.evaluation.metrics import TOP1, Agreement, Scores
 from orchestrator.plain_table import table_lines
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from orchestrator.evaluation.layers import Layer, Layers
-    from orchestrator.evaluation.metrics import Agreement, Scores
 
 _MOST_CLASSES: Final = 20
 """Largest confusion matrix that is printed whole."""

@@ -9,6 +9,7 @@ import textwrap
 import warnings
 import zipfile
 import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -16,16 +17,13 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from orchestrator.errors import Diagnostic, SourceSpan, UsageError
 from orchestrator.running.npy import read_npy
 from orchestrator.shell.distribution import extra_needed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    import numpy.typing as npt
-
     Numbers = npt.NDArray[Any]
 
 _MOST_BYTES: Final = 2 << 30

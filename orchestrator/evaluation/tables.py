@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from math import isfinite, isnan, nan
 from sys import intern
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, TextIO, TypeAlias
+from typing import Any, BinaryIO, Final, TextIO, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from orchestrator.errors import did_you_mean
 from orchestrator.evaluation.samples import (
     NO_LABELS,
+    Choice,
     DataSet,
     Sample,
     bad_data,
@@ -27,13 +29,6 @@ from orchestrator.evaluation.samples import (
     parsed_labels,
 )
 from orchestrator.shell.distribution import extra_needed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    import numpy.typing as npt
-
-    from orchestrator.evaluation.samples import Choice
 
 _LABELS: Final = {"label", "labels", "class", "target", "y"}
 """Usual names of the column of labels, in lower case."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from orchestrator.core.dtype import ScalarType
+from orchestrator.core.kernel import Kernel
 
-    from orchestrator.core.dtype import ScalarType
-    from orchestrator.core.kernel import Kernel
+if TYPE_CHECKING:
     from orchestrator.explain.why import DelegateUse, KernelUse, PartUse, Requester, Why
     from orchestrator.explain.why_not import Absence, WhyNot
     from orchestrator.selection.resolution import Binding

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from orchestrator.measure.size import ContributorKind
+from orchestrator.core.kernel import Kernel
+from orchestrator.core.operator import OperatorName
+from orchestrator.errors import Diagnostic
+from orchestrator.measure.size import Contributor, ContributorKind, SizeReport
+from orchestrator.selection.op_info import SelectedOperator, Selection
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from orchestrator.catalog.model import Catalog
-    from orchestrator.core.kernel import Kernel
-    from orchestrator.core.operator import OperatorName
-    from orchestrator.errors import Diagnostic
-    from orchestrator.measure.size import Contributor, SizeReport
-    from orchestrator.selection.op_info import SelectedOperator, Selection
     from orchestrator.selection.resolution import Binding, Resolution, ResolvedDelegate
 
 

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
+from orchestrator.core.kernel import Kernel
 from orchestrator.core.operator import OperatorName
 from orchestrator.errors import UsageError, did_you_mean
+from orchestrator.measure.size import Contributor, SizeReport, SizeSymbol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from orchestrator.core.kernel import Kernel
     from orchestrator.explain.facts import Facts
-    from orchestrator.measure.size import Contributor, SizeReport, SizeSymbol
 
 _TEMPLATE = re.compile(r"<[^<>]*>")
 

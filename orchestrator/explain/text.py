@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from orchestrator.core.dtype import dtype_names
+from orchestrator.measure.size import Contributor
 from orchestrator.printable import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from orchestrator.explain.why import DelegateUse, KernelUse, PartUse, Requester, Why
     from orchestrator.explain.why_not import Absence, WhyNot
-    from orchestrator.measure.size import Contributor
     from orchestrator.selection.resolution import Binding
 
 _SHOWN = 6  # instructions, keys or symbols named before "and N more"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import math
 import re
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final
@@ -23,8 +24,6 @@ from orchestrator.export.failure import ExportError, own_lines
 from orchestrator.export.unsupported import nodes_of, origin_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from torch.fx.node import Node
 
 _SAME: Final = 1e-3

@@ -8,14 +8,12 @@ too little for an `x` of one item.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from math import ceil, gcd
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch.utils._sympy.value_ranges import ValueRanges, bound_sympy
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
 
 
 def size_bounds(program: Any) -> list[dict[str, int]]:

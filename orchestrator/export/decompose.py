@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import operator
 from collections import Counter
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -33,8 +34,6 @@ from torch.utils import _pytree
 from orchestrator.export.decompositions import OWN
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from orchestrator.export.offered import Offered
 
 

@@ -6,14 +6,11 @@ import os
 import re
 import sys
 import traceback
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import takewhile
-from typing import TYPE_CHECKING
 
 from orchestrator.shell.distribution import PACKAGE_FOLDER
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 _MOST_FRAMES = 4
 _MOST_LINES = 6

@@ -5,14 +5,12 @@ Each takes the arguments of PyTorch's function of its name, and gives the same.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import torch
 from torch.nn import functional
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _MOST_PARTS: Final = 16
 """Pools of one axis in whose place an adaptive pool may be."""

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import executorch.exir.passes._quant_patterns_and_replacements  # noqa: F401  # mixed_linear
 import torch
+from torch.fx.node import Node
 
 from orchestrator.export.weights import constants_of, parameter_for, with_constant_weights
 
 if TYPE_CHECKING:
     from torch.fx import GraphModule
-    from torch.fx.node import Node
 
 _DEQUANTIZE: Final = "torchao::dequantize_affine"
 _MATRIX: Final = 2

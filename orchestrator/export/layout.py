@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -16,8 +17,6 @@ from orchestrator.export import forms
 from orchestrator.export.one_row import Lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from orchestrator.export.source import Source
 
 _CONTIGUOUS = (0, 1, 2, 3)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -24,7 +25,7 @@ from orchestrator.export.decompose import without_leftovers
 from orchestrator.export.failure import ExportError
 from orchestrator.export.layout import channels_last, is_quantized, with_one_layout
 from orchestrator.export.offered import Offered
-from orchestrator.export.source import FORWARD
+from orchestrator.export.source import FORWARD, Model, Source
 from orchestrator.export.state import (
     WithState,
     mark_state,
@@ -44,10 +45,7 @@ from orchestrator.export.weights import with_constant_weights
 from orchestrator.profile.lowering import CORTEX_M, ETHOS_U, XNNPACK
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
     from orchestrator.export.request import Request
-    from orchestrator.export.source import Model, Source
 
 _T = TypeVar("_T")
 _LOWERINGS = "orchestrator.export.lowerings"

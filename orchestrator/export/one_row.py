@@ -6,17 +6,15 @@ the next one gets its image: only what has no such form gets the line, a copy.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import torch
 from torch.nn import functional
 from torch.utils import _pytree
 
 from orchestrator.export import forms
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _RANK: Final = 3
 _LAST: Final = _RANK - 1

@@ -8,7 +8,8 @@ here, and they are put in order when all layouts are known.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable
+from typing import Any, Final
 
 import torch
 from executorch.backends.arm._passes.arm_pass_utils import get_first_fake_tensor
@@ -16,9 +17,6 @@ from executorch.backends.cortex_m.ops.operators import _pad_to_logical_order
 from executorch.backends.cortex_m.passes.aten_to_cortex_m_pass import AtenToCortexMPass
 from executorch.backends.cortex_m.passes.passes_utils import is_channels_last, to_physical_order
 from executorch.exir.dialects._ops import ops as exir_ops
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _PADDED: Final = (exir_ops.edge.aten.constant_pad_nd.default, exir_ops.edge.aten.avg_pool2d.default)
 """Operators in whose place the pass puts a pad, or puts one before them."""

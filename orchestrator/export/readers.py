@@ -5,12 +5,10 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from functools import wraps
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from typing import Any
 
 _READERS = (
     # torch.export.load, torch.jit.load, safetensors.torch.load_file

@@ -10,6 +10,7 @@ that is gone after lowering says that it changes.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,8 +22,6 @@ from orchestrator.export.unsupported import called
 from orchestrator.export.weights import changed_nodes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from orchestrator.export.source import Source
 
 _aten: Final = torch.ops.aten

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch._ops import HigherOrderOperator
@@ -13,9 +14,6 @@ from torch.fx.traceback import preserve_node_meta
 from torch.utils import _pytree
 
 from orchestrator.export.failure import ExportError, own_lines
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
 
 _DTYPES = {bool: torch.bool, int: torch.int64, float: torch.float32}
 _CONTROL = {"cond", "map", "map_impl", "scan"}

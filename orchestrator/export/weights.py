@@ -6,14 +6,13 @@ quantizers choose scales for constants only.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
 from torch.fx.node import Node, map_arg
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from torch.fx import GraphModule
 
 _aten: Final = torch.ops.aten

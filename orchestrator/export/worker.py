@@ -13,6 +13,7 @@ import sys
 import time
 import traceback
 import warnings
+from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from dataclasses import asdict, replace
 from importlib import metadata
@@ -27,8 +28,6 @@ from orchestrator.export.request import STEP_FILE, Request, parse_request
 from orchestrator.shell.distribution import pip_install
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from orchestrator.export.source import Model
 
 PACKAGE = Path(__file__).parents[1]

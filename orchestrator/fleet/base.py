@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator.fleet.outcome import Costs, sizes_in_lock
 from orchestrator.shell.git import lines_at
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
-
     from orchestrator.workspace import Product
 
 

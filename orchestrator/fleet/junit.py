@@ -7,12 +7,11 @@ github.com/testmoapp/junitxml.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape, quoteattr
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from orchestrator.errors import Diagnostic
     from orchestrator.fleet.outcome import Outcome
 

@@ -6,11 +6,10 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from orchestrator.errors import ExitCode
+from orchestrator.errors import Diagnostic, ExitCode
 
 if TYPE_CHECKING:
     from orchestrator.build.product import TargetFacts
-    from orchestrator.errors import Diagnostic
     from orchestrator.workspace import Product
 
 

@@ -12,22 +12,16 @@ import multiprocessing
 import os
 import signal
 import sys
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, ProcessPoolExecutor, wait
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, ProcessPoolExecutor, wait
 from functools import cache
-from typing import TYPE_CHECKING
 
 from orchestrator.build import Shell
 from orchestrator.errors import Diagnostic, ExitCode
 from orchestrator.fleet.outcome import Outcome
-from orchestrator.fleet.task import Worker
+from orchestrator.fleet.task import Task, Worker
 from orchestrator.shell.process import PR_SET_PDEATHSIG
 from orchestrator.shell.signals import ENDING, Ended, unwind_on_signals
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from concurrent.futures import Future
-
-    from orchestrator.fleet.task import Task
 
 _AHEAD = 2
 """Tasks that wait for each worker: enough that none is idle, few to be kept."""

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator.errors import Diagnostic, UsageError, did_you_mean
 from orchestrator.fleet.outcome import Costs, Outcome
-from orchestrator.shell.stamp import STAMP_NAME, is_current
+from orchestrator.shell.stamp import STAMP_NAME, Looked, is_current
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from pathlib import Path
-
-    from orchestrator.shell.stamp import Looked
     from orchestrator.workspace import Product
 
 

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
 
+from orchestrator.build import BuildOptions, Shell
+from orchestrator.fleet.kind import Kind
+from orchestrator.fleet.outcome import Outcome
 from orchestrator.fleet.pool import outcomes
-from orchestrator.fleet.task import Task
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from orchestrator.build import BuildOptions, Shell
-    from orchestrator.fleet.kind import Kind
-    from orchestrator.fleet.outcome import Outcome
-    from orchestrator.fleet.task import Work
-    from orchestrator.workspace import Product
+from orchestrator.fleet.task import Task, Work
+from orchestrator.workspace import Product
 
 
 def run_tasks(

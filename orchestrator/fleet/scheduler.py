@@ -12,6 +12,7 @@ import hashlib
 import logging
 import secrets
 import threading
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import chdir
 from functools import cache
 from pathlib import Path
@@ -20,19 +21,16 @@ from typing import TYPE_CHECKING, Final
 import orchestrator
 from orchestrator.build import Shell
 from orchestrator.errors import ToolchainError
+from orchestrator.fleet.outcome import Outcome
 from orchestrator.fleet.pool import died
-from orchestrator.fleet.task import Worker
+from orchestrator.fleet.task import Task, Worker
 from orchestrator.shell.distribution import extra_needed
 from orchestrator.shell.files import write_atomic
 from orchestrator.shell.sources import native_files, native_root, package_files
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from distributed import Client
 
-    from orchestrator.fleet.outcome import Outcome
-    from orchestrator.fleet.task import Task
 
 _CONNECT_S: Final = 10
 _ONE_TASK = threading.Lock()

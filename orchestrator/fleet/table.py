@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -10,8 +11,6 @@ from orchestrator.plain_table import table_lines
 from orchestrator.printable import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
     from orchestrator.errors import Diagnostic
     from orchestrator.fleet.outcome import Costs, Outcome
 

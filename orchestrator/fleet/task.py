@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from traceback import format_exception
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, assert_never
+from typing import Any, Final, TypeAlias, assert_never
 
-from orchestrator.build import BuildOptions, Project, build_product, inputs, open_build, table
+from orchestrator.build import (
+    BuildOptions,
+    Project,
+    Shell,
+    build_product,
+    inputs,
+    open_build,
+    table,
+)
 from orchestrator.build.checking import check_lock, check_outputs
 from orchestrator.build.judging import need_equal
 from orchestrator.build.locking import lock_text_of
@@ -21,22 +31,14 @@ from orchestrator.build.verifying import build_twice
 from orchestrator.errors import Diagnostic, ExitCode, OrchestratorError
 from orchestrator.fleet.kind import Kind
 from orchestrator.fleet.outcome import Costs, Outcome, sizes_in_lock
+from orchestrator.measure.size import SizeReport
 from orchestrator.shell.files import refused
 from orchestrator.shell.input_files import CommonFiles
 from orchestrator.shell.reporter import Reporter
 from orchestrator.shell.settings import read_settings
-from orchestrator.shell.toolchain import InstalledToolchains, KnownToolchains
-from orchestrator.workspace.load import read_workspace
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
-
-    from orchestrator.build import Shell
-    from orchestrator.measure.size import SizeReport
-    from orchestrator.shell.toolchain import Toolchains
-    from orchestrator.workspace import Product
-    from orchestrator.workspace.load import Workspace
+from orchestrator.shell.toolchain import InstalledToolchains, KnownToolchains, Toolchains
+from orchestrator.workspace import Product
+from orchestrator.workspace.load import Workspace, read_workspace
 
 Work: TypeAlias = "Callable[[Project, Shell], Mapping[str, Any]]"
 

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import threading
 import warnings
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrator.lowering.ledger import Ledger
 from orchestrator.lowering.mechanisms import Mechanism
 from orchestrator.lowering.patches import Patches
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
 
 KNOWN: Final = {"torch": ("2.13.0",), "executorch": ("1.5.1",)}
 """Versions that the mechanisms were compared with."""

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import gc
 import os
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import torch
 from executorch.exir.pass_manager import ExportedProgramPassManager
 from torch._export import utils
 from torch.fx.traceback import NodeSource
 
-if TYPE_CHECKING:
-    from orchestrator.lowering.patches import Patches
+from orchestrator.lowering.patches import Patches
 
 
 def share_provenance(patches: Patches) -> None:

@@ -32,13 +32,13 @@ from torch.fx.node import map_arg
 from torch.fx.proxy import _COPY_META_FIELDS
 
 from orchestrator.lowering.bases import BASES, INTERPRETERS, PROXIES, TRACERS
+from orchestrator.lowering.patches import Patches
 from orchestrator.lowering.sequence import advance
 from orchestrator.lowering.targets import Targets
 
 if TYPE_CHECKING:
     from orchestrator.lowering.memo import Memo
     from orchestrator.lowering.passes import Passes
-    from orchestrator.lowering.patches import Patches
 
 _STAMPS: Final = "_orchestrator_stamps"
 _STATE: Final = "_orchestrator_copying"

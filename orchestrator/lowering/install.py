@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from collections.abc import Set as AbstractSet
+from typing import Final
 
 from orchestrator.lowering.apart import collect_rarely, look_up_once, share_provenance, verify_once
 from orchestrator.lowering.copies import Copies
+from orchestrator.lowering.ledger import Ledger
 from orchestrator.lowering.mechanisms import Mechanism
 from orchestrator.lowering.memo import Memo
 from orchestrator.lowering.passes import Passes
+from orchestrator.lowering.patches import Patches
 from orchestrator.lowering.recompile import DeferredCode
 from orchestrator.lowering.signatures import Signatures
 from orchestrator.lowering.skips import Skips
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from collections.abc import Set as AbstractSet
-
-    from orchestrator.lowering.ledger import Ledger
-    from orchestrator.lowering.patches import Patches
 
 _COUNTED: Final = ("copied", "remembered", "dispatched")
 _APART: Final[dict[Mechanism, Callable[[Patches], None]]] = {

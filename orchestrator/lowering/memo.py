@@ -11,6 +11,7 @@ Source: ExecuTorch 1.5 `exir/pass_base.py`, `_ExportPassBase._fx`.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -21,13 +22,11 @@ from torch.fx.immutable_collections import immutable_dict, immutable_list
 from torch.utils import _pytree as pytree
 
 from orchestrator.lowering.bases import BASES, PROXIES, PROXY_KINDS
+from orchestrator.lowering.patches import Patches
 from orchestrator.lowering.sequence import advance, sequence_number
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from orchestrator.lowering.passes import Passes
-    from orchestrator.lowering.patches import Patches
 
 
 class UnknownValueError(Exception):

@@ -8,22 +8,17 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import executorch.exir.pass_manager  # noqa: F401  # so that its classes are known
 from executorch.exir.program import _program
 from torch.fx.passes.infra.pass_base import PassBase
 from torch.fx.passes.infra.pass_manager import PassManager
 
-from orchestrator.lowering.ledger import PassLedger
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from orchestrator.lowering.ledger import Ledger
-    from orchestrator.lowering.patches import Patches
-
+from orchestrator.lowering.ledger import Ledger, PassLedger
+from orchestrator.lowering.patches import Patches
 
 _CORTEX_M: Final = "executorch.backends.cortex_m.passes.cortex_m_pass_manager"
 

@@ -10,16 +10,14 @@ Source: PyTorch 2.13 `torch/fx/graph_module.py`, `GraphModule.recompile`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable
+from typing import Any, Final
 from weakref import ref
 
 from torch.fx.graph import _PyTreeCodeGen
 from torch.fx.graph_module import GraphModule
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from orchestrator.lowering.patches import Patches
+from orchestrator.lowering.patches import Patches
 
 _GENERATED: Final = ("_code", "_lineno_map", "_prologue_start")
 """What `recompile` leaves with the instance; `forward` goes to its class."""

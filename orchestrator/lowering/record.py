@@ -11,9 +11,10 @@ from __future__ import annotations
 import hashlib
 import re
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import executorch.exir.pass_manager  # noqa: F401  # so that its classes are known
 import torch
@@ -26,9 +27,6 @@ from torch.fx.traceback import NodeSource
 
 from orchestrator.lowering.passes import classes_of
 from orchestrator.lowering.patches import Patches
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _GENERATED = re.compile(r"<eval_with_key>\.\d+")
 """Code that PyTorch generated, counted since the process began."""

@@ -11,6 +11,7 @@ Source: ExecuTorch 1.5 `exir/passes`, `backends/arm/_passes`,
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -18,8 +19,6 @@ from torch._ops import HigherOrderOperator
 from torch.fx import Node
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     Question = Callable[[Any, Any], bool]
 
 _ATEN: Final = torch.ops.aten

@@ -9,15 +9,13 @@ Source: PyTorch 2.13 `torch/export/graph_signature.py`, `ExportGraphSignature`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable
+from typing import Any, Final
 from weakref import ref
 
 from torch.export import graph_signature
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from orchestrator.lowering.patches import Patches
+from orchestrator.lowering.patches import Patches
 
 _OF_INPUTS: Final = (
     *("parameters", "buffers", "non_persistent_buffers", "lifted_tensor_constants"),

@@ -14,23 +14,21 @@ Source: ExecuTorch 1.5 `exir/pass_base.py`, `_ExportPassBase.call_submodule`.
 from __future__ import annotations
 
 import operator
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any, Final
 
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx.passes.infra.pass_base import PassResult
 
 from orchestrator.lowering.bases import BASES, INTERPRETERS, TRACERS
-from orchestrator.lowering.copies import traced_meta
+from orchestrator.lowering.copies import Copies, Stamps, traced_meta
 from orchestrator.lowering.mechanisms import Mechanism
+from orchestrator.lowering.patches import Patches
 from orchestrator.lowering.sequence import advance
 from orchestrator.lowering.targets import Targets
 
 if TYPE_CHECKING:
-    from collections.abc import Set as AbstractSet
-
-    from orchestrator.lowering.copies import Copies, Stamps
     from orchestrator.lowering.passes import Passes
-    from orchestrator.lowering.patches import Patches
 
 _WHY: Final = {
     Mechanism.SHOULD_RUN: "the graph has no operator that it changes",

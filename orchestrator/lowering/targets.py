@@ -17,16 +17,13 @@ import ast
 import inspect
 import sys
 import textwrap
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from orchestrator.lowering.bases import BASES
-from orchestrator.lowering.registry import BY_NODE, BY_OPERATOR
+from orchestrator.lowering.registry import BY_NODE, BY_OPERATOR, Question
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from orchestrator.lowering.registry import Question
-
     Guard = Callable[[Any], Any]
 
 _NOT_UPDATED: Final = frozenset({"updated", "False"})

@@ -7,6 +7,7 @@ show which code an operator needs. Out: a `SizeReport`, as JSON, tables and diff
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from orchestrator.measure.account import account
@@ -38,14 +39,12 @@ from orchestrator.measure.size import (
 from orchestrator.measure.stack import CalledKernels, firmware_stack, size_methods
 from orchestrator.measure.table import size_summary, size_table
 from orchestrator.measure.users import size_operators, users_of
+from orchestrator.memory.plan import MemoryPlan
+from orchestrator.method.linked import LinkedMethod
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from orchestrator.measure.account import Account
     from orchestrator.measure.elf import ElfSymbol
-    from orchestrator.memory.plan import MemoryPlan
-    from orchestrator.method.linked import LinkedMethod
     from orchestrator.selection.resolution import Resolution
     from orchestrator.targets.cores import Target
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -14,8 +15,6 @@ from orchestrator.measure.owner import PADDING, STACK, Owner, Owners
 from orchestrator.measure.size import RegionUse, SizePart, SizeSection
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from orchestrator.measure.elf import ElfSection, ElfSymbol
     from orchestrator.measure.link_map import MapPiece, MapSection
     from orchestrator.measure.size import ContributorKind

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.errors import Diagnostic, MemoryPlanError, OverBudgetError
+from orchestrator.errors import Diagnostic, MemoryPlanError, OverBudgetError, SourceSpan
 from orchestrator.memory.estimate import estimated_costs
+from orchestrator.memory.plan import MemoryPlan
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from orchestrator.errors import SourceSpan
     from orchestrator.measure.size import Contributor, SizeReport
-    from orchestrator.memory.plan import MemoryPlan
     from orchestrator.profile.tables import BudgetTable
     from orchestrator.targets.cores import Board
 

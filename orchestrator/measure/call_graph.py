@@ -12,14 +12,12 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from orchestrator.errors import CompileError
 from orchestrator.measure.functions import CodeFile, Function, plain
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
 
 _PLACE: Final = re.compile(r"^.*?:\d+(?::\d+)?:(.*)$")
 _COLUMNS: Final = 3

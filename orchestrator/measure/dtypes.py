@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from orchestrator.measure.size import DtypeComparison, LargerKernel
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from orchestrator.measure.size import SizeReport
 
 

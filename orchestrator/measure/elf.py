@@ -9,13 +9,11 @@ Source: ELF gABI, chapters 4 (object files) and 5 (program headers).
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from orchestrator.errors import CompileError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 ARM: Final = 40
 """Machine: Arm, 32 bits."""

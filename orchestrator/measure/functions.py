@@ -7,6 +7,7 @@ psABI: relocations and mapping symbols.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -25,8 +26,6 @@ from orchestrator.measure.elf import (
 from orchestrator.measure.steps import Kind, Span, Step
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
     from orchestrator.measure.elf import Relocation, Symbol
 
 

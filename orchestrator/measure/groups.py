@@ -7,6 +7,7 @@ and RAM exactly, and nothing is counted twice.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
@@ -17,8 +18,6 @@ from orchestrator.measure.size import SizePart
 from orchestrator.measure.table import TITLES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
     from orchestrator.measure.size import SizeReport
 
 UNKNOWN_SECTION: Final = "unknown section"

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrator.measure.size import ContributorKind as Kind
-from orchestrator.memory.plan import arena_section, common_section, method_symbol, model_section
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from orchestrator.memory.plan import MemoryPlan
+from orchestrator.memory.plan import (
+    MemoryPlan,
+    arena_section,
+    common_section,
+    method_symbol,
+    model_section,
+)
 
 _ARCHIVE_MEMBER: Final = re.compile(r"^(.*)\(([^()]+)\)$")
 _MERGEABLE: Final = re.compile(r"\.(str\d+\.\d+|cst\d+)$")

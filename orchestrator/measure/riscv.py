@@ -8,13 +8,12 @@ Source: RISC-V Instruction Set Manual, volume I: RV32I, RV64I and the extension 
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.measure.steps import Kind, Step
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from orchestrator.measure.steps import Span
 
 _LINK, _SP, _OTHER_LINK = 1, 2, 5

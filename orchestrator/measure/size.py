@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from orchestrator.method.ledger import MethodPasses  # noqa: TC001  # a report is read by its types
+from orchestrator.method.ledger import MethodPasses  # a report is read by its types
 
 
 class ContributorKind(StrEnum):

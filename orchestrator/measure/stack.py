@@ -8,21 +8,18 @@ called there, and the stack is large.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.measure.call_graph import EXECUTOR
 from orchestrator.measure.demangle import demangle
 from orchestrator.measure.functions import plain
 from orchestrator.measure.size import FirmwareStack, MethodStack, SizeMethod, StackPart
-from orchestrator.memory.plan import method_symbol
-from orchestrator.method.linked import LinkedCall
+from orchestrator.memory.plan import MemoryPlan, MethodMemory, method_symbol
+from orchestrator.method.linked import LinkedCall, LinkedMethod
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from orchestrator.measure.call_graph import CallGraph, Depth
-    from orchestrator.memory.plan import MemoryPlan, MethodMemory
-    from orchestrator.method.linked import LinkedMethod
     from orchestrator.selection.resolution import Resolution
 
 _API_SUFFIX: Final = re.compile(

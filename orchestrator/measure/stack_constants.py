@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from orchestrator.emit.artifact import comment_text
 from orchestrator.emit.generate.api_header import END, unknown_stack
+from orchestrator.measure.size import MethodStack, SizeMethod
 from orchestrator.memory.plan import identifier, method_symbol
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from orchestrator.measure.size import MethodStack, SizeMethod
 
 
 def with_stacks(header: str, profile: str, methods: Sequence[SizeMethod], *, compiler: str) -> str:

@@ -9,13 +9,12 @@ instruction set encoding" and "Alphabetical list of Thumb instructions".
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from orchestrator.measure.steps import Kind, Step
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
     from orchestrator.measure.steps import Span
 
 _WIDE: Final = 0b11101

@@ -6,12 +6,10 @@ encoding", "Floating-point and MVE instruction encoding".
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Callable
+from typing import Final, NamedTuple
 
 from orchestrator.targets.timing import Event
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 ONE_ACCESS: Final = 0x80
 """Flag: loads or stores one register."""

@@ -12,6 +12,7 @@ shared, never an operator's own.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -20,16 +21,13 @@ from orchestrator.measure.elf import LOCAL, SECTION, ElfFile
 from orchestrator.measure.owner import is_merged
 from orchestrator.measure.size import ContributorKind as Kind
 from orchestrator.measure.size import SizeOperator
-from orchestrator.method.linked import LinkedCall
+from orchestrator.method.linked import LinkedCall, LinkedMethod
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
-
     from orchestrator.core.operator import OperatorName
     from orchestrator.measure.elf import Symbol
     from orchestrator.measure.link_map import MapSection
     from orchestrator.measure.owner import Owners
-    from orchestrator.method.linked import LinkedMethod
     from orchestrator.selection.resolution import Resolution
 
 Node = tuple[str, str]

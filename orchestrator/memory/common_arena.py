@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from orchestrator.memory.plan import CommonArena, CommonPlace, MemoryPlan
+from orchestrator.memory.plan import (
+    Arena,
+    CommonArena,
+    CommonPlace,
+    MemoryPlan,
+    MethodMemory,
+    ModelMemory,
+)
 from orchestrator.planner.blocks import aligned
-from orchestrator.targets.regions import NO_PINS
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
-
-    from orchestrator.memory.plan import Arena, MethodMemory, ModelMemory
-    from orchestrator.targets.regions import Pins
+from orchestrator.targets.regions import NO_PINS, Pins
 
 
 def share_arenas(

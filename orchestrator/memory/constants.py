@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
-
     from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.method.linked import LinkedMethod
     from orchestrator.program.program import Program

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from orchestrator.core.bounds import bounds_of
-from orchestrator.method.lifetimes import lifetimes, live_bytes
+from orchestrator.core.bounds import SizeBound, bounds_of
+from orchestrator.method.effects import MethodEffects
+from orchestrator.method.lifetimes import Lifetime, lifetimes, live_bytes
 from orchestrator.program.values import TensorValue
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from orchestrator.core.bounds import SizeBound
-    from orchestrator.method.effects import MethodEffects
-    from orchestrator.method.lifetimes import Lifetime
 
 
 def dynamic_costs(effects: MethodEffects, bounds: tuple[SizeBound, ...]) -> Iterator[str]:

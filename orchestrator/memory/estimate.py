@@ -8,25 +8,21 @@ several functions need count once, as for a linker; tables follow from the metho
 from __future__ import annotations
 
 import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from orchestrator.core.dtype import ScalarType
-from orchestrator.memory.plan import FirmwareNeeds
-from orchestrator.method.compact import instruction_bytes, table_layout
-from orchestrator.method.linked import LinkedCall
+from orchestrator.memory.plan import FirmwareNeeds, MemoryPlan
+from orchestrator.method.compact import TableLayout, instruction_bytes, table_layout
+from orchestrator.method.linked import LinkedCall, LinkedMethod, Numbers
 from orchestrator.method.steps import step_table
+from orchestrator.program.program import Program
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
-
-    from orchestrator.memory.plan import MemoryPlan
-    from orchestrator.method.compact import TableLayout
-    from orchestrator.method.linked import LinkedMethod, Numbers
-    from orchestrator.program.program import Program
     from orchestrator.selection.resolution import Resolution
     from orchestrator.targets.cores import Board, Target
 

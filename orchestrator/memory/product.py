@@ -6,6 +6,7 @@ they need, how far that is from the lower bound, and where blocks go on the boar
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
@@ -34,23 +35,20 @@ from orchestrator.memory.plan import (
 )
 from orchestrator.method.compact import instruction_bytes, table_layout
 from orchestrator.method.lifetimes import peak_live_bytes
+from orchestrator.method.linked import LinkedMethod
 from orchestrator.method.state import kept_arenas
 from orchestrator.planner.blocks import ArenaFacts, aligned
 from orchestrator.program.caller import caller_bytes
 from orchestrator.program.interface import NUMBER_LISTS, TENSOR_LISTS, most_items, with_items
+from orchestrator.program.program import Method, Program
 from orchestrator.program.shared import SHARED_ID, shared_bytes
 from orchestrator.program.unsupported import unsupported
 from orchestrator.program.values import BoolListValue, TensorValue
-from orchestrator.targets.regions import ARENA_ALIGNMENT, NO_PINS, NO_PLACES, Concurrency
+from orchestrator.targets.regions import ARENA_ALIGNMENT, NO_PINS, NO_PLACES, Concurrency, Pins
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from orchestrator.method.linked import LinkedMethod
-    from orchestrator.program.program import Method, Program
     from orchestrator.scratch.needs import ScratchNeed
     from orchestrator.targets.cores import Board, Region
-    from orchestrator.targets.regions import Pins
 
 SCALAR_BYTES = 8
 _STATE_WORD_BYTES = 8

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from enum import StrEnum
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrator.catalog.scratch_arguments import is_scratch
-
-if TYPE_CHECKING:
-    from orchestrator.core.operator import OpSchema
+from orchestrator.core.operator import OpSchema
 
 
 class Access(StrEnum):

@@ -7,23 +7,25 @@ the answers with what kernels touch.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from orchestrator.core.operator import OperatorName, OpSchema
 from orchestrator.method.access import Access, accesses
-from orchestrator.method.linked import LinkedCall
+from orchestrator.method.linked import LinkedCall, LinkedInstruction, LinkedMethod
 from orchestrator.program.interface import TENSOR_LISTS, moved_to
-from orchestrator.program.program import DelegateCall, FreeCall, JumpFalseCall, KernelCall, MoveCall
-from orchestrator.program.values import BoolValue, IntValue, TensorValue
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from orchestrator.core.operator import OperatorName, OpSchema
-    from orchestrator.method.linked import LinkedInstruction, LinkedMethod
-    from orchestrator.program.program import Instruction, Method
-    from orchestrator.program.values import Value
+from orchestrator.program.program import (
+    DelegateCall,
+    FreeCall,
+    Instruction,
+    JumpFalseCall,
+    KernelCall,
+    Method,
+    MoveCall,
+)
+from orchestrator.program.values import BoolValue, IntValue, TensorValue, Value
 
 _VIEW: Final = "executorch_prim::et_view.default"
 _COPY_INDEX: Final = "executorch_prim::et_copy_index.tensor"

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from operator import attrgetter
-from typing import TYPE_CHECKING
 
-from orchestrator.method.effects import effects_of_method
+from orchestrator.method.effects import MethodEffects, effects_of_method
+from orchestrator.program.program import Method
 from orchestrator.program.values import TensorValue
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from orchestrator.method.effects import MethodEffects
-    from orchestrator.program.program import Method
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)

@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Mapping
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from orchestrator.errors import Diagnostic, ModelError
+from orchestrator.core.kernel import KernelKey
+from orchestrator.core.operator import OperatorName
+from orchestrator.errors import Diagnostic, ModelError, SourceSpan
 from orchestrator.method.access import Access, accesses, written_positions
-from orchestrator.method.linked import Linkage, LinkedCall, LinkedMethod
+from orchestrator.method.linked import Linkage, LinkedCall, LinkedInstruction, LinkedMethod
 from orchestrator.method.state import zeroed_state
 from orchestrator.program.interface import TENSOR_LISTS, with_items
-from orchestrator.program.program import DelegateCall, FreeCall, JumpFalseCall, KernelCall, MoveCall
-from orchestrator.program.values import TensorValue
+from orchestrator.program.program import (
+    DelegateCall,
+    FreeCall,
+    Instruction,
+    JumpFalseCall,
+    KernelCall,
+    Method,
+    MoveCall,
+    Program,
+)
+from orchestrator.program.values import TensorValue, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from orchestrator.core.kernel import KernelKey
-    from orchestrator.core.operator import OperatorName
-    from orchestrator.errors import SourceSpan
-    from orchestrator.method.linked import LinkedInstruction
-    from orchestrator.program.program import Instruction, Method, Program
-    from orchestrator.program.values import Value
     from orchestrator.selection.op_info import OpInfo
     from orchestrator.selection.resolution import Resolution
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Self, TypeAlias
 
-from orchestrator.core.border import NO_IO
+from orchestrator.core.border import NO_IO, Border, ModelIo
 from orchestrator.core.lazy_bytes import Bytes, chunks_of
-from orchestrator.method.places import place_of, tensor_of
+from orchestrator.method.places import Place, Space, place_of, tensor_of
 from orchestrator.planner.blocks import aligned
 from orchestrator.program.caller import lacks_memory
 from orchestrator.program.interface import TENSOR_LISTS
@@ -22,18 +23,14 @@ from orchestrator.program.values import (
     IntValue,
     NoneValue,
     TensorValue,
+    Value,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from orchestrator.core.border import Border, ModelIo
     from orchestrator.core.operator import OperatorName
     from orchestrator.core.rounding import WeightRounding
     from orchestrator.method.access import Access
     from orchestrator.method.ledger import PassRecord
-    from orchestrator.method.places import Place, Space
-    from orchestrator.program.values import Value
 
 
 INDEX_LISTS = (IntListValue, *TENSOR_LISTS)

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
-from orchestrator.program.values import Allocation, TensorValue
-
-if TYPE_CHECKING:
-    from orchestrator.program.values import Value
+from orchestrator.program.values import Allocation, TensorValue, Value
 
 Space: TypeAlias = tuple[str, int]
 """The base of an offset: an arena by memory id, or a constant by value index."""

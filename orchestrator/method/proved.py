@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from orchestrator.catalog.expressions.condition import holds
-from orchestrator.method.linked import LinkedCall
+from orchestrator.core.kernel import Kernel
+from orchestrator.core.lazy_bytes import Bytes
+from orchestrator.method.linked import LinkedCall, LinkedMethod
+from orchestrator.program.values import TensorValue
 from orchestrator.selection.call_facts import MethodFacts, argument_facts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from orchestrator.core.kernel import Kernel
-    from orchestrator.core.lazy_bytes import Bytes
-    from orchestrator.method.linked import LinkedMethod
-    from orchestrator.program.values import TensorValue
     from orchestrator.selection.resolution import Resolution
 
 

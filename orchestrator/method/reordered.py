@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from orchestrator.core.layout import layout_of
 from orchestrator.method.effects import effects_of_method
-from orchestrator.method.places import place_of, tensor_of
-
-if TYPE_CHECKING:
-    from orchestrator.method.places import Place
-    from orchestrator.program.program import Method
-    from orchestrator.program.values import TensorValue
+from orchestrator.method.places import Place, place_of, tensor_of
+from orchestrator.program.program import Method
+from orchestrator.program.values import TensorValue
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,26 +13,21 @@ Source: pytorch/executorch#21490.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from orchestrator.method.effects import effects_of_method
-from orchestrator.method.places import place_of, placed
+from orchestrator.core.operator import OperatorName, OpSchema
+from orchestrator.method.effects import Effect, MethodEffects, effects_of_method
+from orchestrator.method.places import Place, place_of, placed
 from orchestrator.method.sets import Sets
 from orchestrator.method.state import undecided_outputs
 from orchestrator.planner.blocks import aligned
-from orchestrator.program.program import DelegateCall
+from orchestrator.program.program import DelegateCall, Method, Program
 from orchestrator.program.shared import SHARED_ID
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
-
-    from orchestrator.core.operator import OperatorName, OpSchema
-    from orchestrator.method.effects import Effect, MethodEffects
-    from orchestrator.method.places import Place
-    from orchestrator.program.program import Method, Program
-
     Schemas = Mapping[OperatorName, OpSchema]
 
 

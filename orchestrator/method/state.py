@@ -18,29 +18,25 @@ Source: ExecuTorch `exir/passes/memory_planning_pass.py`, `run_multimethod`.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from operator import itemgetter
 from typing import TYPE_CHECKING, TypeAlias
 
-from orchestrator.method.effects import effects_of_method
+from orchestrator.core.lazy_bytes import Bytes
+from orchestrator.core.operator import OperatorName, OpSchema
+from orchestrator.method.effects import MethodEffects, effects_of_method
+from orchestrator.method.linked import LinkedMethod
 from orchestrator.method.places import place_of
 from orchestrator.method.replan.flow import early_reads
 from orchestrator.method.spans import Spans, join, touches
 from orchestrator.planner.policy import SharedState
-from orchestrator.program.program import DelegateCall, KernelCall
+from orchestrator.program.program import DelegateCall, KernelCall, Method, Program
 from orchestrator.program.shared import SHARED_ID, shared_tensors
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from orchestrator.core.lazy_bytes import Bytes
-    from orchestrator.core.operator import OperatorName, OpSchema
-    from orchestrator.method.effects import MethodEffects
-    from orchestrator.method.linked import LinkedMethod
-    from orchestrator.program.program import Method, Program
-
     _Schemas = Mapping[OperatorName, OpSchema]
 
 _Kept: TypeAlias = "dict[int, Spans]"

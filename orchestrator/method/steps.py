@@ -8,17 +8,13 @@ from __future__ import annotations
 
 import struct
 from collections import Counter
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from math import gcd
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from orchestrator.method.linked import LinkedCall
+from orchestrator.method.linked import LinkedCall, LinkedInstruction, LinkedMethod, Numbers
 from orchestrator.program.values import TensorValue
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Sequence
-
-    from orchestrator.method.linked import LinkedInstruction, LinkedMethod, Numbers
 
 HEADER: Final = "header"
 """Member of a struct that points to more numbers."""

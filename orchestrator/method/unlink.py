@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from orchestrator.method.linked import INDEX_LISTS, LinkedCall
-from orchestrator.program.program import KernelCall
+from orchestrator.core.lazy_bytes import Bytes
+from orchestrator.method.linked import INDEX_LISTS, LinkedCall, LinkedInstruction, LinkedMethod
+from orchestrator.program.program import Instruction, KernelCall, Method, Program
 from orchestrator.program.reader import read_program
 from orchestrator.program.shared import SHARED_ID
-from orchestrator.program.values import TensorListValue, TensorValue
+from orchestrator.program.values import TensorListValue, TensorValue, Value
 from orchestrator.program.write import write_program
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from orchestrator.core.lazy_bytes import Bytes
-    from orchestrator.method.linked import LinkedInstruction, LinkedMethod
-    from orchestrator.program.program import Instruction, Method, Program
-    from orchestrator.program.values import Value
 
 
 class UnlinkError(Exception):

@@ -5,20 +5,18 @@ The device rejects such programs at load; the build finds them first.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from orchestrator.core.operator import OperatorName, OpSchema
 from orchestrator.errors import Diagnostic, ModelError, SourceSpan
 from orchestrator.method.access import written_positions
 from orchestrator.program.caller import caller_outputs, caller_values
 from orchestrator.program.interface import with_items
-from orchestrator.program.program import KernelCall, MoveCall
+from orchestrator.program.program import KernelCall, Method, MoveCall, Program
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from orchestrator.core.operator import OperatorName, OpSchema
-    from orchestrator.program.program import Method, Program
     from orchestrator.selection.resolution import Resolution
 
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrator.errors import UsageError
 from orchestrator.package.self_test import Case
 from orchestrator.running.new_scenario import random_input
+from orchestrator.running.product import Product, ProductMethod
 from orchestrator.running.protocol import encode_request, untraced
 from orchestrator.running.values import Call
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from orchestrator.running.product import Product, ProductMethod
 
 _SEED: Final = 20
 

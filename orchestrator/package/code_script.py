@@ -11,13 +11,12 @@ among those of the application, or made anew by `-flto`.
 from __future__ import annotations
 
 import posixpath
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.emit.compile import SOURCES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from orchestrator.package.sources import Unit
 
 _MANGLED: Final = "_Z"

@@ -6,10 +6,7 @@ not left to them: it is in this header, or the header refuses to compile.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from collections.abc import Iterable
 
 
 def config_header(

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from orchestrator.core.lazy_bytes import Bytes
 
 _BLOCK: Final = re.compile(

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
 
-from orchestrator.emit.generate.ports import accessor, api_methods, c_scalar
+from orchestrator.emit.generate.ports import ApiMethod, Port, accessor, api_methods, c_scalar
 from orchestrator.program.interface import NUMBER_LISTS
+from orchestrator.program.program import Program
 from orchestrator.program.values import StringValue, TensorValue
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from orchestrator.emit.generate.ports import ApiMethod, Port
-    from orchestrator.program.program import Program
 
 _VALUES = {"int": "1", "double": "0.5", "bool": "1"}
 

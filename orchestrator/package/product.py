@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from orchestrator.core.lazy_bytes import Bytes
+from orchestrator.emit.compile import CompilePlan
 from orchestrator.emit.compile.archive import defined_symbols
 from orchestrator.emit.generate.nonsecure import FOLDER as NONSECURE
 from orchestrator.emit.generate.target_check import target_check
@@ -15,7 +18,7 @@ from orchestrator.memory.plan import identifier
 from orchestrator.package.code_script import api_names, code_script, user_files
 from orchestrator.package.config import config_header
 from orchestrator.package.constants import constants_source, symbols_of
-from orchestrator.package.self_test import self_test_header, self_test_source
+from orchestrator.package.self_test import Case, self_test_header, self_test_source
 from orchestrator.package.sources import (
     MODELS,
     RUNNER,
@@ -30,12 +33,7 @@ from orchestrator.package.sources import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from orchestrator.core.lazy_bytes import Bytes
-    from orchestrator.emit.compile import CompilePlan
     from orchestrator.package.rust import RustMethod
-    from orchestrator.package.self_test import Case
     from orchestrator.targets.cores import Target
 
 FACTS: Final = "orchestrator"

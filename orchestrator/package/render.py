@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import posixpath
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from types import MappingProxyType
@@ -11,13 +12,10 @@ from typing import TYPE_CHECKING, Final
 
 import jinja2
 
-from orchestrator.package.product import FACTS, product_of
+from orchestrator.package.product import FACTS, Built, Product, product_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from orchestrator.package.ecosystem import Ecosystem
-    from orchestrator.package.product import Built, Product
     from orchestrator.targets.cores import Target
 
 ZEPHYR_BOARDS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(

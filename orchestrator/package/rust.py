@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from orchestrator.emit.generate.ports import accessor, api_methods
+from orchestrator.emit.generate.ports import ApiMethod, Port, accessor, api_methods
 from orchestrator.memory.plan import identifier
 from orchestrator.program.interface import NUMBER_LISTS
+from orchestrator.program.program import Program
 from orchestrator.program.values import StringValue, TensorValue
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from orchestrator.emit.generate.ports import ApiMethod, Port
-    from orchestrator.program.program import Program
 
 _NUMBERS: Final = {"float": "f32", "double": "f64"}
 _SCALARS: Final = {"int": ("i64", "1"), "double": ("f64", "0.5"), "bool": ("u8", "1")}

@@ -9,17 +9,13 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from orchestrator.emit.compile import SOURCES
+from orchestrator.emit.compile import SOURCES, CompileUnit
 from orchestrator.emit.compile.sections import named_section
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
-
-    from orchestrator.emit.compile import CompileUnit
 
 RUNNER: Final = f"{SOURCES}/runtime/app/runner.cpp"
 """The application of `run`; the self test is made of it."""

@@ -7,24 +7,21 @@ is text that the application compiles, and calls methods as applications do.
 from __future__ import annotations
 
 import struct
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.layout import stored_items
-from orchestrator.emit.generate.ports import c_item, c_scalar
+from orchestrator.emit.generate.ports import ApiMethod, Port, c_item, c_scalar
 from orchestrator.memory.plan import identifier
 from orchestrator.package.constants import byte_rows
 from orchestrator.program.interface import NUMBER_LISTS
 from orchestrator.program.values import IntListValue, StringValue, TensorValue
 from orchestrator.running.npy import Array
-from orchestrator.running.values import ListValue
+from orchestrator.running.values import Call, ListValue, RunValue
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
-    from orchestrator.emit.generate.ports import ApiMethod, Port
     from orchestrator.running.protocol import CallResult
-    from orchestrator.running.values import Call, RunValue
 
 _ALIGNMENT: Final = 16
 """Of tensors, in bytes."""

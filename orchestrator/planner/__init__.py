@@ -10,6 +10,7 @@ of fixed seeds, and not the order in which they are given.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -20,8 +21,6 @@ from orchestrator.planner.search import RESTARTS, STRATEGIES, Outcome, search
 from orchestrator.planner.sections import components
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from orchestrator.planner.blocks import Block
 
 __all__ = ["ROUNDS", "plan_blocks"]

@@ -7,13 +7,11 @@ that are live at the same time lie apart, or at a distance that such a call allo
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from orchestrator.planner.blocks import Block
+from orchestrator.planner.blocks import Block
 
 _NODES: Final = 4_000
 """Places that the search may try for a size."""

@@ -7,15 +7,10 @@ from __future__ import annotations
 
 import csv
 import io
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from orchestrator.errors import Diagnostic, SourceSpan, UsageError
-from orchestrator.planner.blocks import Block
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from orchestrator.planner.blocks import BlockPlan
+from orchestrator.planner.blocks import Block, BlockPlan
 
 _NEEDED = ("id", "lower", "upper", "size")
 _COLUMNS = (*_NEEDED, "alignment")

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from html import escape
-from typing import TYPE_CHECKING
 
+from orchestrator.planner.blocks import Block, BlockPlan
 from orchestrator.printable import printable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from orchestrator.planner.blocks import Block, BlockPlan
 
 _WIDTH, _HEIGHT = 960, 540
 _LEFT, _TOP, _RIGHT, _BOTTOM = 90, 48, 24, 56

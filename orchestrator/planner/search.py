@@ -18,6 +18,7 @@ doi 10.1145/3623278.3624752; filling the lowest place is that of strip packing.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import product
@@ -27,8 +28,6 @@ from typing import TYPE_CHECKING, Final
 from orchestrator.planner.sections import Sections, indices
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Sequence
-
     from orchestrator.planner.blocks import Block
 
     _Steps = Generator["_Steps", bool | None, bool]

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
 from itertools import compress, count
 from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from orchestrator.planner.blocks import Block
 
 _BITS: Final = bytes.maketrans(b"01", b"\0\1")

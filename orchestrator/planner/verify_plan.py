@@ -7,12 +7,9 @@ rejects one that is already taken. It trusts nothing in the plan but offsets.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from orchestrator.planner.blocks import Block, BlockPlan
+from orchestrator.planner.blocks import Block, BlockPlan
 
 
 def check_plan(blocks: Sequence[Block], plan: BlockPlan) -> tuple[str, ...]:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import chain
-from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Annotated, Literal
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Literal
 
 from pydantic import Field, StrictStr, ValidationError
 
-from orchestrator.errors import Diagnostic, ProfileError
+from orchestrator.errors import Diagnostic, ProfileError, SourceSpan
 from orchestrator.profile.choices import RegionKind
-from orchestrator.profile.document import read_document
+from orchestrator.profile.document import Document, read_document
 from orchestrator.profile.explain import explain
 from orchestrator.profile.fields import Address, Size, WaitStates, choice, shown
 from orchestrator.profile.memory import RegionTable, beyond_the_end, duplicates, whole_map
@@ -19,13 +20,6 @@ from orchestrator.profile.table import Table
 from orchestrator.profile.target import OwnBoard
 from orchestrator.targets.boards import DEFAULT_STACK, Board, board_of
 from orchestrator.targets.cores import CPUS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from orchestrator.errors import SourceSpan
-    from orchestrator.profile.document import Document
 
 
 class BoardRegionTable(RegionTable):

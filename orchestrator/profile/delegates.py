@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -25,8 +26,6 @@ from orchestrator.profile.paths import RelativePath, SourcePattern
 from orchestrator.profile.table import BrokenValueError, Table, sound
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from orchestrator.profile.rules import Facts
     from orchestrator.profile.source_map import KeyPath
 

@@ -8,20 +8,22 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import tomli
 
 from orchestrator.errors import ProfileError, SourceSpan, nearest_path
-from orchestrator.profile.source_map import MOST_PARTS, TooManyPartsError, find_span, map_lines
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from orchestrator.profile.source_map import KeyPath
+from orchestrator.profile.source_map import (
+    MOST_PARTS,
+    KeyPath,
+    TooManyPartsError,
+    find_span,
+    map_lines,
+)
 
 
 class Text(str):

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from datetime import date, datetime, time
-from typing import TYPE_CHECKING
+
+from pydantic_core import ErrorDetails
 
 from orchestrator.errors import Diagnostic, did_you_mean
 from orchestrator.profile.fields import key_text, shown
-from orchestrator.profile.table import keys_of
+from orchestrator.profile.source_map import FindSpan, KeyPath
+from orchestrator.profile.table import Table, keys_of
 from orchestrator.profile.tables import field_of, header_of, is_array, tables
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from pydantic_core import ErrorDetails
-
-    from orchestrator.profile.source_map import FindSpan, KeyPath
-    from orchestrator.profile.table import Table
 
 _EXPECTED = {
     "string_type": "a string",

@@ -12,7 +12,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
-from pydantic import AfterValidator, Field, StrictInt, StrictStr, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    Field,
+    GetCoreSchemaHandler,
+    StrictInt,
+    StrictStr,
+    WithJsonSchema,
+)
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from orchestrator.core.operator import OperatorName
@@ -21,8 +28,6 @@ from orchestrator.errors import did_you_mean
 from orchestrator.targets.regions import ARENA_ALIGNMENT
 
 if TYPE_CHECKING:
-    from pydantic import GetCoreSchemaHandler
-
     from orchestrator.profile.source_map import KeyPath
 
 MAX_NAME_LENGTH: Final = 40

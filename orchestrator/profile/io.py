@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Self
 
@@ -15,8 +16,6 @@ from orchestrator.profile.fields import Alignment, choice, key_text, problem, wh
 from orchestrator.profile.table import BrokenValueError, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from orchestrator.profile.rules import Facts
     from orchestrator.profile.source_map import KeyPath
 

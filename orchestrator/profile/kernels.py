@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -38,8 +39,6 @@ from orchestrator.profile.paths import RelativePath, SourcePattern
 from orchestrator.profile.table import BrokenValueError, Table, sound
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-
     from orchestrator.profile.models import ModelTable
     from orchestrator.profile.rules import Facts
     from orchestrator.profile.source_map import KeyPath

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -19,12 +20,7 @@ from orchestrator.profile.paths import is_relative_path
 from orchestrator.profile.rules import Facts
 from orchestrator.profile.table import salvage
 from orchestrator.profile.tables import SCHEMA_VERSION, Profile, ProfileTable, rule_problems
-from orchestrator.profile.target import SUFFIX
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
-
-    from orchestrator.profile.target import OwnBoard
+from orchestrator.profile.target import SUFFIX, OwnBoard
 
 
 def load_profile(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Final, TypeVar
+from collections.abc import Sequence
+from typing import Annotated, Final, TypeVar
 
 from pydantic import AfterValidator, Field, StrictBool, StrictStr
 
@@ -10,9 +11,6 @@ from orchestrator.profile.choices import Optimize
 from orchestrator.profile.fields import choice, problem, shown
 from orchestrator.profile.table import Table
 from orchestrator.targets.cores import CPUS, TOOLCHAINS
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 AXES: Final = (("cpus", "cpu"), ("toolchains", "toolchain"), ("optimize", "optimize"))
 """Keys of a matrix, each with the key of `[target]` that takes one of its values."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import combinations, permutations
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from pydantic import Field, StrictStr
 
-from orchestrator.errors import Diagnostic, did_you_mean
+from orchestrator.errors import Diagnostic, SourceSpan, did_you_mean
 from orchestrator.planner.policy import Fuse, Fusing, Planner, Recompute
 from orchestrator.profile.choices import RegionKind
 from orchestrator.profile.fields import (
@@ -24,18 +25,14 @@ from orchestrator.profile.fields import (
     shown,
 )
 from orchestrator.profile.table import BrokenValueError, Table, sound
-from orchestrator.targets.boards import Region
+from orchestrator.targets.boards import Board, Region
 from orchestrator.targets.regions import ARENA_ALIGNMENT, NO_PLACES, Concurrency, Places
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from orchestrator.errors import SourceSpan
     from orchestrator.profile.models import ModelTable
     from orchestrator.profile.rules import Facts
     from orchestrator.profile.source_map import FindSpan, KeyPath
     from orchestrator.profile.target import TargetTable
-    from orchestrator.targets.boards import Board
 
 _PERCENT: Final = "([0-9]{1,3}) ?%"
 _REGIONS: Final[KeyPath] = ("memory", "regions")

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Annotated, Final, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, StrictBool, StrictInt, StrictStr
 
-from orchestrator.core.border import NO_IO
-from orchestrator.errors import Diagnostic, did_you_mean
+from orchestrator.core.border import NO_IO, ModelIo
+from orchestrator.core.rounding import WeightRounding
+from orchestrator.errors import Diagnostic, SourceSpan, did_you_mean
 from orchestrator.planner.policy import SharedState
 from orchestrator.profile.card import CardTable
 from orchestrator.profile.choices import Load
@@ -39,19 +41,12 @@ from orchestrator.profile.lowering import (
     unsupported,
 )
 from orchestrator.profile.lowering_tables import QuantizeTable, VelaTable
-from orchestrator.profile.paths import ModelCode, ModelPath, RelativePattern
+from orchestrator.profile.paths import ModelCode, ModelPath, NamedFile, RelativePattern
 from orchestrator.profile.table import BrokenValueError, Table, sound
 from orchestrator.profile.weights import WeightsTable, weight_problems
 from orchestrator.targets.regions import Pins, TensorKind, TensorPin
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from pathlib import Path
-
-    from orchestrator.core.border import ModelIo
-    from orchestrator.core.rounding import WeightRounding
-    from orchestrator.errors import SourceSpan
-    from orchestrator.profile.paths import NamedFile
     from orchestrator.profile.rules import Facts
     from orchestrator.profile.source_map import KeyPath
 

@@ -6,17 +6,16 @@ invalid itself, it ends with `BrokenValueError`: that value is reported already.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator.errors import Diagnostic, nearest_path
 from orchestrator.profile.table import sound
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
-    from pathlib import Path
-
     from orchestrator.profile.paths import NamedFile
     from orchestrator.profile.source_map import FindSpan
 

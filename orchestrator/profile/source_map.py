@@ -11,12 +11,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from orchestrator.errors import SourceSpan
 
 KeyPath: TypeAlias = tuple[str | int, ...]

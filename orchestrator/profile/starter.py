@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrator.core.sizes import size_text
 from orchestrator.profile.fields import MAX_NAME_LENGTH, near_name
 from orchestrator.profile.tables import taken_by
 from orchestrator.targets.cores import BOARDS, CPUS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 SCHEMA_FILE: Final = "profile.schema.json"
 """The schema beside a new profile, which editors read."""

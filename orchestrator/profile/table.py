@@ -7,6 +7,7 @@ with `BrokenValueError` where it touches a value that was reported already.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, Self, TypeVar
 
 from pydantic import (
@@ -18,9 +19,6 @@ from pydantic import (
     field_validator,
     model_validator,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 _T = TypeVar("_T")
 _TableT = TypeVar("_TableT", bound="Table")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, cached_property
 from pathlib import Path
@@ -56,8 +56,6 @@ from orchestrator.profile.target import (
 from orchestrator.targets.c_names import HEADERS, LIBRARIES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-
     from pydantic.fields import FieldInfo
 
     from orchestrator.profile.rules import Facts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any, Final, Self
 
 from pydantic import ConfigDict, Field, InstanceOf, StrictBool, StrictStr, WithJsonSchema
@@ -10,14 +11,11 @@ from orchestrator.errors import Diagnostic, did_you_mean, nearest
 from orchestrator.profile.choices import Optimize
 from orchestrator.profile.fields import ReadFrom, WaitStates, bad_value, choice, problem, shown
 from orchestrator.profile.table import BrokenValueError, Table
-from orchestrator.targets.boards import boards_of
+from orchestrator.targets.boards import Board, boards_of
 from orchestrator.targets.cores import BOARDS, CPUS, FLOAT_ABIS, TOOLCHAINS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from orchestrator.profile.rules import Facts
-    from orchestrator.targets.boards import Board
 
 SUFFIX: Final = ".toml"
 """By which a profile's `board` is known to be a path."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Final
 
 from pydantic import Field, StrictInt
@@ -13,8 +14,6 @@ from orchestrator.profile.fields import key_text, one_of, only
 from orchestrator.profile.table import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from orchestrator.profile.rules import Facts
     from orchestrator.profile.source_map import KeyPath
 

@@ -7,15 +7,10 @@ kernels then read and write where the application has them.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
-from orchestrator.program.program import MoveCall
+from orchestrator.program.program import Method, MoveCall
 from orchestrator.program.values import TensorValue
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from orchestrator.program.program import Method
 
 ALIGNMENT = 16
 """Of each tensor in the block that the application of `run` has for them."""

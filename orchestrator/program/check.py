@@ -6,18 +6,23 @@ again.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import prod
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrator.core.dtype import ALL, ScalarType, dtype_names
 from orchestrator.program.limits import is_within_limits
-from orchestrator.program.problems import method_place
+from orchestrator.program.problems import Problems, method_place
 from orchestrator.program.program import (
     DelegateCall,
     FreeCall,
+    Instruction,
     JumpFalseCall,
     KernelCall,
+    Method,
     MoveCall,
+    Program,
+    SubsegmentOffsets,
     UnknownInstruction,
 )
 from orchestrator.program.values import (
@@ -29,15 +34,9 @@ from orchestrator.program.values import (
     TensorListValue,
     TensorValue,
     UnknownValue,
+    Value,
     kind_name,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from orchestrator.program.problems import Problems
-    from orchestrator.program.program import Instruction, Method, Program, SubsegmentOffsets
-    from orchestrator.program.values import Value
 
 
 def check_program(program: Program, problems: Problems) -> None:

@@ -11,19 +11,29 @@ it too. Source: ExecuTorch pull request 21985, `DelegateCall.scratch` and
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from orchestrator.core.dtype import ScalarType
+from orchestrator.core.lazy_bytes import Bytes
 from orchestrator.core.operator import OperatorName
-from orchestrator.program.problems import DecodeError, NewerError, UnsupportedError, method_place
+from orchestrator.program.problems import (
+    DecodeError,
+    NewerError,
+    Problems,
+    UnsupportedError,
+    method_place,
+)
 from orchestrator.program.program import (
     BufferDevice,
     CompileSpec,
     ContainerMetadata,
     Delegate,
     DelegateCall,
+    ExtendedHeader,
     Frame,
     FreeCall,
+    Instruction,
     JumpFalseCall,
     KernelCall,
     Method,
@@ -50,16 +60,11 @@ from orchestrator.program.values import (
     TensorListValue,
     TensorValue,
     UnknownValue,
+    Value,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.program.flatbuffer import Buffer, Table
-    from orchestrator.program.problems import Problems
-    from orchestrator.program.program import ExtendedHeader, Instruction
-    from orchestrator.program.values import Value
 
 T = TypeVar("T")
 

@@ -11,23 +11,19 @@ Source: ExecuTorch `schema/program.fbs` and `extended_header.h` (ET12), flatbuff
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from operator import is_
 from struct import Struct
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from orchestrator.core.lazy_bytes import joined
+from orchestrator.core.lazy_bytes import Bytes, joined
 from orchestrator.errors import ModelError
+from orchestrator.program.flatbuffer import Table
 from orchestrator.program.problems import DecodeError
+from orchestrator.program.program import ExtendedHeader, Method, Program
 from orchestrator.program.reader import flatbuffer_of, read_program
 from orchestrator.program.values import TensorValue
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from orchestrator.core.lazy_bytes import Bytes
-    from orchestrator.program.flatbuffer import Table
-    from orchestrator.program.program import ExtendedHeader, Method, Program
 
 _METHODS: Final = 1
 _VALUES: Final = 2

@@ -5,15 +5,31 @@ Slots and union numbers are those of ExecuTorch `schema/program.fbs` (ET12).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.program.program import DelegateCall, JumpFalseCall, KernelCall, MoveCall
-from orchestrator.program.tables import Tables
+from orchestrator.core.lazy_bytes import Bytes
+from orchestrator.program.program import (
+    Delegate,
+    DelegateCall,
+    Frame,
+    Instruction,
+    JumpFalseCall,
+    KernelCall,
+    Method,
+    MoveCall,
+    Program,
+    Segment,
+    SubsegmentOffsets,
+)
+from orchestrator.program.tables import Field, Ref, Tables
 from orchestrator.program.values import (
+    Allocation,
     BoolListValue,
     BoolValue,
     DoubleListValue,
     DoubleValue,
+    ExtraTensorInfo,
     IntListValue,
     IntValue,
     NoneValue,
@@ -21,24 +37,11 @@ from orchestrator.program.values import (
     StringValue,
     TensorListValue,
     TensorValue,
+    Value,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.core.operator import OperatorName
-    from orchestrator.program.program import (
-        Delegate,
-        Frame,
-        Instruction,
-        Method,
-        Program,
-        Segment,
-        SubsegmentOffsets,
-    )
-    from orchestrator.program.tables import Field, Ref
-    from orchestrator.program.values import Allocation, ExtraTensorInfo, Value
 
 _IDENTIFIER: Final = b"ET12"
 _DATA_ALIGNMENT: Final = 16

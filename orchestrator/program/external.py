@@ -7,20 +7,18 @@ have a prefix, and `backends/arm/arm_vela.py`.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.errors import Diagnostic, ModelError, SourceSpan
-from orchestrator.program.program import ExternalData
+from orchestrator.program.program import Delegate, ExternalData, Program
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
-
     from orchestrator.program.flat_tensor import StoredTensor
-    from orchestrator.program.program import Delegate, Program
 
     _Given = dict[str, list[tuple[str, StoredTensor]]]
     """What files hold, by name of the data."""

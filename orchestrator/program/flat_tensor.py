@@ -10,18 +10,14 @@ from collections import Counter
 from dataclasses import dataclass, field
 from math import prod
 from struct import Struct
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrator.core.dtype import ScalarType
-from orchestrator.core.lazy_bytes import part_of
-from orchestrator.program.flatbuffer import Buffer
+from orchestrator.core.lazy_bytes import Bytes, part_of
+from orchestrator.program.flatbuffer import Buffer, Table
 from orchestrator.program.foreign import foreign_error
 from orchestrator.program.problems import DecodeError, Problems
 from orchestrator.program.schema import DATA_FILE
-
-if TYPE_CHECKING:
-    from orchestrator.core.lazy_bytes import Bytes
-    from orchestrator.program.flatbuffer import Table
 
 _IDENTIFIER: Final = b"FT01"
 _MAGIC: Final = b"FH01"

@@ -9,16 +9,12 @@ Source: flatbuffers `docs/source/internals.md` (binary encoding).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from struct import Struct, unpack_from
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrator.program.problems import DecodeError, NewerError
-from orchestrator.program.schema import UNIONS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from orchestrator.program.schema import Kind
+from orchestrator.program.schema import UNIONS, Kind
 
 _INT8: Final = Struct("<b")
 _UINT16X2: Final = Struct("<HH")

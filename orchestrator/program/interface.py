@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping
 
-from orchestrator.program.program import DelegateCall, JumpFalseCall, KernelCall, MoveCall
+from orchestrator.program.program import DelegateCall, JumpFalseCall, KernelCall, Method, MoveCall
 from orchestrator.program.values import (
     BoolListValue,
     BoolValue,
@@ -16,11 +16,6 @@ from orchestrator.program.values import (
     TensorListValue,
     TensorValue,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from orchestrator.program.program import Method
 
 TENSOR_LISTS = (TensorListValue, OptionalTensorListValue)
 NUMBER_LISTS = (IntListValue, DoubleListValue, BoolListValue)

@@ -6,23 +6,25 @@ Orchestrator, or the device, busy for minutes.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 
 from orchestrator.program.interface import moved_to
-from orchestrator.program.problems import method_place
-from orchestrator.program.program import DelegateCall, JumpFalseCall, KernelCall, MoveCall
+from orchestrator.program.problems import Problems, method_place
+from orchestrator.program.program import (
+    DelegateCall,
+    JumpFalseCall,
+    KernelCall,
+    Method,
+    MoveCall,
+    Program,
+)
 from orchestrator.program.values import (
     IntListValue,
     OptionalTensorListValue,
     TensorListValue,
     TensorValue,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from orchestrator.program.problems import Problems
-    from orchestrator.program.program import Method, Program
 
 _ITEMS_PER_BYTE: Final = 2
 """Of the flatbuffer, that calls and lists of all methods may have together.

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.program.values import BoolValue, TensorValue
+from orchestrator.program.values import BoolValue, TensorValue, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from orchestrator.core.operator import OpSchema
-    from orchestrator.program.values import Value
 
 _Named = dict[str, "Value"]
 

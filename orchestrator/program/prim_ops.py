@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrator.core.dtype import FLOATING, ScalarType
 from orchestrator.core.operator import ArgKind, OperatorName
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 _SIGNATURES: Final = {
     "aten::_local_scalar_dense": "T>S",

@@ -8,13 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from orchestrator.core.lazy_bytes import part_of, sha256_of
+from orchestrator.core.lazy_bytes import Bytes, part_of, sha256_of
 
 if TYPE_CHECKING:
     from orchestrator.core.border import Border
     from orchestrator.core.bounds import SizeBound
     from orchestrator.core.dtype import ScalarType
-    from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.core.operator import OperatorName
     from orchestrator.program.values import TensorValue, Value
 

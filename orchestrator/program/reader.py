@@ -8,9 +8,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from struct import Struct
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from orchestrator.errors import ModelError
+from orchestrator.core.lazy_bytes import Bytes
+from orchestrator.errors import Diagnostic, ModelError
 from orchestrator.program.check import check_program
 from orchestrator.program.decode import decode_program
 from orchestrator.program.flatbuffer import Buffer
@@ -21,10 +22,6 @@ from orchestrator.program.results import settle_results
 from orchestrator.program.schema import PROGRAM
 from orchestrator.program.values import UnknownValue
 from orchestrator.program.write import write_program
-
-if TYPE_CHECKING:
-    from orchestrator.core.lazy_bytes import Bytes
-    from orchestrator.errors import Diagnostic
 
 _IDENTIFIER: Final = b"ET12"
 _ANY_IDENTIFIER: Final = re.compile(rb"ET\d\d")

@@ -7,17 +7,13 @@ what it writes there. Everything else is checked against what the kernel does wr
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from orchestrator.core.dtype import ScalarType
 from orchestrator.core.operator import ArgKind
 from orchestrator.program.prim_ops import PRIM_OPS, result_kind
-from orchestrator.program.program import KernelCall
-from orchestrator.program.values import BoolValue, DoubleValue, IntValue, TensorValue
-
-if TYPE_CHECKING:
-    from orchestrator.core.dtype import ScalarType
-    from orchestrator.program.program import Method
-    from orchestrator.program.values import Value
+from orchestrator.program.program import KernelCall, Method
+from orchestrator.program.values import BoolValue, DoubleValue, IntValue, TensorValue, Value
 
 _KINDS: Final[dict[type, ArgKind]] = {
     IntValue: ArgKind.INT,

@@ -11,11 +11,9 @@ ExecuTorch 1.6, and `extension/flat_tensor/serialize/flat_tensor.fbs` (FT01).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from typing import Final
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,13 +5,12 @@ Whether they do is decided in `method/state.py`, and is then `Program.sharers`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from orchestrator.program.program import Method, Program
 
 SHARED_ID: Final = 2

@@ -8,12 +8,11 @@ Source: flatbuffers `docs/source/internals.md` (binary encoding).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from struct import Struct, pack
 from typing import TYPE_CHECKING, Final, NewType, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from orchestrator.core.lazy_bytes import Bytes
 
 Ref = NewType("Ref", int)

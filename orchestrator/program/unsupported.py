@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
-from orchestrator.errors import Diagnostic
+from orchestrator.errors import Diagnostic, SourceSpan
 from orchestrator.program.caller import caller_problems
+from orchestrator.program.program import Method, Program
 from orchestrator.program.values import TensorValue
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from orchestrator.errors import SourceSpan
-    from orchestrator.program.program import Method, Program
 
 _IDENTIFIER = re.compile("[A-Za-z_][A-Za-z0-9_]*")
 

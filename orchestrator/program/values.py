@@ -5,6 +5,7 @@ Source: ExecuTorch `schema/program.fbs` (ET12), union `KernelTypes`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from math import prod
@@ -12,8 +13,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from orchestrator.core.dtype import ScalarType
 
 

@@ -5,19 +5,14 @@ Source: ExecuTorch `schema/program.fbs` and `extended_header.h` (ET12).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from struct import Struct
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from orchestrator.core.lazy_bytes import joined, part_of
+from orchestrator.core.lazy_bytes import Bytes, joined, part_of
 from orchestrator.program.encode import encode_program
-from orchestrator.program.program import Segment, SubsegmentOffsets
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from orchestrator.core.lazy_bytes import Bytes
-    from orchestrator.program.program import Program
+from orchestrator.program.program import Program, Segment, SubsegmentOffsets
 
 _HEADER_AT: Final = 8
 """After the root offset and the file identifier."""

@@ -6,7 +6,7 @@ installs.
 
 from __future__ import annotations
 
-from collections.abc import Callable  # noqa: TC003  # part of an alias
+from collections.abc import Callable  # part of an alias
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from orchestrator.errors import SourceSpan, UsageError

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrator.provenance.documents import document_bytes
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 OBJECTS_TYPE: Final = "https://orchestrator.dev/objects/v1"
 _DIGEST: Final = re.compile("[0-9a-f]{64}")

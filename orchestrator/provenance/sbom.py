@@ -8,6 +8,7 @@ no times.
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from types import MappingProxyType
@@ -17,8 +18,6 @@ from orchestrator.provenance.documents import DISTRIBUTION, PROJECT, document_by
 from orchestrator.provenance.statement import package_url
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
     from orchestrator.profile.card import CardTable
 
 _OWN_LICENCE: Final = "Apache-2.0"

@@ -7,12 +7,10 @@ name of an invocation: the same build on any machine makes the same statement.
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Mapping
+from typing import Final
 
 from orchestrator.provenance.documents import DISTRIBUTION, PROJECT
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 STATEMENT_TYPE: Final = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE: Final = "https://slsa.dev/provenance/v1"

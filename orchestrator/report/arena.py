@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from orchestrator.method.lifetimes import live_bytes
+from orchestrator.method.lifetimes import Lifetime, live_bytes
 from orchestrator.report import svg
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from orchestrator.method.lifetimes import Lifetime
-    from orchestrator.report.facts import ArenaFacts, MethodFacts
+from orchestrator.report.facts import ArenaFacts, MethodFacts
 
 _LEFT, _RIGHT, _TOP = 84, 12, 30
 _PLOT, _STRIP, _SPACE, _FOOT = 300, 60, 38, 34

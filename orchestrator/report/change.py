@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from orchestrator.measure import By, changed_rows
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from orchestrator.measure.size import SizeReport
+from orchestrator.measure.size import SizeReport
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,35 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from orchestrator.core.dtype import dtype_names
+from orchestrator.core.operator import OperatorName, OpSchema
 from orchestrator.explain.facts import kernel_parts
-from orchestrator.explain.why import requesters_of
-from orchestrator.method.effects import effects_of_linked, effects_of_method
-from orchestrator.method.lifetimes import lifetimes, split_at_writes
-from orchestrator.method.linked import LinkedCall
-from orchestrator.method.places import place_of
+from orchestrator.explain.why import Requester, requesters_of
+from orchestrator.measure.size import SizeReport
+from orchestrator.memory.plan import Arena, MemoryPlan
+from orchestrator.method.effects import MethodEffects, effects_of_linked, effects_of_method
+from orchestrator.method.ledger import MethodPasses
+from orchestrator.method.lifetimes import Lifetime, lifetimes, split_at_writes
+from orchestrator.method.linked import LinkedCall, LinkedInstruction, LinkedMethod
+from orchestrator.method.places import Place, place_of
 from orchestrator.program.macs import macs_of
-from orchestrator.program.program import DelegateCall, FreeCall, JumpFalseCall, KernelCall, MoveCall
+from orchestrator.program.program import (
+    DelegateCall,
+    Frame,
+    FreeCall,
+    Instruction,
+    JumpFalseCall,
+    KernelCall,
+    Method,
+    MoveCall,
+    Program,
+)
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from orchestrator.core.operator import OperatorName, OpSchema
-    from orchestrator.explain.why import Requester
-    from orchestrator.measure.size import SizeReport
-    from orchestrator.memory.plan import Arena, MemoryPlan
-    from orchestrator.method.effects import MethodEffects
-    from orchestrator.method.ledger import MethodPasses
-    from orchestrator.method.lifetimes import Lifetime
-    from orchestrator.method.linked import LinkedInstruction, LinkedMethod
-    from orchestrator.method.places import Place
-    from orchestrator.program.program import Frame, Instruction, Method, Program
     from orchestrator.selection.resolution import Binding, Resolution
     from orchestrator.targets.boards import Board
 

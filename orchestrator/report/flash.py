@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import squarify
 
 from orchestrator.measure.size import ContributorKind as Kind
+from orchestrator.measure.size import SizeReport
 from orchestrator.report import svg
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from orchestrator.measure.size import SizeReport
-    from orchestrator.report.facts import MethodFacts, ReportFacts
+from orchestrator.report.facts import MethodFacts, ReportFacts
 
 _HEIGHT: Final = 430
 _HEADER: Final = 18

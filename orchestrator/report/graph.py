@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from orchestrator.printable import printable
 from orchestrator.report import svg
 from orchestrator.report.assets import asset
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from orchestrator.report.facts import MethodFacts, ReportFacts, Step
+from orchestrator.report.facts import MethodFacts, ReportFacts, Step
 
 MOST_DRAWN: Final = 1500
 """Most instructions of a method whose graph is laid out."""

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrator.report import svg
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
 
 _LEFT, _RIGHT, _TOP, _PLOT, _FOOT = 84, 16, 34, 150, 26
 _SHOWN: Final = ("flash", "ram")

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrator.measure.size import ContributorKind as Kind
 from orchestrator.report import svg
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from orchestrator.report.facts import ReportFacts
+from orchestrator.report.facts import ReportFacts
 
 _LEFT, _RIGHT = 12, 12
 _BAR, _ZOOM, _GAP, _CAPTION = 14, 40, 16, 20

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Final
@@ -14,16 +15,14 @@ from orchestrator.printable import printable
 from orchestrator.report import svg
 from orchestrator.report.arena import arena_picture, peak_of, step_name
 from orchestrator.report.assets import asset
+from orchestrator.report.facts import ReportFacts
 from orchestrator.report.flash import flash_tree, treemap
 from orchestrator.report.graph import MOST_DRAWN, table_of
 from orchestrator.report.memory_map import memories, memory_map
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from orchestrator.report.accuracy import Accuracy
     from orchestrator.report.change import Change
-    from orchestrator.report.facts import ReportFacts
     from orchestrator.report.history import History
 
 _NEAR: Final = 90

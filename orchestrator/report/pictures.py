@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrator.memory.plan import identifier
 from orchestrator.report import svg
 from orchestrator.report.arena import arena_picture
+from orchestrator.report.facts import ReportFacts
 from orchestrator.report.flash import treemap
 from orchestrator.report.graph import drawn_methods, graph_picture
 from orchestrator.report.memory_map import memory_map
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from orchestrator.report.facts import ReportFacts
 
 KINDS: Final = ("flash", "memory", "arena", "graph")
 _SCALE: Final = 2.0

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from html import escape
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrator.printable import printable
 from orchestrator.report.assets import asset
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 WIDTH: Final = 960
 """Of pictures, in their own units; a graph is as wide as it needs."""

@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from orchestrator.core.dtype import ScalarType
 from orchestrator.program.values import ValueKind
 from orchestrator.running.npy import Array
+from orchestrator.running.product import Port
 from orchestrator.running.quantized import dequantized
-from orchestrator.running.values import ListValue, describe
+from orchestrator.running.values import Call, ListValue, RunValue, describe
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from orchestrator.running.product import Port
     from orchestrator.running.protocol import CallResult
-    from orchestrator.running.values import Call, RunValue
 
 Numbers = Sequence[int] | Sequence[float] | Sequence[complex]
 

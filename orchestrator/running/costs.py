@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from statistics import median_low
@@ -9,14 +10,11 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.errors import MismatchError
 from orchestrator.plain_table import table_lines
-from orchestrator.targets.timing import Event
+from orchestrator.targets.timing import Event, Timing
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from orchestrator.running.protocol import CallResult
     from orchestrator.running.values import Call
-    from orchestrator.targets.timing import Timing
 
 NANOSECONDS: Final = "ns"
 INSTRUCTIONS: Final = "instructions"

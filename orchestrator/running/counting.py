@@ -8,17 +8,13 @@ The kinds of the instructions are counted too where code says them (`Event`).
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrator.errors import MismatchError
-from orchestrator.running.costs import INSTRUCTIONS, InstructionCost, RunCosts, sums
+from orchestrator.running.costs import INSTRUCTIONS, InstructionCost, Operators, RunCosts, sums
 from orchestrator.targets.timing import Event
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from orchestrator.running.costs import Operators
 
 COUNTS_FILE: Final = "counts.txt"
 """Where the plugin writes to, in the folder the emulator runs in."""

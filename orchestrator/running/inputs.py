@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrator.errors import Diagnostic, SourceSpan, UsageError, did_you_mean, nearest_path
 from orchestrator.program.values import ValueKind
 from orchestrator.running.compare import elements
 from orchestrator.running.npy import Array, read_npy
-from orchestrator.running.product import Port
+from orchestrator.running.product import Port, Product, ProductMethod
 from orchestrator.running.quantized import given
 from orchestrator.running.values import (
     NPY_DTYPES,
@@ -22,15 +22,10 @@ from orchestrator.running.values import (
     Call,
     ListValue,
     OtherValue,
+    RunValue,
     input_misfit,
     stored_as,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from orchestrator.running.product import Product, ProductMethod
-    from orchestrator.running.values import RunValue
 
 ReadBytes = Callable[[str], bytes]
 """Reads the file of a path; raises OSError as `open` does."""

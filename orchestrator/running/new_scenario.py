@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, assert_never
 
 from orchestrator.core.dtype import COMPLEX, FLOATING, ScalarType
 from orchestrator.program.values import ValueKind
 from orchestrator.running.npy import Array, dtype_name, write_npy
-from orchestrator.running.values import NPY_DTYPES, PATTERNS, ListValue, OtherValue, fixed_value
+from orchestrator.running.product import Port
+from orchestrator.running.values import (
+    NPY_DTYPES,
+    PATTERNS,
+    ListValue,
+    OtherValue,
+    RunValue,
+    fixed_value,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import numpy as np
 
     from orchestrator.running.compare import Tolerance
-    from orchestrator.running.product import Port
-    from orchestrator.running.values import RunValue
 
 _BYTE_DTYPES = frozenset({ScalarType.Char, ScalarType.Byte})
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.program.values import ValueKind
 from orchestrator.running.npy import Array, write_npy
-from orchestrator.running.values import ListValue, kind_of
+from orchestrator.running.values import ListValue, RunValue, kind_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from orchestrator.running.protocol import CallResult
-    from orchestrator.running.values import RunValue
 
 
 def output_files(results: Sequence[CallResult]) -> tuple[tuple[str, bytes], ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Final, Literal, Self
 
 from pydantic import (
@@ -25,6 +26,7 @@ from orchestrator.core.bounds import SizeBound, bounds_of
 from orchestrator.core.dtype import ScalarType
 from orchestrator.errors import SourceSpan, UsageError
 from orchestrator.program.interface import TENSOR_LISTS, given_inputs
+from orchestrator.program.program import Method, Program
 from orchestrator.program.values import (
     VALUE_KINDS,
     BoolListValue,
@@ -38,10 +40,7 @@ from orchestrator.program.values import (
 from orchestrator.running.invalid import sentence_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from orchestrator.memory.plan import MemoryPlan
-    from orchestrator.program.program import Method, Program
     from orchestrator.targets.cores import Target
 
 FIRMWARE: Final = "firmware.elf"

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from math import prod
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.core.layout import logical_items, stored_items
 from orchestrator.errors import Diagnostic, MismatchError, UsageError
 from orchestrator.program.values import ValueKind
 from orchestrator.running.npy import Array
-from orchestrator.running.values import NPY_DTYPES, ListValue, OtherValue, input_misfit, kind_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from orchestrator.running.product import Port
-    from orchestrator.running.values import Call, RunValue
+from orchestrator.running.product import Port
+from orchestrator.running.values import (
+    NPY_DTYPES,
+    Call,
+    ListValue,
+    OtherValue,
+    RunValue,
+    input_misfit,
+    kind_of,
+)
 
 REQUEST_MAGIC: Final = 0x3151524F
 """The text `ORQ1`."""

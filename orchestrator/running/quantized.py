@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from orchestrator.core.border import SIGN_OFFSET
+from orchestrator.core.border import SIGN_OFFSET, Quantization
 from orchestrator.running.npy import Array
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from orchestrator.core.border import Quantization
     from orchestrator.running.product import Port
     from orchestrator.running.values import RunValue
 

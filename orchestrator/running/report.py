@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.errors import Diagnostic
+from orchestrator.errors import Diagnostic, SourceSpan
 from orchestrator.plain_table import table_lines
 from orchestrator.program.values import ValueKind
 from orchestrator.running.npy import Array
-from orchestrator.running.protocol import DeviceError
-from orchestrator.running.values import ListValue, OtherValue, describe, kind_of
+from orchestrator.running.product import Port
+from orchestrator.running.protocol import CallResult, DeviceError
+from orchestrator.running.values import Call, ListValue, OtherValue, RunValue, describe, kind_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from orchestrator.errors import SourceSpan
     from orchestrator.running.compare import Comparison, OutputResult, Tolerance
-    from orchestrator.running.product import Port
-    from orchestrator.running.protocol import CallResult
     from orchestrator.running.status import Explanation
-    from orchestrator.running.values import Call, RunValue
 
 _HEAD: Final = ("call", "method", "output", "value", "largest error", "tolerance", "result")
 

@@ -7,29 +7,23 @@ ignored.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar, assert_never
+from typing import Annotated, Any, Final, Literal, TypeVar, assert_never
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from orchestrator.errors import SourceSpan, UsageError
 from orchestrator.program.values import ValueKind
 from orchestrator.running.compare import Tolerance
-from orchestrator.running.inputs import Problems, check_input, find_method, read_array
+from orchestrator.running.inputs import Problems, ReadBytes, check_input, find_method, read_array
 from orchestrator.running.invalid import problem_of
-from orchestrator.running.product import Port
+from orchestrator.running.npy import Array
+from orchestrator.running.product import Port, Product
 from orchestrator.running.quantized import given
-from orchestrator.running.values import Call, ListValue, OtherValue, stored_as
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from orchestrator.running.inputs import ReadBytes
-    from orchestrator.running.npy import Array
-    from orchestrator.running.product import Product
-    from orchestrator.running.values import RunValue
+from orchestrator.running.values import Call, ListValue, OtherValue, RunValue, stored_as
 
 _BIT_PATTERNS: Final = "uint16 bit patterns"
 

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrator.errors import Diagnostic, UsageError, did_you_mean
-from orchestrator.method.linked import LinkedCall
-from orchestrator.program.program import DelegateCall, FreeCall, JumpFalseCall, KernelCall, MoveCall
+from orchestrator.method.linked import LinkedCall, LinkedInstruction, LinkedMethod
+from orchestrator.program.program import (
+    DelegateCall,
+    FreeCall,
+    Instruction,
+    JumpFalseCall,
+    KernelCall,
+    Method,
+    MoveCall,
+    Program,
+)
 from orchestrator.program.values import TensorValue
 from orchestrator.running.protocol import NO_INSTRUCTION, DeviceError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from orchestrator.method.linked import LinkedInstruction, LinkedMethod
-    from orchestrator.program.program import Instruction, Method, Program
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

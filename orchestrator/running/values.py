@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.core.layout import FORMATS
 from orchestrator.program.values import ValueKind
 from orchestrator.running.npy import Array, dtype_name
-from orchestrator.running.product import Port
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from orchestrator.running.product import ProductMethod
+from orchestrator.running.product import Port, ProductMethod
 
 NPY_DTYPES: Final[Mapping[ScalarType, str]] = MappingProxyType(
     {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING
@@ -9,19 +10,15 @@ from typing import TYPE_CHECKING
 from orchestrator.catalog.expressions.scratch_size import scratch_bytes
 from orchestrator.catalog.expressions.values import ExpressionError
 from orchestrator.catalog.scratch_arguments import entry_of, scratch_arguments
-from orchestrator.errors import Diagnostic, KernelError
+from orchestrator.core.kernel import Kernel
+from orchestrator.core.operator import OpSchema
+from orchestrator.errors import Diagnostic, KernelError, SourceSpan
 from orchestrator.planner.policy import ScratchPolicy
-from orchestrator.program.program import KernelCall
+from orchestrator.program.program import KernelCall, Method, Program
 from orchestrator.program.values import TensorValue
 from orchestrator.selection.call_facts import MethodFacts, call_arguments
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
-    from orchestrator.core.kernel import Kernel
-    from orchestrator.core.operator import OpSchema
-    from orchestrator.errors import SourceSpan
-    from orchestrator.program.program import Method, Program
     from orchestrator.selection.resolution import Resolution
 
     Sizes = tuple[tuple[str, str], ...]

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 from orchestrator.plain_table import table_lines
 from orchestrator.printable import printable
+from orchestrator.scratch.needs import ScratchNeed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from orchestrator.scratch.needs import ScratchNeed
-
     Needs = Mapping[str, tuple[ScratchNeed, ...]]
     """By model, as `product_scratch` returns them."""
 

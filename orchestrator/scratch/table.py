@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import csv
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
 
 from orchestrator.catalog.cmsis_nn import Backend, DataType, Pair, Shape
 from orchestrator.catalog.expressions.cmsis_nn_functions import FUNCTIONS, Function
 from orchestrator.catalog.expressions.values import ExpressionError
 from orchestrator.errors import Diagnostic, MemoryPlanError, SourceSpan, UsageError, did_you_mean
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 COLUMNS = (
     *("function", "backend", "data_type", "input_nhwc", "filter_nhwc", "output_nhwc"),

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from orchestrator.selection.op_info import Origin, SelectedOperator, Selection
+from orchestrator.core.dtype import ScalarType
+from orchestrator.core.kernel import KernelKey
+from orchestrator.selection.op_info import CallPattern, OpInfo, Origin, SelectedOperator, Selection
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from orchestrator.core.dtype import ScalarType
-    from orchestrator.core.kernel import KernelKey
     from orchestrator.core.operator import OperatorName
-    from orchestrator.selection.op_info import CallPattern, OpInfo
 
 
 def aggregate(infos: Iterable[OpInfo], extra: Iterable[SelectedOperator] = ()) -> Selection:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from orchestrator.core.operator import OPTIONAL_ITEMS, ArgKind, Argument
+from orchestrator.core.dtype import ScalarType
+from orchestrator.core.kernel import Kernel, KernelKey, TensorMeta
+from orchestrator.core.operator import OPTIONAL_ITEMS, ArgKind, Argument, OpSchema
 from orchestrator.selection.op_info import CallPattern
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from orchestrator.core.dtype import ScalarType
-    from orchestrator.core.kernel import Kernel, KernelKey, TensorMeta
-    from orchestrator.core.operator import OpSchema
     from orchestrator.selection.resolution import TableEntry
 
 NONE = "N"

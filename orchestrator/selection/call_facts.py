@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from orchestrator.catalog.expressions.reader import RESULT
-from orchestrator.catalog.expressions.values import Changing, Range, TensorFacts
+from orchestrator.catalog.expressions.values import Changing, Number, Range, TensorFacts, Value
 from orchestrator.core.dtype import ScalarType
 from orchestrator.core.layout import FORMATS, logical_items
+from orchestrator.core.lazy_bytes import Bytes
+from orchestrator.core.operator import OpSchema
+from orchestrator.program import values as pte
 from orchestrator.program.interface import with_items
-from orchestrator.program.program import DelegateCall, FreeCall, KernelCall, MoveCall
+from orchestrator.program.program import DelegateCall, FreeCall, KernelCall, Method, MoveCall
 from orchestrator.program.values import (
     BoolListValue,
     BoolValue,
@@ -26,15 +30,6 @@ from orchestrator.program.values import (
     TensorListValue,
     TensorValue,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from orchestrator.catalog.expressions.values import Number, Value
-    from orchestrator.core.lazy_bytes import Bytes
-    from orchestrator.core.operator import OpSchema
-    from orchestrator.program import values as pte
-    from orchestrator.program.program import Method
 
 _ANY_INT = Range(-(1 << 63), (1 << 63) - 1)
 _ANY_SIZE = Range(0, (1 << 31) - 1)

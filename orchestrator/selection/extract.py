@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrator.core.kernel import TensorMeta
 from orchestrator.core.operator import OPTIONAL_ITEMS, ArgKind
-from orchestrator.program.program import DelegateCall, KernelCall
+from orchestrator.program.program import DelegateCall, KernelCall, Method, Program
 from orchestrator.program.values import (
     BoolListValue,
     BoolValue,
@@ -19,12 +19,9 @@ from orchestrator.program.values import (
     StringValue,
     TensorListValue,
     TensorValue,
+    Value,
 )
 from orchestrator.selection.op_info import CallPattern, DelegateUse, OpCall, OpInfo
-
-if TYPE_CHECKING:
-    from orchestrator.program.program import Method, Program
-    from orchestrator.program.values import Value
 
 _LETTERS: Final[dict[type[Value], str]] = {
     TensorValue: ArgKind.TENSOR.value,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from orchestrator.core.dtype import ScalarType
 from orchestrator.core.kernel import KernelKey, TensorMeta
 
 if TYPE_CHECKING:
-    from orchestrator.core.dtype import ScalarType
     from orchestrator.core.operator import OperatorName
 
 

@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Final, TypeGuard
+from collections.abc import Iterable
+from typing import Final, TypeGuard
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.core.kernel import KernelKey, TensorMeta
 from orchestrator.core.operator import OperatorName
 from orchestrator.errors import Diagnostic, UsageError, did_you_mean
 from orchestrator.selection.op_info import Origin, SelectedOperator, Selection
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 DEFAULT: Final = "default"
 """Stands for a kernel key in a list: every dtype and dim order."""

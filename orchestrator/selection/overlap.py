@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from orchestrator.errors import Diagnostic, KernelError
+from orchestrator.errors import Diagnostic, KernelError, SourceSpan
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from orchestrator.catalog.model import Catalog
     from orchestrator.core.operator import OperatorName
-    from orchestrator.errors import SourceSpan
     from orchestrator.selection.op_info import OpInfo, Selection
 
 

@@ -9,11 +9,10 @@ Source: ExecuTorch `codegen/tools/gen_oplist.py`.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from orchestrator.selection.op_info import SelectedOperator, Selection
 
 _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_./|;,-]*(?:::?[A-Za-z0-9_.;,/|-]+)*")

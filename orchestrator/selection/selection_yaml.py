@@ -9,20 +9,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from yaml.nodes import MappingNode, ScalarNode, SequenceNode
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from orchestrator.catalog.nodes import YamlFile, describe, is_null
+from orchestrator.core.dtype import ScalarType
 from orchestrator.core.kernel import KernelKey
 from orchestrator.core.operator import OperatorName
 from orchestrator.errors import ProfileError
 from orchestrator.selection.op_info import Origin, SelectedOperator, Selection
-
-if TYPE_CHECKING:
-    from yaml.nodes import Node
-
-    from orchestrator.core.dtype import ScalarType
 
 DEFAULT_KEY: Final = "default"
 """Kernel key of an operator that is wanted with every dtype."""

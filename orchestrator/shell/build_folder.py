@@ -11,17 +11,12 @@ import json
 import os
 import stat
 import sys
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from orchestrator.errors import Diagnostic, ToolchainError, UsageError
-from orchestrator.shell.files import DISK, write_atomic
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from orchestrator.shell.files import Files
+from orchestrator.shell.files import DISK, Files, write_atomic
 
 MARKER = ".orchestrator.json"
 LOCK = ".lock"

@@ -5,19 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Protocol
 
+from orchestrator.core.lazy_bytes import Bytes
 from orchestrator.shell.files import remove_others, write_if_changed
 from orchestrator.targets.toolchain import TOOLCHAIN_FILE
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
-    from pathlib import Path
-
-    from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.shell.launcher import Launcher
     from orchestrator.shell.object_store import ObjectStore
     from orchestrator.shell.reporter import Reporter

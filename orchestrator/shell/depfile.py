@@ -6,11 +6,8 @@ Imports nothing that is slow to import.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from contextlib import suppress
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 def depfile_text(target: str, inputs: Iterable[str]) -> str:

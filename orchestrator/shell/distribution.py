@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 DISTRIBUTION = "pte-orchestrator"
 """Its name on PyPI; `orchestrator` there is another project."""

@@ -18,20 +18,17 @@ import os
 import shutil
 import tempfile
 import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
-from orchestrator.core.bounds import SizeBound  # noqa: TC001  # pydantic reads it
+from orchestrator.core.bounds import SizeBound  # pydantic reads it
+from orchestrator.core.lazy_bytes import Bytes
 from orchestrator.shell.cache import file_digest
 from orchestrator.shell.files import lazy_file, write_atomic
 from orchestrator.shell.stamp import State, state_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from orchestrator.core.lazy_bytes import Bytes
 
 PROGRAM = "model.pte"
 EXPORTS = "exports"

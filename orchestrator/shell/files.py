@@ -11,19 +11,14 @@ import json
 import os
 import shutil
 import stat
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Protocol
+from pathlib import Path
+from typing import Protocol
 
-from orchestrator.core.lazy_bytes import CHUNK_BYTES, LARGE, LazyBytes, chunks_of, settled
+from orchestrator.core.lazy_bytes import CHUNK_BYTES, LARGE, Bytes, LazyBytes, chunks_of, settled
 from orchestrator.errors import ModelError, UsageError
-from orchestrator.shell.stamp import state_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
-    from pathlib import Path
-
-    from orchestrator.core.lazy_bytes import Bytes
-    from orchestrator.shell.stamp import State
+from orchestrator.shell.stamp import State, state_of
 
 MOST_PROFILE_BYTES = 1 << 20
 MOST_LIST_BYTES = 4 << 20

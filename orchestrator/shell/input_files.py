@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from pathlib import Path
+from typing import Protocol
 
+from orchestrator.core.lazy_bytes import Bytes
 from orchestrator.shell import sources
 from orchestrator.shell.files import MOST_BYTES, lazy_file, read_file
 from orchestrator.shell.stamp import State, state_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
-
-    from orchestrator.core.lazy_bytes import Bytes
 
 
 class InputFiles(Protocol):

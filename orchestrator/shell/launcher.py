@@ -7,13 +7,10 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from shutil import which
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrator.errors import ToolchainError
-from orchestrator.shell.settings import LAUNCHER, STORAGE, read_settings
-
-if TYPE_CHECKING:
-    from orchestrator.shell.settings import Settings
+from orchestrator.shell.settings import LAUNCHER, STORAGE, Settings, read_settings
 
 _REASONS: Final = {
     "sccache": "sccache changes what some compilers write, so locks would not hold",

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
 
 from orchestrator.shell.build_folder import WORK
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 SOURCES = frozenset({".cpp", ".cc", ".cxx", ".c", ".S"})
 HEADERS = frozenset({".h", ".hh", ".hpp", ".hxx", ".inc", ".inl", ".ipp", ".def"})

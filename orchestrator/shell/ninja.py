@@ -6,6 +6,7 @@ import errno
 import os
 import re
 import subprocess
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -16,8 +17,6 @@ from orchestrator.shell.environment import compiler_environment
 from orchestrator.shell.files import remedy_for
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from orchestrator.shell.reporter import Reporter
 
 _STATUS = re.compile(r"\[(\d+)/(\d+)\] (.*)")

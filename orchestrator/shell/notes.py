@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import json
 import pickle
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from orchestrator.shell.files import read_file, write_atomic, write_if_changed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
 
 _OUTPUTS: Final = "outputs"
 

@@ -11,20 +11,16 @@ import json
 import os
 import re
 import time
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from pathlib import Path
+from typing import Final, NamedTuple, Protocol
 
 from orchestrator.core.sizes import parse_size
 from orchestrator.errors import ToolchainError
 from orchestrator.shell.files import write_atomic, write_if_changed
-from orchestrator.shell.settings import OBJECTS, read_settings
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from pathlib import Path
-
-    from orchestrator.shell.settings import Settings
+from orchestrator.shell.settings import OBJECTS, Settings, read_settings
 
 DEFAULT_BYTES: Final = 1 << 30
 _KEPT: Final = 0.8

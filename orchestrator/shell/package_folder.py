@@ -9,15 +9,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from orchestrator.errors import Diagnostic, UsageError
 from orchestrator.shell.files import DISK, write_atomic, write_if_changed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
 
 MARKER: Final = ".orchestrator-package.json"
 _SHOWN: Final = 5

@@ -5,12 +5,10 @@ from __future__ import annotations
 import os
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from orchestrator.shell.stamp import state_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 HOST: Final = "127.0.0.1"
 _STATE: Final = "/state"

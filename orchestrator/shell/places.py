@@ -13,17 +13,15 @@ import os
 import re
 import stat
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from threading import Event, Thread
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import IO, Any, Final
 
 from orchestrator.errors import ToolchainError
 from orchestrator.shell.distribution import pip_install
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _AT_ONCE: Final = 16
 """Files that are on their way."""

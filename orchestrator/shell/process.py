@@ -10,13 +10,11 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Protocol
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
+from pathlib import Path
+from typing import IO, Protocol
 
 TIMED_OUT = -1000
 NOT_STARTED = -1001

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from orchestrator.core.lazy_bytes import sha256_of
+from orchestrator.core.lazy_bytes import Bytes, sha256_of
 from orchestrator.shell.build_folder import (
     CURRENT,
     EXPORTED,
@@ -28,14 +28,8 @@ from orchestrator.shell.build_folder import (
     recorded_names,
     set_of,
 )
-from orchestrator.shell.files import DISK, has_bytes
+from orchestrator.shell.files import DISK, Files, has_bytes
 from orchestrator.shell.signals import undisturbed
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from orchestrator.core.lazy_bytes import Bytes
-    from orchestrator.shell.files import Files
 
 _ELF = b"\x7fELF"
 _NEW, _OLD = "new", "old"

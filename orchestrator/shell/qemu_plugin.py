@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from orchestrator.errors import ToolchainError
 from orchestrator.shell import process
@@ -13,9 +13,6 @@ from orchestrator.shell.distribution import pip_install
 from orchestrator.shell.environment import compiler_environment
 from orchestrator.shell.sources import native_root
 from orchestrator.shell.toolchain import zig_program
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SOURCE = "runtime/tools/count_instructions.c"
 PLUGIN = "count_instructions.so"

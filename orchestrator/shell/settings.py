@@ -7,13 +7,11 @@ products of several workspaces may be built in one command.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from typing import Final
 
 CACHE: Final = "ORCHESTRATOR_CACHE"
 OBJECTS: Final = "ORCHESTRATOR_OBJECTS"

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from orchestrator.shell.distribution import PACKAGE_FOLDER, checkout
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _SUFFIXES = {".cpp", ".h", ".yaml"}
 _FIGURES = ("memory/code_sizes.json", "build/speeds.json")

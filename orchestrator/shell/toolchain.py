@@ -8,6 +8,7 @@ import platform
 import re
 import shutil
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
@@ -23,8 +24,6 @@ from orchestrator.shell.stamp import State, state_of
 from orchestrator.targets.toolchain import Toolchain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from orchestrator.targets.cores import Target
 
 _HOST_COMPILERS = ("g++", "clang++", "c++")

@@ -10,14 +10,11 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from orchestrator.shell.build_folder import EVALUATIONS, VARIANTS, WORK, claim
 from orchestrator.shell.files import DISK
 from orchestrator.shell.stamp import STAMP_NAME, shared_file
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _KEPT = 4  # variants; each is a copy of the product's objects
 _SEED = "seed"

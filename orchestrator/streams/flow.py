@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from orchestrator.program.values import (
     IntListValue,
@@ -11,12 +12,8 @@ from orchestrator.program.values import (
     NoneValue,
     TensorListValue,
     TensorValue,
+    Value,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from orchestrator.program.values import Value
 
 Change: TypeAlias = "int | tuple[int, ...]"
 """What an argument becomes: a whole number, or a list of some."""

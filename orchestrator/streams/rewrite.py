@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -10,9 +11,13 @@ from orchestrator.core.lazy_bytes import joined
 from orchestrator.core.operator import OperatorName
 from orchestrator.program.program import (
     DelegateCall,
+    Frame,
+    Instruction,
     JumpFalseCall,
     KernelCall,
+    Method,
     MoveCall,
+    Program,
     Segment,
     SubsegmentOffsets,
 )
@@ -25,17 +30,14 @@ from orchestrator.program.values import (
     IntValue,
     TensorListValue,
     TensorValue,
+    Value,
 )
 from orchestrator.program.write import write_program
 from orchestrator.streams.flow import Flow, Read, Site, Step
 from orchestrator.streams.rules import rule_of, scratch_of, view_axis
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from orchestrator.core.border import Stream
-    from orchestrator.program.program import Frame, Instruction, Method, Program
-    from orchestrator.program.values import Value
     from orchestrator.streams.flow import Change
 
 _CAT: Final = OperatorName("aten", "cat", "out")

@@ -6,19 +6,17 @@ without a rule do.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from orchestrator.program.values import BoolValue
+from orchestrator.core.operator import OperatorName
+from orchestrator.program.values import BoolValue, TensorValue
 from orchestrator.streams.flow import Flow, Read, Step
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from orchestrator.core.operator import OperatorName
-    from orchestrator.program.values import TensorValue
     from orchestrator.streams.flow import Change, Site
 
 Rule: TypeAlias = "Callable[[Site], Step | None]"

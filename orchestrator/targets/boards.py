@@ -7,19 +7,14 @@ add a file; no code branches on names.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from orchestrator.core.sizes import parse_size
-from orchestrator.targets.regions import NO_PLACES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from orchestrator.targets.regions import Places
+from orchestrator.targets.regions import NO_PLACES, Places
 
 DEFAULT_STACK: Final = "4 KiB"
 """For the stack, where a board's file says nothing."""

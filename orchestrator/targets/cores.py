@@ -8,15 +8,12 @@ Source: the compilers' manuals.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrator.targets.boards import BOARDS, Board, Region
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 
 __all__ = [
     "BOARDS",

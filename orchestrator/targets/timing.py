@@ -8,13 +8,11 @@ taken to answer at once, so an estimate is what a device needs at best.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum, auto
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+from typing import Final
 
 
 class Event(IntEnum):

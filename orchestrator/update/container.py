@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import struct
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrator.core.version import packed_version, version_text
 from orchestrator.errors import ModelError, SourceSpan
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
 
 MAGIC: Final = b"ORCH-UPD"
 FORMAT: Final = 1

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import product as combinations
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from orchestrator.errors import Diagnostic, ProfileError, SourceSpan
-from orchestrator.profile.document import read_document
+from orchestrator.profile.document import Document, read_document
 from orchestrator.profile.load import base_path_of
 from orchestrator.profile.matrix import AXES
-from orchestrator.workspace.load import text_of
+from orchestrator.workspace.load import Workspace, text_of
 from orchestrator.workspace.product import WORKSPACE_FILE, Product
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
-
-    from orchestrator.profile.document import Document
-    from orchestrator.workspace.load import Workspace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from orchestrator.shell.stamp import state_of
+from orchestrator.shell.stamp import State, state_of
 from orchestrator.workspace.product import WORKSPACE_FILE
-
-if TYPE_CHECKING:
-    from orchestrator.shell.stamp import State
 
 
 def looked_for(folder: Path) -> tuple[tuple[str, State], ...]:

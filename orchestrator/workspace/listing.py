@@ -7,18 +7,14 @@ that it follows from has changed, nothing is read again, and nothing slow is imp
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
-from orchestrator.shell.stamp import environment, state_of
+from orchestrator.shell.stamp import Looked, State, environment, state_of
 from orchestrator.workspace.product import Product
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
-
-    from orchestrator.shell.stamp import Looked, State
 
 _LISTING = "build/.workspace.json"
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -15,18 +16,13 @@ from orchestrator.profile.explain import explain
 from orchestrator.profile.fields import key_text, shown
 from orchestrator.profile.load import Member
 from orchestrator.profile.matrix import AXES
-from orchestrator.profile.tables import ProfileTable
+from orchestrator.profile.source_map import KeyPath
+from orchestrator.profile.tables import Profile, ProfileTable
 from orchestrator.profile.target import SUFFIX
 from orchestrator.shell import files
 from orchestrator.shell.settings import CACHE, LAUNCHER, PUBLISHED, PUBLISHED_KEY
+from orchestrator.workspace.product import Product
 from orchestrator.workspace.tables import WorkspaceTable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from orchestrator.profile.source_map import KeyPath
-    from orchestrator.profile.tables import Profile
-    from orchestrator.workspace.product import Product
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

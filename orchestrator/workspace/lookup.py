@@ -6,19 +6,14 @@ import os
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from orchestrator.errors import ProfileError, SourceSpan, UsageError, did_you_mean
 from orchestrator.profile.load import Member
-from orchestrator.shell.settings import read_settings
+from orchestrator.shell.settings import Settings, read_settings
 from orchestrator.workspace.expand import expand, products_of
 from orchestrator.workspace.find import find_workspace, looked_for
-from orchestrator.workspace.load import read_workspace, seen_from_here
-
-if TYPE_CHECKING:
-    from orchestrator.shell.settings import Settings
-    from orchestrator.workspace.load import Workspace
-    from orchestrator.workspace.product import Product
+from orchestrator.workspace.load import Workspace, read_workspace, seen_from_here
+from orchestrator.workspace.product import Product
 
 _NAME = re.compile("[a-z][a-z0-9-]*")
 

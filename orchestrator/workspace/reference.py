@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from orchestrator.profile.reference import SchemaGenerator, json_schema, without_null
 from orchestrator.workspace.load import NOT_INHERITED
 from orchestrator.workspace.tables import WorkspaceTable
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 def workspace_schema() -> dict[str, Any]:

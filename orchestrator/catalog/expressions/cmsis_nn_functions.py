@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from orchestrator.catalog import cmsis_nn
 from orchestrator.catalog.cmsis_nn import Backend, Convolution, DataType, Pair, Shape
 from orchestrator.catalog.expressions.values import ExpressionError, Kind
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 Arguments = Mapping[str, tuple[int, ...]]
 """Arguments of a call; a number is a list of one."""

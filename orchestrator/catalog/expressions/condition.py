@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from orchestrator.catalog.expressions.reader import compiled
 from orchestrator.catalog.expressions.values import ExpressionError, Kind, Undecided
+from orchestrator.core.operator import OpSchema
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from orchestrator.catalog.expressions.values import Value
-    from orchestrator.core.operator import OpSchema
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable, Mapping
 from functools import partial
 from inspect import signature
 from types import MappingProxyType
@@ -19,8 +20,6 @@ from orchestrator.catalog.expressions import (
 from orchestrator.catalog.expressions.values import Helper, Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from orchestrator.catalog.expressions.values import Value
 
 _NUMBERS: Final = ("Sizes", "Sequence[Number]", "tuple[Number, ...]")

@@ -6,7 +6,7 @@ Like those of `shapes`: `ExpressionError` where the kernel rejects the arguments
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from orchestrator.catalog.expressions.predicates import resizes
 from orchestrator.catalog.expressions.shapes import (
@@ -26,9 +26,6 @@ from orchestrator.catalog.expressions.values import (
     same_number,
     same_numbers,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _LARGEST = 2**31 - 1
 

@@ -5,6 +5,7 @@ They mirror kernels/util/along_dim.h, indexing.h and mask.h.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -23,8 +24,6 @@ from orchestrator.catalog.expressions.values import (
 from orchestrator.core.dtype import FLOATING, ScalarType
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from orchestrator.catalog.expressions.values import Value
 
 

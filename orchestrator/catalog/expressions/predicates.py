@@ -6,6 +6,7 @@ runtime/src/tensor.cpp, the others are functions in kernels/util and kernels/cor
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import reduce
 from math import isnan, prod
 from typing import TYPE_CHECKING
@@ -27,8 +28,6 @@ from orchestrator.core.dtype import COMPLEX, FLOATING, ScalarType
 from orchestrator.core.layout import lies_in_order
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from orchestrator.catalog.expressions.values import Value
 
 _S = ScalarType

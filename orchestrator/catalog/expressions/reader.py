@@ -37,13 +37,12 @@ from orchestrator.catalog.expressions.values import (
 )
 from orchestrator.catalog.scratch_arguments import is_scratch
 from orchestrator.core.dtype import DTYPE_GROUPS, ScalarType
-from orchestrator.core.operator import ArgKind
+from orchestrator.core.operator import ArgKind, Argument, OpSchema
 from orchestrator.errors import did_you_mean
 
 if TYPE_CHECKING:
     from orchestrator.catalog.expressions.cmsis_nn_functions import Function
     from orchestrator.catalog.expressions.values import Helper
-    from orchestrator.core.operator import Argument, OpSchema
 
 RESULT = "result"
 """The name, in expressions, of the number that an operator returns."""

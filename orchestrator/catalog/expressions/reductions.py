@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable, Sequence
 from math import isfinite, prod
 from typing import TYPE_CHECKING
 
@@ -27,8 +28,6 @@ from orchestrator.catalog.expressions.values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from orchestrator.catalog.expressions.values import Value
 
     Sizes = tuple[Number, ...]

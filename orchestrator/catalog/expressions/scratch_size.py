@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from orchestrator.catalog.cmsis_nn import Backend
 from orchestrator.catalog.expressions.reader import compiled
 from orchestrator.catalog.expressions.values import ExpressionError, Kind, Undecided
+from orchestrator.core.operator import OpSchema
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from orchestrator.catalog.expressions.values import Value
-    from orchestrator.core.operator import OpSchema
 
 _MAX_BYTES = 2**31 - 1
 

@@ -6,6 +6,7 @@ arguments, and `Undecided` where that is known only when the program runs.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -23,8 +24,6 @@ from orchestrator.catalog.expressions.values import (
 from orchestrator.core.dtype import FLOATING, ScalarType
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from orchestrator.catalog.expressions.values import Value
 
 Sizes = tuple[Number, ...]

@@ -6,16 +6,14 @@ answer where their bounds decide, and `Undecided` otherwise.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from math import prod
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from orchestrator.catalog.cmsis_nn import Backend
 from orchestrator.core.dtype import ScalarType
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 ISAS = tuple(Backend)
 """Values of `isa`."""

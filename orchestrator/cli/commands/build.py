@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from typing import TYPE_CHECKING
 
 from orchestrator.cli.workspace_command import needs_profile, run_workspace
+from orchestrator.errors import ExitCode
 from orchestrator.fleet.kind import Kind
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-
     from orchestrator.build import BuildOptions
     from orchestrator.cli.console import Console
-    from orchestrator.errors import ExitCode
 
 
 def run(args: Namespace, console: Console) -> ExitCode:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator.cli.commands.documents import cryptography_needed, read_named
@@ -12,9 +14,6 @@ from orchestrator.shell.places import shown
 from orchestrator.workspace.lookup import settings_here
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-    from pathlib import Path
-
     from orchestrator.cli.console import Console
 
 

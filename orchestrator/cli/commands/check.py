@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from orchestrator.build import BuildOptions, ExportChoice, Project, load, open_build, table
+from orchestrator.build import Build, BuildOptions, ExportChoice, Project, load, open_build, table
 from orchestrator.build.product import check_product
 from orchestrator.cli.commands.arenas import arena_lines, arenas_json
 from orchestrator.cli.workspace_command import needs_profile, run_workspace
@@ -13,14 +15,10 @@ from orchestrator.fleet.kind import Kind
 from orchestrator.memory.dynamic import dynamic_costs
 from orchestrator.method.effects import effects_of_linked, effects_of_method
 from orchestrator.program.values import TensorValue
+from orchestrator.shell.reporter import Reporter
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-    from collections.abc import Iterator
-
-    from orchestrator.build import Build
     from orchestrator.cli.console import Console
-    from orchestrator.shell.reporter import Reporter
 
 
 def run(args: Namespace, console: Console) -> ExitCode:

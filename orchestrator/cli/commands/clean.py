@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
-from orchestrator.build import BuildOptions, Project, load
+from orchestrator.build import BuildOptions, Project, Shell, load
 from orchestrator.cli.workspace_command import needs_profile, run_workspace
 from orchestrator.errors import ExitCode
 from orchestrator.shell.build_folder import remove_made
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-
-    from orchestrator.build import Shell
     from orchestrator.cli.console import Console
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from argparse import Namespace
 from typing import TYPE_CHECKING
 
 from orchestrator.cli.arguments import parser
@@ -10,8 +11,6 @@ from orchestrator.cli.manual import GROUP_OF
 from orchestrator.errors import ExitCode
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-
     from orchestrator.cli.console import Console
 
 _FILES = frozenset(

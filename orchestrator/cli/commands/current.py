@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator.build import Project, build_product, inputs, open_build, table
@@ -16,8 +17,6 @@ from orchestrator.shell.input_files import DiskFiles
 from orchestrator.shell.stamp import STAMP_NAME, is_current
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from orchestrator.cli.console import Console
 
 

@@ -6,14 +6,16 @@ import importlib
 import re
 import sys
 import traceback
-from collections.abc import Callable, Sized
+from collections.abc import Callable, Iterator, Sized
 from contextlib import contextmanager, redirect_stdout
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from orchestrator.errors import SourceSpan, UsageError
 from orchestrator.evaluation.samples import (
+    Choice,
+    DataSet,
     Files,
     archive_data,
     archive_files,
@@ -24,11 +26,6 @@ from orchestrator.evaluation.samples import (
 )
 from orchestrator.evaluation.tables import arrow_data, csv_data
 from orchestrator.shell.files import read_file, reason_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from orchestrator.evaluation.samples import Choice, DataSet
 
 _FUNCTION = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*", re.ASCII)
 

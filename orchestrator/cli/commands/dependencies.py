@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator.errors import Diagnostic, UsageError
@@ -9,8 +11,6 @@ from orchestrator.shell.depfile import write_depfile
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Iterable
-    from pathlib import Path
 
 
 def depfile_problems(args: Namespace) -> list[Diagnostic]:

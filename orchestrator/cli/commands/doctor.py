@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import re
 import shutil
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import wrap
@@ -19,7 +20,6 @@ from orchestrator.targets.cores import BOARDS, CPUS, resolve_target
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Iterator, Sequence
 
     from orchestrator.cli.console import Console
 

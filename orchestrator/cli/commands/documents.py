@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from argparse import Namespace
+from contextlib import AbstractContextManager
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from orchestrator.build import Project, build_product, load
+from orchestrator.build import Project, Shell, build_product, load
 from orchestrator.cli.commands.current import make_current
 from orchestrator.cli.commands.options import build_options, options_of
 from orchestrator.cli.commands.text_file import read_text
@@ -17,11 +20,6 @@ from orchestrator.shell.distribution import extra_needed
 from orchestrator.shell.files import read_file, write_if_changed
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-    from contextlib import AbstractContextManager
-    from pathlib import Path
-
-    from orchestrator.build import Shell
     from orchestrator.cli.console import Console
 
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import ge, le
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from orchestrator.build import Project, inputs, load, open_build
+import numpy as np
+import numpy.typing as npt
+
+from orchestrator.build import Project, Shell, inputs, load, open_build
 from orchestrator.build.firmware import need_runnable
 from orchestrator.build.on_host import (
     HOST,
@@ -22,7 +28,7 @@ from orchestrator.build.on_host import (
 from orchestrator.cli.commands.current import make_current
 from orchestrator.cli.commands.data_set import data_set, function, is_function, users_code
 from orchestrator.cli.commands.options import build_options
-from orchestrator.cli.commands.sampling import Firmware, Session, no_samples
+from orchestrator.cli.commands.sampling import Done, Firmware, Session, no_samples
 from orchestrator.cli.console import Console
 from orchestrator.cli.workspace_command import needs_profile, run_workspace
 from orchestrator.core.lazy_bytes import chunks_of
@@ -34,37 +40,28 @@ from orchestrator.errors import (
     UsageError,
     did_you_mean,
 )
-from orchestrator.evaluation.fit import input_quantizations, output_numbers, output_quantizations
-from orchestrator.evaluation.layers import match_layers, signal
+from orchestrator.evaluation.fit import (
+    Quantization,
+    input_quantizations,
+    output_numbers,
+    output_quantizations,
+)
+from orchestrator.evaluation.layers import Layers, Probe, match_layers, signal
 from orchestrator.evaluation.metrics import METRICS, TOP1, Scores, agreement, default_metric, scores
 from orchestrator.evaluation.records import may_hold_records
 from orchestrator.evaluation.report import Evaluation, Reference, evaluation_data, evaluation_text
-from orchestrator.evaluation.samples import Choice, bad_data, name_list
+from orchestrator.evaluation.samples import Choice, DataSet, bad_data, name_list
+from orchestrator.program.program import Program
 from orchestrator.program.reader import read_program
 from orchestrator.program.write import write_program
 from orchestrator.running.inputs import Problems, find_method
-from orchestrator.running.product import read_product
+from orchestrator.running.product import Product, ProductMethod, read_product
+from orchestrator.running.values import RunValue
 from orchestrator.shell.build_folder import EVALUATIONS, exclusive
 from orchestrator.shell.files import lazy_file, read_text_file, reason_of
+from orchestrator.shell.reporter import Reporter
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    import numpy as np
-    import numpy.typing as npt
-
-    from orchestrator.build import Shell
-    from orchestrator.cli.commands.sampling import Done
-    from orchestrator.evaluation.fit import Quantization
-    from orchestrator.evaluation.layers import Layers, Probe
-    from orchestrator.evaluation.samples import DataSet
-    from orchestrator.program.program import Program
-    from orchestrator.running.product import Product, ProductMethod
-    from orchestrator.running.values import RunValue
-    from orchestrator.shell.reporter import Reporter
-
     Floats = npt.NDArray[np.float64]
 
 _NOT_HERE = "sources that compile for the board only: run its firmware with --emulator"

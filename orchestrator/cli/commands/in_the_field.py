@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, StrictStr, ValidationError
 
 from orchestrator.build import lockfile
 from orchestrator.compat.check import check_compat
 from orchestrator.compat.firmware import Firmware, read_firmware
+from orchestrator.core.lazy_bytes import Bytes
 from orchestrator.errors import Diagnostic, ModelError, UsageError, did_you_mean
 from orchestrator.memory.product import method_state_bytes
 from orchestrator.program.reader import read_program
 from orchestrator.running.invalid import sentence_of
 from orchestrator.selection.extract import extract
 from orchestrator.shell.files import read_text_file, reason_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from orchestrator.core.lazy_bytes import Bytes
 
 FACTS = "firmware.json"
 

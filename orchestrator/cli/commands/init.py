@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from orchestrator.build import BuildOptions, Project, inputs, load, open_build
+from orchestrator.build import Build, BuildOptions, Project, inputs, load, open_build
 from orchestrator.cli.commands.check import examine
 from orchestrator.cli.commands.new_files import GITIGNORE, create, write_files
-from orchestrator.cli.commands.new_models import given_models, needed_libraries, new_models
+from orchestrator.cli.commands.new_models import (
+    GivenModel,
+    given_models,
+    needed_libraries,
+    new_models,
+)
 from orchestrator.cli.commands.new_scenario import new_scenario
 from orchestrator.cli.commands.new_target import NewTarget, choose_target
 from orchestrator.cli.questions import ask, can_ask
@@ -19,12 +27,6 @@ from orchestrator.profile.reference import schema_text
 from orchestrator.profile.starter import SCHEMA_FILE, NewProfile, product_name, profile_text
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from orchestrator.build import Build
-    from orchestrator.cli.commands.new_models import GivenModel
     from orchestrator.cli.console import Console
 
 _LOADS = ("pte", "prelinked")

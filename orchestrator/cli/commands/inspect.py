@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 from orchestrator.cli.commands.reading import read_bytes, shipped_kernels
 from orchestrator.cli.render import diagnostic_to_json
-from orchestrator.core.lazy_bytes import sha256_of
+from orchestrator.core.lazy_bytes import Bytes, sha256_of
 from orchestrator.core.operator import OperatorName, out_variant
 from orchestrator.errors import Diagnostic, ExitCode, SourceSpan
 from orchestrator.method.lifetimes import peak_live_bytes
@@ -17,22 +19,18 @@ from orchestrator.method.state import StateError, with_state
 from orchestrator.printable import printable
 from orchestrator.program.caller import caller_values
 from orchestrator.program.flat_tensor import is_data_file, read_flat_tensors
-from orchestrator.program.program import KernelCall
+from orchestrator.program.program import KernelCall, Method, Program
 from orchestrator.program.reader import read_to_show
 from orchestrator.program.shared import SHARED_ID
 from orchestrator.program.values import TensorValue, kind_name
 from orchestrator.selection.extract import extract
+from orchestrator.selection.op_info import OpInfo
 from orchestrator.selection.resolve.gaps import without_out_variants
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Iterable
-    from pathlib import Path
 
     from orchestrator.cli.console import Console
-    from orchestrator.core.lazy_bytes import Bytes
-    from orchestrator.program.program import Method, Program
-    from orchestrator.selection.op_info import OpInfo
 
 
 class _Value(TypedDict):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from typing import TYPE_CHECKING
 
 from orchestrator.build import BuildOptions, Project, build_product, load
@@ -13,8 +14,6 @@ from orchestrator.errors import ExitCode, UsageError
 from orchestrator.fleet.kind import Kind
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-
     from orchestrator.cli.console import Console
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from typing import TYPE_CHECKING
 
 from orchestrator.cli.arguments import parser
@@ -12,8 +13,6 @@ from orchestrator.errors import ExitCode, UsageError
 from orchestrator.shell.files import write_atomic
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-
     from orchestrator.cli.console import Console
 
 

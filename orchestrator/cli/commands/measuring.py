@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import platform
 import tempfile
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from orchestrator.build import Project
 from orchestrator.build.firmware import carry_out
 from orchestrator.build.instrument import instrument
 from orchestrator.running.costs import RunCosts, cost_data, cost_table, timed
 from orchestrator.running.counting import counted, read_counts
+from orchestrator.running.product import Product
 from orchestrator.running.protocol import CallResult, DeviceError, decode_response
+from orchestrator.running.values import Call
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from orchestrator.build import Project
     from orchestrator.cli.console import Console
-    from orchestrator.running.product import Product
-    from orchestrator.running.values import Call
 
 _PASSES = 11
 

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
-from orchestrator.build import BuildOptions, Project, inputs, load, open_build, table
+from orchestrator.build import Build, BuildOptions, Project, inputs, load, open_build, table
 from orchestrator.cli.commands.arenas import arena_lines, arenas_json
 from orchestrator.errors import ExitCode, UsageError
+from orchestrator.method.linked import LinkedMethod
 from orchestrator.plain_table import table_lines
 from orchestrator.shell.files import write_if_changed
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Iterator
 
-    from orchestrator.build import Build
     from orchestrator.cli.console import Console
-    from orchestrator.method.linked import LinkedMethod
     from orchestrator.method.rows.choices import Choice
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from orchestrator.cli.commands.text_file import read_text
 from orchestrator.errors import Diagnostic, ExitCode, MemoryPlanError, OrchestratorError, SourceSpan
 from orchestrator.planner import plan_blocks
+from orchestrator.planner.blocks import BlockPlan
 from orchestrator.planner.plan_csv import read_blocks, write_blocks
 from orchestrator.planner.plan_svg import plan_svg
 from orchestrator.planner.verify_plan import check_plan
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from orchestrator.cli.console import Console
-    from orchestrator.planner.blocks import BlockPlan
 
 
 def run(args: Namespace, console: Console) -> ExitCode:

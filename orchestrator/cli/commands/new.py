@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator.cli.commands.new_files import GITIGNORE, write_files
-from orchestrator.cli.commands.new_target import choose_target
+from orchestrator.cli.commands.new_target import NewTarget, choose_target
 from orchestrator.errors import ExitCode, SourceSpan, UsageError
 from orchestrator.profile.reference import schema_text
 from orchestrator.profile.starter import (
@@ -24,9 +25,7 @@ from orchestrator.targets.cores import BOARDS, CPUS
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from pathlib import Path
 
-    from orchestrator.cli.commands.new_target import NewTarget
     from orchestrator.cli.console import Console
 
 _TEMPLATES = PACKAGE_FOLDER / "firmware_template"

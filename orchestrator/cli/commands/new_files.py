@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from orchestrator.errors import Diagnostic, SourceSpan, UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
 GITIGNORE: Final = """\
 # What `orchestrator build` makes. Commit the lock beside the profile.

@@ -5,26 +5,22 @@ from __future__ import annotations
 import ast
 import os
 import re
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from orchestrator.catalog.read import read_library
 from orchestrator.cli.questions import ask
+from orchestrator.core.dtype import ScalarType
+from orchestrator.core.kernel import Kernel
+from orchestrator.core.operator import OperatorName
 from orchestrator.errors import Diagnostic, ModelError, SourceSpan, UsageError, nearest_path
 from orchestrator.profile.starter import NewModel, model_names
 from orchestrator.program.reader import read_program
 from orchestrator.program.values import TensorValue
 from orchestrator.shell.files import lazy_file, read_text_file
 from orchestrator.shell.sources import library_file, library_names
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
-    from orchestrator.core.dtype import ScalarType
-    from orchestrator.core.kernel import Kernel
-    from orchestrator.core.operator import OperatorName
 
 PROGRAM, EXPORTED, CODE = ".pte", ".pt2", ".py"
 _EXPECTED = "a program (.pte), an exported program (.pt2), or FILE.py:function"

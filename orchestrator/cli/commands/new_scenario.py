@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from orchestrator.build import inputs
+from orchestrator.build import Build, inputs
+from orchestrator.build.exporting import Exported
 from orchestrator.build.reference import reference_outputs
 from orchestrator.core.dtype import ScalarType
 from orchestrator.program.values import ValueKind
 from orchestrator.running.compare import Tolerance
 from orchestrator.running.new_scenario import NewCall, random_input, scenario_files
 from orchestrator.running.npy import read_npy
-from orchestrator.running.product import input_ports, output_ports
-from orchestrator.running.values import NPY_DTYPES, fixed_value, sizes_fit
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from orchestrator.build import Build
-    from orchestrator.build.exporting import Exported
-    from orchestrator.running.product import Port
-    from orchestrator.running.values import RunValue
-    from orchestrator.shell.process import Processes
-    from orchestrator.shell.reporter import Reporter
+from orchestrator.running.product import Port, input_ports, output_ports
+from orchestrator.running.values import NPY_DTYPES, RunValue, fixed_value, sizes_fit
+from orchestrator.shell.process import Processes
+from orchestrator.shell.reporter import Reporter
 
 _FLOAT = Tolerance(atol=1e-4, rtol=1e-3)
 _QUANTIZED = 0.05

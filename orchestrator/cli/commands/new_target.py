@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 
 from orchestrator.cli.questions import ask
 from orchestrator.errors import ToolchainError, UsageError
-from orchestrator.shell.toolchain import InstalledToolchains
+from orchestrator.shell.toolchain import InstalledToolchains, Toolchains
 from orchestrator.targets.cores import BOARDS, CPUS, resolve_target
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from orchestrator.shell.toolchain import Toolchains
 
 HOST = "host"
 

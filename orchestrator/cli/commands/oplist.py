@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial, reduce
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import orchestrator
@@ -22,8 +24,6 @@ from orchestrator.shell.sources import package_files
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Callable, Iterable
-    from pathlib import Path
 
     from orchestrator.cli.console import Console
 

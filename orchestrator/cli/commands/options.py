@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator.build import BuildOptions, ExportChoice
@@ -11,7 +12,6 @@ from orchestrator.errors import UsageError
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from pathlib import Path
 
 
 def build_options(args: Namespace) -> BuildOptions:

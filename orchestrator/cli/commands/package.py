@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,21 +26,20 @@ from orchestrator.package.render import package_files
 from orchestrator.package.rust import rust_methods
 from orchestrator.package.typed_test import typed_test
 from orchestrator.profile.choices import Load
+from orchestrator.program.program import Program
 from orchestrator.provenance.documents import SBOM, STATEMENT
 from orchestrator.running.compare import compare_calls
 from orchestrator.running.protocol import decode_response
 from orchestrator.running.report import failures
+from orchestrator.running.values import Call
 from orchestrator.shell.files import read_file
 from orchestrator.shell.package_folder import check_package_folder, write_package
 from orchestrator.shell.sources import licence
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Mapping
 
     from orchestrator.cli.console import Console
-    from orchestrator.program.program import Program
-    from orchestrator.running.values import Call
 
 _FACTS = ("firmware.json", "memory_plan.json", "product.json", SBOM, STATEMENT)
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from orchestrator.build import BuildOptions, Project, inputs, load, open_build, prove, table
+from orchestrator.build import Build, BuildOptions, Project, inputs, load, open_build, prove, table
 from orchestrator.build.engine import Unread
 from orchestrator.build.exporting import pending_exports
 from orchestrator.build.product import export_steps
@@ -15,9 +16,7 @@ from orchestrator.method.passes.ledger_lines import ledger_lines
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Mapping, Sequence
 
-    from orchestrator.build import Build
     from orchestrator.cli.console import Console
 
 

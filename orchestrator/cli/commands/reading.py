@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from orchestrator.catalog import read_library
+from orchestrator.core.kernel import Kernel
+from orchestrator.core.lazy_bytes import Bytes
 from orchestrator.errors import ModelError
+from orchestrator.program.program import Program
 from orchestrator.program.reader import read_program
 from orchestrator.shell.files import lazy_file
 from orchestrator.shell.sources import library_file, library_names
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from orchestrator.core.kernel import Kernel
-    from orchestrator.core.lazy_bytes import Bytes
-    from orchestrator.program.program import Program
 
 
 def read_model(path: Path) -> Program:

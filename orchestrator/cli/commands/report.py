@@ -6,14 +6,16 @@ import json
 import os
 import signal
 import webbrowser
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from orchestrator.build import Project, build_product, load, open_build, table
-from orchestrator.build.lockfile import differences, parse_lock
+from orchestrator.build import Project, Shell, build_product, load, open_build, table
+from orchestrator.build.lockfile import Lock, differences, parse_lock
 from orchestrator.build.locking import needed_lock, sizes_of
 from orchestrator.build.project import project_at
 from orchestrator.build.report_file import last_report
@@ -25,6 +27,7 @@ from orchestrator.errors import ExitCode, LockError, OverBudgetError, ToolchainE
 from orchestrator.fleet.task import costs_of
 from orchestrator.measure import read_report
 from orchestrator.plain_table import table_lines
+from orchestrator.report import ReportFacts
 from orchestrator.report.accuracy import Accuracy
 from orchestrator.report.change import Change, change_of_locks, change_of_reports
 from orchestrator.report.graph import MOST_DRAWN
@@ -39,13 +42,7 @@ from orchestrator.shell.page_server import PageServer
 from orchestrator.shell.signals import Ended
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-    from collections.abc import Iterator, Sequence
-
-    from orchestrator.build import Shell
-    from orchestrator.build.lockfile import Lock
     from orchestrator.cli.console import Console
-    from orchestrator.report import ReportFacts
 
 _PAGE = "report.html"
 _MOST_REVISIONS = 500

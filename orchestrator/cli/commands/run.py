@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from typing import TYPE_CHECKING
 
 from orchestrator.build import Project, load
@@ -12,22 +13,19 @@ from orchestrator.cli.commands.current import make_current, need_current
 from orchestrator.cli.commands.measuring import measure, running
 from orchestrator.cli.commands.options import build_options, options_of
 from orchestrator.cli.workspace_command import needs_profile, run_workspace
-from orchestrator.errors import UsageError
+from orchestrator.errors import ExitCode, UsageError
 from orchestrator.fleet.kind import Kind
 from orchestrator.running.compare import Tolerance, compare_calls
 from orchestrator.running.inputs import command_line_call
 from orchestrator.running.outputs import output_files
+from orchestrator.running.product import Product
 from orchestrator.running.protocol import decode_response
 from orchestrator.running.report import failures, render_table, report_data
+from orchestrator.running.values import Call
 from orchestrator.shell.files import write_atomic
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-
     from orchestrator.cli.console import Console
-    from orchestrator.errors import ExitCode
-    from orchestrator.running.product import Product
-    from orchestrator.running.values import Call
 
 _DEFAULT = Tolerance(atol=1e-5, rtol=1e-5)
 _OF_ONE = "profile=costs out model input expect atol rtol output_dir scenario no_build passes"

@@ -5,15 +5,19 @@ from __future__ import annotations
 import hashlib
 import sys
 import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy.typing as npt
+
+from orchestrator.build import Project
 from orchestrator.build.device_status import explain_failure
 from orchestrator.build.firmware import results_as_they_come
 from orchestrator.errors import MismatchError, UsageError
-from orchestrator.evaluation.fit import inputs_of
+from orchestrator.evaluation.fit import Quantization, inputs_of
 from orchestrator.evaluation.records import (
     Record,
     Run,
@@ -22,24 +26,16 @@ from orchestrator.evaluation.records import (
     sample_digest,
     usable,
 )
-from orchestrator.evaluation.samples import bad_data
+from orchestrator.evaluation.samples import DataSet, Sample, bad_data
+from orchestrator.running.product import Product, ProductMethod
 from orchestrator.running.protocol import DeviceError
 from orchestrator.running.report import failures
-from orchestrator.running.values import Call
+from orchestrator.running.values import Call, RunValue
 from orchestrator.shell.files import read_file, reason_of
+from orchestrator.shell.reporter import Reporter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    import numpy.typing as npt
-
-    from orchestrator.build import Project
     from orchestrator.cli.console import Console
-    from orchestrator.evaluation.fit import Quantization
-    from orchestrator.evaluation.samples import DataSet, Sample
-    from orchestrator.running.product import Product, ProductMethod
-    from orchestrator.running.values import RunValue
-    from orchestrator.shell.reporter import Reporter
 
 _MOST_REQUEST_BYTES = 64 << 20
 """Size of the inputs that one process gets; larger data sets take several."""

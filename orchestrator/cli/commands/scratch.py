@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.build import BuildOptions, Project, inputs, load, open_build, table
@@ -10,7 +11,6 @@ from orchestrator.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from pathlib import Path
 
     from orchestrator.cli.console import Console
 

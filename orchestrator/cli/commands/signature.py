@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from typing import TYPE_CHECKING
 
 from orchestrator.cli.commands.documents import cryptography_needed, read_named
@@ -11,8 +12,6 @@ from orchestrator.provenance.keys import read_private_key, read_public_key
 from orchestrator.shell.files import write_if_changed
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-
     from orchestrator.cli.console import Console
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from argparse import Namespace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator.build import BuildOptions, Project, load
@@ -23,13 +25,10 @@ from orchestrator.measure import (
     size_summary,
     size_table,
 )
+from orchestrator.measure.size import SizeReport
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-    from pathlib import Path
-
     from orchestrator.cli.console import Console
-    from orchestrator.measure.size import SizeReport
 
 
 def run(args: Namespace, console: Console) -> ExitCode:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from orchestrator.build import Project, load
-from orchestrator.build.judging import bisect, judge, problems_of, trial_of
+from orchestrator.build.judging import Trial, Verdict, bisect, judge, problems_of, trial_of
 from orchestrator.build.scenario_run import product_of
 from orchestrator.cli.commands.current import make_current
 from orchestrator.cli.commands.measuring import running
@@ -17,9 +18,6 @@ from orchestrator.fleet.kind import Kind
 from orchestrator.plain_table import table_lines
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-
-    from orchestrator.build.judging import Trial, Verdict
     from orchestrator.cli.console import Console
 
 _OF_ONE = "out scenario runs seed bisect"

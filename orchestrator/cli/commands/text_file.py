@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from orchestrator.errors import SourceSpan, UsageError
 from orchestrator.shell.files import MOST_TEXT_BYTES, read_text_file, reason_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def read_text(path: Path, *, wanted: str, most_bytes: int = MOST_TEXT_BYTES) -> str:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from orchestrator.build.lockfile import Lock
 from orchestrator.build.locking import needed_lock
 from orchestrator.build.rewriting import rewritten
 from orchestrator.cli.commands.documents import cryptography_needed, read_named
@@ -33,10 +36,6 @@ from orchestrator.update.container import (
 )
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-    from pathlib import Path
-
-    from orchestrator.build.lockfile import Lock
     from orchestrator.cli.console import Console
 
 

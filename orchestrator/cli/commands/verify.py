@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from typing import TYPE_CHECKING
 
 from orchestrator.build import BuildOptions, load
@@ -12,8 +13,6 @@ from orchestrator.errors import ExitCode, UsageError
 from orchestrator.fleet.kind import Kind
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-
     from orchestrator.cli.console import Console
 
 

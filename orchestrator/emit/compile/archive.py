@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from orchestrator.emit.compile.sections import named_section
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-
 
 _STACK_NOTE: Final = b"\0.note.GNU-stack\0"
 _COMMENT: Final = b"\0.comment".ljust(len(_STACK_NOTE), b"\0")

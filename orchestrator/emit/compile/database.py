@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from orchestrator.emit.compile.units import SOURCES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from orchestrator.emit.compile.units import CompilePlan
 
 

@@ -7,11 +7,10 @@ from io import StringIO
 from typing import TYPE_CHECKING
 
 from orchestrator.emit.compile.units import BUILTINS
-from orchestrator.targets.toolchain import TOOLCHAIN_FILE
+from orchestrator.targets.toolchain import TOOLCHAIN_FILE, Toolchain
 
 if TYPE_CHECKING:
     from orchestrator.emit.compile.units import CompileUnit
-    from orchestrator.targets.toolchain import Toolchain
 
 
 def ninja_text(

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from pathlib import PurePosixPath
 from posixpath import normpath
 from typing import TYPE_CHECKING, Final
 
+from orchestrator.core.lazy_bytes import Bytes
 from orchestrator.emit.compile.ninja import toolchain_text
+from orchestrator.targets.toolchain import Toolchain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.emit.compile.units import CompileUnit
-    from orchestrator.targets.toolchain import Toolchain
 
 _INCLUDE: Final = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)')
 _ANY_INCLUDE: Final = re.compile(rb"^[ \t]*#[ \t]*(?:include|include_next|embed)\b")

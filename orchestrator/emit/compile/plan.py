@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import PurePosixPath
 from types import MappingProxyType
@@ -29,17 +30,14 @@ from orchestrator.emit.compile.units import (
     header_folders,
     own_includes,
 )
-from orchestrator.method.compact import WIDE_TABLES
+from orchestrator.method.compact import WIDE_TABLES, TableLayout
+from orchestrator.program.program import Program
 from orchestrator.program.values import TensorValue
+from orchestrator.targets.toolchain import Toolchain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from orchestrator.method.compact import TableLayout
-    from orchestrator.program.program import Program
     from orchestrator.selection.resolution import DelegateCode, Resolution
     from orchestrator.targets.cores import Target
-    from orchestrator.targets.toolchain import Toolchain
 
 _COMMON = (
     "-ffunction-sections",

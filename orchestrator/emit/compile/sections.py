@@ -5,12 +5,10 @@ Firmware for `run` keeps the build's names: its linker script is generated with 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import Final
 
 from orchestrator.memory.plan import ARENA_SECTIONS, MODEL_SECTIONS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _CODE: Final = ".text"
 

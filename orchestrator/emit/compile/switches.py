@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
-from orchestrator.method.linked import LinkedCall
+from orchestrator.method.compact import TableLayout
+from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.program.interface import has_lists, has_tensors_only
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from orchestrator.method.compact import TableLayout
-    from orchestrator.method.linked import LinkedMethod
-    from orchestrator.program.program import Program
+from orchestrator.program.program import Program
 
 ONLY_FOR_DELEGATES = "src/load_delegates.cpp"
 _ONLY_FOR_ROWS = "src/rows.cpp"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from orchestrator.errors import SourceSpan
 
-    from orchestrator.errors import SourceSpan
+if TYPE_CHECKING:
     from orchestrator.targets.cores import Target
 
 SOURCES = "src"

@@ -6,9 +6,12 @@ canonical, and they contain no time.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from orchestrator.core.kernel import Kernel
+from orchestrator.emit.artifact import GeneratedFile
 from orchestrator.emit.generate.api_header import api_header
 from orchestrator.emit.generate.api_source import api_source
 from orchestrator.emit.generate.cmake_config import cmake_config
@@ -24,17 +27,13 @@ from orchestrator.emit.generate.tables import (
     selected_headers,
 )
 from orchestrator.memory.constants import own_constants
+from orchestrator.memory.plan import MemoryPlan
+from orchestrator.method.linked import LinkedMethod
 from orchestrator.profile.choices import CheckImage
+from orchestrator.program.program import Program
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from orchestrator.core.kernel import Kernel
-    from orchestrator.emit.artifact import GeneratedFile
     from orchestrator.emit.generate.update import UpdateTarget
-    from orchestrator.memory.plan import MemoryPlan
-    from orchestrator.method.linked import LinkedMethod
-    from orchestrator.program.program import Program
     from orchestrator.selection.resolution import Resolution
     from orchestrator.targets.cores import Target
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
 
 from orchestrator.emit.generate.caller import check_memory, clear_memory, set_function, set_memory
 from orchestrator.emit.generate.ports import (
@@ -28,9 +28,6 @@ from orchestrator.program.values import (
     TensorValue,
     Value,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 
 def api_functions(method: ApiMethod, *, is_linked: bool) -> str:

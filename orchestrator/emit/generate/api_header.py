@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -42,15 +43,12 @@ from orchestrator.emit.generate.shared import common_constant
 from orchestrator.emit.generate.target_check import target_check
 from orchestrator.emit.generate.trace import hook_names, trace_declarations
 from orchestrator.emit.generate.update import update_declarations
-from orchestrator.memory.plan import identifier, method_symbol
+from orchestrator.memory.plan import MemoryPlan, MethodMemory, identifier, method_symbol
 from orchestrator.program.interface import NUMBER_LISTS
+from orchestrator.program.program import Program
 from orchestrator.program.values import IntListValue, StringValue, TensorValue
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
-
-    from orchestrator.memory.plan import MemoryPlan, MethodMemory
-    from orchestrator.program.program import Program
     from orchestrator.selection.resolution import Missing
     from orchestrator.targets.cores import Target
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from orchestrator.core.operator import OperatorName, OpSchema
 from orchestrator.emit.artifact import GeneratedFile
 from orchestrator.emit.generate.api_functions import api_functions
 from orchestrator.emit.generate.attributes import as_declared
@@ -28,19 +30,15 @@ from orchestrator.emit.generate.shared import (
 from orchestrator.emit.generate.tables import kernel_declaration, model_symbol
 from orchestrator.emit.generate.update import update_functions
 from orchestrator.memory.constants import own_constants
+from orchestrator.memory.plan import MemoryPlan, MethodMemory
 from orchestrator.method.compact import table_layout
-from orchestrator.method.linked import LinkedCall
+from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.profile.choices import CheckImage
+from orchestrator.program.program import Method, Program
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
-    from orchestrator.core.operator import OperatorName, OpSchema
     from orchestrator.emit.generate.update import UpdateTarget
-    from orchestrator.memory.plan import MemoryPlan, MethodMemory
-    from orchestrator.method.linked import LinkedMethod
-    from orchestrator.program.program import Method, Program
 
 
 def api_source(

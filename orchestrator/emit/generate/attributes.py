@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Container
+from collections.abc import Container
+from typing import Final
 
 _FUNCTION: Final = re.compile(
     r"^(?P<inline>(?:static )?inline )?(?P<type>\w+(?: \w+)*\*{0,2}) (?P<name>\w+)"

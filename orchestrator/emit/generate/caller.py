@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.emit.generate.names import cpp_name
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from orchestrator.emit.generate.ports import ApiMethod, Port
 
 FORWARD_TEXT: Final = """

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Mapping
 
 from orchestrator.emit.generate.prelinked import constant_symbol
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
-    from orchestrator.program.program import Program
+from orchestrator.program.program import Program
 
 
 def external_symbols(programs: Mapping[str, Program], model: str) -> list[str]:

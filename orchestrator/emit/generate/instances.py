@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.emit.generate.names import cpp_name, cpp_namespace
 from orchestrator.memory.plan import identifier
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from orchestrator.emit.generate.ports import ApiMethod
 
 _DECLARED: Final = re.compile(

@@ -8,18 +8,19 @@ function of its own that refers to nothing else, so that the linker can drop bot
 from __future__ import annotations
 
 import struct
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 from zlib import crc32
 
-from orchestrator.core.lazy_bytes import chunks_of
+from orchestrator.core.lazy_bytes import Bytes, chunks_of
 from orchestrator.emit.generate.external import external_symbols
 from orchestrator.emit.generate.names import cpp_name, cpp_namespace
 from orchestrator.emit.generate.prelinked import argument_table
 from orchestrator.emit.generate.tables import model_symbol
 from orchestrator.memory.plan import identifier
-from orchestrator.method.compact import WIDE_TABLES
-from orchestrator.method.linked import LinkedCall, Prepared
-from orchestrator.program.program import JumpFalseCall, MoveCall
+from orchestrator.method.compact import WIDE_TABLES, TableLayout
+from orchestrator.method.linked import LinkedCall, LinkedInstruction, LinkedMethod, Prepared
+from orchestrator.program.program import JumpFalseCall, MoveCall, Program
 from orchestrator.program.values import (
     VALUE_KINDS,
     BoolValue,
@@ -28,18 +29,12 @@ from orchestrator.program.values import (
     NoneValue,
     StringValue,
     TensorValue,
+    Value,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Mapping, Sequence
-
-    from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.emit.generate.ports import ApiMethod
     from orchestrator.emit.generate.prelinked import PrelinkedText
-    from orchestrator.method.compact import TableLayout
-    from orchestrator.method.linked import LinkedInstruction, LinkedMethod
-    from orchestrator.program.program import Program
-    from orchestrator.program.values import Value
 
 _DYNAMIC, _CONTIGUOUS, _READ_ONLY, _CALLER = 1, 2, 4, 8  # flags of orch::Tensor
 _KERNEL, _MOVE, _JUMP_FALSE, _PREPARED = 0, 1, 2, 5  # orch::Instruction::Kind

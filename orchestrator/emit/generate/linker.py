@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from orchestrator.emit.artifact import GeneratedFile
+from orchestrator.memory.plan import MemoryPlan
 
 if TYPE_CHECKING:
-    from orchestrator.memory.plan import MemoryPlan
     from orchestrator.targets.cores import Board, Region
 
 _CODE = "  .text : {{ *(.text .text.*) }} > {region}"

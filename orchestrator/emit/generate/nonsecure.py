@@ -9,6 +9,7 @@ Source: Armv8-M Security Extensions: Requirements on Development Tools, ACLE.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.emit.artifact import GeneratedFile
@@ -18,8 +19,6 @@ from orchestrator.program.interface import NUMBER_LISTS
 from orchestrator.program.values import StringValue, TensorValue
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from orchestrator.emit.generate.ports import ApiMethod, Port
 
 FOLDER: Final = "nonsecure"

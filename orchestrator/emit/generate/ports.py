@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
-from orchestrator.core.border import border_of, port_name
-from orchestrator.core.bounds import bounds_of
+from orchestrator.core.border import Border, Quantization, border_of, port_name
+from orchestrator.core.bounds import SizeBound, bounds_of
 from orchestrator.core.dtype import COMPLEX, ScalarType
 from orchestrator.core.layout import memory_sizes
 from orchestrator.errors import Diagnostic, ModelError
-from orchestrator.memory.plan import method_symbol
+from orchestrator.memory.plan import MemoryPlan, MethodMemory, method_symbol
 from orchestrator.program.caller import caller_values, own_outputs
 from orchestrator.program.interface import NUMBER_LISTS, TENSOR_LISTS, given_inputs, most_items
+from orchestrator.program.program import Method, Program
 from orchestrator.program.values import (
     BoolListValue,
     BoolValue,
@@ -28,14 +29,6 @@ from orchestrator.program.values import (
     kind_name,
 )
 from orchestrator.targets.c_names import is_c_function
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from orchestrator.core.border import Border, Quantization
-    from orchestrator.core.bounds import SizeBound
-    from orchestrator.memory.plan import MemoryPlan, MethodMemory
-    from orchestrator.program.program import Method, Program
 
 C_TYPES = {
     ScalarType.Byte: "uint8_t",

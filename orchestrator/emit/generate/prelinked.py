@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from math import inf, isinf, isnan, nan
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
-from orchestrator.core.lazy_bytes import joined
+from orchestrator.core.lazy_bytes import Bytes, joined
+from orchestrator.core.operator import OperatorName, OpSchema
 from orchestrator.emit.artifact import row_comment
 from orchestrator.emit.generate.prepared import (
     number_block,
@@ -19,8 +21,8 @@ from orchestrator.emit.generate.prepared import (
 )
 from orchestrator.emit.generate.steps import step_bytes, steps_block, template_name
 from orchestrator.memory.plan import model_section
-from orchestrator.method.compact import WIDE, WIDE_TABLES
-from orchestrator.method.linked import LinkedCall, Prepared
+from orchestrator.method.compact import WIDE, WIDE_TABLES, TableLayout
+from orchestrator.method.linked import LinkedCall, LinkedInstruction, LinkedMethod, Prepared
 from orchestrator.method.passes.pack_weights import PACKED as PACKED_FUNCTIONS
 from orchestrator.method.passes.pack_weights import arguments_of
 from orchestrator.method.steps import step_table
@@ -37,16 +39,8 @@ from orchestrator.program.values import (
     StringValue,
     TensorListValue,
     TensorValue,
+    Value,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from orchestrator.core.lazy_bytes import Bytes
-    from orchestrator.core.operator import OperatorName, OpSchema
-    from orchestrator.method.compact import TableLayout
-    from orchestrator.method.linked import LinkedInstruction, LinkedMethod
-    from orchestrator.program.values import Value
 
 ListValue: TypeAlias = (
     StringValue

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator, Sequence
 from math import isinf, isnan
-from typing import TYPE_CHECKING
 
 from orchestrator.emit.artifact import row_comment
-from orchestrator.program.values import TensorValue
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from orchestrator.method.linked import LinkedCall, Numbers, Prepared, Shape
-    from orchestrator.program.values import Value
+from orchestrator.method.linked import LinkedCall, Numbers, Prepared, Shape
+from orchestrator.program.values import TensorValue, Value
 
 
 def prepared_header(prepared: Prepared) -> str:

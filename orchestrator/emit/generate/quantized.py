@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from orchestrator.emit.generate.ports import ApiMethod, Port
 
 

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator, Sequence
 from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from orchestrator.emit.generate.ports import memory_of
-from orchestrator.memory.plan import arena_section, common_section, common_symbol, identifier
+from orchestrator.memory.plan import (
+    Arena,
+    MemoryPlan,
+    MethodMemory,
+    arena_section,
+    common_section,
+    common_symbol,
+    identifier,
+)
 from orchestrator.targets.regions import ARENA_ALIGNMENT
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
-
     from orchestrator.emit.generate.ports import ApiMethod
-    from orchestrator.memory.plan import Arena, MemoryPlan, MethodMemory
 
 
 def sharing(methods: Sequence[ApiMethod], memory: MemoryPlan) -> list[list[ApiMethod]]:

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
 
 from orchestrator.emit.artifact import row_comment
-from orchestrator.method.linked import LinkedCall
-from orchestrator.method.steps import HEADER
+from orchestrator.method.compact import TableLayout
+from orchestrator.method.linked import LinkedCall, LinkedMethod, Prepared
+from orchestrator.method.steps import HEADER, StepTable, StepTemplate
 from orchestrator.program.values import TensorValue
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from orchestrator.method.compact import TableLayout
-    from orchestrator.method.linked import LinkedMethod, Prepared
-    from orchestrator.method.steps import StepTable, StepTemplate
 
 
 def template_name(base: str, number: int) -> str:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
+from orchestrator.core.dtype import ScalarType
+from orchestrator.core.kernel import Kernel
 from orchestrator.emit.artifact import GeneratedFile, comment_text, row_comment
 from orchestrator.emit.generate.external import external_symbols
 from orchestrator.memory.constants import same_programs
 from orchestrator.memory.plan import model_section
+from orchestrator.program.program import Program
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from orchestrator.core.dtype import ScalarType
-    from orchestrator.core.kernel import Kernel
-    from orchestrator.program.program import Program
     from orchestrator.selection.resolution import Resolution, ResolvedDelegate
 
 

@@ -12,11 +12,10 @@ Source: Arm C Language Extensions, 5 "Feature test macros".
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from orchestrator.targets.cores import Cpu, Target
 
 _OTHER_INSTRUCTIONS = {

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.memory.plan import identifier
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from orchestrator.emit.generate.ports import ApiMethod
 
 _HOOKS: Final = ("ticks", "record")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from orchestrator.emit.generate.ports import update_names
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from orchestrator.emit.generate.ports import ApiMethod
 
 _PARAMETERS = (

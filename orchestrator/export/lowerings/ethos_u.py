@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr
 from io import StringIO
 from typing import TYPE_CHECKING, Any
@@ -22,8 +23,6 @@ from orchestrator.export.failure import ExportError
 from orchestrator.profile.lowering import Activations, Quantize, Weights, with_defaults
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from orchestrator.export.request import Request
 
 

@@ -6,11 +6,13 @@ limits, at least for the items that the call before it stores.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.method.passes.arguments import Arguments, need
 from orchestrator.method.passes.islands import as_one_call
 from orchestrator.method.passes.joining import at_each_call, producer_of, with_slots, writes_later
@@ -18,9 +20,6 @@ from orchestrator.method.passes.tables import INT8_FUNCTIONS, QUANTIZE, table_at
 from orchestrator.program.values import IntValue
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from orchestrator.method.linked import LinkedCall, LinkedMethod
     from orchestrator.method.passes.dataflow import Dataflow
     from orchestrator.method.passes.joining import Changed
     from orchestrator.method.passes.tables import Table

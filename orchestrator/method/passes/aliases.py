@@ -8,25 +8,20 @@ decides.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from math import prod
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
-from orchestrator.method.linked import LinkedCall
+from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.method.passes.dataflow import Dataflow
 from orchestrator.method.passes.edit import without
 from orchestrator.method.passes.proof import Dropped, is_same
 from orchestrator.method.passes.views import View, views_of
-from orchestrator.method.places import Place, placed
+from orchestrator.method.places import Place, Space, placed
 from orchestrator.method.spans import join, touches
 from orchestrator.planner.blocks import aligned
 from orchestrator.program.shared import SHARED_ID
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from orchestrator.method.linked import LinkedMethod
-    from orchestrator.method.places import Space
-    from orchestrator.program.values import Value
+from orchestrator.program.values import Value
 
 Candidate: TypeAlias = "dict[int, Value]"
 _WORD_BYTES: Final = 4

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
 
 from orchestrator.core import layout
+from orchestrator.core.lazy_bytes import Bytes
+from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.program.values import (
     BoolValue,
     DoubleListValue,
@@ -15,10 +17,6 @@ from orchestrator.program.values import (
     TensorListValue,
     TensorValue,
 )
-
-if TYPE_CHECKING:
-    from orchestrator.core.lazy_bytes import Bytes
-    from orchestrator.method.linked import LinkedCall, LinkedMethod
 
 _V = TypeVar("_V")
 

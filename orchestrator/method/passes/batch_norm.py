@@ -11,21 +11,19 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.dtype import ScalarType
-from orchestrator.core.lazy_bytes import settled
-from orchestrator.method.linked import LinkedCall
+from orchestrator.core.lazy_bytes import Bytes, settled
+from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.method.passes.arguments import Arguments, need
 from orchestrator.method.passes.joining import at_each_call, producer_of, with_slots, writes_later
 from orchestrator.method.passes.views import items_in_order
+from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from orchestrator.core.lazy_bytes import Bytes
-    from orchestrator.method.linked import LinkedMethod
     from orchestrator.method.passes.dataflow import Dataflow
     from orchestrator.method.passes.joining import Changed
-    from orchestrator.program.values import TensorValue
 
     Floats = NDArray[np.float64]
 

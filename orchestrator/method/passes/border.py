@@ -9,13 +9,14 @@ as copies are (`aliases.py`), with the same proof.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from orchestrator.core.border import Border, IoDtype, Quantization, border_of, with_border
+from orchestrator.core.border import Border, IoDtype, IoPort, Quantization, border_of, with_border
 from orchestrator.core.dtype import ScalarType
 from orchestrator.method.effects import effects_of_linked
-from orchestrator.method.linked import LinkedCall
+from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.method.passes.aliases import shared_places
 from orchestrator.method.passes.arguments import strides_of
 from orchestrator.method.passes.dataflow import Dataflow
@@ -25,14 +26,7 @@ from orchestrator.method.places import offset_of, placed
 from orchestrator.method.replan.proof import problems_of
 from orchestrator.program.caller import lacks_memory
 from orchestrator.program.shared import SHARED_ID
-from orchestrator.program.values import DoubleValue, IntValue, TensorValue
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from orchestrator.core.border import IoPort
-    from orchestrator.method.linked import LinkedMethod
-    from orchestrator.program.values import Value
+from orchestrator.program.values import DoubleValue, IntValue, TensorValue, Value
 
 _NAMESPACES: Final = ("cortex_m", "quantized_decomposed")
 _QUANTIZE: Final = frozenset(f"{n}::quantize_per_tensor.out" for n in _NAMESPACES)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.dtype import ScalarType
-from orchestrator.core.lazy_bytes import settled
-from orchestrator.method.linked import LinkedCall
+from orchestrator.core.lazy_bytes import Bytes, settled
+from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.method.passes.evaluate import (
     may_be_computed,
     may_be_number,
@@ -18,17 +19,12 @@ from orchestrator.method.passes.evaluate import (
 from orchestrator.method.passes.fold import SMALL_BYTES, folded
 from orchestrator.method.passes.moved_bytes import MovedBytes
 from orchestrator.method.passes.views import ITEM_BYTES, moves_items, views_of
-from orchestrator.program.values import TensorValue
+from orchestrator.program.values import TensorValue, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from orchestrator.core.lazy_bytes import Bytes
-    from orchestrator.method.linked import LinkedMethod
     from orchestrator.method.passes.dataflow import Dataflow
     from orchestrator.method.passes.fold import Contents
     from orchestrator.method.passes.views import View
-    from orchestrator.program.values import Value
 
 PERMUTE: Final = "aten::permute_copy.out"
 

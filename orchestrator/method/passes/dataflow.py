@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from copy import copy
 from itertools import islice
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from orchestrator.method.effects import Effect, effect_of_call, effects_of_linked
-from orchestrator.method.places import Place
-from orchestrator.method.spans import touches
+from orchestrator.method.linked import LinkedMethod
+from orchestrator.method.places import Place, Space
+from orchestrator.method.spans import Spans, touches
 from orchestrator.program.program import MoveCall
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
-
-    from orchestrator.method.linked import LinkedMethod
-    from orchestrator.method.places import Space
-    from orchestrator.method.spans import Spans
 
 
 class Dataflow:

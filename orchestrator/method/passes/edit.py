@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from operator import itemgetter
-from typing import TYPE_CHECKING
 
-from orchestrator.method.linked import INDEX_LISTS, LinkedCall
+from orchestrator.method.linked import INDEX_LISTS, LinkedCall, LinkedInstruction, LinkedMethod
 from orchestrator.program.program import JumpFalseCall, MoveCall
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
-    from orchestrator.method.linked import LinkedInstruction, LinkedMethod
-    from orchestrator.program.values import Value
+from orchestrator.program.values import Value
 
 
 def without(method: LinkedMethod, dropped: Collection[int]) -> LinkedMethod:

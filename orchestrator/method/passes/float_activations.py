@@ -9,6 +9,7 @@ loops twice, so all of a method are of one kind, where that saves something.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.method.access import Access
-from orchestrator.method.linked import LinkedCall
+from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.method.passes.arguments import Arguments, UnknownCallError, need
 from orchestrator.method.passes.joining import (
     at_each_call,
@@ -31,9 +32,6 @@ from orchestrator.method.passes.views import items_in_order
 from orchestrator.program.values import DoubleValue
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from orchestrator.method.linked import LinkedMethod
     from orchestrator.method.passes.dataflow import Dataflow
     from orchestrator.method.passes.joining import Changed
 

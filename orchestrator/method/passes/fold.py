@@ -6,23 +6,18 @@ initial value of its slot.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Mapping
 from copy import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, Self, TypeAlias
+from typing import Final, Self, TypeAlias
 
-from orchestrator.core.lazy_bytes import part_of
-from orchestrator.method.linked import LinkedCall, read_by, written_by
+from orchestrator.core.lazy_bytes import Bytes, part_of
+from orchestrator.method.linked import LinkedCall, LinkedMethod, read_by, written_by
 from orchestrator.method.passes.dataflow import Dataflow
 from orchestrator.method.passes.edit import without
 from orchestrator.method.passes.proof import Dropped, is_same
 from orchestrator.method.places import Place
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
-
-    from orchestrator.core.lazy_bytes import Bytes
-    from orchestrator.method.linked import LinkedMethod
-    from orchestrator.program.values import Value
+from orchestrator.program.values import Value
 
 Contents: TypeAlias = "dict[int, Bytes]"
 """By value index: items of tensors, in memory order."""

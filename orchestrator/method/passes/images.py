@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from orchestrator.method.linked import Numbers
+from orchestrator.program.values import TensorValue
 
-    from orchestrator.method.linked import Numbers
+if TYPE_CHECKING:
     from orchestrator.method.passes.arguments import Arguments
-    from orchestrator.program.values import TensorValue
 
 Image: TypeAlias = tuple[int, int, int, int]
 """Batch, height, width and channels."""

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
-from orchestrator.method.linked import LinkedCall
+from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.method.passes.dataflow import Dataflow
 from orchestrator.method.passes.proof import is_same
-from orchestrator.method.places import placed
+from orchestrator.method.places import Place, Space, placed
 from orchestrator.method.sets import Sets
 from orchestrator.planner.blocks import ALIGNMENT
-from orchestrator.program.values import TensorValue
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from orchestrator.method.linked import LinkedMethod
-    from orchestrator.method.places import Place, Space
-    from orchestrator.program.values import Value
+from orchestrator.program.values import TensorValue, Value
 
 Share: TypeAlias = tuple[int, int, int]
 """(call, output, input)"""

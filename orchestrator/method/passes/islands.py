@@ -9,12 +9,12 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.method.passes.joining import at_each_call, reads_earlier, without_copy
 from orchestrator.method.passes.tables import QUANTIZE, table_at, view_of, with_table
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
-    from orchestrator.method.linked import LinkedCall, LinkedMethod
     from orchestrator.method.passes.dataflow import Dataflow
     from orchestrator.method.passes.joining import Changed
     from orchestrator.method.passes.tables import Table

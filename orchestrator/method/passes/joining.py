@@ -7,33 +7,28 @@ nothing else needed what is no longer written, and memory can be as the new call
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from orchestrator.method.linked import LinkedCall
+from orchestrator.core.dtype import ScalarType
+from orchestrator.core.lazy_bytes import Bytes
+from orchestrator.method.effects import Effect
+from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.method.passes.aliases import shared_places
 from orchestrator.method.passes.arguments import UnknownCallError
 from orchestrator.method.passes.dataflow import Dataflow
 from orchestrator.method.passes.edit import without
 from orchestrator.method.passes.proof import Dropped, is_same
-from orchestrator.method.places import placed
-from orchestrator.method.spans import cut, join, touches
+from orchestrator.method.places import Place, placed
+from orchestrator.method.spans import Spans, cut, join, touches
 from orchestrator.planner.blocks import aligned
 from orchestrator.program.shared import SHARED_ID
-from orchestrator.program.values import Dynamism, TensorValue
+from orchestrator.program.values import Dynamism, TensorValue, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
-    from orchestrator.core.dtype import ScalarType
-    from orchestrator.core.lazy_bytes import Bytes
-    from orchestrator.method.effects import Effect
-    from orchestrator.method.linked import LinkedMethod
     from orchestrator.method.passes.views import View
-    from orchestrator.method.places import Place
-    from orchestrator.method.spans import Spans
-    from orchestrator.program.values import Value
 
 _MOST_PLACES: Final = 64
 """Places that are tried for a tensor."""

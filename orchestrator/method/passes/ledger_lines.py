@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrator.method.ledger import MethodPasses, PassCounts, PassRecord
-from orchestrator.method.linked import LinkedCall
-from orchestrator.program.program import KernelCall
+from orchestrator.method.linked import LinkedCall, LinkedMethod
+from orchestrator.program.program import KernelCall, Method, Program
 from orchestrator.program.values import TensorValue
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
-
-    from orchestrator.method.linked import LinkedMethod
-    from orchestrator.program.program import Method, Program
 
 NOT_WANTED: Final = "named in passes.skip"
 OPTIONAL: Final = MappingProxyType(

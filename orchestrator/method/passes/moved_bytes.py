@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.core.lazy_bytes import LazyBytes, settled
+from orchestrator.core.lazy_bytes import Bytes, LazyBytes, settled
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.method.passes.views import View
 
 _SLAB_BYTES: Final = 1 << 23

@@ -11,30 +11,23 @@ has not written does not change: elsewhere there are others.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from itertools import islice
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
-from orchestrator.method.effects import effects_of_linked
-from orchestrator.method.linked import LinkedCall
+from orchestrator.method.effects import MethodEffects, effects_of_linked
+from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.method.passes.unused import may_be_unused
 from orchestrator.method.places import offset_of, placed
-from orchestrator.method.replan.flow import flow_of
+from orchestrator.method.replan.flow import Group, flow_of
 from orchestrator.method.replan.proof import problems_of
 from orchestrator.planner import plan_blocks
 from orchestrator.planner.blocks import Block, aligned
 from orchestrator.planner.sections import indices
 from orchestrator.program.shared import SHARED_ID
-from orchestrator.program.values import TensorValue
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from orchestrator.method.effects import MethodEffects
-    from orchestrator.method.linked import LinkedMethod
-    from orchestrator.method.replan.flow import Group
-    from orchestrator.program.values import Value
+from orchestrator.program.values import TensorValue, Value
 
 _MOST_TRIED: Final = 200_000
 """Calls that the exact search tries, and the bounded one before it keeps one order."""

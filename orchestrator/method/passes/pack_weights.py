@@ -6,6 +6,7 @@ kernels/cortex_m/packed.h has the format, and `packing` writes it.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -14,9 +15,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from orchestrator.core.dtype import ScalarType
+from orchestrator.core.lazy_bytes import Bytes
 from orchestrator.method.access import Access
 from orchestrator.method.effects import effects_of_linked
 from orchestrator.method.lifetimes import lifetimes, live_bytes
+from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.method.passes.arguments import UnknownCallError, need
 from orchestrator.method.passes.joining import constant_of, with_call, with_slots
 from orchestrator.method.passes.packing import dsp, int4, mve
@@ -32,16 +35,11 @@ from orchestrator.method.passes.packing.words import TILE, WORD, bytes_of, up
 from orchestrator.method.passes.pads import fold_uneven_pads, uneven_calls
 from orchestrator.method.places import placed
 from orchestrator.program.shared import SHARED_ID
-from orchestrator.program.values import IntValue, TensorValue
+from orchestrator.program.values import IntValue, TensorValue, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from orchestrator.core.lazy_bytes import Bytes
-    from orchestrator.method.linked import LinkedCall, LinkedMethod
     from orchestrator.method.passes.packing.convolution import Convolution
     from orchestrator.method.passes.packing.phases import Phase
-    from orchestrator.program.values import Value
 
 CONVOLUTION: Final = "orch::cortex_m::packed_conv2d_out"
 MATRIX: Final = "orch::cortex_m::packed_matrix_out"

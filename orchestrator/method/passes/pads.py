@@ -7,13 +7,14 @@ larger than what the call stores at least.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.dtype import FLOATING
-from orchestrator.method.linked import LinkedCall
+from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.method.passes.arguments import (
     NHWC,
     Arguments,
@@ -23,15 +24,11 @@ from orchestrator.method.passes.arguments import (
 )
 from orchestrator.method.passes.images import Axis
 from orchestrator.method.passes.joining import at_each_call, producer_of, reads_earlier, with_slots
-from orchestrator.program.values import IntListValue, IntValue
+from orchestrator.program.values import IntListValue, IntValue, TensorValue
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from orchestrator.method.linked import LinkedMethod
     from orchestrator.method.passes.dataflow import Dataflow
     from orchestrator.method.passes.joining import Changed
-    from orchestrator.program.values import TensorValue
 
 _PAD: Final = "orch::cortex_m::pad_out"
 _PAD_CONTIGUOUS: Final = "orch::cortex_m::pad_contiguous_out"

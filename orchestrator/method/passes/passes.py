@@ -5,13 +5,14 @@ All but `fold_batch_norm` and `round_weights`, which the profile has to ask for.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 from orchestrator.method.ledger import PassRecord
-from orchestrator.method.linked import INDEX_LISTS, LinkedCall
+from orchestrator.method.linked import INDEX_LISTS, LinkedCall, LinkedMethod
 from orchestrator.method.passes.activations import fuse_activations, may_be_activation
 from orchestrator.method.passes.aliases import alias_copies
 from orchestrator.method.passes.batch_norm import fold_batch_norm, is_batch_norm
@@ -48,12 +49,6 @@ from orchestrator.method.passes.unused import drop_unused_calls, may_be_unused
 from orchestrator.method.passes.views import moving_operators
 from orchestrator.program.program import JumpFalseCall, MoveCall
 from orchestrator.program.values import TensorValue
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from orchestrator.method.linked import LinkedMethod
-
 
 MAKES_CONSTANTS: Final = ("fold_permutes", "fold_constants", "evaluate_constants")
 """Passes that replace calls by constants."""

@@ -6,12 +6,19 @@ shapes and numbers; the linker drops what no call takes.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.method.access import Access
-from orchestrator.method.linked import LinkedCall, Prepared
+from orchestrator.method.linked import (
+    LinkedCall,
+    LinkedInstruction,
+    LinkedMethod,
+    Numbers,
+    Prepared,
+)
 from orchestrator.method.passes.arguments import Arguments, UnknownCallError, need
 from orchestrator.method.passes.edit import with_slots_of
 from orchestrator.method.passes.preparing.affine import AFFINE
@@ -27,9 +34,6 @@ from orchestrator.program.program import JumpFalseCall, MoveCall
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
-    from orchestrator.method.linked import LinkedInstruction, LinkedMethod, Numbers
     from orchestrator.method.passes.preparing.form import Preparer
 
 PREPARERS: Final[Mapping[str, Preparer]] = MappingProxyType(

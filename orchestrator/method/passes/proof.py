@@ -15,20 +15,18 @@ differ, and calls may be removed.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from orchestrator.method.effects import Effect
+from orchestrator.method.linked import LinkedMethod
 from orchestrator.method.places import Place, Space, place_of
 from orchestrator.method.spans import Spans, cut, join, meet, touches
-from orchestrator.program.values import TensorValue
+from orchestrator.program.values import TensorValue, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
-
-    from orchestrator.method.effects import Effect
-    from orchestrator.method.linked import LinkedMethod
     from orchestrator.method.passes.dataflow import Dataflow
-    from orchestrator.program.values import Value
 
 State: TypeAlias = "dict[tuple[Space, Space, int], Spans]"
 """By space after, space before and distance: offsets whose bytes are equal in both."""

@@ -12,7 +12,7 @@ from math import log10
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.lazy_bytes import settled
-from orchestrator.method.linked import LinkedCall
+from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.method.passes.arguments import Arguments
 from orchestrator.method.passes.joining import with_call, with_slots
 from orchestrator.method.passes.packing.convolution import (
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from orchestrator.method.linked import LinkedMethod
     from orchestrator.method.passes.packing.convolution import Convolution
 
     Ints = NDArray[np.int64]

@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.dtype import ScalarType
+from orchestrator.core.lazy_bytes import Bytes
 from orchestrator.core.operator import OperatorName
 from orchestrator.method.access import Access
-from orchestrator.method.linked import LinkedCall
+from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.method.passes.arguments import Arguments, UnknownCallError, need
 from orchestrator.method.passes.evaluate import LIMITS, results_of
 from orchestrator.method.passes.joining import constant_of, producer_of, with_slots
@@ -21,8 +22,6 @@ from orchestrator.method.passes.views import items_in_order
 from orchestrator.program.values import Allocation, TensorValue
 
 if TYPE_CHECKING:
-    from orchestrator.core.lazy_bytes import Bytes
-    from orchestrator.method.linked import LinkedMethod
     from orchestrator.method.passes.dataflow import Dataflow
     from orchestrator.method.passes.views import View
 

@@ -14,7 +14,7 @@ from math import prod
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.lazy_bytes import settled
-from orchestrator.method.linked import LinkedCall
+from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.method.passes.arguments import Arguments, need
 from orchestrator.method.passes.joining import (
     at_each_call,
@@ -26,7 +26,6 @@ from orchestrator.method.passes.joining import (
 from orchestrator.method.passes.views import items_in_order, moves_items, views_of
 
 if TYPE_CHECKING:
-    from orchestrator.method.linked import LinkedMethod
     from orchestrator.method.passes.dataflow import Dataflow
     from orchestrator.method.passes.joining import Changed
     from orchestrator.method.passes.views import View

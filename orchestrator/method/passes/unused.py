@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from orchestrator.method.linked import LinkedCall
+from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.method.passes.dataflow import Dataflow
 from orchestrator.method.passes.edit import without
 from orchestrator.method.passes.proof import Dropped, is_same
 from orchestrator.method.passes.views import moves_items, views_of
 from orchestrator.program.values import TensorValue
-
-if TYPE_CHECKING:
-    from orchestrator.method.linked import LinkedMethod
 
 _OURS: Final = ("orch::cortex_m::", "orch::portable::", "orch::quantized::")
 """Libraries whose kernels write only their outputs.

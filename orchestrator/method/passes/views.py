@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import accumulate, chain
 from math import prod
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
+from orchestrator.core.operator import OperatorName
+from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.method.passes.arguments import (
     Arguments,
     UnknownCallError,
@@ -16,13 +19,7 @@ from orchestrator.method.passes.arguments import (
     strides_of,
 )
 from orchestrator.method.passes.preparing.scaled import nearest_item, scale_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from orchestrator.core.operator import OperatorName
-    from orchestrator.method.linked import LinkedCall, LinkedMethod
-    from orchestrator.program.values import TensorValue
+from orchestrator.program.values import TensorValue
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

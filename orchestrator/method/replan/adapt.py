@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from orchestrator.core.border import NO_IO
-from orchestrator.method.effects import effects_of_linked, effects_of_method
+from orchestrator.core.border import NO_IO, ModelIo
+from orchestrator.core.operator import OperatorName, OpSchema
+from orchestrator.method.effects import MethodEffects, effects_of_linked, effects_of_method
+from orchestrator.method.linked import LinkedMethod
 from orchestrator.method.replan.flow import flow_of
 from orchestrator.method.replan.layout import replan
 from orchestrator.method.replan.proof import PlanProofError, problems_of
 from orchestrator.method.replan.resize_scratch import resize_scratch
+from orchestrator.planner.blocks import ArenaFacts, Block, BlockPlan
 from orchestrator.program.edit import EditError, with_methods
+from orchestrator.program.program import Method, Program
 from orchestrator.program.shared import SHARED_ID
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from orchestrator.core.border import ModelIo
-    from orchestrator.core.operator import OperatorName, OpSchema
-    from orchestrator.method.effects import MethodEffects
     from orchestrator.method.ledger import MethodPasses
-    from orchestrator.method.linked import LinkedMethod
     from orchestrator.method.replan.layout import Replanned
-    from orchestrator.planner.blocks import ArenaFacts, Block, BlockPlan
-    from orchestrator.program.program import Method, Program
     from orchestrator.scratch.needs import ScratchNeed
 
     Planner = Callable[[Sequence[Block]], BlockPlan]

@@ -12,18 +12,15 @@ the next, unless they are state: `method/state.py` asks here which are read earl
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from operator import attrgetter
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
+from orchestrator.method.effects import Effect, MethodEffects
 from orchestrator.method.sets import Sets
 from orchestrator.program.values import TensorValue
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-
-    from orchestrator.method.effects import Effect, MethodEffects
 
 _BEFORE: Final = -1
 """The writer of bytes from before the run."""

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from orchestrator.method.effects import MethodEffects
 from orchestrator.method.places import offset_of, placed, tensor_of
 from orchestrator.method.replan.flow import flow_of
-from orchestrator.planner.blocks import ALIGNMENT, ArenaFacts, Block
-from orchestrator.program.values import TensorValue
+from orchestrator.planner.blocks import ALIGNMENT, ArenaFacts, Block, BlockPlan
+from orchestrator.program.values import TensorValue, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-
-    from orchestrator.method.effects import MethodEffects
     from orchestrator.method.replan.flow import Flow, Group
-    from orchestrator.planner.blocks import BlockPlan
-    from orchestrator.program.values import Value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

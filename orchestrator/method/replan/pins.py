@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from orchestrator.core.operator import OperatorName, OpSchema
 from orchestrator.method.effects import effects_of_method
 from orchestrator.method.places import offset_of, placed
 from orchestrator.method.replan.flow import flow_of
 from orchestrator.method.replan.proof import PlanProofError, problems_of
 from orchestrator.planner.blocks import aligned
+from orchestrator.program.program import Method, Program
 from orchestrator.program.shared import SHARED_ID
 from orchestrator.program.values import TensorValue
-from orchestrator.targets.regions import TensorKind
+from orchestrator.targets.regions import Pins, TensorKind, TensorPin
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from orchestrator.core.operator import OperatorName, OpSchema
     from orchestrator.method.replan.flow import Flow
-    from orchestrator.program.program import Method, Program
-    from orchestrator.targets.regions import Pins, TensorPin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,15 +13,11 @@ no instruction has written may change.
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
 
-from orchestrator.program.values import TensorValue
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from orchestrator.method.effects import Effect, MethodEffects
-    from orchestrator.program.values import Value
+from orchestrator.method.effects import Effect, MethodEffects
+from orchestrator.program.values import TensorValue, Value
 
 _Tag: TypeAlias = tuple[int, int]
 """The writer of a byte: (moment, value); value -1 is for bytes from before the run."""

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from orchestrator.method.places import placed
 from orchestrator.planner.blocks import aligned
+from orchestrator.program.program import Method
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from orchestrator.program.program import Method
     from orchestrator.scratch.needs import ScratchNeed
 
 

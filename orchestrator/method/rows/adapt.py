@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import inf
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from orchestrator.core.border import Border, border_of, with_border
+from orchestrator.core.border import Border, IoPort, border_of, with_border
+from orchestrator.method.linked import LinkedMethod
 from orchestrator.method.passes.border import BorderError
 from orchestrator.method.passes.passes import drop_values
 from orchestrator.method.passes.prepare_calls import slots_first
+from orchestrator.method.replan import Adapted
+from orchestrator.method.rows.costs import Core
 from orchestrator.method.rows.found import UnknownNetworkError
 from orchestrator.method.rows.fuse import by_rows
-
-if TYPE_CHECKING:
-    from orchestrator.core.border import IoPort
-    from orchestrator.method.linked import LinkedMethod
-    from orchestrator.method.replan import Adapted
-    from orchestrator.method.rows.costs import Core
-    from orchestrator.planner.policy import Fusing
-
+from orchestrator.planner.policy import Fusing
 
 _HINT: Final = "leave rows out, so that the input is whole"
 

@@ -7,19 +7,16 @@ late readers. This is a rewriting of the network: some of its layers are there t
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import inf
 from operator import itemgetter
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrator.method.rows.cuts import Segments
+from orchestrator.method.rows.network import Layer, Network
+from orchestrator.method.rows.plan import RowPlan
 from orchestrator.method.rows.verify import problems_of_twins
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from orchestrator.method.rows.network import Layer, Network
-    from orchestrator.method.rows.plan import RowPlan
 
 _DEEPEST: Final = 6
 """Layers that are computed again for a skip, at most."""

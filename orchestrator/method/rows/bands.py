@@ -7,26 +7,22 @@ other numbers and addresses it computes a band of the image.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrator.core.layout import memory_sizes
 from orchestrator.method.access import Access
+from orchestrator.method.linked import LinkedCall, LinkedMethod, Prepared
 from orchestrator.method.passes.images import Axis
 from orchestrator.method.passes.packing import strips, turned
 from orchestrator.method.passes.packing.headers import kernel_of
 from orchestrator.method.passes.preparing.scaled import nearest_item, neighbours
 from orchestrator.method.places import tensor_of
 from orchestrator.method.rows.copies import COPY, copied_rows
-from orchestrator.method.rows.members import edited, number_at, real_at
-from orchestrator.method.rows.network import Image, RowTable
+from orchestrator.method.rows.members import Members, edited, number_at, real_at
+from orchestrator.method.rows.network import Image, RowTable, Window
 from orchestrator.method.rows.phases import has_phases, is_phased, moved_phase, phase_of
 from orchestrator.method.steps import header_of
-
-if TYPE_CHECKING:
-    from orchestrator.method.linked import LinkedCall, LinkedMethod, Prepared
-    from orchestrator.method.rows.members import Members
-    from orchestrator.method.rows.network import Window
-    from orchestrator.program.values import Value
+from orchestrator.program.values import Value
 
 _IMAGE_DIMS: Final = 4
 _AXIS: Final = ("in", "out", "kernel", "stride", "padding", "dilation")

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from orchestrator.method.linked import LinkedMethod
 from orchestrator.method.rows.again import plan_of, with_skips_again
+from orchestrator.method.rows.costs import Core
 from orchestrator.method.rows.cuts import Segments
 from orchestrator.method.rows.found import UnknownNetworkError, network_of
 from orchestrator.method.rows.fuse import needs_all
+from orchestrator.method.rows.network import Network
 from orchestrator.method.rows.phases import with_phases_apart
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from orchestrator.method.linked import LinkedMethod
-    from orchestrator.method.rows.costs import Core
-    from orchestrator.method.rows.network import Network
 
 _MOST: Final = 24
 """Limits that are tried."""

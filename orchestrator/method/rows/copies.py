@@ -6,18 +6,13 @@ Concatenations, slices and repetitions of images are such calls, one for each pa
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
-from orchestrator.method.rows.members import edited, number_at
-from orchestrator.method.rows.network import RowTable
+from orchestrator.method.linked import LinkedCall, Prepared
+from orchestrator.method.rows.members import Members, edited, number_at
+from orchestrator.method.rows.network import Image, RowTable
 
 if TYPE_CHECKING:
-    from typing import TypeAlias
-
-    from orchestrator.method.linked import LinkedCall, Prepared
-    from orchestrator.method.rows.members import Members
-    from orchestrator.method.rows.network import Image
-
     Images: TypeAlias = tuple[Image, Image]
 
 COPY: Final = "orch::CopyCall"

@@ -9,9 +9,11 @@ from __future__ import annotations
 from dataclasses import replace
 from math import prod
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
+from orchestrator.core.lazy_bytes import Bytes
 from orchestrator.method.access import Access
+from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.method.passes.packing.headers import kernel_of
 from orchestrator.method.passes.packing.int4 import Blocks
 from orchestrator.method.passes.packing.strips import strips_of
@@ -28,10 +30,6 @@ from orchestrator.method.rows.members import number_at
 from orchestrator.method.rows.network import Cost
 from orchestrator.method.rows.strips import is_strips
 from orchestrator.method.steps import header_of
-
-if TYPE_CHECKING:
-    from orchestrator.core.lazy_bytes import Bytes
-    from orchestrator.method.linked import LinkedCall, LinkedMethod
 
 _ISAS: Final = ("scalar", "dsp", "mve")
 """Of which all of the following have numbers."""

@@ -6,18 +6,15 @@ Both are exact for the given order of layers, by dynamic programming over cut po
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from math import inf
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.method.rows.plan import plan_rows
-from orchestrator.method.rows.segment import narrowed, segment
+from orchestrator.method.rows.plan import RowPlan, plan_rows
+from orchestrator.method.rows.segment import Segment, narrowed, segment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from orchestrator.method.rows.network import Network
-    from orchestrator.method.rows.plan import RowPlan
-    from orchestrator.method.rows.segment import Segment
 
 
 _SHORT: Final = 3

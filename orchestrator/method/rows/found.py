@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.method.access import Access
-from orchestrator.method.linked import LinkedCall
+from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.method.passes.images import Axis
 from orchestrator.method.rows.bands import (
     channels_of,
@@ -21,17 +22,11 @@ from orchestrator.method.rows.bands import (
 from orchestrator.method.rows.copies import is_spread
 from orchestrator.method.rows.costs import Core, costs_of, sums_cost, whole_cost
 from orchestrator.method.rows.narrow import few_of
-from orchestrator.method.rows.network import Image, Layer, Network
+from orchestrator.method.rows.network import Image, Layer, Network, Window
 from orchestrator.method.rows.over import over_of
 from orchestrator.method.rows.strips import fitted_for_bands
 from orchestrator.program.shared import SHARED_ID
 from orchestrator.program.values import TensorValue
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from orchestrator.method.linked import LinkedMethod
-    from orchestrator.method.rows.network import Window
 
 _KNOWN: Final = frozenset({Access.READS, Access.FILLS, Access.SCRATCH})
 _PART: Final = frozenset({Access.READS, Access.UPDATES, Access.SCRATCH})

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import inf
-from typing import TYPE_CHECKING
 
-from orchestrator.method.linked import LinkedCall
+from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.method.rows.again import Twice, with_skips_again
+from orchestrator.method.rows.costs import Core
 from orchestrator.method.rows.cuts import Segments
-from orchestrator.method.rows.found import UnknownNetworkError, network_of
+from orchestrator.method.rows.found import Found, UnknownNetworkError, network_of
 from orchestrator.method.rows.phases import with_phases_apart
 from orchestrator.method.rows.verify import problems_of_rows
 from orchestrator.method.rows.write import method_by_rows
-
-if TYPE_CHECKING:
-    from orchestrator.method.linked import LinkedMethod
-    from orchestrator.method.rows.costs import Core
-    from orchestrator.method.rows.found import Found
 
 
 class RowsProofError(Exception):

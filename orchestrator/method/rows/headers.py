@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Hashable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from orchestrator.method.linked import LinkedCall
+from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.method.passes.joining import with_slots
 from orchestrator.method.passes.packing.words import bytes_of
 from orchestrator.method.steps import HEADER, header_of
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable
-
-    from orchestrator.method.linked import LinkedMethod
 
 
 def with_common_headers(method: LinkedMethod) -> LinkedMethod:

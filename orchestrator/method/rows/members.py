@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from orchestrator.method.linked import Numbers
 
 Members: TypeAlias = "tuple[tuple[str, Numbers], ...]"

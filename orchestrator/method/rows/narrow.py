@@ -8,11 +8,13 @@ compute fewer pixels at once, in less scratch memory, or go without.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.method.passes.packing.headers import kernel_of
 from orchestrator.method.passes.packing.words import TILE
 from orchestrator.method.rows.costs import (
+    Core,
     costs_of,
     few_cost,
     few_matrix_cost,
@@ -21,10 +23,6 @@ from orchestrator.method.rows.costs import (
 )
 from orchestrator.method.rows.network import Cost, Few
 from orchestrator.method.steps import header_of
-
-if TYPE_CHECKING:
-    from orchestrator.method.linked import LinkedCall, LinkedMethod
-    from orchestrator.method.rows.costs import Core
 
 _ENOUGH: Final = 200
 """A kernel has to save one part in so many of a run."""

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import takewhile
 from math import inf
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from orchestrator.method.passes.images import Axis
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,18 +9,15 @@ still to come, nothing is lost.
 from __future__ import annotations
 
 from math import inf
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.method.passes.images import Axis
 from orchestrator.method.passes.packing import strips, turned
 from orchestrator.method.passes.packing.headers import kernel_of
-from orchestrator.method.rows.network import Over
+from orchestrator.method.rows.network import Image, Over
 from orchestrator.method.rows.strips import is_strips
 from orchestrator.method.steps import header_of
-
-if TYPE_CHECKING:
-    from orchestrator.method.linked import LinkedCall, LinkedMethod
-    from orchestrator.method.rows.network import Image
 
 _CHANNELS: Final = "packed_depthwise"
 _WINDOWS: Final = "packed_depthwise_3x3"

@@ -6,11 +6,12 @@ channels of these.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, TypeGuard
+from typing import Final, TypeGuard
 
 from orchestrator.method.access import Access
-from orchestrator.method.linked import LinkedCall, LinkedMethod
+from orchestrator.method.linked import LinkedCall, LinkedInstruction, LinkedMethod
 from orchestrator.method.passes.images import Axis
 from orchestrator.method.passes.joining import with_slots
 from orchestrator.method.passes.packing.headers import kernel_of
@@ -18,11 +19,6 @@ from orchestrator.method.passes.packing.turned import is_turned, rows_at
 from orchestrator.method.passes.packing.words import WORD, bytes_of
 from orchestrator.method.rows.network import RowTable
 from orchestrator.method.steps import header_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from orchestrator.method.linked import LinkedInstruction
 
 _HEADER: Final = 28
 """Words of a PackedPixels."""

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from orchestrator.method.rows.schedule import Step
 from orchestrator.method.rows.slides import first_rows, kept_rows
+from orchestrator.method.rows.ways import Way
 from orchestrator.planner.blocks import Block, aligned
 from orchestrator.planner.overlapping import plan_overlapping
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from orchestrator.method.rows.network import Network
-    from orchestrator.method.rows.schedule import Step
     from orchestrator.method.rows.segment import Segment
-    from orchestrator.method.rows.ways import Way
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,21 +7,19 @@ rings as long as the deeper path lags behind.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.method.rows.schedule import Schedule
+from orchestrator.method.rows.schedule import Schedule, Step
 from orchestrator.method.rows.slides import kept_rows
 from orchestrator.method.rows.together import images_over, merged_images, places_of, rooted
 from orchestrator.method.rows.ways import Way, at_once, way_of
 from orchestrator.planner.blocks import aligned
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from orchestrator.method.rows.network import Network
-    from orchestrator.method.rows.schedule import Step
 
 
 _STEP: Final = 120

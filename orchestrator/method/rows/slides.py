@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from orchestrator.method.rows.ways import note_reads
+from orchestrator.method.rows.ways import Way, note_reads
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from orchestrator.method.rows.network import Network
-    from orchestrator.method.rows.ways import Way
 
 
 class KeptRows(NamedTuple):

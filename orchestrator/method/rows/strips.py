@@ -8,12 +8,13 @@ of weights of 4 bits that are int8 at a time are shorter, too.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from orchestrator.core.lazy_bytes import settled
-from orchestrator.method.linked import LinkedCall
+from orchestrator.method.linked import LinkedCall, LinkedInstruction, LinkedMethod
 from orchestrator.method.passes.joining import with_slots
 from orchestrator.method.passes.packing.headers import kernel_of
 from orchestrator.method.passes.packing.int4 import BLOCK_HEAD, Blocks
@@ -23,10 +24,6 @@ from orchestrator.method.passes.packing.words import bytes_of
 from orchestrator.method.steps import header_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from orchestrator.method.linked import LinkedInstruction, LinkedMethod
-
     Fit = Callable[[Turned, int], Turned | None]
 
 

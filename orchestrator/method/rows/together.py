@@ -7,11 +7,10 @@ whose rows are all read by the very next step take turns in one place.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
     from orchestrator.method.rows.network import Network
     from orchestrator.method.rows.schedule import Step
     from orchestrator.method.rows.ways import Way

@@ -7,23 +7,18 @@ it writes. Nothing here is shared with what makes tables but the words for them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from orchestrator.method.rows.network import RowTable
-from orchestrator.method.rows.plan import Call
+from orchestrator.method.rows.network import Network, RowTable, Window
+from orchestrator.method.rows.plan import Call, RowPlan
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from orchestrator.method.rows.network import Network, Window
-    from orchestrator.method.rows.plan import RowPlan
-
     Tags = NDArray[np.int64]
 
 _IMAGE: Final = 1 << 40

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from orchestrator.method.rows.schedule import Step
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from orchestrator.method.rows.network import Network
 
 

@@ -7,22 +7,19 @@ from math import inf
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.method.access import Access
-from orchestrator.method.linked import LinkedCall, Prepared
+from orchestrator.method.linked import LinkedCall, LinkedMethod, Prepared
 from orchestrator.method.places import placed
 from orchestrator.method.rows.bands import Rows, band_header, band_of, channels_of, pixels_of
-from orchestrator.method.rows.copies import COPY, copied_rows
+from orchestrator.method.rows.copies import COPY, Images, copied_rows
 from orchestrator.method.rows.costs import SUMS
 from orchestrator.method.rows.headers import with_common_headers
 from orchestrator.method.rows.narrow import with_few_pixels, with_narrow_kernels
-from orchestrator.method.rows.plan import Call
+from orchestrator.method.rows.plan import Call, RowPlan, Slide
 from orchestrator.method.steps import GIVEN_ROWS, header_of
+from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
-    from orchestrator.method.linked import LinkedMethod
-    from orchestrator.method.rows.copies import Images
     from orchestrator.method.rows.found import Found
-    from orchestrator.method.rows.plan import RowPlan, Slide
-    from orchestrator.program.values import TensorValue
 
 _WORD: Final = 4
 _MEMORY: Final = (("input", 0), ("out", 1))

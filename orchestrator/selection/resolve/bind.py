@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+from orchestrator.catalog.model import Catalog
 from orchestrator.catalog.scratch_arguments import missing_size, scratch_arguments
-from orchestrator.core.kernel import TensorMeta
-from orchestrator.errors import Diagnostic, KernelError
+from orchestrator.core.dtype import ScalarType
+from orchestrator.core.kernel import Kernel, KernelKey, TensorMeta
+from orchestrator.errors import Diagnostic, KernelError, SourceSpan
 from orchestrator.selection.call import calls_of_key, misfit, takes, tensor_names
-from orchestrator.selection.op_info import CallPattern, Origin, SelectedOperator
+from orchestrator.selection.op_info import CallPattern, Origin, SelectedOperator, Selection
 from orchestrator.selection.resolution import (
     Binding,
     DelegateCode,
@@ -20,15 +22,6 @@ from orchestrator.selection.resolution import (
 )
 from orchestrator.selection.resolve.gaps import Gaps
 from orchestrator.selection.resolve.request import Request
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-
-    from orchestrator.catalog.model import Catalog
-    from orchestrator.core.dtype import ScalarType
-    from orchestrator.core.kernel import Kernel, KernelKey
-    from orchestrator.errors import SourceSpan
-    from orchestrator.selection.op_info import Selection
 
 EVERY_OPERATOR = Origin(source="operators.all")
 """Origin of kernels that only `Selection.every_operator` selects."""

@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection, Mapping
 
 from orchestrator.catalog.expressions.condition import named_arguments, refusal
-from orchestrator.catalog.expressions.values import Changing, Range, TensorFacts
-from orchestrator.errors import KernelError
-from orchestrator.program.program import KernelCall
+from orchestrator.catalog.expressions.values import Changing, Range, TensorFacts, Value
+from orchestrator.catalog.model import Catalog
+from orchestrator.core.kernel import Kernel, KernelKey
+from orchestrator.core.operator import OperatorName
+from orchestrator.errors import KernelError, SourceSpan
+from orchestrator.program.program import KernelCall, Program
 from orchestrator.selection.call_facts import MethodFacts, argument_facts
-from orchestrator.selection.op_info import Origin
+from orchestrator.selection.op_info import OpInfo, Origin
+from orchestrator.selection.resolution import Resolution
 from orchestrator.selection.resolve.gaps import Gaps
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
-
-    from orchestrator.catalog.expressions.values import Value
-    from orchestrator.catalog.model import Catalog
-    from orchestrator.core.kernel import Kernel, KernelKey
-    from orchestrator.core.operator import OperatorName
-    from orchestrator.errors import SourceSpan
-    from orchestrator.program.program import Program
-    from orchestrator.selection.op_info import OpInfo
-    from orchestrator.selection.resolution import Resolution
 
 
 def check_calls(

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
+from orchestrator.catalog.expressions.condition import Refusal
+from orchestrator.catalog.model import Catalog
 from orchestrator.core.dtype import COMPLEX, dtype_names
-from orchestrator.core.operator import nearest_operator, out_variant
-from orchestrator.errors import Diagnostic, did_you_mean
+from orchestrator.core.kernel import Kernel, KernelKey
+from orchestrator.core.operator import OperatorName, nearest_operator, out_variant
+from orchestrator.errors import Diagnostic, SourceSpan, did_you_mean
 from orchestrator.selection.call import refused_dtypes, tensor_names
+from orchestrator.selection.op_info import CallPattern, Origin
 from orchestrator.selection.resolution import Missing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
-
-    from orchestrator.catalog.expressions.condition import Refusal
-    from orchestrator.catalog.model import Catalog
-    from orchestrator.core.kernel import Kernel, KernelKey
-    from orchestrator.core.operator import OperatorName
-    from orchestrator.errors import SourceSpan
-    from orchestrator.selection.op_info import CallPattern, Origin
     from orchestrator.selection.resolve.request import Request
 
 _SHOWN = 4  # instructions, methods or keys named before "and N more"

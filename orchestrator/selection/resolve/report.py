@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from orchestrator.core.dtype import ScalarType
-    from orchestrator.selection.op_info import Origin
-    from orchestrator.selection.resolution import Binding, Resolution
+from orchestrator.core.dtype import ScalarType
+from orchestrator.selection.op_info import Origin
+from orchestrator.selection.resolution import Binding, Resolution
 
 
 def resolution_json(resolution: Resolution) -> str:

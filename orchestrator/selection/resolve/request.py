@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from orchestrator.core.kernel import Kernel, KernelKey
 from orchestrator.selection.call import takes
-
-if TYPE_CHECKING:
-    from orchestrator.core.kernel import Kernel, KernelKey
-    from orchestrator.selection.op_info import CallPattern, Origin
+from orchestrator.selection.op_info import CallPattern, Origin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

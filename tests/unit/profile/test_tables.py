@@ -10,7 +10,7 @@ from pydantic import Field, ValidationError
 
 from orchestrator.errors import Diagnostic, ProfileError
 from orchestrator.profile import load, reference, tables
-from orchestrator.profile.fields import Size  # noqa: TC001  # pydantic reads it
+from orchestrator.profile.fields import Size  # pydantic reads it
 from orchestrator.profile.kernels import KernelsTable
 from orchestrator.profile.table import BrokenValueError, salvage, sound
 from orchestrator.profile.tables import BudgetTable, Profile, ProfileTable

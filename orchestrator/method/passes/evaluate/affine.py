@@ -13,10 +13,10 @@ import numpy as np
 from orchestrator.core.dtype import FLOATING, ScalarType
 from orchestrator.method.passes.arguments import dim_of, need
 from orchestrator.method.passes.evaluate.numbers import Array, Items, computed, converted
+from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
     from orchestrator.method.passes.evaluate.constant_call import ConstantCall
-    from orchestrator.program.values import TensorValue
 
 _S = ScalarType
 _QUANTIZED: Final = frozenset({_S.Byte, _S.Char, _S.Short, _S.UInt16, _S.Int})

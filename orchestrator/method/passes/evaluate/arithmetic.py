@@ -6,6 +6,7 @@ op_sub.cpp, op_mul.cpp, op_div.cpp and op_neg.cpp.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
@@ -20,12 +21,10 @@ from orchestrator.method.passes.evaluate.numbers import (
     converted,
     item_of,
 )
+from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from orchestrator.method.passes.evaluate.constant_call import ConstantCall
-    from orchestrator.program.values import TensorValue
 
     Binary: TypeAlias = Callable[[Array, Array, ScalarType], Array]
 

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection
 
 import numpy as np
 
-from orchestrator.core.lazy_bytes import settled
+from orchestrator.core.lazy_bytes import Bytes, settled
+from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.method.passes.arguments import Arguments, UnknownCallError, need
 from orchestrator.method.passes.evaluate.numbers import Items, read_items, write_items
-from orchestrator.program.values import NoneValue, OptionalTensorListValue, TensorListValue
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
-
-    from orchestrator.core.lazy_bytes import Bytes
-    from orchestrator.method.linked import LinkedCall, LinkedMethod
-    from orchestrator.program.values import TensorValue
+from orchestrator.program.values import (
+    NoneValue,
+    OptionalTensorListValue,
+    TensorListValue,
+    TensorValue,
+)
 
 
 class ConstantCall(Arguments):

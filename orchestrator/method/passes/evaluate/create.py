@@ -13,10 +13,10 @@ import numpy as np
 from orchestrator.core.dtype import FLOATING, INTEGRAL
 from orchestrator.method.passes.arguments import UnknownCallError, need
 from orchestrator.method.passes.evaluate.numbers import Items, Scalar, converted, item_of
+from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
     from orchestrator.method.passes.evaluate.constant_call import ConstantCall
-    from orchestrator.program.values import TensorValue
 
 
 def full(call: ConstantCall) -> Items:

@@ -15,11 +15,10 @@ import numpy as np
 
 from orchestrator.core.dtype import FLOATING
 from orchestrator.method.passes.arguments import need
-from orchestrator.method.passes.evaluate.numbers import Items, item_of
+from orchestrator.method.passes.evaluate.numbers import Array, Items, item_of
 
 if TYPE_CHECKING:
     from orchestrator.method.passes.evaluate.constant_call import ConstantCall
-    from orchestrator.method.passes.evaluate.numbers import Array
 
 
 def relu(call: ConstantCall) -> Items:

@@ -15,10 +15,10 @@ from orchestrator.method.passes.evaluate.numbers import (
     computed_number,
     converted,
 )
+from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
     from orchestrator.method.passes.evaluate.constant_call import ConstantCall
-    from orchestrator.program.values import TensorValue
 
 _MATRIX: Final = 2
 _BATCH: Final = 3

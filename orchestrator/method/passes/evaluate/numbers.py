@@ -9,18 +9,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import isnan
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from orchestrator.core.dtype import FLOATING, ScalarType
 from orchestrator.core.layout import FORMATS, logical_items, stored_items
+from orchestrator.core.lazy_bytes import Bytes
 from orchestrator.method.passes.arguments import need
-
-if TYPE_CHECKING:
-    from orchestrator.core.lazy_bytes import Bytes
-    from orchestrator.program.values import TensorValue
+from orchestrator.program.values import TensorValue
 
 Array: TypeAlias = "npt.NDArray[Any]"
 Scalar: TypeAlias = "int | float | bool"

@@ -5,22 +5,20 @@ NumPy is imported when the first call is computed: most programs have none.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterator, Mapping
 from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.dtype import ALL, COMPLEX
+from orchestrator.core.lazy_bytes import Bytes
+from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.method.passes.arguments import UnknownCallError
-from orchestrator.program.values import OptionalTensorListValue, TensorListValue, TensorValue
+from orchestrator.program.values import OptionalTensorListValue, TensorListValue, TensorValue, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping
-
-    from orchestrator.core.lazy_bytes import Bytes
-    from orchestrator.method.linked import LinkedCall, LinkedMethod
     from orchestrator.method.passes.evaluate.constant_call import ConstantCall
     from orchestrator.method.passes.evaluate.numbers import Items, Scalar
-    from orchestrator.program.values import Value
 
 _LISTS = (TensorListValue, OptionalTensorListValue)
 _MOST_BYTES: Final = 1 << 26

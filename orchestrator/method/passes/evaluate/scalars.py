@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Callable
 from math import copysign, inf, isinf, nan, prod
 from typing import TYPE_CHECKING, Final
 
@@ -18,8 +19,6 @@ from orchestrator.method.passes.arguments import dim_of, need
 from orchestrator.program.values import BoolValue, DoubleValue, IntValue
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from orchestrator.method.passes.evaluate.constant_call import ConstantCall
     from orchestrator.method.passes.evaluate.numbers import Scalar
 

@@ -6,23 +6,20 @@ and scales.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.layout import FORMATS, logical_items, stored_items
-from orchestrator.method.linked import LinkedCall
+from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.method.passes.arguments import Arguments, UnknownCallError, need
 from orchestrator.method.passes.images import Axis, axes_of, image_of
 from orchestrator.method.passes.packing.words import WORD
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import numpy as np
     from numpy.typing import NDArray
-
-    from orchestrator.method.linked import LinkedMethod
 
     Ints = NDArray[np.int64]
 

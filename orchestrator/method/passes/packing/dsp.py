@@ -6,6 +6,7 @@ kernels/cortex_m/packed_dsp.h has the formats.
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -16,8 +17,6 @@ from orchestrator.method.passes.packing.scaling import scales
 from orchestrator.method.passes.packing.words import TILE, WORD, int32, up
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import numpy as np
     from numpy.typing import NDArray
 

@@ -8,6 +8,7 @@ bit of an output changes.
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -18,8 +19,6 @@ from orchestrator.method.passes.packing.headers import convolution_header
 from orchestrator.method.passes.packing.words import TILE, WORD, int32, up
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import numpy as np
     from numpy.typing import NDArray
 

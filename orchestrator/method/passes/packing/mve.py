@@ -5,6 +5,7 @@ The kernels are op_packed_depthwise.cpp and op_packed_pixels.cpp of kernels/cort
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -13,8 +14,6 @@ from orchestrator.method.passes.packing.headers import convolution_header, depth
 from orchestrator.method.passes.packing.words import TILE, WORD, int32, up
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     import numpy as np
     from numpy.typing import NDArray
 

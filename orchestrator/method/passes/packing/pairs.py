@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrator.core.layout import logical_items
 from orchestrator.core.lazy_bytes import settled
-from orchestrator.method.linked import LinkedCall
+from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.method.passes.joining import with_call, with_slots
 from orchestrator.program.values import TensorValue
-
-if TYPE_CHECKING:
-    from orchestrator.method.linked import LinkedMethod
 
 MIXED: Final = "orch::quantized::mixed_linear_out"
 INT4_MIXED: Final = "orch::quantized::int4_mixed_linear_out"

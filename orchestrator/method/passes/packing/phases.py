@@ -10,9 +10,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import product
 from math import gcd
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from orchestrator.method.linked import LinkedCall
+from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.method.passes.arguments import Arguments, UnknownCallError, need
 from orchestrator.method.passes.images import Axis, axes_of, image_of
 from orchestrator.method.passes.packing.convolution import (
@@ -22,9 +22,6 @@ from orchestrator.method.passes.packing.convolution import (
     row_of,
     sums_of,
 )
-
-if TYPE_CHECKING:
-    from orchestrator.method.linked import LinkedMethod
 
 TRANSPOSED: Final = {
     "orch::cortex_m::quantized_transpose_conv2d_out": False,

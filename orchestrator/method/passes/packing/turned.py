@@ -8,6 +8,7 @@ where there are few rows.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from orchestrator.method.passes.images import Axis
@@ -21,8 +22,6 @@ from orchestrator.method.passes.packing.mve import (
 from orchestrator.method.passes.packing.words import TILE, WORD
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     import numpy as np
     from numpy.typing import NDArray
 

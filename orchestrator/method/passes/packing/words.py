@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final
 
-from orchestrator.core.lazy_bytes import settled
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from orchestrator.core.lazy_bytes import Bytes
+from orchestrator.core.lazy_bytes import Bytes, settled
 
 WORD: Final = 4
 """Bytes of a pointer, and of what the kernels load."""

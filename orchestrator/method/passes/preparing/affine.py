@@ -5,6 +5,7 @@ As quantize_row and dequantize_row of kernels/util/affine.h.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -13,13 +14,11 @@ from orchestrator.method.passes.arguments import need
 from orchestrator.method.passes.preparing.form import Form
 from orchestrator.method.passes.preparing.items import lie_alike
 from orchestrator.method.passes.preparing.numbers import float32
+from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from orchestrator.method.passes.arguments import Arguments
     from orchestrator.method.passes.preparing.form import Preparer
-    from orchestrator.program.values import TensorValue
 
 _NEAR: Final = 1 << 21
 """Largest zero point of floats that are limited before they are rounded."""

@@ -5,18 +5,17 @@ As kernels/cortex_m/prepare_convolution.cpp and the operators there read them.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import gcd
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from orchestrator.method.linked import Numbers
 from orchestrator.method.passes.images import Axis, axes_of, axis_members, image_members, image_of
 from orchestrator.method.passes.packing.convolution import HIGHEST, LOWEST
 from orchestrator.method.passes.preparing.form import Form
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from orchestrator.method.linked import Numbers
     from orchestrator.method.passes.arguments import Arguments
     from orchestrator.method.passes.images import Image
     from orchestrator.method.passes.preparing.form import Preparer

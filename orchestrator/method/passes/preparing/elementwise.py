@@ -5,20 +5,19 @@ The structs are in kernels/cortex_m/prepared.h.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import isfinite
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.dtype import ScalarType
+from orchestrator.method.linked import Numbers
 from orchestrator.method.passes.arguments import NHWC, dim_of, lies_as_nhwc, need, strides_of
 from orchestrator.method.passes.preparing.form import Form
 from orchestrator.method.passes.preparing.items import array, lie_alike, loop_over, pair_rows
 from orchestrator.method.passes.preparing.numbers import float32
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from orchestrator.method.linked import Numbers
     from orchestrator.method.passes.arguments import Arguments
     from orchestrator.method.passes.preparing.form import Preparer
 

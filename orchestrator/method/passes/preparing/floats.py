@@ -5,6 +5,7 @@ The structs are in kernels/portable/prepared.h and kernels/util/prepared.h.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import copysign, inf, prod
 from types import MappingProxyType
@@ -17,13 +18,11 @@ from orchestrator.method.passes.images import axes_along, axis_members, one_or_t
 from orchestrator.method.passes.preparing.form import Form
 from orchestrator.method.passes.preparing.items import lie_alike, pair_rows
 from orchestrator.method.passes.preparing.numbers import float32, float_bits
+from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from orchestrator.method.passes.arguments import Arguments
     from orchestrator.method.passes.preparing.form import Preparer
-    from orchestrator.program.values import TensorValue
 
 _SPACE: Final = "orch::portable"
 _BLOCK: Final = 4

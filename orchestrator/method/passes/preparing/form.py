@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from orchestrator.method.linked import Prepared
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from orchestrator.method.passes.arguments import Arguments
 
 MOST_COPIES: Final = 4

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from orchestrator.method.linked import Numbers
 from orchestrator.method.passes.arguments import need, strides_of
+from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from orchestrator.method.linked import Numbers
     from orchestrator.method.passes.arguments import Arguments
-    from orchestrator.program.values import TensorValue
 
 Loop = list[tuple[int, tuple[int, ...]]]
 """Dimensions, outermost first: how many indices, and for each tensor how many items

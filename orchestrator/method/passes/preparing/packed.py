@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
@@ -10,8 +11,6 @@ from orchestrator.method.passes import pack_weights
 from orchestrator.method.passes.preparing.form import Form
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from orchestrator.method.passes.arguments import Arguments
     from orchestrator.method.passes.preparing.form import Preparer
 

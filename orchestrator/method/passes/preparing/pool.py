@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.dtype import ScalarType
+from orchestrator.method.linked import Numbers
 from orchestrator.method.passes.arguments import need
 from orchestrator.method.passes.images import axes_of, axis_members, image_of, one_or_two
 from orchestrator.method.passes.preparing.form import Form
 from orchestrator.method.passes.preparing.numbers import float32
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from orchestrator.method.linked import Numbers
     from orchestrator.method.passes.arguments import Arguments
     from orchestrator.method.passes.images import Axis, Image
     from orchestrator.method.passes.preparing.form import Preparer

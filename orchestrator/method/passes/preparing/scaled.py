@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -9,13 +10,11 @@ from orchestrator.core.dtype import ScalarType
 from orchestrator.method.passes.arguments import NHWC, need
 from orchestrator.method.passes.preparing.form import MOST_COPIES, Form
 from orchestrator.method.passes.preparing.numbers import float32
+from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from orchestrator.method.passes.arguments import Arguments
     from orchestrator.method.passes.preparing.form import Preparer
-    from orchestrator.program.values import TensorValue
 
 _LARGE: Final = float(1 << 30)
 """From here on the kernels take the last item."""
