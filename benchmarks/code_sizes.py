@@ -45,8 +45,7 @@ if TYPE_CHECKING:
 
     from orchestrator.core.kernel import Kernel
     from orchestrator.measure.elf import Symbol
-    from orchestrator.targets.cores import Target
-    from orchestrator.targets.toolchain import Toolchain
+    from orchestrator.targets.cores import Target, Toolchain
 
 PLACES: Final = (
     ("cortex-m0plus", "gnu"),

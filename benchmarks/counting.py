@@ -19,7 +19,7 @@ from benchmarks.product import CORPUS, Built
 from benchmarks.table import NotMeasuredError, short
 from orchestrator.errors import OrchestratorError
 from orchestrator.running.counting import COUNTS_FILE, CountPlan, read_counts
-from orchestrator.running.outputs import output_files
+from orchestrator.running.inputs import output_files
 from orchestrator.running.product import read_product
 from orchestrator.running.protocol import DeviceError, decode_response, encode_request
 from orchestrator.running.scenario import read_scenario

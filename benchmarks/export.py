@@ -14,7 +14,7 @@ from benchmarks.clock import ROOT
 from benchmarks.stages import executorch_python
 from benchmarks.table import Cell, Findings, Goal, NotMeasuredError, Table
 from orchestrator.build import BuildOptions, Project, inputs, load, open_build
-from orchestrator.shell.environment import PYTHON
+from orchestrator.shell.process import PYTHON
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

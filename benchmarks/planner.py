@@ -8,7 +8,7 @@ from benchmarks.clock import ROOT
 from benchmarks.table import Cell, Findings, Goal, Table
 from orchestrator.planner import plan_blocks
 from orchestrator.planner.greedy import Conflicts, greedy_plans
-from orchestrator.planner.plan_csv import read_blocks
+from orchestrator.planner.plan_files import read_blocks
 
 _DATA = ROOT / "tests" / "data" / "memory-plans"
 _SECONDS = 60.0

@@ -14,7 +14,7 @@ from benchmarks.product import CASES, CORPUS
 from benchmarks.stages import driver, fresh_build
 from benchmarks.table import Cell, Findings, Goal, NotMeasuredError, Table
 from orchestrator.build import BuildOptions, Project, inputs, load, open_build, table
-from orchestrator.selection.selected_yaml import selected_operators_yaml
+from orchestrator.selection.oplist import selected_operators_yaml
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

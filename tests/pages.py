@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from orchestrator.catalog.executorch_operators import NEVER_CALLED
-from orchestrator.catalog.operator_page import counts, missing, operator_rows
+from orchestrator.catalog.operator_page import NEVER_CALLED, counts, missing, operator_rows
 from orchestrator.profile.fields import shown
 from orchestrator.profile.reference import json_schema
 from orchestrator.profile.tables import header_of, tables
-from orchestrator.workspace.reference import workspace_schema
+from orchestrator.workspace.load import workspace_schema
 from orchestrator.workspace.tables import WorkspaceTable
 
 if TYPE_CHECKING:

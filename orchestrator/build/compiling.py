@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator.build.methods import all_pins
-from orchestrator.catalog.scratch_arguments import scratch_arguments
+from orchestrator.catalog.expressions.values import scratch_arguments
 from orchestrator.core.lazy_bytes import Bytes
 from orchestrator.emit.artifact import GeneratedFile
 from orchestrator.emit.compile import CompilePlan, LibraryOptions
@@ -21,9 +21,8 @@ from orchestrator.profile.choices import Load
 from orchestrator.program.program import Program
 from orchestrator.shell import sources
 from orchestrator.shell.compile_folder import CompileFolder
-from orchestrator.targets.cores import Target
-from orchestrator.targets.regions import Pins
-from orchestrator.targets.toolchain import TOOLCHAIN_FILE, Toolchain
+from orchestrator.targets.boards import Pins
+from orchestrator.targets.cores import TOOLCHAIN_FILE, Target, Toolchain
 
 if TYPE_CHECKING:
     from orchestrator.build.libraries import Libraries
@@ -102,7 +101,7 @@ def plan_commands(
 
 def _are_proved(adapted: AdaptedModels, custom: Collection[str]) -> bool:
     """Whether kernels need not check the arguments of any call."""
-    from orchestrator.method.proved import are_proved  # noqa: PLC0415  # numpy
+    from orchestrator.method.checks import are_proved  # noqa: PLC0415  # numpy
 
     methods = [method for methods in adapted.linked.values() for method in methods]
     return are_proved(methods, adapted.resolution, unknown=frozenset(custom))
@@ -268,7 +267,7 @@ def collect_outputs(
     """Every published file by path. Files named in the lock hold no absolute path."""
     from orchestrator.emit.compile.archive import linkable  # noqa: PLC0415
     from orchestrator.measure import report_json  # noqa: PLC0415
-    from orchestrator.measure.stack_constants import with_stacks  # noqa: PLC0415
+    from orchestrator.measure.stack import with_stacks  # noqa: PLC0415
     from orchestrator.report.page import page  # noqa: PLC0415  # imports Jinja2
 
     files: dict[str, Bytes] = {f.path: f.text.encode() for f in generated}
@@ -298,7 +297,7 @@ def _own_library(name: str, commands: CompilePlan, compiled: Compiled) -> bytes:
     """
     from orchestrator.emit.compile import API_OBJECT  # noqa: PLC0415
     from orchestrator.emit.compile.archive import defined_symbols, own_symbols  # noqa: PLC0415
-    from orchestrator.emit.generate.trace import hook_names  # noqa: PLC0415
+    from orchestrator.emit.generate.random_numbers import hook_names  # noqa: PLC0415
 
     defined = defined_symbols(compiled.library)
     problems = [

@@ -11,13 +11,19 @@ from orchestrator.measure.size import ContributorKind, SizeReport
 from orchestrator.profile.choices import Load
 from orchestrator.program.program import Program
 from orchestrator.program.values import TensorValue
-from orchestrator.provenance.documents import SBOM, STATEMENT, document_bytes
-from orchestrator.provenance.sbom import SbomModel, SbomProduct, sbom
-from orchestrator.provenance.statement import statement
+from orchestrator.provenance.sbom import (
+    SBOM,
+    STATEMENT,
+    SbomModel,
+    SbomProduct,
+    document_bytes,
+    sbom,
+    statement,
+)
 
 if TYPE_CHECKING:
     from orchestrator.build.libraries import Libraries
-    from orchestrator.profile.card import CardTable
+    from orchestrator.profile.lowering_tables import CardTable
 
 _FILE = "file "
 _SETTINGS = ("source", "lowering", "quantize", "vela")

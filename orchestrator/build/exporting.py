@@ -29,16 +29,13 @@ from orchestrator.errors import (
     ToolchainError,
     did_you_mean,
 )
-from orchestrator.export.offered import changed_answer
-from orchestrator.export.request import LEFT_IN_FLOAT, STEP_FILE, Request
+from orchestrator.export.request import LEFT_IN_FLOAT, STEP_FILE, Request, changed_answer
 from orchestrator.profile.fields import shown
 from orchestrator.profile.lowering import CORTEX_M, Vela, with_defaults
 from orchestrator.program.reader import read_program
 from orchestrator.shell import sources
 from orchestrator.shell.build_folder import EXPORTED, WORK, claim, refuse_links
-from orchestrator.shell.cache import cache_folder
 from orchestrator.shell.distribution import PACKAGE_FOLDER
-from orchestrator.shell.environment import PYTHON, interpreter, python_environment
 from orchestrator.shell.exported import (
     EXPORTS,
     PROGRAM,
@@ -54,7 +51,14 @@ from orchestrator.shell.exported import (
     started,
 )
 from orchestrator.shell.input_files import InputFiles
-from orchestrator.shell.process import NOT_STARTED, Processes
+from orchestrator.shell.object_store import cache_folder
+from orchestrator.shell.process import (
+    NOT_STARTED,
+    PYTHON,
+    Processes,
+    interpreter,
+    python_environment,
+)
 from orchestrator.shell.publish import publish_exported
 from orchestrator.shell.reporter import Reporter
 

@@ -44,7 +44,7 @@ def list_firmware_facts(
     """What the firmware offers to programs that are installed later."""
     from orchestrator.compat.check import firmware_of  # noqa: PLC0415
     from orchestrator.compat.firmware import firmware_facts  # noqa: PLC0415
-    from orchestrator.update.container import fact_text, identity_of, update_fact  # noqa: PLC0415
+    from orchestrator.update import fact_text, identity_of, update_fact  # noqa: PLC0415
 
     firmware = firmware_of(
         resolution=adapted.resolution,
@@ -97,11 +97,11 @@ def generate_files(
     from orchestrator.build.stepping import longest_steps  # noqa: PLC0415  # numpy
     from orchestrator.emit.executorch_headers import check_max_kernels, executorch_headers  # noqa: PLC0415
     from orchestrator.emit.generate import generate  # noqa: PLC0415
-    from orchestrator.memory.memory_json import memory_plan_json  # noqa: PLC0415
-    from orchestrator.method.writes import check_writes  # noqa: PLC0415
+    from orchestrator.memory.plan import memory_plan_json  # noqa: PLC0415
+    from orchestrator.method.checks import check_writes  # noqa: PLC0415
     from orchestrator.running.product import product_json  # noqa: PLC0415
+    from orchestrator.selection.oplist import selected_operators_yaml  # noqa: PLC0415
     from orchestrator.selection.resolve import resolution_json  # noqa: PLC0415
-    from orchestrator.selection.selected_yaml import selected_operators_yaml  # noqa: PLC0415
 
     check_writes(programs, resolution, model_spans)
     max_kernels = registry.max_kernels
@@ -159,7 +159,7 @@ def _update_targets(
 ) -> dict[str, UpdateTarget]:
     """What the firmware accepts, by model that takes signed updates."""
     from orchestrator.emit.generate.update import UpdateTarget  # noqa: PLC0415
-    from orchestrator.update.container import read_fact, update_fact  # noqa: PLC0415
+    from orchestrator.update import read_fact, update_fact  # noqa: PLC0415
 
     found = {model: read_fact(facts[update_fact(model)]) for model in updates}
     return {

@@ -52,9 +52,8 @@ from orchestrator.shell.input_files import InputFiles
 from orchestrator.shell.process import Processes
 from orchestrator.shell.reporter import Reporter
 from orchestrator.shell.toolchain import Toolchains
-from orchestrator.targets.cores import Target
-from orchestrator.targets.regions import Pins
-from orchestrator.targets.toolchain import Toolchain
+from orchestrator.targets.boards import Pins
+from orchestrator.targets.cores import Target, Toolchain
 
 if TYPE_CHECKING:
     from orchestrator.build.engine import Input

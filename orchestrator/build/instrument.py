@@ -7,19 +7,20 @@ the one that ships, without hooks.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from orchestrator.build import inputs, table
 from orchestrator.build.engine import Build
-from orchestrator.build.product import build_variant
+from orchestrator.build.product import build_variant, known_outputs
 from orchestrator.build.project import Project, Shell, open_build
-from orchestrator.build.side import built
-from orchestrator.build.variant import without_bounds
-from orchestrator.errors import CompileError
+from orchestrator.build.report_file import last_report
+from orchestrator.build.variant import Variant, without_bounds
+from orchestrator.errors import CompileError, UsageError
 from orchestrator.measure.elf import ElfFile
 from orchestrator.measure.size import SizeReport
-from orchestrator.measure.thumb_events import events
+from orchestrator.measure.thumb import events
 from orchestrator.memory.plan import method_symbol
 from orchestrator.memory.product import instructions_offset
 from orchestrator.method.compact import instruction_bytes, table_layout
@@ -29,8 +30,49 @@ from orchestrator.program.program import DelegateCall, Instruction, KernelCall, 
 from orchestrator.running.costs import CycleEstimate, Operators
 from orchestrator.running.counting import Code, CountPlan, Table
 from orchestrator.running.product import Product, read_product
+from orchestrator.shell.build_folder import exclusive
 from orchestrator.shell.files import read_text_file
 from orchestrator.targets.timing import TIMINGS
+
+# What-if: the cost of a product, and its cost with a change.
+
+
+def what_if(project: Project, variant: Variant, shell: Shell) -> tuple[SizeReport, SizeReport]:
+    """The cost of a product, and its cost with a change.
+
+    The variant is really built. Outputs, lock and notes of the product do not
+    change; another build of it waits.
+
+    Raises:
+        OrchestratorError: The product has no current build (`no-report`,
+            `stale-build`), the change makes no sense (see `Variant.of`), or the variant
+            cannot be built.
+    """
+    with built(project, shell) as now:
+        profile = variant.of(project.profile, now.operators)
+        return now, build_variant(project, profile, variant.text, shell).report
+
+
+@contextmanager
+def built(project: Project, shell: Shell) -> Iterator[SizeReport]:
+    """The cost of a product; its build folder is locked meanwhile.
+
+    Raises:
+        UsageError: It is not built (`no-report`), or changed since (`stale-build`).
+    """
+    last_report(project)
+    with exclusive(project.folder):
+        build = open_build(project, shell)
+        is_known = known_outputs(project, build) is not None
+        report = build.remembered(table.MEASURE)
+        if report is None or not (is_known or project.over_budget.is_dir()):
+            raise UsageError.of(
+                "stale-build",
+                f"something changed since {project.profile.name} was built",
+                found=f"an older build in {project.folder}",
+                hint=f"run `orchestrator build {project.profile.named}` first",
+            )
+        yield report
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

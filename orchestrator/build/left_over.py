@@ -14,8 +14,7 @@ from orchestrator.export.request import LEFT_IN_FLOAT, Request
 from orchestrator.method.passes.views import moves_items
 from orchestrator.plain_table import table_lines
 from orchestrator.profile.lowering import CORTEX_M, PORTABLE
-from orchestrator.program.interface import with_items
-from orchestrator.program.macs import macs_of
+from orchestrator.program.interface import macs_of, with_items
 from orchestrator.program.program import KernelCall, Method, Program
 from orchestrator.program.values import TensorValue
 

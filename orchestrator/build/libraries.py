@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from orchestrator.build.decoding import decoded
 from orchestrator.catalog import LibraryText
 from orchestrator.emit.compile import LibraryOptions
 from orchestrator.errors import Diagnostic, ProfileError, SourceSpan
@@ -22,6 +21,30 @@ if TYPE_CHECKING:
     from orchestrator.profile.kernels import CustomTable
     from orchestrator.profile.source_map import KeyPath
     from orchestrator.profile.tables import Profile
+
+
+# Decode the text files that a profile names.
+
+
+def decoded(data: bytes, *, file: str) -> str:
+    """Text of a file in UTF-8.
+
+    Raises:
+        ProfileError: It is not UTF-8.
+    """
+    try:
+        return data.decode().removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise ProfileError.of(
+            "not-utf8",
+            f'"{file}" is not UTF-8 text',
+            where=SourceSpan(file=file, line=line),
+            found=f"byte 0x{data[error.start]:02x} at {error.start}",
+            expected="YAML in UTF-8",
+            hint="save the file as UTF-8",
+        ) from error
+
 
 _SHARED = "util"
 """Folder of kernels/ with code that libraries share."""

@@ -23,12 +23,11 @@ from orchestrator.errors import UsageError
 from orchestrator.measure.size import SizeReport
 from orchestrator.memory.plan import MemoryPlan
 from orchestrator.profile.lowering import quantize_text, vela_text
-from orchestrator.provenance.documents import DOCUMENTS
+from orchestrator.provenance.sbom import DOCUMENTS
 from orchestrator.shell.distribution import DISTRIBUTION
 from orchestrator.shell.files import WriteError, check_writable, read_text_file, reason_of
 from orchestrator.shell.input_files import InputFiles
-from orchestrator.targets.cores import Target
-from orchestrator.targets.toolchain import Toolchain
+from orchestrator.targets.cores import Target, Toolchain
 
 if TYPE_CHECKING:
     from orchestrator.build.exporting import Exported
@@ -129,7 +128,7 @@ def list_memory_facts(
     *, memory: MemoryPlan, isa: str, function_files: Mapping[str, str], native: Mapping[str, bytes]
 ) -> lockfile.Facts:
     """Arenas, and the scratch memory that they were planned with."""
-    from orchestrator.memory.contract import memory_facts  # noqa: PLC0415
+    from orchestrator.memory.plan import memory_facts  # noqa: PLC0415
 
     return memory_facts(memory, isa=isa, library=lambda name: digest(native[function_files[name]]))
 

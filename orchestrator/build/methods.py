@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator.build.selecting import find_kernels, select
 from orchestrator.catalog import Catalog
-from orchestrator.core.border import ModelIo
-from orchestrator.core.bounds import SizeBound
+from orchestrator.core.border import ModelIo, SizeBound
 from orchestrator.core.lazy_bytes import Bytes
 from orchestrator.errors import Diagnostic, MemoryPlanError, ModelError, SourceSpan
 from orchestrator.memory.plan import MemoryPlan
@@ -21,17 +20,17 @@ from orchestrator.planner.blocks import Block, BlockPlan
 from orchestrator.planner.policy import Fusing, Planner, ScratchPolicy, SharedState
 from orchestrator.profile.choices import Load
 from orchestrator.program.edit import EditError
+from orchestrator.program.problems import unsupported
 from orchestrator.program.program import Program
-from orchestrator.program.unsupported import unsupported
 from orchestrator.scratch import ScratchNeed, policy_problems, product_scratch
 from orchestrator.selection.op_info import OpInfo, Origin, Selection
 from orchestrator.selection.resolution import DelegateCode, Resolution
 from orchestrator.shell.reporter import Reporter
+from orchestrator.targets.boards import Concurrency, Pins
 from orchestrator.targets.cores import Target
-from orchestrator.targets.regions import Concurrency, Pins
 
 if TYPE_CHECKING:
-    from orchestrator.build.trades import Restraints
+    from orchestrator.build.adapter import Restraints
     from orchestrator.core.rounding import WeightRounding
     from orchestrator.profile.kernels import DtypesTable, OperatorsTable
     from orchestrator.profile.tables import BudgetTable, IntegrityTable, PassesTable, ScratchTable
@@ -83,7 +82,7 @@ class AdaptedModels:
         Programs that the device loads, and constants of those that it does not.
         """
         from orchestrator.emit.generate.prelinked import constants_bytes, constants_file  # noqa: PLC0415
-        from orchestrator.memory.constants import own_constants  # noqa: PLC0415
+        from orchestrator.memory.plan import own_constants  # noqa: PLC0415
 
         own = own_constants(self.linked)
         found: dict[str, Bytes] = {}
@@ -334,7 +333,7 @@ def replan_models(
 
     Passes that cost more than they save are left out.
     """
-    from orchestrator.build.adapter import Adapter  # noqa: PLC0415  # numpy
+    from orchestrator.build.adapter import Adapter, Judge  # noqa: PLC0415  # numpy
     from orchestrator.build.borders import (  # noqa: PLC0415
         border_problem,
         need_borders,
@@ -344,7 +343,6 @@ def replan_models(
         with_streams,
     )
     from orchestrator.build.stepping import most_instructions, step_problems  # noqa: PLC0415  # numpy
-    from orchestrator.build.trades import Judge  # noqa: PLC0415
     from orchestrator.method.passes import BorderError  # noqa: PLC0415
 
     adapter = Adapter(

@@ -29,24 +29,21 @@ from orchestrator.errors import (
 from orchestrator.measure.size import SizeReport
 from orchestrator.method.passes.ledger_lines import ledger_lines
 from orchestrator.shell import sources, stamp
-from orchestrator.shell.build_folder import check_names, exclusive, recorded_names
+from orchestrator.shell.build_folder import check_names, exclusive, recorded_names, variant_folder
 from orchestrator.shell.compile_folder import NinjaFolder
 from orchestrator.shell.distribution import PACKAGE_FOLDER
-from orchestrator.shell.environment import program_folders
 from orchestrator.shell.files import DISK, write_atomic, write_if_changed
 from orchestrator.shell.launcher import compiler_launcher
 from orchestrator.shell.library_files import NATIVE_SUFFIXES
 from orchestrator.shell.object_store import ObjectStore, object_store
+from orchestrator.shell.process import program_folders
 from orchestrator.shell.reporter import Reporter, StepsOnly
 from orchestrator.shell.settings import Settings
-from orchestrator.shell.variant_folder import variant_folder
-from orchestrator.targets.cores import Target
-from orchestrator.targets.toolchain import Toolchain
+from orchestrator.targets.cores import Target, Toolchain
 
 if TYPE_CHECKING:
-    from orchestrator.build.engine import Build, Value
+    from orchestrator.build.engine import Build, BuildPlan, Value
     from orchestrator.build.exporting import Exported
-    from orchestrator.build.plan import BuildPlan
     from orchestrator.profile.tables import Profile
 
 

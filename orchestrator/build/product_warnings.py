@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.build.selecting import allowed_names
 from orchestrator.memory.plan import MemoryPlan
-from orchestrator.method.reordered import reordered_reads
+from orchestrator.method.link import reordered_reads
 from orchestrator.method.state import zeroed_state
 from orchestrator.program.program import KernelCall, Method, Program
 from orchestrator.program.values import BoolValue, TensorValue

@@ -17,11 +17,10 @@ from orchestrator.build.exporting import ExportChoice
 from orchestrator.build.published import KnownLists, published_at
 from orchestrator.errors import ProfileError, SourceSpan
 from orchestrator.shell import files, process, sources
-from orchestrator.shell.build_folder import OVER_BUDGET, WORK
+from orchestrator.shell.build_folder import OVER_BUDGET, WORK, BuildNotes
 from orchestrator.shell.compile_folder import CompileFolder
 from orchestrator.shell.exported import EXPORTS
 from orchestrator.shell.input_files import CommonFiles, DiskFiles
-from orchestrator.shell.notes import BuildNotes
 from orchestrator.shell.process import Processes
 from orchestrator.shell.reporter import Reporter
 from orchestrator.shell.settings import Settings, read_settings

@@ -21,9 +21,15 @@ from time import monotonic
 from typing import Any, Final, NamedTuple, TypeVar
 
 from orchestrator.errors import OrchestratorError, ToolchainError
-from orchestrator.provenance.envelope import open_envelope, sign
-from orchestrator.provenance.keys import read_private_key, read_public_key
-from orchestrator.provenance.objects import PublishedList, object_list, read_object_list
+from orchestrator.provenance.envelope import (
+    PublishedList,
+    object_list,
+    open_envelope,
+    read_object_list,
+    read_private_key,
+    read_public_key,
+    sign,
+)
 from orchestrator.shell.files import read_file, reason_of
 from orchestrator.shell.object_store import ObjectStore
 from orchestrator.shell.places import Waits, is_s3, place_at, read_files, shown, unusable

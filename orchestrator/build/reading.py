@@ -24,9 +24,8 @@ from orchestrator.shell import sources
 from orchestrator.shell.files import MOST_LIST_BYTES
 from orchestrator.shell.input_files import InputFiles
 from orchestrator.shell.toolchain import Toolchains
-from orchestrator.targets.cores import CPUS, Target, resolve_target
-from orchestrator.targets.regions import Places
-from orchestrator.targets.toolchain import Toolchain
+from orchestrator.targets.boards import Places
+from orchestrator.targets.cores import CPUS, Target, Toolchain, resolve_target
 
 if TYPE_CHECKING:
     from orchestrator.build.exporting import Exported
@@ -172,8 +171,7 @@ def decode_programs(
     Raises ModelError with every problem.
     """
     from orchestrator.build.borders import stream_model  # noqa: PLC0415
-    from orchestrator.program.external import with_data  # noqa: PLC0415
-    from orchestrator.program.flat_tensor import read_flat_tensors  # noqa: PLC0415
+    from orchestrator.program.external import read_flat_tensors, with_data  # noqa: PLC0415
     from orchestrator.program.reader import read_program  # noqa: PLC0415
 
     programs: dict[str, Program] = {}

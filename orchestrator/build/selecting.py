@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-from orchestrator.build.decoding import decoded
+from orchestrator.build.libraries import decoded
 from orchestrator.catalog import Catalog, LibraryText
 from orchestrator.core.operator import OperatorName, OpSchema
 from orchestrator.errors import Diagnostic, ProfileError, SourceSpan
@@ -60,7 +60,7 @@ def aggregate_selection(
     span: Callable[..., SourceSpan],
 ) -> Selection:
     """Stage aggregate. Raises ProfileError, and KernelError for an overlap."""
-    from orchestrator.selection.overlap import check_overlap  # noqa: PLC0415
+    from orchestrator.selection.extract import check_overlap  # noqa: PLC0415
 
     infos = list(op_infos.values())
     if operators.overlap.value == "error":
@@ -75,7 +75,7 @@ def select(
     operator_lists: Sequence[Selection],
 ) -> Selection:
     """The operators that models, profile and lists select. Raises ProfileError."""
-    from orchestrator.selection.aggregate import aggregate  # noqa: PLC0415
+    from orchestrator.selection.extract import aggregate  # noqa: PLC0415
 
     listed = [operator for found in operator_lists for operator in found.operators]
     selection = aggregate(infos, [*_named_by_profile(operators, dtypes), *listed])
@@ -147,7 +147,7 @@ def resolve_selection(
     every_library: Callable[[], Catalog],
 ) -> Resolution:
     """Stage resolve. Raises KernelError with every gap."""
-    from orchestrator.selection.overlap import check_library_overlap  # noqa: PLC0415
+    from orchestrator.selection.extract import check_library_overlap  # noqa: PLC0415
     from orchestrator.selection.resolve import check_calls  # noqa: PLC0415
 
     if operators.overlap.value == "error":

@@ -11,14 +11,13 @@ from math import inf
 from typing import Final
 
 from orchestrator.errors import Diagnostic, SourceSpan
-from orchestrator.method.access import Access
 from orchestrator.method.linked import LinkedCall, LinkedMethod
+from orchestrator.method.places import Access
 from orchestrator.method.replan import Adapted
 from orchestrator.method.rows.bands import image_of
 from orchestrator.method.rows.costs import Core, is_estimated, whole_cost
-from orchestrator.method.rows.found import UnknownNetworkError, network_of
-from orchestrator.method.rows.narrow import wide_kernel
-from orchestrator.method.rows.phases import has_phases, with_phases_apart
+from orchestrator.method.rows.found import UnknownNetworkError, network_of, wide_kernel
+from orchestrator.method.rows.strips import has_phases, with_phases_apart
 from orchestrator.targets.cores import Target
 from orchestrator.targets.timing import TIMINGS
 

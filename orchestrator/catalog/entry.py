@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from yaml.nodes import Node, SequenceNode
 
-from orchestrator.catalog.expressions.condition import check_condition
-from orchestrator.catalog.expressions.scratch_size import check_size
-from orchestrator.catalog.expressions.values import ExpressionError
+from orchestrator.catalog.expressions.condition import check_condition, check_size
+from orchestrator.catalog.expressions.values import ExpressionError, scratch_arguments
 from orchestrator.catalog.keys import KeyReader, tensor_arguments
 from orchestrator.catalog.nodes import is_null, line_of
-from orchestrator.catalog.scratch_arguments import scratch_arguments
 from orchestrator.core.dtype import ALL
 from orchestrator.core.kernel import Kernel, KernelKey
 from orchestrator.core.operator import ArgKind, Argument, OperatorName, OpSchema, parse_schema
@@ -21,7 +21,6 @@ from orchestrator.errors import did_you_mean
 
 if TYPE_CHECKING:
     from orchestrator.catalog.keys import ArgumentDtypes
-    from orchestrator.catalog.model import LibraryText
     from orchestrator.catalog.nodes import YamlFile
 
 # ExecuTorch's keys first. Those in the second line do not matter for our kernels.
@@ -367,3 +366,71 @@ class EntryReader:
             hint="write it with its namespaces, like my_kernels::add_out",
         )
         return None
+
+
+# The kernels of several libraries, in the order in which they are tried.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LibraryText:
+    """A kernel library's `functions.yaml`.
+
+    Args:
+        name: Name of the library, as the profile writes it.
+        file: Path of the file, for messages.
+        text: Its text.
+        folder: Folder of the file in the library, POSIX; "" for the library's folder.
+        sources: Files compiled with every kernel, relative to the library's folder.
+        files: All files of the library; None if unknown.
+    """
+
+    name: str
+    file: str
+    text: str
+    folder: str = ""
+    sources: tuple[str, ...] = ()
+    files: frozenset[str] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Catalog:
+    """All kernels of the libraries.
+
+    Within one library an (operator, kernel key) occurs once, and all libraries agree
+    on the signature of an operator: `read_catalog` checks both.
+
+    Args:
+        libraries: (name, kernels), in the order in which they are tried.
+        order: (operator, libraries that are tried for it instead of all).
+    """
+
+    libraries: tuple[tuple[str, tuple[Kernel, ...]], ...] = ()
+    order: tuple[tuple[OperatorName, tuple[str, ...]], ...] = ()
+    _offers: Mapping[OperatorName, tuple[tuple[Kernel, ...], ...]] = field(
+        init=False, repr=False, compare=False
+    )
+
+    def __post_init__(self) -> None:
+        offers: dict[OperatorName, dict[str, list[Kernel]]] = {}
+        for library, kernels in self.libraries:
+            for kernel in kernels:
+                by_library = offers.setdefault(kernel.operator, {})
+                by_library.setdefault(library, []).append(kernel)
+        for operator, names in self.order:
+            found = offers.get(operator, {})
+            offers[operator] = {name: found[name] for name in names if name in found}
+        frozen = {
+            name: tuple(tuple(kernels) for kernels in by_library.values())
+            for name, by_library in offers.items()
+            if by_library
+        }
+        object.__setattr__(self, "_offers", MappingProxyType(frozen))
+
+    @property
+    def operators(self) -> tuple[OperatorName, ...]:
+        """Every operator that has a kernel, sorted by the text of its name."""
+        return tuple(sorted(self._offers, key=str))
+
+    def offers(self, name: OperatorName) -> tuple[tuple[Kernel, ...], ...]:
+        """Kernels of an operator, by library; libraries without one are left out."""
+        return self._offers.get(name, ())

@@ -8,8 +8,7 @@ from functools import lru_cache
 
 from yaml.nodes import MappingNode, Node, ScalarNode
 
-from orchestrator.catalog.entry import EntryReader
-from orchestrator.catalog.model import Catalog, LibraryText
+from orchestrator.catalog.entry import Catalog, EntryReader, LibraryText
 from orchestrator.catalog.nodes import YamlFile
 from orchestrator.core.kernel import Kernel, KernelKey
 from orchestrator.core.operator import OperatorName, OpSchema, parse_schema

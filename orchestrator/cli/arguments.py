@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 import orchestrator
-from orchestrator.cli.argument_types import byte_count, memory_size, prim_op_count
 from orchestrator.cli.manual import GROUP_OF, GROUPS, PLUMBING, epilog
 from orchestrator.cli.measuring_arguments import add_measuring
 from orchestrator.cli.shared_arguments import (
@@ -23,14 +22,17 @@ from orchestrator.cli.shared_arguments import (
     add_locking,
     add_out,
     add_workspace,
+    byte_count,
     flag,
+    memory_size,
     option,
     path,
+    prim_op_count,
     several,
 )
-from orchestrator.core.version import packed_version
+from orchestrator.core.spelling import packed_version
 from orchestrator.targets.cores import BOARDS, CPUS, TOOLCHAINS
-from orchestrator.update.container import MOST
+from orchestrator.update import MOST
 
 
 class _CMakeFolder(argparse.Action):

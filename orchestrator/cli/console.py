@@ -155,7 +155,7 @@ class Console:
             from orchestrator.cli.progress import Bar  # noqa: PLC0415  # imports rich
 
             return Bar(explain=explain, color=self.color)
-        from orchestrator.cli.progress_lines import Lines  # noqa: PLC0415
+        from orchestrator.cli.progress import Lines  # noqa: PLC0415
 
         return Lines(explain=explain, verbose=self._verbose)
 

@@ -5,17 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from orchestrator.cli.argument_types import (
-    count,
-    finite_number,
-    instruction_index,
-    job_count,
-    names,
-    pixel_range,
-    port_number,
-    quantization,
-    sample_range,
-)
 from orchestrator.cli.shared_arguments import (
     PROFILE,
     CommandParser,
@@ -23,9 +12,18 @@ from orchestrator.cli.shared_arguments import (
     add_locking,
     add_out,
     add_timeout,
+    count,
+    finite_number,
     flag,
+    instruction_index,
+    job_count,
+    names,
     option,
     path,
+    pixel_range,
+    port_number,
+    quantization,
+    sample_range,
     several,
 )
 from orchestrator.targets.cores import TOOLCHAINS

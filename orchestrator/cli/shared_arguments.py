@@ -4,16 +4,131 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
-from orchestrator.cli.argument_types import finite_number, job_count, shard
 from orchestrator.cli.manual import RENAMED, SYNONYMS
+from orchestrator.core.spelling import parse_size
 from orchestrator.errors import UsageError, did_you_mean, nearest
 
 if TYPE_CHECKING:
+    from orchestrator.evaluation.fit import Quantization
+
     Arguments: TypeAlias = argparse._ActionsContainer  # noqa: SLF001  # no other name
+
+
+# Parse and check the values of options.
+
+_Reader: TypeAlias = Callable[[str], int]
+
+
+def finite_number(text: str) -> float:
+    """A number from 0 on."""
+    with suppress(ValueError):
+        if 0 <= (number := float(text)) < float("inf"):
+            return number
+    raise argparse.ArgumentTypeError(f"{text} is not a finite number of at least 0")
+
+
+def _whole(first: int, last: int, problem: str = "", *, base: int = 10) -> _Reader:
+    """What reads a whole number within bounds."""
+    expected = problem or f"a number from {first} to {last}"
+
+    def read(text: str) -> int:
+        with suppress(ValueError):
+            if first <= (number := int(text, base)) <= last:
+                return number
+        raise argparse.ArgumentTypeError(f"{text} is not {expected}")
+
+    return read
+
+
+_MOST_JOBS = 1000
+_MOST_DIGITS = 16
+_MOST_ZERO_POINT = 1 << 15
+_MOST_BYTES = 1 << 48
+
+job_count = _whole(1, _MOST_JOBS)
+port_number = _whole(1, 65_535, "a port from 1 to 65535")
+# The device reports an index in 32 bits.
+instruction_index = _whole(0, (1 << 32) - 1, "the index of an instruction", base=0)
+byte_count = _whole(0, _MOST_BYTES, f"a number of bytes from 0 to {_MOST_BYTES}")
+count = _whole(0, 1_000_000)
+
+
+def memory_size(text: str) -> int:
+    """Bytes of a size such as `256 MiB`."""
+    if (size := parse_size(text)) is not None:
+        return size
+    raise argparse.ArgumentTypeError(f"{text!r} is not a size such as 256 MiB")
+
+
+def sample_range(text: str) -> tuple[int, int | None]:
+    """`BEGIN:END`, either of which may be left out; a number alone is the end."""
+    begin, colon, end = text.rpartition(":")
+    if not colon:
+        begin, end = "", text
+    numbers = [_index(part) if part else None for part in (begin, end)]
+    first, last = numbers[0] or 0, numbers[1]
+    if not text.strip(":") or (last is not None and last <= first):
+        raise argparse.ArgumentTypeError(
+            f"{text} is not a part of the samples, such as 100:200, 100: or :100"
+        )
+    return first, last
+
+
+def _index(text: str) -> int:
+    if text.isascii() and text.isdigit() and len(text) < _MOST_DIGITS:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text} is not the number of a sample")
+
+
+def names(text: str) -> tuple[str, ...]:
+    """Names between commas."""
+    found = tuple(name.strip() for name in text.split(","))
+    if all(found):
+        return found
+    raise argparse.ArgumentTypeError(f"{text} has an empty name")
+
+
+def pixel_range(text: str) -> tuple[float, float]:
+    """What black and white become."""
+    with suppress(ValueError):
+        low, high = map(float, text.split(","))
+        if abs(low) < float("inf") and abs(high) < float("inf") and low != high:
+            return low, high
+    raise argparse.ArgumentTypeError(f"{text} is not two numbers such as 0,255")
+
+
+def quantization(text: str) -> Quantization:
+    """Scale and zero point."""
+    from orchestrator.evaluation.fit import Quantization  # noqa: PLC0415  # numpy
+
+    scale, _, zero_point = text.partition(",")
+    with suppress(ValueError):
+        found = Quantization(scale=float(scale), zero_point=int(zero_point))
+        if 0 < found.scale < float("inf") and abs(found.zero_point) <= _MOST_ZERO_POINT:
+            return found
+    raise argparse.ArgumentTypeError(
+        f"{text} is not a scale above 0 and a zero point, such as 0.0625,-128"
+    )
+
+
+def prim_op_count(text: str) -> int | str:
+    """A number of prim ops, or `listed`."""
+    return text if text == "listed" else count(text)
+
+
+def shard(text: str) -> tuple[int, int]:
+    """`1/4`: part 1 of 4."""
+    number, slash, parts = text.partition("/")
+    is_number = slash and number.isdecimal() and parts.isdecimal()
+    if is_number and 1 <= int(number) <= int(parts) <= _MOST_JOBS:
+        return int(number), int(parts)
+    raise argparse.ArgumentTypeError(f"{text} is not a part such as 1/4: the first of four")
+
 
 PROFILE: Final = "profile of the product, a TOML file; - for stdin"
 OUT: Final = "build folder; default: build/NAME in the current folder"

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING
 
 from orchestrator.cli.shared_arguments import WORKSPACE_OPTIONS
 from orchestrator.errors import ExitCode, UsageError
-from orchestrator.fleet.kind import Kind
-from orchestrator.fleet.outcome import Outcome
-from orchestrator.fleet.products import chosen, unchanged
+from orchestrator.fleet.outcome import Kind, Outcome
+from orchestrator.fleet.run import chosen, unchanged
 from orchestrator.fleet.table import by_cause, counts, document, in_order, table_text
 from orchestrator.shell.stamp import Looked
 from orchestrator.workspace import Product
-from orchestrator.workspace.find import find_workspace
 from orchestrator.workspace.listing import read_listing
+from orchestrator.workspace.lookup import find_workspace
 from orchestrator.workspace.product import WORKSPACE_FILE, in_shard
 
 if TYPE_CHECKING:
@@ -81,7 +80,7 @@ def run_workspace(
     products = in_shard(chosen(listing.products, args.products), args.shard)
     before = None
     if args.base is not None:
-        from orchestrator.fleet.base import sizes_at  # noqa: PLC0415  # starts git
+        from orchestrator.fleet.run import sizes_at  # noqa: PLC0415  # starts git
 
         before = sizes_at(args.base, products, file.parent)
     done = []
@@ -171,7 +170,7 @@ def _report(
 
 def _write_reports(args: Namespace, what: str, outcomes: Sequence[Outcome]) -> None:
     from orchestrator.cli.render import render_diagnostics  # noqa: PLC0415
-    from orchestrator.fleet.junit import junit_text  # noqa: PLC0415
+    from orchestrator.fleet.run import junit_text  # noqa: PLC0415
     from orchestrator.fleet.table import markdown_text  # noqa: PLC0415
     from orchestrator.shell.files import write_atomic  # noqa: PLC0415
 

@@ -23,8 +23,7 @@ from orchestrator.program.interface import TENSOR_LISTS, with_items
 from orchestrator.program.program import DelegateCall, KernelCall, Method, MoveCall, Program
 from orchestrator.program.values import NoneValue, TensorValue, Value, kind_name
 from orchestrator.scratch import ScratchNeed, SizedKernel, method_scratch
-from orchestrator.selection.call import table_refusal
-from orchestrator.selection.call_facts import MethodFacts, argument_facts
+from orchestrator.selection.call import MethodFacts, argument_facts, table_refusal
 from orchestrator.selection.op_info import OpCall, OpInfo
 from orchestrator.selection.resolution import Resolution, TableEntry
 

@@ -19,8 +19,16 @@ from orchestrator.program.values import DoubleValue, IntValue, ValueKind
 from orchestrator.running.compare import decoded
 from orchestrator.running.npy import Array
 from orchestrator.running.product import Port, ProductMethod
-from orchestrator.running.quantized import dequantized, given, quantized
-from orchestrator.running.values import NPY_DTYPES, RunValue, fixed_value, sizes_fit, stored_as
+from orchestrator.running.values import (
+    NPY_DTYPES,
+    RunValue,
+    dequantized,
+    fixed_value,
+    given,
+    quantized,
+    sizes_fit,
+    stored_as,
+)
 
 _QUANTIZED: Final = (ScalarType.Char, ScalarType.Byte, ScalarType.Short)
 _NUMBERS: Final = (ValueKind.INT, ValueKind.DOUBLE, ValueKind.BOOL)

@@ -4,9 +4,8 @@ In: what the stages of a build found. Out: answers as text for people and as doc
 for programs.
 """
 
-from orchestrator.explain.document import why_document, why_not_document
+from orchestrator.explain.answers import why_document, why_not_document, why_not_text, why_text
 from orchestrator.explain.facts import Facts, Outcome
-from orchestrator.explain.text import why_not_text, why_text
 from orchestrator.explain.why import Why, why
 from orchestrator.explain.why_not import WhyNot, why_not
 

@@ -14,7 +14,7 @@ from orchestrator.measure.size import Contributor, ContributorKind, SizeReport
 from orchestrator.selection.op_info import SelectedOperator, Selection
 
 if TYPE_CHECKING:
-    from orchestrator.catalog.model import Catalog
+    from orchestrator.catalog.entry import Catalog
     from orchestrator.selection.resolution import Binding, Resolution, ResolvedDelegate
 
 

@@ -33,9 +33,9 @@ from executorch.backends.transforms.utils import (
 from executorch.exir.dialects._ops import ops as exir_ops
 from torch.export.graph_signature import InputKind
 
+from orchestrator.export.layout import without_equal_copies
 from orchestrator.export.lines import ONE, factor_of, lines_of
 from orchestrator.export.pads import put_in_order
-from orchestrator.export.views import without_equal_copies
 
 _aten: Final = exir_ops.edge.aten
 _dim_order: Final = exir_ops.edge.dim_order_ops

@@ -23,8 +23,14 @@ from orchestrator.export.agreement import Agreement, difference
 from orchestrator.export.bounds import size_bounds, with_least_sizes
 from orchestrator.export.decompose import without_leftovers
 from orchestrator.export.failure import ExportError
-from orchestrator.export.layout import channels_last, is_quantized, with_one_layout
-from orchestrator.export.offered import Offered
+from orchestrator.export.layout import (
+    channels_last,
+    is_quantized,
+    with_contiguous_views,
+    with_one_layout,
+    with_updates_apart,
+)
+from orchestrator.export.request import Offered
 from orchestrator.export.source import FORWARD, Model, Source
 from orchestrator.export.state import (
     WithState,
@@ -40,7 +46,6 @@ from orchestrator.export.unsupported import (
     with_plain_containers,
     with_plain_outputs,
 )
-from orchestrator.export.views import with_contiguous_views, with_updates_apart
 from orchestrator.export.weights import with_constant_weights
 from orchestrator.profile.lowering import CORTEX_M, ETHOS_U, XNNPACK
 

@@ -22,8 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from orchestrator.export.failure import ExportError
 from orchestrator.export.installed import facts_of, missing_packages
-from orchestrator.export.observe import Observer
-from orchestrator.export.readers import Readers
+from orchestrator.export.observe import Observer, Readers
 from orchestrator.export.request import STEP_FILE, Request, parse_request
 from orchestrator.shell.distribution import pip_install
 
@@ -101,7 +100,7 @@ def _once(request: Request, step: Callable[[str], None] = lambda _: None) -> dic
     try:  # before the code of the model, which may take long
         from orchestrator.export import lower  # noqa: PLC0415
         from orchestrator.lowering import accelerated  # noqa: PLC0415
-        from orchestrator.lowering.accelerate import unknown_versions  # noqa: PLC0415
+        from orchestrator.lowering.install import unknown_versions  # noqa: PLC0415
 
         lower.lowering_module(request.lowering)
     except ImportError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from orchestrator.errors import Diagnostic, ExitCode
@@ -65,3 +66,19 @@ def sizes_in_lock(text: str) -> Costs | None:
     # A whole TOML parser takes longer than everything else about an unchanged product.
     found = {f"{key}_bytes": int(number) for key, number in _SIZE.findall(text)}
     return Costs(**found) if found else None
+
+
+# What a command does with each product.
+
+
+class Kind(StrEnum):
+    """What a command does with each product."""
+
+    BUILD = "build"
+    CHECK = "check"
+    SIZE = "size"
+    VERIFY = "verify"
+    RUN = "run"
+    TEST = "test"
+    LOCK_CHECK = "lock --check"
+    OUTPUTS_CHECK = "lock --check --outputs"

@@ -19,18 +19,15 @@ from orchestrator.build import (
     open_build,
     table,
 )
-from orchestrator.build.checking import check_lock, check_outputs
-from orchestrator.build.judging import need_equal
+from orchestrator.build.checking import build_twice, check_lock, check_outputs
+from orchestrator.build.judging import found_scenario, need_equal, run_scenario
 from orchestrator.build.locking import lock_text_of
 from orchestrator.build.product import check_product, target_facts
 from orchestrator.build.project import load_product
 from orchestrator.build.published import KnownLists
 from orchestrator.build.report_file import last_report
-from orchestrator.build.scenario_run import found_scenario, run_scenario
-from orchestrator.build.verifying import build_twice
 from orchestrator.errors import Diagnostic, ExitCode, OrchestratorError
-from orchestrator.fleet.kind import Kind
-from orchestrator.fleet.outcome import Costs, Outcome, sizes_in_lock
+from orchestrator.fleet.outcome import Costs, Kind, Outcome, sizes_in_lock
 from orchestrator.measure.size import SizeReport
 from orchestrator.shell.files import refused
 from orchestrator.shell.input_files import CommonFiles

@@ -6,8 +6,8 @@ Needs PyTorch and ExecuTorch (the extra `export`); nothing else of the project i
 this package. `orchestrator.lowering.record` compares the graphs of two runs.
 """
 
-from orchestrator.lowering.accelerate import accelerated
-from orchestrator.lowering.ledger import HEADINGS, Ledger, PassLedger
-from orchestrator.lowering.mechanisms import Mechanism
+from orchestrator.lowering.install import accelerated
+from orchestrator.lowering.patches import Mechanism
+from orchestrator.lowering.registry import HEADINGS, Ledger, PassLedger
 
 __all__ = ["HEADINGS", "Ledger", "Mechanism", "PassLedger", "accelerated"]

@@ -31,9 +31,7 @@ from torch.fx.experimental.proxy_tensor import _should_save_eager_input_vals
 from torch.fx.node import map_arg
 from torch.fx.proxy import _COPY_META_FIELDS
 
-from orchestrator.lowering.bases import BASES, INTERPRETERS, PROXIES, TRACERS
-from orchestrator.lowering.patches import Patches
-from orchestrator.lowering.sequence import advance
+from orchestrator.lowering.patches import BASES, INTERPRETERS, PROXIES, TRACERS, Patches, advance
 from orchestrator.lowering.targets import Targets
 
 if TYPE_CHECKING:
@@ -57,7 +55,7 @@ class Stamp:
         val: Its value.
         inputs: Values of the nodes among its arguments.
         context: Modes that results depend on.
-        numbers: How many numbers dispatching takes (`orchestrator.lowering.sequence`).
+        numbers: How many numbers dispatching takes (`orchestrator.lowering.patches`).
     """
 
     target: Any

@@ -13,20 +13,17 @@ from typing import TYPE_CHECKING
 from orchestrator.measure.account import account
 from orchestrator.measure.budget import check_budget
 from orchestrator.measure.call_graph import read_calls
-from orchestrator.measure.demangle import demangle
-from orchestrator.measure.dtypes import compare_dtypes, dtype_notice
 from orchestrator.measure.elf import read_firmware
-from orchestrator.measure.group_table import (
+from orchestrator.measure.groups import (
+    By,
     changed_rows,
     diff_document,
     diff_table,
     group_document,
     group_table,
 )
-from orchestrator.measure.groups import By
 from orchestrator.measure.link_map import read_map
-from orchestrator.measure.owner import Owners
-from orchestrator.measure.report import read_report, report_json
+from orchestrator.measure.owner import Owners, demangle
 from orchestrator.measure.size import (
     Contributor,
     ContributorKind,
@@ -35,10 +32,12 @@ from orchestrator.measure.size import (
     SizeSymbol,
     SizeTarget,
     SizeTotals,
+    read_report,
+    report_json,
 )
 from orchestrator.measure.stack import CalledKernels, firmware_stack, size_methods
 from orchestrator.measure.table import size_summary, size_table
-from orchestrator.measure.users import size_operators, users_of
+from orchestrator.measure.users import compare_dtypes, dtype_notice, size_operators, users_of
 from orchestrator.memory.plan import MemoryPlan
 from orchestrator.method.linked import LinkedMethod
 

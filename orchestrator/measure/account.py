@@ -10,8 +10,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from orchestrator.errors import CompileError, Diagnostic
-from orchestrator.measure.demangle import demangle
-from orchestrator.measure.owner import PADDING, STACK, Owner, Owners
+from orchestrator.measure.owner import PADDING, STACK, Owner, Owners, demangle
 from orchestrator.measure.size import RegionUse, SizePart, SizeSection
 
 if TYPE_CHECKING:

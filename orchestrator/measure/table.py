@@ -8,8 +8,8 @@ from __future__ import annotations
 from textwrap import wrap
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.measure.dtypes import dtype_lines
 from orchestrator.measure.size import ContributorKind as Kind
+from orchestrator.measure.users import dtype_lines
 from orchestrator.printable import printable
 
 if TYPE_CHECKING:

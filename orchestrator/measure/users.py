@@ -12,7 +12,7 @@ shared, never an operator's own.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -20,7 +20,7 @@ from orchestrator.errors import CompileError
 from orchestrator.measure.elf import LOCAL, SECTION, ElfFile
 from orchestrator.measure.owner import is_merged
 from orchestrator.measure.size import ContributorKind as Kind
-from orchestrator.measure.size import SizeOperator
+from orchestrator.measure.size import DtypeComparison, LargerKernel, SizeOperator
 from orchestrator.method.linked import LinkedCall, LinkedMethod
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from orchestrator.measure.elf import Symbol
     from orchestrator.measure.link_map import MapSection
     from orchestrator.measure.owner import Owners
+    from orchestrator.measure.size import SizeReport
     from orchestrator.selection.resolution import Resolution
 
 Node = tuple[str, str]
@@ -244,3 +245,71 @@ def _reference(symbol: Symbol, elf: ElfFile) -> Reference:
         section=elf.sections[symbol.section].name if symbol.is_defined else "",
         symbol=symbol.name if is_known else "",
     )
+
+
+# Whether selecting dtypes pays: a firmware against the same with every dtype.
+
+
+def compare_dtypes(selected: SizeReport, every: SizeReport) -> DtypeComparison:
+    """What the selection of dtypes does to a firmware, and to each operator.
+
+    An operator's bytes are all the code it needs and that not every product has, also
+    what it shares with other operators: which object the linker takes a shared
+    function from differs between the two.
+
+    Args:
+        selected: With the dtypes that the profile selects.
+        every: The same product with every dtype.
+    """
+    before, after = _operator_bytes(selected), _operator_bytes(every)
+    larger = [
+        LargerKernel(operator=name, selected_bytes=count, every_bytes=after[name])
+        for name, count in before.items()
+        if name in after and count > after[name]
+    ]
+    larger.sort(key=lambda k: (k.every_bytes - k.selected_bytes, k.operator))
+    return DtypeComparison(
+        selected_flash_bytes=selected.totals.flash_bytes,
+        every_flash_bytes=every.totals.flash_bytes,
+        selected_ram_bytes=selected.totals.ram_bytes,
+        every_ram_bytes=every.totals.ram_bytes,
+        larger=tuple(larger),
+    )
+
+
+def _operator_bytes(report: SizeReport) -> dict[str, int]:
+    return {
+        operator.name: sum(p.flash_bytes for p in report.parts if operator.name in p.operators)
+        for operator in report.operators
+    }
+
+
+def dtype_notice(report: SizeReport) -> str:
+    """What got larger by selecting dtypes, and what to do; "" if nothing did.
+
+    Lines end in newlines.
+    """
+    return "".join(f"{line}\n" for line in dtype_lines(report))
+
+
+def dtype_lines(report: SizeReport) -> Iterator[str]:
+    """The lines of `dtype_notice`."""
+    found = report.dtype_comparison
+    if found is None:
+        return
+    products = (
+        ("flash", found.selected_flash_bytes, found.every_flash_bytes),
+        ("RAM", found.selected_ram_bytes, found.every_ram_bytes),
+    )
+    is_larger = any(selected > every for _, selected, every in products)
+    if not is_larger and not found.larger:
+        return
+    yield "larger with the selected dtypes than with every dtype, in bytes:"
+    for what, selected, every in products:
+        if selected > every:
+            yield f"  the firmware's {what}: {selected:,} instead of {every:,}"
+    for kernel in found.larger:
+        yield (f"  {kernel.operator}: {kernel.selected_bytes:,} instead of {kernel.every_bytes:,}")
+    if found.larger:
+        yield "to have every dtype of an operator, add it to operators.include"
+    yield 'to have every dtype of all, write select = "all" in [dtypes]'

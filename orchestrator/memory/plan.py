@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from orchestrator.planner.blocks import aligned
-from orchestrator.targets.regions import ARENA_ALIGNMENT
+from orchestrator.targets.boards import ARENA_ALIGNMENT
 
 if TYPE_CHECKING:
+    from orchestrator.core.lazy_bytes import Bytes
+    from orchestrator.method.linked import LinkedMethod
+    from orchestrator.program.program import Program
     from orchestrator.scratch.needs import ScratchNeed
 
 
@@ -258,3 +263,143 @@ class MemoryPlan:
     def state_bytes(self) -> int:
         """Method state of all methods together."""
         return sum(x.state_bytes for m in self.models for x in m.methods)
+
+
+# `memory_plan.json`: the memory plan for people and tools.
+
+
+def memory_plan_json(plan: MemoryPlan) -> str:
+    """Canonical JSON text, ending in a newline. All sizes are bytes."""
+    common = [{"name": c.name, "size_bytes": c.size_bytes} for c in plan.common]
+    document = {
+        "schema": 1,
+        "arena_bytes": plan.arena_bytes,
+        "state_bytes": plan.state_bytes,
+        "models": [
+            {
+                "model": model.model,
+                "program_bytes": model.program_bytes,
+                "methods": [_method(method) for method in model.methods],
+            }
+            for model in plan.models
+        ],
+        **_unless_empty(common_arenas=common),
+        "placements": [asdict(placement) for placement in plan.placements],
+    }
+    return json.dumps(document, indent=2) + "\n"
+
+
+def _unless_empty(**values: object) -> dict[str, object]:
+    """Keys that most products do not need appear only in those that do."""
+    return {key: value for key, value in values.items() if value}
+
+
+def _method(method: MethodMemory) -> dict[str, object]:
+    return {
+        "method": method.method,
+        "state_bytes": method.state_bytes,
+        "delegates": [asdict(delegate) for delegate in method.delegates],
+        "temporary_bytes": method.temporary_bytes,
+        "input_bytes": method.input_bytes,
+        "output_bytes": method.output_bytes,
+        **_unless_empty(
+            caller_bytes=method.caller_bytes, scratch=[_scratch(need) for need in method.scratch]
+        ),
+        "arenas": [_arena(arena) for arena in method.arenas],
+    }
+
+
+def _scratch(need: ScratchNeed) -> dict[str, object]:
+    return {
+        "instruction": need.instruction,
+        "operator": need.operator,
+        "library": need.library,
+        "argument": need.argument,
+        "file_bytes": need.reserved_bytes,
+        "size_bytes": need.size_bytes,
+    }
+
+
+def _arena(arena: Arena) -> dict[str, object]:
+    facts: dict[str, object] = {
+        "memory_id": arena.memory_id,
+        "size_bytes": arena.size_bytes,
+        "lower_bound_bytes": arena.peak_live_bytes,
+        "gap_percent": round(arena.gap_percent, 2),
+        **_unless_empty(shared=arena.shared),
+    }
+    if arena.file_bytes is not None:
+        facts |= {"file_bytes": arena.file_bytes, "planner": arena.planner}
+    if arena.common is not None:
+        facts |= {"common": arena.common.name, "offset_bytes": arena.common.offset_bytes}
+    return facts
+
+
+# What of models is in flash once, though several of them have it.
+
+
+def constants_of(methods: Iterable[LinkedMethod]) -> tuple[Bytes, ...]:
+    """Distinct constants of a model's methods, in order of first use."""
+    return tuple(dict.fromkeys(d for m in methods for d in m.constants))
+
+
+def own_constants(linked: Mapping[str, Iterable[LinkedMethod]]) -> dict[str, tuple[Bytes, ...]]:
+    """By model: its constants that no model before it has."""
+    seen: dict[Bytes, None] = {}
+    found = {}
+    for name, methods in linked.items():
+        found[name] = tuple(d for d in constants_of(methods) if d not in seen)
+        seen |= dict.fromkeys(found[name])
+    return found
+
+
+def same_programs(programs: Mapping[str, Program], linked: Collection[str]) -> dict[str, str]:
+    """By loaded model: the first one with the same program and the same constants.
+
+    Args:
+        programs: By model name.
+        linked: Names of prelinked models, which have none in flash.
+    """
+    first: dict[tuple[Bytes, ...], str] = {}
+    return {
+        name: first.setdefault((p.data, *(e.data for e in p.external)), name)
+        for name, p in programs.items()
+        if name not in linked
+    }
+
+
+# Memory in a lock: the plan, and the scratch memory that it was made for.
+
+
+def memory_facts(
+    plan: MemoryPlan, *, isa: str, library: Callable[[str], str]
+) -> tuple[tuple[str, str], ...]:
+    """Pairs of a name and a text, sorted.
+
+    Args:
+        plan: Of the product.
+        isa: For which the scratch sizes were computed.
+        library: Identity of a kernel library: its version, or a digest.
+    """
+    found = {}
+    libraries = set()
+    for model in plan.models:
+        for method in model.methods:
+            place = f"{model.model} {method.method}"
+            for arena in method.own_arenas:
+                planned = arena.file_bytes is not None
+                file = f", file {arena.file_bytes}" if planned else ""
+                found[f"{place} arena {arena.memory_id}"] = (
+                    f"{arena.size_bytes} bytes, lower bound {arena.peak_live_bytes},"
+                    f" gap {arena.gap_percent:.2f} %{file}"
+                )
+            for need in method.scratch:
+                libraries.add(need.library)
+                found[f"{place} {need.instruction:04} {need.argument}"] = (
+                    f"{need.operator} {need.size_bytes} bytes"
+                )
+    if libraries:
+        found["scratch isa"] = isa
+    for name in libraries:
+        found[f"scratch library {name}"] = library(name)
+    return tuple(sorted(found.items()))

@@ -13,8 +13,8 @@ from functools import cached_property
 from typing import Final
 
 from orchestrator.core.operator import OperatorName, OpSchema
-from orchestrator.method.access import Access, accesses
 from orchestrator.method.linked import LinkedCall, LinkedInstruction, LinkedMethod
+from orchestrator.method.places import Access, accesses
 from orchestrator.program.interface import TENSOR_LISTS, moved_to
 from orchestrator.program.program import (
     DelegateCall,

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping
+from dataclasses import dataclass
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from orchestrator.core.kernel import KernelKey
+from orchestrator.core.layout import layout_of
 from orchestrator.core.operator import OperatorName
 from orchestrator.errors import Diagnostic, ModelError, SourceSpan
-from orchestrator.method.access import Access, accesses, written_positions
+from orchestrator.method.effects import effects_of_method
 from orchestrator.method.linked import Linkage, LinkedCall, LinkedInstruction, LinkedMethod
+from orchestrator.method.places import (
+    Access,
+    Place,
+    accesses,
+    place_of,
+    tensor_of,
+    written_positions,
+)
 from orchestrator.method.state import zeroed_state
 from orchestrator.program.interface import TENSOR_LISTS, with_items
 from orchestrator.program.program import (
@@ -181,3 +191,54 @@ def _may_move(source: Value, target: Value) -> bool:
     if not isinstance(source, TensorValue) or not isinstance(target, TensorValue):
         return True
     return source.dtype == target.dtype and source.dim_order == target.dim_order
+
+
+# Tensors that are read in another order than their items were written in.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReorderedRead:
+    """An instruction that reads a tensor whose memory holds another one.
+
+    Args:
+        instruction: Index of the instruction.
+        read: The tensor that it reads.
+        written: The tensor that was written there.
+    """
+
+    instruction: int
+    read: TensorValue
+    written: TensorValue
+
+
+def reordered_reads(method: Method) -> tuple[ReorderedRead, ...]:
+    """Reads of views whose items lie in another order than those of their base.
+
+    An exporter may give a view the memory of its base. If the base is not contiguous,
+    as an image in channels-last, the items then are in the wrong places. Each pair of
+    tensors is reported once.
+    """
+    places = {i: p for i, v in enumerate(method.values) if (p := place_of(v, i))}
+    effects = effects_of_method(method, {})
+    last: dict[Place, int] = {places[i]: i for i in effects.inputs if i in places}
+    found: dict[tuple[int, int], ReorderedRead] = {}
+    for number, effect in enumerate(effects.at):
+        for index in effect.reads:
+            source = last.get(places[index]) if index in places else None
+            if source is None or (source, index) in found:
+                continue
+            one, other = (tensor_of(method.values[i]) for i in (source, index))
+            if one.dtype == other.dtype and _layout(one) != _layout(other):
+                found[source, index] = ReorderedRead(instruction=number, read=other, written=one)
+        for index in (*effect.writes, *effect.replaces):
+            if index not in places or index in effect.views:
+                continue
+            here = places[index]
+            for place in [p for p in last if p.overlaps(here)]:
+                del last[place]
+            last[here] = index
+    return tuple(found.values())
+
+
+def _layout(tensor: TensorValue) -> list[tuple[int, int]]:
+    return layout_of(tensor.sizes, tensor.dim_order)

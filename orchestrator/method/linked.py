@@ -29,8 +29,8 @@ from orchestrator.program.values import (
 if TYPE_CHECKING:
     from orchestrator.core.operator import OperatorName
     from orchestrator.core.rounding import WeightRounding
-    from orchestrator.method.access import Access
     from orchestrator.method.ledger import PassRecord
+    from orchestrator.method.places import Access
 
 
 INDEX_LISTS = (IntListValue, *TENSOR_LISTS)

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import hashlib
+import posixpath
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.lazy_bytes import Bytes
-from orchestrator.emit.compile import CompilePlan
+from orchestrator.emit.compile import SOURCES, CompilePlan
 from orchestrator.emit.compile.archive import defined_symbols
 from orchestrator.emit.generate.nonsecure import FOLDER as NONSECURE
+from orchestrator.emit.generate.random_numbers import hook_names
 from orchestrator.emit.generate.target_check import target_check
-from orchestrator.emit.generate.trace import hook_names
 from orchestrator.memory.plan import identifier
-from orchestrator.package.code_script import api_names, code_script, user_files
-from orchestrator.package.config import config_header
-from orchestrator.package.constants import constants_source, symbols_of
 from orchestrator.package.self_test import Case, self_test_header, self_test_source
 from orchestrator.package.sources import (
     MODELS,
@@ -25,8 +23,10 @@ from orchestrator.package.sources import (
     Places,
     assembly_functions,
     common_defines,
+    constants_source,
     library_units,
     packaged_sources,
+    symbols_of,
     unit_of,
     with_own_symbols,
     with_sections,
@@ -34,7 +34,132 @@ from orchestrator.package.sources import (
 
 if TYPE_CHECKING:
     from orchestrator.package.rust import RustMethod
+    from orchestrator.package.sources import Unit
     from orchestrator.targets.cores import Target
+
+
+# A piece of linker script that takes the functions of a package of sources.
+#
+# In a library the sections of functions are renamed. Compilers of a package cannot do that: gcc
+# has no flag for it, and an attribute would give all functions of a source one section, which
+# linkers keep or drop as a whole. But with `-ffunction-sections` each section has the name of its
+# function, and all of these begin with the product's name or have its namespace. So the linker
+# finds them wherever their objects are: in an archive, among those of the application, or made
+# anew by `-flto`.
+
+_MANGLED: Final = "_Z"
+
+
+def code_script(
+    head: str, base: str, section: str, *, api: Iterable[str], files: Iterable[str]
+) -> str:
+    """The text, for an output section of a linker script.
+
+    Args:
+        head: Text of the first line.
+        base: Name of the product in C.
+        section: What the profile calls the section.
+        api: Functions in C without the product's namespace in their names.
+        files: Sources whose functions may have any name; names without folder.
+    """
+    namespace = f"{base}_orch"
+    patterns = [
+        f".text.*{len(namespace)}{namespace}*",
+        f".text.{namespace}_* .text.*.{namespace}_*",
+        *(f".text.{n} .text.*.{n} .text.{n}.* .text.*.{n}.*" for n in sorted(api)),
+    ]
+    lines = [f"*({pattern})" for pattern in patterns]
+    lines += [f"*{name}.*(.text .text.*)" for name in sorted(files)]
+    return "".join(
+        [
+            f"/* {head} */\n",
+            f"/* Functions of the product, for {section}: INCLUDE it in that section\n",
+            " * of your linker script, before others take .text. The compiler needs\n",
+            " * -ffunction-sections. */\n",
+            *(f"{line}\n" for line in lines),
+        ]
+    )
+
+
+def api_names(symbols: Iterable[str]) -> frozenset[str]:
+    """Symbols of the library that are not of one product alone: see `own_symbols`."""
+    return frozenset(name for name in symbols if "." not in name and not name.startswith(_MANGLED))
+
+
+def user_files(units: Iterable[Unit], names: Iterable[str]) -> frozenset[str]:
+    """Names of the sources of libraries and delegates of the user, without suffix."""
+    folders = tuple(
+        f"{SOURCES}/{kind}/{name}/" for kind in ("kernels", "delegates") for name in names
+    )
+    return frozenset(
+        posixpath.splitext(posixpath.basename(unit.path))[0]
+        for unit in units
+        if unit.path.startswith(folders)
+    )
+
+
+# The header that each packaged source includes first: macros, and what flags may be.
+#
+# Another build system gives its own flags. What decides about the bits of results is not left to
+# them: it is in this header, or the header refuses to compile.
+
+
+def config_header(
+    head: str, product: str, defines: Iterable[tuple[str, str]], includes: Iterable[str]
+) -> str:
+    """The text of the header.
+
+    Args:
+        head: Text of the first line.
+        product: Name of the product.
+        defines: Macros of all sources, (name, value).
+        includes: Headers that all sources include, relative to it.
+    """
+    macros = "".join(f"#define {name} {value}\n" for name, value in defines)
+    included = "".join(f'#include "{path}"\n' for path in includes)
+    return f"""\
+/* {head} */
+#pragma once
+
+/* What the build of the product decided. */
+{macros}
+#ifndef __ASSEMBLER__
+
+#if defined(__cplusplus) && __cplusplus < 201703L
+#error "{product} is C++17: compile with -std=c++17 or newer, or package with --binary"
+#endif
+
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "{product} is for little-endian machines"
+#endif
+
+/* Results have the same bits everywhere. Flags that would change them: */
+#if defined(__FAST_MATH__) || defined(__ASSOCIATIVE_MATH__) || \\
+    defined(__RECIPROCAL_MATH__) || defined(__NO_SIGNED_ZEROS__) || \\
+    (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__ != 0)
+#error "{product} has exact floats: compile it without -ffast-math and its parts"
+#endif
+#if defined(__FLT_EVAL_METHOD__) && __FLT_EVAL_METHOD__ != 0 && \\
+    __FLT_EVAL_METHOD__ != 16
+#error "{product} has exact floats: compile it without excess precision (-mfpmath=sse)"
+#endif
+#ifdef __cplusplus
+static_assert(sizeof(1.0) == 8,
+              "compile it without -fsingle-precision-constant and -fshort-double");
+#endif
+
+/* A product is rounded before it is added to a sum, as by -ffp-contract=off. Vectors
+ * that a compiler makes of loops would round subnormal numbers to 0 on cores with MVE;
+ * clang has only the flags of the package against them. */
+#if defined(__clang__)
+#pragma clang fp contract(off)
+#elif defined(__GNUC__)
+#pragma GCC optimize("fp-contract=off", "no-tree-vectorize")
+#endif
+
+{included}#endif
+"""
+
 
 FACTS: Final = "orchestrator"
 """Folder in a package with what tools of Orchestrator read."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from orchestrator.package.constants import byte_rows
+from orchestrator.package.sources import byte_rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from orchestrator.core.layout import stored_items
 from orchestrator.emit.generate.ports import ApiMethod, Port, c_item, c_scalar
 from orchestrator.memory.plan import identifier
-from orchestrator.package.constants import byte_rows
+from orchestrator.package.sources import byte_rows
 from orchestrator.program.interface import NUMBER_LISTS
 from orchestrator.program.values import IntListValue, StringValue, TensorValue
 from orchestrator.running.npy import Array

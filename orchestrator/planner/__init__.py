@@ -14,11 +14,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from orchestrator.planner.blocks import BlockPlan
-from orchestrator.planner.bounds import least_bytes, peak_live_bytes
-from orchestrator.planner.greedy import Conflicts, greedy_plans
+from orchestrator.planner.blocks import BlockPlan, components
+from orchestrator.planner.greedy import Conflicts, greedy_plans, least_bytes, peak_live_bytes
 from orchestrator.planner.search import RESTARTS, STRATEGIES, Outcome, search
-from orchestrator.planner.sections import components
 
 if TYPE_CHECKING:
     from orchestrator.planner.blocks import Block

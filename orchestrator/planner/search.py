@@ -25,7 +25,7 @@ from itertools import product
 from random import Random
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.planner.sections import Sections, indices
+from orchestrator.planner.blocks import Sections, indices
 
 if TYPE_CHECKING:
     from orchestrator.planner.blocks import Block

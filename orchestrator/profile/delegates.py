@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from pydantic import AfterValidator, Field, StrictBool, StrictStr
 
-from orchestrator.core.sizes import size_text
+from orchestrator.core.spelling import size_text
 from orchestrator.errors import Diagnostic
 from orchestrator.profile.fields import (
     Define,
@@ -26,7 +26,7 @@ from orchestrator.profile.paths import RelativePath, SourcePattern
 from orchestrator.profile.table import BrokenValueError, Table, sound
 
 if TYPE_CHECKING:
-    from orchestrator.profile.rules import Facts
+    from orchestrator.profile.paths import Facts
     from orchestrator.profile.source_map import KeyPath
 
 _MOST_STATE_BYTES: Final = 16 * 1024 * 1024

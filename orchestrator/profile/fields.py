@@ -23,9 +23,9 @@ from pydantic import (
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from orchestrator.core.operator import OperatorName
-from orchestrator.core.sizes import SIZE, UNIT_BYTES, parse_size, size_text
+from orchestrator.core.spelling import SIZE, UNIT_BYTES, parse_size, size_text
 from orchestrator.errors import did_you_mean
-from orchestrator.targets.regions import ARENA_ALIGNMENT
+from orchestrator.targets.boards import ARENA_ALIGNMENT
 
 if TYPE_CHECKING:
     from orchestrator.profile.source_map import KeyPath

@@ -16,7 +16,7 @@ from orchestrator.profile.fields import Alignment, choice, key_text, problem, wh
 from orchestrator.profile.table import BrokenValueError, Table
 
 if TYPE_CHECKING:
-    from orchestrator.profile.rules import Facts
+    from orchestrator.profile.paths import Facts
     from orchestrator.profile.source_map import KeyPath
 
 _PORT: Final = "(input|output)(0|[1-9][0-9]{0,8})"

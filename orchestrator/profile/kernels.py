@@ -40,7 +40,7 @@ from orchestrator.profile.table import BrokenValueError, Table, sound
 
 if TYPE_CHECKING:
     from orchestrator.profile.models import ModelTable
-    from orchestrator.profile.rules import Facts
+    from orchestrator.profile.paths import Facts
     from orchestrator.profile.source_map import KeyPath
 
 _RESERVED: Final = ("util",)

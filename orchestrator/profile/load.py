@@ -16,8 +16,7 @@ from orchestrator.profile.document import Document, Text, read_document
 from orchestrator.profile.explain import explain
 from orchestrator.profile.fields import key_text
 from orchestrator.profile.models import with_instances
-from orchestrator.profile.paths import is_relative_path
-from orchestrator.profile.rules import Facts
+from orchestrator.profile.paths import Facts, is_relative_path
 from orchestrator.profile.table import salvage
 from orchestrator.profile.tables import SCHEMA_VERSION, Profile, ProfileTable, rule_problems
 from orchestrator.profile.target import SUFFIX, OwnBoard

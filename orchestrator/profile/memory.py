@@ -25,12 +25,18 @@ from orchestrator.profile.fields import (
     shown,
 )
 from orchestrator.profile.table import BrokenValueError, Table, sound
-from orchestrator.targets.boards import Board, Region
-from orchestrator.targets.regions import ARENA_ALIGNMENT, NO_PLACES, Concurrency, Places
+from orchestrator.targets.boards import (
+    ARENA_ALIGNMENT,
+    NO_PLACES,
+    Board,
+    Concurrency,
+    Places,
+    Region,
+)
 
 if TYPE_CHECKING:
     from orchestrator.profile.models import ModelTable
-    from orchestrator.profile.rules import Facts
+    from orchestrator.profile.paths import Facts
     from orchestrator.profile.source_map import FindSpan, KeyPath
     from orchestrator.profile.target import TargetTable
 

@@ -14,7 +14,6 @@ from orchestrator.core.border import NO_IO, ModelIo
 from orchestrator.core.rounding import WeightRounding
 from orchestrator.errors import Diagnostic, SourceSpan, did_you_mean
 from orchestrator.planner.policy import SharedState
-from orchestrator.profile.card import CardTable
 from orchestrator.profile.choices import Load
 from orchestrator.profile.fields import (
     ModelName,
@@ -40,14 +39,19 @@ from orchestrator.profile.lowering import (
     system_configs_of,
     unsupported,
 )
-from orchestrator.profile.lowering_tables import QuantizeTable, VelaTable
+from orchestrator.profile.lowering_tables import (
+    CardTable,
+    QuantizeTable,
+    VelaTable,
+    WeightsTable,
+    weight_problems,
+)
 from orchestrator.profile.paths import ModelCode, ModelPath, NamedFile, RelativePattern
 from orchestrator.profile.table import BrokenValueError, Table, sound
-from orchestrator.profile.weights import WeightsTable, weight_problems
-from orchestrator.targets.regions import Pins, TensorKind, TensorPin
+from orchestrator.targets.boards import Pins, TensorKind, TensorPin
 
 if TYPE_CHECKING:
-    from orchestrator.profile.rules import Facts
+    from orchestrator.profile.paths import Facts
     from orchestrator.profile.source_map import KeyPath
 
 DEFAULT_MAX_INSTRUCTIONS: Final = 1_000_000

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from orchestrator.core.sizes import size_text
+from orchestrator.core.spelling import size_text
 from orchestrator.profile.fields import MAX_NAME_LENGTH, near_name
 from orchestrator.profile.tables import taken_by
 from orchestrator.targets.cores import BOARDS, CPUS

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Self, get_args, get_origin
 
 from pydantic import AfterValidator, Field, StrictBool, StrictInt, StrictStr, WithJsonSchema
 
-from orchestrator.core.version import VERSION, packed_version
+from orchestrator.core.spelling import VERSION, packed_version
 from orchestrator.errors import Diagnostic, SourceSpan, did_you_mean
 from orchestrator.planner.policy import RuntimeCheck, ScratchPolicy
 from orchestrator.printable import printable
@@ -38,13 +38,13 @@ from orchestrator.profile.kernels import (
     kernel_problems,
     operator_list_problems,
 )
-from orchestrator.profile.matrix import ProfileMatrixTable
 from orchestrator.profile.memory import MemoryTable, memory_problems
 from orchestrator.profile.models import ModelTable, model_problems
 from orchestrator.profile.paths import RelativePath
 from orchestrator.profile.source_map import KeyPath, find_span
 from orchestrator.profile.table import BrokenValueError, Table, keys_of, sound
 from orchestrator.profile.target import (
+    ProfileMatrixTable,
     TargetTable,
     board_problems,
     float_abi_problems,
@@ -58,7 +58,7 @@ from orchestrator.targets.c_names import HEADERS, LIBRARIES
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
-    from orchestrator.profile.rules import Facts
+    from orchestrator.profile.paths import Facts
 
 SCHEMA_VERSION: Final = 1
 _PRODUCT_NAME: Final = "[a-z][a-z0-9-]*"

@@ -14,14 +14,13 @@ from orchestrator.core.lazy_bytes import Bytes
 from orchestrator.errors import Diagnostic, ModelError
 from orchestrator.program.check import check_program
 from orchestrator.program.decode import decode_program
-from orchestrator.program.flatbuffer import Buffer
+from orchestrator.program.encode import write_program
+from orchestrator.program.flatbuffer import PROGRAM, Buffer
 from orchestrator.program.foreign import foreign_error
+from orchestrator.program.prim_ops import settle_results
 from orchestrator.program.problems import DecodeError, Problems, UnsupportedError
 from orchestrator.program.program import ExtendedHeader, Program, UnknownInstruction
-from orchestrator.program.results import settle_results
-from orchestrator.program.schema import PROGRAM
 from orchestrator.program.values import UnknownValue
-from orchestrator.program.write import write_program
 
 _IDENTIFIER: Final = b"ET12"
 _ANY_IDENTIFIER: Final = re.compile(rb"ET\d\d")

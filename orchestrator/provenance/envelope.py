@@ -7,16 +7,103 @@ which the extra `provenance` installs.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+import re
+from collections.abc import (
+    Callable,  # part of an alias
+    Mapping,
+    Sequence,
+)
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from orchestrator.errors import Diagnostic, LockError, SourceSpan, UsageError
-from orchestrator.provenance.documents import document_bytes
-from orchestrator.provenance.objects import OBJECTS_TYPE
-from orchestrator.provenance.statement import STATEMENT_TYPE
+from orchestrator.provenance.sbom import STATEMENT_TYPE, document_bytes
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes, PublicKeyTypes
+
+
+# Lists of what is published: files that a step gave, by what it was made from.
+
+OBJECTS_TYPE: Final = "https://orchestrator.dev/objects/v1"
+_DIGEST: Final = re.compile("[0-9a-f]{64}")
+_KEY: Final = re.compile("[0-9a-f]{32,64}")
+_NAME: Final = re.compile("[a-z][a-z0-9_]*[.][a-z]+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishedList:
+    """What is published.
+
+    Args:
+        objects: By key of a compile step: SHA-256 of each file that it gave, by suffix.
+        exports: By key of a request: of each export, SHA-256 by name of its files; the
+            newest first.
+        sizes: Of each file, in bytes, by SHA-256.
+    """
+
+    objects: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    exports: Mapping[str, Sequence[Mapping[str, str]]] = field(default_factory=dict)
+    sizes: Mapping[str, int] = field(default_factory=dict)
+
+
+def object_list(found: PublishedList) -> bytes:
+    """A list to sign."""
+    document = {"_type": OBJECTS_TYPE, "objects": found.objects, "sizes": found.sizes}
+    return document_bytes(document | ({"exports": found.exports} if found.exports else {}))
+
+
+def read_object_list(payload: bytes) -> PublishedList:
+    """What a list says. Raises ValueError: it is not one.
+
+    What has a file without a size, as in lists of older versions, is left out: nothing
+    says how much of it to read.
+    """
+    match json.loads(payload):
+        case {"_type": t, "objects": dict(objects), **more} if t == OBJECTS_TYPE:
+            exports, sizes = more.get("exports", {}), more.get("sizes", {})
+            if (
+                isinstance(exports, dict)
+                and isinstance(sizes, dict)
+                and all(_is_object(*entry) for entry in objects.items())
+                and all(_is_export(*entry) for entry in exports.items())
+                and all(type(size) is int and size >= 0 for size in sizes.values())
+            ):
+                known = sizes.keys()
+                return PublishedList(
+                    objects={k: f for k, f in objects.items() if known >= {*f.values()}},
+                    exports={
+                        key: [files for files in found if known >= {*files.values()}]
+                        for key, found in exports.items()
+                    },
+                    sizes=sizes,
+                )
+    raise ValueError("not a list of objects")
+
+
+def _is_object(key: str, files: object) -> bool:
+    return (
+        bool(_DIGEST.fullmatch(key))
+        and isinstance(files, dict)
+        and ".o" in files
+        and _are_digests(files)
+    )
+
+
+def _is_export(key: str, found: object) -> bool:
+    return (
+        bool(_KEY.fullmatch(key))
+        and isinstance(found, list)
+        and all(
+            isinstance(files, dict) and all(map(_NAME.fullmatch, files)) and _are_digests(files)
+            for files in found
+        )
+    )
+
+
+def _are_digests(files: Mapping[str, object]) -> bool:
+    return all(isinstance(d, str) and _DIGEST.fullmatch(d) for d in files.values())
+
 
 _IN_TOTO: Final = "application/vnd.in-toto+json"
 _CYCLONEDX: Final = "application/vnd.cyclonedx+json"
@@ -161,4 +248,107 @@ def _refused(code: str, what: str, file: str, *notes: tuple[str, str], hint: str
         Diagnostic(
             code=code, message=f"{file} {what}", where=SourceSpan(file=file), notes=notes, hint=hint
         )
+    )
+
+
+# Keys in PEM, and signatures of 64 bytes for devices.
+#
+# Everything cryptographic is done by `cryptography`, which the extra `provenance` installs.
+
+Sign: TypeAlias = "Callable[[bytes], bytes]"
+"""Gives the 64 bytes of a message's signature."""
+Verify: TypeAlias = "Callable[[bytes, bytes], bool]"
+"""Whether a signature, given second, is that of a message."""
+_FOR_DEVICES: Final = "a key of Ed25519, or of ECDSA with P-256"
+_HALF: Final = 32
+"""Bytes of each of the two numbers of a signature with P-256."""
+
+
+def read_private_key(data: bytes, *, file: str) -> PrivateKeyTypes:
+    """The private key in a PEM file. Raises UsageError."""
+    from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key  # noqa: PLC0415
+
+    try:
+        return load_pem_private_key(data, password=None)
+    except (ValueError, TypeError, UnsupportedAlgorithm) as error:
+        raise _bad_key(file, "a private key in PEM, without a password") from error
+
+
+def read_public_key(data: bytes, *, file: str) -> PublicKeyTypes:
+    """The public key in a PEM file. Raises UsageError."""
+    from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415
+    from cryptography.hazmat.primitives.serialization import load_pem_public_key  # noqa: PLC0415
+
+    try:
+        return load_pem_public_key(data)
+    except (ValueError, UnsupportedAlgorithm) as error:
+        raise _bad_key(file, "a public key in PEM") from error
+
+
+def device_signer(key: PrivateKeyTypes, *, file: str) -> Sign:
+    """How a private key signs for devices.
+
+    Raises:
+        UsageError: Neither Ed25519 nor P-256.
+    """
+    from cryptography.hazmat.primitives.asymmetric import ec, ed25519  # noqa: PLC0415
+    from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature  # noqa: PLC0415
+    from cryptography.hazmat.primitives.hashes import SHA256  # noqa: PLC0415
+
+    if isinstance(key, ed25519.Ed25519PrivateKey):
+        return key.sign
+    if isinstance(key, ec.EllipticCurvePrivateKey) and key.curve.name == "secp256r1":
+        scheme = ec.ECDSA(SHA256(), deterministic_signing=True)
+
+        def sign(message: bytes) -> bytes:
+            r, s = decode_dss_signature(key.sign(message, scheme))
+            return r.to_bytes(_HALF, "big") + s.to_bytes(_HALF, "big")
+
+        return sign
+    raise _bad_key(file, _FOR_DEVICES)
+
+
+def device_verifier(key: PublicKeyTypes, *, file: str) -> Verify:
+    """How a public key checks what `device_signer` signed.
+
+    Raises:
+        UsageError: Neither Ed25519 nor P-256.
+    """
+    from cryptography.exceptions import InvalidSignature  # noqa: PLC0415
+    from cryptography.hazmat.primitives.asymmetric import ec, ed25519  # noqa: PLC0415
+    from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature  # noqa: PLC0415
+    from cryptography.hazmat.primitives.hashes import SHA256  # noqa: PLC0415
+
+    check: Callable[[bytes, bytes], None]
+    if isinstance(key, ed25519.Ed25519PublicKey):
+        check = key.verify
+    elif isinstance(key, ec.EllipticCurvePublicKey) and key.curve.name == "secp256r1":
+
+        def check(signature: bytes, message: bytes) -> None:
+            halves = signature[:_HALF], signature[_HALF:]
+            r, s = (int.from_bytes(half, "big") for half in halves)
+            key.verify(encode_dss_signature(r, s), message, ec.ECDSA(SHA256()))
+
+    else:
+        raise _bad_key(file, _FOR_DEVICES)
+
+    def verify(message: bytes, signature: bytes) -> bool:
+        try:
+            check(signature, message)
+        except InvalidSignature:
+            return False
+        return True
+
+    return verify
+
+
+def _bad_key(file: str, expected: str) -> UsageError:
+    return UsageError.of(
+        "bad-key",
+        f"{file} is not a key that this command takes",
+        where=SourceSpan(file=file),
+        expected=expected,
+        hint="`openssl genpkey -algorithm ed25519 -out key.pem` makes one, and"
+        " `openssl pkey -in key.pem -pubout -out key.pub` its public key",
     )

@@ -19,7 +19,7 @@ from orchestrator.method.ledger import MethodPasses
 from orchestrator.method.lifetimes import Lifetime, lifetimes, split_at_writes
 from orchestrator.method.linked import LinkedCall, LinkedInstruction, LinkedMethod
 from orchestrator.method.places import Place, place_of
-from orchestrator.program.macs import macs_of
+from orchestrator.program.interface import macs_of
 from orchestrator.program.program import (
     DelegateCall,
     Frame,

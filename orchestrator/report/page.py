@@ -5,25 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
 
 import jinja2
+from pydantic import BaseModel, ConfigDict, Field
 
 from orchestrator.explain.why import reason_of
 from orchestrator.measure.size import ContributorKind as Kind
 from orchestrator.printable import printable
 from orchestrator.report import svg
 from orchestrator.report.arena import arena_picture, peak_of, step_name
-from orchestrator.report.assets import asset
 from orchestrator.report.facts import ReportFacts
-from orchestrator.report.flash import flash_tree, treemap
-from orchestrator.report.graph import MOST_DRAWN, table_of
-from orchestrator.report.memory_map import memories, memory_map
+from orchestrator.report.memory_map import flash_tree, memories, memory_map, treemap
+from orchestrator.report.pictures import MOST_DRAWN, table_of
+from orchestrator.report.svg import asset
 
 if TYPE_CHECKING:
-    from orchestrator.report.accuracy import Accuracy
-    from orchestrator.report.change import Change
-    from orchestrator.report.history import History
+    from orchestrator.report.history import Change, History
 
 _NEAR: Final = 90
 """A gauge above this percentage warns."""
@@ -248,3 +246,120 @@ def _template() -> jinja2.Template:
     # Files of this package are trusted; they hold no `</script>`.
     environment.globals |= {"style": _inline, "script": _inline}
     return environment.get_template("report.html.jinja")
+
+
+# What `orchestrator evaluate --json` found, for the page.
+
+_MOST_CLASSES: Final = 20
+"""Largest confusion matrix that is shown whole."""
+
+Count: TypeAlias = Annotated[int, Field(ge=0, lt=1 << 53)]
+Number: TypeAlias = float | Literal["inf", "-inf", "nan"]
+"""JSON has no numbers that are not finite."""
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
+
+
+class Metric(_Record):
+    """A metric over all samples; `values` has its parts."""
+
+    name: str
+    value: Number
+    values: dict[str, Number]
+    right: Count | None
+
+
+class Reference(_Record):
+    """How near the outputs are to those of the float model."""
+
+    name: str
+    metric: Metric | None
+    same_class: Count | None
+    max_abs_error: Number
+    mean_abs_error: Number
+    sqnr_db: Number
+
+
+class Sample(_Record):
+    """A sample that is wrong, or far from the reference."""
+
+    sample: str
+    label: str | None
+    answer: str | None
+    error: Number
+
+
+class Layer(_Record):
+    """A result inside the method, and how far it is from the float one."""
+
+    instruction: Count
+    operator: str
+    sizes: list[Count]
+    reference_operator: str | None
+    error: float | None
+    sqnr_db: Number | None
+
+
+class Layers(_Record):
+    """All results inside the method."""
+
+    samples: Count
+    first_large: Count | None
+    layers: list[Layer]
+
+    @property
+    def largest(self) -> float:
+        """The largest error."""
+        return max((layer.error or 0.0 for layer in self.layers), default=0.0)
+
+
+class Accuracy(_Record):
+    """An evaluation of a method over a data set.
+
+    Args:
+        on: `host` or a board.
+        classes: Names, in the order of `confusion`.
+        confusion: Samples by label, then by answer.
+    """
+
+    profile: str
+    model: str
+    method: str
+    on: str
+    data: str
+    samples: Count
+    metric: Metric | None
+    classes: list[str]
+    confusion: list[list[Count]]
+    reference: Reference | None
+    worst: list[Sample]
+    layers: Layers | None
+
+    @property
+    def is_shown_whole(self) -> bool:
+        """Whether the confusion matrix is small enough for a page."""
+        return len(self.classes) <= _MOST_CLASSES
+
+    @property
+    def _confusions(self) -> list[tuple[int, str, str]]:
+        return sorted(
+            (
+                (count, label, answer)
+                for label, row in zip(self.classes, self.confusion, strict=False)
+                for answer, count in zip(self.classes, row, strict=False)
+                if count and label != answer
+            ),
+            key=lambda found: (-found[0], found[1], found[2]),
+        )
+
+    @property
+    def confusions(self) -> int:
+        """Pairs of classes that are confused."""
+        return len(self._confusions)
+
+    @property
+    def confused(self) -> list[tuple[int, str, str]]:
+        """(samples, label, answer) of those that are confused most."""
+        return self._confusions[:_MOST_CLASSES]

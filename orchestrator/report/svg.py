@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import cache
 from html import escape
+from importlib.resources import files
 from typing import Final
 
 from orchestrator.printable import printable
-from orchestrator.report.assets import asset
+
+# Files that are part of the page: styles, scripts and the template.
+
+
+@cache
+def asset(name: str) -> str:
+    """Text of a file in `page/`."""
+    return (files("orchestrator.report") / "page" / name).read_text(encoding="utf-8")
+
 
 WIDTH: Final = 960
 """Of pictures, in their own units; a graph is as wide as it needs."""

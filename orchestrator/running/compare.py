@@ -14,8 +14,7 @@ from orchestrator.core.dtype import ScalarType
 from orchestrator.program.values import ValueKind
 from orchestrator.running.npy import Array
 from orchestrator.running.product import Port
-from orchestrator.running.quantized import dequantized
-from orchestrator.running.values import Call, ListValue, RunValue, describe
+from orchestrator.running.values import Call, ListValue, RunValue, dequantized, describe
 
 if TYPE_CHECKING:
     import numpy.typing as npt

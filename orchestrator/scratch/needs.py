@@ -7,16 +7,15 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from orchestrator.catalog.expressions.scratch_size import scratch_bytes
-from orchestrator.catalog.expressions.values import ExpressionError
-from orchestrator.catalog.scratch_arguments import entry_of, scratch_arguments
+from orchestrator.catalog.expressions.condition import scratch_bytes
+from orchestrator.catalog.expressions.values import ExpressionError, entry_of, scratch_arguments
 from orchestrator.core.kernel import Kernel
 from orchestrator.core.operator import OpSchema
 from orchestrator.errors import Diagnostic, KernelError, SourceSpan
 from orchestrator.planner.policy import ScratchPolicy
 from orchestrator.program.program import KernelCall, Method, Program
 from orchestrator.program.values import TensorValue
-from orchestrator.selection.call_facts import MethodFacts, call_arguments
+from orchestrator.selection.call import MethodFacts, call_arguments
 
 if TYPE_CHECKING:
     from orchestrator.selection.resolution import Resolution

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final
 
-from orchestrator.core.kernel import TensorMeta
+from orchestrator.core.dtype import ScalarType
+from orchestrator.core.kernel import KernelKey, TensorMeta
 from orchestrator.core.operator import OPTIONAL_ITEMS, ArgKind
+from orchestrator.errors import Diagnostic, KernelError, SourceSpan
 from orchestrator.program.program import DelegateCall, KernelCall, Method, Program
 from orchestrator.program.values import (
     BoolListValue,
@@ -21,7 +24,19 @@ from orchestrator.program.values import (
     TensorValue,
     Value,
 )
-from orchestrator.selection.op_info import CallPattern, DelegateUse, OpCall, OpInfo
+from orchestrator.selection.op_info import (
+    CallPattern,
+    DelegateUse,
+    OpCall,
+    OpInfo,
+    Origin,
+    SelectedOperator,
+    Selection,
+)
+
+if TYPE_CHECKING:
+    from orchestrator.catalog.entry import Catalog
+    from orchestrator.core.operator import OperatorName
 
 _LETTERS: Final[dict[type[Value], str]] = {
     TensorValue: ArgKind.TENSOR.value,
@@ -129,3 +144,172 @@ class _Shapes:
             tensors=tuple(tensors),
             list_items=tuple(further),
         )
+
+
+# Aggregate: the union of what models and profile ask for.
+
+
+def aggregate(infos: Iterable[OpInfo], extra: Iterable[SelectedOperator] = ()) -> Selection:
+    """The union of everything that models use and that the profile requests.
+
+    The order of the arguments does not matter, nor does naming something twice.
+
+    Args:
+        infos: Operators each model uses.
+        extra: Operators requested outside models; names may repeat.
+
+    Returns:
+        Operators by name, each with every call pattern and everyone who asked for
+        it; delegates by backend.
+    """
+    union_ = _Union()
+    for info in infos:
+        union_.add_info(info)
+    for operator in extra:
+        union_.add_operator(operator)
+    return union_.selection()
+
+
+def union(a: Selection, b: Selection) -> Selection:
+    """The requests of `a` and `b`; commutative, associative and idempotent."""
+    union_ = _Union()
+    for selection in (a, b):
+        for operator in selection.operators:
+            union_.add_operator(operator)
+        for backend, origins in selection.delegates:
+            union_.delegates.setdefault(backend, set()).update(origins)
+        union_.every_operator |= selection.every_operator
+    return union_.selection()
+
+
+class _Entry:
+    """An operator while the union grows."""
+
+    __slots__ = ("dtypes", "every_dtype", "keys", "origins", "patterns")
+
+    def __init__(self) -> None:
+        self.patterns: dict[CallPattern, set[Origin]] = {}
+        self.keys: set[KernelKey] = set()
+        self.dtypes: set[ScalarType] = set()
+        self.origins: set[Origin] = set()
+        self.every_dtype = False
+
+    def finish(self, name: OperatorName) -> SelectedOperator:
+        patterns = sorted(self.patterns.items(), key=lambda item: item[0])
+        return SelectedOperator(
+            name=name,
+            patterns=tuple((p, tuple(sorted(origins))) for p, origins in patterns),
+            keys=tuple(sorted(self.keys)),
+            dtypes=tuple(sorted(self.dtypes)),
+            every_dtype=self.every_dtype,
+            origins=tuple(sorted(self.origins)),
+        )
+
+
+class _Union:
+    def __init__(self) -> None:
+        self.operators: dict[OperatorName, _Entry] = {}
+        self.delegates: dict[str, set[Origin]] = {}
+        self.every_operator = False
+
+    def _entry(self, name: OperatorName) -> _Entry:
+        entry = self.operators.get(name)
+        if entry is None:
+            entry = self.operators[name] = _Entry()
+        return entry
+
+    def add_info(self, info: OpInfo) -> None:
+        for method, name in info.operators:
+            self._entry(name).origins.add(Origin(info.model, method))
+        for call in info.calls:
+            patterns = self._entry(call.operator).patterns
+            origin = Origin(info.model, call.method, call.instruction)
+            patterns.setdefault(call.pattern, set()).add(origin)
+        for use in info.delegates:
+            origin = Origin(info.model, use.method, use.instruction)
+            self.delegates.setdefault(use.backend, set()).add(origin)
+
+    def add_operator(self, operator: SelectedOperator) -> None:
+        entry = self._entry(operator.name)
+        for pattern, origins in operator.patterns:
+            entry.patterns.setdefault(pattern, set()).update(origins)
+        entry.keys.update(operator.keys)
+        entry.dtypes.update(operator.dtypes)
+        entry.origins.update(operator.origins)
+        entry.every_dtype |= operator.every_dtype
+
+    def selection(self) -> Selection:
+        operators = sorted(self.operators.items(), key=lambda item: item[0])
+        delegates = sorted(self.delegates.items())
+        return Selection(
+            operators=tuple(entry.finish(name) for name, entry in operators),
+            delegates=tuple((b, tuple(sorted(origins))) for b, origins in delegates),
+            every_operator=self.every_operator,
+        )
+
+
+# Operators of several models or libraries, where the profile forbids overlaps.
+
+
+def check_overlap(infos: Iterable[OpInfo], *, where: SourceSpan) -> None:
+    """Reject every operator that two models list or call, with any kernel keys.
+
+    Args:
+        infos: Operators each model uses, in any order.
+        where: The profile line that forbids overlaps.
+
+    Raises:
+        KernelError: One `overlap` per operator, with all of its models.
+    """
+    models: dict[OperatorName, set[str]] = {}
+    for info in infos:
+        called = (call.operator for call in info.calls)
+        for name in (*(name for _, name in info.operators), *called):
+            models.setdefault(name, set()).add(info.model)
+    problems = [
+        Diagnostic.of(
+            "overlap",
+            f"{len(names)} models use {operator}",
+            where=where,
+            found=", ".join(sorted(names)),
+            expected='each operator from one model, as overlap = "error" says',
+            hint='write overlap = "allow" to let models share kernels',
+        )
+        for operator, names in sorted(models.items())
+        if len(names) > 1
+    ]
+    if problems:
+        raise KernelError(problems)
+
+
+def check_library_overlap(selection: Selection, catalog: Catalog, *, where: SourceSpan) -> None:
+    """Reject every selected operator for which two libraries are tried.
+
+    Args:
+        selection: All requests.
+        catalog: Kernels on offer.
+        where: The profile line that forbids overlaps.
+
+    Raises:
+        KernelError: One `overlap` per operator, with all of its libraries.
+    """
+    names = {selected.name for selected in selection.operators}
+    if selection.every_operator:
+        names.update(catalog.operators)
+    problems = []
+    for operator in sorted(names):
+        offers = catalog.offers(operator)
+        if len(offers) > 1:
+            first = [kernels[0] for kernels in offers]
+            choice = f'"{operator}" = ["{first[0].library}"]'
+            problems.append(
+                Diagnostic(
+                    code="overlap",
+                    message=f"{len(offers)} kernel libraries have {operator}",
+                    where=where,
+                    notes=tuple(("found", f"{k.library}, {k.entry}") for k in first),
+                    hint=f"choose one: {choice} in [kernels.operators]",
+                )
+            )
+    if problems:
+        raise KernelError(problems)

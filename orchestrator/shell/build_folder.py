@@ -7,16 +7,22 @@ else in the folder is the user's, and so is a folder without the mark.
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
+import pickle
+import shutil
 import stat
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import cached_property
 from pathlib import Path
+from typing import Final
 
 from orchestrator.errors import Diagnostic, ToolchainError, UsageError
-from orchestrator.shell.files import DISK, Files, write_atomic
+from orchestrator.shell.files import DISK, Files, read_file, write_atomic, write_if_changed
+from orchestrator.shell.stamp import STAMP_NAME, shared_file
 
 MARKER = ".orchestrator.json"
 LOCK = ".lock"
@@ -367,3 +373,137 @@ def _taken(path: Path) -> Diagnostic:
         found=_kind(path),
         hint="move it away, or choose another folder with --out",
     )
+
+
+# Build folders of variants of a product, which reuse its objects.
+#
+# They lie in the build's work folder and touch nothing that is published. A variant starts as a
+# copy of ninja's folder, with the times of all files, so that ninja compiles only what differs;
+# when the product was compiled again since, it is copied again. A copy gets its final name when
+# it is complete; a variant's build is atomic, too.
+
+_KEPT = 4  # variants; each is a copy of the product's objects
+_SEED = "seed"
+_NOT_COPIED = (VARIANTS, EVALUATIONS, STAMP_NAME, shared_file(STAMP_NAME))
+
+
+def variant_folder(work: Path, name: str) -> Path:
+    """The build folder of a variant, ready for its build.
+
+    Args:
+        work: Work folder of the product, whose build folder is locked.
+        name: Name of the variant; an existing folder is reused.
+    """
+    variants = work / VARIANTS
+    folder = variants / hashlib.sha256(name.encode()).hexdigest()[:12]
+    _seed(work, folder)
+    _forget(variants, keep=folder)
+    return folder
+
+
+def _seed(work: Path, folder: Path) -> None:
+    """Copy the product's folder for a variant, unless these objects were copied."""
+    log = work / ".ninja_log"
+    # ninja logs every compile and link step.
+    mark = hashlib.sha256(log.read_bytes() if log.exists() else b"").hexdigest()
+    seed = folder / _SEED
+    if seed.is_file() and seed.read_text() == mark:
+        return
+    staging = folder.with_name(f"{folder.name}.tmp")
+    for old in (staging, folder):
+        DISK.remove(old)
+    claim(staging)
+    copy_work(work, staging / WORK)
+    (staging / _SEED).write_text(mark)
+    staging.replace(folder)
+
+
+def copy_work(work: Path, copy: Path) -> None:
+    """Copy ninja's folder with the times of its files, so that objects stay current."""
+    shutil.copytree(
+        work,
+        copy,
+        symlinks=True,
+        ignore=lambda path, _: list(_NOT_COPIED) if path == str(work) else [],
+    )
+
+
+def _forget(variants: Path, *, keep: Path) -> None:
+    """Remove the oldest variants."""
+    keep.touch()
+    others = [path for path in variants.iterdir() if path != keep]
+    others.sort(key=lambda path: path.stat().st_mtime_ns, reverse=True)
+    for path in others[_KEPT - 1 :]:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+# Notes of a build in its work folder for the next one: stages' inputs and results.
+#
+# If notes are damaged, or from another program, stages just run again.
+
+_OUTPUTS: Final = "outputs"
+
+
+class BuildNotes:
+    """Notes of the last finished build.
+
+    Args:
+        work: Work folder of the build.
+    """
+
+    def __init__(self, work: Path) -> None:
+        self._stages = work / "stages.json"
+        self._results = work / "results"
+
+    @cached_property
+    def _noted(self) -> dict[str, dict[str, str]]:
+        from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415  # slow
+
+        with suppress(OSError, ValidationError):
+            adapter = TypeAdapter(dict[str, dict[str, str]])
+            return adapter.validate_json(read_file(self._stages), strict=True)
+        return {}
+
+    @property
+    def outputs(self) -> str | None:
+        """Identity of the outputs; None if unknown."""
+        return self._noted.get(_OUTPUTS, {}).get("identity")
+
+    def inputs(self, label: str) -> Mapping[str, str] | None:
+        """Digests by label of what a stage depended on; None if it did not run."""
+        return self._noted.get(label)
+
+    def result(self, label: str, key: str) -> object | None:
+        """The value that a stage made, if it was recorded under this key."""
+        # If a file is damaged or not ours, the stage just runs again.
+        with suppress(Exception):
+            data = self._result_file(label).read_bytes()
+            known, result = pickle.loads(data)  # noqa: S301  # ours
+            return result if known == key else None
+        return None
+
+    def write(
+        self,
+        inputs: Mapping[str, Mapping[str, str]],
+        results: Iterable[tuple[str, str, object]],
+        *,
+        outputs: str,
+    ) -> None:
+        """Replace the notes.
+
+        Args:
+            inputs: By label of a stage: digests by label.
+            results: Label and key of a stage with its value.
+            outputs: Identity of the outputs.
+
+        Raises:
+            OSError: They cannot be written.
+        """
+        for label, key, result in results:
+            write_if_changed(self._result_file(label), pickle.dumps((key, result)))
+        noted = {**inputs, _OUTPUTS: {"identity": outputs}}
+        text = json.dumps(noted, indent=1, sort_keys=True, default=dict)
+        write_atomic(self._stages, text.encode())
+
+    def _result_file(self, label: str) -> Path:
+        return self._results / f"{label.replace(' ', '-')}.pickle"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from orchestrator.core.lazy_bytes import Bytes
 from orchestrator.shell.files import remove_others, write_if_changed
-from orchestrator.targets.toolchain import TOOLCHAIN_FILE
+from orchestrator.targets.cores import TOOLCHAIN_FILE
 
 if TYPE_CHECKING:
     from orchestrator.shell.launcher import Launcher

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from orchestrator.errors import CompileError, RegionOverflowError
 from orchestrator.shell import process
-from orchestrator.shell.environment import compiler_environment
 from orchestrator.shell.files import remedy_for
+from orchestrator.shell.process import compiler_environment
 
 if TYPE_CHECKING:
     from orchestrator.shell.reporter import Reporter

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.lazy_bytes import joined
 from orchestrator.core.operator import OperatorName
+from orchestrator.program.encode import write_program
 from orchestrator.program.program import (
     DelegateCall,
     Frame,
@@ -32,13 +33,11 @@ from orchestrator.program.values import (
     TensorValue,
     Value,
 )
-from orchestrator.program.write import write_program
-from orchestrator.streams.flow import Flow, Read, Site, Step
-from orchestrator.streams.rules import rule_of, scratch_of, view_axis
+from orchestrator.streams.rules import Flow, Read, Site, Step, rule_of, scratch_of, view_axis
 
 if TYPE_CHECKING:
     from orchestrator.core.border import Stream
-    from orchestrator.streams.flow import Change
+    from orchestrator.streams.rules import Change
 
 _CAT: Final = OperatorName("aten", "cat", "out")
 _SLICE: Final = OperatorName("aten", "slice_copy", "Tensor_out")

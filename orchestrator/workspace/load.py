@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,10 @@ from orchestrator.profile.document import Document, Text, read_document
 from orchestrator.profile.explain import explain
 from orchestrator.profile.fields import key_text, shown
 from orchestrator.profile.load import Member
-from orchestrator.profile.matrix import AXES
+from orchestrator.profile.reference import SchemaGenerator, json_schema, without_null
 from orchestrator.profile.source_map import KeyPath
 from orchestrator.profile.tables import Profile, ProfileTable
-from orchestrator.profile.target import SUFFIX
+from orchestrator.profile.target import AXES, SUFFIX
 from orchestrator.shell import files
 from orchestrator.shell.settings import CACHE, LAUNCHER, PUBLISHED, PUBLISHED_KEY
 from orchestrator.workspace.product import Product
@@ -247,3 +248,32 @@ def matrix_problems(profile: Profile, workspace: Workspace) -> Iterator[Diagnost
                     hint=did_you_mean(value, known)
                     or "add it to [matrix] of orchestrator.toml, or leave it out here",
                 )
+
+
+# JSON Schema of `orchestrator.toml`, generated from its tables.
+
+
+def workspace_schema() -> dict[str, Any]:
+    """JSON Schema (draft 2020-12) of `orchestrator.toml`."""
+    schema = without_null(
+        WorkspaceTable.model_json_schema(by_alias=True, schema_generator=SchemaGenerator)
+    )
+    for part in (schema, *schema["$defs"].values()):
+        part.pop("title")  # the class name
+    profile = json_schema()
+    definitions: Mapping[str, Any] = profile["$defs"]
+    schema["$defs"] = {**definitions, **schema["$defs"]}
+    schema["properties"]["defaults"] = {
+        "type": "object",
+        "description": schema["properties"]["defaults"]["description"],
+        "additionalProperties": False,
+        "properties": {
+            key: value for key, value in profile["properties"].items() if key not in NOT_INHERITED
+        },
+    }
+    return {"$schema": SchemaGenerator.schema_dialect, "title": "Orchestrator workspace", **schema}
+
+
+def workspace_schema_text() -> str:
+    """Text of `schema/orchestrator.schema.json`."""
+    return json.dumps(workspace_schema(), indent=2) + "\n"

@@ -7,10 +7,10 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, StrictInt, StrictStr, WithJsonSchema
 
 from orchestrator.profile.fields import bad_value, not_empty, text_schema
-from orchestrator.profile.matrix import MatrixTable
 from orchestrator.profile.paths import RelativePath, is_relative_path
 from orchestrator.profile.table import Table
 from orchestrator.profile.tables import SCHEMA_VERSION, BudgetTable, check_schema
+from orchestrator.profile.target import MatrixTable
 
 _LONGEST = 1000
 _MOST_PARTS = 50

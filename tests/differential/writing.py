@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from orchestrator.core.operator import OperatorName
 from orchestrator.program import program as p
+from orchestrator.program.encode import write_program
 from orchestrator.program.values import (
     Allocation,
     BoolValue,
@@ -20,7 +21,6 @@ from orchestrator.program.values import (
     TensorListValue,
     TensorValue,
 )
-from orchestrator.program.write import write_program
 from tests.differential.program import Value
 from tests.unit.schemas import schemas
 

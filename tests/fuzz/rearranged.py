@@ -18,6 +18,7 @@ from random import Random
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.operator import ArgKind
+from orchestrator.program.encode import write_program
 from orchestrator.program.program import JumpFalseCall, KernelCall, Method, MoveCall, Program
 from orchestrator.program.reader import read_program
 from orchestrator.program.values import (
@@ -33,7 +34,6 @@ from orchestrator.program.values import (
     TensorListValue,
     TensorValue,
 )
-from orchestrator.program.write import write_program
 from tests.conftest import CASES, model_bytes
 from tests.cpp.support.native import linked_catalog
 from tests.fuzz.loader_seeds import prim_op_seeds, retyped_seeds

@@ -14,12 +14,11 @@ from orchestrator.catalog.expressions.condition import refusal
 from orchestrator.compat.check import check_compat
 from orchestrator.compat.firmware import CALLER_TEXT, Firmware, FirmwareMethod
 from orchestrator.memory.product import method_state_bytes
+from orchestrator.program.encode import write_program
 from orchestrator.program.program import KernelCall
 from orchestrator.program.reader import read_program
 from orchestrator.program.values import IntListValue, IntValue, StringValue, TensorListValue
-from orchestrator.program.write import write_program
-from orchestrator.selection.call import takes
-from orchestrator.selection.call_facts import MethodFacts, argument_facts
+from orchestrator.selection.call import MethodFacts, argument_facts, takes
 from orchestrator.selection.extract import call_pattern, extract
 from orchestrator.selection.op_info import Selection
 from orchestrator.selection.resolve import resolve

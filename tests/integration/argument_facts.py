@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from orchestrator.catalog.scratch_arguments import is_scratch
+from orchestrator.catalog.expressions.values import is_scratch
 from orchestrator.core.dtype import ALL, ScalarType
 from orchestrator.core.operator import ArgKind
 from orchestrator.program.interface import with_items
@@ -24,7 +24,7 @@ from orchestrator.program.values import (
     TensorListValue,
     TensorValue,
 )
-from orchestrator.selection.call_facts import MethodFacts
+from orchestrator.selection.call import MethodFacts
 from tests.cpp.support.native import linked_catalog
 from tests.unit.method.recorded_calls import Call, Returned, Tensor
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.core.operator import OperatorName
+from orchestrator.program.encode import write_program
 from orchestrator.program.program import KernelCall, Method, Program
 from orchestrator.program.values import (
     Allocation,
@@ -22,7 +23,6 @@ from orchestrator.program.values import (
     TensorListValue,
     TensorValue,
 )
-from orchestrator.program.write import write_program
 from tests.unit.schemas import schemas
 
 if TYPE_CHECKING:

@@ -16,10 +16,10 @@ import pytest
 from PIL import Image
 
 from orchestrator.cli.main import run
+from orchestrator.program.encode import write_program
 from orchestrator.program.program import KernelCall
 from orchestrator.program.reader import read_program
 from orchestrator.program.values import DoubleValue, IntValue
-from orchestrator.program.write import write_program
 from orchestrator.shell.toolchain import InstalledToolchains
 from tests.tools import need_toolchain
 

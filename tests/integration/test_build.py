@@ -14,7 +14,7 @@ import pytest
 from orchestrator.build import product
 from orchestrator.cli.fastpath import unchanged_build
 from orchestrator.program.reader import read_program
-from orchestrator.provenance.documents import DOCUMENTS, SBOM, STATEMENT
+from orchestrator.provenance.sbom import DOCUMENTS, SBOM, STATEMENT
 from orchestrator.shell import ninja as shell_ninja
 from orchestrator.shell import sources
 from orchestrator.shell.settings import OBJECTS as VARIABLE

@@ -16,8 +16,7 @@ import numpy as np
 import pytest
 
 from orchestrator.cli.main import run
-from orchestrator.program.flatbuffer import Buffer
-from orchestrator.program.schema import PROGRAM
+from orchestrator.program.flatbuffer import PROGRAM, Buffer
 from orchestrator.shell.ninja import ninja_program
 from tests.conftest import CORPUS
 from tests.integration.workspace import ROOT, copy_checkout

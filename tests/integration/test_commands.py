@@ -18,15 +18,15 @@ import pytest
 
 from orchestrator.build import generating
 from orchestrator.cli.commands import check as check_command
-from orchestrator.cli.commands import current
+from orchestrator.cli.commands import measuring
 from orchestrator.cli.main import run
 from orchestrator.core.dtype import ScalarType
 from orchestrator.core.operator import OperatorName
 from orchestrator.method.passes import PASSES as PASS_NAMES
 from orchestrator.profile import target as profile_target
+from orchestrator.program.encode import write_program
 from orchestrator.program.reader import read_program
 from orchestrator.program.values import TensorValue
-from orchestrator.program.write import write_program
 from orchestrator.shell import ninja as shell_ninja
 from orchestrator.shell import toolchain as shell_toolchain
 from orchestrator.shell.files import WriteError
@@ -402,7 +402,7 @@ def test_a_run_of_a_current_build_builds_nothing(
     w: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     w.build()
-    monkeypatch.setattr(current, "build_product", lambda *_: pytest.fail("it was built"))
+    monkeypatch.setattr(measuring, "build_product", lambda *_: pytest.fail("it was built"))
     for more in ((), ("--no-build",), ("--no-lock",)):
         assert w.run("run", *SCENARIO, *more).code == 0
     # Times alone are no change; nor does anybody need the compiler to see that.

@@ -25,8 +25,7 @@ from orchestrator.memory.product import method_state_bytes, plan_memory
 from orchestrator.program.caller import caller_values, own_outputs
 from orchestrator.program.reader import read_program
 from orchestrator.program.values import TensorValue, ValueKind, kind_name
-from orchestrator.selection.aggregate import aggregate
-from orchestrator.selection.extract import extract
+from orchestrator.selection.extract import aggregate, extract
 from orchestrator.selection.resolve import resolve
 from orchestrator.shell.sources import library_file, library_names
 from tests.conftest import CASES, CORPUS

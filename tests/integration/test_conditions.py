@@ -17,8 +17,7 @@ from orchestrator.core.dtype import ScalarType
 from orchestrator.method.linked import LinkedCall
 from orchestrator.program.reader import read_program
 from orchestrator.program.values import Dynamism, TensorValue
-from orchestrator.selection.call import misfit, takes
-from orchestrator.selection.call_facts import MethodFacts, argument_facts
+from orchestrator.selection.call import MethodFacts, argument_facts, misfit, takes
 from orchestrator.selection.extract import call_pattern
 from tests.integration.argument_facts import calls_of, variants
 from tests.integration.host_kernels import recorded

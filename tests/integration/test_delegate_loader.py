@@ -12,8 +12,8 @@ import pytest
 
 from orchestrator.errors import ModelError
 from orchestrator.memory.product import method_state_bytes
+from orchestrator.program.flatbuffer import PROGRAM
 from orchestrator.program.reader import read_program
-from orchestrator.program.schema import PROGRAM
 from tests.cpp.support.verdicts import NOT_READ
 from tests.tools import need_tool
 from tests.unit.program.newer_program import two_parts, with_newer_field

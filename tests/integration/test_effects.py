@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from orchestrator.catalog.scratch_arguments import is_scratch
+from orchestrator.catalog.expressions.values import is_scratch
 from orchestrator.core.operator import OperatorName
-from orchestrator.method.access import Access, accesses
 from orchestrator.method.effects import Effect, effects_of_linked
+from orchestrator.method.places import Access, accesses
 from orchestrator.program.values import TensorValue
 from tests.cpp.support.suite import build
 from tests.integration.test_conditions import base_calls, kernels

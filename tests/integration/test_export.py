@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from orchestrator.cli.main import run
-from orchestrator.provenance.documents import DOCUMENTS
+from orchestrator.provenance.sbom import DOCUMENTS
 from tests.conftest import CORPUS
 from tests.integration.workspace import ROOT, Workspace
 

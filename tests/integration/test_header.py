@@ -17,7 +17,7 @@ from orchestrator.emit.generate.api_source import api_source
 from orchestrator.emit.generate.names import cpp_namespace
 from orchestrator.emit.generate.target_check import target_check
 from orchestrator.measure.size import MethodStack, SizeMethod, StackPart
-from orchestrator.measure.stack_constants import with_stacks
+from orchestrator.measure.stack import with_stacks
 from orchestrator.program.reader import read_program
 from orchestrator.program.values import TensorValue
 from orchestrator.shell.toolchain import zig_program

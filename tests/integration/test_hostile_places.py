@@ -16,10 +16,14 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from orchestrator.build.published import LIST, KnownLists, publish, published_at
-from orchestrator.provenance.documents import document_bytes
-from orchestrator.provenance.envelope import sign
-from orchestrator.provenance.keys import read_private_key
-from orchestrator.provenance.objects import OBJECTS_TYPE, PublishedList, read_object_list
+from orchestrator.provenance.envelope import (
+    OBJECTS_TYPE,
+    PublishedList,
+    read_object_list,
+    read_private_key,
+    sign,
+)
+from orchestrator.provenance.sbom import document_bytes
 from orchestrator.shell.object_store import ObjectStore
 from orchestrator.shell.places import Waits
 from orchestrator.shell.settings import PUBLISHED as URL

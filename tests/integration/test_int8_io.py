@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from orchestrator.core.border import Quantization
-from orchestrator.running.quantized import dequantized, quantized
+from orchestrator.running.values import dequantized, quantized
 from tests.application import run_application
 from tests.integration.workspace import ROOT
 from tests.product import Product

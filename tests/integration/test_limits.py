@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from orchestrator.method.passes import PASSES
+from orchestrator.program.encode import write_program
 from orchestrator.program.program import JumpFalseCall
 from orchestrator.program.reader import read_program
 from orchestrator.program.values import BoolValue
-from orchestrator.program.write import write_program
 from tests.conftest import CORPUS, model_bytes
 from tests.product import Product
 from tests.tools import need_tool, need_toolchain

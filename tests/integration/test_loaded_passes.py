@@ -16,8 +16,8 @@ from orchestrator.method.passes import OPTIONAL, PASSES, run_passes, try_link
 from orchestrator.method.replan import adapt_program
 from orchestrator.planner import plan_blocks
 from orchestrator.profile.choices import IO_PASSES
+from orchestrator.program.encode import write_program
 from orchestrator.program.reader import read_program
-from orchestrator.program.write import write_program
 from orchestrator.selection.extract import extract
 from tests.conftest import CORPUS
 from tests.cpp.support.device import ask

@@ -18,8 +18,7 @@ from orchestrator.memory.product import method_state_bytes, plan_memory
 from orchestrator.program.program import DelegateCall, KernelCall
 from orchestrator.program.reader import read_program
 from orchestrator.program.values import TensorValue
-from orchestrator.selection.aggregate import aggregate
-from orchestrator.selection.extract import extract
+from orchestrator.selection.extract import aggregate, extract
 from orchestrator.selection.resolve import resolve
 from tests.conftest import CASES, CORPUS, model_bytes
 from tests.cpp.support.device import Answer, MethodAnswer, ask

@@ -19,7 +19,7 @@ from orchestrator.shell.object_store import ObjectStore
 from orchestrator.shell.reporter import Reporter
 from orchestrator.shell.settings import LAUNCHER as VARIABLE
 from orchestrator.shell.settings import STORAGE
-from orchestrator.targets.toolchain import TOOLCHAIN_FILE
+from orchestrator.targets.cores import TOOLCHAIN_FILE
 from tests.tools import need_tool
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ import pytest
 
 from orchestrator.build.locking import needed_lock
 from orchestrator.cli.main import run
-from orchestrator.update.container import Update, read_fact, update_bytes
+from orchestrator.update import Update, read_fact, update_bytes
 from tests.tools import need_tool, need_toolchain
 
 ROOT: Final = Path(__file__).parents[2]

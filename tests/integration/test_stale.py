@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-    from orchestrator.targets.toolchain import Toolchain
+    from orchestrator.targets.cores import Toolchain
 
 pytestmark = pytest.mark.toolchain
 

@@ -20,9 +20,8 @@ from executorch.exir.dialects.edge._ops import EdgeOpOverload
 from torch.export import Dim, export
 from torch.utils import _pytree
 
-from orchestrator.export.decompose import without_leftovers
-from orchestrator.export.decompositions import OWN
-from orchestrator.export.offered import Offered
+from orchestrator.export.decompose import OWN, without_leftovers
+from orchestrator.export.request import Offered
 
 aten = torch.ops.aten
 NAN, INF = math.nan, math.inf

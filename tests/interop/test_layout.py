@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from orchestrator.cli.main import run
-from orchestrator.method.reordered import reordered_reads
+from orchestrator.method.link import reordered_reads
 from orchestrator.program.reader import read_program
 from tests.tools import need_toolchain
 

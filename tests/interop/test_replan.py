@@ -17,7 +17,7 @@ from orchestrator.errors import KernelError
 from orchestrator.method.passes import PASSES, run_passes, try_link
 from orchestrator.method.replan import adapt_program
 from orchestrator.planner import plan_blocks
-from orchestrator.program.write import write_program
+from orchestrator.program.encode import write_program
 from orchestrator.selection.extract import extract
 from tests.conftest import CASES, CORPUS
 from tests.unit.method.test_prelink_unlink import resolution_of_all as kernels_of

@@ -12,6 +12,7 @@ import numpy as np
 
 from orchestrator.core.dtype import COMPLEX, FLOATING, ScalarType
 from orchestrator.core.operator import ArgKind, OperatorName
+from orchestrator.program.encode import write_program
 from orchestrator.program.program import KernelCall, Method, Program, SubsegmentOffsets
 from orchestrator.program.values import (
     Allocation,
@@ -20,7 +21,6 @@ from orchestrator.program.values import (
     TensorListValue,
     TensorValue,
 )
-from orchestrator.program.write import write_program
 from tests.unit.method.recorded_calls import Call, Tensor, method_of
 from tests.unit.schemas import schemas
 

@@ -20,8 +20,7 @@ from orchestrator.targets.cores import resolve_target
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from orchestrator.targets.cores import Target
-    from orchestrator.targets.toolchain import Toolchain
+    from orchestrator.targets.cores import Target, Toolchain
 
 _ROOT: Final = Path(__file__).parents[2]
 Flags = tuple[str, ...]

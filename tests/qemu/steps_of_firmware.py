@@ -8,7 +8,7 @@ from math import inf, prod
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.measure.elf import FUNCTION, ElfFile
-from orchestrator.method.passes.images import Axis
+from orchestrator.method.passes.tables import Axis
 from orchestrator.method.rows.plan import Call, Slide
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import pytest
 
 from orchestrator.emit.compile import CompileUnit
 from orchestrator.measure.elf import ElfFile
-from orchestrator.measure.thumb_events import events
+from orchestrator.measure.thumb import events
 from orchestrator.running.counting import COUNTS_FILE, EVENTS_FILE, Code, CountPlan, read_counts
 from orchestrator.shell.qemu_plugin import counting_plugin
 from orchestrator.shell.toolchain import zig_program

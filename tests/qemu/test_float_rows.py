@@ -14,8 +14,7 @@ import pytest
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.program.reader import read_program
-from orchestrator.selection.aggregate import aggregate
-from orchestrator.selection.extract import extract
+from orchestrator.selection.extract import aggregate, extract
 from tests.opinfo.programs import program_of
 from tests.qemu.kernel_firmware import KernelFirmware
 from tests.tools import need_emulator, need_toolchain

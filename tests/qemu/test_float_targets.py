@@ -13,8 +13,7 @@ import pytest
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.program.reader import read_program
-from orchestrator.selection.aggregate import aggregate
-from orchestrator.selection.extract import extract
+from orchestrator.selection.extract import aggregate, extract
 from tests.opinfo.programs import program_of, tensors
 from tests.qemu.kernel_firmware import KernelFirmware
 from tests.qemu.test_float_rows import some_items

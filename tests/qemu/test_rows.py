@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pytest
 
-from orchestrator.method.rows.fuse import by_rows
+from orchestrator.method.rows.adapt import by_rows
 from orchestrator.method.rows.verify import problems_of_rows
+from orchestrator.program.encode import write_program
 from orchestrator.program.program import KernelCall
 from orchestrator.program.reader import read_program
 from orchestrator.program.values import IntValue
-from orchestrator.program.write import write_program
 from tests.conftest import CORPUS
 from tests.data.held_out import make_nets
 from tests.product import Product

@@ -16,7 +16,7 @@ import pytest
 from orchestrator.build.firmware import carry_out
 from orchestrator.build.locking import needed_lock
 from orchestrator.running.product import read_product
-from orchestrator.update.container import Update, read_fact, update_bytes
+from orchestrator.update import Update, read_fact, update_bytes
 from tests.integration.workspace import Workspace, write_product
 from tests.qemu.other_application import with_application
 from tests.tools import need_emulator, need_toolchain

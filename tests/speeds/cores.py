@@ -20,8 +20,7 @@ from orchestrator.build.left_over import SPEEDS
 from orchestrator.measure.elf import ElfFile
 from orchestrator.program.reader import read_program
 from orchestrator.running.counting import COUNTS_FILE, CountPlan, read_counts
-from orchestrator.selection.aggregate import aggregate
-from orchestrator.selection.extract import extract
+from orchestrator.selection.extract import aggregate, extract
 from orchestrator.shell.qemu_plugin import counting_plugin
 from tests.opinfo.programs import program_of
 from tests.qemu.kernel_firmware import KernelFirmware

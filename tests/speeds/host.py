@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from orchestrator.program.encode import write_program
 from orchestrator.program.reader import read_program
-from orchestrator.program.write import write_program
 from tests.cpp.support import native
 from tests.opinfo.programs import NUMPY, program_of, tensors
 from tests.opinfo.run import Runner

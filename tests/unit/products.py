@@ -7,15 +7,12 @@ from typing import TYPE_CHECKING
 
 from orchestrator.catalog import Catalog, LibraryText, read_catalog
 from orchestrator.memory.product import plan_memory
-from orchestrator.program.external import with_data
-from orchestrator.program.flat_tensor import read_flat_tensors
+from orchestrator.program.external import read_flat_tensors, with_data
 from orchestrator.program.reader import read_program
-from orchestrator.selection.aggregate import aggregate
-from orchestrator.selection.extract import extract
+from orchestrator.selection.extract import aggregate, extract
 from orchestrator.selection.resolve import resolve
 from orchestrator.shell import sources
-from orchestrator.targets.cores import Target, resolve_target
-from orchestrator.targets.toolchain import Toolchain
+from orchestrator.targets.cores import Target, Toolchain, resolve_target
 from tests.conftest import CASES, CORPUS, model_bytes
 
 if TYPE_CHECKING:

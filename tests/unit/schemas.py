@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from orchestrator.catalog import read_catalog
-from orchestrator.catalog.model import LibraryText
+from orchestrator.catalog.entry import LibraryText
 from orchestrator.shell.sources import library_file, library_names
 
 if TYPE_CHECKING:

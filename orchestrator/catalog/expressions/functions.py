@@ -9,14 +9,7 @@ from inspect import signature
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.catalog.expressions import (
-    image_shapes,
-    moved_shapes,
-    picked,
-    predicates,
-    reductions,
-    shapes,
-)
+from orchestrator.catalog.expressions import moved_shapes, predicates, reductions, shapes
 from orchestrator.catalog.expressions.values import Helper, Kind
 
 if TYPE_CHECKING:
@@ -93,13 +86,13 @@ _FUNCTIONS: Final = (
     _function("parameters(list, count, low)", predicates.parameters),
     _function("items_within(tensor, low, high)", predicates.items_within),
     _function("indices_fit(tensor, indices)", predicates.indices_fit),
-    _function("picks(tensor, index, dim)", picked.picks),
-    _function("covers(tensor, index)", picked.covers),
-    _function("picked(tensor, index, dim)", picked.picked),
-    _function("divides(offsets, indices)", picked.divides),
-    _function("trues(tensor, mask)", picked.trues),
-    _function("nonzeros(tensor)", picked.nonzeros),
-    _function("becomes(scalar, dtype)", picked.becomes),
+    _function("picks(tensor, index, dim)", predicates.picks),
+    _function("covers(tensor, index)", predicates.covers),
+    _function("picked(tensor, index, dim)", predicates.picked),
+    _function("divides(offsets, indices)", predicates.divides),
+    _function("trues(tensor, mask)", predicates.trues),
+    _function("nonzeros(tensor)", predicates.nonzeros),
+    _function("becomes(scalar, dtype)", predicates.becomes),
     _function("is_channels_last(tensor)", predicates.is_channels_last),
     _function("is_nhwc(tensor)", predicates.is_nhwc),
     _function("per_channel(count, tensor, ...)", predicates.per_channel),
@@ -154,16 +147,14 @@ _FUNCTIONS: Final = (
     _function("unbinds(tensor, outs, dim)", moved_shapes.unbinds),
     _function("counted(start, end, step, dtype)", shapes.counted),
     _function(
-        "pooled_image(nhwc, kernel, stride, padding, dilation, ceil_mode)",
-        image_shapes.pooled_image,
+        "pooled_image(nhwc, kernel, stride, padding, dilation, ceil_mode)", shapes.pooled_image
     ),
     _function(
-        "convolved_image(nhwc, weight, outputs, stride, padding, dilation)",
-        image_shapes.convolved_image,
+        "convolved_image(nhwc, weight, outputs, stride, padding, dilation)", shapes.convolved_image
     ),
     _function(
         "transposed_image(nhwc, weight, stride, padding, output_padding, dilation)",
-        image_shapes.transposed_image,
+        shapes.transposed_image,
     ),
     _function("has_items(tensor, dims)", reductions.has_items),
     _function("are_frequencies(sizes, dims)", reductions.are_frequencies),
@@ -189,8 +180,8 @@ _FUNCTIONS: Final = (
     _function("applied(tensor, weight)", reductions.applied),
     _function("distances(a, b)", reductions.distances),
     _function("pairs(tensor)", reductions.pairs),
-    _function("from_nhwc(sizes)", image_shapes.from_nhwc),
-    _function("padded(tensor, before, after, nhwc)", image_shapes.padded_tensor),
+    _function("from_nhwc(sizes)", shapes.from_nhwc),
+    _function("padded(tensor, before, after, nhwc)", shapes.padded_tensor),
 )
 
 PREDICATES: Mapping[str, Helper] = {f.form.partition("(")[0]: f for f in _FUNCTIONS}

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from orchestrator.build import Build, BuildOptions, ExportChoice, Project, load, open_build, table
 from orchestrator.build.product import check_product
-from orchestrator.cli.commands.arenas import arena_lines, arenas_json
+from orchestrator.cli.commands.memory import arena_lines, arenas_json
 from orchestrator.cli.workspace_command import needs_profile, run_workspace
 from orchestrator.errors import ExitCode
-from orchestrator.fleet.kind import Kind
-from orchestrator.memory.dynamic import dynamic_costs
+from orchestrator.fleet.outcome import Kind
+from orchestrator.memory.estimate import dynamic_costs
 from orchestrator.method.effects import effects_of_linked, effects_of_method
 from orchestrator.program.values import TensorValue
 from orchestrator.shell.reporter import Reporter

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from orchestrator.build import Project, load
-from orchestrator.build.device_status import explain_device_error
+from orchestrator.build.facts import explain_device_error
 from orchestrator.errors import ExitCode
 from orchestrator.running.status import parse_status
 

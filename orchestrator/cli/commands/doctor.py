@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator.errors import ExitCode, ToolchainError
 from orchestrator.shell.distribution import pip_install
-from orchestrator.shell.environment import PYTHON, interpreter
+from orchestrator.shell.process import PYTHON, interpreter
 from orchestrator.shell.process import run as run_process
 from orchestrator.shell.toolchain import find_emulator, find_toolchain, install_hint
 from orchestrator.targets.cores import BOARDS, CPUS, resolve_target

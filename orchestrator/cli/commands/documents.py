@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from orchestrator.build import Project, Shell, build_product, load
-from orchestrator.cli.commands.current import make_current
-from orchestrator.cli.commands.options import build_options, options_of
-from orchestrator.cli.commands.text_file import read_text
+from orchestrator.cli.commands.measuring import make_current
+from orchestrator.cli.commands.options import build_options, options_of, read_text
 from orchestrator.cli.workspace_command import needs_profile, run_workspace
 from orchestrator.errors import ExitCode, UsageError
 from orchestrator.fleet.task import costs_of

@@ -25,10 +25,18 @@ from orchestrator.build.on_host import (
     with_files,
     with_programs,
 )
-from orchestrator.cli.commands.current import make_current
-from orchestrator.cli.commands.data_set import data_set, function, is_function, users_code
+from orchestrator.cli.commands.measuring import make_current
 from orchestrator.cli.commands.options import build_options
-from orchestrator.cli.commands.sampling import Done, Firmware, Session, no_samples
+from orchestrator.cli.commands.sampling import (
+    Done,
+    Firmware,
+    Session,
+    data_set,
+    function,
+    is_function,
+    no_samples,
+    users_code,
+)
 from orchestrator.cli.console import Console
 from orchestrator.cli.workspace_command import needs_profile, run_workspace
 from orchestrator.core.lazy_bytes import chunks_of
@@ -51,9 +59,9 @@ from orchestrator.evaluation.metrics import METRICS, TOP1, Scores, agreement, de
 from orchestrator.evaluation.records import may_hold_records
 from orchestrator.evaluation.report import Evaluation, Reference, evaluation_data, evaluation_text
 from orchestrator.evaluation.samples import Choice, DataSet, bad_data, name_list
+from orchestrator.program.encode import write_program
 from orchestrator.program.program import Program
 from orchestrator.program.reader import read_program
-from orchestrator.program.write import write_program
 from orchestrator.running.inputs import Problems, find_method
 from orchestrator.running.product import Product, ProductMethod, read_product
 from orchestrator.running.values import RunValue

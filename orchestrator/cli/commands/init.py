@@ -10,17 +10,21 @@ from typing import TYPE_CHECKING
 
 from orchestrator.build import Build, BuildOptions, Project, inputs, load, open_build
 from orchestrator.cli.commands.check import examine
-from orchestrator.cli.commands.new_files import GITIGNORE, create, write_files
-from orchestrator.cli.commands.new_models import (
+from orchestrator.cli.commands.new_files import (
+    GITIGNORE,
     GivenModel,
+    NewTarget,
+    ask,
+    can_ask,
+    choose_target,
+    create,
     given_models,
     needed_libraries,
     new_models,
+    write_files,
 )
 from orchestrator.cli.commands.new_scenario import new_scenario
-from orchestrator.cli.commands.new_target import NewTarget, choose_target
-from orchestrator.cli.questions import ask, can_ask
-from orchestrator.core.sizes import parse_size
+from orchestrator.core.spelling import parse_size
 from orchestrator.errors import Diagnostic, ExitCode, OrchestratorError, UsageError, did_you_mean
 from orchestrator.profile.lowering import CORTEX_M, LOWERINGS, PORTABLE
 from orchestrator.profile.reference import schema_text

@@ -11,7 +11,7 @@ from orchestrator.build.project import piped_name
 from orchestrator.cli.commands.options import no_place_for_lock
 from orchestrator.cli.workspace_command import needs_profile, run_workspace
 from orchestrator.errors import ExitCode, UsageError
-from orchestrator.fleet.kind import Kind
+from orchestrator.fleet.outcome import Kind
 
 if TYPE_CHECKING:
     from orchestrator.cli.console import Console

@@ -7,7 +7,6 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from orchestrator.build import Build, BuildOptions, Project, inputs, load, open_build, table
-from orchestrator.cli.commands.arenas import arena_lines, arenas_json
 from orchestrator.errors import ExitCode, UsageError
 from orchestrator.method.linked import LinkedMethod
 from orchestrator.plain_table import table_lines
@@ -17,7 +16,38 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from orchestrator.cli.console import Console
-    from orchestrator.method.rows.choices import Choice
+    from orchestrator.memory.plan import MemoryPlan
+    from orchestrator.method.rows.adapt import Choice
+
+
+# Arenas as text and as JSON.
+
+
+def arena_lines(plan: MemoryPlan) -> Iterator[str]:
+    """One line per arena that has bytes, or had some in the program."""
+    for model in plan.models:
+        for method in model.methods:
+            for arena in method.own_arenas:
+                if arena.size_bytes or arena.file_bytes:
+                    yield f"{model.model} {method.method} {arena.text}"
+
+
+def arenas_json(plan: MemoryPlan) -> list[dict[str, object]]:
+    """The same as JSON; `file_bytes` is null where nothing was planned."""
+    return [
+        {
+            "model": model.model,
+            "method": method.method,
+            "memory_id": arena.memory_id,
+            "size_bytes": arena.size_bytes,
+            "lower_bound_bytes": arena.peak_live_bytes,
+            "gap_percent": round(arena.gap_percent, 2),
+            "file_bytes": arena.file_bytes,
+        }
+        for model in plan.models
+        for method in model.methods
+        for arena in method.own_arenas
+    ]
 
 
 def run(args: Namespace, console: Console) -> ExitCode:
@@ -67,7 +97,7 @@ def _methods(build: Build) -> Iterator[LinkedMethod]:
 
 def _choices(method: LinkedMethod, build: Build) -> tuple[tuple[Choice, ...], str]:
     """Plans of a method; or none, and why."""
-    from orchestrator.method.rows.choices import choices_of  # noqa: PLC0415  # numpy
+    from orchestrator.method.rows.adapt import choices_of  # noqa: PLC0415  # numpy
     from orchestrator.method.rows.costs import Core  # noqa: PLC0415
     from orchestrator.method.rows.found import UnknownNetworkError  # noqa: PLC0415
 
@@ -93,7 +123,7 @@ def _calls(choice: Choice) -> str:
 
 
 def _draw(args: Namespace, found: dict[str, tuple[Choice, ...]]) -> None:
-    from orchestrator.report.choices import choices_svg  # noqa: PLC0415
+    from orchestrator.report.pictures import choices_svg  # noqa: PLC0415
 
     drawn = {title: choices for title, choices in found.items() if choices}
     if len(drawn) != 1:

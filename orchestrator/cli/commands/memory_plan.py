@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from orchestrator.cli.commands.text_file import read_text
+from orchestrator.cli.commands.options import read_text
 from orchestrator.errors import Diagnostic, ExitCode, MemoryPlanError, OrchestratorError, SourceSpan
 from orchestrator.planner import plan_blocks
 from orchestrator.planner.blocks import BlockPlan
-from orchestrator.planner.plan_csv import read_blocks, write_blocks
-from orchestrator.planner.plan_svg import plan_svg
+from orchestrator.planner.plan_files import plan_svg, read_blocks, write_blocks
 from orchestrator.planner.verify_plan import check_plan
 from orchestrator.shell.files import write_if_changed
 

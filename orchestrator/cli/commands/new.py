@@ -6,8 +6,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from orchestrator.cli.commands.new_files import GITIGNORE, write_files
-from orchestrator.cli.commands.new_target import NewTarget, choose_target
+from orchestrator.cli.commands.new_files import GITIGNORE, NewTarget, choose_target, write_files
 from orchestrator.errors import ExitCode, SourceSpan, UsageError
 from orchestrator.profile.reference import schema_text
 from orchestrator.profile.starter import (

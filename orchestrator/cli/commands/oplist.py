@@ -9,15 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import orchestrator
-from orchestrator.cli.commands.dependencies import depfile_problems, write_dependencies
-from orchestrator.cli.commands.reading import read_model
-from orchestrator.cli.commands.text_file import read_text
+from orchestrator.cli.commands.options import (
+    depfile_problems,
+    read_model,
+    read_text,
+    write_dependencies,
+)
 from orchestrator.errors import ExitCode, ModelError, OrchestratorError, ProfileError, UsageError
-from orchestrator.selection.aggregate import aggregate, union
-from orchestrator.selection.extract import extract
+from orchestrator.selection.extract import aggregate, extract, union
 from orchestrator.selection.op_info import Origin, Selection
-from orchestrator.selection.oplist import read_dictionary, read_names
-from orchestrator.selection.selected_yaml import selected_operators_yaml
+from orchestrator.selection.oplist import read_dictionary, read_names, selected_operators_yaml
 from orchestrator.selection.selection_yaml import read_operator_list
 from orchestrator.shell.files import MOST_LIST_BYTES, write_if_changed
 from orchestrator.shell.sources import package_files

@@ -10,24 +10,22 @@ from typing import TYPE_CHECKING
 from orchestrator.build import Project, inputs, load, open_build, table
 from orchestrator.build.firmware import carry_out, need_runnable
 from orchestrator.build.generating import GENERATOR
+from orchestrator.build.judging import product_of, scenario_of
 from orchestrator.build.report_file import last_report
-from orchestrator.build.scenario_run import product_of, scenario_of
-from orchestrator.cli.commands.current import make_current
-from orchestrator.cli.commands.measuring import running
+from orchestrator.cli.commands.measuring import make_current, running
 from orchestrator.cli.commands.options import build_options, options_of
 from orchestrator.emit.compile import SOURCES
 from orchestrator.emit.generate.ports import api_methods
 from orchestrator.errors import ExitCode, MismatchError
-from orchestrator.package.case import case_of, first_is_fresh, random_calls
 from orchestrator.package.ecosystem import check_fit, ecosystem_of
-from orchestrator.package.example import example_calls
+from orchestrator.package.example import case_of, example_calls, first_is_fresh, random_calls
 from orchestrator.package.product import Built, Sizes
 from orchestrator.package.render import package_files
 from orchestrator.package.rust import rust_methods
 from orchestrator.package.typed_test import typed_test
 from orchestrator.profile.choices import Load
 from orchestrator.program.program import Program
-from orchestrator.provenance.documents import SBOM, STATEMENT
+from orchestrator.provenance.sbom import SBOM, STATEMENT
 from orchestrator.running.compare import compare_calls
 from orchestrator.running.protocol import decode_response
 from orchestrator.running.report import failures

@@ -10,7 +10,7 @@ from orchestrator.build import Build, BuildOptions, Project, inputs, load, open_
 from orchestrator.build.engine import Unread
 from orchestrator.build.exporting import pending_exports
 from orchestrator.build.product import export_steps
-from orchestrator.cli.commands.arenas import arena_lines, arenas_json
+from orchestrator.cli.commands.memory import arena_lines, arenas_json
 from orchestrator.errors import ExitCode, ToolchainError
 from orchestrator.method.passes.ledger_lines import ledger_lines
 

@@ -3,6 +3,6 @@
 from functools import partial
 
 from orchestrator.cli.commands.documents import show_document
-from orchestrator.provenance.documents import STATEMENT
+from orchestrator.provenance.sbom import STATEMENT
 
 run = partial(show_document, name=STATEMENT)

@@ -19,21 +19,17 @@ from orchestrator.build.lockfile import Lock, differences, parse_lock
 from orchestrator.build.locking import needed_lock, sizes_of
 from orchestrator.build.project import project_at
 from orchestrator.build.report_file import last_report
-from orchestrator.cli.commands.current import make_current, need_current, note_if_stale
-from orchestrator.cli.commands.options import build_options
-from orchestrator.cli.commands.text_file import read_text
+from orchestrator.cli.commands.measuring import make_current, need_current, note_if_stale
+from orchestrator.cli.commands.options import build_options, read_text
 from orchestrator.cli.workspace_command import needs_profile, run_workspace
 from orchestrator.errors import ExitCode, LockError, OverBudgetError, ToolchainError, UsageError
 from orchestrator.fleet.task import costs_of
 from orchestrator.measure import read_report
 from orchestrator.plain_table import table_lines
 from orchestrator.report import ReportFacts
-from orchestrator.report.accuracy import Accuracy
-from orchestrator.report.change import Change, change_of_locks, change_of_reports
-from orchestrator.report.graph import MOST_DRAWN
-from orchestrator.report.history import History, Point
-from orchestrator.report.page import page
-from orchestrator.report.pictures import NoFontsError, pictures, png
+from orchestrator.report.history import Change, History, Point, change_of_locks, change_of_reports
+from orchestrator.report.page import Accuracy, page
+from orchestrator.report.pictures import MOST_DRAWN, NoFontsError, pictures, png
 from orchestrator.report.svg import NOTHING
 from orchestrator.shell.distribution import extra_needed
 from orchestrator.shell.files import write_if_changed

@@ -6,18 +6,16 @@ from argparse import Namespace
 from typing import TYPE_CHECKING
 
 from orchestrator.build import Project, load
-from orchestrator.build.device_status import explain_failure
+from orchestrator.build.facts import explain_failure
 from orchestrator.build.firmware import carry_out, need_runnable
-from orchestrator.build.scenario_run import product_of, read_bytes, scenario_of
-from orchestrator.cli.commands.current import make_current, need_current
-from orchestrator.cli.commands.measuring import measure, running
+from orchestrator.build.judging import product_of, read_bytes, scenario_of
+from orchestrator.cli.commands.measuring import make_current, measure, need_current, running
 from orchestrator.cli.commands.options import build_options, options_of
 from orchestrator.cli.workspace_command import needs_profile, run_workspace
 from orchestrator.errors import ExitCode, UsageError
-from orchestrator.fleet.kind import Kind
+from orchestrator.fleet.outcome import Kind
 from orchestrator.running.compare import Tolerance, compare_calls
-from orchestrator.running.inputs import command_line_call
-from orchestrator.running.outputs import output_files
+from orchestrator.running.inputs import command_line_call, output_files
 from orchestrator.running.product import Product
 from orchestrator.running.protocol import decode_response
 from orchestrator.running.report import failures, render_table, report_data

@@ -3,6 +3,6 @@
 from functools import partial
 
 from orchestrator.cli.commands.documents import show_document
-from orchestrator.provenance.documents import SBOM
+from orchestrator.provenance.sbom import SBOM
 
 run = partial(show_document, name=SBOM)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator.errors import ExitCode
 from orchestrator.profile.reference import schema_text
-from orchestrator.workspace.reference import workspace_schema_text
+from orchestrator.workspace.load import workspace_schema_text
 
 if TYPE_CHECKING:
     from argparse import Namespace

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.build import BuildOptions, Project, inputs, load, open_build, table
-from orchestrator.cli.commands.text_file import read_text
+from orchestrator.cli.commands.options import read_text
 from orchestrator.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -31,9 +31,9 @@ def run(args: Namespace, console: Console) -> ExitCode:
 
 
 def _show(args: Namespace, console: Console) -> ExitCode:
-    from orchestrator.catalog.cmsis_nn_operators import cmsis_nn_sizes  # noqa: PLC0415  # not for --check
+    from orchestrator.catalog.operator_page import cmsis_nn_sizes  # noqa: PLC0415  # not for --check
     from orchestrator.scratch import product_scratch  # noqa: PLC0415  # likewise
-    from orchestrator.scratch.show import scratch_json, scratch_text  # noqa: PLC0415  # likewise
+    from orchestrator.scratch.table import scratch_json, scratch_text  # noqa: PLC0415  # likewise
 
     project = Project(load(args.profile), BuildOptions(out=args.out))
     with console.progress() as reporter:

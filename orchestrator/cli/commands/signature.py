@@ -7,8 +7,13 @@ from typing import TYPE_CHECKING
 
 from orchestrator.cli.commands.documents import cryptography_needed, read_named
 from orchestrator.errors import ExitCode
-from orchestrator.provenance.envelope import open_envelope, payload_type_of, sign
-from orchestrator.provenance.keys import read_private_key, read_public_key
+from orchestrator.provenance.envelope import (
+    open_envelope,
+    payload_type_of,
+    read_private_key,
+    read_public_key,
+    sign,
+)
 from orchestrator.shell.files import write_if_changed
 
 if TYPE_CHECKING:

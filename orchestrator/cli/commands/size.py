@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator.build import BuildOptions, Project, load
+from orchestrator.build.instrument import what_if
 from orchestrator.build.project import project_at
 from orchestrator.build.report_file import last_report, read_report_file
-from orchestrator.build.side import what_if
 from orchestrator.build.variant import Variant
-from orchestrator.cli.commands.current import note_if_stale
+from orchestrator.cli.commands.measuring import note_if_stale
 from orchestrator.cli.workspace_command import needs_profile, run_workspace
 from orchestrator.errors import ExitCode, UsageError
-from orchestrator.fleet.kind import Kind
+from orchestrator.fleet.outcome import Kind
 from orchestrator.measure import (
     By,
     diff_document,

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from orchestrator.catalog.operator_page import counts, operator_rows
-from orchestrator.cli.commands.reading import shipped_kernels
+from orchestrator.cli.commands.options import shipped_kernels
 from orchestrator.errors import ExitCode
 from orchestrator.plain_table import table_lines
 from orchestrator.targets.boards import boards_of

@@ -7,14 +7,20 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from orchestrator.build import Project, load
-from orchestrator.build.judging import Trial, Verdict, bisect, judge, problems_of, trial_of
-from orchestrator.build.scenario_run import product_of
-from orchestrator.cli.commands.current import make_current
-from orchestrator.cli.commands.measuring import running
+from orchestrator.build.judging import (
+    Trial,
+    Verdict,
+    bisect,
+    judge,
+    problems_of,
+    product_of,
+    trial_of,
+)
+from orchestrator.cli.commands.measuring import make_current, running
 from orchestrator.cli.commands.options import build_options, options_of
 from orchestrator.cli.workspace_command import needs_profile, run_workspace
 from orchestrator.errors import ExitCode
-from orchestrator.fleet.kind import Kind
+from orchestrator.fleet.outcome import Kind
 from orchestrator.plain_table import table_lines
 
 if TYPE_CHECKING:

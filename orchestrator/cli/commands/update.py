@@ -9,24 +9,24 @@ from typing import TYPE_CHECKING
 from orchestrator.build.lockfile import Lock
 from orchestrator.build.locking import needed_lock
 from orchestrator.build.rewriting import rewritten
-from orchestrator.cli.commands.documents import cryptography_needed, read_named
-from orchestrator.cli.commands.in_the_field import (
+from orchestrator.cli.commands.compat import (
     firmware_of_facts,
     model_to_replace,
     replacement_problems,
 )
-from orchestrator.cli.commands.reading import read_bytes
+from orchestrator.cli.commands.documents import cryptography_needed, read_named
+from orchestrator.cli.commands.options import read_bytes
 from orchestrator.cli.render import diagnostic_to_json
-from orchestrator.core.version import packed_version
+from orchestrator.core.spelling import packed_version
 from orchestrator.errors import ExitCode, LockError, SourceSpan, UsageError
-from orchestrator.provenance.keys import (
+from orchestrator.provenance.envelope import (
     device_signer,
     device_verifier,
     read_private_key,
     read_public_key,
 )
 from orchestrator.shell.files import write_if_changed
-from orchestrator.update.container import (
+from orchestrator.update import (
     HEADER_BYTES,
     Update,
     read_fact,

@@ -6,11 +6,10 @@ from argparse import Namespace
 from typing import TYPE_CHECKING
 
 from orchestrator.build import BuildOptions, load
-from orchestrator.build.checking import identify
-from orchestrator.build.verifying import build_twice
+from orchestrator.build.checking import build_twice, identify
 from orchestrator.cli.workspace_command import needs_profile, run_workspace
 from orchestrator.errors import ExitCode, UsageError
-from orchestrator.fleet.kind import Kind
+from orchestrator.fleet.outcome import Kind
 
 if TYPE_CHECKING:
     from orchestrator.cli.console import Console

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator.build import BuildOptions, Project, build_product, load
 from orchestrator.build.firmware import need_runnable
-from orchestrator.build.scenario_run import product_of, scenario_of
+from orchestrator.build.judging import product_of, scenario_of
 from orchestrator.cli.commands.measuring import measure
 from orchestrator.errors import ExitCode, OrchestratorError
 from orchestrator.running.costs import NANOSECONDS

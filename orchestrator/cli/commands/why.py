@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator.build import BuildOptions, Project, load, open_build
 from orchestrator.build.facts import selection_facts
-from orchestrator.cli.commands.current import note_if_stale
+from orchestrator.cli.commands.measuring import note_if_stale
 from orchestrator.errors import ExitCode, UsageError
 from orchestrator.explain import (
     why,

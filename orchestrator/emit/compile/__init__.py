@@ -4,12 +4,8 @@ This stage only describes the build; ninja runs it. All paths are relative to
 ninja's folder, so that objects do not depend on the machine.
 """
 
-from orchestrator.emit.compile.database import compile_commands
-from orchestrator.emit.compile.guards import is_empty
-from orchestrator.emit.compile.ninja import toolchain_text
-from orchestrator.emit.compile.object_keys import object_keys
-from orchestrator.emit.compile.plan import plan_compile
-from orchestrator.emit.compile.switches import sums_flags
+from orchestrator.emit.compile.archive import object_keys
+from orchestrator.emit.compile.plan import plan_compile, sums_flags
 from orchestrator.emit.compile.units import (
     API_OBJECT,
     BUILTINS,
@@ -17,6 +13,9 @@ from orchestrator.emit.compile.units import (
     CompilePlan,
     CompileUnit,
     LibraryOptions,
+    compile_commands,
+    is_empty,
+    toolchain_text,
 )
 
 __all__ = [

@@ -14,8 +14,7 @@ from orchestrator.core.kernel import Kernel
 from orchestrator.emit.artifact import GeneratedFile
 from orchestrator.emit.generate.api_header import api_header
 from orchestrator.emit.generate.api_source import api_source
-from orchestrator.emit.generate.cmake_config import cmake_config
-from orchestrator.emit.generate.linker import linker_script
+from orchestrator.emit.generate.linker import cmake_config, linker_script
 from orchestrator.emit.generate.nonsecure import nonsecure_files
 from orchestrator.emit.generate.ports import api_methods
 from orchestrator.emit.generate.prelinked import constants_assembly
@@ -26,8 +25,7 @@ from orchestrator.emit.generate.tables import (
     registered_kernels,
     selected_headers,
 )
-from orchestrator.memory.constants import own_constants
-from orchestrator.memory.plan import MemoryPlan
+from orchestrator.memory.plan import MemoryPlan, own_constants
 from orchestrator.method.linked import LinkedMethod
 from orchestrator.profile.choices import CheckImage
 from orchestrator.program.program import Program

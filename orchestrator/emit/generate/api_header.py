@@ -6,22 +6,30 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.core.version import packed_version
+from orchestrator.core.spelling import packed_version
 from orchestrator.emit.artifact import GeneratedFile, comment_text
-from orchestrator.emit.generate.attributes import with_attributes
-from orchestrator.emit.generate.caller import FORWARD_TEXT, SET_TEXT, cpp_setters, set_declarations
-from orchestrator.emit.generate.instances import (
+from orchestrator.emit.generate.api_functions import (
     count_of,
     cpp_instances,
     groups_of,
     instance_functions,
+)
+from orchestrator.emit.generate.caller import (
+    FORWARD_TEXT,
+    SET_TEXT,
+    cpp_rows,
+    cpp_setters,
+    has_quantization,
+    quantization_lines,
+    rows_declarations,
+    set_declarations,
 )
 from orchestrator.emit.generate.integrity import (
     check_declaration,
     check_method_declaration,
     cpp_check,
 )
-from orchestrator.emit.generate.names import cpp_name, cpp_namespace
+from orchestrator.emit.generate.names import cpp_name, cpp_namespace, with_attributes
 from orchestrator.emit.generate.ports import (
     ApiMethod,
     Port,
@@ -36,12 +44,13 @@ from orchestrator.emit.generate.ports import (
     run_parameters,
     step_parameters,
 )
-from orchestrator.emit.generate.quantized import has_quantization, quantization_lines
-from orchestrator.emit.generate.random_numbers import random_declarations
-from orchestrator.emit.generate.rows import cpp_rows, rows_declarations
+from orchestrator.emit.generate.random_numbers import (
+    hook_names,
+    random_declarations,
+    trace_declarations,
+)
 from orchestrator.emit.generate.shared import common_constant
 from orchestrator.emit.generate.target_check import target_check
-from orchestrator.emit.generate.trace import hook_names, trace_declarations
 from orchestrator.emit.generate.update import update_declarations
 from orchestrator.memory.plan import MemoryPlan, MethodMemory, identifier, method_symbol
 from orchestrator.program.interface import NUMBER_LISTS

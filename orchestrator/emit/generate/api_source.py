@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 from orchestrator.core.operator import OperatorName, OpSchema
 from orchestrator.emit.artifact import GeneratedFile
 from orchestrator.emit.generate.api_functions import api_functions
-from orchestrator.emit.generate.attributes import as_declared
-from orchestrator.emit.generate.external import external_symbols, external_table
 from orchestrator.emit.generate.integrity import check_functions, image_function, intact_functions
+from orchestrator.emit.generate.names import as_declared
 from orchestrator.emit.generate.ports import ApiMethod, api_methods, memory_of
 from orchestrator.emit.generate.prelinked import constant_symbol, constant_symbols, prelinked_block
 from orchestrator.emit.generate.prepared import prepared_declaration, prepared_header
@@ -27,10 +26,14 @@ from orchestrator.emit.generate.shared import (
     start_definitions,
     start_function,
 )
-from orchestrator.emit.generate.tables import kernel_declaration, model_symbol
+from orchestrator.emit.generate.tables import (
+    external_symbols,
+    external_table,
+    kernel_declaration,
+    model_symbol,
+)
 from orchestrator.emit.generate.update import update_functions
-from orchestrator.memory.constants import own_constants
-from orchestrator.memory.plan import MemoryPlan, MethodMemory
+from orchestrator.memory.plan import MemoryPlan, MethodMemory, own_constants
 from orchestrator.method.compact import table_layout
 from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.profile.choices import CheckImage

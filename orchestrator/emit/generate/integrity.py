@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING
 from zlib import crc32
 
 from orchestrator.core.lazy_bytes import Bytes, chunks_of
-from orchestrator.emit.generate.external import external_symbols
 from orchestrator.emit.generate.names import cpp_name, cpp_namespace
 from orchestrator.emit.generate.prelinked import argument_table
-from orchestrator.emit.generate.tables import model_symbol
+from orchestrator.emit.generate.tables import external_symbols, model_symbol
 from orchestrator.memory.plan import identifier
 from orchestrator.method.compact import WIDE_TABLES, TableLayout
 from orchestrator.method.linked import LinkedCall, LinkedInstruction, LinkedMethod, Prepared

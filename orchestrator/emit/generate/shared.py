@@ -17,7 +17,7 @@ from orchestrator.memory.plan import (
     common_symbol,
     identifier,
 )
-from orchestrator.targets.regions import ARENA_ALIGNMENT
+from orchestrator.targets.boards import ARENA_ALIGNMENT
 
 if TYPE_CHECKING:
     from orchestrator.emit.generate.ports import ApiMethod

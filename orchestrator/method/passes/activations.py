@@ -6,18 +6,31 @@ limits, at least for the items that the call before it stores.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from math import inf
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from orchestrator.core.dtype import ScalarType
 from orchestrator.method.linked import LinkedCall, LinkedMethod
-from orchestrator.method.passes.arguments import Arguments, need
-from orchestrator.method.passes.islands import as_one_call
-from orchestrator.method.passes.joining import at_each_call, producer_of, with_slots, writes_later
+from orchestrator.method.passes.arguments import Arguments, UnknownCallError, need
+from orchestrator.method.passes.batch_norm import as_one_call
+from orchestrator.method.passes.joining import (
+    at_each_call,
+    producer_of,
+    with_call,
+    with_slots,
+    writes_later,
+)
+from orchestrator.method.passes.preparing.floats import NO_LIMITS, RELU, form_of_sums, limits_of
 from orchestrator.method.passes.tables import INT8_FUNCTIONS, QUANTIZE, table_at, view_of
-from orchestrator.program.values import IntValue
+from orchestrator.method.passes.views import items_in_order
+from orchestrator.method.places import Access
+from orchestrator.program.values import DoubleValue, IntValue
 
 if TYPE_CHECKING:
     from orchestrator.method.passes.dataflow import Dataflow
@@ -107,3 +120,141 @@ def _limits(table: Table, low: int, high: int) -> tuple[int, int]:
         stored = table.item(min(max(value, low), high))
         need(stored == min(max(value, least), most))
     return least, most
+
+
+# Relu and other limits become part of the float call that computes their input.
+#
+# Of prelinked models, whose calls can be prepared. With vectors, convolutions and matrix products
+# finish their sums so before they store them, each with limits or without. Without vectors only
+# convolutions do: one with limits and one without would have their loops twice, so all of a
+# method are of one kind, where that saves something.
+
+_SPACE: Final = "orch::portable"
+_RELU: Final = f"{_SPACE}::relu_out"
+_CLAMP: Final = f"{_SPACE}::clamp_out"
+_ACTIVATIONS: Final = frozenset({_RELU, _CLAMP, f"{_SPACE}::hardtanh_out"})
+_OUT: Final = 9
+"""Position of a convolution's output."""
+_WITH_RELU: Final = f"{_SPACE}::convolution_relu_out"
+_LIMITED_SUFFIX: Final = "_limited_out"
+_CONVOLUTION: Final = f"{_SPACE}::convolution_out"
+_PRODUCTS: Final = frozenset(f"{_SPACE}::{name}_out" for name in ("mm", "bmm", "addmm", "linear"))
+
+
+def is_activation(call: LinkedCall) -> bool:
+    """Whether a call is relu, clamp or hardtanh of any dtype."""
+    return call.function in _ACTIVATIONS
+
+
+def fuse_float_activations(method: LinkedMethod, *, isa: str) -> LinkedMethod:
+    """Let calls that compute sums of floats compute the limits after them.
+
+    Args:
+        method: The method, whose memory is planned afterwards.
+        isa: Instruction set of the core.
+    """
+    sums = {_CONVOLUTION, *(_PRODUCTS if isa == "mve" else ())}
+    fused = at_each_call(method, partial(_fused_floats, sums=sums, isa=isa))
+    if isa == "mve" or fused is method:
+        return fused
+    return _of_one_kind(fused, isa) or method
+
+
+def _fused_floats(
+    method: LinkedMethod,
+    flow: Dataflow,
+    at: int,
+    call: LinkedCall,
+    *,
+    sums: Collection[str],
+    isa: str,
+) -> Changed | None:
+    if not is_activation(call):
+        return None
+    source, out = call.args[0], call.args[-1]
+    found = producer_of(method, flow, at, source)
+    if found is None or found[1].function not in sums or found[0] > at:
+        return None
+    number, producer = found
+    arguments = Arguments(method, producer)
+    form = form_of_sums(producer.function, arguments, isa)
+    places = (place for _, place in form.memory if place is not None)
+    tensors = [arguments.tensor(p) for p in places if not arguments.is_none(p)]
+    need(all(tensor.size_bytes > 0 for tensor in tensors))
+    need(not method.given.intersection((*producer.args, out)))
+    activation = Arguments(method, call)
+    before, after = activation.tensor(0), activation.tensor(len(call.args) - 1)
+    need(before.dtype is after.dtype is ScalarType.Float)
+    need((before.sizes, before.dim_order) == (after.sizes, after.dim_order))
+    limits = _float_limits(activation, call)
+    limits_of(*limits)
+    method, new = _with_limits(method, producer, limits)
+    view = items_in_order(method, source, out)
+    return writes_later(method, number, at, new, view, flow=flow, grows=True)
+
+
+def _float_limits(activation: Arguments, call: LinkedCall) -> tuple[float, float]:
+    if call.function == _RELU:
+        return RELU
+    low, high = (
+        limit if activation.is_none(place) else activation.scalar(place)
+        for place, limit in ((1, -inf), (2, inf))
+    )
+    return float(low), float(high)
+
+
+def _with_limits(
+    method: LinkedMethod, call: LinkedCall, limits: tuple[float, float]
+) -> tuple[LinkedMethod, LinkedCall]:
+    """The method with values for limits, and the call with them as arguments."""
+    values = (DoubleValue(limit) for limit in limits)
+    method, slots = with_slots(method, *((value, None) for value in values))
+    return method, replace(
+        call,
+        function=f"{call.function.removesuffix('_out')}{_LIMITED_SUFFIX}",
+        args=(*call.args, *slots),
+        accesses=(*call.accesses, Access.READS, Access.READS),
+    )
+
+
+def _of_one_kind(method: LinkedMethod, isa: str) -> LinkedMethod | None:
+    """A method whose convolutions are of one kind; None if that saves nothing.
+
+    Args:
+        method: The method, with limits wherever it can have them.
+        isa: Instruction set of the core.
+    """
+    items: Counter[tuple[int, int]] = Counter()
+    calls: list[tuple[int, LinkedCall]] = []
+    for number, call in enumerate(method.instructions):
+        if not isinstance(call, LinkedCall):
+            continue
+        plain = call.function.replace(_LIMITED_SUFFIX, "_out")
+        if plain != _CONVOLUTION:
+            continue
+        arguments = Arguments(method, call)
+        with suppress(UnknownCallError):
+            form_of_sums(plain, arguments, isa)
+            items[_limits_of_sums(arguments, call)] += arguments.tensor(_OUT).numel
+            calls.append((number, call))
+    relu, none = limits_of(*RELU), limits_of(*NO_LIMITS)
+    if items.keys() == {relu}:
+        for number, call in calls:
+            method = with_call(method, number, replace(call, function=_WITH_RELU))
+        return method
+    # Where calls differ, relu alone is as cheap.
+    others = items[relu] + items[none]
+    if items.total() - others <= others:
+        return None
+    for number, call in calls:
+        if not call.function.endswith(_LIMITED_SUFFIX):
+            method, new = _with_limits(method, call, NO_LIMITS)
+            method = with_call(method, number, new)
+    return method
+
+
+def _limits_of_sums(arguments: Arguments, call: LinkedCall) -> tuple[int, int]:
+    """Limits of a convolution, by their bits: -0 is not 0."""
+    if not call.function.endswith(_LIMITED_SUFFIX):
+        return limits_of(*NO_LIMITS)
+    return limits_of(*(arguments.real(arguments.count + at) for at in (-2, -1)))

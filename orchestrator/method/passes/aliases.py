@@ -13,14 +13,13 @@ from math import prod
 from typing import Final, TypeAlias
 
 from orchestrator.method.linked import LinkedCall, LinkedMethod
-from orchestrator.method.passes.dataflow import Dataflow
-from orchestrator.method.passes.edit import without
+from orchestrator.method.passes.dataflow import Dataflow, without
 from orchestrator.method.passes.proof import Dropped, is_same
 from orchestrator.method.passes.views import View, views_of
 from orchestrator.method.places import Place, Space, placed
-from orchestrator.method.spans import join, touches
+from orchestrator.method.sets import join, touches
 from orchestrator.planner.blocks import aligned
-from orchestrator.program.shared import SHARED_ID
+from orchestrator.program.caller import SHARED_ID
 from orchestrator.program.values import Value
 
 Candidate: TypeAlias = "dict[int, Value]"

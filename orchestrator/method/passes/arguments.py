@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from typing import Final, TypeVar
 
 from orchestrator.core import layout
@@ -165,3 +166,19 @@ def dim_of(dim: int, rank: int) -> int:
     """A dimension as a non-negative index; `dim` may count from the end."""
     need(-rank <= dim < rank)
     return dim % rank
+
+
+def float32(number: float) -> float:
+    """A number rounded to the nearest float of 32 bits.
+
+    Sums, products and quotients of two such floats are exact enough as Python's floats
+    that this gives the float that a core computes.
+
+    Raises:
+        UnknownCallError: It is beyond all of them.
+    """
+    try:
+        (rounded,) = struct.unpack("<f", struct.pack("<f", number))
+    except OverflowError:
+        raise UnknownCallError from None
+    return float(rounded)

@@ -19,13 +19,11 @@ from orchestrator.method.effects import effects_of_linked
 from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.method.passes.aliases import shared_places
 from orchestrator.method.passes.arguments import strides_of
-from orchestrator.method.passes.dataflow import Dataflow
-from orchestrator.method.passes.edit import without
+from orchestrator.method.passes.dataflow import Dataflow, without
 from orchestrator.method.passes.views import View
 from orchestrator.method.places import offset_of, placed
 from orchestrator.method.replan.proof import problems_of
-from orchestrator.program.caller import lacks_memory
-from orchestrator.program.shared import SHARED_ID
+from orchestrator.program.caller import SHARED_ID, lacks_memory
 from orchestrator.program.values import DoubleValue, IntValue, TensorValue, Value
 
 _NAMESPACES: Final = ("cortex_m", "quantized_decomposed")

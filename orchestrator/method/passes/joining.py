@@ -18,13 +18,12 @@ from orchestrator.method.effects import Effect
 from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.method.passes.aliases import shared_places
 from orchestrator.method.passes.arguments import UnknownCallError
-from orchestrator.method.passes.dataflow import Dataflow
-from orchestrator.method.passes.edit import without
+from orchestrator.method.passes.dataflow import Dataflow, without
 from orchestrator.method.passes.proof import Dropped, is_same
 from orchestrator.method.places import Place, placed
-from orchestrator.method.spans import Spans, cut, join, touches
+from orchestrator.method.sets import Spans, cut, join, touches
 from orchestrator.planner.blocks import aligned
-from orchestrator.program.shared import SHARED_ID
+from orchestrator.program.caller import SHARED_ID
 from orchestrator.program.values import Dynamism, TensorValue, Value
 
 if TYPE_CHECKING:

@@ -24,9 +24,8 @@ from orchestrator.method.places import offset_of, placed
 from orchestrator.method.replan.flow import Group, flow_of
 from orchestrator.method.replan.proof import problems_of
 from orchestrator.planner import plan_blocks
-from orchestrator.planner.blocks import Block, aligned
-from orchestrator.planner.sections import indices
-from orchestrator.program.shared import SHARED_ID
+from orchestrator.planner.blocks import Block, aligned, indices
+from orchestrator.program.caller import SHARED_ID
 from orchestrator.program.values import TensorValue, Value
 
 _MOST_TRIED: Final = 200_000

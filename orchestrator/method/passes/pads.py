@@ -22,8 +22,8 @@ from orchestrator.method.passes.arguments import (
     lies_as_nhwc,
     need,
 )
-from orchestrator.method.passes.images import Axis
 from orchestrator.method.passes.joining import at_each_call, producer_of, reads_earlier, with_slots
+from orchestrator.method.passes.tables import Axis
 from orchestrator.program.values import IntListValue, IntValue, TensorValue
 
 if TYPE_CHECKING:

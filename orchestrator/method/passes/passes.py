@@ -13,9 +13,19 @@ from typing import Final, Literal
 
 from orchestrator.method.ledger import PassRecord
 from orchestrator.method.linked import INDEX_LISTS, LinkedCall, LinkedMethod
-from orchestrator.method.passes.activations import fuse_activations, may_be_activation
+from orchestrator.method.passes.activations import (
+    fuse_activations,
+    fuse_float_activations,
+    is_activation,
+    may_be_activation,
+)
 from orchestrator.method.passes.aliases import alias_copies
-from orchestrator.method.passes.batch_norm import fold_batch_norm, is_batch_norm
+from orchestrator.method.passes.batch_norm import (
+    cancel_quantize,
+    fold_batch_norm,
+    is_batch_norm,
+    is_quantize,
+)
 from orchestrator.method.passes.border import keep_inputs, quantized_io
 from orchestrator.method.passes.constants import (
     PERMUTE,
@@ -23,11 +33,10 @@ from orchestrator.method.passes.constants import (
     fold_constants,
     fold_permutes,
 )
-from orchestrator.method.passes.edit import renumbered, with_slots_of
+from orchestrator.method.passes.dataflow import renumbered, with_slots_of
 from orchestrator.method.passes.evaluate import has_evaluator
-from orchestrator.method.passes.float_activations import fuse_float_activations, is_activation
+from orchestrator.method.passes.fold import fold_transposes, may_be_transposed
 from orchestrator.method.passes.in_place import in_place, may_be_in_place
-from orchestrator.method.passes.islands import cancel_quantize, is_quantize
 from orchestrator.method.passes.ledger_lines import (
     NO_IO,
     NO_OPERATOR,
@@ -37,14 +46,18 @@ from orchestrator.method.passes.ledger_lines import (
     not_wanted,
 )
 from orchestrator.method.passes.order import order_calls
-from orchestrator.method.passes.pack_weights import pack_for_dsp, pack_for_mve, pack_for_scalar
+from orchestrator.method.passes.pack_weights import (
+    pack_for_dsp,
+    pack_for_mve,
+    pack_for_scalar,
+    round_weights,
+    rounding_notes,
+)
 from orchestrator.method.passes.packing.convolution import FUNCTIONS
-from orchestrator.method.passes.packing.pairs import MIXED
+from orchestrator.method.passes.packing.dsp import MIXED
 from orchestrator.method.passes.packing.phases import TRANSPOSED
 from orchestrator.method.passes.pads import fold_pads, is_pad
 from orchestrator.method.passes.prepare_calls import may_be_prepared, prepare_calls
-from orchestrator.method.passes.round_weights import round_weights, rounding_notes
-from orchestrator.method.passes.transposes import fold_transposes, may_be_transposed
 from orchestrator.method.passes.unused import drop_unused_calls, may_be_unused
 from orchestrator.method.passes.views import moving_operators
 from orchestrator.program.program import JumpFalseCall, MoveCall

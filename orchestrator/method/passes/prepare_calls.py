@@ -11,7 +11,6 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.method.access import Access
 from orchestrator.method.linked import (
     LinkedCall,
     LinkedInstruction,
@@ -19,22 +18,48 @@ from orchestrator.method.linked import (
     Numbers,
     Prepared,
 )
+from orchestrator.method.passes import pack_weights
 from orchestrator.method.passes.arguments import Arguments, UnknownCallError, need
-from orchestrator.method.passes.edit import with_slots_of
-from orchestrator.method.passes.preparing.affine import AFFINE
-from orchestrator.method.passes.preparing.convolution import CONVOLUTIONS
+from orchestrator.method.passes.dataflow import with_slots_of
+from orchestrator.method.passes.preparing.convolution import CONVOLUTIONS, POOLS
 from orchestrator.method.passes.preparing.copies import may_be_copies, prepared_copies
-from orchestrator.method.passes.preparing.elementwise import ELEMENTWISE
+from orchestrator.method.passes.preparing.elementwise import AFFINE, ELEMENTWISE, SCALED
 from orchestrator.method.passes.preparing.floats import FLOATS
-from orchestrator.method.passes.preparing.form import MOST_COPIES
-from orchestrator.method.passes.preparing.packed import PACKED
-from orchestrator.method.passes.preparing.pool import POOLS
-from orchestrator.method.passes.preparing.scaled import SCALED
+from orchestrator.method.passes.preparing.form import MOST_COPIES, Form
+from orchestrator.method.places import Access
 from orchestrator.program.program import JumpFalseCall, MoveCall
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
     from orchestrator.method.passes.preparing.form import Preparer
+
+
+# Calls with packed weights: these hold everything but addresses.
+
+
+def _preparer(function: str) -> Preparer:
+    def prepare(arguments: Arguments, _isa: str) -> Form:
+        names = pack_weights.arguments_of(function, arguments.count)
+        places = {name: at for at, name in enumerate(names)}
+        form = Form(
+            function=function.removesuffix("_out"),
+            struct="orch::cortex_m::PackedCall",
+            memory=tuple((n, places.get(n)) for n in pack_weights.ARGUMENTS),
+        )
+        if "low" not in places:
+            return form
+        limits = tuple((n, arguments.number(places[n])) for n in ("low", "high"))
+        return replace(
+            form, struct="orch::cortex_m::LimitedPackedCall", numbers=(("range", limits),)
+        )
+
+    return prepare
+
+
+PACKED: Final[Mapping[str, Preparer]] = MappingProxyType(
+    {function: _preparer(function) for function in sorted(pack_weights.PACKED)}
+)
+
 
 PREPARERS: Final[Mapping[str, Preparer]] = MappingProxyType(
     {**PACKED, **AFFINE, **CONVOLUTIONS, **ELEMENTWISE, **POOLS, **FLOATS, **SCALED}

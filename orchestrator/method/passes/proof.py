@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from orchestrator.method.effects import Effect
 from orchestrator.method.linked import LinkedMethod
 from orchestrator.method.places import Place, Space, place_of
-from orchestrator.method.spans import Spans, cut, join, meet, touches
+from orchestrator.method.sets import Spans, cut, join, meet, touches
 from orchestrator.program.values import TensorValue, Value
 
 if TYPE_CHECKING:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from orchestrator.method.linked import LinkedCall, LinkedMethod
-from orchestrator.method.passes.dataflow import Dataflow
-from orchestrator.method.passes.edit import without
+from orchestrator.method.passes.dataflow import Dataflow, without
 from orchestrator.method.passes.proof import Dropped, is_same
 from orchestrator.method.passes.views import moves_items, views_of
 from orchestrator.program.values import TensorValue

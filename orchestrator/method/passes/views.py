@@ -15,10 +15,10 @@ from orchestrator.method.passes.arguments import (
     Arguments,
     UnknownCallError,
     dim_of,
+    float32,
     need,
     strides_of,
 )
-from orchestrator.method.passes.preparing.scaled import nearest_item, scale_of
 from orchestrator.program.values import TensorValue
 
 
@@ -549,3 +549,49 @@ _FINDERS: Final[Mapping[str, Callable[[Arguments], tuple[View, ...]]]] = Mapping
     }
 )
 """Finders of views, by operator. Source: op schemas and ATen's documentation."""
+
+
+_LARGE: Final = float(1 << 30)
+"""From here on kernels that scale images take the last item."""
+
+
+def scale_of(
+    arguments: Arguments, side: int, places: tuple[int, int], *, corners: bool
+) -> tuple[int, int, float]:
+    """Sizes of a side of an image, and from an output item to the next one.
+
+    Args:
+        arguments: Of the call; the output is the last one.
+        side: 0 for rows, 1 for columns.
+        places: Of the sizes and the factors, of which one is given.
+        corners: Whether first and last items stay where they are.
+    """
+    size = arguments.tensor(0).sizes[2 + side]
+    scaled = arguments.tensor(arguments.count - 1).sizes[2 + side]
+    need(arguments.is_none(places[0]) != arguments.is_none(places[1]))
+    step = size / scaled
+    if arguments.is_none(places[0]):
+        factor = arguments.reals(places[1])[side]
+        need(factor > 0 and int(size * factor) == scaled)
+        step = 1 / factor
+    else:
+        need(arguments.numbers(places[0])[side] == scaled)
+    if corners:
+        step = (size - 1) / (scaled - 1) if scaled > 1 else 0.0
+    return size, scaled, float32(step)
+
+
+def nearest_item(size: int, scale: float, at: int) -> int:
+    """The input item nearest to an output item, rounded down, as the kernel has it."""
+    return min(int(min(float32(at * scale), _LARGE)), size - 1)
+
+
+def neighbours(size: int, scaled: int, scale: float, at: int, *, corners: bool) -> tuple[int, int]:
+    """The two input items between which an output item lies, as the kernel has them."""
+    if size == scaled:
+        return at, at
+    place = float32(at * scale)
+    if not corners:
+        place = float32(float32(scale * (at + 0.5)) - 0.5)
+    first = min(int(min(max(place, 0.0), _LARGE)), size - 1)
+    return first, min(first + 1, size - 1)

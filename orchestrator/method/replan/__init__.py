@@ -7,7 +7,7 @@ from orchestrator.method.replan.adapt import (
     can_plan,
     with_scratch,
 )
-from orchestrator.method.replan.pins import free_memory_id, with_pinned
+from orchestrator.method.replan.layout import free_memory_id, with_pinned
 from orchestrator.method.replan.proof import PlanProofError
 
 __all__ = [

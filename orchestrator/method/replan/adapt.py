@@ -11,13 +11,12 @@ from orchestrator.core.operator import OperatorName, OpSchema
 from orchestrator.method.effects import MethodEffects, effects_of_linked, effects_of_method
 from orchestrator.method.linked import LinkedMethod
 from orchestrator.method.replan.flow import flow_of
-from orchestrator.method.replan.layout import replan
+from orchestrator.method.replan.layout import replan, resize_scratch
 from orchestrator.method.replan.proof import PlanProofError, problems_of
-from orchestrator.method.replan.resize_scratch import resize_scratch
 from orchestrator.planner.blocks import ArenaFacts, Block, BlockPlan
+from orchestrator.program.caller import SHARED_ID
 from orchestrator.program.edit import EditError, with_methods
 from orchestrator.program.program import Method, Program
-from orchestrator.program.shared import SHARED_ID
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from math import inf
 from operator import itemgetter
 from typing import Final
 
-from orchestrator.method.rows.cuts import Segments
+from orchestrator.method.rows.found import Segments
 from orchestrator.method.rows.network import Layer, Network
 from orchestrator.method.rows.plan import RowPlan
 from orchestrator.method.rows.verify import problems_of_twins

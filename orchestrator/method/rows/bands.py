@@ -10,17 +10,15 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from orchestrator.core.layout import memory_sizes
-from orchestrator.method.access import Access
 from orchestrator.method.linked import LinkedCall, LinkedMethod, Prepared
-from orchestrator.method.passes.images import Axis
 from orchestrator.method.passes.packing import strips, turned
-from orchestrator.method.passes.packing.headers import kernel_of
-from orchestrator.method.passes.preparing.scaled import nearest_item, neighbours
-from orchestrator.method.places import tensor_of
-from orchestrator.method.rows.copies import COPY, copied_rows
-from orchestrator.method.rows.members import Members, edited, number_at, real_at
+from orchestrator.method.passes.packing.convolution import kernel_of
+from orchestrator.method.passes.tables import Axis
+from orchestrator.method.passes.views import nearest_item, neighbours
+from orchestrator.method.places import Access, tensor_of
+from orchestrator.method.rows.copies import COPY, Members, copied_rows, edited, number_at, real_at
 from orchestrator.method.rows.network import Image, RowTable, Window
-from orchestrator.method.rows.phases import has_phases, is_phased, moved_phase, phase_of
+from orchestrator.method.rows.strips import has_phases, is_phased, moved_phase, phase_of
 from orchestrator.method.steps import header_of
 from orchestrator.program.values import Value
 

@@ -5,15 +5,59 @@ Concatenations, slices and repetitions of images are such calls, one for each pa
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from orchestrator.method.linked import LinkedCall, Prepared
-from orchestrator.method.rows.members import Members, edited, number_at
 from orchestrator.method.rows.network import Image, RowTable
 
 if TYPE_CHECKING:
-    Images: TypeAlias = tuple[Image, Image]
+    from orchestrator.method.linked import Numbers
+
+
+Images: TypeAlias = tuple[Image, Image]
+
+# Numbers of structs by their path: names of structs in structs are joined by dots.
+
+Members: TypeAlias = "tuple[tuple[str, Numbers], ...]"
+
+
+def number_at(members: Members, path: str) -> int:
+    """A whole number of a struct."""
+    value = _at(members, path)
+    assert isinstance(value, int)  # noqa: S101  # its struct says so
+    return value
+
+
+def real_at(members: Members, path: str) -> float:
+    """A number of a struct."""
+    value = _at(members, path)
+    assert not isinstance(value, tuple)  # noqa: S101  # its struct says so
+    return value
+
+
+def _at(members: Members, path: str) -> Numbers:
+    value: Numbers = members
+    for name in path.split("."):
+        assert isinstance(value, tuple)  # noqa: S101  # its struct says so
+        value = dict(value)[name]
+    return value
+
+
+def edited(members: Members, changed: Mapping[str, int]) -> Members:
+    """The members of a struct with other numbers at some paths."""
+    found: list[tuple[str, Numbers]] = []
+    for name, value in members:
+        inner = {
+            path.removeprefix(f"{name}."): number
+            for path, number in changed.items()
+            if path.startswith(f"{name}.")
+        }
+        new: Numbers = changed.get(name, value)
+        found.append((name, edited(value, inner) if inner and isinstance(value, tuple) else new))
+    return tuple(found)
+
 
 COPY: Final = "orch::CopyCall"
 _LOOPS: Final = ("outer", "middle", "inner")

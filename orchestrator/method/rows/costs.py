@@ -12,9 +12,8 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from orchestrator.core.lazy_bytes import Bytes
-from orchestrator.method.access import Access
 from orchestrator.method.linked import LinkedCall, LinkedMethod
-from orchestrator.method.passes.packing.headers import kernel_of
+from orchestrator.method.passes.packing.convolution import TILE, WORD, kernel_of
 from orchestrator.method.passes.packing.int4 import Blocks
 from orchestrator.method.passes.packing.strips import strips_of
 from orchestrator.method.passes.packing.turned import (
@@ -23,10 +22,9 @@ from orchestrator.method.passes.packing.turned import (
     row_cost,
     strips_cost,
 )
-from orchestrator.method.passes.packing.words import TILE, WORD
+from orchestrator.method.places import Access
 from orchestrator.method.rows.bands import CONVOLUTION, TRANSPOSED, pixels_of
-from orchestrator.method.rows.copies import COPY
-from orchestrator.method.rows.members import number_at
+from orchestrator.method.rows.copies import COPY, number_at
 from orchestrator.method.rows.network import Cost
 from orchestrator.method.rows.strips import is_strips
 from orchestrator.method.steps import header_of

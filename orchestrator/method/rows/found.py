@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Final
 
 from orchestrator.core.dtype import ScalarType
-from orchestrator.method.access import Access
 from orchestrator.method.linked import LinkedCall, LinkedMethod
-from orchestrator.method.passes.images import Axis
+from orchestrator.method.passes.packing.convolution import TILE, kernel_of
+from orchestrator.method.passes.tables import Axis
+from orchestrator.method.places import Access
 from orchestrator.method.rows.bands import (
     channels_of,
     image_of,
@@ -20,13 +23,164 @@ from orchestrator.method.rows.bands import (
     windows_of,
 )
 from orchestrator.method.rows.copies import is_spread
-from orchestrator.method.rows.costs import Core, costs_of, sums_cost, whole_cost
-from orchestrator.method.rows.narrow import few_of
-from orchestrator.method.rows.network import Image, Layer, Network, Window
+from orchestrator.method.rows.costs import (
+    Core,
+    costs_of,
+    few_cost,
+    few_matrix_cost,
+    narrow_saves,
+    row_of_windows_cost,
+    sums_cost,
+    whole_cost,
+)
+from orchestrator.method.rows.network import Cost, Few, Image, Layer, Network, Window
 from orchestrator.method.rows.over import over_of
+from orchestrator.method.rows.plan import RowPlan, plan_rows
+from orchestrator.method.rows.segment import Segment, narrowed, segment
 from orchestrator.method.rows.strips import fitted_for_bands
-from orchestrator.program.shared import SHARED_ID
+from orchestrator.method.steps import header_of
+from orchestrator.program.caller import SHARED_ID
 from orchestrator.program.values import TensorValue
+
+# Kernels for bands of few pixels, where they save enough.
+#
+# They have the tensors and the header of the kernels that they replace. Both may be linked then,
+# so that a few calls alone do not pay for one. Where memory is scarce, some compute fewer pixels
+# at once, in less scratch memory, or go without.
+
+_ENOUGH: Final = 200
+"""A kernel has to save one part in so many of a run."""
+_PIXELS: Final = "packed_conv2d"
+"""The kernel that has another one, for few pixels in little scratch memory."""
+_CHANNELS, _DEPTH = 13, 15
+_MATRIX: Final = "packed_matrix"
+"""The kernel that has another one, without scratch memory, for tensors of one row.
+
+Their items are whole words. Rows of images may lie anywhere.
+"""
+_ITEMS, _ALL_ITEMS = 1, 2
+_TAP_BYTES: Final = 4
+"""Of scratch memory for each tap of its two pixels."""
+_WINDOWS: Final = "packed_depthwise_3x3"
+"""The kernel that has others for one row, or parts of it, and for two rows."""
+_ROWS_OUT, _COLUMNS_IN, _COLUMNS_OUT, _STRIDE, _PADDING = 1, 6, 7, 9, 10
+_BATCH, _AT_ONCE = 12, 15
+_WINDOW: Final = 3
+_COLUMN_BYTES: Final = 32
+"""Of scratch memory for each column of inputs."""
+_MOST_COLUMNS: Final = 20
+"""Of inputs, where a row is computed in parts."""
+_ROWS: Final = {1: "packed_depthwise_row", 2: "packed_depthwise_row_by_two"}
+"""By stride: the kernel for one row of windows."""
+_BOTH: Final = "packed_depthwise_two_rows"
+"""The kernel for one row or two, if windows move by one."""
+_KERNELS: Final = (
+    (_BOTH, _WINDOWS),
+    (_ROWS[1], _BOTH),
+    (_ROWS[1], _WINDOWS),
+    (_ROWS[2], _WINDOWS),
+    ("packed_conv2d_two", "packed_conv2d"),
+    *(
+        (f"packed_pixels{vectors}_band", f"packed_pixels{vectors}")
+        for vectors in ("", "_2", "_3", "_4")
+    ),
+    ("packed_depthwise_strips_band", "packed_depthwise_strips"),
+)
+"""Kernels for bands, and what each of them replaces, in order."""
+
+
+def wide_kernel(call: LinkedCall) -> LinkedCall:
+    """The call with the kernel that the one for narrow bands replaced, if it is one."""
+    function = call.function.removesuffix("_few")
+    name = kernel_of(function)
+    return replace(call, function=function.replace(name, dict(_KERNELS).get(name, name)))
+
+
+def few_of(method: LinkedMethod, call: LinkedCall, core: Core, rows: int) -> Few | None:
+    """How calls are in little scratch memory, if there is a kernel for that.
+
+    Args:
+        method: Its method.
+        call: A prepared call.
+        core: What it runs on.
+        rows: Of its output.
+    """
+    header, name = header_of(method, call), kernel_of(call.function)
+    if header is None:
+        return None
+    if name == _PIXELS and not header[_CHANNELS] % TILE:
+        cost = few_cost(header, core, rows)
+        return Few(scratch_bytes=_TAP_BYTES * header[_DEPTH], costs=(cost,))
+    if name == _MATRIX and header[_ITEMS] == header[_ALL_ITEMS] and rows == 1:
+        (pairs,) = costs_of(method, call, core, rows)
+        cost = few_matrix_cost(pairs, core)
+        return Few(scratch_bytes=0, costs=(cost,), whole=True)
+    if name == _WINDOWS and _has_inputs(header):
+        columns = (_at_once(header) - 1) * header[_STRIDE] + _WINDOW
+        cost = Cost(few=(row_of_windows_cost(header, _at_once(header)),))
+        return Few(scratch_bytes=_COLUMN_BYTES * columns, costs=(cost,), one_row=True)
+    return None
+
+
+def _at_once(header: tuple[int, ...]) -> int:
+    """Outputs of a row that are computed at once: parts are as equal as they can be."""
+    columns = header[_COLUMNS_OUT]
+    most = (_MOST_COLUMNS - _WINDOW) // header[_STRIDE] + 1
+    return -(-columns // -(-columns // most))
+
+
+def _has_inputs(header: tuple[int, ...]) -> bool:
+    """Whether some windows side by side always have inputs, as the kernel wants."""
+    padding, columns = header[_PADDING], header[_COLUMNS_OUT]
+    last = (columns - 1) * header[_STRIDE] - padding
+    return padding < _WINDOW and last < header[_COLUMNS_IN] and header[_BATCH] == 1
+
+
+def with_few_pixels(call: LinkedCall) -> LinkedCall:
+    """The call with that kernel."""
+    if _WINDOWS not in call.function:
+        return replace(call, function=f"{call.function}_few")
+    header = [*call.form.header]
+    header[_AT_ONCE] = _at_once(call.form.header)
+    return replace(
+        call,
+        function=call.function.replace(_WINDOWS, _ROWS[header[_STRIDE]]),
+        prepared=replace(call.form, header=tuple(header)),
+    )
+
+
+def with_narrow_kernels(method: LinkedMethod, whole_cost: int) -> LinkedMethod:
+    """The method with kernels for narrow bands.
+
+    Args:
+        method: By rows.
+        whole_cost: Instructions of a run, about.
+    """
+    calls = [method.call(number) for number in range(len(method.instructions))]
+    for narrow, wide in _KERNELS:
+        saved = [_saved(method, call, wide, narrow) for call in calls]
+        is_linked = any(kernel_of(call.function) == narrow for call in calls)
+        if is_linked or _ENOUGH * sum(s for s in saved if s) >= whole_cost:
+            calls = [
+                call if s is None else replace(call, function=call.function.replace(wide, narrow))
+                for call, s in zip(calls, saved, strict=True)
+            ]
+    return replace(method, instructions=tuple(calls))
+
+
+def _saved(method: LinkedMethod, call: LinkedCall, wide: str, narrow: str) -> int | None:
+    """Instructions that another kernel saves; None if it cannot take a call."""
+    header = header_of(method, call)
+    if kernel_of(call.function) != wide or header is None:
+        return None
+    header = call.form.header or header
+    if wide == _WINDOWS:
+        is_both = narrow == _BOTH and header[_STRIDE] == 1
+        is_one = narrow == _ROWS[header[_STRIDE]] and header[_ROWS_OUT] == 1
+        if not (is_both or is_one) or not _has_inputs(header):
+            return None
+    return narrow_saves(wide, header)
+
 
 _KNOWN: Final = frozenset({Access.READS, Access.FILLS, Access.SCRATCH})
 _PART: Final = frozenset({Access.READS, Access.UPDATES, Access.SCRATCH})
@@ -292,3 +446,210 @@ class _Builder:
         self._calls.append(calls)
         self._reads.append(reads)
         self._layers.append(layer)
+
+
+# Where to cut a network into segments: the least peak, then the least cost.
+#
+# Both are exact for the given order of layers, by dynamic programming over cut points.
+
+_SHORT: Final = 3
+"""Layers of segments that give a first limit."""
+_BANDS: Final = (2, 4, 8, 16)
+"""Rows per call that are tried where there is room."""
+_TRIES: Final = 6
+"""Segments that are tried by rows to make room."""
+_MORE: Final = 3
+"""Limits that are tried where blocks find no room in the least one."""
+
+
+class Segments:
+    """The segments of a network that may be of use, each made once.
+
+    Args:
+        network: The network.
+        is_fused: Whether they may have several layers.
+    """
+
+    def __init__(self, network: Network, *, is_fused: bool = True) -> None:
+        self._network = network
+        at_once = [[*self._at_once(at)] for at in range(len(network.layers))]
+        self._ending = at_once
+        self.whole_bytes = self.least_peak()
+        for most in (_SHORT, len(network.layers)) if is_fused else ():
+            limit = self.least_peak()
+            self._ending = [
+                [*self._of_rows(last, most, limit), *found] for last, found in enumerate(at_once)
+            ]
+
+    def _at_once(self, number: int) -> Iterator[Segment]:
+        """A layer in as few calls as may be, also in the least scratch memory."""
+        band = self._network.layers[number].most_rows or 0
+        one = segment(self._network, number, number, band=band)
+        if one is not None:
+            yield one
+            few = narrowed(self._network, one)
+            if few is not None:
+                yield few
+
+    def _of_rows(self, last: int, most: int, limit: float) -> Iterator[Segment]:
+        """Segments by rows that end with a layer and need no more than a limit."""
+        for first in range(last, max(last - most, -1), -1):
+            one = segment(self._network, first, last)
+            if one is None:
+                return
+            for way in (one, narrowed(self._network, one)):
+                if way is not None and way.peak_bytes <= limit:
+                    yield way
+            # Segments that begin earlier have these rings as well.
+            if one.ring_bytes(self._network) > limit:
+                return
+
+    def least_peak(self) -> float:
+        """The least limit for which there are cuts; infinite if there are none."""
+        best: list[float] = [0]
+        for ending in self._ending:
+            peaks = [max(best[s.first], s.peak_bytes) for s in ending]
+            best.append(min(peaks, default=inf))
+        return best[-1]
+
+    def least_limit(self, most_setup: float) -> float:
+        """The least limit for which there are cuts of no more than some cost.
+
+        The largest of all if that is still too much; infinite if there are none.
+
+        Args:
+            most_setup: Instructions that computing by rows may cost.
+        """
+        limits = self.limits()
+        if limits[0] == inf:
+            return inf
+        at = self._first_cheap(limits, most_setup)
+        if 0 < at < len(limits):
+            # Below it, wider bands of the same segments may be as cheap.
+            wider = self._limits_between(limits[at - 1], limits[at])
+            return [*wider, limits[at]][self._first_cheap(wider, most_setup)]
+        return limits[min(at, len(limits) - 1)]
+
+    def _first_cheap(self, limits: Sequence[float], most_setup: float) -> int:
+        """Which of some limits, the least first, is cheap enough; their count if none.
+
+        The larger a limit, the fewer calls.
+        """
+        return bisect_left(limits, x=True, key=lambda b: self._setup(b) <= most_setup)
+
+    def _limits_between(self, low: float, high: float) -> list[float]:
+        """What the segments for a limit need in wider bands, if less than another."""
+        peaks = {
+            wider.peak_bytes
+            for one in self.cuts(low)
+            if len(one.ways[0].steps) > 1
+            for band in _BANDS
+            if (wider := self._in_bands(one, band))
+        }
+        return sorted(peak for peak in peaks if low < peak < high)
+
+    def limits(self) -> list[float]:
+        """All limits that differ in which segments there may be, the least first."""
+        low = self.least_peak()
+        peaks = {s.peak_bytes for found in self._ending for s in found}
+        return [low, *sorted(peak for peak in peaks if peak > low)]
+
+    def _setup(self, limit_bytes: float) -> int:
+        return sum(one.setup for one in self.cuts(limit_bytes))
+
+    def cuts(self, limit_bytes: float) -> tuple[Segment, ...]:
+        """Segments that each need no more than a limit, at the least cost."""
+        best: list[tuple[float, Segment | None]] = [(0, None)]
+        for ending in self._ending:
+            ways = [
+                (best[s.first][0] + s.setup, s.last - s.first, s)
+                for s in ending
+                if s.peak_bytes <= limit_bytes
+            ]
+            cost, _, chosen = min(ways, key=lambda way: way[:2], default=(inf, 0, None))
+            best.append((cost, chosen))
+        found = reversed([*self._back(best)])
+        return tuple(self._widest(one, limit_bytes) for one in found)
+
+    def smallest(self, limit_bytes: float, most_setup: float = inf) -> RowPlan:
+        """The smallest plan for a limit, or for one of the next ones if that is less.
+
+        Args:
+            limit_bytes: As for `cuts`.
+            most_setup: Instructions that computing by rows may cost.
+        """
+        best = self.plan(limit_bytes, most_setup)
+        for limit in [b for b in self.limits() if b > limit_bytes][:_MORE]:
+            if limit >= best.arena_bytes:
+                break
+            found = self.plan(limit, most_setup)
+            if found.arena_bytes < best.arena_bytes:
+                best = found
+        return best
+
+    def plan(self, limit_bytes: float, most_setup: float = inf) -> RowPlan:
+        """A plan of the cuts for a limit, about as large as that.
+
+        Where blocks find no room there, layers that run at once go by rows instead,
+        those that need most first: then their output may lie over their input.
+
+        Args:
+            limit_bytes: As for `cuts`.
+            most_setup: Instructions that computing by rows may cost.
+        """
+        cuts = [*self.cuts(limit_bytes)]
+        best = plan_rows(self._network, cuts)
+        largest = sorted(range(len(cuts)), key=lambda i: -cuts[i].peak_bytes)
+        for number in largest[:_TRIES]:
+            if best.arena_bytes <= limit_bytes:
+                break
+            one = self._over_input(cuts[number], limit_bytes)
+            others = [*cuts[:number], one or cuts[number], *cuts[number + 1 :]]
+            if one is None or sum(s.setup for s in others) > most_setup:
+                continue
+            found = plan_rows(self._network, others)
+            if found.arena_bytes < best.arena_bytes:
+                best, cuts = found, others
+        return best
+
+    def _over_input(self, one: Segment, limit: float) -> Segment | None:
+        """A segment of one step by rows, if its output may then lie over its input."""
+        for band in (*reversed(_BANDS), 1) if len(one.ways[0].steps) == 1 else ():
+            found = segment(self._network, one.first, one.last, band=band, descends=True)
+            if found is None:
+                return None
+            if found.peak_bytes <= limit and any(w.distances for w in found.ways):
+                return found
+        return None
+
+    def _back(self, best: list[tuple[float, Segment | None]]) -> Iterator[Segment]:
+        at = len(self._ending)
+        while at:
+            chosen = best[at][1]
+            if chosen is None:
+                raise ValueError(at)
+            yield chosen
+            at = chosen.first
+
+    def _widest(self, one: Segment, limit: float) -> Segment:
+        """The segment in bands that have room, in both directions.
+
+        The widest, but for kernels for single rows, which may take less.
+        """
+        if len(one.ways[0].steps) == 1:
+            return one
+        found = one
+        for band in (1, *_BANDS):
+            wider = self._in_bands(one, band, descends=True)
+            if wider is None or wider.peak_bytes > limit:
+                break
+            if band == 1 or wider.setup < found.setup:
+                found = wider
+        return found
+
+    def _in_bands(self, one: Segment, band: int, *, descends: bool = False) -> Segment | None:
+        """The segment in bands of other rows, in as much scratch memory."""
+        found = segment(self._network, one.first, one.last, band=band, descends=descends)
+        if found is None or not one.narrow:
+            return found
+        return narrowed(self._network, found) or found

@@ -9,7 +9,7 @@ from itertools import takewhile
 from math import inf
 from typing import TypeAlias
 
-from orchestrator.method.passes.images import Axis
+from orchestrator.method.passes.tables import Axis
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,9 +12,9 @@ from math import inf
 from typing import Final
 
 from orchestrator.method.linked import LinkedCall, LinkedMethod
-from orchestrator.method.passes.images import Axis
 from orchestrator.method.passes.packing import strips, turned
-from orchestrator.method.passes.packing.headers import kernel_of
+from orchestrator.method.passes.packing.convolution import kernel_of
+from orchestrator.method.passes.tables import Axis
 from orchestrator.method.rows.network import Image, Over
 from orchestrator.method.rows.strips import is_strips
 from orchestrator.method.steps import header_of

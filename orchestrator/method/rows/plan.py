@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from orchestrator.method.rows.schedule import Step
-from orchestrator.method.rows.slides import first_rows, kept_rows
-from orchestrator.method.rows.ways import Way
+from orchestrator.method.rows.segment import first_rows, kept_rows
+from orchestrator.method.rows.ways import Step, Way
 from orchestrator.planner.blocks import Block, aligned
 from orchestrator.planner.overlapping import plan_overlapping
 

@@ -1,7 +1,6 @@
 """Stage `resolve`: a kernel for every call, or every gap at once."""
 
 from orchestrator.selection.resolve.bind import EVERY_OPERATOR, resolve
-from orchestrator.selection.resolve.calls import check_calls
-from orchestrator.selection.resolve.report import resolution_json
+from orchestrator.selection.resolve.calls import check_calls, resolution_json
 
 __all__ = ["EVERY_OPERATOR", "check_calls", "resolution_json", "resolve"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from orchestrator.catalog.model import Catalog
-from orchestrator.catalog.scratch_arguments import missing_size, scratch_arguments
+from orchestrator.catalog.entry import Catalog
+from orchestrator.catalog.expressions.values import missing_size, scratch_arguments
 from orchestrator.core.dtype import ScalarType
 from orchestrator.core.kernel import Kernel, KernelKey, TensorMeta
 from orchestrator.errors import Diagnostic, KernelError, SourceSpan
@@ -20,8 +20,7 @@ from orchestrator.selection.resolution import (
     ResolvedOperator,
     TableEntry,
 )
-from orchestrator.selection.resolve.gaps import Gaps
-from orchestrator.selection.resolve.request import Request
+from orchestrator.selection.resolve.gaps import Gaps, Request
 
 EVERY_OPERATOR = Origin(source="operators.all")
 """Origin of kernels that only `Selection.every_operator` selects."""

@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from orchestrator.catalog.entry import Catalog
 from orchestrator.catalog.expressions.condition import Refusal
-from orchestrator.catalog.model import Catalog
 from orchestrator.core.dtype import COMPLEX, dtype_names
 from orchestrator.core.kernel import Kernel, KernelKey
 from orchestrator.core.operator import OperatorName, nearest_operator, out_variant
 from orchestrator.errors import Diagnostic, SourceSpan, did_you_mean
-from orchestrator.selection.call import refused_dtypes, tensor_names
+from orchestrator.selection.call import refused_dtypes, takes, tensor_names
 from orchestrator.selection.op_info import CallPattern, Origin
 from orchestrator.selection.resolution import Missing
-
-if TYPE_CHECKING:
-    from orchestrator.selection.resolve.request import Request
 
 _SHOWN = 4  # instructions, methods or keys named before "and N more"
 _HINTS = {
@@ -387,3 +384,32 @@ _REAL_NUMBERS: Final = (
     "compute it with real numbers, as torch.complex(z.abs().log(), z.angle()) for torch.log(z); or"
 )
 _OWN_OPERATOR: Final = "add its kernel with [[kernels.custom]]; docs/kernels.md shows how"
+
+
+# Requests for kernels: calls of models, and keys and dtypes of the profile.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One call, or one kernel key requested outside models.
+
+    Args:
+        key: Its kernel key.
+        calls: The call; for a key, every call it can stand for.
+        origins: What requests it.
+        is_dtype: It is for a dtype in any dim order, and the key made up.
+    """
+
+    key: KernelKey
+    calls: tuple[CallPattern, ...]
+    origins: tuple[Origin, ...]
+    is_dtype: bool = False
+
+    @property
+    def keys(self) -> tuple[KernelKey, ...]:
+        """Kernel key to show; none if there is no real one."""
+        return () if self.is_dtype else (self.key,)
+
+    def taken_by(self, kernel: Kernel) -> list[CallPattern]:
+        """Calls that a kernel serves."""
+        return [call for call in self.calls if takes(kernel, call)]

@@ -8,16 +8,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.errors import ModelError, OrchestratorError
-from orchestrator.method.writes import check_writes
+from orchestrator.method.checks import check_writes
 from orchestrator.program.caller import caller_problems
 from orchestrator.program.decode import decode_program
-from orchestrator.program.flatbuffer import Buffer
+from orchestrator.program.flatbuffer import PROGRAM, Buffer
 from orchestrator.program.problems import DecodeError, Problems
 from orchestrator.program.reader import read_program
-from orchestrator.program.schema import PROGRAM
 from orchestrator.program.values import TensorValue
-from orchestrator.selection.aggregate import aggregate
-from orchestrator.selection.extract import extract
+from orchestrator.selection.extract import aggregate, extract
 from orchestrator.selection.resolve import resolve
 from tests.cpp.support.native import linked_catalog
 

@@ -29,22 +29,19 @@ from typing import TYPE_CHECKING
 import ninja
 import numpy as np
 
-from orchestrator.catalog.model import LibraryText
+from orchestrator.catalog.entry import LibraryText
 from orchestrator.catalog.read import read_catalog
 from orchestrator.emit.compile import plan_compile, toolchain_text
 from orchestrator.emit.generate import generate
 from orchestrator.memory.product import plan_memory
 from orchestrator.program.reader import read_program
-from orchestrator.selection.aggregate import aggregate
-from orchestrator.selection.extract import extract
+from orchestrator.selection.extract import aggregate, extract
 from orchestrator.selection.resolve import resolve
 from orchestrator.shell.toolchain import find_toolchain, with_builtins
-from orchestrator.targets.cores import Target, resolve_target
-from orchestrator.targets.toolchain import TOOLCHAIN_FILE
+from orchestrator.targets.cores import TOOLCHAIN_FILE, Target, resolve_target
 
 if TYPE_CHECKING:
-    from orchestrator.targets.cores import Board
-    from orchestrator.targets.toolchain import Toolchain
+    from orchestrator.targets.cores import Board, Toolchain
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]

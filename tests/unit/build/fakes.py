@@ -11,7 +11,7 @@ from orchestrator.build import Shell
 from orchestrator.errors import Diagnostic, ToolchainError
 from orchestrator.shell.process import Finished
 from orchestrator.shell.reporter import Reporter
-from orchestrator.targets.toolchain import Toolchain
+from orchestrator.targets.cores import Toolchain
 from tests.unit.measure.measure_cases import case
 from tests.unit.measure.objects import ObjectSpec
 

@@ -7,8 +7,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from orchestrator.build import Build, inputs, table
-from orchestrator.build.engine import EachStage, Input, Item, Stage, Unread, Value, all_of
-from orchestrator.build.plan import BuildPlan, key_of
+from orchestrator.build.engine import (
+    BuildPlan,
+    EachStage,
+    Input,
+    Item,
+    Stage,
+    Unread,
+    Value,
+    all_of,
+    key_of,
+)
 from tests.unit.golden import check_golden
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from orchestrator.build import build_product
-from orchestrator.build.side import what_if
+from orchestrator.build.instrument import what_if
 from orchestrator.build.variant import Variant
 from orchestrator.errors import KernelError, LockError, MemoryPlanError, ToolchainError, UsageError
 from orchestrator.shell.publish import published_files

@@ -23,7 +23,7 @@ from orchestrator.build.engine import (
     Value,
     all_of,
 )
-from orchestrator.shell.notes import BuildNotes
+from orchestrator.shell.build_folder import BuildNotes
 from tests.unit.build.fake_project import project_in, write_project
 from tests.unit.build.fakes import FakeShell
 

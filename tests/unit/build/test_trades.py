@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from orchestrator.build import BuildOptions, Project, Shell, load, open_build, table
-from orchestrator.build.trades import Judge
+from orchestrator.build.adapter import Judge
 from orchestrator.core.dtype import ScalarType
 from orchestrator.errors import MemoryPlanError
 from orchestrator.fleet.task import RecentResults

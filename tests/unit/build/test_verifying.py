@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from orchestrator.build import BuildOptions, load, verifying
-from orchestrator.build.verifying import build_twice
+from orchestrator.build import BuildOptions, checking, load
+from orchestrator.build.checking import build_twice
 from orchestrator.errors import Diagnostic, OrchestratorError, ToolchainError, UsageError
 from tests.unit.build.fake_project import write_project
 from tests.unit.build.fakes import FakeShell
@@ -40,7 +40,7 @@ def test_only_what_cannot_run_here_is_not_compared(
     def refuse(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr(verifying, "need_equal", refuse)
+    monkeypatch.setattr(checking, "need_equal", refuse)
     profile = load(write_project(tmp_path))
     fake = FakeShell()
     options = BuildOptions(out=tmp_path / "out")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.catalog.cmsis_nn_operators import cmsis_nn_sizes
-from orchestrator.catalog.expressions.scratch_size import scratch_bytes
+from orchestrator.catalog.expressions.condition import scratch_bytes
 from orchestrator.catalog.expressions.values import TensorFacts, Value
+from orchestrator.catalog.operator_page import cmsis_nn_sizes
 from orchestrator.core.dtype import ScalarType
 from orchestrator.core.operator import parse_schema
 

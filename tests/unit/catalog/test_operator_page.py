@@ -7,8 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator.catalog import read_library
-from orchestrator.catalog.executorch_operators import NEVER_CALLED
-from orchestrator.catalog.operator_page import counts, dtypes_of, missing, operator_rows
+from orchestrator.catalog.operator_page import (
+    NEVER_CALLED,
+    counts,
+    dtypes_of,
+    missing,
+    operator_rows,
+)
 from orchestrator.shell.sources import library_file, library_names
 from tests.pages import operators_page
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console as RichConsole
 
 from orchestrator.cli.console import Console
-from orchestrator.cli.progress import Bar
-from orchestrator.cli.progress_lines import Lines
+from orchestrator.cli.progress import Bar, Lines
 from orchestrator.shell.reporter import Reporter
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ from rich.console import Console as RichConsole
 from orchestrator.cli.console import Console
 from orchestrator.cli.fastpath import unchanged_build
 from orchestrator.cli.main import run
-from orchestrator.cli.progress import Bar
-from orchestrator.cli.progress_lines import Lines
+from orchestrator.cli.progress import Bar, Lines
 from orchestrator.printable import printable, printable_lines
 from tests.conftest import model_bytes
 

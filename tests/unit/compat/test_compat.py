@@ -17,9 +17,8 @@ from orchestrator.memory.product import method_state_bytes, plan_memory
 from orchestrator.program.program import DelegateCall, MoveCall, Program
 from orchestrator.program.reader import read_program
 from orchestrator.program.values import IntValue, TensorValue
-from orchestrator.selection.aggregate import aggregate
 from orchestrator.selection.call import table_refusal
-from orchestrator.selection.extract import extract
+from orchestrator.selection.extract import aggregate, extract
 from orchestrator.selection.op_info import CallPattern
 from orchestrator.selection.resolution import TableEntry
 from orchestrator.selection.resolve import resolve

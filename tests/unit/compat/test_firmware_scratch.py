@@ -14,8 +14,7 @@ from orchestrator.core.operator import parse_schema
 from orchestrator.program.program import KernelCall, Method
 from orchestrator.program.reader import read_program
 from orchestrator.program.values import NoneValue, TensorValue
-from orchestrator.selection.aggregate import aggregate
-from orchestrator.selection.extract import extract
+from orchestrator.selection.extract import aggregate, extract
 from orchestrator.selection.resolve import resolve
 from orchestrator.shell import sources
 from tests.conftest import model_bytes

@@ -16,13 +16,12 @@ from orchestrator.emit import compile as stage
 from orchestrator.emit.compile import CompilePlan, compile_commands, plan_compile, toolchain_text
 from orchestrator.selection.resolution import Resolution, TableEntry
 from orchestrator.shell import sources
-from orchestrator.targets.cores import CPUS
-from orchestrator.targets.toolchain import TOOLCHAIN_FILE
+from orchestrator.targets.cores import CPUS, TOOLCHAIN_FILE
 from tests.unit.golden import check_golden
 from tests.unit.products import GNU, ZIG, resolution_of, target_of
 
 if TYPE_CHECKING:
-    from orchestrator.targets.toolchain import Toolchain
+    from orchestrator.targets.cores import Toolchain
 
 RUNTIME = (
     "src/error.cpp",

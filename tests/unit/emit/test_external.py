@@ -11,7 +11,7 @@ from orchestrator.compat.firmware import firmware_facts, read_firmware
 from orchestrator.emit.compile import plan_compile
 from orchestrator.emit.generate import generate
 from orchestrator.emit.generate.api_source import api_source
-from orchestrator.emit.generate.external import external_table
+from orchestrator.emit.generate.tables import external_table
 from orchestrator.memory.product import method_state_bytes, plan_memory
 from orchestrator.selection.extract import extract
 from orchestrator.selection.resolution import Resolution

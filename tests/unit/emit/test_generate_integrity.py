@@ -16,7 +16,7 @@ from orchestrator.emit.generate.api_source import api_source
 from orchestrator.emit.generate.integrity import table_words
 from orchestrator.emit.generate.prelinked import argument_table, prelinked_block
 from orchestrator.errors import ModelError
-from orchestrator.memory.constants import constants_of
+from orchestrator.memory.plan import constants_of
 from orchestrator.memory.product import plan_memory
 from orchestrator.method.compact import TableLayout
 from orchestrator.method.linked import LinkedCall, LinkedMethod

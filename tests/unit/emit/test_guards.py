@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.emit.compile import is_empty
-from orchestrator.emit.compile.guards import _LEVELS
+from orchestrator.emit.compile.units import _LEVELS
 
 KERNELS = Path(__file__).parents[3] / "kernels"
 HEAD = b'// A comment.\n#include "isa.h"\n\n'

@@ -14,9 +14,9 @@ from orchestrator.emit.generate.api_source import api_source
 from orchestrator.emit.generate.ports import api_methods
 from orchestrator.emit.generate.prelinked import prelinked_block
 from orchestrator.errors import ModelError
+from orchestrator.method.checks import check_writes
 from orchestrator.method.lifetimes import peak_live_bytes
 from orchestrator.method.linked import LinkedMethod
-from orchestrator.method.writes import check_writes
 from orchestrator.program.interface import given_inputs, has_lists, most_items, with_items
 from orchestrator.program.reader import read_program
 from orchestrator.program.values import DoubleListValue

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from orchestrator.emit.compile import CompileUnit, object_keys
-from orchestrator.targets.toolchain import Toolchain
+from orchestrator.targets.cores import Toolchain
 
 ZIG = Toolchain(
     name="zig",

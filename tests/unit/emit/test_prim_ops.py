@@ -10,11 +10,10 @@ import pytest
 
 from orchestrator.catalog import Catalog, LibraryText, read_catalog
 from orchestrator.emit.executorch_headers import executorch_headers
-from orchestrator.method.writes import check_writes
+from orchestrator.method.checks import check_writes
 from orchestrator.program.prim_ops import PRIM_OPS
 from orchestrator.program.reader import read_program
-from orchestrator.selection.aggregate import aggregate
-from orchestrator.selection.extract import extract
+from orchestrator.selection.extract import aggregate, extract
 from orchestrator.selection.resolve import resolve
 from tests.conftest import CASES, CORPUS, model_bytes
 

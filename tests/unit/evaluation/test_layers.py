@@ -13,8 +13,8 @@ from orchestrator.method.effects import effects_of_method
 from orchestrator.method.places import place_of
 from orchestrator.method.separate import plan_faults
 from orchestrator.method.state import with_state
+from orchestrator.program.encode import write_program
 from orchestrator.program.reader import read_program
-from orchestrator.program.write import write_program
 from tests.conftest import CASES, CORPUS
 from tests.unit.schemas import schemas
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.export.offered import Offered, changed_answer
+from orchestrator.export.request import Offered, changed_answer
 
 NAMES = ("aten::add.out", "aten::mul.out")
 

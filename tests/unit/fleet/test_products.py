@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from orchestrator.errors import UsageError
-from orchestrator.fleet.products import chosen
+from orchestrator.fleet.run import chosen
 from orchestrator.fleet.task import MOST_RESULTS, RecentResults
 from orchestrator.shell.input_files import CommonFiles, DiskFiles
 from orchestrator.shell.sources import package_files
 from orchestrator.shell.toolchain import KnownToolchains
-from orchestrator.targets.cores import resolve_target
-from orchestrator.targets.toolchain import Toolchain
+from orchestrator.targets.cores import Toolchain, resolve_target
 from orchestrator.workspace import Product
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ import pytest
 
 from orchestrator.cli.render import render_diagnostics
 from orchestrator.errors import Diagnostic, ExitCode, SourceSpan
-from orchestrator.fleet.junit import junit_text
 from orchestrator.fleet.outcome import Costs, Outcome, sizes_in_lock
+from orchestrator.fleet.run import junit_text
 from orchestrator.fleet.table import (
     by_cause,
     change_text,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator.build import Project, Shell
 from orchestrator.fleet import task
-from orchestrator.fleet.kind import Kind
+from orchestrator.fleet.outcome import Kind
 from orchestrator.fleet.task import Task, Worker
 from orchestrator.shell.stamp import Looked
 from orchestrator.workspace.listing import read_listing

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from orchestrator.measure.demangle import demangle
+from orchestrator.measure.owner import demangle
 from tests.unit.measure.measure_cases import DATA
 
 RECORDED = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from orchestrator.measure.size import MethodStack, SizeMethod, StackPart
-from orchestrator.measure.stack_constants import with_stacks
+from orchestrator.measure.stack import with_stacks
 
 HEADER = (
     "/* begin */\n\n"

@@ -14,7 +14,7 @@ from orchestrator.errors import ModelError
 from orchestrator.memory.product import plan_memory
 from orchestrator.profile.choices import Load
 from orchestrator.program.values import TensorValue
-from orchestrator.targets.regions import Concurrency
+from orchestrator.targets.boards import Concurrency
 from tests.conftest import CORPUS
 from tests.unit.products import program_of, target_of
 

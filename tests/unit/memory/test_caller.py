@@ -13,11 +13,10 @@ from orchestrator.emit.compile import plan_compile
 from orchestrator.emit.generate.api_header import api_header
 from orchestrator.emit.generate.api_source import api_source
 from orchestrator.errors import MemoryPlanError, ModelError
-from orchestrator.memory.memory_json import memory_plan_json
-from orchestrator.memory.plan import CALLER_SECTION
+from orchestrator.memory.plan import CALLER_SECTION, memory_plan_json
 from orchestrator.memory.product import method_state_bytes, plan_memory
+from orchestrator.method.checks import check_writes
 from orchestrator.method.passes.passes import share_values
-from orchestrator.method.writes import check_writes
 from orchestrator.program.caller import caller_bytes, caller_problems, caller_values, own_outputs
 from orchestrator.program.reader import read_program
 from orchestrator.selection.extract import extract

@@ -16,17 +16,15 @@ from orchestrator.emit.generate.api_source import api_source
 from orchestrator.emit.generate.linker import linker_script
 from orchestrator.errors import MemoryPlanError
 from orchestrator.measure.owner import Owners
-from orchestrator.memory.memory_json import memory_plan_json
-from orchestrator.memory.plan import Arena, CommonArena, MemoryPlan
+from orchestrator.memory.plan import Arena, CommonArena, MemoryPlan, memory_plan_json
 from orchestrator.memory.product import plan_memory
 from orchestrator.method.state import kept_arenas, with_state
 from orchestrator.program.program import DelegateCall, Instruction, KernelCall, MoveCall
 from orchestrator.program.reader import read_program
 from orchestrator.program.values import Allocation, TensorValue
 from orchestrator.selection.resolution import Resolution
-from orchestrator.targets.cores import BOARDS, Board
-from orchestrator.targets.regions import Concurrency, Pins
-from orchestrator.targets.toolchain import Toolchain
+from orchestrator.targets.boards import Concurrency, Pins
+from orchestrator.targets.cores import BOARDS, Board, Toolchain
 from tests.unit.products import program_of, target_of
 
 if TYPE_CHECKING:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.memory.contract import memory_facts
-from orchestrator.memory.plan import Arena, MemoryPlan, MethodMemory, ModelMemory
+from orchestrator.memory.plan import Arena, MemoryPlan, MethodMemory, ModelMemory, memory_facts
 from orchestrator.scratch.needs import ScratchNeed
 
 NEED = ScratchNeed(

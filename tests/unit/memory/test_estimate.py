@@ -23,8 +23,7 @@ from orchestrator.memory.product import (
 from orchestrator.planner.blocks import aligned
 from orchestrator.profile.tables import BudgetTable
 from orchestrator.shell.sources import library_file, library_names
-from orchestrator.targets.boards import Board, Region
-from orchestrator.targets.regions import NO_PLACES, Pins, Places
+from orchestrator.targets.boards import NO_PLACES, Board, Pins, Places, Region
 from tests.doc_blocks import ROOT
 from tests.estimates import SLACK
 from tests.unit.products import program_of

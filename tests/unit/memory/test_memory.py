@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from orchestrator.errors import Diagnostic, MemoryPlanError, ModelError, SourceSpan
-from orchestrator.memory.memory_json import memory_plan_json
 from orchestrator.memory.plan import (
     Arena,
     DelegateState,
@@ -17,6 +16,7 @@ from orchestrator.memory.plan import (
     MethodMemory,
     ModelMemory,
     Placement,
+    memory_plan_json,
 )
 from orchestrator.memory.product import (
     CODE_RESERVE_BYTES,
@@ -28,8 +28,8 @@ from orchestrator.memory.product import (
 from orchestrator.method.compact import instruction_bytes
 from orchestrator.program.program import DelegateCall, KernelCall, MoveCall
 from orchestrator.program.values import OptionalTensorListValue, TensorListValue, TensorValue
+from orchestrator.targets.boards import Pins
 from orchestrator.targets.cores import BOARDS, Board, Region
-from orchestrator.targets.regions import Pins
 from tests.conftest import model_bytes
 from tests.unit.products import SUPPORTED, program_of
 

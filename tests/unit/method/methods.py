@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.core.operator import OperatorName
-from orchestrator.method.access import Access, accesses, written_positions
 from orchestrator.method.linked import LinkedCall, LinkedMethod
+from orchestrator.method.places import Access, accesses, written_positions
 from orchestrator.program.values import (
     Allocation,
     Dynamism,

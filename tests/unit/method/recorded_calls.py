@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Final
 from orchestrator.catalog import read_library
 from orchestrator.core.dtype import ScalarType
 from orchestrator.core.operator import OperatorName
-from orchestrator.method.access import accesses
 from orchestrator.method.linked import LinkedCall, LinkedMethod
+from orchestrator.method.places import accesses
 from orchestrator.program.values import (
     Allocation,
     BoolListValue,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from orchestrator.emit.compile.switches import (
+from orchestrator.emit.compile.plan import (
     has_source,
     method_flags,
     port_switches,

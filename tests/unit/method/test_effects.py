@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from orchestrator.core.operator import OperatorName, parse_schema
-from orchestrator.method.access import accesses
 from orchestrator.method.effects import Effect, effects_of_linked, effects_of_method
+from orchestrator.method.places import accesses
 from orchestrator.program.program import (
     DelegateCall,
     FreeCall,

@@ -8,8 +8,6 @@ from __future__ import annotations
 import math
 import re
 import struct
-import subprocess
-import sys
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -362,21 +360,3 @@ def test_the_page_names_the_operators_with_an_evaluator() -> None:
     found = re.findall(r"`(\w+::[\w.]+)`", rows)
     assert len(found) == len({*found})
     assert {kernel_names()[name] for name in found} == evaluated_kernels()
-
-
-def test_numpy_is_not_imported_before_something_is_computed() -> None:
-    code = (
-        "import sys\n"
-        "import orchestrator.cli\n"
-        "from orchestrator.method.passes import PASSES, run_passes\n"
-        "from tests.unit.method.methods import Builder\n"
-        "b = Builder()\n"
-        "x, out, one = b.tensor((4,), 0), b.tensor((4,), 4), b.tensor((4,), None)\n"
-        "b.call('aten::mul.out', x, one, out, function='orch::portable::mul_out')\n"
-        "run_passes(b.method((x,), (out,)), PASSES)\n"
-        "print('numpy' in sys.modules)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert done.stdout == "False\n"

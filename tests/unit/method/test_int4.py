@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from orchestrator.method.passes.images import Axis
 from orchestrator.method.passes.packing.convolution import Convolution
 from orchestrator.method.passes.packing.int4 import block_bytes, int4_of
+from orchestrator.method.passes.tables import Axis
 
 
 def _conv(weights: Any, *, kernel: int = 1, **others: Any) -> Convolution:

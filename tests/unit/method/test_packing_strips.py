@@ -7,7 +7,6 @@ import struct
 import numpy as np
 import pytest
 
-from orchestrator.method.passes.images import Axis
 from orchestrator.method.passes.packing.convolution import Convolution
 from orchestrator.method.passes.packing.strips import (
     along_rows,
@@ -16,6 +15,7 @@ from orchestrator.method.passes.packing.strips import (
     strip_groups,
     strips_of,
 )
+from orchestrator.method.passes.tables import Axis
 
 _HEADER = 27
 """Words of a PackedDepthwiseStrips."""

@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from orchestrator.method.passes.images import Axis
 from orchestrator.method.passes.packing import mve
 from orchestrator.method.passes.packing.convolution import Convolution
 from orchestrator.method.passes.packing.phases import Phase, groups_of
@@ -19,6 +18,7 @@ from orchestrator.method.passes.packing.turned import (
     turned_lines,
     turned_pixels,
 )
+from orchestrator.method.passes.tables import Axis
 
 _PIXELS, _LINES = 28, 24
 """Words of a PackedPixels, and of a PackedLines."""

@@ -12,12 +12,11 @@ from orchestrator.core.dtype import ScalarType
 from orchestrator.method.linked import LinkedCall
 from orchestrator.method.passes import PASSES, link_program, run_passes
 from orchestrator.method.passes.constants import converted
-from orchestrator.method.passes.dataflow import Dataflow
-from orchestrator.method.passes.edit import without
+from orchestrator.method.passes.dataflow import Dataflow, without
 from orchestrator.method.passes.proof import Dropped, is_same
 from orchestrator.method.passes.views import View
 from orchestrator.method.places import Place
-from orchestrator.method.spans import cut, join, meet
+from orchestrator.method.sets import cut, join, meet
 from orchestrator.program.program import JumpFalseCall, MoveCall
 from orchestrator.program.values import (
     Allocation,

@@ -13,8 +13,7 @@ from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.method.passes import PASSES, UnlinkError, run_passes, try_link, unlink_program
 from orchestrator.program.program import FreeCall, KernelCall
 from orchestrator.program.values import TensorListValue, TensorValue
-from orchestrator.selection.aggregate import aggregate
-from orchestrator.selection.extract import extract
+from orchestrator.selection.extract import aggregate, extract
 from orchestrator.selection.resolve import resolve
 from orchestrator.shell.sources import library_file, library_names
 from tests.conftest import CASES

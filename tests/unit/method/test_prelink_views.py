@@ -8,8 +8,8 @@ import pytest
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.method.linked import LinkedCall
-from orchestrator.method.passes import moved_bytes
-from orchestrator.method.passes.moved_bytes import MovedBytes
+from orchestrator.method.passes import constants
+from orchestrator.method.passes.constants import MovedBytes
 from orchestrator.method.passes.views import View, moves_items, views_of
 from orchestrator.program.values import (
     BoolValue,
@@ -58,7 +58,7 @@ def call(
     view.moved(bytes(range(64)), content, 1)
     # Large tensors are moved part by part.
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(moved_bytes, "_SLAB_BYTES", 3)
+        patch.setattr(constants, "_SLAB_BYTES", 3)
         parts = MovedBytes([(view, bytes(range(64)))], len(content), 1)
         assert b"".join(parts.chunks()) == bytes(content)
     return bytes(content)

@@ -11,7 +11,7 @@ import pytest
 
 from orchestrator.catalog import LibraryText, read_catalog
 from orchestrator.core.dtype import ScalarType
-from orchestrator.method.proved import are_proved
+from orchestrator.method.checks import are_proved
 from orchestrator.program.program import MoveCall
 from orchestrator.program.values import IntValue
 from orchestrator.selection.resolution import Binding, Resolution, ResolvedOperator

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from orchestrator.build.product_warnings import _reordered
-from orchestrator.method.reordered import reordered_reads
+from orchestrator.method.link import reordered_reads
 from orchestrator.program.program import Frame
 from tests.unit.method.methods import tensor
 from tests.unit.method.test_effects import method

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-import orchestrator.method.replan.pins as pins_module
+import orchestrator.method.replan.layout as pins_module
 from orchestrator.method.effects import effects_of_method
 from orchestrator.method.passes import PASSES, link_program, run_passes
 from orchestrator.method.replan import (
@@ -22,7 +22,7 @@ from orchestrator.planner import plan_blocks
 from orchestrator.program.reader import read_program
 from orchestrator.program.values import TensorValue
 from orchestrator.selection.extract import extract
-from orchestrator.targets.regions import Pins, TensorKind, TensorPin
+from orchestrator.targets.boards import Pins, TensorKind, TensorPin
 from tests.conftest import CASES
 from tests.unit.products import SUPPORTED, program_of, resolution_of
 from tests.unit.schemas import schemas

@@ -11,9 +11,9 @@ import pytest
 from orchestrator.core.rounding import WeightRounding
 from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.method.passes import ledger_lines, ledger_of, run_passes
+from orchestrator.method.passes.pack_weights import rounded_weights
 from orchestrator.method.passes.packing.convolution import convolutions
 from orchestrator.method.passes.packing.int4 import int4_of
-from orchestrator.method.passes.round_weights import rounded_weights
 from tests.unit.method.test_prelink_unlink import _linked
 
 MOST: Final = 1 << 30

@@ -6,10 +6,10 @@ from itertools import pairwise
 from random import Random
 from typing import TYPE_CHECKING
 
-from orchestrator.method.spans import cut, join, meet, touches
+from orchestrator.method.sets import cut, join, meet, touches
 
 if TYPE_CHECKING:
-    from orchestrator.method.spans import Spans
+    from orchestrator.method.sets import Spans
 
 
 def _random(random: Random) -> Spans:

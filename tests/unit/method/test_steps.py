@@ -10,8 +10,8 @@ import pytest
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.core.operator import OperatorName
-from orchestrator.method.access import Access
 from orchestrator.method.linked import LinkedCall, LinkedMethod, Prepared
+from orchestrator.method.places import Access
 from orchestrator.method.steps import step_table
 from orchestrator.program.values import Allocation, Dynamism, TensorValue
 

@@ -8,7 +8,7 @@ import pytest
 
 from orchestrator.core.operator import parse_schema
 from orchestrator.errors import ModelError, SourceSpan
-from orchestrator.method.writes import check_writes
+from orchestrator.method.checks import check_writes
 from orchestrator.program.program import KernelCall, MoveCall, Program
 from orchestrator.program.reader import read_program
 from orchestrator.program.values import IntListValue, IntValue, TensorListValue, TensorValue

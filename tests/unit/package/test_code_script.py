@@ -5,7 +5,7 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 from typing import Final
 
-from orchestrator.package.code_script import api_names, code_script, user_files
+from orchestrator.package.product import api_names, code_script, user_files
 from orchestrator.package.sources import Unit
 
 TEXT: Final = code_script(

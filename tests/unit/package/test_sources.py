@@ -5,15 +5,16 @@ from __future__ import annotations
 import pytest
 
 from orchestrator.emit.compile import CompileUnit
-from orchestrator.package.constants import constants_source, symbols_of
 from orchestrator.package.render import CMSIS_CORES, CMSIS_DEVICES, ZEPHYR_BOARDS, arduino_folder
 from orchestrator.package.sources import (
     Places,
     Unit,
     assembly_functions,
     common_defines,
+    constants_source,
     library_units,
     packaged_sources,
+    symbols_of,
     with_own_symbols,
 )
 from orchestrator.targets.cores import CPUS, resolve_target

@@ -27,8 +27,8 @@ from orchestrator.profile.kernels import DtypeRequest, OperatorsTable
 from orchestrator.profile.load import load_profile
 from orchestrator.profile.lowering import NO_VELA, Activations, Quantize, Vela
 from orchestrator.profile.paths import NamedFile, PythonCallable
+from orchestrator.targets.boards import NO_PINS, Pins, TensorKind, TensorPin
 from orchestrator.targets.cores import CPUS, resolve_target
-from orchestrator.targets.regions import NO_PINS, Pins, TensorKind, TensorPin
 from tests.pages import PROFILE_EXAMPLE
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ import pytest
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.errors import Diagnostic, ModelError, SourceSpan
-from orchestrator.program.external import with_data
-from orchestrator.program.flat_tensor import StoredTensor, read_flat_tensors
+from orchestrator.program.external import StoredTensor, read_flat_tensors, with_data
 from orchestrator.program.program import Delegate
 from orchestrator.program.reader import read_program
 from orchestrator.program.values import Allocation, TensorValue

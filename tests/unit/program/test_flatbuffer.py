@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.program.flatbuffer import Buffer, Table
+from orchestrator.program.flatbuffer import Buffer, Kind, Table
 from orchestrator.program.problems import DecodeError
-from orchestrator.program.schema import Kind
 
 _INTS = {
     "Int8": (-(2**7), 2**7 - 1),

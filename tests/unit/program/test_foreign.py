@@ -15,7 +15,7 @@ import zipfile
 import pytest
 
 from orchestrator.errors import ModelError
-from orchestrator.program.flat_tensor import read_flat_tensors
+from orchestrator.program.external import read_flat_tensors
 from orchestrator.program.foreign import foreign
 from orchestrator.program.reader import read_program
 from tests.conftest import CORPUS, model_bytes

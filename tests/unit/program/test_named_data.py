@@ -13,8 +13,7 @@ from orchestrator.compat.check import check_compat
 from orchestrator.compat.firmware import Firmware, FirmwareMethod
 from orchestrator.core.dtype import ScalarType
 from orchestrator.errors import ModelError
-from orchestrator.program.external import needed_keys, with_data
-from orchestrator.program.flat_tensor import StoredTensor, read_flat_tensors
+from orchestrator.program.external import StoredTensor, needed_keys, read_flat_tensors, with_data
 from orchestrator.program.program import Delegate, Program
 from orchestrator.program.reader import read_program
 from orchestrator.selection.extract import extract

@@ -18,12 +18,12 @@ from orchestrator.method.lifetimes import peak_live_bytes
 from orchestrator.method.replan import adapt_program
 from orchestrator.method.state import kept_arenas, with_state
 from orchestrator.planner import plan_blocks
-from orchestrator.program.flat_tensor import read_flat_tensors
+from orchestrator.program.encode import write_program as rewrite
+from orchestrator.program.external import read_flat_tensors
+from orchestrator.program.flatbuffer import DATA_FILE, PROGRAM, UNIONS
 from orchestrator.program.program import DelegateCall
 from orchestrator.program.reader import read_program
-from orchestrator.program.schema import DATA_FILE, PROGRAM, UNIONS
 from orchestrator.program.values import Allocation, TensorValue
-from orchestrator.program.write import write_program as rewrite
 from orchestrator.selection.extract import extract
 from orchestrator.selection.resolution import Resolution
 from tests.conftest import CASES, CORPUS, model_bytes

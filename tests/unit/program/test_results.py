@@ -9,9 +9,9 @@ import pytest
 
 from orchestrator.core.operator import OperatorName
 from orchestrator.errors import ModelError
+from orchestrator.program.prim_ops import settle_results
 from orchestrator.program.program import JumpFalseCall, KernelCall, Method
 from orchestrator.program.reader import read_program
-from orchestrator.program.results import settle_results
 from orchestrator.program.values import BoolValue, DoubleValue, IntValue, Value
 from tests.conftest import CASES, model_bytes
 from tests.unit.program.program_writer import program_json, write_program

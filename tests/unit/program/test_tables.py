@@ -9,7 +9,7 @@ import flatbuffers
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.program.tables import Tables
+from orchestrator.program.encode import Tables
 
 KINDS = {
     "Bool": "?",

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from orchestrator.program.encode import write_program
 from orchestrator.program.program import BufferDevice, CompileSpec, Delegate, NamedData
 from orchestrator.program.reader import read_program
 from orchestrator.program.values import DoubleListValue, DoubleValue, TensorValue
-from orchestrator.program.write import write_program
 from tests.conftest import CASES, model_bytes
 from tests.unit.program.program_writer import program_json
 from tests.unit.program.program_writer import write_program as write_json

@@ -15,10 +15,17 @@ from cyclonedx.validation.json import JsonStrictValidator
 from orchestrator.build import build_product
 from orchestrator.build.checking import check_lock, identify
 from orchestrator.errors import LockError
-from orchestrator.profile.card import CardTable
-from orchestrator.provenance.documents import SBOM, STATEMENT, document_bytes
-from orchestrator.provenance.sbom import SbomModel, SbomProduct, sbom
-from orchestrator.provenance.statement import statement, tree_digest
+from orchestrator.profile.lowering_tables import CardTable
+from orchestrator.provenance.sbom import (
+    SBOM,
+    STATEMENT,
+    SbomModel,
+    SbomProduct,
+    document_bytes,
+    sbom,
+    statement,
+    tree_digest,
+)
 from tests.unit.build.fake_project import PROFILE, project_in, write_project
 from tests.unit.build.fakes import FakeShell
 

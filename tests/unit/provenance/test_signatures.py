@@ -20,12 +20,14 @@ from cryptography.hazmat.primitives.serialization import (
 
 from orchestrator.cli.main import run
 from orchestrator.errors import LockError, UsageError
-from orchestrator.provenance.envelope import open_envelope, payload_type_of, sign
-from orchestrator.provenance.keys import (
+from orchestrator.provenance.envelope import (
     device_signer,
     device_verifier,
+    open_envelope,
+    payload_type_of,
     read_private_key,
     read_public_key,
+    sign,
 )
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from orchestrator.catalog import Catalog, LibraryText, read_catalog
 from orchestrator.measure.size import ContributorKind, SizeReport
 from orchestrator.method.passes import PASSES, link_program, run_passes
 from orchestrator.report import ReportFacts, report_facts
-from orchestrator.selection.aggregate import aggregate
-from orchestrator.selection.extract import extract
+from orchestrator.selection.extract import aggregate, extract
 from orchestrator.selection.resolution import Resolution
 from orchestrator.selection.resolve import resolve
 from orchestrator.shell import sources

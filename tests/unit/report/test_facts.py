@@ -7,7 +7,7 @@ import pytest
 from orchestrator.core.operator import OperatorName
 from orchestrator.method.effects import Effect, MethodEffects
 from orchestrator.method.lifetimes import lifetimes, live_bytes, split_at_writes
-from orchestrator.program.macs import macs_of
+from orchestrator.program.interface import macs_of
 from orchestrator.program.values import Allocation, BoolValue, NoneValue, TensorValue, Value
 from orchestrator.report.arena import peak_of
 from tests.conftest import CASES

@@ -14,15 +14,12 @@ import orchestrator.report
 from orchestrator.measure.size import FirmwareStack, SizeTotals
 from orchestrator.memory.plan import MemoryPlan
 from orchestrator.report import svg
-from orchestrator.report.assets import asset
-from orchestrator.report.change import change_of_locks, change_of_reports
 from orchestrator.report.facts import ReportFacts
-from orchestrator.report.flash import Cell, flash_tree
-from orchestrator.report.graph import MOST_DRAWN
-from orchestrator.report.history import History, Point
-from orchestrator.report.memory_map import memories
+from orchestrator.report.history import History, Point, change_of_locks, change_of_reports
+from orchestrator.report.memory_map import Cell, flash_tree, memories
 from orchestrator.report.page import gauges, operator_rows, page
-from orchestrator.report.pictures import KINDS, NoFontsError, Picture, pictures, png
+from orchestrator.report.pictures import KINDS, MOST_DRAWN, NoFontsError, Picture, pictures, png
+from orchestrator.report.svg import asset
 from tests.conftest import CASES
 from tests.unit.measure.measure_cases import CASES as LINKED
 from tests.unit.measure.measure_cases import case as linked_case

@@ -15,9 +15,8 @@ from orchestrator.errors import MismatchError, UsageError
 from orchestrator.program.reader import read_program
 from orchestrator.program.values import ValueKind
 from orchestrator.running.compare import Comparison, Element, Tolerance, compare_output
-from orchestrator.running.inputs import command_line_call
+from orchestrator.running.inputs import command_line_call, output_files
 from orchestrator.running.npy import Array, write_npy
-from orchestrator.running.outputs import output_files
 from orchestrator.running.product import Port, Product, read_product
 from orchestrator.running.product import product_json as text_of
 from orchestrator.running.protocol import CallResult, DeviceError, decode_response, encode_request

@@ -15,8 +15,8 @@ from orchestrator.errors import Diagnostic, SourceSpan
 from orchestrator.program.program import Frame
 from orchestrator.program.values import ValueKind
 from orchestrator.running.compare import Tolerance, compare_calls
+from orchestrator.running.inputs import output_files
 from orchestrator.running.npy import Array
-from orchestrator.running.outputs import output_files
 from orchestrator.running.product import Port, ProductMethod
 from orchestrator.running.protocol import CallResult, DeviceError
 from orchestrator.running.report import Failure, failures, render_table, report_data

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from orchestrator.catalog import LibraryText, read_catalog
-from orchestrator.catalog.cmsis_nn_operators import cmsis_nn_sizes
+from orchestrator.catalog.operator_page import cmsis_nn_sizes
 from orchestrator.errors import Diagnostic, KernelError, SourceSpan
 from orchestrator.program.reader import read_program
 from orchestrator.scratch import ScratchNeed, product_scratch
-from orchestrator.scratch.show import scratch_json, scratch_text
-from orchestrator.selection.aggregate import aggregate
-from orchestrator.selection.extract import extract
+from orchestrator.scratch.table import scratch_json, scratch_text
+from orchestrator.selection.extract import aggregate, extract
 from orchestrator.selection.resolution import Resolution
 from orchestrator.selection.resolve import resolve
 from tests.conftest import CASES, CORPUS

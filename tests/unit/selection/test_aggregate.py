@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from orchestrator.core.dtype import ScalarType
 from orchestrator.core.kernel import KernelKey, TensorMeta
 from orchestrator.core.operator import OperatorName
-from orchestrator.selection.aggregate import aggregate, union
+from orchestrator.selection.extract import aggregate, union
 from orchestrator.selection.op_info import (
     CallPattern,
     DelegateUse,

@@ -12,12 +12,11 @@ from orchestrator.core.kernel import TensorMeta
 from orchestrator.core.operator import OperatorName
 from orchestrator.emit.generate import generate
 from orchestrator.errors import KernelError
-from orchestrator.selection.aggregate import aggregate
-from orchestrator.selection.extract import extract
+from orchestrator.selection.extract import aggregate, extract
 from orchestrator.selection.op_info import CallPattern, Origin, SelectedOperator, Selection
+from orchestrator.selection.oplist import selected_operators_yaml
 from orchestrator.selection.resolution import Missing, Resolution
 from orchestrator.selection.resolve import resolution_json, resolve
-from orchestrator.selection.selected_yaml import selected_operators_yaml
 from tests.unit.products import catalog, memory_of, program_of, target_of
 
 RELU = OperatorName("aten", "relu", "out")

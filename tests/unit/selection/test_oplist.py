@@ -8,10 +8,9 @@ import yaml
 from orchestrator.cli.render import render_diagnostics
 from orchestrator.core.dtype import ScalarType
 from orchestrator.errors import UsageError
-from orchestrator.selection.aggregate import union
+from orchestrator.selection.extract import union
 from orchestrator.selection.op_info import Selection
-from orchestrator.selection.oplist import read_dictionary, read_names
-from orchestrator.selection.selected_yaml import selected_operators_yaml
+from orchestrator.selection.oplist import read_dictionary, read_names, selected_operators_yaml
 
 
 def keys_of(selection: Selection) -> dict[str, list[str]]:

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from orchestrator.catalog import LibraryText, read_catalog
 from orchestrator.core.operator import OperatorName
 from orchestrator.errors import ExitCode, KernelError, SourceSpan
+from orchestrator.selection.extract import check_library_overlap, check_overlap
 from orchestrator.selection.op_info import CallPattern, OpCall, OpInfo, SelectedOperator, Selection
-from orchestrator.selection.overlap import check_library_overlap, check_overlap
 from tests.unit.selection.strategies import INFOS
 
 ADD, MUL = OperatorName("aten", "add", "out"), OperatorName("aten", "mul", "out")

@@ -11,8 +11,7 @@ import pytest
 from orchestrator.errors import Diagnostic, KernelError
 from orchestrator.program.reader import read_program
 from orchestrator.program.values import Dynamism, IntValue, TensorValue
-from orchestrator.selection.aggregate import aggregate
-from orchestrator.selection.extract import extract
+from orchestrator.selection.extract import aggregate, extract
 from orchestrator.selection.resolve import check_calls, resolve
 from tests.cpp.support.native import linked_catalog
 

@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 
 from orchestrator.core.operator import OperatorName
 from orchestrator.program.reader import read_program
-from orchestrator.selection.aggregate import aggregate
-from orchestrator.selection.extract import extract
+from orchestrator.selection.extract import aggregate, extract
 from orchestrator.selection.op_info import Origin, SelectedOperator, Selection
-from orchestrator.selection.selected_yaml import selected_operators_yaml
+from orchestrator.selection.oplist import selected_operators_yaml
 from tests.conftest import CASES, CORPUS, model_bytes
 from tests.unit.selection.strategies import EXTRAS, INFOS
 

@@ -15,10 +15,9 @@ from orchestrator.emit.executorch_headers import executorch_headers
 from orchestrator.emit.generate import generate
 from orchestrator.errors import KernelError, OrchestratorError
 from orchestrator.memory.plan import MemoryPlan
-from orchestrator.selection.aggregate import aggregate
-from orchestrator.selection.extract import extract
+from orchestrator.selection.extract import aggregate, extract
+from orchestrator.selection.oplist import selected_operators_yaml
 from orchestrator.selection.resolve import resolution_json, resolve
-from orchestrator.selection.selected_yaml import selected_operators_yaml
 from orchestrator.shell.sources import native_root
 from tests.conftest import CASES
 from tests.unit.products import program_of, target_of

@@ -18,10 +18,9 @@ from orchestrator.core.kernel import KernelKey
 from orchestrator.core.operator import OperatorName
 from orchestrator.errors import Diagnostic, ExitCode, ProfileError
 from orchestrator.program.reader import read_program
-from orchestrator.selection.aggregate import aggregate, union
-from orchestrator.selection.extract import extract
+from orchestrator.selection.extract import aggregate, extract, union
 from orchestrator.selection.op_info import Origin, SelectedOperator, Selection
-from orchestrator.selection.selected_yaml import selected_operators_yaml
+from orchestrator.selection.oplist import selected_operators_yaml
 from orchestrator.selection.selection_yaml import read_operator_list
 from tests.conftest import CASES, CORPUS, model_bytes
 from tests.unit.selection.strategies import EXTRAS, INFOS

@@ -16,7 +16,7 @@ from orchestrator.catalog import LibraryText, read_catalog
 from orchestrator.core.dtype import ScalarType
 from orchestrator.core.kernel import KernelKey, TensorMeta
 from orchestrator.core.operator import OpSchema, parse_schema
-from orchestrator.selection.aggregate import aggregate
+from orchestrator.selection.extract import aggregate
 from orchestrator.selection.op_info import CallPattern, OpCall, OpInfo, Origin, SelectedOperator
 from orchestrator.selection.resolve import resolve
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from orchestrator.errors import CompileError, Diagnostic, MemoryPlanError
-from orchestrator.shell.environment import ALLOWED
 from orchestrator.shell.ninja import ninja_program, run_ninja
+from orchestrator.shell.process import ALLOWED
 from orchestrator.shell.reporter import Reporter
 from tests.environment import HOSTILE
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from orchestrator.shell.notes import BuildNotes
+from orchestrator.shell.build_folder import BuildNotes
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,10 +11,9 @@ import pytest
 
 from orchestrator.errors import Diagnostic, ToolchainError
 from orchestrator.shell import toolchain as shell
-from orchestrator.shell.environment import ALLOWED
+from orchestrator.shell.process import ALLOWED
 from orchestrator.shell.toolchain import find_emulator, find_toolchain, with_builtins, zig_program
-from orchestrator.targets.cores import CPUS, Target, resolve_target
-from orchestrator.targets.toolchain import Toolchain
+from orchestrator.targets.cores import CPUS, Target, Toolchain, resolve_target
 from tests.environment import HOSTILE
 
 GCC = """\

@@ -9,8 +9,7 @@ import jsonschema
 import pytest
 import tomli
 
-from orchestrator.workspace.load import read_workspace
-from orchestrator.workspace.reference import workspace_schema_text
+from orchestrator.workspace.load import read_workspace, workspace_schema_text
 from tests.pages import WORKSPACE_EXAMPLE, workspace_page
 
 ROOT = Path(__file__).parents[3]

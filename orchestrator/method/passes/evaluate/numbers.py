@@ -7,18 +7,34 @@ Source: runtime/include/orch/half.h, kernels/util/types.h and kernels/util/scala
 
 from __future__ import annotations
 
+import math
+import operator
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from math import isnan
-from typing import Any, Final, TypeAlias
+from math import copysign, inf, isinf, isnan, nan, prod
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from orchestrator.core.dtype import FLOATING, ScalarType
+from orchestrator.core.dtype import FLOATING, REAL, ScalarType
 from orchestrator.core.layout import FORMATS, logical_items, stored_items
-from orchestrator.core.lazy_bytes import Bytes
-from orchestrator.method.passes.arguments import need
-from orchestrator.program.values import TensorValue
+from orchestrator.core.lazy_bytes import Bytes, settled
+from orchestrator.method.linked import LinkedCall, LinkedMethod
+from orchestrator.method.passes.arguments import Arguments, UnknownCallError, dim_of, need
+from orchestrator.program.values import (
+    BoolValue,
+    DoubleValue,
+    IntValue,
+    NoneValue,
+    OptionalTensorListValue,
+    TensorListValue,
+    TensorValue,
+)
+
+if TYPE_CHECKING:
+    Number = int | float
+    Evaluator: TypeAlias = "Callable[[ConstantCall], Scalar]"
 
 Array: TypeAlias = "npt.NDArray[Any]"
 Scalar: TypeAlias = "int | float | bool"
@@ -140,3 +156,226 @@ def _whole(value: Scalar) -> int:
 def item_of(value: Scalar, dtype: ScalarType) -> Array:
     """A number argument as an item: an array without dimensions."""
     return converted(computed_number(value, dtype), dtype)
+
+
+# Numbers computed from numbers, and from sizes and items of tensors.
+#
+# Integers have 64 bits; a kernel reports an error if a result does not fit. Otherwise Python's
+# numbers compare, divide and round as those of kernels do.
+#
+# Source: kernels/prim_ops/op_scalar_*.cpp and op_sizes.cpp.
+
+
+def as_value(number: Scalar) -> BoolValue | IntValue | DoubleValue:
+    """A number as a value of a slot.
+
+    Raises:
+        UnknownCallError: It does not fit, or is NaN, whose bits depend on the machine.
+    """
+    if isinstance(number, bool):
+        return BoolValue(number)
+    if isinstance(number, int):
+        need(-_INT64 <= number < _INT64)
+        return IntValue(number)
+    need(not math.isnan(number))
+    return DoubleValue(number)
+
+
+def _number(call: ConstantCall, position: int) -> Number:
+    """An int or double, not a bool."""
+    number = call.literal(position)
+    need(not isinstance(number, bool))
+    return number
+
+
+def _binary(fn: Callable[[Number, Number], Number]) -> Evaluator:
+    """fn(a, b): both ints, or both doubles if one of them is."""
+
+    def evaluate(call: ConstantCall) -> Scalar:
+        a, b = _number(call, 0), _number(call, 1)
+        if isinstance(a, float) or isinstance(b, float):
+            return fn(float(a), float(b))
+        return fn(a, b)
+
+    return evaluate
+
+
+def _comparison(fn: Callable[[Scalar, Scalar], bool]) -> Evaluator:
+    """Compares exact values; bools compare with each other only."""
+
+    def evaluate(call: ConstantCall) -> Scalar:
+        a, b = call.literal(0), call.literal(1)
+        need(isinstance(a, bool) == isinstance(b, bool))
+        return fn(a, b)
+
+    return evaluate
+
+
+def _to_int(fn: Callable[[float], int]) -> Evaluator:
+    def evaluate(call: ConstantCall) -> Scalar:
+        number = call.literal(0)
+        if not isinstance(number, float):
+            return int(number)
+        need(-_INT64 <= number < _INT64)
+        return fn(number)
+
+    return evaluate
+
+
+def _quotient_down(a: Number, b: Number) -> Number:
+    if not isinstance(a, float):
+        need(b != 0)
+        return a // b
+    if b == 0:
+        return nan if math.isnan(a) else copysign(inf, a)
+    return nan if isinf(a) else a // b
+
+
+add: Final = _binary(operator.add)
+sub: Final = _binary(operator.sub)
+mul: Final = _binary(operator.mul)
+floordiv: Final = _binary(_quotient_down)
+eq: Final = _comparison(operator.eq)
+ge: Final = _comparison(operator.ge)
+gt: Final = _comparison(operator.gt)
+le: Final = _comparison(operator.le)
+lt: Final = _comparison(operator.lt)
+ceil: Final = _to_int(math.ceil)
+round_even: Final = _to_int(round)
+trunc: Final = _to_int(math.trunc)
+
+
+def neg(call: ConstantCall) -> Scalar:
+    """`-a`."""
+    return -_number(call, 0)
+
+
+def truediv(call: ConstantCall) -> Scalar:
+    """`a / b` as doubles."""
+    a, b = float(_number(call, 0)), float(_number(call, 1))
+    if b != 0:
+        return a / b
+    return nan if a == 0 or math.isnan(a) else copysign(inf, a) * copysign(1, b)
+
+
+def floordiv_int(call: ConstantCall) -> Scalar:
+    """`a // b` of integers."""
+    return _quotient_down(call.number(0), call.number(1))
+
+
+def mod(call: ConstantCall) -> Scalar:
+    """`a % b` of integers, with the sign of `b`."""
+    need(call.number(1) != 0)
+    return call.number(0) % call.number(1)
+
+
+def sym_float(call: ConstantCall) -> Scalar:
+    """A number as a double."""
+    return float(call.literal(0))
+
+
+def sym_max(call: ConstantCall) -> Scalar:
+    """The larger integer."""
+    return max(call.number(0), call.number(1))
+
+
+def sym_min(call: ConstantCall) -> Scalar:
+    """The smaller integer."""
+    return min(call.number(0), call.number(1))
+
+
+def sym_not(call: ConstantCall) -> Scalar:
+    """The negation of a bool."""
+    return not call.truth(0)
+
+
+def sym_ite(call: ConstantCall) -> Scalar:
+    """One of two numbers; the other may be unknown."""
+    return call.literal(1 if call.truth(0) else 2)
+
+
+def sym_size(call: ConstantCall) -> Scalar:
+    """Size of a dimension."""
+    sizes = call.static_tensor(0).sizes
+    need(sizes)
+    return sizes[dim_of(call.number(1), len(sizes))]
+
+
+def sym_numel(call: ConstantCall) -> Scalar:
+    """Number of items."""
+    return prod(call.static_tensor(0).sizes)
+
+
+def local_scalar_dense(call: ConstantCall) -> Scalar:
+    """The first item."""
+    items = call.items(0)
+    need(items.dtype in REAL | {ScalarType.Bool} and items.numbers.size > 0)
+    number: Scalar = items.numbers.reshape(-1)[0].item()
+    return number
+
+
+# Arguments of a call with constant inputs.
+
+
+class ConstantCall(Arguments):
+    """Arguments of a call, by position in the op schema.
+
+    Every method raises UnknownCallError if the argument has another kind, or may
+    differ from run to run.
+
+    Args:
+        method: The method of the call.
+        call: The call.
+        unknown: Values that an instruction writes or moves.
+        moved: Values that moves read or write.
+    """
+
+    def __init__(
+        self,
+        method: LinkedMethod,
+        call: LinkedCall,
+        unknown: frozenset[int],
+        moved: Collection[int] = (),
+    ) -> None:
+        super().__init__(method, call, unknown)
+        self._outs = call.outs
+        self._moved = moved
+
+    def items(self, position: int) -> Items:
+        """Items of a constant tensor."""
+        return self._items_at(self.index(position))
+
+    def optional_items(self, position: int) -> Items | None:
+        """Items of a constant tensor, or None."""
+        return None if self.is_none(position) else self.items(position)
+
+    def optional_tensors(self, position: int) -> tuple[Items | None, ...]:
+        """Items of the constant tensors in a list that may hold None."""
+        value = self._values[self.index(position)]
+        if not isinstance(value, (TensorListValue, OptionalTensorListValue)):
+            raise UnknownCallError
+        return tuple(
+            None
+            if index < 0 or isinstance(self._values[index], NoneValue)
+            else self._items_at(index)
+            for index in value.items
+        )
+
+    def static_tensor(self, position: int) -> TensorValue:
+        """A tensor of constant sizes; its items may change."""
+        need(self.index(position) not in self._moved)
+        return self.tensor(position)
+
+    def computed(self, evaluator: Callable[[ConstantCall], Items]) -> dict[int, Bytes]:
+        """By value index: the memory of the output, from an evaluator's items."""
+        need(len(self._outs) == 1)
+        # Overflow and division by 0 give the same as on the device, without warnings.
+        with np.errstate(all="ignore"):
+            items = evaluator(self)
+        (out,) = self._outs
+        tensor = self.tensor_at(out)
+        need(items.dtype is tensor.dtype)
+        return {out: settled(write_items(items.numbers, tensor))}
+
+    def _items_at(self, index: int) -> Items:
+        return read_items(self.constant_at(index), self.tensor_at(index))

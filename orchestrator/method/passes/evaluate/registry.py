@@ -1,59 +1,52 @@
-"""The kernels that have an evaluator, and the evaluator of each.
-
-NumPy is imported when the first call is computed: most programs have none.
-"""
+"""The kernels that have an evaluator, and the evaluator of each."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from importlib import import_module
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrator.core.dtype import ALL, COMPLEX
 from orchestrator.core.lazy_bytes import Bytes
 from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.method.passes.arguments import UnknownCallError
+from orchestrator.method.passes.evaluate import functions, numbers
+from orchestrator.method.passes.evaluate.numbers import ConstantCall, Items, Scalar
 from orchestrator.program.values import OptionalTensorListValue, TensorListValue, TensorValue, Value
-
-if TYPE_CHECKING:
-    from orchestrator.method.passes.evaluate.constant_call import ConstantCall
-    from orchestrator.method.passes.evaluate.numbers import Items, Scalar
 
 _LISTS = (TensorListValue, OptionalTensorListValue)
 _MOST_BYTES: Final = 1 << 26
 """Of the results of a call, 64 MiB: more than the flash of any board."""
-_PACKAGE: Final = __name__.rpartition(".")[0]
 
-_TENSORS: Final[Mapping[str, str]] = MappingProxyType(
+_TENSORS: Final[Mapping[str, Callable[[ConstantCall], Items]]] = MappingProxyType(
     {
-        "orch::cortex_m::dequantize_per_tensor_out": "affine.dequantize_int8",
-        "orch::cortex_m::quantize_per_tensor_out": "affine.quantize_per_tensor",
-        "orch::portable::add_out": "arithmetic.add",
-        "orch::portable::addmm_out": "matrix.addmm",
-        "orch::portable::arange_start_out": "create.arange",
-        "orch::portable::bmm_out": "matrix.bmm",
-        "orch::portable::div_out": "arithmetic.div",
-        "orch::portable::embedding_out": "gather.embedding",
-        "orch::portable::full_out": "create.full",
-        "orch::portable::index_Tensor_out": "gather.index",
-        "orch::portable::mm_out": "matrix.mm",
-        "orch::portable::mul_out": "arithmetic.mul",
-        "orch::portable::neg_out": "arithmetic.neg",
-        "orch::portable::scalar_tensor_out": "create.scalar_tensor",
-        "orch::portable::sub_out": "arithmetic.sub",
-        "orch::quantized::dequantize_per_channel_out": "affine.dequantize_per_channel",
-        "orch::quantized::dequantize_per_tensor_out": "affine.dequantize_per_tensor",
-        "orch::quantized::quantize_per_tensor_out": "affine.quantize_per_tensor",
+        "orch::cortex_m::dequantize_per_tensor_out": functions.dequantize_int8,
+        "orch::cortex_m::quantize_per_tensor_out": functions.quantize_per_tensor,
+        "orch::portable::add_out": functions.add,
+        "orch::portable::addmm_out": functions.addmm,
+        "orch::portable::arange_start_out": functions.arange,
+        "orch::portable::bmm_out": functions.bmm,
+        "orch::portable::div_out": functions.div,
+        "orch::portable::embedding_out": functions.embedding,
+        "orch::portable::full_out": functions.full,
+        "orch::portable::index_Tensor_out": functions.index,
+        "orch::portable::mm_out": functions.mm,
+        "orch::portable::mul_out": functions.mul,
+        "orch::portable::neg_out": functions.neg,
+        "orch::portable::scalar_tensor_out": functions.scalar_tensor,
+        "orch::portable::sub_out": functions.sub,
+        "orch::quantized::dequantize_per_channel_out": functions.dequantize_per_channel,
+        "orch::quantized::dequantize_per_tensor_out": functions.dequantize_per_tensor,
+        "orch::quantized::quantize_per_tensor_out": functions.quantize_per_tensor,
     }
 )
-"""Kernels that write a tensor: module and function that compute its items."""
+"""Kernels that write a tensor: the function that computes its items."""
 
-_LIMITS: Final[Mapping[str, str]] = MappingProxyType(
+_LIMITS: Final[Mapping[str, Callable[[ConstantCall], Items]]] = MappingProxyType(
     {
-        "orch::portable::clamp_out": "limits.clamp",
-        "orch::portable::hardtanh_out": "limits.hardtanh",
-        "orch::portable::relu_out": "limits.relu",
+        "orch::portable::clamp_out": functions.clamp,
+        "orch::portable::hardtanh_out": functions.hardtanh,
+        "orch::portable::relu_out": functions.relu,
     }
 )
 LIMITS: Final = frozenset(_LIMITS)
@@ -62,35 +55,35 @@ LIMITS: Final = frozenset(_LIMITS)
 They have no evaluator for other programs: these do not limit constants.
 """
 
-_NUMBERS: Final[Mapping[str, str]] = MappingProxyType(
+_NUMBERS: Final[Mapping[str, Callable[[ConstantCall], Scalar]]] = MappingProxyType(
     {
-        "orch::prim_ops::_local_scalar_dense": "scalars.local_scalar_dense",
-        "orch::prim_ops::add_Scalar": "scalars.add",
-        "orch::prim_ops::ceil_Scalar": "scalars.ceil",
-        "orch::prim_ops::eq_Scalar": "scalars.eq",
-        "orch::prim_ops::floordiv_Scalar": "scalars.floordiv",
-        "orch::prim_ops::floordiv_int": "scalars.floordiv_int",
-        "orch::prim_ops::ge_Scalar": "scalars.ge",
-        "orch::prim_ops::gt_Scalar": "scalars.gt",
-        "orch::prim_ops::le_Scalar": "scalars.le",
-        "orch::prim_ops::lt_Scalar": "scalars.lt",
-        "orch::prim_ops::mod_int": "scalars.mod",
-        "orch::prim_ops::mul_Scalar": "scalars.mul",
-        "orch::prim_ops::neg_Scalar": "scalars.neg",
-        "orch::prim_ops::round_Scalar": "scalars.round_even",
-        "orch::prim_ops::sub_Scalar": "scalars.sub",
-        "orch::prim_ops::sym_float_Scalar": "scalars.sym_float",
-        "orch::prim_ops::sym_int_Scalar": "scalars.trunc",
-        "orch::prim_ops::sym_ite_Scalar": "scalars.sym_ite",
-        "orch::prim_ops::sym_max_Scalar": "scalars.sym_max",
-        "orch::prim_ops::sym_min_Scalar": "scalars.sym_min",
-        "orch::prim_ops::sym_not_Scalar": "scalars.sym_not",
-        "orch::prim_ops::sym_numel": "scalars.sym_numel",
-        "orch::prim_ops::sym_size_int": "scalars.sym_size",
-        "orch::prim_ops::truediv_Scalar": "scalars.truediv",
+        "orch::prim_ops::_local_scalar_dense": numbers.local_scalar_dense,
+        "orch::prim_ops::add_Scalar": numbers.add,
+        "orch::prim_ops::ceil_Scalar": numbers.ceil,
+        "orch::prim_ops::eq_Scalar": numbers.eq,
+        "orch::prim_ops::floordiv_Scalar": numbers.floordiv,
+        "orch::prim_ops::floordiv_int": numbers.floordiv_int,
+        "orch::prim_ops::ge_Scalar": numbers.ge,
+        "orch::prim_ops::gt_Scalar": numbers.gt,
+        "orch::prim_ops::le_Scalar": numbers.le,
+        "orch::prim_ops::lt_Scalar": numbers.lt,
+        "orch::prim_ops::mod_int": numbers.mod,
+        "orch::prim_ops::mul_Scalar": numbers.mul,
+        "orch::prim_ops::neg_Scalar": numbers.neg,
+        "orch::prim_ops::round_Scalar": numbers.round_even,
+        "orch::prim_ops::sub_Scalar": numbers.sub,
+        "orch::prim_ops::sym_float_Scalar": numbers.sym_float,
+        "orch::prim_ops::sym_int_Scalar": numbers.trunc,
+        "orch::prim_ops::sym_ite_Scalar": numbers.sym_ite,
+        "orch::prim_ops::sym_max_Scalar": numbers.sym_max,
+        "orch::prim_ops::sym_min_Scalar": numbers.sym_min,
+        "orch::prim_ops::sym_not_Scalar": numbers.sym_not,
+        "orch::prim_ops::sym_numel": numbers.sym_numel,
+        "orch::prim_ops::sym_size_int": numbers.sym_size,
+        "orch::prim_ops::truediv_Scalar": numbers.truediv,
     }
 )
-"""Kernels that return a number: module and function that compute it."""
+"""Kernels that return a number: the function that computes it."""
 
 
 def evaluated_kernels() -> frozenset[str]:
@@ -133,17 +126,14 @@ def results_of(
         evaluator does not cover the arguments, or if an item would be NaN, whose bits
         kernels do not define.
     """
-    name = _TENSORS.get(call.function) or _LIMITS.get(call.function)
+    compute = _TENSORS.get(call.function) or _LIMITS.get(call.function)
     inputs = _inputs(method, call)
-    if name is None or inputs is None or not inputs <= method.contents.keys() - unknown:
+    if compute is None or inputs is None or not inputs <= method.contents.keys() - unknown:
         return None
-    constants = import_module(f"{_PACKAGE}.constant_call")
-    known = constants.ConstantCall(method, call, frozenset(unknown))
     try:
-        results: dict[int, Bytes] = known.computed(_function(name))
+        return ConstantCall(method, call, frozenset(unknown)).computed(compute)
     except UnknownCallError:
         return None
-    return results
 
 
 def may_be_number(call: LinkedCall) -> bool:
@@ -168,26 +158,12 @@ def number_of(
     """
     if not may_be_number(call):
         return None
-    # A cheap look at an argument, before NumPy is imported for the call.
-    first, *_ = call.args
-    if not isinstance(method.values[first], TensorValue) and first in unknown:
-        return None
-    scalars = import_module(f"{_PACKAGE}.scalars")
-    constants = import_module(f"{_PACKAGE}.constant_call")
-    known = constants.ConstantCall(method, call, frozenset(unknown), moved)
+    known = ConstantCall(method, call, frozenset(unknown), moved)
     try:
-        number: Value = scalars.as_value(_function(_NUMBERS[call.function])(known))
+        number: Value = numbers.as_value(_NUMBERS[call.function](known))
     except UnknownCallError:
         return None
     return number if type(number) is type(method.values[call.outs[0]]) else None
-
-
-def _function(name: str) -> Callable[[ConstantCall], Items | Scalar]:
-    """Import the function that a table names."""
-    module, _, function = name.partition(".")
-    found: Callable[[ConstantCall], Items | Scalar]
-    found = getattr(import_module(f"{_PACKAGE}.{module}"), function)
-    return found
 
 
 def _inputs(method: LinkedMethod, call: LinkedCall) -> set[int] | None:

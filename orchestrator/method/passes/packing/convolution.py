@@ -6,22 +6,47 @@ and scales.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.layout import FORMATS, logical_items, stored_items
+from orchestrator.core.lazy_bytes import Bytes, settled
 from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.method.passes.arguments import Arguments, UnknownCallError, need
-from orchestrator.method.passes.images import Axis, axes_of, image_of
-from orchestrator.method.passes.packing.words import WORD
+from orchestrator.method.passes.tables import Axis, axes_of, image_of
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     Ints = NDArray[np.int64]
+
+
+# Numbers that all packed weights are made with.
+
+WORD: Final = 4
+"""Bytes of a pointer, and of what the kernels load."""
+TILE: Final = 4
+"""Channels of a tile."""
+
+
+def up(count: int, step: int) -> int:
+    """The next multiple of `step`."""
+    return -(-count // step) * step
+
+
+def int32(word: int) -> int:
+    """The low 32 bits, signed."""
+    return (word + (1 << 31)) % (1 << 32) - (1 << 31)
+
+
+def bytes_of(words: Sequence[int]) -> Bytes:
+    """Words as a constant has them."""
+    return settled(struct.pack(f"<{len(words)}i", *words))
+
 
 _CONVOLUTIONS: Final = {
     "orch::cortex_m::quantized_conv2d_out": False,
@@ -294,3 +319,38 @@ def largest_sums(conv: Convolution) -> Ints:
     weights = np.abs(conv.weights).sum(axis=1)
     found: Ints = np.abs(starts_of(conv)) - LOWEST * weights
     return found
+
+
+# The words that packed weights begin with: geometry, padding and offsets.
+
+
+def kernel_of(function: str) -> str:
+    """Name of a packed kernel, the same for calls with limits as for others."""
+    return function.rpartition("::")[2].replace("limited_", "")
+
+
+def convolution_header(conv: Convolution, depth: int) -> tuple[int, ...]:
+    """The words of `PackedConvolution`."""
+    return (
+        *(*conv.rows.words(), *conv.columns.words()),
+        *(conv.batch, conv.channels, len(conv.weights), depth),
+        # A tap outside the image counts as one of the zero point.
+        *(-conv.x_offset, conv.offset),
+    )
+
+
+def line_header(conv: Convolution, depth: int) -> tuple[int, ...]:
+    """The same, of a matrix product as an image of one line."""
+    if conv.is_matrix:
+        axis = Axis(size=conv.pixels, out=conv.pixels)
+        conv = replace(conv, batch=1, rows=Axis(size=1, out=1), columns=axis)
+    return convolution_header(conv, depth)
+
+
+def depthwise_header(conv: Convolution, pairs: int, words: int) -> tuple[int, ...]:
+    """The words of `PackedDepthwise`."""
+    return (
+        *(*conv.rows.words(), *conv.columns.words()),
+        *(conv.batch, conv.channels, -conv.x_offset, pairs),
+        *(WORD * words, conv.offset),
+    )

@@ -7,24 +7,100 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
+from orchestrator.core.layout import logical_items
+from orchestrator.core.lazy_bytes import settled
+from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.method.passes.arguments import UnknownCallError, need
-from orchestrator.method.passes.packing.convolution import LOWEST, starts_of
-from orchestrator.method.passes.packing.headers import depthwise_header, line_header
-from orchestrator.method.passes.packing.scaling import scales
-from orchestrator.method.passes.packing.words import TILE, WORD, int32, up
+from orchestrator.method.passes.joining import with_call, with_slots
+from orchestrator.method.passes.packing.convolution import (
+    LOWEST,
+    TILE,
+    WORD,
+    depthwise_header,
+    int32,
+    largest_sums,
+    line_header,
+    starts_of,
+    up,
+)
+from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from orchestrator.method.passes.packing.convolution import Convolution
-    from orchestrator.method.passes.packing.scaling import Scale
 
     Ints = NDArray[np.int64]
-    Scales = Sequence[Scale | None]
+    Scales: TypeAlias = "Sequence[Scale | None]"
+
+
+# From sums to outputs in one step, as the kernels for DSP instructions compute it.
+#
+# kernels/cortex_m/packed_dsp.h has the formula.
+
+_BITS: Final = 31
+"""Of a number, and of a multiplier."""
+_HIGH_HALF: Final = 32
+"""Bits that the product drops."""
+
+
+class Scale(NamedTuple):
+    """How a sum becomes an output.
+
+    Args:
+        multiplier: As large as it can be.
+        added: To the high half of the product.
+        left: Bits to shift the sum before.
+        right: Bits to shift what comes out.
+        ties: Taken off where the sum is negative.
+    """
+
+    multiplier: int
+    added: int
+    left: int
+    right: int
+    ties: int
+
+
+def scales(conv: Convolution, *, left: int = 0, right: int = 0) -> tuple[Scale | None, ...]:
+    """The scale of each output that has one, with a shift to the left or the right."""
+    limits = (int(largest) for largest in largest_sums(conv))
+    return tuple(
+        _scale_of_group(conv, output, left=left, right=right, largest=largest)
+        for output, largest in enumerate(limits)
+    )
+
+
+def _scale_of_group(
+    conv: Convolution, output: int, *, left: int, right: int, largest: int
+) -> Scale | None:
+    multiplier, shift = int(conv.multipliers[output]), -int(conv.shifts[output])
+    if multiplier < 0:
+        return None
+    more = _BITS - multiplier.bit_length() if multiplier else 0
+    if right:
+        left = right + 1 - shift - more
+    right = shift + more + left - 1
+    # What is below the high half of the product is a rounding of whole numbers.
+    if left < 0 or more + left < 2 or right >= _BITS:  # noqa: PLR2004
+        return None
+    added = 1 << (more + _BITS - 1 + left - _HIGH_HALF)
+    if shift:
+        added += 1 << (right - 1)
+    added += conv.offset << right
+    ties = 1 << (more + _BITS + left - _HIGH_HALF)
+    # Sums that are negative give outputs below the offset.
+    if not shift or conv.offset <= conv.low:
+        ties = 0
+    # Products are less than 2^30, and ties than what is added to positive ones.
+    if largest << left >= 1 << _BITS or abs(added) + ties >= 1 << (_BITS - 1):
+        return None
+    return Scale(multiplier << more, added, left, right, ties)
+
 
 MOST: Final = 1 << 30
 """Bound on sums."""
@@ -305,3 +381,52 @@ def _words_of(four: Ints) -> tuple[int, int]:
 def _two(low: int, high: int) -> int:
     """Two numbers of 16 bits in a word."""
     return (int(low) & 0xFFFF) | (int(high) & 0xFFFF) << 16
+
+
+# Weights of float products in 4 bits, two in a byte.
+
+MIXED: Final = "orch::quantized::mixed_linear_out"
+INT4_MIXED: Final = "orch::quantized::int4_mixed_linear_out"
+_WEIGHT: Final = 1
+"""The argument of both."""
+_LOWEST, _HIGHEST = -8, 7
+
+
+def pack_pairs(method: LinkedMethod) -> LinkedMethod:
+    """Store int8 weights of float products in 4 bits, where they are numbers of 4 bits.
+
+    Source of the format: kernels/quantized/op_mixed_linear.cpp.
+    """
+    calls = [
+        (number, call)
+        for number, call in enumerate(method.instructions)
+        if isinstance(call, LinkedCall) and call.function == MIXED
+    ]
+    if not calls:
+        return method
+    import numpy as np  # noqa: PLC0415
+
+    data = method.contents
+    for number, call in calls:
+        index = call.args[_WEIGHT]
+        value, items = method.values[index], data.get(index)
+        if (
+            items is None
+            or not isinstance(value, TensorValue)
+            or value.dim_order != (0, 1)
+            or index in method.written
+        ):
+            continue
+        weights = logical_items(items, "i1", value.sizes, value.dim_order)
+        if not weights.size or weights.min() < _LOWEST or weights.max() > _HIGHEST:
+            continue
+        rows, columns = value.sizes
+        even = np.zeros((rows, columns + columns % 2), np.uint8)
+        even[:, :columns] = weights.view(np.uint8) & 15
+        pairs = even[:, ::2] | even[:, 1::2] << 4
+        packed = replace(value, sizes=pairs.shape, data_buffer_index=1, allocation=None, extra=None)
+        method, (slot,) = with_slots(method, (packed, settled(pairs.tobytes())))
+        args = (*call.args[:_WEIGHT], slot, *call.args[_WEIGHT + 1 :])
+        changed = replace(call, function=INT4_MIXED, args=args)
+        method = with_call(method, number, changed)
+    return method

@@ -14,9 +14,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from orchestrator.method.passes.arguments import need
 from orchestrator.method.passes.packing import dsp, mve
-from orchestrator.method.passes.packing.convolution import starts_of
-from orchestrator.method.passes.packing.headers import convolution_header
-from orchestrator.method.passes.packing.words import TILE, WORD, int32, up
+from orchestrator.method.passes.packing.convolution import (
+    TILE,
+    WORD,
+    convolution_header,
+    int32,
+    starts_of,
+    up,
+)
 
 if TYPE_CHECKING:
     import numpy as np

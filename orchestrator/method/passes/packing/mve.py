@@ -9,17 +9,24 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.method.passes.packing.convolution import LOWEST, starts_of
-from orchestrator.method.passes.packing.headers import convolution_header, depthwise_header
-from orchestrator.method.passes.packing.words import TILE, WORD, int32, up
+from orchestrator.method.passes.packing.convolution import (
+    LOWEST,
+    TILE,
+    WORD,
+    convolution_header,
+    depthwise_header,
+    int32,
+    starts_of,
+    up,
+)
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from orchestrator.method.passes.images import Axis
     from orchestrator.method.passes.packing.convolution import Convolution
     from orchestrator.method.passes.packing.phases import Phase
+    from orchestrator.method.passes.tables import Axis
 
     Ints = NDArray[np.int64]
 

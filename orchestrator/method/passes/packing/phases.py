@@ -14,7 +14,6 @@ from typing import Final
 
 from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.method.passes.arguments import Arguments, UnknownCallError, need
-from orchestrator.method.passes.images import Axis, axes_of, image_of
 from orchestrator.method.passes.packing.convolution import (
     Convolution,
     array_of,
@@ -22,6 +21,7 @@ from orchestrator.method.passes.packing.convolution import (
     row_of,
     sums_of,
 )
+from orchestrator.method.passes.tables import Axis, axes_of, image_of
 
 TRANSPOSED: Final = {
     "orch::cortex_m::quantized_transpose_conv2d_out": False,

@@ -8,11 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.method.passes.images import Axis
-from orchestrator.method.passes.packing.convolution import LOWEST, starts_of
+from orchestrator.method.passes.packing.convolution import LOWEST, TILE, WORD, int32, starts_of, up
 from orchestrator.method.passes.packing.mve import EIGHT, LANES
 from orchestrator.method.passes.packing.turned import Way, of_least_cost
-from orchestrator.method.passes.packing.words import TILE, WORD, int32, up
+from orchestrator.method.passes.tables import Axis
 
 if TYPE_CHECKING:
     import numpy as np

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from orchestrator.method.passes.images import Axis
+from orchestrator.method.passes.packing.convolution import TILE, WORD
 from orchestrator.method.passes.packing.mve import (
     LANES,
     LINES,
@@ -19,7 +19,7 @@ from orchestrator.method.passes.packing.mve import (
     lines_pixels,
     strip_along,
 )
-from orchestrator.method.passes.packing.words import TILE, WORD
+from orchestrator.method.passes.tables import Axis
 
 if TYPE_CHECKING:
     import numpy as np

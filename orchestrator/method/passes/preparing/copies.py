@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.method.access import Access
 from orchestrator.method.linked import LinkedCall, Prepared, Shape
 from orchestrator.method.passes.preparing.form import MOST_COPIES
 from orchestrator.method.passes.views import moves_items, views_of
+from orchestrator.method.places import Access
 
 if TYPE_CHECKING:
     from orchestrator.method.linked import LinkedMethod, Numbers

@@ -12,10 +12,24 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.method.linked import Numbers
-from orchestrator.method.passes.arguments import NHWC, dim_of, lies_as_nhwc, need, strides_of
-from orchestrator.method.passes.preparing.form import Form
-from orchestrator.method.passes.preparing.items import array, lie_alike, loop_over, pair_rows
-from orchestrator.method.passes.preparing.numbers import float32
+from orchestrator.method.passes.arguments import (
+    NHWC,
+    dim_of,
+    float32,
+    lies_as_nhwc,
+    need,
+    strides_of,
+)
+from orchestrator.method.passes.preparing.form import (
+    MOST_COPIES,
+    Form,
+    array,
+    lie_alike,
+    loop_over,
+    pair_rows,
+)
+from orchestrator.method.passes.views import scale_of
+from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
     from orchestrator.method.passes.arguments import Arguments
@@ -239,5 +253,146 @@ ELEMENTWISE: Final[Mapping[str, Preparer]] = MappingProxyType(
         "orch::cortex_m::transpose_out": _transpose,
         "orch::cortex_m::pad_out": _pad(contiguous=False),
         "orch::cortex_m::pad_contiguous_out": _pad(contiguous=True),
+    }
+)
+
+
+# Images that are scaled, as kernels/portable/prepared.h has them.
+
+
+def _images(arguments: Arguments, out: int) -> tuple[TensorValue, TensorValue]:
+    """The input and the output, an image each whose channels lie side by side."""
+    x, y = arguments.tensor(0), arguments.tensor(out)
+    need(x.dtype is y.dtype and x.dim_order == y.dim_order == NHWC)
+    need(x.sizes[:2] == y.sizes[:2] and x.sizes[0] == 1 and x.numel and y.numel)
+    return x, y
+
+
+def _form(
+    arguments: Arguments, function: str, places: tuple[int, int], pixel_size: int, *, corners: bool
+) -> Form:
+    out = arguments.count - 1
+    sides = [scale_of(arguments, side, places, corners=corners) for side in (0, 1)]
+    names = ("in", "out", "scale")
+    rows, columns = (tuple(zip(names, side, strict=True)) for side in sides)
+    return Form(
+        function=f"orch::portable::{function}",
+        struct="orch::portable::ScaleCall",
+        memory=(("input", 0), ("out", out)),
+        numbers=(
+            *(("in_first", 0), ("first", 0), ("count", sides[0][1])),
+            *(("rows", rows), ("columns", columns)),
+            *(("corners", int(corners)), ("pixel_size", pixel_size)),
+        ),
+    )
+
+
+def _bilinear(arguments: Arguments, _isa: str) -> Form:
+    x, _ = _images(arguments, 4)
+    need(x.dtype in (ScalarType.Float, ScalarType.Char))
+    suffix = "" if x.dtype is ScalarType.Float else "_int8"
+    return _form(
+        arguments, f"upsample_bilinear2d{suffix}", (1, 3), x.sizes[1], corners=arguments.truth(2)
+    )
+
+
+def _nearest(arguments: Arguments, _isa: str) -> Form:
+    x, y = _images(arguments, 3)
+    times = [divmod(y.sizes[d], x.sizes[d]) for d in (2, 3)]
+    # Whole factors are copies.
+    need(times[0][0] > MOST_COPIES or any(rest for _, rest in times))
+    pixel = x.sizes[1] * x.dtype.item_bytes
+    return _form(arguments, "upsample_nearest2d", (1, 2), pixel, corners=False)
+
+
+SCALED: Final[Mapping[str, Preparer]] = MappingProxyType(
+    {
+        "orch::portable::upsample_bilinear2d_vec_out": _bilinear,
+        "orch::portable::upsample_nearest2d_vec_out": _nearest,
+    }
+)
+
+
+# Quantizing and dequantizing with one scale, items side by side.
+#
+# As quantize_row and dequantize_row of kernels/util/affine.h.
+
+_NEAR_ENOUGH: Final = 1 << 21
+"""Largest zero point of floats that are limited before they are rounded."""
+_SMALLEST, _LARGEST = 2.0**-64, 2.0**64
+"""Between these are scales with which vectors give the same bits."""
+_NAMES: Final = {
+    "cortex_m": {ScalarType.Char: "char", ScalarType.Short: "short"},
+    "quantized": {ScalarType.Byte: "byte", ScalarType.Char: "char", ScalarType.Short: "short"},
+}
+
+
+def _has_vectors(isa: str, dtype: ScalarType, scale: float) -> bool:
+    is_vector = isa == "mve" and dtype is ScalarType.Char
+    return is_vector and _SMALLEST < scale < _LARGEST
+
+
+def _named(library: str, what: str, dtype: ScalarType, vectors: str) -> str:
+    need(dtype in _NAMES[library])
+    return f"orch::{library}::{what}_{_NAMES[library][dtype]}{vectors}"
+
+
+def _items(x: TensorValue, y: TensorValue) -> tuple[str, int]:
+    need(lie_alike(x, y))
+    return "count", x.numel
+
+
+def _quantize(library: str) -> Preparer:
+    def prepare(arguments: Arguments, isa: str) -> Form:
+        x, y = arguments.tensor(0), arguments.tensor(6)
+        scale = float32(arguments.real(1))
+        zero, low, high = (arguments.number(n) for n in (2, 3, 4))
+        need(x.dtype is ScalarType.Float and scale != 0)
+        inverse = float32(1 / scale)
+        if _has_vectors(isa, y.dtype, scale):
+            struct, vectors = "orch::QuantizeVectorsCall", "_vectors"
+            numbers = [inverse, float32(zero), float32(low), float32(high)]
+            affine = (*zip(("inverse", "zero_point", "low", "high"), numbers, strict=True),)
+        else:
+            need(abs(zero) <= _NEAR_ENOUGH)
+            struct, vectors = "orch::QuantizeNearCall", ""
+            affine = (
+                ("inverse", inverse),
+                ("low", float32(low - zero)),
+                ("high", float32(high - zero)),
+                ("zero_point", zero),
+            )
+        return Form(
+            function=_named(library, "quantize", y.dtype, vectors),
+            struct=struct,
+            memory=(("input", 0), ("out", 6)),
+            numbers=(_items(x, y), ("affine", affine)),
+        )
+
+    return prepare
+
+
+def _dequantize(library: str, out: int) -> Preparer:
+    def prepare(arguments: Arguments, isa: str) -> Form:
+        x, y = arguments.tensor(0), arguments.tensor(out)
+        scale, zero = float32(arguments.real(1)), arguments.number(2)
+        need(y.dtype is ScalarType.Float)
+        vectors = "_vectors" if _has_vectors(isa, x.dtype, scale) else ""
+        return Form(
+            function=_named(library, "dequantize", x.dtype, vectors),
+            struct="orch::DequantizeCall",
+            memory=(("input", 0), ("out", out)),
+            numbers=(_items(x, y), ("zero_point", zero), ("scale", scale)),
+        )
+
+    return prepare
+
+
+AFFINE: Final[Mapping[str, Preparer]] = MappingProxyType(
+    {
+        "orch::cortex_m::quantize_per_tensor_out": _quantize("cortex_m"),
+        "orch::quantized::quantize_per_tensor_out": _quantize("quantized"),
+        "orch::cortex_m::dequantize_per_tensor_out": _dequantize("cortex_m", 6),
+        "orch::quantized::dequantize_per_tensor_out": _dequantize("quantized", 7),
     }
 )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import struct
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from orchestrator.method.linked import Prepared
+from orchestrator.method.linked import Numbers, Prepared
+from orchestrator.method.passes.arguments import need, strides_of
+from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
     from orchestrator.method.passes.arguments import Arguments
@@ -29,3 +32,91 @@ class Form(Prepared):
 Preparer: TypeAlias = "Callable[[Arguments, str], Form]"
 """From the arguments of a call, and the instruction set of the core; raises
 UnknownCallError if the call has no prepared form."""
+
+
+def float_bits(number: float) -> int:
+    """The bits of a float of 32 bits, as a signed integer."""
+    (bits,) = struct.unpack("<i", struct.pack("<f", number))
+    return int(bits)
+
+
+# How the items of tensors lie to each other.
+
+Loop = list[tuple[int, tuple[int, ...]]]
+"""Dimensions, outermost first: how many indices, and for each tensor how many items
+there are from one to the next."""
+_MOST_DIMS: Final = 2
+"""Of a loop over two tensors: rows and items."""
+
+
+def lie_alike(*tensors: TensorValue) -> bool:
+    """Whether tensors have the same sizes, and their items the same order in memory."""
+    if len({tensor.sizes for tensor in tensors}) != 1:
+        return False
+    used = [d for d, size in enumerate(tensors[0].sizes) if size != 1]
+    steps = {tuple(strides_of(tensor)[d] for d in used) for tensor in tensors}
+    return len(steps) == 1
+
+
+def loop_over(out: TensorValue, *steps: Sequence[int]) -> Loop:
+    """A loop over a tensor in the order of its memory, and others beside it.
+
+    Neighbours through which all tensors step evenly become one, as in `StridedLoop` of
+    kernels/util/strided_loop.h.
+
+    Args:
+        out: The tensor.
+        steps: Of each of the others, by dimension of `out`: items from one index to
+            the next, 0 where one item is for all.
+    """
+    own = strides_of(out)
+    loop: Loop = []
+    for dim in out.dim_order:
+        size = out.sizes[dim]
+        if size == 1:
+            continue
+        inner = (own[dim], *(s[dim] for s in steps))
+        if loop and all(o == i * size for o, i in zip(loop[-1][1], inner, strict=True)):
+            loop[-1] = (loop[-1][0] * size, inner)
+        else:
+            loop.append((size, inner))
+    return loop
+
+
+def broadcast_steps(tensor: TensorValue, out: TensorValue) -> tuple[int, ...]:
+    """Steps of a tensor that is broadcast, by dimension of the result."""
+    added = len(out.sizes) - len(tensor.sizes)
+    steps = strides_of(tensor)
+    own = (0 if size == 1 else step for size, step in zip(tensor.sizes, steps, strict=True))
+    return (*[0] * added, *own)
+
+
+def pair_rows(arguments: Arguments, a: int, b: int, out: int) -> tuple[Numbers, bool]:
+    """`PairRows`, and whether the items of a row lie side by side in all tensors.
+
+    Args:
+        arguments: Of the call.
+        a: Position of one of the tensors.
+        b: Position of the other one.
+        out: Position of the result.
+    """
+    y = arguments.tensor(out)
+    steps = [broadcast_steps(arguments.tensor(place), y) for place in (a, b)]
+    loop = [(1, (0, 0, 0))] * _MOST_DIMS + loop_over(y, *steps)
+    need(len(loop) <= 2 * _MOST_DIMS)
+    (rows, (_, a_row, b_row)), (count, (_, a_step, b_step)) = loop[-_MOST_DIMS:]
+    if (count, a_step, b_step) == (1, 0, 0):
+        a_step = b_step = 1  # a single item
+    return (
+        ("rows", rows),
+        ("count", count),
+        ("a_row", a_row),
+        ("b_row", b_row),
+        ("a_step", a_step),
+        ("b_step", b_step),
+    ), a_step == b_step == 1
+
+
+def array(items: Sequence[int]) -> Numbers:
+    """A C++ array."""
+    return tuple((str(index), item) for index, item in enumerate(items))

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from orchestrator.cli.commands.data_set import data_set
+from orchestrator.cli.commands.sampling import data_set
 from orchestrator.errors import UsageError
 from orchestrator.evaluation.records import Run, may_hold_records
 from orchestrator.evaluation.samples import Choice

@@ -11,7 +11,7 @@ from orchestrator.cli.commands import memory_plan
 from orchestrator.cli.main import run
 from orchestrator.planner import plan_blocks
 from orchestrator.planner.blocks import Block, BlockPlan
-from orchestrator.planner.plan_svg import plan_svg
+from orchestrator.planner.plan_files import plan_svg
 from tests.unit.golden import check_golden
 
 DATA = Path(__file__).resolve().parents[3] / "data" / "memory-plans"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.cli.commands.new_models import GivenModel, needed_libraries
+from orchestrator.cli.commands.new_files import GivenModel, needed_libraries
 
 DATA = Path(__file__).parents[3] / "data"
 

@@ -63,7 +63,7 @@ def test_steps_are_shown(
         return found[-1]
 
     # The fake firmware carries nothing out.
-    monkeypatch.setattr("orchestrator.build.verifying.need_equal", lambda *_: None)
+    monkeypatch.setattr("orchestrator.build.checking.need_equal", lambda *_: None)
     monkeypatch.setattr(Console, "reporter", reporter)
     assert run(command.split(), shell=shell) == 0, capsys.readouterr().err
     assert steps <= {text for one in found for text in one.texts}

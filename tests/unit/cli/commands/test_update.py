@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.errors import ModelError
-from orchestrator.provenance.keys import device_verifier
-from orchestrator.update.container import (
+from orchestrator.provenance.envelope import device_verifier
+from orchestrator.update import (
     HEADER_BYTES,
     Update,
     fact_text,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from orchestrator.method.passes.images import Axis
+from orchestrator.method.passes.tables import Axis
 from orchestrator.method.rows.network import Cost, Few, Image, Layer, Network, Over, RowTable
 from orchestrator.method.rows.plan import Call
 

@@ -9,12 +9,12 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from orchestrator.method.passes.images import Axis
-from orchestrator.method.rows.choices import Choice, choices_in
-from orchestrator.method.rows.cuts import Segments
+from orchestrator.method.passes.tables import Axis
+from orchestrator.method.rows.adapt import Choice, choices_in
+from orchestrator.method.rows.found import Segments
 from orchestrator.method.rows.network import Image, Layer, Network
 from orchestrator.method.rows.plan import plan_rows
-from orchestrator.report.choices import choices_svg
+from orchestrator.report.pictures import choices_svg
 from tests.unit.method.rows.networks import random_network
 
 

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from orchestrator.method.linked import LinkedCall
-from orchestrator.method.rows.headers import with_common_headers
+from orchestrator.method.rows.write import with_common_headers
 from orchestrator.method.steps import step_table
 from tests.unit.method.test_steps import Made, carried_out, places, words_of
 

@@ -10,11 +10,11 @@ import pytest
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.core.operator import OperatorName
-from orchestrator.method.access import Access
 from orchestrator.method.linked import LinkedCall, LinkedMethod, Prepared
+from orchestrator.method.places import Access
 from orchestrator.method.rows.bands import may_write_over_input
 from orchestrator.method.rows.costs import Core, narrow_saves
-from orchestrator.method.rows.narrow import few_of, with_few_pixels, with_narrow_kernels
+from orchestrator.method.rows.found import few_of, with_few_pixels, with_narrow_kernels
 from orchestrator.method.rows.network import Cost
 from orchestrator.program.values import Allocation, Dynamism, TensorValue
 

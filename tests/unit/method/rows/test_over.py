@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from orchestrator.method.linked import LinkedCall
-from orchestrator.method.passes.images import Axis
+from orchestrator.method.passes.tables import Axis
 from orchestrator.method.rows.network import Image, Layer, Network, Over, RowTable
 from orchestrator.method.rows.over import over_of
 from orchestrator.method.rows.plan import Call, RowPlan, plan_rows

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from orchestrator.method.passes.images import Axis
-from orchestrator.method.rows.cuts import Segments
+from orchestrator.method.passes.tables import Axis
+from orchestrator.method.rows.found import Segments
 from orchestrator.method.rows.network import Cost, Few, Image, Layer, Network
 from orchestrator.method.rows.plan import Call, RowPlan, Slide, plan_rows
 from orchestrator.method.rows.segment import narrowed, segment
