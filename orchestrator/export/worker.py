@@ -100,7 +100,7 @@ def _once(request: Request, step: Callable[[str], None] = lambda _: None) -> dic
     try:  # before the code of the model, which may take long
         from orchestrator.export import lower  # noqa: PLC0415
         from orchestrator.lowering import accelerated  # noqa: PLC0415
-        from orchestrator.lowering.install import unknown_versions  # noqa: PLC0415
+        from orchestrator.lowering.accelerate import unknown_versions  # noqa: PLC0415
 
         lower.lowering_module(request.lowering)
     except ImportError as error:

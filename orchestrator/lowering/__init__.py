@@ -6,8 +6,7 @@ Needs PyTorch and ExecuTorch (the extra `export`); nothing else of the project i
 this package. `orchestrator.lowering.record` compares the graphs of two runs.
 """
 
-from orchestrator.lowering.install import accelerated
-from orchestrator.lowering.patches import Mechanism
-from orchestrator.lowering.registry import HEADINGS, Ledger, PassLedger
+from orchestrator.lowering.accelerate import accelerated
+from orchestrator.lowering.mechanisms import HEADINGS, Ledger, Mechanism, PassLedger
 
 __all__ = ["HEADINGS", "Ledger", "Mechanism", "PassLedger", "accelerated"]

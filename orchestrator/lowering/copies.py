@@ -31,7 +31,9 @@ from torch.fx.experimental.proxy_tensor import _should_save_eager_input_vals
 from torch.fx.node import map_arg
 from torch.fx.proxy import _COPY_META_FIELDS
 
-from orchestrator.lowering.patches import BASES, INTERPRETERS, PROXIES, TRACERS, Patches, advance
+from orchestrator.lowering.bases import BASES, INTERPRETERS, PROXIES, TRACERS
+from orchestrator.lowering.passes import advance
+from orchestrator.lowering.patches import Patches
 from orchestrator.lowering.targets import Targets
 
 if TYPE_CHECKING:
@@ -55,7 +57,7 @@ class Stamp:
         val: Its value.
         inputs: Values of the nodes among its arguments.
         context: Modes that results depend on.
-        numbers: How many numbers dispatching takes (`orchestrator.lowering.patches`).
+        numbers: How many numbers dispatching takes (`orchestrator.lowering.passes`).
     """
 
     target: Any

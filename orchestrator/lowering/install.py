@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-import threading
-import warnings
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable
 from collections.abc import Set as AbstractSet
-from contextlib import contextmanager
-from importlib.metadata import PackageNotFoundError, version
 from typing import Final
 
+from orchestrator.lowering.apart import collect_rarely, look_up_once, share_provenance, verify_once
 from orchestrator.lowering.copies import Copies
+from orchestrator.lowering.mechanisms import Ledger, Mechanism
 from orchestrator.lowering.memo import Memo
-from orchestrator.lowering.passes import (
-    Passes,
-    collect_rarely,
-    look_up_once,
-    share_provenance,
-    verify_once,
-)
-from orchestrator.lowering.patches import Mechanism, Patches
+from orchestrator.lowering.passes import Passes
+from orchestrator.lowering.patches import Patches
 from orchestrator.lowering.recompile import DeferredCode, Signatures
-from orchestrator.lowering.registry import Ledger
 from orchestrator.lowering.skips import Skips
 
 _COUNTED: Final = ("copied", "remembered", "dispatched")
@@ -73,64 +64,3 @@ def install(
             setattr(ledger, name, passes.total(name))
 
     return finish
-
-
-# The context manager that makes lowering faster.
-
-KNOWN: Final = {"torch": ("2.13.0",), "executorch": ("1.5.1",)}
-"""Versions that the mechanisms were compared with."""
-
-
-class _Running:
-    depth = 0
-    ledger = Ledger()
-    lock = threading.RLock()
-
-
-@contextmanager
-def accelerated(mechanisms: Collection[Mechanism] = tuple(Mechanism)) -> Iterator[Ledger]:
-    """Lower faster inside the block; its end restores everything.
-
-    A nested block does nothing. With versions of PyTorch
-    or ExecuTorch that it does not know it warns and changes nothing.
-
-    Args:
-        mechanisms: Those to use; all by default.
-
-    Yields:
-        The work done, pass by pass; totals are available at the end.
-    """
-    with _Running.lock:
-        if _Running.depth or unknown_versions():
-            if not _Running.depth:
-                found = ", ".join(unknown_versions())
-                warnings.warn(f"lowering is not accelerated: {found}", stacklevel=3)
-            yield _Running.ledger if _Running.depth else Ledger()
-            return
-        patches = Patches()
-        ledger = _Running.ledger = Ledger()
-        finish = None
-        try:
-            _Running.depth += 1
-            finish = install(frozenset(mechanisms), ledger, patches)
-            yield ledger
-        finally:
-            patches.restore()
-            _Running.depth -= 1
-            if finish is not None:
-                finish()
-
-
-def unknown_versions() -> list[str]:
-    """Packages that are missing or have unsupported versions."""
-    found = []
-    for name, versions in KNOWN.items():
-        try:
-            installed = version(name).split("+")[0]
-        except PackageNotFoundError:
-            found.append(f"{name} is not installed")
-            continue
-        if installed not in versions:
-            supported = ", ".join(versions)
-            found.append(f"{name} {installed} is not supported, only {supported}")
-    return found

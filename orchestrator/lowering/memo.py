@@ -21,14 +21,9 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx.immutable_collections import immutable_dict, immutable_list
 from torch.utils import _pytree as pytree
 
-from orchestrator.lowering.patches import (
-    BASES,
-    PROXIES,
-    PROXY_KINDS,
-    Patches,
-    advance,
-    sequence_number,
-)
+from orchestrator.lowering.bases import BASES, PROXIES, PROXY_KINDS
+from orchestrator.lowering.passes import advance, sequence_number
+from orchestrator.lowering.patches import Patches
 
 if TYPE_CHECKING:
     from orchestrator.lowering.passes import Passes
@@ -153,7 +148,7 @@ class Memo:
         """Whether dispatching a node would give a value like the one it has.
 
         Returns:
-            How many numbers dispatching takes (`orchestrator.lowering.patches`); None
+            How many numbers dispatching takes (`orchestrator.lowering.passes`); None
             if the value would be another one, or that is not known.
         """
         if not self._remembers:

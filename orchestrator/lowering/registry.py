@@ -2,7 +2,7 @@
 
 Each entry states when a method of a pass may do something other than pass a node on, by
 the node's operator, or by the node if the operator does not decide. They apply to the
-versions that `orchestrator.lowering.install` supports.
+versions that `orchestrator.lowering.accelerate` supports.
 
 Source: ExecuTorch 1.5 `exir/passes`, `backends/arm/_passes`,
 `backends/cortex_m/passes`; PyTorch 2.13 `torch/_export/passes`.
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 import torch
@@ -122,70 +121,3 @@ BY_NODE: Final[dict[str, Question]] = {
     f"{_EXIR}.sym_to_tensor_pass.SymToTensorPass": _has_symbol_for_tensor,
 }
 """By class whose `call_operator` reads arguments: whether it may change a node."""
-
-
-# The work of accelerated lowering: in total, and by pass.
-
-HEADINGS: Final = (
-    *("pass", "pass manager", "copied", "remembered", "dispatched"),
-    *("CPU seconds", "skipped"),
-)
-"""Of the columns of `Ledger.rows`."""
-
-
-@dataclass(slots=True)
-class PassLedger:
-    """One run of one pass.
-
-    Args:
-        name: Class of the pass.
-        manager: Class of the pass manager that ran it; empty if none did.
-        skipped: Why a replay was skipped, or that it did not change the graph; empty
-            otherwise.
-        copied: Nodes that were copied unchanged.
-        remembered: Nodes whose result was known from an earlier dispatch.
-        dispatched: Nodes that took the full path.
-        cpu_s: Processor time in seconds, without passes that ran inside of it.
-    """
-
-    name: str
-    manager: str = ""
-    skipped: str = ""
-    copied: int = 0
-    remembered: int = 0
-    dispatched: int = 0
-    cpu_s: float = 0.0
-
-
-@dataclass
-class Ledger:
-    """What the mechanisms did; all counts are 0 for those that are off.
-
-    Args:
-        copied: Nodes that were copied, in all passes.
-        remembered: Nodes whose result was known.
-        dispatched: Nodes that took the full path.
-        skipped: Replays that were skipped, as they would have changed nothing.
-        deferred: Modules whose code was to be generated.
-        generated: Those whose code was generated after all.
-        passes: Every run of a pass, in order.
-    """
-
-    copied: int = 0
-    remembered: int = 0
-    dispatched: int = 0
-    skipped: int = 0
-    deferred: int = 0
-    generated: int = 0
-    passes: list[PassLedger] = field(default_factory=list)
-
-    def rows(self) -> list[tuple[str, ...]]:
-        """Texts for a table with `HEADINGS`, one row for each run of a pass."""
-        return [
-            (
-                *(run.name, run.manager),
-                *(str(run.copied), str(run.remembered), str(run.dispatched)),
-                *(f"{run.cpu_s:.3f}", run.skipped),
-            )
-            for run in self.passes
-        ]

@@ -20,8 +20,11 @@ from typing import TYPE_CHECKING, Any, Final
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx.passes.infra.pass_base import PassResult
 
+from orchestrator.lowering.bases import BASES, INTERPRETERS, TRACERS
 from orchestrator.lowering.copies import Copies, Stamps, traced_meta
-from orchestrator.lowering.patches import BASES, INTERPRETERS, TRACERS, Mechanism, Patches, advance
+from orchestrator.lowering.mechanisms import Mechanism
+from orchestrator.lowering.passes import advance
+from orchestrator.lowering.patches import Patches
 from orchestrator.lowering.targets import Targets
 
 if TYPE_CHECKING:

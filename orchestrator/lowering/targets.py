@@ -20,7 +20,7 @@ import textwrap
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from orchestrator.lowering.patches import BASES
+from orchestrator.lowering.bases import BASES
 from orchestrator.lowering.registry import BY_NODE, BY_OPERATOR, Question
 
 if TYPE_CHECKING:

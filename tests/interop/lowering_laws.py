@@ -30,7 +30,7 @@ from torch.fx import GraphModule
 from torch.fx.passes.infra.pass_base import PassBase
 from torch.fx.traceback import NodeSource
 
-import orchestrator.lowering.install as accelerate_module
+import orchestrator.lowering.accelerate as accelerate_module
 from orchestrator.lowering import Mechanism, accelerated
 from orchestrator.lowering.patches import Patches
 from orchestrator.lowering.record import recorded

@@ -15,7 +15,7 @@ NAMES |= {"get_exec_path"}
 CHANGES = {"update", "setdefault", "pop", "popitem", "clear", "__setitem__"}
 CHANGES |= {"__delitem__", "__ior__"}
 EDGES = ("cli", "shell")
-EXCEPTIONS = {"lowering/passes.py": "read by the process that exports, at its start"}
+EXCEPTIONS = {"lowering/apart.py": "read by the process that exports, at its start"}
 
 
 def _uses(tree: ast.AST) -> list[ast.expr]:
