@@ -13,10 +13,8 @@ from typing import TYPE_CHECKING
 from zlib import crc32
 
 from orchestrator.core.lazy_bytes import Bytes, chunks_of
-from orchestrator.emit.generate.names import cpp_name, cpp_namespace
 from orchestrator.emit.generate.prelinked import argument_table
 from orchestrator.emit.generate.tables import external_symbols, model_symbol
-from orchestrator.memory.plan import identifier
 from orchestrator.method.compact import WIDE_TABLES, TableLayout
 from orchestrator.method.linked import LinkedCall, LinkedInstruction, LinkedMethod, Prepared
 from orchestrator.program.program import JumpFalseCall, MoveCall, Program
@@ -187,59 +185,3 @@ def _prelinked(base: str, method: LinkedMethod, text: PrelinkedText, *, layout: 
         return _function(base, lines)
     check = f"ORCH_TRY(check_bytes({base}_checked));"
     return f"{_blocks(base, text.blocks)}\n\n{_function(base, [check, *lines])}"
-
-
-def image_function(
-    methods: Sequence[ApiMethod], linked: Mapping[str, Sequence[LinkedMethod]]
-) -> str:
-    """The function that checks the whole product, in the namespace `orch`."""
-    once = {(m.base if m.model in linked else m.model): m for m in methods}
-    lines = "".join(f"  ORCH_TRY({m.base}_intact());\n" for m in once.values())
-    return (
-        "/// Called by the runner application, too.\n"
-        "Error check_image();\n"
-        f"Error check_image() {{\n{lines}  return Error::Ok;\n}}"
-    )
-
-
-def check_functions(profile: str, methods: Sequence[ApiMethod]) -> list[str]:
-    """The check functions of the API, in `extern "C"`."""
-    return [
-        f"orch_status {identifier(profile)}_check(void) {{\n"
-        "  return status(orch::check_image());\n}",
-        *(
-            f"orch_status {method.base}_check(void) {{\n"
-            f"  return status(orch::{method.base}_intact());\n}}"
-            for method in methods
-        ),
-    ]
-
-
-def check_declaration(profile: str) -> str:
-    """Declaration of the product's check function, in C."""
-    return (
-        "/* Compares what flash holds with what was linked: ORCH_OK or\n"
-        " * ORCH_IMAGE_DAMAGED. It names all models, so that the linker keeps them;\n"
-        " * the function of a method compares what that method uses. */\n"
-        f"orch_status {identifier(profile)}_check(void);"
-    )
-
-
-def check_method_declaration(method: ApiMethod) -> str:
-    """Declaration of a method's check function, in C."""
-    return (
-        "/* Compares the method's part of flash with what was linked. */\n"
-        f"orch_status {method.base}_check(void);"
-    )
-
-
-def cpp_check(profile: str, programs: Iterable[str]) -> str:
-    """The product's check function in C++."""
-    # A model's namespace of the same name may be beside it.
-    name = "check_" if "check" in map(cpp_name, programs) else "check"
-    return (
-        f"namespace {cpp_namespace(profile)} {{\n"
-        f"inline orch_status {name}() {{\n"
-        f"  return ::{identifier(profile)}_check();\n}}\n"
-        f"}}  // namespace {cpp_namespace(profile)}"
-    )

@@ -93,10 +93,3 @@ def with_attributes(header: str, *, users: Container[str]) -> str:
         return f"/** {found['text']}{returns} */\n"
 
     return _COMMENT.sub(documented, _FUNCTION.sub(attributed, header))
-
-
-def as_declared(definitions: str) -> str:
-    """Definitions of such functions."""
-    return _FUNCTION.sub(
-        lambda m: f"{m['type']} {m['name']}({m['parameters']}) noexcept{m['end']}", definitions
-    )

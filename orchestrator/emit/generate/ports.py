@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from orchestrator.core.border import (
@@ -97,6 +97,23 @@ def c_item(value: Value) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class Accessor:
+    """A function that accesses a port without a copy.
+
+    Args:
+        c_type: What it returns.
+        result: The same as a C++ expression over `method`.
+        end: Suffix of its name.
+        parameters: As declared in C.
+    """
+
+    c_type: str
+    result: str
+    end: str = ""
+    parameters: str = "void"
+
+
+@dataclass(frozen=True, slots=True)
 class Port:
     """An input or output of a method, or a tensor in one that is a list.
 
@@ -121,10 +138,89 @@ class Port:
     bounds: tuple[SizeBound, ...] = ()
 
     @property
+    def is_tensor(self) -> bool:
+        """Whether it is a tensor."""
+        return isinstance(self.value, TensorValue)
+
+    @property
+    def is_dynamic(self) -> bool:
+        """Whether it is a tensor whose sizes are upper bounds."""
+        return isinstance(self.value, TensorValue) and self.value.is_dynamic
+
+    @property
+    def is_text(self) -> bool:
+        """Whether it is a string."""
+        return isinstance(self.value, StringValue)
+
+    @property
+    def is_list(self) -> bool:
+        """Whether it is a list of numbers."""
+        return isinstance(self.value, NUMBER_LISTS)
+
+    @property
+    def is_ints(self) -> bool:
+        """Whether it is a list of integers, which programs compute one by one."""
+        return isinstance(self.value, IntListValue)
+
+    @property
     def c_type(self) -> str:
-        """C type of the elements of a tensor."""
-        assert isinstance(self.value, TensorValue)  # noqa: S101  # the caller knows
-        return "uint8_t" if self.is_unsigned else C_TYPES[self.value.dtype]
+        """C type of the elements of a tensor or list, of characters, or of a number."""
+        if isinstance(self.value, TensorValue):
+            return "uint8_t" if self.is_unsigned else C_TYPES[self.value.dtype]
+        if self.is_text:
+            return "char"
+        return c_item(self.value) if self.is_list else c_scalar(self.value)
+
+    @property
+    def number(self) -> str:
+        """`int` for `Value::to_int` and `Value::set_int`."""
+        return accessor(self.value)
+
+    @property
+    def sizes(self) -> str:
+        """Sizes of a tensor as a C++ expression: those that the caller gives, if any."""
+        if isinstance(self.value, TensorValue) and self.value.is_dynamic:
+            return f"{{{self.name}_sizes, {len(self.value.sizes)}}}"
+        return f"{self.place}.tensor().sizes()"
+
+    @property
+    def accessors(self) -> tuple[Accessor, ...]:
+        """Functions that access it without a copy; numbers are parameters of run."""
+        items = f"{self.place}.list()"
+        first = Accessor(
+            f"const {self.c_type}*", f"static_cast<const {self.c_type}*>({items}.items)"
+        )
+        count = Accessor("uint32_t", f"{items}.count", "_count")
+        match self.value:
+            case TensorValue():
+                const = "" if self.is_input else "const "
+                result = f"{self.place}.tensor().mutable_data<{self.c_type}>()"
+                return (Accessor(f"{const}{self.c_type}*", result),)
+            case _ if self.is_input:
+                return ()
+            case StringValue():
+                return first, replace(count, end="_length")
+            case DoubleListValue() | BoolListValue():
+                return first, count
+            case IntListValue():
+                item = f"orch::list_int(method, {self.index}, index)"
+                return Accessor("int64_t", item, "_item", "uint32_t index"), count
+        return (Accessor(self.c_type, f"{self.place}.to_{self.number}()"),)
+
+    @property
+    def c_memory(self) -> str:
+        """The parameter for memory of the caller in C."""
+        return f"{self._const}{self.c_type}* memory"
+
+    @property
+    def cpp_memory(self) -> str:
+        """The parameter for memory of the caller in C++: an array of checked length."""
+        assert isinstance(self.value, TensorValue)  # noqa: S101  # only tensors are given
+        return f"{self._const}{self.c_type} (&memory)[{self.value.numel}]"
+
+    @property
+    def _const(self) -> str:
+        return "const " if self.is_input else ""
 
     @property
     def is_unsigned(self) -> bool:
@@ -164,10 +260,48 @@ class Port:
         return self.value.numel // self.row_count
 
     @property
+    def row_bytes(self) -> int:
+        """Bytes of a row of an image."""
+        assert isinstance(self.value, TensorValue)  # noqa: S101  # the caller knows
+        return self.row_items * self.value.dtype.item_bytes
+
+    @property
     def name(self) -> str:
         """Name of its parameter."""
         own = port_name(self.index, is_input=self.is_input)
         return own if self.item is None else f"{own}_item{self.item}"
+
+    @property
+    def names(self) -> list[str]:
+        """Names of its parameters: the second is that of its sizes, length or count."""
+        ends = ["_sizes"] * self.is_dynamic + ["_length"] * self.is_text + ["_count"] * self.is_list
+        return [self.name, *(f"{self.name}{end}" for end in ends)]
+
+    def declared(self, bound: str) -> list[str]:
+        """Its parameters.
+
+        Args:
+            bound: Format of the length of an array; `{}` for references to arrays, in C++.
+        """
+        name, c_type = self.name, f"{self._const}{self.c_type}"
+
+        def array(name: str, length: int) -> str:
+            length_text = bound.format(max(length, 1))
+            return f"(&{name})[{length_text}]" if bound == "{}" else f"{name}[{length_text}]"
+
+        match self.value:
+            case TensorValue(is_dynamic=True):
+                # The sizes decide how many items there are.
+                items = f"*{name}" if bound == "{}" else array(name, self.value.numel)
+                sizes = array(f"{name}_sizes", len(self.value.sizes))
+                return [f"{c_type} {items}", f"{self._const}int32_t {sizes}"]
+            case TensorValue():
+                return [f"{c_type} {array(name, self.value.numel)}"]
+            case IntListValue():
+                return [f"int64_t {array(name, self.most_items)}", f"uint32_t* {name}_count"]
+            case StringValue() | DoubleListValue() | BoolListValue():
+                return [f"const {self.c_type}** {name}", f"uint32_t* {self.names[1]}"]
+        return [f"{self.c_type}{'' if self.is_input else '*'} {name}"]
 
     @property
     def place(self) -> str:
@@ -264,6 +398,50 @@ class ApiMethod:
                     yield f"output{i}: None"
 
     @property
+    def upper(self) -> str:
+        """Prefix of its constants."""
+        return self.base.upper()
+
+    @property
+    def inputs(self) -> list[Port]:
+        """The ports of inputs."""
+        return [port for port in self.ports if port.is_input]
+
+    @property
+    def outputs(self) -> list[Port]:
+        """The ports of outputs."""
+        return [port for port in self.ports if not port.is_input]
+
+    @property
+    def parameters(self) -> str:
+        """Parameters of the function that copies inputs and outputs, in C."""
+        return _listed([d for port in self.ports for d in port.declared("ORCH_AT_LEAST({})")])
+
+    @property
+    def cpp_parameters(self) -> str:
+        """The same in C++, with references to arrays."""
+        return ", ".join(d for port in self.ports for d in port.declared("{}"))
+
+    @property
+    def arguments(self) -> str:
+        """Names of these parameters."""
+        return ", ".join(name for port in self.ports for name in port.names)
+
+    def run_parameters(self, *, first: str = "", last: str = "") -> str:
+        """Parameters of run: numbers and dynamic sizes, which have no accessor to write.
+
+        Args:
+            first: A parameter before them.
+            last: One behind them.
+        """
+        own = [
+            declared
+            for port in self.inputs
+            for declared in port.declared("ORCH_AT_LEAST({})")[port.is_tensor :]
+        ]
+        return _listed([*filter(None, [first]), *own, *filter(None, [last])])
+
+    @property
     def by_rows(self) -> Port | None:
         """The input of which the caller gives some rows at a time."""
         return next((port for port in self.ports if port.rows), None)
@@ -309,18 +487,7 @@ class ApiMethod:
 
 def accessor_ends(port: Port) -> tuple[str, ...]:
     """Suffixes of the functions that access a port without a copy."""
-    match port.value:
-        case TensorValue():
-            return ("",)
-        case _ if port.is_input:
-            return ()  # a parameter of run
-        case StringValue():
-            return ("", "_length")
-        case DoubleListValue() | BoolListValue():
-            return ("", "_count")
-        case IntListValue():
-            return ("_item", "_count")
-    return ("",)
+    return tuple(access.end for access in port.accessors)
 
 
 def _fixed(method: Method, slot: int) -> str:
@@ -420,64 +587,5 @@ def memory_of(memory: MemoryPlan, method: ApiMethod) -> MethodMemory:
     )
 
 
-def parameter(port: Port, *, bound: str) -> Iterable[str]:
-    """Declarations of a port's parameters; `bound` formats an array length."""
-    value, name = port.value, port.name
-    if isinstance(value, TensorValue):
-        const = "const " if port.is_input else ""
-        length = bound.format(max(value.numel, 1))
-        array = f"(&{name})[{length}]" if bound == "{}" else f"{name}[{length}]"
-        if bound == "{}" and value.is_dynamic:
-            array = f"*{name}"  # the sizes decide how many items there are
-        yield f"{const}{port.c_type} {array}"
-        if value.is_dynamic:
-            rank = bound.format(max(len(value.sizes), 1))
-            sizes = f"(&{name}_sizes)" if bound == "{}" else f"{name}_sizes"
-            yield f"{const}int32_t {sizes}[{rank}]"
-    elif isinstance(value, StringValue):
-        yield f"const char** {name}"
-        yield f"uint32_t* {name}_length"
-    elif isinstance(value, IntListValue):
-        length = bound.format(max(port.most_items, 1))
-        yield f"int64_t {f'(&{name})' if bound == '{}' else name}[{length}]"
-        yield f"uint32_t* {name}_count"
-    elif isinstance(value, NUMBER_LISTS):
-        yield f"const {c_item(value)}** {name}"
-        yield f"uint32_t* {name}_count"
-    else:
-        star = "" if port.is_input else "*"
-        yield f"{c_scalar(value)}{star} {name}"
-
-
-def c_parameters(method: ApiMethod) -> str:
-    """Parameters of the function that copies inputs and outputs."""
-    parameters = [
-        text for port in method.ports for text in parameter(port, bound="ORCH_AT_LEAST({})")
-    ]
+def _listed(parameters: list[str]) -> str:
     return ", ".join(parameters) or "void"
-
-
-def run_parameters(method: ApiMethod) -> str:
-    """Parameters of run: scalars and dynamic sizes, which have no accessor to write."""
-    parameters = []
-    for port in method.ports:
-        if not port.is_input:
-            continue
-        declarations = list(parameter(port, bound="ORCH_AT_LEAST({})"))
-        is_tensor = isinstance(port.value, TensorValue)
-        parameters += declarations[1:] if is_tensor else declarations
-    return ", ".join(parameters) or "void"
-
-
-def step_parameters(method: ApiMethod) -> str:
-    """Parameters of step: how many instructions, and those of run."""
-    parameters = run_parameters(method)
-    own = "uint32_t instructions"
-    return own if parameters == "void" else f"{own}, {parameters}"
-
-
-def run_at_parameters(method: ApiMethod) -> str:
-    """Parameters of run_at: those of run, and a pointer for an instruction's index."""
-    parameters = run_parameters(method)
-    own = "uint32_t* instruction"
-    return own if parameters == "void" else f"{parameters}, {own}"

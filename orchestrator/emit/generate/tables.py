@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.core.kernel import Kernel
-from orchestrator.emit.artifact import GeneratedFile, comment_text, row_comment
+from orchestrator.emit.artifact import GeneratedFile
 from orchestrator.emit.generate.prelinked import constant_symbol
+from orchestrator.emit.generate.render import render
 from orchestrator.memory.plan import model_section, same_programs
 from orchestrator.program.program import Program
 
@@ -62,33 +63,15 @@ def model_symbol(model: str) -> str:
 
 def registered_kernels(head: str, resolution: Resolution) -> GeneratedFile:
     """The kernel table: constant, sorted, with exactly the linked kernels."""
-    functions = sorted({e.function for e in resolution.table_entries})
-    declarations = "\n".join(kernel_declaration(f) for f in functions)
-    schemas = {o.name: o.schema.text for o in resolution.operators}
-    first = {e.operator: e for e in reversed(resolution.table_entries)}
-    entries = "\n".join(
-        f"{row_comment(schemas[e.operator]) if first[e.operator] is e else ''}"
-        f'    {{"{e.operator}", "{e.signature}",\n'
-        f"     {_string(e.key)}, {e.function},\n"
-        f"     {dtype_set(e.dtypes)}}},"
-        for e in resolution.table_entries
-    )
-    count = len(resolution.table_entries)
-    if count:
-        table = (
-            "/// Entry by entry what the models need; in flash, no start-up code.\n"
-            f"extern constexpr Kernel kKernelTable[{count}] = {{\n{entries}\n}};\n\n"
-            "extern constexpr KernelTable kRegisteredKernels{kKernelTable};\n"
-        )
-    else:
-        table = "extern constexpr KernelTable kRegisteredKernels{};\n"
-    missing = "".join(
-        f"// Missing, as the profile allows: {comment_text(str(m))}\n" for m in resolution.missing
-    )
-    text = (
-        f"// {head}\n{missing}\n"
-        '#include "orch/kernel.h"\n#include "orch/model.h"\n\n'
-        f"{declarations}\n\nnamespace orch {{\n\n{table}\n}}  // namespace orch\n"
+    entries = resolution.table_entries
+    text = render(
+        "registered_kernels.cpp",
+        head=head,
+        missing=resolution.missing,
+        declarations=[kernel_declaration(f) for f in sorted({e.function for e in entries})],
+        entries=entries,
+        schemas={o.name: o.schema.text for o in resolution.operators},
+        dtype_set=dtype_set,
     )
     return GeneratedFile("gen/src/registered_kernels.cpp", text)
 
@@ -96,28 +79,8 @@ def registered_kernels(head: str, resolution: Resolution) -> GeneratedFile:
 def registered_delegates(head: str, delegates: Iterable[ResolvedDelegate]) -> GeneratedFile:
     """The delegate table of a product that has delegates."""
     codes = [delegate.code for delegate in delegates]
-    declarations = "\n".join(
-        f"namespace {code.namespace} {{\n"
-        "orch::Error init(const orch::DelegateHandle& handle,\n"
-        "                 const orch::CompileSpecs& specs);\n"
-        "orch::Error execute(const orch::DelegateHandle& handle,\n"
-        "                    const orch::Args& args);\n}"
-        for code in sorted({c.namespace: c for c in codes}.values())
-    )
-    entries = "\n".join(
-        f'    {{"{code.backend}", {code.state_bytes},\n'
-        f"     {', '.join(code.functions)}"
-        f"{', true' if code.named_data else ''}}},"
-        for code in codes
-    )
-    text = (
-        f'// {head}\n\n#include "orch/delegate.h"\n\n'
-        f"{declarations}\n\nnamespace orch {{\n\n"
-        "/// What the models need; in flash, no start-up code.\n"
-        f"extern constexpr Delegate kDelegates[{len(codes)}] = {{\n{entries}\n}};\n\n"
-        "extern constexpr DelegateTable kRegisteredDelegates{kDelegates};\n\n"
-        "}  // namespace orch\n"
-    )
+    namespaces = [code.namespace for code in sorted({c.namespace: c for c in codes}.values())]
+    text = render("registered_delegates.cpp", head=head, codes=codes, namespaces=namespaces)
     return GeneratedFile("gen/src/registered_delegates.cpp", text)
 
 
@@ -125,10 +88,6 @@ def kernel_declaration(function: str) -> str:
     """Declaration of a kernel's C++ function."""
     namespace, _, name = function.rpartition("::")
     return f"namespace {namespace} {{\norch::Error {name}(const orch::Args& args);\n}}"
-
-
-def _string(value: object) -> str:
-    return "nullptr" if value is None else f'"{value}"'
 
 
 def selected_headers(
@@ -159,14 +118,12 @@ def selected_headers(
     return [
         GeneratedFile(
             f"gen/selected/{library}/orch_selected/{stem}.h",
-            f'// {head}\n#pragma once\n\n#include "orch/scalar_type.h"\n\n'
-            "namespace orch::selected {\n"
-            + "".join(
-                f"inline constexpr DtypeSet {name} =\n"
-                f"    {dtype_set(selected.get((library, name), ()))};\n"
-                for name in sorted(names)
-            )
-            + "}  // namespace orch::selected\n",
+            render(
+                "selected.h",
+                head=head,
+                sets=[(name, selected.get((library, name), ())) for name in sorted(names)],
+                dtype_set=dtype_set,
+            ),
         )
         for (library, stem), names in operators.items()
     ]
