@@ -50,5 +50,6 @@ def package_files() -> tuple[Path, ...]:
     """Every file of the package that decides what outputs are like."""
     pages = (PACKAGE_FOLDER / "report" / "page").rglob("*.*")
     boards = PACKAGE_FOLDER.rglob("board_files/*.toml")
+    templates = (PACKAGE_FOLDER / "emit").rglob("templates/*.jinja")
     figures = (PACKAGE_FOLDER / name for name in _FIGURES)
-    return tuple(sorted((*PACKAGE_FOLDER.rglob("*.py"), *pages, *boards, *figures)))
+    return tuple(sorted((*PACKAGE_FOLDER.rglob("*.py"), *pages, *boards, *templates, *figures)))

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from orchestrator.compat.check import firmware_of
-from orchestrator.emit.generate.api_functions import load_function
 from orchestrator.emit.generate.api_header import api_header
 from orchestrator.emit.generate.api_source import api_source
 from orchestrator.emit.generate.ports import api_methods
@@ -131,8 +130,8 @@ def test_functions_of_lists_clash_like_others() -> None:
 
 
 def test_load_checks_the_items() -> None:
-    (method,) = api_methods("p", {"m": LISTS})
-    text = "\n".join(load_function("entry", method))
+    source = api_source("p", "head", {"m": LISTS}, memory_of({"m": LISTS}, HOST)).text
+    text = source[source.index("_load(const void* program") :]
     assert "static constexpr orch::Port inputs0_items[]" in text
     assert "inputs0_items, true)" in text
     assert "outputs1_items, false)" in text

@@ -7,11 +7,14 @@ from typing import Final
 
 import pytest
 
+from orchestrator.emit.generate.api_header import api_header
+from orchestrator.emit.generate.api_source import api_source
 from orchestrator.emit.generate.ports import api_methods
-from orchestrator.emit.generate.update import UpdateTarget, update_declarations, update_functions
+from orchestrator.emit.generate.update import UpdateTarget
 from orchestrator.errors import ModelError
-from tests.unit.products import program_of
+from tests.unit.products import memory_of, program_of, target_of
 
+HOST: Final = target_of("host", "zig")
 TARGET: Final = UpdateTarget(identity=bytes(range(32)), firmware_version=0x01020003)
 
 
@@ -19,8 +22,10 @@ def test_all_methods_of_the_model_are_loaded_or_none() -> None:
     program = program_of("add_mul")
     (method,) = program.methods
     two = replace(program, methods=tuple(replace(method, name=n) for n in "ab"))
-    methods = api_methods("p", {"m": two, "other": program}, updates=["m"])
-    text = update_functions("p", "m", TARGET, methods[:2])
+    programs = {"m": two, "other": program}
+    memory = memory_of(programs, HOST)
+    source = api_source("p", "head", programs, memory, updates={"m": TARGET}).text
+    text = source[source.index("p_m_check_update_target") :]
     loads = [f"if (error == ORCH_OK) error = p_m_{n}_load(program" for n in "ab"]
     assert all(load in text for load in loads)
     assert text.index(loads[0]) < text.index(loads[1])
@@ -32,8 +37,10 @@ def test_all_methods_of_the_model_are_loaded_or_none() -> None:
 
 
 def test_what_is_declared_is_defined() -> None:
-    declared = update_declarations("a-b", "m")
-    defined = update_functions("a-b", "m", TARGET, [])
+    programs = {"m": program_of("add_mul")}
+    memory = memory_of(programs, HOST)
+    declared = api_header("a-b", "head", programs, memory, updates=["m"]).text
+    defined = api_source("a-b", "head", programs, memory, updates={"m": TARGET}).text
     for name in ("a_b_m_check_update(", "a_b_m_load_update("):
         assert f"orch_update_result {name}" in declared
         assert f"orch_update_result {name}" in defined
