@@ -1,4 +1,4 @@
-"""Arenas of methods; methods that share state share it, and are loaded together."""
+"""Methods that share state, and the sizes of memory that methods have in common."""
 
 from __future__ import annotations
 
