@@ -15,7 +15,7 @@ from orchestrator.method.passes.views import moves_items
 from orchestrator.plain_table import table_lines
 from orchestrator.profile.lowering import CORTEX_M, PORTABLE
 from orchestrator.program.interface import macs_of, with_items
-from orchestrator.program.program import KernelCall, Method, Program
+from orchestrator.program.program import DelegateCall, KernelCall, Method, Program
 from orchestrator.program.values import TensorValue
 
 SPEEDS: Final = Path(__file__).parent / "speeds.json"
@@ -24,7 +24,7 @@ SPEEDS: Final = Path(__file__).parent / "speeds.json"
 `nox -s speeds` writes it, and the same as docs/kernel-speeds.md.
 """
 _CONVERTS: Final = ("quantize", "dequantize", "choose_qparams")
-_COPIES: Final = ("copy", "copy_")
+_COPIES: Final = ("copy", "copy_", "clone", "_clone_dim_order", "_to_dim_order_copy")
 _POOLS: Final = ("avg_pool2d", "max_pool2d")
 
 
@@ -145,10 +145,11 @@ def _computing(
 
 
 def _moving_ends(method: Method, calls: list[KernelCall]) -> set[int]:
-    """Calls that only move or convert inputs, outputs or state."""
+    """Calls that only move or convert inputs, outputs, state or values of delegates."""
     values = enumerate(method.values)
-    state = {i for i, v in values if isinstance(v, TensorValue) and v.is_mutable_state}
-    given, wanted, found = {*method.inputs} | state, {*method.outputs} | state, set()
+    ends = {i for i, v in values if isinstance(v, TensorValue) and v.is_mutable_state}
+    ends |= {a for i in method.instructions if isinstance(i, DelegateCall) for a in i.args}
+    given, wanted, found = {*method.inputs} | ends, {*method.outputs} | ends, set()
     moving = [call for call in calls if _moves(method.operators[call.operator])]
     for call in moving:
         if not given.isdisjoint(call.args[:-1]):
