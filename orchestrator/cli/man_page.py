@@ -9,8 +9,8 @@ import argparse
 from collections.abc import Iterator
 
 import orchestrator
+from orchestrator.cli.arguments import commands_of
 from orchestrator.cli.manual import GROUPS, MANUALS, MEANINGS, command_line, exit_codes
-from orchestrator.cli.shared_arguments import commands_of
 
 _PROGRAM = "orchestrator"
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from orchestrator.cli.arguments import parser
+from orchestrator.cli.arguments import commands_of, name_of, parser
 from orchestrator.cli.main import run
 from orchestrator.cli.man_page import man_pages, page_of
 from orchestrator.cli.manual import (
@@ -25,7 +25,6 @@ from orchestrator.cli.manual import (
     command_line,
     epilog,
 )
-from orchestrator.cli.shared_arguments import commands_of, name_of
 from orchestrator.errors import ExitCode
 from tests.tools import need_tool
 
