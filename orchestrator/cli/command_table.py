@@ -14,37 +14,20 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from orchestrator.cli import values
 from orchestrator.cli.declaring import Arguments, Command, Group, Option
-from orchestrator.cli.values import (
-    byte_count,
-    count,
-    finite_number,
-    firmware_version,
-    instruction_index,
-    job_count,
-    memory_size,
-    model_version,
-    names,
-    pixel_range,
-    port_number,
-    prim_op_count,
-    quantization,
-    sample_range,
-    shard,
-    version,
-)
 from orchestrator.targets.cores import BOARDS, CPUS, TOOLCHAINS
 
 READERS: Final[dict[str, Callable[[str], Any]]] = {
     **dict.fromkeys(("PROFILE", "FILE", "DIR", "KEY", "LOCK", "OTHER", "TABLE"), Path),
     **dict.fromkeys(("PROGRAM", "FIRMWARE", "FILE.pte", "F.csv", "F.svg"), Path),
-    **dict.fromkeys(("X", "SECONDS"), finite_number),
-    "NAMES": names,
-    "LOW,HIGH": pixel_range,
-    "SCALE,ZERO_POINT": quantization,
-    "BEGIN:END": sample_range,
-    "I/N": shard,
-    "N": job_count,
+    **dict.fromkeys(("X", "SECONDS"), values.finite_number),
+    "NAMES": values.names,
+    "LOW,HIGH": values.pixel_range,
+    "SCALE,ZERO_POINT": values.quantization,
+    "BEGIN:END": values.sample_range,
+    "I/N": values.shard,
+    "N": values.job_count,
 }
 """What reads a value, by what stands for it in help; any other value is a text."""
 
@@ -193,7 +176,7 @@ COMMANDS: Final = {
     "memory-plan": _command(
         "give each block of a CSV file an offset",
         "file FILE  CSV with id,lower,upper,size",
-        Option("--capacity N  accept any plan of at most N bytes", read=byte_count),
+        Option("--capacity N  accept any plan of at most N bytes", read=values.byte_count),
         "--output F.csv  write the blocks with offsets",
         "--svg F.svg  draw the plan",
     ),
@@ -215,7 +198,7 @@ COMMANDS: Final = {
         Option(
             "--prim-ops N  prim ops that ExecuTorch registers, or `listed` for those of the list;"
             " default: 28, as in 1.5",
-            read=prim_op_count,
+            read=values.prim_op_count,
         ),
     ),
     "run": _command(
@@ -244,7 +227,7 @@ COMMANDS: Final = {
         "compare the product with its own program, bit for bit",
         *_PRODUCTS,
         _of_one("--runs N  random calls of each method"),
-        _of_one("--seed N  of the random inputs", read=count),
+        _of_one("--seed N  of the random inputs", read=values.count),
         _of_one("--scenario FILE  more calls; default: scenarios/NAME.json beside the profile"),
         _of_one("--bisect  find the pass or the part of the plan that makes a difference"),
         *_ANY_LOCKING,
@@ -261,7 +244,7 @@ COMMANDS: Final = {
             required=True,
             place="from_profile",
         ),
-        Option("--instruction N  the instruction that failed", read=instruction_index),
+        Option("--instruction N  the instruction that failed", read=values.instruction_index),
         _MODEL,
         "--method NAME  method, if there are several",
     ),
@@ -294,7 +277,7 @@ COMMANDS: Final = {
         "--emulator  run the board's firmware in its emulator; default: on this machine",
         Option("--samples BEGIN:END  part of the data; END is exclusive", default=(0, None)),
         Option("--classes NAMES  names of the classes, separated by commas", default=()),
-        Option("--worst N  samples to list; default 5", read=count, default=5),
+        Option("--worst N  samples to list; default 5", read=values.count, default=5),
         "--input-quant SCALE,ZERO_POINT  of integer inputs that stand for real numbers",
         "--output-quant SCALE,ZERO_POINT  of integer outputs that stand for real numbers",
         "--at-least X  fail if the metric is less",
@@ -352,7 +335,7 @@ COMMANDS: Final = {
             "--output FILE  where to write a page with additions; default: in the build folder"
         ),
         _of_one("--output-dir DIR  folder of the pictures"),
-        _of_one("--port N  of --serve; default: a free one", read=port_number),
+        _of_one("--port N  of --serve; default: a free one", read=values.port_number),
         _NO_BUILD,
         *_LOCKING,
         _JOBS,
@@ -386,12 +369,12 @@ COMMANDS: Final = {
         "--model NAME  pack: the model it replaces, if several",
         Option(
             "--version N  pack: version of the model; devices refuse lower ones",
-            read=model_version,
+            read=values.model_version,
             place="update_version",
         ),
         Option(
             "--needs X.Y.Z  pack: oldest firmware that runs it; default: that of the lock",
-            read=firmware_version,
+            read=values.firmware_version,
         ),
         "--key KEY  pack: private key, PEM; show: public key, to check the signature",
         "--output FILE  pack: the update; default: FILE.update",
@@ -413,7 +396,7 @@ COMMANDS: Final = {
         "--scenario FILE  calls of the self test; default: one of each method, random inputs",
         Option(
             "--version X.Y.Z  version of the package; default: that of the profile",
-            read=version,
+            read=values.version,
             place="package_version",
         ),
         _JOBS,
@@ -459,7 +442,7 @@ COMMANDS: Final = {
         "--key KEY  private key that publish signs with, in PEM",
         Option(
             "--to SIZE  what prune leaves at most, such as 256 MiB; default: nothing",
-            read=memory_size,
+            read=values.memory_size,
             default=0,
             place="limit_bytes",
         ),
