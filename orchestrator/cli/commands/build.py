@@ -13,10 +13,10 @@ from orchestrator.cli.commands.options import (
     options_of,
     write_dependencies,
 )
+from orchestrator.cli.commands.workspace import needs_profile, run_workspace
 from orchestrator.cli.console import Console
 from orchestrator.cli.fastpath import unchanged_profile
 from orchestrator.cli.render import failure_document
-from orchestrator.cli.workspace_command import needs_profile, run_workspace
 from orchestrator.errors import Diagnostic, ExitCode, OrchestratorError, UsageError
 from orchestrator.fleet.outcome import Kind
 from orchestrator.measure import dtype_notice

@@ -9,8 +9,8 @@ from orchestrator.build import Build, Project, open_build, table
 from orchestrator.build.product import check_product
 from orchestrator.cli.commands.memory import arena_lines, arenas_json
 from orchestrator.cli.commands.options import project_of
+from orchestrator.cli.commands.workspace import needs_profile, run_workspace
 from orchestrator.cli.console import Console
-from orchestrator.cli.workspace_command import needs_profile, run_workspace
 from orchestrator.errors import ExitCode
 from orchestrator.fleet.outcome import Kind
 from orchestrator.memory.estimate import dynamic_costs

@@ -7,8 +7,8 @@ from typing import Any
 
 from orchestrator.build import Project, Shell
 from orchestrator.cli.commands.options import project_of
+from orchestrator.cli.commands.workspace import needs_profile, run_workspace
 from orchestrator.cli.console import Console
-from orchestrator.cli.workspace_command import needs_profile, run_workspace
 from orchestrator.errors import ExitCode
 from orchestrator.shell.build_folder import remove_made
 

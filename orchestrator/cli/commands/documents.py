@@ -12,8 +12,8 @@ from typing import Any
 from orchestrator.build import Project, Shell, build_product
 from orchestrator.cli.commands.measuring import make_current
 from orchestrator.cli.commands.options import project_of, read_text
+from orchestrator.cli.commands.workspace import needs_profile, run_workspace
 from orchestrator.cli.console import Console
-from orchestrator.cli.workspace_command import needs_profile, run_workspace
 from orchestrator.errors import ExitCode, UsageError
 from orchestrator.fleet.task import costs_of
 from orchestrator.shell.distribution import extra_needed

@@ -37,8 +37,8 @@ from orchestrator.cli.commands.sampling import (
     no_samples,
     users_code,
 )
+from orchestrator.cli.commands.workspace import needs_profile, run_workspace
 from orchestrator.cli.console import Console
-from orchestrator.cli.workspace_command import needs_profile, run_workspace
 from orchestrator.core.lazy_bytes import chunks_of
 from orchestrator.errors import (
     CompileError,

@@ -8,8 +8,8 @@ from orchestrator.build import build_product
 from orchestrator.build.checking import check_lock, check_outputs
 from orchestrator.build.project import piped_name
 from orchestrator.cli.commands.options import no_place_for_lock, project_of
+from orchestrator.cli.commands.workspace import needs_profile, run_workspace
 from orchestrator.cli.console import Console
-from orchestrator.cli.workspace_command import needs_profile, run_workspace
 from orchestrator.errors import ExitCode, UsageError
 from orchestrator.fleet.outcome import Kind
 

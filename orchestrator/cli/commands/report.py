@@ -21,8 +21,8 @@ from orchestrator.build.project import project_at
 from orchestrator.build.report_file import last_report
 from orchestrator.cli.commands.measuring import make_current, need_current, note_if_stale
 from orchestrator.cli.commands.options import build_options, read_text
+from orchestrator.cli.commands.workspace import needs_profile, run_workspace
 from orchestrator.cli.console import Console
-from orchestrator.cli.workspace_command import needs_profile, run_workspace
 from orchestrator.errors import ExitCode, LockError, OverBudgetError, ToolchainError, UsageError
 from orchestrator.fleet.task import costs_of
 from orchestrator.measure import read_report

@@ -9,8 +9,8 @@ from orchestrator.build.firmware import carry_out, need_runnable
 from orchestrator.build.judging import product_of, read_bytes, scenario_of
 from orchestrator.cli.commands.measuring import make_current, measure, need_current, running
 from orchestrator.cli.commands.options import project_of
+from orchestrator.cli.commands.workspace import needs_profile, run_workspace
 from orchestrator.cli.console import Console
-from orchestrator.cli.workspace_command import needs_profile, run_workspace
 from orchestrator.errors import ExitCode, UsageError
 from orchestrator.fleet.outcome import Kind
 from orchestrator.running.compare import Tolerance, compare_calls

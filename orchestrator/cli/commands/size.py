@@ -13,8 +13,8 @@ from orchestrator.build.report_file import last_report, read_report_file
 from orchestrator.build.variant import Variant
 from orchestrator.cli.commands.measuring import note_if_stale
 from orchestrator.cli.commands.options import project_of
+from orchestrator.cli.commands.workspace import needs_profile, run_workspace
 from orchestrator.cli.console import Console
-from orchestrator.cli.workspace_command import needs_profile, run_workspace
 from orchestrator.errors import ExitCode, UsageError
 from orchestrator.fleet.outcome import Kind
 from orchestrator.measure import (

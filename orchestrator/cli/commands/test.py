@@ -16,8 +16,8 @@ from orchestrator.build.judging import (
 )
 from orchestrator.cli.commands.measuring import make_current, running
 from orchestrator.cli.commands.options import project_of
+from orchestrator.cli.commands.workspace import needs_profile, run_workspace
 from orchestrator.cli.console import Console
-from orchestrator.cli.workspace_command import needs_profile, run_workspace
 from orchestrator.errors import ExitCode
 from orchestrator.fleet.outcome import Kind
 from orchestrator.plain_table import table_lines

@@ -7,8 +7,8 @@ from argparse import Namespace
 from orchestrator.build import load
 from orchestrator.build.checking import build_twice, identify
 from orchestrator.cli.commands.options import build_options
+from orchestrator.cli.commands.workspace import needs_profile, run_workspace
 from orchestrator.cli.console import Console
-from orchestrator.cli.workspace_command import needs_profile, run_workspace
 from orchestrator.errors import ExitCode, UsageError
 from orchestrator.fleet.outcome import Kind
 

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator.cli.command_table import COMMANDS, WORKSPACE
+from orchestrator.cli.commands.options import build_options
+from orchestrator.cli.console import Console
 from orchestrator.errors import ExitCode, UsageError
 from orchestrator.fleet.outcome import Kind, Outcome
 from orchestrator.fleet.run import chosen, unchanged
@@ -21,7 +23,6 @@ from orchestrator.workspace.lookup import find_workspace
 from orchestrator.workspace.product import WORKSPACE_FILE, in_shard
 
 if TYPE_CHECKING:
-    from orchestrator.cli.console import Console
     from orchestrator.fleet.task import Work
 
 
@@ -114,8 +115,7 @@ def _worked(
     products: Sequence[Product], file: Path, console: Console, kind: Kind | Work, args: Namespace
 ) -> Iterator[Outcome]:
     """Outcomes of what is not known yet, as they are known."""
-    from orchestrator.cli.commands.options import build_options  # noqa: PLC0415  # imports the build
-    from orchestrator.fleet.run import run_tasks  # noqa: PLC0415  # likewise
+    from orchestrator.fleet.run import run_tasks  # noqa: PLC0415  # imports the build
 
     options = build_options(args)
     with console.progress() as reporter:
