@@ -55,10 +55,14 @@ class Option:
         """Its first name with two dashes; its place if it has none."""
         return next((name for name in self.names if name.startswith("--")), self.names[0])
 
+    @property
+    def key(self) -> str:
+        """Its name in the namespace."""
+        return self.place or self.long_name.removeprefix("--").replace("-", "_")
+
     def is_given(self, args: Namespace) -> bool:
         """Whether a command line has it, with a value that is not empty."""
-        place = self.place or self.long_name.removeprefix("--").replace("-", "_")
-        return bool(getattr(args, place))
+        return bool(getattr(args, self.key))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from orchestrator.cli import command_table
 from orchestrator.cli.arguments import commands_of, name_of, parser
+from orchestrator.cli.command_table import WORKSPACE
+from orchestrator.cli.commands.workspace import needs_profile
 from orchestrator.cli.main import run
 from orchestrator.cli.man_page import man_pages, page_of
 from orchestrator.cli.manual import (
@@ -25,13 +28,14 @@ from orchestrator.cli.manual import (
     command_line,
     epilog,
 )
-from orchestrator.errors import ExitCode
+from orchestrator.errors import ExitCode, UsageError
 from tests.tools import need_tool
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 COMMANDS = commands_of(parser())
+OF_WORKSPACES = {name: c for name, c in command_table.COMMANDS.items() if WORKSPACE in c.arguments}
 WIDTH = 80
 
 
@@ -249,6 +253,22 @@ def test_a_file_may_have_the_name_of_a_former_command(
     monkeypatch.chdir(tmp_path)
     assert run(["inspect", "sign"]) == 4
     assert "note:" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", OF_WORKSPACES)
+def test_options_are_for_a_profile_or_for_a_workspace(name: str) -> None:
+    options = [*OF_WORKSPACES[name].options]
+    for option in options:
+        given = dict.fromkeys((one.key for one in options), None) | {option.key: "x"}
+        args = argparse.Namespace(command=name, **given)
+        for named in (None, "p.toml"):
+            is_wrong = option in WORKSPACE.options if named else option.one
+            if not is_wrong:
+                assert needs_profile(args, named) == bool(named)
+                continue
+            says = "works on a workspace" if named else "requires PROFILE"
+            with pytest.raises(UsageError, match=f"^{option.long_name} {says}"):
+                needs_profile(args, named)
 
 
 def test_a_dtype_is_for_what_is_absent(capsys: pytest.CaptureFixture[str]) -> None:
