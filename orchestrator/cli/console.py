@@ -58,6 +58,12 @@ class Console:
             text = json.dumps(document, indent=2).replace("\x7f", "\\u007f")
             self.put(f"{text}\n")
 
+    def result(self, document: object, text: str) -> ExitCode:
+        """Print a result, as JSON with --json and else as text; success."""
+        self.document(document)
+        self.data(text)
+        return ExitCode.OK
+
     def put(self, text: str) -> None:
         """Write a text to stdout, unchanged.
 

@@ -9,8 +9,8 @@ import argparse
 from collections.abc import Iterator
 
 import orchestrator
-from orchestrator.cli.manual import GROUPS, MANUALS, MEANINGS, command_line, exit_codes
-from orchestrator.cli.shared_arguments import commands_of
+from orchestrator.cli.arguments import commands_of
+from orchestrator.cli.manual import EXAMPLES, GROUPS, MEANINGS, exit_codes
 
 _PROGRAM = "orchestrator"
 
@@ -56,11 +56,10 @@ def _page(name: str, command: argparse.ArgumentParser) -> str:
     for action in command._actions:  # noqa: SLF001  # argparse has no public way
         if action.help != argparse.SUPPRESS:
             lines += _item(_term(action), action.help or "")
-    manual = MANUALS.get(name)
-    if manual is not None:
+    if name in EXAMPLES:
         lines.append(".SH EXAMPLES")
-        for text, what in manual.examples:
-            lines += _item(_bold(_escaped(command_line(text))), what)
+        for text, what in EXAMPLES[name]:
+            lines += _item(_bold(_escaped(text)), what)
         lines.append(".SH EXIT STATUS")
         for code in exit_codes(name):
             lines += _item(_bold(str(code.value)), MEANINGS[code])

@@ -6,24 +6,9 @@ codes; tests hold them equal.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from orchestrator.errors import ExitCode as Exit
-
-
-@dataclass(frozen=True, slots=True)
-class Manual:
-    """What the help of a command says besides its arguments.
-
-    Args:
-        examples: Command lines without the program, each with what it does.
-        exits: Exit codes besides 0, 2 and 70, which every command has.
-    """
-
-    examples: tuple[tuple[str, str], ...]
-    exits: tuple[Exit, ...]
-
 
 PLUMBING: Final = "plumbing"
 """The group whose commands stand after its name: `orchestrator plumbing man`."""
@@ -171,17 +156,18 @@ _EXITS: Final = {
 """Exit codes besides 0, 2 and 70, which every command has."""
 
 
-def _manuals() -> dict[str, Manual]:
-    examples: dict[str, list[tuple[str, str]]] = {}
+def _examples() -> dict[str, list[tuple[str, str]]]:
+    found: dict[str, list[tuple[str, str]]] = {}
     for line in _EXAMPLES.splitlines():
         text, _, what = line.partition("  # ")
-        words = text.rpartition("orchestrator ")[2].removeprefix(f"{PLUMBING} ")
-        command = words.split()[0]
-        examples.setdefault(command, []).append((text, what))
-    return {name: Manual(tuple(found), _EXITS.get(name, ())) for name, found in examples.items()}
+        typed = text if "orchestrator " in text else f"orchestrator {text}"
+        words = typed.rpartition("orchestrator ")[2].removeprefix(f"{PLUMBING} ")
+        found.setdefault(words.split()[0], []).append((typed, what))
+    return found
 
 
-MANUALS: Final = _manuals()
+EXAMPLES: Final = _examples()
+"""Command lines of each command, each with what it does."""
 
 SYNONYMS: Final = {
     word: command
@@ -215,23 +201,16 @@ SYNONYMS: Final = {
 
 def epilog(command: str) -> str:
     """The end of a command's help: examples and exit codes."""
-    manual = MANUALS.get(command)
-    if manual is None:
+    if command not in EXAMPLES:
         return ""
     lines = ["examples:"]
-    for text, what in manual.examples:
-        lines += [f"  {command_line(text)}", f"      {what}"]
+    for text, what in EXAMPLES[command]:
+        lines += [f"  {text}", f"      {what}"]
     lines += ["", "exit codes:"]
     lines += [f"  {code.value:>2}  {MEANINGS[code]}" for code in exit_codes(command)]
     return "\n".join(lines)
 
 
-def command_line(example: str) -> str:
-    """An example as it is typed."""
-    return example if "orchestrator " in example else f"orchestrator {example}"
-
-
-def exit_codes(command: str) -> tuple[Exit, ...]:
-    """The exit codes of a command that has a manual, ascending."""
-    always = (Exit.OK, Exit.USAGE, Exit.INTERNAL)
-    return tuple(sorted({*always, *MANUALS[command].exits}))
+def exit_codes(command: str) -> list[Exit]:
+    """The exit codes of a command, ascending."""
+    return sorted({Exit.OK, Exit.USAGE, Exit.INTERNAL, *_EXITS.get(command, ())})

@@ -9,9 +9,8 @@ from urllib.parse import urlsplit
 import pytest
 
 import orchestrator
-from orchestrator.cli.arguments import parser
+from orchestrator.cli.arguments import commands_of, name_of, parser
 from orchestrator.cli.manual import GROUPS
-from orchestrator.cli.shared_arguments import commands_of, name_of
 from orchestrator.errors import ExitCode
 from orchestrator.targets.cores import CPUS
 from tests.unit.source_codes import codes_in_source

@@ -5,7 +5,6 @@ from __future__ import annotations
 from argparse import Namespace
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from orchestrator.build import BuildReport, Project, build_product, load
 from orchestrator.cli.commands.options import (
@@ -14,40 +13,21 @@ from orchestrator.cli.commands.options import (
     options_of,
     write_dependencies,
 )
+from orchestrator.cli.commands.workspace import needs_profile, run_workspace
+from orchestrator.cli.console import Console
 from orchestrator.cli.fastpath import unchanged_profile
 from orchestrator.cli.render import failure_document
-from orchestrator.cli.workspace_command import needs_profile, run_workspace
 from orchestrator.errors import Diagnostic, ExitCode, OrchestratorError, UsageError
 from orchestrator.fleet.outcome import Kind
 from orchestrator.measure import dtype_notice
 from orchestrator.measure.size import DtypeComparison
 from orchestrator.shell.stamp import Looked
 
-if TYPE_CHECKING:
-    from orchestrator.build import BuildOptions
-    from orchestrator.cli.console import Console
-
 
 def run(args: Namespace, console: Console) -> ExitCode:
     """Build the profiles, or all products of the workspace."""
-    of_one = "out lock=lock_file explain depfile"
-    if needs_profile(args, args.profiles, of_one):
-        # What builds is imported only if something has to be built.
-        return build_profiles(args, console)
-
-    def options() -> BuildOptions:
-        from orchestrator.cli.commands.options import build_options  # noqa: PLC0415
-
-        return build_options(args)
-
-    return run_workspace(args, console, Kind.BUILD, options)
-
-
-# Build profiles that the command line names, one after the other.
-
-
-def build_profiles(args: Namespace, console: Console) -> ExitCode:
-    """Build every profile; the first failure ends it without `--keep-going`."""
+    if not needs_profile(args, args.profiles):
+        return run_workspace(args, console, Kind.BUILD)
     _check(args)
     options = build_options(args)
     documents = []

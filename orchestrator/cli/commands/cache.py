@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from argparse import Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from orchestrator.cli.commands.documents import cryptography_needed, read_named
+from orchestrator.cli.console import Console
 from orchestrator.errors import Diagnostic, ExitCode, MismatchError, UsageError
 from orchestrator.shell.exported import exports_to_publish
 from orchestrator.shell.object_store import Contents, ObjectStore, object_store
 from orchestrator.shell.places import shown
 from orchestrator.workspace.lookup import settings_here
-
-if TYPE_CHECKING:
-    from orchestrator.cli.console import Console
 
 
 def run(args: Namespace, console: Console) -> ExitCode:
@@ -25,9 +22,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
     settings = settings_here()
     store = object_store(settings)
     if store is None:
-        console.document({"folder": None})
-        console.data("off")
-        return ExitCode.OK
+        return console.result({"folder": None}, "off")
     if args.action == "publish":
         return _publish(store, settings.cache, args, console)
     if args.action == "verify":
@@ -43,16 +38,15 @@ def run(args: Namespace, console: Console) -> ExitCode:
                 )
             )
     contents = store.prune(args.limit_bytes) if args.action == "prune" else store.contents()
-    console.document(
+    return console.result(
         {
             "folder": str(store.folder),
             "objects": contents.entries,
             "bytes": contents.size_bytes,
             "limit": store.limit_bytes,
-        }
+        },
+        f"{store.folder}: {_text(contents)} of {store.limit_bytes >> 20} MiB",
     )
-    console.data(f"{store.folder}: {_text(contents)} of {store.limit_bytes >> 20} MiB")
-    return ExitCode.OK
 
 
 def _publish(store: ObjectStore, cache: Path, args: Namespace, console: Console) -> ExitCode:

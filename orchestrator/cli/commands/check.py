@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from orchestrator.build import Build, BuildOptions, ExportChoice, Project, load, open_build, table
+from orchestrator.build import Build, Project, open_build, table
 from orchestrator.build.product import check_product
 from orchestrator.cli.commands.memory import arena_lines, arenas_json
-from orchestrator.cli.workspace_command import needs_profile, run_workspace
+from orchestrator.cli.commands.options import project_of
+from orchestrator.cli.commands.workspace import needs_profile, run_workspace
+from orchestrator.cli.console import Console
 from orchestrator.errors import ExitCode
 from orchestrator.fleet.outcome import Kind
 from orchestrator.memory.estimate import dynamic_costs
@@ -17,23 +18,16 @@ from orchestrator.method.effects import effects_of_linked, effects_of_method
 from orchestrator.program.values import TensorValue
 from orchestrator.shell.reporter import Reporter
 
-if TYPE_CHECKING:
-    from orchestrator.cli.console import Console
-
 
 def run(args: Namespace, console: Console) -> ExitCode:
     """Check profile, models, selection, kernels, dtypes and memory."""
-    choice = ExportChoice(deny_float=args.deny_float)
-    options = BuildOptions(out=args.out, jobs=args.jobs, export=choice)
-    if not needs_profile(args, args.profile, "out"):
-        return run_workspace(args, console, Kind.CHECK, lambda: options)
-    project = Project(load(args.profile), options)
+    if not needs_profile(args, args.profile):
+        return run_workspace(args, console, Kind.CHECK)
+    project = project_of(args)
     with console.progress() as reporter:
         build = open_build(project, console.shell(reporter))
         document, text = examine(project, build, reporter)
-    console.document(document)
-    console.data(text)
-    return ExitCode.OK
+    return console.result(document, text)
 
 
 def examine(project: Project, build: Build, reporter: Reporter) -> tuple[dict[str, object], str]:

@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from orchestrator.build import BuildOptions, Project, Shell, load
-from orchestrator.cli.workspace_command import needs_profile, run_workspace
+from orchestrator.build import Project, Shell
+from orchestrator.cli.commands.options import project_of
+from orchestrator.cli.commands.workspace import needs_profile, run_workspace
+from orchestrator.cli.console import Console
 from orchestrator.errors import ExitCode
 from orchestrator.shell.build_folder import remove_made
-
-if TYPE_CHECKING:
-    from orchestrator.cli.console import Console
 
 
 def run(args: Namespace, console: Console) -> ExitCode:
     """Remove what builds made, and the folder if that was all; the lock stays."""
-    if not needs_profile(args, args.profile, "out"):
-        options = BuildOptions(jobs=args.jobs)
-        return run_workspace(args, console, _clean, lambda: options)
-    project = Project(load(args.profile), BuildOptions(out=args.out))
+    if not needs_profile(args, args.profile):
+        return run_workspace(args, console, _clean)
+    project = project_of(args)
     found = _clean(project, console.shell())
-    console.document(found["details"])
-    console.data(f"{project.folder}: {found['done']}")
-    return ExitCode.OK
+    return console.result(found["details"], f"{project.folder}: {found['done']}")
 
 
 def _clean(project: Project, _: Shell) -> dict[str, Any]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict, StrictStr, ValidationError
 
 from orchestrator.build import lockfile
 from orchestrator.cli.commands.options import read_bytes
+from orchestrator.cli.console import Console
 from orchestrator.cli.render import diagnostic_to_json
 from orchestrator.compat.check import check_compat
 from orchestrator.compat.firmware import Firmware, read_firmware
@@ -20,12 +21,6 @@ from orchestrator.program.reader import read_program
 from orchestrator.running.product import sentence_of
 from orchestrator.selection.extract import extract
 from orchestrator.shell.files import read_text_file, reason_of
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-
-    from orchestrator.cli.console import Console
-
 
 # Firmware in the field, and programs that are to replace its models.
 

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import argparse
 from argparse import Namespace
-from typing import TYPE_CHECKING
 
 from orchestrator.cli.arguments import parser
+from orchestrator.cli.console import Console
 from orchestrator.cli.manual import GROUP_OF
 from orchestrator.errors import ExitCode
-
-if TYPE_CHECKING:
-    from orchestrator.cli.console import Console
 
 _FILES = frozenset(
     {*("PROFILE", "FILE", "MODEL", "PROGRAM", "OTHER", "FIRMWARE", "TABLE"), *("F.csv", "F.svg")}

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from argparse import Namespace
 
 from orchestrator.build import Project, load
 from orchestrator.build.facts import explain_device_error
+from orchestrator.cli.console import Console
 from orchestrator.errors import ExitCode
 from orchestrator.running.status import parse_status
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-
-    from orchestrator.cli.console import Console
 
 
 def run(args: Namespace, console: Console) -> ExitCode:

@@ -5,23 +5,19 @@ from __future__ import annotations
 import platform
 import re
 import shutil
+from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import wrap
-from typing import TYPE_CHECKING
 
+from orchestrator.cli.console import Console
 from orchestrator.errors import ExitCode, ToolchainError
 from orchestrator.shell.distribution import pip_install
 from orchestrator.shell.process import PYTHON, interpreter
 from orchestrator.shell.process import run as run_process
 from orchestrator.shell.toolchain import find_emulator, find_toolchain, install_hint
 from orchestrator.targets.cores import BOARDS, CPUS, resolve_target
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-
-    from orchestrator.cli.console import Console
 
 _WIDTH = 80
 
@@ -39,11 +35,10 @@ def run(args: Namespace, console: Console) -> ExitCode:
     """Probe every toolchain and emulator. A missing one is not an error."""
     del args
     findings = [*_toolchains(), *_emulators(), _ninja(), _export()]
-    console.document(
-        [{"for": f.purpose, "found": f.found or None, "install": f.hint or None} for f in findings]
+    return console.result(
+        [{"for": f.purpose, "found": f.found or None, "install": f.hint or None} for f in findings],
+        "\n".join(_lines(findings)),
     )
-    console.data("\n".join(_lines(findings)))
-    return ExitCode.OK
 
 
 def _lines(findings: Sequence[_Finding]) -> Iterator[str]:

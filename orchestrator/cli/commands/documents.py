@@ -7,19 +7,17 @@ from argparse import Namespace
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from orchestrator.build import Project, Shell, build_product, load
+from orchestrator.build import Project, Shell, build_product
 from orchestrator.cli.commands.measuring import make_current
-from orchestrator.cli.commands.options import build_options, options_of, read_text
-from orchestrator.cli.workspace_command import needs_profile, run_workspace
+from orchestrator.cli.commands.options import project_of, read_text
+from orchestrator.cli.commands.workspace import needs_profile, run_workspace
+from orchestrator.cli.console import Console
 from orchestrator.errors import ExitCode, UsageError
 from orchestrator.fleet.task import costs_of
 from orchestrator.shell.distribution import extra_needed
 from orchestrator.shell.files import read_file, write_if_changed
-
-if TYPE_CHECKING:
-    from orchestrator.cli.console import Console
 
 
 def show_document(args: Namespace, console: Console, *, name: str) -> ExitCode:
@@ -30,11 +28,9 @@ def show_document(args: Namespace, console: Console, *, name: str) -> ExitCode:
         console: Where to print.
         name: Of the document in the build folder.
     """
-    if not needs_profile(args, args.profile, "out output lock=lock_file"):
-        work = partial(_written, name)
-        return run_workspace(args, console, work, lambda: build_options(args))
-    options = options_of(build_options(args), args.profile)
-    project = Project(load(args.profile), options)
+    if not needs_profile(args, args.profile):
+        return run_workspace(args, console, partial(_written, name))
+    project = project_of(args)
     make_current(project, console)
     text = read_text(project.folder / name, wanted="a document of a build")
     console.document(json.loads(text))

@@ -37,8 +37,8 @@ from orchestrator.cli.commands.sampling import (
     no_samples,
     users_code,
 )
+from orchestrator.cli.commands.workspace import needs_profile, run_workspace
 from orchestrator.cli.console import Console
-from orchestrator.cli.workspace_command import needs_profile, run_workspace
 from orchestrator.core.lazy_bytes import chunks_of
 from orchestrator.errors import (
     CompileError,
@@ -78,9 +78,8 @@ _NOT_HERE = "sources that compile for the board only: run its firmware with --em
 def run(args: Namespace, console: Console) -> ExitCode:
     """Run a data set through the firmware, and compare with labels and a reference."""
     _check_options(args)
-    if not needs_profile(args, args.profile, "out results lock=lock_file"):
-        work = partial(_of_product, args)
-        return run_workspace(args, console, work, lambda: build_options(args))
+    if not needs_profile(args, args.profile):
+        return run_workspace(args, console, partial(_of_product, args))
     project = Project(load(args.profile), build_options(args))
     with console.progress() as reporter:
         found = _evaluated(args, project, console, reporter)

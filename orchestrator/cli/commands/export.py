@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -9,13 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from orchestrator.build import BuildOptions, ExportChoice, Project, inputs, load, open_build
 from orchestrator.build.exporting import Exported, named_calls, published
+from orchestrator.cli.console import Console
 from orchestrator.errors import ExitCode, SourceSpan, UsageError
 from orchestrator.shell.build_folder import exclusive
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-
-    from orchestrator.cli.console import Console
     from orchestrator.profile.tables import Profile
 
 

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from functools import partial
-from typing import TYPE_CHECKING
 
 import orchestrator
 from orchestrator.cli.commands.oplist import read_file, read_union
+from orchestrator.cli.console import Console
 from orchestrator.emit.executorch_headers import oplist_headers
 from orchestrator.errors import ExitCode
 from orchestrator.program.prim_ops import PRIM_OPS
 from orchestrator.shell.files import write_if_changed
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-
-    from orchestrator.cli.console import Console
 
 
 def run(args: Namespace, console: Console) -> ExitCode:
@@ -27,6 +23,4 @@ def run(args: Namespace, console: Console) -> ExitCode:
     paths = [args.output_dir / file.path for file in files]
     for path, file in zip(paths, files, strict=True):
         write_if_changed(path, file.text.encode())
-    console.document({"files": [str(path) for path in paths]})
-    console.data("\n".join(map(str, paths)))
-    return ExitCode.OK
+    return console.result({"files": [str(path) for path in paths]}, "\n".join(map(str, paths)))

@@ -6,7 +6,6 @@ from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from orchestrator.build import Build, BuildOptions, Project, inputs, load, open_build
 from orchestrator.cli.commands.check import examine
@@ -24,14 +23,12 @@ from orchestrator.cli.commands.new_files import (
     write_files,
 )
 from orchestrator.cli.commands.new_scenario import new_scenario
+from orchestrator.cli.console import Console
 from orchestrator.core.spelling import parse_size
 from orchestrator.errors import Diagnostic, ExitCode, OrchestratorError, UsageError, did_you_mean
 from orchestrator.profile.lowering import CORTEX_M, LOWERINGS, PORTABLE
 from orchestrator.profile.reference import schema_text
 from orchestrator.profile.starter import SCHEMA_FILE, NewProfile, product_name, profile_text
-
-if TYPE_CHECKING:
-    from orchestrator.cli.console import Console
 
 _LOADS = ("pte", "prelinked")
 

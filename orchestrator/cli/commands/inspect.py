@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 from orchestrator.cli.commands.options import read_bytes, shipped_kernels
+from orchestrator.cli.console import Console
 from orchestrator.cli.render import diagnostic_to_json
 from orchestrator.core.lazy_bytes import Bytes, sha256_of
 from orchestrator.core.operator import OperatorName, out_variant
@@ -25,11 +27,6 @@ from orchestrator.program.values import TensorValue, kind_name
 from orchestrator.selection.extract import extract
 from orchestrator.selection.op_info import OpInfo
 from orchestrator.selection.resolve.gaps import without_out_variants
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-
-    from orchestrator.cli.console import Console
 
 
 class _Value(TypedDict):

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from typing import TYPE_CHECKING
 
-from orchestrator.cli.arguments import parser
+from orchestrator.cli.arguments import command_near, commands_of, parser
+from orchestrator.cli.console import Console
 from orchestrator.cli.man_page import man_pages, page_of
 from orchestrator.cli.manual import PLUMBING
-from orchestrator.cli.shared_arguments import command_near, commands_of
 from orchestrator.errors import ExitCode, UsageError
 from orchestrator.shell.files import write_atomic
-
-if TYPE_CHECKING:
-    from orchestrator.cli.console import Console
 
 
 def run(args: Namespace, console: Console) -> ExitCode:
@@ -25,9 +21,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
         for name, text in pages.items():
             write_atomic(args.output_dir / name, text.encode())
         paths = [str(args.output_dir / name) for name in pages]
-        console.document({"written": paths})
-        console.data("\n".join(f"wrote {path}" for path in paths))
-        return ExitCode.OK
+        return console.result({"written": paths}, "\n".join(f"wrote {path}" for path in paths))
     wanted = " ".join(args.page)
     short = wanted.removeprefix(PLUMBING).strip()  # `plumbing man` or `man`
     command = commands_of(top).get(short) if short else top

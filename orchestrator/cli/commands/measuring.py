@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from orchestrator.build import Project, build_product, inputs, open_build, table
 from orchestrator.build.engine import Unread
@@ -17,6 +16,7 @@ from orchestrator.build.exporting import pending_exports
 from orchestrator.build.firmware import carry_out
 from orchestrator.build.instrument import instrument
 from orchestrator.build.product import known_outputs
+from orchestrator.cli.console import Console
 from orchestrator.errors import Diagnostic, ToolchainError, UsageError
 from orchestrator.measure import check_budget
 from orchestrator.running.costs import RunCosts, cost_data, cost_table, timed
@@ -27,9 +27,6 @@ from orchestrator.running.values import Call
 from orchestrator.shell.build_folder import CURRENT
 from orchestrator.shell.input_files import DiskFiles
 from orchestrator.shell.stamp import STAMP_NAME, is_current
-
-if TYPE_CHECKING:
-    from orchestrator.cli.console import Console
 
 _PASSES = 11
 

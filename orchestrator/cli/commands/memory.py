@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
-from orchestrator.build import Build, BuildOptions, Project, inputs, load, open_build, table
+from orchestrator.build import Build, inputs, open_build, table
+from orchestrator.cli.commands.options import project_of
+from orchestrator.cli.console import Console
 from orchestrator.errors import ExitCode, UsageError
 from orchestrator.method.linked import LinkedMethod
 from orchestrator.plain_table import table_lines
 from orchestrator.shell.files import write_if_changed
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-
-    from orchestrator.cli.console import Console
     from orchestrator.memory.plan import MemoryPlan
     from orchestrator.method.rows.adapt import Choice
 
@@ -58,7 +58,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
             "--svg requires --pareto",
             hint="`orchestrator report` draws the arenas of a build",
         )
-    project = Project(load(args.profile), BuildOptions(out=args.out))
+    project = project_of(args)
     found: dict[str, tuple[Choice, ...]] = {}
     lines: list[str] = []
     with console.progress() as reporter:
@@ -73,13 +73,12 @@ def run(args: Namespace, console: Console) -> ExitCode:
                 lines += _shown(title, choices, reason)
     if args.svg is not None:
         _draw(args, found)
-    console.document(
+    return console.result(
         {"choices": {title: [*map(asdict, of)] for title, of in found.items()}}
         if args.pareto
-        else {"arenas": arenas_json(plan)}
+        else {"arenas": arenas_json(plan)},
+        "\n".join(lines if args.pareto else arena_lines(plan)),
     )
-    console.data("\n".join(lines if args.pareto else arena_lines(plan)))
-    return ExitCode.OK
 
 
 def _methods(build: Build) -> Iterator[LinkedMethod]:

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from argparse import Namespace
 
 from orchestrator.cli.commands.options import read_text
+from orchestrator.cli.console import Console
 from orchestrator.errors import Diagnostic, ExitCode, MemoryPlanError, OrchestratorError, SourceSpan
 from orchestrator.planner import plan_blocks
 from orchestrator.planner.blocks import BlockPlan
 from orchestrator.planner.plan_files import plan_svg, read_blocks, write_blocks
 from orchestrator.planner.verify_plan import check_plan
 from orchestrator.shell.files import write_if_changed
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-
-    from orchestrator.cli.console import Console
 
 
 def run(args: Namespace, console: Console) -> ExitCode:
@@ -46,7 +42,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
     if args.svg is not None:
         text = plan_svg(blocks, plan, title=args.file.name)
         write_if_changed(args.svg, text.encode())
-    console.document(
+    return console.result(
         {
             "blocks": len(blocks),
             "size_bytes": plan.size_bytes,
@@ -56,15 +52,12 @@ def run(args: Namespace, console: Console) -> ExitCode:
             "capacity_bytes": args.capacity,
             "planner": plan.planner,
             "offsets": {b.name: o for b, o in zip(blocks, plan.offsets, strict=True)},
-        }
-    )
-    console.data(
+        },
         f"bytes        {plan.size_bytes:,}\n"
         f"lower bound  {plan.least_bytes:,}\n"
         f"gap          {plan.gap_percent:.2f} %\n"
-        f"found by     {plan.planner}"
+        f"found by     {plan.planner}",
     )
-    return ExitCode.OK
 
 
 def _too_small(plan: BlockPlan, capacity_bytes: int, file: str) -> Diagnostic:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from argparse import Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from orchestrator.cli.commands.new_files import GITIGNORE, NewTarget, choose_target, write_files
+from orchestrator.cli.console import Console
 from orchestrator.errors import ExitCode, SourceSpan, UsageError
 from orchestrator.profile.reference import schema_text
 from orchestrator.profile.starter import (
@@ -21,11 +22,6 @@ from orchestrator.running.new_scenario import NewCall, scenario_files
 from orchestrator.running.npy import Array
 from orchestrator.shell.distribution import PACKAGE_FOLDER
 from orchestrator.targets.cores import BOARDS, CPUS
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-
-    from orchestrator.cli.console import Console
 
 _TEMPLATES = PACKAGE_FOLDER / "firmware_template"
 _MODEL = "sine"

@@ -6,11 +6,12 @@ import ast
 import os
 import re
 import sys
+from argparse import Namespace
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrator.catalog.read import read_library
 from orchestrator.cli.terminal import say
@@ -34,10 +35,6 @@ from orchestrator.shell.files import lazy_file, read_text_file
 from orchestrator.shell.sources import library_file, library_names
 from orchestrator.shell.toolchain import InstalledToolchains, Toolchains
 from orchestrator.targets.cores import BOARDS, CPUS, resolve_target
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-
 
 # Questions on a terminal: asked on stderr, answered on stdin.
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial, reduce
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import orchestrator
 from orchestrator.cli.commands.options import (
@@ -15,6 +15,7 @@ from orchestrator.cli.commands.options import (
     read_text,
     write_dependencies,
 )
+from orchestrator.cli.console import Console
 from orchestrator.errors import ExitCode, ModelError, OrchestratorError, ProfileError, UsageError
 from orchestrator.selection.extract import aggregate, extract, union
 from orchestrator.selection.op_info import Origin, Selection
@@ -22,11 +23,6 @@ from orchestrator.selection.oplist import read_dictionary, read_names, selected_
 from orchestrator.selection.selection_yaml import read_operator_list
 from orchestrator.shell.files import MOST_LIST_BYTES, write_if_changed
 from orchestrator.shell.sources import package_files
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-
-    from orchestrator.cli.console import Console
 
 _FILE_NAME = "selected_operators.yaml"
 
@@ -57,16 +53,15 @@ def run(args: Namespace, console: Console) -> ExitCode:
     if not selection.operators and not selection.every_operator:
         console.status(f"{output}: nothing is selected")
     keys = sum(len(o.all_keys) + o.every_dtype for o in selection.operators)
-    console.document(
+    return console.result(
         {
             "output": str(output),
             "operators": len(selection.operators),
             "kernel_keys": keys,
             "include_all_operators": selection.every_operator,
-        }
+        },
+        f"{output}: {len(selection.operators)} operators, {keys} kernel keys",
     )
-    console.data(f"{output}: {len(selection.operators)} operators, {keys} kernel keys")
-    return ExitCode.OK
 
 
 def read_union(readers: Iterable[Callable[[], Selection]]) -> Selection:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from orchestrator.build import BuildOptions, ExportChoice
+from orchestrator.build import BuildOptions, ExportChoice, Project, load
 from orchestrator.build.project import piped_name
 from orchestrator.catalog import read_library
+from orchestrator.cli.command_table import COMMANDS
 from orchestrator.core.kernel import Kernel
 from orchestrator.core.lazy_bytes import Bytes
 from orchestrator.errors import Diagnostic, ModelError, SourceSpan, UsageError
@@ -19,39 +20,41 @@ from orchestrator.shell.depfile import write_depfile
 from orchestrator.shell.files import MOST_TEXT_BYTES, lazy_file, read_text_file, reason_of
 from orchestrator.shell.sources import library_file, library_names
 
-if TYPE_CHECKING:
-    from argparse import Namespace
-
 
 def build_options(args: Namespace) -> BuildOptions:
-    """The build options of a command line.
+    """The build options of a command line; those that the command lacks are as not given.
 
     Raises:
         UsageError: Two of its options contradict each other.
     """
-    has = {
-        "--lock": args.lock_file is not None,
-        "--no-lock": args.no_lock,
-        "--locked": args.locked,
-        "--frozen": args.frozen,
-        "--no-build": getattr(args, "no_build", False),
-    }
+    options = {one.long_name for one in COMMANDS[args.command].options if one.is_given(args)}
     for option, other in _CONTRADICTIONS:
-        if has[option] and has[other]:
+        if {option, other} <= options:
             raise UsageError.of(
                 "usage",
                 f"argument {option}: not allowed with argument {other}",
                 hint="leave one of them out",
             )
+    given = vars(args).get
     return BuildOptions(
-        out=args.out,
-        jobs=args.jobs,
-        locked=args.locked or args.frozen,
-        frozen=args.frozen,
-        lock=args.lock_file,
-        write_lock=not args.no_lock,
-        export=ExportChoice(deny_float=getattr(args, "deny_float", False)),
+        out=given("out"),
+        jobs=given("jobs"),
+        locked=bool(given("locked") or given("frozen")),
+        frozen=bool(given("frozen")),
+        lock=given("lock_file"),
+        write_lock=not given("no_lock"),
+        export=ExportChoice(deny_float=bool(given("deny_float"))),
     )
+
+
+def project_of(args: Namespace) -> Project:
+    """The profile that a command line names, with its build options.
+
+    Raises:
+        OrchestratorError: The options contradict each other, or the profile is wrong.
+    """
+    options = options_of(build_options(args), args.profile)
+    return Project(load(args.profile), options)
 
 
 def options_of(options: BuildOptions, profile: Path) -> BuildOptions:

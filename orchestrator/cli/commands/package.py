@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from orchestrator.build import Project, inputs, load, open_build, table
+from orchestrator.build import Project, inputs, open_build, table
 from orchestrator.build.firmware import carry_out, need_runnable
 from orchestrator.build.generating import GENERATOR
 from orchestrator.build.judging import product_of, scenario_of
 from orchestrator.build.report_file import last_report
 from orchestrator.cli.commands.measuring import make_current, running
-from orchestrator.cli.commands.options import build_options, options_of
+from orchestrator.cli.commands.options import project_of
+from orchestrator.cli.console import Console
 from orchestrator.emit.compile import SOURCES
 from orchestrator.emit.generate.ports import api_methods
 from orchestrator.errors import ExitCode, MismatchError
@@ -34,19 +35,15 @@ from orchestrator.shell.files import read_file
 from orchestrator.shell.package_folder import check_package_folder, write_package
 from orchestrator.shell.sources import licence
 
-if TYPE_CHECKING:
-    from argparse import Namespace
-
-    from orchestrator.cli.console import Console
-
 _FACTS = ("firmware.json", "memory_plan.json", "product.json", SBOM, STATEMENT)
+_TIMEOUT_S = 600.0
+"""Of the calls of the self test."""
 
 
 def run(args: Namespace, console: Console) -> ExitCode:
     """Build if anything changed, run the case, and write the folder of the package."""
     ecosystem = ecosystem_of(args.ecosystem)
-    options = options_of(build_options(args), args.profile)
-    project = Project(load(args.profile), options)
+    project = project_of(args)
     target = open_build(project)[inputs.TARGET]
     check_fit(ecosystem, target, has_library=args.binary)
     name = project.profile.name
@@ -90,7 +87,7 @@ def _case(args: Namespace, project: Project, console: Console) -> _Answered | No
     calls = first_is_fresh(scenario.calls if scenario else random_calls(product))
     firmware = (project.folder / product.firmware).resolve()
     with running(console, product):
-        answer = carry_out(product, firmware, calls, timeout_s=args.timeout)
+        answer = carry_out(product, firmware, calls, timeout_s=_TIMEOUT_S)
     results = decode_response(answer.response, calls)
     if scenario is not None:
         compared = compare_calls(calls, results, scenario.tolerance)

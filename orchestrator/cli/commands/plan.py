@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
-from orchestrator.build import Build, BuildOptions, Project, inputs, load, open_build, prove, table
+from orchestrator.build import Build, Project, inputs, open_build, prove, table
 from orchestrator.build.engine import Unread
 from orchestrator.build.exporting import pending_exports
 from orchestrator.build.product import export_steps
 from orchestrator.cli.commands.memory import arena_lines, arenas_json
+from orchestrator.cli.commands.options import project_of
+from orchestrator.cli.console import Console
 from orchestrator.errors import ExitCode, ToolchainError
 from orchestrator.method.passes.ledger_lines import ledger_lines
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-
-    from orchestrator.cli.console import Console
 
 
 def run(args: Namespace, console: Console) -> ExitCode:
     """Print target, models, kernels, memory and stages."""
-    project = Project(load(args.profile), BuildOptions(out=args.out))
+    project = project_of(args)
     with console.progress() as reporter:
         build = open_build(project, console.shell(reporter))
         pending = pending_exports(

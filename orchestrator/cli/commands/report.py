@@ -10,7 +10,7 @@ from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -21,7 +21,8 @@ from orchestrator.build.project import project_at
 from orchestrator.build.report_file import last_report
 from orchestrator.cli.commands.measuring import make_current, need_current, note_if_stale
 from orchestrator.cli.commands.options import build_options, read_text
-from orchestrator.cli.workspace_command import needs_profile, run_workspace
+from orchestrator.cli.commands.workspace import needs_profile, run_workspace
+from orchestrator.cli.console import Console
 from orchestrator.errors import ExitCode, LockError, OverBudgetError, ToolchainError, UsageError
 from orchestrator.fleet.task import costs_of
 from orchestrator.measure import read_report
@@ -37,26 +38,18 @@ from orchestrator.shell.git import revisions
 from orchestrator.shell.page_server import PageServer
 from orchestrator.shell.signals import Ended
 
-if TYPE_CHECKING:
-    from orchestrator.cli.console import Console
-
 _PAGE = "report.html"
 _MOST_REVISIONS = 500
 _MOST_ROWS = 20
 """Rows of the history on the terminal; the page has all."""
-_OF_ONE = (
-    "out output output_dir port open serve svg png diff history history_of costs"
-    " accuracy no_build lock=lock_file"
-)
-"""Options for the profile that is named."""
 _ADDITIONS = "--diff, --history, --costs or --accuracy"
 
 
 def run(args: Namespace, console: Console) -> ExitCode:
     """Build if anything changed, then print the path of the page, or write another."""
     _check(args)
-    if not needs_profile(args, args.profile, _OF_ONE):
-        return run_workspace(args, console, _written, lambda: build_options(args))
+    if not needs_profile(args, args.profile):
+        return run_workspace(args, console, _written)
     project = Project(load(args.profile), build_options(args))
     try:
         (need_current if args.no_build else make_current)(project, console)

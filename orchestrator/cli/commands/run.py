@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from typing import TYPE_CHECKING
 
-from orchestrator.build import Project, load
 from orchestrator.build.facts import explain_failure
 from orchestrator.build.firmware import carry_out, need_runnable
 from orchestrator.build.judging import product_of, read_bytes, scenario_of
 from orchestrator.cli.commands.measuring import make_current, measure, need_current, running
-from orchestrator.cli.commands.options import build_options, options_of
-from orchestrator.cli.workspace_command import needs_profile, run_workspace
+from orchestrator.cli.commands.options import project_of
+from orchestrator.cli.commands.workspace import needs_profile, run_workspace
+from orchestrator.cli.console import Console
 from orchestrator.errors import ExitCode, UsageError
 from orchestrator.fleet.outcome import Kind
 from orchestrator.running.compare import Tolerance, compare_calls
@@ -22,24 +21,18 @@ from orchestrator.running.report import failures, render_table, report_data
 from orchestrator.running.values import Call
 from orchestrator.shell.files import write_atomic
 
-if TYPE_CHECKING:
-    from orchestrator.cli.console import Console
-
 _DEFAULT = Tolerance(atol=1e-5, rtol=1e-5)
-_OF_ONE = "profile=costs out model input expect atol rtol output_dir scenario no_build passes"
-"""Options for the profile that is named."""
 
 
 def run(args: Namespace, console: Console) -> ExitCode:
     """Run calls in order, write their outputs, and compare them with expected ones."""
-    if not needs_profile(args, args.profile, _OF_ONE):
-        return run_workspace(args, console, Kind.RUN, lambda: build_options(args))
+    if not needs_profile(args, args.profile):
+        return run_workspace(args, console, Kind.RUN)
     if args.passes is not None and not args.costs:
         raise UsageError.of(
             "usage", "--passes requires --profile", hint="add --profile, or leave out --passes"
         )
-    options = options_of(build_options(args), args.profile)
-    project = Project(load(args.profile), options)
+    project = project_of(args)
     (need_current if args.no_build else make_current)(project, console)
     product = product_of(project)
     need_runnable(product)

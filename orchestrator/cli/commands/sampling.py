@@ -13,13 +13,14 @@ from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy.typing as npt
 
 from orchestrator.build import Project
 from orchestrator.build.facts import explain_failure
 from orchestrator.build.firmware import results_as_they_come
+from orchestrator.cli.console import Console
 from orchestrator.errors import MismatchError, SourceSpan, UsageError
 from orchestrator.evaluation.fit import Quantization, inputs_of
 from orchestrator.evaluation.records import (
@@ -49,9 +50,6 @@ from orchestrator.running.report import failures
 from orchestrator.running.values import Call, RunValue
 from orchestrator.shell.files import read_file, reason_of
 from orchestrator.shell.reporter import Reporter
-
-if TYPE_CHECKING:
-    from orchestrator.cli.console import Console
 
 _MOST_REQUEST_BYTES = 64 << 20
 """Size of the inputs that one process gets; larger data sets take several."""

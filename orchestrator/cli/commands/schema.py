@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from argparse import Namespace
 
+from orchestrator.cli.console import Console
 from orchestrator.errors import ExitCode
 from orchestrator.profile.reference import schema_text
 from orchestrator.workspace.load import workspace_schema_text
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-
-    from orchestrator.cli.console import Console
 
 
 def run(args: Namespace, console: Console) -> ExitCode:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from orchestrator.build import BuildOptions, Project, inputs, load, open_build, table
-from orchestrator.cli.commands.options import read_text
+from orchestrator.build import inputs, open_build, table
+from orchestrator.cli.commands.options import project_of, read_text
+from orchestrator.cli.console import Console
 from orchestrator.errors import ExitCode, UsageError
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-
-    from orchestrator.cli.console import Console
 
 _TABLE: Final = "a table of scratch sizes (CSV)"
 
@@ -35,7 +32,7 @@ def _show(args: Namespace, console: Console) -> ExitCode:
     from orchestrator.scratch import product_scratch  # noqa: PLC0415  # likewise
     from orchestrator.scratch.table import scratch_json, scratch_text  # noqa: PLC0415  # likewise
 
-    project = Project(load(args.profile), BuildOptions(out=args.out))
+    project = project_of(args)
     with console.progress() as reporter:
         build = open_build(project, console.shell(reporter))
         target, programs = build[inputs.TARGET], build[inputs.PROGRAMS]
@@ -64,6 +61,7 @@ def _check(paths: list[Path], console: Console) -> ExitCode:
     from orchestrator.scratch.table import check_tables  # noqa: PLC0415
 
     rows = check_tables({str(path): read_text(path, wanted=_TABLE) for path in paths})
-    console.document({"tables": [{"file": file, "rows": count} for file, count in rows.items()]})
-    console.data("\n".join(f"{file}: {count} rows agree" for file, count in rows.items()))
-    return ExitCode.OK
+    return console.result(
+        {"tables": [{"file": file, "rows": count} for file, count in rows.items()]},
+        "\n".join(f"{file}: {count} rows agree" for file, count in rows.items()),
+    )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from typing import TYPE_CHECKING
 
 from orchestrator.cli.commands.documents import cryptography_needed, read_named
+from orchestrator.cli.console import Console
 from orchestrator.errors import ExitCode
 from orchestrator.provenance.envelope import (
     open_envelope,
@@ -15,9 +15,6 @@ from orchestrator.provenance.envelope import (
     sign,
 )
 from orchestrator.shell.files import write_if_changed
-
-if TYPE_CHECKING:
-    from orchestrator.cli.console import Console
 
 
 def run(args: Namespace, console: Console) -> ExitCode:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 from argparse import Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from orchestrator.build import BuildOptions, Project, load
+from orchestrator.build import Project
 from orchestrator.build.instrument import what_if
 from orchestrator.build.project import project_at
 from orchestrator.build.report_file import last_report, read_report_file
 from orchestrator.build.variant import Variant
 from orchestrator.cli.commands.measuring import note_if_stale
-from orchestrator.cli.workspace_command import needs_profile, run_workspace
+from orchestrator.cli.commands.options import project_of
+from orchestrator.cli.commands.workspace import needs_profile, run_workspace
+from orchestrator.cli.console import Console
 from orchestrator.errors import ExitCode, UsageError
 from orchestrator.fleet.outcome import Kind
 from orchestrator.measure import (
@@ -27,15 +28,11 @@ from orchestrator.measure import (
 )
 from orchestrator.measure.size import SizeReport
 
-if TYPE_CHECKING:
-    from orchestrator.cli.console import Console
-
 
 def run(args: Namespace, console: Console) -> ExitCode:
     """Print flash and RAM, or their change from another build or in a what-if."""
-    of_one = "out full by diff without_model without_op dtypes optimize toolchain"
-    if not needs_profile(args, args.profile, of_one):
-        return run_workspace(args, console, Kind.SIZE, lambda: BuildOptions(jobs=args.jobs))
+    if not needs_profile(args, args.profile):
+        return run_workspace(args, console, Kind.SIZE)
     variant = Variant(
         without_models=tuple(dict.fromkeys(args.without_model)),
         without_operators=tuple(dict.fromkeys(map(_operator, args.without_op))),
@@ -51,24 +48,19 @@ def run(args: Namespace, console: Console) -> ExitCode:
             hint="ask one after the other",
         )
     by = By(args.by) if args.by else By.PART
-    options = BuildOptions(out=args.out, jobs=args.jobs, write_lock=False)
-    project = Project(load(args.profile), options)
+    project = project_of(args)
     if variant.text:
-        _show_what_if(project, variant, by, console)
-        return ExitCode.OK
+        return _show_what_if(project, variant, by, console)
     text, report = last_report(project)
     note_if_stale(project, console, "sizes")
     if args.diff is not None:
         other = _other(args.diff, console)
-        console.document(diff_document(other, report, by))
-        console.data(diff_table(other, report, by))
-    elif args.by:
-        console.document(group_document(report, by))
-        console.data(group_table(report, by))
-    else:
-        console.document(json.loads(text))
-        console.data(size_table(report) if args.full else size_summary(report))
-    return ExitCode.OK
+        return console.result(diff_document(other, report, by), diff_table(other, report, by))
+    if args.by:
+        return console.result(group_document(report, by), group_table(report, by))
+    return console.result(
+        json.loads(text), size_table(report) if args.full else size_summary(report)
+    )
 
 
 def _operator(name: str) -> str:
@@ -76,11 +68,13 @@ def _operator(name: str) -> str:
     return name if "::" in name else f"aten::{name}"
 
 
-def _show_what_if(project: Project, variant: Variant, by: By, console: Console) -> None:
+def _show_what_if(project: Project, variant: Variant, by: By, console: Console) -> ExitCode:
     with console.progress() as reporter:
         now, then = what_if(project, variant, console.shell(reporter))
-    console.document({"what_if": variant.text, **diff_document(now, then, by)})
-    console.data(diff_table(now, then, by, what=f"what if {variant.text}"))
+    return console.result(
+        {"what_if": variant.text, **diff_document(now, then, by)},
+        diff_table(now, then, by, what=f"what if {variant.text}"),
+    )
 
 
 def _other(path: Path, console: Console) -> SizeReport:

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 from orchestrator.catalog.operator_page import counts, operator_rows
 from orchestrator.cli.commands.options import shipped_kernels
+from orchestrator.cli.console import Console
 from orchestrator.errors import ExitCode
 from orchestrator.plain_table import table_lines
 from orchestrator.targets.boards import boards_of
 from orchestrator.targets.cores import BOARDS, CPUS
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-
-    from orchestrator.cli.console import Console
 
 
 def run(args: Namespace, console: Console) -> ExitCode:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING
 
-from orchestrator.build import Project, load
 from orchestrator.build.judging import (
     Trial,
     Verdict,
@@ -17,25 +15,19 @@ from orchestrator.build.judging import (
     trial_of,
 )
 from orchestrator.cli.commands.measuring import make_current, running
-from orchestrator.cli.commands.options import build_options, options_of
-from orchestrator.cli.workspace_command import needs_profile, run_workspace
+from orchestrator.cli.commands.options import project_of
+from orchestrator.cli.commands.workspace import needs_profile, run_workspace
+from orchestrator.cli.console import Console
 from orchestrator.errors import ExitCode
 from orchestrator.fleet.outcome import Kind
 from orchestrator.plain_table import table_lines
 
-if TYPE_CHECKING:
-    from orchestrator.cli.console import Console
-
-_OF_ONE = "out scenario runs seed bisect"
-"""Options for the profile that is named."""
-
 
 def run(args: Namespace, console: Console) -> ExitCode:
     """Compare the product with its program, and show a line for each method."""
-    if not needs_profile(args, args.profile, _OF_ONE):
-        return run_workspace(args, console, Kind.TEST, lambda: build_options(args))
-    options = options_of(build_options(args), args.profile)
-    project = Project(load(args.profile), options)
+    if not needs_profile(args, args.profile):
+        return run_workspace(args, console, Kind.TEST)
+    project = project_of(args)
     make_current(project, console)
     product = product_of(project)
     given = {key: getattr(args, key) for key in ("runs", "seed", "scenario")}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from argparse import Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from orchestrator.build.lockfile import Lock
 from orchestrator.build.locking import needed_lock
@@ -16,6 +15,7 @@ from orchestrator.cli.commands.compat import (
 )
 from orchestrator.cli.commands.documents import cryptography_needed, read_named
 from orchestrator.cli.commands.options import read_bytes
+from orchestrator.cli.console import Console
 from orchestrator.cli.render import diagnostic_to_json
 from orchestrator.core.spelling import packed_version
 from orchestrator.errors import ExitCode, LockError, SourceSpan, UsageError
@@ -34,9 +34,6 @@ from orchestrator.update import (
     update_bytes,
     update_fact,
 )
-
-if TYPE_CHECKING:
-    from orchestrator.cli.console import Console
 
 
 def run(args: Namespace, console: Console) -> ExitCode:
@@ -88,9 +85,10 @@ def _pack(args: Namespace, console: Console) -> ExitCode:
     output = args.output or args.file.with_suffix(".update")
     data = update_bytes(update, sign)
     write_if_changed(output, data)
-    console.document({"ok": True, "update": str(output), **_facts(update)})
-    console.data(f"{output}: {_sentence(update)}, {len(data):,} bytes")
-    return ExitCode.OK
+    return console.result(
+        {"ok": True, "update": str(output), **_facts(update)},
+        f"{output}: {_sentence(update)}, {len(data):,} bytes",
+    )
 
 
 def _accepted(fact: str | None, model: str, lock: Path) -> tuple[bytes, int]:

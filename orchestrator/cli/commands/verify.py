@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from typing import TYPE_CHECKING
 
-from orchestrator.build import BuildOptions, load
+from orchestrator.build import load
 from orchestrator.build.checking import build_twice, identify
-from orchestrator.cli.workspace_command import needs_profile, run_workspace
+from orchestrator.cli.commands.options import build_options
+from orchestrator.cli.commands.workspace import needs_profile, run_workspace
+from orchestrator.cli.console import Console
 from orchestrator.errors import ExitCode, UsageError
 from orchestrator.fleet.outcome import Kind
-
-if TYPE_CHECKING:
-    from orchestrator.cli.console import Console
 
 
 def run(args: Namespace, console: Console) -> ExitCode:
     """Compare two builds, or a file with the lock."""
     about_one = args.profile or args.artefact or args.lock_file
-    if not needs_profile(args, about_one, "out"):
-        return run_workspace(args, console, Kind.VERIFY, lambda: BuildOptions(jobs=args.jobs))
+    if not needs_profile(args, about_one):
+        return run_workspace(args, console, Kind.VERIFY)
     _check(args)
     if args.artefact is not None:
         return _identify(args, console)
@@ -43,26 +41,25 @@ def _identify(args: Namespace, console: Console) -> ExitCode:
     """Identify a file as an output of the lock."""
     lock_file = args.lock_file or load(args.profile).lock_file
     found = identify(args.artefact, lock_file)
-    console.document(
+    paths = ", ".join(found.paths)
+    return console.result(
         {
             "file": str(args.artefact),
             "lock": str(lock_file),
             "sha256": found.sha256,
             "kind": found.kind,
             "outputs": list(found.paths),
-        }
+        },
+        f"{args.artefact}: the {found.kind} of {lock_file} ({paths})",
     )
-    paths = ", ".join(found.paths)
-    console.data(f"{args.artefact}: the {found.kind} of {lock_file} ({paths})")
-    return ExitCode.OK
 
 
 def _build_twice(args: Namespace, console: Console) -> ExitCode:
     """Build in place and in a fresh folder; every published byte must be the same."""
     profile = load(args.profile)
     with console.progress() as reporter:
-        options = BuildOptions(out=args.out, jobs=args.jobs)
-        _, compared = build_twice(profile, options, console.shell(reporter))
-    console.document({"profile": profile.name, "compared": compared, "same": True})
-    console.data(f"{profile.name}: {len(compared)} files are the same, byte for byte")
-    return ExitCode.OK
+        _, compared = build_twice(profile, build_options(args), console.shell(reporter))
+    return console.result(
+        {"profile": profile.name, "compared": compared, "same": True},
+        f"{profile.name}: {len(compared)} files are the same, byte for byte",
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -14,15 +15,12 @@ from orchestrator.build import BuildOptions, Project, build_product, load
 from orchestrator.build.firmware import need_runnable
 from orchestrator.build.judging import product_of, scenario_of
 from orchestrator.cli.commands.measuring import measure
+from orchestrator.cli.console import Console
 from orchestrator.errors import ExitCode, OrchestratorError
 from orchestrator.running.costs import NANOSECONDS
 from orchestrator.workspace.lookup import is_name, member_at
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-
-    from orchestrator.cli.console import Console
-
     Watch = Callable[[frozenset[Path]], Iterator[set[str]]]
     """Yields the paths of changed files below folders, until it is ended.
 

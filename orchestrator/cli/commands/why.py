@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from argparse import Namespace
 
-from orchestrator.build import BuildOptions, Project, load, open_build
+from orchestrator.build import open_build
 from orchestrator.build.facts import selection_facts
 from orchestrator.cli.commands.measuring import note_if_stale
+from orchestrator.cli.commands.options import project_of
+from orchestrator.cli.console import Console
 from orchestrator.errors import ExitCode, UsageError
 from orchestrator.explain import (
     why,
@@ -17,29 +19,20 @@ from orchestrator.explain import (
     why_text,
 )
 
-if TYPE_CHECKING:
-    from argparse import Namespace
-
-    from orchestrator.cli.console import Console
-
 
 def run(args: Namespace, console: Console) -> ExitCode:
     """Explain why an operator, kernel, source or symbol is in the product, or not."""
     if args.dtype is not None and not args.absent:
         hint = "`why --not` explains why a kernel lacks a dtype"
         raise UsageError.of("usage", "--dtype requires --not", hint=hint)
-    project = Project(load(args.profile), BuildOptions(out=args.out))
+    project = project_of(args)
     with console.progress() as reporter:
         build = open_build(project, console.shell(reporter))
         facts = selection_facts(project, build)
     if args.absent:
         absences = why_not(args.name, facts, dtype=args.dtype)
-        console.document(why_not_document(absences))
-        console.data(why_not_text(absences))
-        return ExitCode.OK
+        return console.result(why_not_document(absences), why_not_text(absences))
     answer = why(args.name, facts)
     if answer.built:
         note_if_stale(project, console, "costs")
-    console.document(why_document(answer))
-    console.data(why_text(answer))
-    return ExitCode.OK
+    return console.result(why_document(answer), why_text(answer))

@@ -6,7 +6,7 @@ from argparse import ArgumentTypeError
 
 import pytest
 
-from orchestrator.cli.shared_arguments import names, pixel_range
+from orchestrator.cli.values import names, pixel_range
 
 
 def test_names_between_commas() -> None:

@@ -12,32 +12,26 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from orchestrator.cli.arguments import parser
+from orchestrator.cli import command_table
+from orchestrator.cli.arguments import commands_of, name_of, parser
+from orchestrator.cli.command_table import WORKSPACE
+from orchestrator.cli.commands.workspace import needs_profile
 from orchestrator.cli.main import run
 from orchestrator.cli.man_page import man_pages, page_of
-from orchestrator.cli.manual import (
-    GROUPS,
-    MANUALS,
-    MEANINGS,
-    PLUMBING,
-    RENAMED,
-    SYNONYMS,
-    command_line,
-    epilog,
-)
-from orchestrator.cli.shared_arguments import commands_of, name_of
-from orchestrator.errors import ExitCode
+from orchestrator.cli.manual import EXAMPLES, GROUPS, MEANINGS, PLUMBING, RENAMED, SYNONYMS, epilog
+from orchestrator.errors import ExitCode, UsageError
 from tests.tools import need_tool
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 COMMANDS = commands_of(parser())
+OF_WORKSPACES = {name: c for name, c in command_table.COMMANDS.items() if WORKSPACE in c.arguments}
 WIDTH = 80
 
 
 def test_every_command_has_a_manual_and_every_exit_code_a_meaning() -> None:
-    assert set(MANUALS) == set(COMMANDS)
+    assert set(EXAMPLES) == set(COMMANDS)
     assert set(MEANINGS) == set(ExitCode)
 
 
@@ -61,11 +55,10 @@ def test_help(
 
 
 @pytest.mark.parametrize(
-    ("name", "text"),
-    [(name, text) for name, manual in MANUALS.items() for text, _ in manual.examples],
+    ("name", "text"), [(name, text) for name, examples in EXAMPLES.items() for text, _ in examples]
 )
 def test_examples_are_understood(name: str, text: str) -> None:
-    whole = re.sub(r'eval "\$\((.*)\)"', r"\1", command_line(text))
+    whole = re.sub(r'eval "\$\((.*)\)"', r"\1", text)
     (ours,) = [part for part in whole.split("|") if "orchestrator" in part]
     words = shlex.split(ours.partition(">")[0])
     assert words.pop(0) == "orchestrator"
@@ -252,6 +245,22 @@ def test_a_file_may_have_the_name_of_a_former_command(
     assert "note:" not in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("name", OF_WORKSPACES)
+def test_options_are_for_a_profile_or_for_a_workspace(name: str) -> None:
+    options = [*OF_WORKSPACES[name].options]
+    for option in options:
+        given = dict.fromkeys((one.key for one in options), None) | {option.key: "x"}
+        args = argparse.Namespace(command=name, **given)
+        for named in (None, "p.toml"):
+            is_wrong = option in WORKSPACE.options if named else option.one
+            if not is_wrong:
+                assert needs_profile(args, named) == bool(named)
+                continue
+            says = "works on a workspace" if named else "requires PROFILE"
+            with pytest.raises(UsageError, match=f"^{option.long_name} {says}"):
+                needs_profile(args, named)
+
+
 def test_a_dtype_is_for_what_is_absent(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["why", "x.toml", "relu", "--dtype", "Half"]) == 2
     assert capsys.readouterr().err == (
@@ -319,7 +328,7 @@ def test_man_pages(capsys: pytest.CaptureFixture[str]) -> None:
         plain = text.replace("\\-", "-").replace("\\fB", "").replace("\\fR", "")
         for action in command._actions:  # noqa: SLF001  # argparse has no public way
             assert all(f"{option}" in plain for option in action.option_strings)
-        assert all(command_line(t) in plain for t, _ in MANUALS[name].examples)
+        assert all(text in plain for text, _ in EXAMPLES[name])
         assert not re.search(r"^['.](?!TH|SH|TP|B )", text, re.MULTILINE)
     for words, page in (
         (["build"], "orchestrator-build.1"),

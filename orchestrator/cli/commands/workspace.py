@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from orchestrator.cli.shared_arguments import WORKSPACE_OPTIONS
+from orchestrator.cli.command_table import COMMANDS, WORKSPACE
+from orchestrator.cli.commands.options import build_options
+from orchestrator.cli.console import Console
 from orchestrator.errors import ExitCode, UsageError
 from orchestrator.fleet.outcome import Kind, Outcome
 from orchestrator.fleet.run import chosen, unchanged
@@ -21,55 +23,45 @@ from orchestrator.workspace.lookup import find_workspace
 from orchestrator.workspace.product import WORKSPACE_FILE, in_shard
 
 if TYPE_CHECKING:
-    from orchestrator.build import BuildOptions
-    from orchestrator.cli.console import Console
     from orchestrator.fleet.task import Work
 
 
-def needs_profile(args: Namespace, named: object, options: str) -> bool:
+def needs_profile(args: Namespace, named: object) -> bool:
     """Whether the command is about the profile that it names, not about a workspace.
 
     Args:
         args: Of the command line.
         named: What stands for PROFILE; empty or None without.
-        options: Options that only work with PROFILE: `name`, or `name=place` where
-            their place in `args` has another name.
 
     Raises:
         UsageError: An option is for the other one.
     """
-    if named:
-        wrong = [option for option, key in WORKSPACE_OPTIONS if getattr(args, key)]
-        if wrong:
+    options = WORKSPACE.options if named else COMMANDS[args.command].options
+    for option in options:
+        if named and option.is_given(args):
             raise UsageError.of(
                 "usage",
-                f"{wrong[0]} works on a workspace",
+                f"{option.long_name} works on a workspace",
                 found="a PROFILE",
-                hint=f"leave out either PROFILE or {wrong[0]}",
+                hint=f"leave out either PROFILE or {option.long_name}",
             )
-        return True
-    for option in options.split():
-        name, _, place = option.partition("=")
-        if getattr(args, place or name):
+        if option.one and option.is_given(args):
             raise UsageError.of(
                 "usage",
-                f"--{name.replace('_', '-')} requires PROFILE",
+                f"{option.long_name} requires PROFILE",
                 hint="without PROFILE the command works on all products of the workspace",
             )
-    return False
+    return bool(named)
 
 
-def run_workspace(
-    args: Namespace, console: Console, kind: Kind | Work, options: Callable[[], BuildOptions]
-) -> ExitCode:
+def run_workspace(args: Namespace, console: Console, kind: Kind | Work) -> ExitCode:
     """Do it for every product, and show one table; a failure stops no other product.
 
     Args:
         args: Of the command line.
         console: Where results and progress go.
-        kind: What is done.
-        options: Those of builds, if one has to run; `jobs` are those of all products
-            together.
+        kind: What is done. If a product has to be built, it has the options of the
+            command line; `jobs` are those of all products together.
 
     Returns:
         The exit code of the first product that failed, by name.
@@ -90,9 +82,7 @@ def run_workspace(
     rest = [product for product in products if product.name not in known]
     outcomes: Iterable[Outcome] = known.values()
     if rest:
-        outcomes = chain(
-            outcomes, _worked(rest, file, console, kind=kind, options=options(), args=args)
-        )
+        outcomes = chain(outcomes, _worked(rest, file, console, kind, args))
     for outcome in outcomes:
         _say(console, outcome)
         then = outcome.before if before is None else before.get(outcome.product.name)
@@ -122,17 +112,12 @@ def _file(named: Path | None) -> Path:
 
 
 def _worked(
-    products: Sequence[Product],
-    file: Path,
-    console: Console,
-    *,
-    kind: Kind | Work,
-    options: BuildOptions,
-    args: Namespace,
+    products: Sequence[Product], file: Path, console: Console, kind: Kind | Work, args: Namespace
 ) -> Iterator[Outcome]:
     """Outcomes of what is not known yet, as they are known."""
     from orchestrator.fleet.run import run_tasks  # noqa: PLC0415  # imports the build
 
+    options = build_options(args)
     with console.progress() as reporter:
         shell = console.shell()
         results = run_tasks(products, file, kind, options, shell=shell, scheduler=args.scheduler)
