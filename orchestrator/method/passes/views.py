@@ -392,19 +392,19 @@ def _pixel_unshuffle(arguments: Arguments) -> tuple[View, ...]:
 
 def _nearest(arguments: Arguments) -> tuple[View, ...]:
     """The view of an image each of whose items is repeated in rows and columns."""
-    tensor, out = arguments.tensor(0), arguments.tensor(3)
+    tensor, out = arguments.tensor("input"), arguments.tensor("out")
     need(len(tensor.sizes) == _IMAGE_RANK and tensor.numel != 0)
     need(out.sizes[:2] == tensor.sizes[:2])
     read, written = strides_of(tensor), strides_of(out)
     axes = [*zip(tensor.sizes[:2], read[:2], written[:2], strict=True)]
     for i, dim in enumerate((2, 3)):
-        size, scaled, scale = scale_of(arguments, i, (1, 2), corners=False)
+        size, scaled, scale = scale_of(arguments, i, corners=False)
         times, rest = divmod(scaled, size)
         need(times and not rest)
         places = [nearest_item(size, scale, at) for at in range(scaled)]
         need(places == [at // times for at in range(scaled)])
         axes += [(size, read[dim], written[dim] * times), (times, 0, written[dim])]
-    return (_part(arguments.index(0), arguments.index(3), axes),)
+    return (_part(arguments.index("input"), arguments.index("out"), axes),)
 
 
 def _blocks(many: TensorValue, large: TensorValue, n: int) -> list[tuple[int, int, int]]:
@@ -555,27 +555,23 @@ _LARGE: Final = float(1 << 30)
 """From here on kernels that scale images take the last item."""
 
 
-def scale_of(
-    arguments: Arguments, side: int, places: tuple[int, int], *, corners: bool
-) -> tuple[int, int, float]:
+def scale_of(arguments: Arguments, side: int, *, corners: bool) -> tuple[int, int, float]:
     """Sizes of a side of an image, and from an output item to the next one.
 
     Args:
-        arguments: Of the call; the output is the last one.
+        arguments: Of the call, which has either sizes or factors.
         side: 0 for rows, 1 for columns.
-        places: Of the sizes and the factors, of which one is given.
         corners: Whether first and last items stay where they are.
     """
-    size = arguments.tensor(0).sizes[2 + side]
-    scaled = arguments.tensor(arguments.count - 1).sizes[2 + side]
-    need(arguments.is_none(places[0]) != arguments.is_none(places[1]))
+    size, scaled = (arguments.tensor(name).sizes[2 + side] for name in ("input", "out"))
+    need(arguments.is_none("output_size") != arguments.is_none("scale_factors"))
     step = size / scaled
-    if arguments.is_none(places[0]):
-        factor = arguments.reals(places[1])[side]
+    if arguments.is_none("output_size"):
+        factor = arguments.reals("scale_factors")[side]
         need(factor > 0 and int(size * factor) == scaled)
         step = 1 / factor
     else:
-        need(arguments.numbers(places[0])[side] == scaled)
+        need(arguments.numbers("output_size")[side] == scaled)
     if corners:
         step = (size - 1) / (scaled - 1) if scaled > 1 else 0.0
     return size, scaled, float32(step)
