@@ -6,6 +6,7 @@ import struct
 from collections.abc import Mapping
 from typing import Final, TypeAlias, TypeVar
 
+from orchestrator.catalog.expressions.values import TensorFacts
 from orchestrator.core import layout
 from orchestrator.core.lazy_bytes import Bytes
 from orchestrator.method.linked import LinkedCall, LinkedMethod
@@ -176,6 +177,11 @@ class Arguments:
     def is_none(self, name: Name) -> bool:
         """Whether an argument is None."""
         return isinstance(self._values[self.index(name)], NoneValue)
+
+
+def facts_of(tensor: TensorValue) -> TensorFacts:
+    """A tensor as expressions of kernels see it."""
+    return TensorFacts(dtype=tensor.dtype, sizes=tensor.sizes, dim_order=tensor.dim_order)
 
 
 def strides_of(tensor: TensorValue) -> tuple[int, ...]:
