@@ -18,6 +18,7 @@ from orchestrator.method.places import (
     Access,
     Place,
     accesses,
+    names_of,
     place_of,
     tensor_of,
     written_positions,
@@ -181,6 +182,7 @@ class _Linker:
                 if not isinstance(method.values[i], TENSOR_LISTS)
             ),
             in_place=tuple(i for i, x in enumerate(schema.arguments) if x.name in in_place),
+            names=names_of(schema),
         )
 
 

@@ -88,6 +88,7 @@ class LinkedCall:
         function: Qualified C++ name of the kernel.
         args: Value indices, in the kernel's order.
         accesses: How the kernel accesses each of them.
+        names: What the schema calls them, where the kernel takes the arguments of the schema.
         outs: Values that it writes, with items of lists; scratch comes last.
         in_place: Positions of arguments that may be the same memory as the output, if
             they have its dtype, sizes and dim order.
@@ -102,6 +103,7 @@ class LinkedCall:
     outs: tuple[int, ...]
     in_place: tuple[int, ...] = ()
     prepared: Prepared | None = None
+    names: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def form(self) -> Prepared:

@@ -115,6 +115,12 @@ def written_positions(schema: OpSchema) -> tuple[int, ...]:
 
 
 @lru_cache(maxsize=1024)
+def names_of(schema: OpSchema) -> tuple[str, ...]:
+    """Names of the arguments, and of a result behind them, as many as `accesses` has."""
+    return (*(a.name for a in schema.arguments), "result")[: len(accesses(schema))]
+
+
+@lru_cache(maxsize=1024)
 def accesses(schema: OpSchema) -> tuple[Access, ...]:
     """How a call uses its arguments, and its result if it has no out arguments."""
     written = written_positions(schema)

@@ -8,19 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from orchestrator.catalog.expressions.predicates import resizes
+from orchestrator.catalog.expressions.functions import function
+from orchestrator.catalog.expressions.predicates import resizes, within
 from orchestrator.catalog.expressions.shapes import (
     MAX_EXTENT,
     MAX_RANK,
     Sizes,
     dimension,
     known,
+    replaced,
     require,
+    without,
 )
 from orchestrator.catalog.expressions.values import (
     Number,
     Range,
+    StridedItems,
     TensorFacts,
+    each,
     every,
     limits,
     same_number,
@@ -36,58 +41,72 @@ def _size(size: Number) -> Number:
     return size
 
 
-def transposed(tensor: TensorFacts, first: Number, second: Number) -> Sizes:
-    """Sizes with two of them swapped."""
-    a, b = dimension(first, tensor.rank), dimension(second, tensor.rank)
-    sizes = [*tensor.sizes]
-    if sizes:
-        sizes[a], sizes[b] = sizes[b], sizes[a]
-    return tuple(sizes)
+@function
+def transposed(tensor: TensorFacts, dim: Number, dim_: Number) -> StridedItems:
+    """Two dimensions swapped."""
+    a, b = dimension(dim, tensor.rank), dimension(dim_, tensor.rank)
+    axes = [*tensor.layout.axes]
+    if axes:
+        axes[a], axes[b] = axes[b], axes[a]
+    return StridedItems(tuple(axes))
 
 
-def narrowed(tensor: TensorFacts, dim: Number, start: Number, length: Number) -> Sizes:
-    """Sizes of `length` items from `start` on."""
+def selected(tensor: TensorFacts, dim: Number, index: Number) -> StridedItems:
+    """Items at one index of a dimension."""
     require(tensor.rank > 0, "the tensor has no dimension")
     at = dimension(dim, tensor.rank)
     size = tensor.sizes[at]
+    require(-size <= index, f"there is no item {index} of {size}")
+    require(index < size, f"there is no item {index} of {size}")
+    return tensor.layout.along(at, first=index + size if index < 0 else index)
+
+
+@function
+def narrowed(tensor: TensorFacts, dim: Number, start: Number, length: Number) -> StridedItems:
+    """`length` items from `start` on."""
+    require(tensor.rank > 0, "the tensor has no dimension")
+    at = dimension(dim, tensor.rank)
+    size, stride = tensor.layout.axes[at]
     require(-size <= start, f"there is no item {start} of {size}")
     require(start <= size, f"there is no item {start} of {size}")
     require(length >= 0, f"the length is {length}")
     first = start + size if start < 0 else start
     require(first + length <= size, f"item {first + length} is past the end, {size}")
-    return (*tensor.sizes[:at], length, *tensor.sizes[at + 1 :])
+    return tensor.layout.along(at, (length, stride), first=first)
 
 
-def diagonal(tensor: TensorFacts, offset: Number, first: Number, second: Number) -> Sizes:
-    """Sizes of the diagonals of two dimensions."""
-    a, b = dimension(first, tensor.rank), dimension(second, tensor.rank)
+@function
+def diagonal(tensor: TensorFacts, offset: Number, dim: Number, dim_: Number) -> StridedItems:
+    """The diagonals of two dimensions, whose items come last."""
+    a, b = dimension(dim, tensor.rank), dimension(dim_, tensor.rank)
     require(a != b, "a diagonal needs two dimensions")
-    kept = [size for place, size in enumerate(tensor.sizes) if place not in (a, b)]
-    down, right, at = tensor.sizes[a], tensor.sizes[b], known(offset)
-    down, right = (down, right - at) if at > 0 else (down + at, right)
-    length: Number
-    if isinstance(down, Range) or isinstance(right, Range):
-        lows, highs = zip(limits(down), limits(right), strict=True)
-        length = Range(max(min(lows), 0), max(min(highs), 0))
-    else:
-        length = max(min(down, right), 0)
-    return (*kept, length)
+    axes, at = tensor.layout.axes, known(offset)
+    kept = [axis for place, axis in enumerate(axes) if place not in (a, b)]
+    (rows, down), (columns, right) = axes[a], axes[b]
+    row, column = max(-at, 0), max(at, 0)
+    ends = [limits(rows - row), limits(columns - column)]
+    low, high = (max(min(two), 0) for two in zip(*ends, strict=True))
+    is_known = isinstance(rows, int) and isinstance(columns, int)
+    length = low if is_known else Range(low, high)
+    return StridedItems((*kept, (length, down + right)), row * down + column * right)
 
 
-def unfolded(tensor: TensorFacts, dim: Number, size: Number, step: Number) -> Sizes:
-    """Sizes of the windows along a dimension, whose items come last."""
+@function
+def unfolded(tensor: TensorFacts, dim: Number, size: Number, step: Number) -> StridedItems:
+    """Windows along a dimension, whose items come last."""
     require(tensor.rank < MAX_RANK, f"it would have {tensor.rank + 1} dimensions")
     at = dimension(dim, tensor.rank)
-    whole: Number = tensor.sizes[at] if tensor.rank else 1
+    whole, stride = tensor.layout.axes[at] if tensor.rank else (1, 1)
     require(size >= 0, f"the window has {size} items")
     require(size <= whole, f"the window has {size} items, the dimension {whole}")
     require(step > 0, f"the step is {step}")
     if not tensor.rank:
-        return (size,)
-    count = (whole - size) // step + 1
-    return (*tensor.sizes[:at], count, *tensor.sizes[at + 1 :], size)
+        return StridedItems(((size, stride),))
+    windows = tensor.layout.along(at, ((whole - size) // step + 1, stride * step))
+    return StridedItems((*windows.axes, (size, stride)))
 
 
+@function
 def repeated(tensor: TensorFacts, repeats: Sizes) -> Sizes:
     """Sizes of a tensor repeated along its dimensions and new ones before them."""
     rank = len(repeats)
@@ -98,25 +117,30 @@ def repeated(tensor: TensorFacts, repeats: Sizes) -> Sizes:
     return tuple(_size(a * b) for a, b in zip(own, repeats, strict=True))
 
 
-def strided(tensor: TensorFacts, sizes: Sizes, strides: Sizes, offset: Number | None) -> Sizes:
-    """These sizes, if strides and offset stay within the memory of the tensor."""
+@function
+def strided(
+    tensor: TensorFacts, sizes: Sizes, strides: Sizes, offset: Number | None
+) -> StridedItems:
+    """Items at given strides, if these and the offset stay within the memory of the tensor."""
     require(len(sizes) <= MAX_RANK, f"it cannot have {len(sizes)} dimensions")
     require(len(sizes) == len(strides), "sizes and strides differ in number")
-    for size, stride in zip(sizes, strides, strict=True):
+    axes = tuple(zip(sizes, strides, strict=True))
+    for size, stride in axes:
         require(size >= 0, f"a size is {size}")
         require(stride >= 0, f"a stride is {stride}")
         _size(size)
-    last: Number = 0 if offset is None else offset
-    require(last >= 0, f"the offset is {last}")
+    first = last = 0 if offset is None else offset
+    require(first >= 0, f"the offset is {first}")
     if any(same_number(size, 0) for size in sizes):
-        return sizes
-    for size, stride in zip(sizes, strides, strict=True):
+        return StridedItems(axes, first)
+    for size, stride in axes:
         if not same_number(size, 1):
             last = last + (size - 1) * stride
     require(last < tensor.numel, f"item {last} is read of {tensor.numel}")
-    return sizes
+    return StridedItems(axes, first)
 
 
+@function
 def stacked(tensors: tuple[TensorFacts | None, ...], dim: Number) -> Sizes:
     """Sizes of tensors along a new dimension."""
     given = [t for t in tensors if t is not None]
@@ -124,11 +148,12 @@ def stacked(tensors: tuple[TensorFacts | None, ...], dim: Number) -> Sizes:
     first = given[0]
     require(first.rank < MAX_RANK, f"it would have {first.rank + 1} dimensions")
     at = dimension(dim, first.rank + 1)
-    alike = every([lambda t=t: same_numbers(t.sizes, first.sizes) for t in given])  # type: ignore[misc]  # mypy knows no types of defaults
+    alike = each(lambda t: same_numbers(t.sizes, first.sizes), given)
     require(alike, "tensors have different sizes")
     return (*first.sizes[:at], len(given), *first.sizes[at:])
 
 
+@function
 def pixels_shuffled(tensor: TensorFacts, factor: Number) -> Sizes:
     """Sizes of an image, [..., C, H, W], whose channels become blocks of pixels."""
     require(tensor.rank >= _IMAGE, f"the image has {tensor.rank} dimensions")
@@ -141,6 +166,7 @@ def pixels_shuffled(tensor: TensorFacts, factor: Number) -> Sizes:
     return (*outer, channels, _size(height * factor), _size(width * factor))
 
 
+@function
 def pixels_unshuffled(tensor: TensorFacts, factor: Number) -> Sizes:
     """Sizes of an image, [..., C, H, W], whose blocks of pixels become channels."""
     require(tensor.rank >= _IMAGE, f"the image has {tensor.rank} dimensions")
@@ -155,6 +181,7 @@ _IMAGE = 3
 """Dimensions of an image: channels, height, width."""
 
 
+@function
 def seen_as(tensor: TensorFacts, out: TensorFacts) -> Sizes:
     """Sizes of the bytes of a tensor, seen as items of the dtype of another one.
 
@@ -184,6 +211,7 @@ def _pairs(tensor: TensorFacts, padding: Sizes) -> list[tuple[Number, tuple[Numb
     return [*zip(tensor.sizes, [*[none] * first, *pairs], strict=True)]
 
 
+@function
 def extended(tensor: TensorFacts, padding: Sizes) -> Sizes:
     """Sizes of a padded tensor; negative numbers cut items off."""
     count, odd = divmod(len(padding), 2)
@@ -218,16 +246,19 @@ def _bordered(tensor: TensorFacts, padding: Sizes, *, reflect: bool) -> Sizes:
     return tuple(found)
 
 
+@function
 def reflected(tensor: TensorFacts, padding: Sizes) -> Sizes:
     """Sizes of a tensor padded by reflection."""
     return _bordered(tensor, padding, reflect=True)
 
 
+@function
 def replicated(tensor: TensorFacts, padding: Sizes) -> Sizes:
     """Sizes of a tensor padded with its first and last items."""
     return _bordered(tensor, padding, reflect=False)
 
 
+@function
 def summed(tensor: TensorFacts, size: Number | None) -> Sizes:
     """One size: the sum of the items of a constant, which must be `size` if given."""
     total = _size(sum(map(int, tensor.known_items)))
@@ -244,11 +275,26 @@ def _are_parts(
     if any(out is None or out.dtype is not tensor.dtype for out in outs):
         return False
     given = [out for out in outs if out is not None]
+    return each(resizes, given, sizes)
+
+
+@function
+def splits(
+    tensor: TensorFacts, outs: tuple[TensorFacts | None, ...], sizes: Sizes, dim: Number
+) -> bool:
+    """Whether outputs are the parts of a tensor along a dimension."""
+    require(tensor.rank > 0, "the tensor has no dimension")
+    at = dimension(dim, tensor.rank)
     return every(
-        [lambda o=o, s=s: resizes(o, s) for o, s in zip(given, sizes, strict=True)]  # type: ignore[misc]  # mypy knows no types of defaults
+        [
+            lambda: within(sizes, 0, _LARGEST),
+            lambda: same_number(sum(sizes), tensor.sizes[at]),
+            lambda: _are_parts(tensor, outs, [replaced(tensor, at, size) for size in sizes]),
+        ]
     )
 
 
+@function
 def splits_evenly(
     tensor: TensorFacts, outs: tuple[TensorFacts | None, ...], size: Number, dim: Number
 ) -> bool:
@@ -258,15 +304,13 @@ def splits_evenly(
     whole, step = known(tensor.sizes[at]), known(size)
     require(step > 0 or step == whole == 0, f"the size of a part is {step}")
     parts = [min(step, whole - begin) for begin in range(0, whole, step or 1)] or [0]
-    before, after = tensor.sizes[:at], tensor.sizes[at + 1 :]
-    return _are_parts(tensor, outs, [(*before, part, *after) for part in parts])
+    return _are_parts(tensor, outs, [replaced(tensor, at, part) for part in parts])
 
 
+@function
 def unbinds(tensor: TensorFacts, outs: tuple[TensorFacts | None, ...], dim: Number) -> bool:
     """Whether outputs are the tensors along a dimension."""
-    require(tensor.rank > 0, "the tensor has no dimension")
-    at = dimension(dim, tensor.rank)
-    if not same_number(tensor.sizes[at], len(outs)):
+    part = without(tensor, dim)
+    if not same_number(tensor.sizes[dimension(dim, tensor.rank)], len(outs)):
         return False
-    part = (*tensor.sizes[:at], *tensor.sizes[at + 1 :])
     return _are_parts(tensor, outs, [part] * len(outs))

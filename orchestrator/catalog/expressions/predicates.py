@@ -6,12 +6,14 @@ runtime/src/tensor.cpp, the others are functions in kernels/util and kernels/cor
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
-from functools import reduce
+from functools import partial, reduce
 from math import isnan, prod
 from typing import TYPE_CHECKING
 
 from orchestrator.catalog.expressions import shapes
+from orchestrator.catalog.expressions.functions import function
 from orchestrator.catalog.expressions.values import (
     Changing,
     ExpressionError,
@@ -19,6 +21,7 @@ from orchestrator.catalog.expressions.values import (
     Range,
     TensorFacts,
     Undecided,
+    each,
     every,
     limits,
     same_number,
@@ -32,9 +35,9 @@ if TYPE_CHECKING:
     from orchestrator.catalog.expressions.values import Value
 
 _S = ScalarType
-_MAX_BYTES = 2**31 - 1
 
 
+@function
 def resizes(tensor: TensorFacts, sizes: tuple[Number, ...]) -> bool:
     """Whether a tensor can be given these sizes."""
     if tensor.capacity_bytes is None:
@@ -54,11 +57,13 @@ def resizes(tensor: TensorFacts, sizes: tuple[Number, ...]) -> bool:
     return True
 
 
+@function
 def same_dtype(*tensors: TensorFacts | None) -> bool:
     """Whether all tensors that are not None have the same dtype."""
     return len({t.dtype for t in tensors if t is not None}) == 1
 
 
+@function
 def same_order(*tensors: TensorFacts) -> bool:
     """Whether all have the same dim order, and so the same rank."""
     return len({t.dim_order for t in tensors}) == 1
@@ -97,6 +102,7 @@ def promote(a: ScalarType, b: ScalarType) -> ScalarType:
     return _S.Short if (low, high) == (_S.Byte, _S.Char) else high
 
 
+@function
 def promoted(*tensors: TensorFacts | None) -> ScalarType:
     """The dtype of a + b + ...; some may be None.
 
@@ -115,21 +121,25 @@ def type_of(scalar: Value) -> type:
     return scalar.type if isinstance(scalar, Changing) else type(scalar)
 
 
+@function
 def is_float(scalar: Value) -> bool:
     """Whether a scalar is a float."""
     return type_of(scalar) is float
 
 
+@function
 def is_bool(scalar: Value) -> bool:
     """Whether a scalar is a bool."""
     return type_of(scalar) is bool
 
 
+@function
 def is_int(scalar: Value) -> bool:
     """Whether a scalar is an int."""
     return not is_float(scalar) and not is_bool(scalar)
 
 
+@function
 def with_number(dtype: ScalarType, *scalars: Value | None) -> ScalarType:
     """The dtype of a tensor combined with numbers, some of which may be None."""
     for scalar in scalars:
@@ -142,22 +152,25 @@ def with_number(dtype: ScalarType, *scalars: Value | None) -> ScalarType:
     return dtype
 
 
-def can_cast(start: ScalarType, end: ScalarType) -> bool:
+@function
+def can_cast(from_: ScalarType, to: ScalarType) -> bool:
     """Whether a result may be stored in this dtype: its category must not be lower.
 
     Complex numbers do not mix with others.
     """
-    if not COMPLEX.isdisjoint((start, end)):
-        return start == end
-    return category(start) <= category(end)
+    if not COMPLEX.isdisjoint((from_, to)):
+        return from_ == to
+    return category(from_) <= category(to)
 
 
+@function
 def mixable(*tensors: TensorFacts | None) -> bool:
     """Whether no complex tensor stands beside one of another dtype."""
     dtypes = {t.dtype for t in tensors if t is not None}
     return len(dtypes) == 1 or COMPLEX.isdisjoint(dtypes)
 
 
+@function
 def parts(tensor: TensorFacts) -> ScalarType:
     """The dtype of the parts of complex numbers; that of others is their own."""
     return _PARTS.get(tensor.dtype, tensor.dtype)
@@ -166,6 +179,7 @@ def parts(tensor: TensorFacts) -> ScalarType:
 _PARTS = {_S.ComplexHalf: _S.Half, _S.ComplexFloat: _S.Float, _S.ComplexDouble: _S.Double}
 
 
+@function
 def alpha_fits(alpha: Value, dtype: ScalarType) -> bool:
     """Whether a factor may multiply tensors of a dtype without losing its kind."""
     if is_float(alpha):
@@ -181,24 +195,23 @@ def dtype_limits(dtype: ScalarType) -> tuple[int, int]:
     return -(1 << bits - 1), (1 << bits - 1) - 1
 
 
+@function
 def holds(dtype: ScalarType, *scalars: Value | None) -> bool:
     """Whether a dtype can hold numbers; floats hold all, rounded."""
     if dtype in FLOATING:
         return True
     low, high = dtype_limits(dtype)
-    return every(
-        [lambda s=s: low <= settled(s) <= high for s in scalars if s is not None]  # type: ignore[misc]  # mypy knows no types of defaults
-    )
+    given = [s for s in scalars if s is not None]
+    return each(lambda s: low <= settled(s) <= high, given)
 
 
+@function
 def holds_whole(dtype: ScalarType, *scalars: Value) -> bool:
     """Whether a dtype can hold numbers without their fractions; floats hold all."""
     if dtype in FLOATING:
         return True
     low, high = dtype_limits(dtype)
-    return every(
-        [lambda s=s: low - 1 < _truncatable(s) < high + 1 for s in scalars]  # type: ignore[misc]  # mypy knows no types of defaults
-    )
+    return each(lambda s: low - 1 < _truncatable(s) < high + 1, scalars)
 
 
 def _truncatable(scalar: Value) -> Number:
@@ -209,6 +222,7 @@ def _truncatable(scalar: Value) -> Number:
     return number
 
 
+@function
 def is_zero(scalar: Value, dtype: ScalarType) -> bool:
     """Whether a number is 0 as an item of an integer dtype."""
     if dtype in FLOATING:
@@ -220,36 +234,40 @@ def is_zero(scalar: Value, dtype: ScalarType) -> bool:
     return int(low) % (1 << 8 * dtype.item_bytes) == 0
 
 
+@function
 def is_dim(index: Number, rank: Number) -> bool:
     """Whether an index names a dimension; it counts from the end if negative."""
     count = max(shapes.known(rank), 1)
     return every([lambda: -count <= index, lambda: index < count])
 
 
+@function
 def are_dims(indices: Sequence[Number], rank: Number) -> bool:
     """Whether indices name different dimensions."""
     shapes.dimensions(indices, shapes.known(rank))
     return True
 
 
-def within(items: Sequence[Number], low: Number, high: Number) -> bool:
+@function
+def within(list_: Sequence[Number], low: Number, high: Number) -> bool:
     """Whether all items lie between two limits."""
-    return every(
-        [lambda x=x: every([lambda: low <= x, lambda: x <= high]) for x in items]  # type: ignore[misc]
-    )
+    return each(lambda x: every([lambda: low <= x, lambda: x <= high]), list_)
 
 
-def parameters(items: Sequence[Number], count: Number, low: Number) -> bool:
+@function
+def parameters(list_: Sequence[Number], count: Number, low: Number) -> bool:
     """Whether a list has one number for each of `count` dimensions, or one for all."""
-    return len(items) in (count, 1) and within(items, low, shapes.MAX_EXTENT)
+    return len(list_) in (count, 1) and within(list_, low, shapes.MAX_EXTENT)
 
 
+@function
 def items_within(tensor: TensorFacts | None, low: Number, high: Number) -> bool:
     """Whether the items of a constant lie between two limits."""
     items = tensor.known_items if tensor is not None else ()
     return not items or (low <= int(min(items)) and int(max(items)) <= high)
 
 
+@function
 def indices_fit(tensor: TensorFacts, indices: tuple[TensorFacts | None, ...]) -> bool:
     """Whether constant indices of dimensions are in range."""
     found = []
@@ -258,8 +276,8 @@ def indices_fit(tensor: TensorFacts, indices: tuple[TensorFacts | None, ...]) ->
             continue
         if dim < tensor.rank:
             low, high = -tensor.sizes[dim], tensor.sizes[dim] - 1
-            found.append(lambda i=index, a=low, b=high: items_within(i, a, b))
-    return every(found)  # type: ignore[arg-type]  # mypy knows no types of defaults
+            found.append(partial(items_within, index, low, high))
+    return every(found)
 
 
 def has_strides(tensor: TensorFacts, order: tuple[int, ...]) -> bool:
@@ -277,114 +295,92 @@ def is_image(tensor: TensorFacts, order: tuple[int, ...]) -> bool:
     return has_strides(tensor, order)
 
 
+@function
 def is_channels_last(tensor: TensorFacts) -> bool:
     """Whether a tensor of sizes [N, C, H, W] is NHWC in memory."""
     return is_image(tensor, (0, 2, 3, 1))
 
 
+@function
 def is_nhwc(tensor: TensorFacts) -> bool:
     """Whether a tensor of sizes [N, H, W, C] is contiguous."""
     return is_image(tensor, (0, 1, 2, 3))
 
 
+@function
 def per_channel(count: Number, *tensors: TensorFacts | None) -> bool:
     """Whether tensors that are not None have one Int per channel."""
     given = [t for t in tensors if t is not None]
-    return all(t.dtype is _S.Int for t in given) and every(
-        [lambda t=t: same_number(t.numel, count) for t in given]  # type: ignore[misc]
+    return all(t.dtype is _S.Int for t in given) and each(
+        lambda t: same_number(t.numel, count), given
     )
 
 
+@function
 def has_sizes(tensor: TensorFacts | None, sizes: tuple[Number, ...]) -> bool:
     """Whether a tensor that is not None has these sizes."""
     return tensor is None or same_numbers(tensor.sizes, sizes)
 
 
+@function
 def ends_with(tensor: TensorFacts, sizes: tuple[Number, ...]) -> bool:
     """Whether the last sizes of a tensor are these."""
     return 0 < len(sizes) <= tensor.rank and same_numbers(tensor.sizes[-len(sizes) :], sizes)
 
 
-def splits(
-    tensor: TensorFacts,
-    outs: tuple[TensorFacts | None, ...],
-    sizes: tuple[Number, ...],
-    dim: Number,
-) -> bool:
-    """Whether outputs are the parts of a tensor along a dimension."""
-    shapes.require(tensor.rank > 0, "the tensor has no dimension")
-    at = shapes.dimension(dim, tensor.rank)
-    if len(outs) != len(sizes) or any(o is None for o in outs):
-        return False
-    given = [o for o in outs if o is not None]
-    if any(o.dtype is not tensor.dtype for o in given):
-        return False
-    whole = [*tensor.sizes]
-
-    def fits(out: TensorFacts, size: Number) -> bool:
-        return resizes(out, (*whole[:at], size, *whole[at + 1 :]))
-
-    return every(
-        [
-            lambda: within(sizes, 0, _MAX_BYTES),
-            lambda: same_number(sum(sizes), tensor.sizes[at]),
-            *[lambda o=o, s=s: fits(o, s) for o, s in zip(given, sizes, strict=True)],
-        ]
-    )
-
-
+@function
 def fills(tensor: TensorFacts, sizes: tuple[Number, ...]) -> bool:
     """Whether a tensor broadcasts to these sizes."""
     if tensor.rank > len(sizes):
         return False
-    pairs = zip(reversed(tensor.sizes), reversed(sizes), strict=False)
-    return every(
-        [
-            lambda a=a, b=b: (
-                not every(  # type: ignore[misc]
-                    [lambda: not same_number(a, 1), lambda: not same_number(a, b)]
-                )
-            )
-            for a, b in pairs
-        ]
-    )
+
+    def fits(size: Number, wanted: Number) -> bool:
+        return not every([lambda: not same_number(size, 1), lambda: not same_number(size, wanted)])
+
+    return each(fits, tensor.sizes, sizes[len(sizes) - tensor.rank :])
 
 
-def copies_to(target: TensorFacts, row: TensorFacts, index: Number) -> bool:
+@function
+def copies_to(tensor: TensorFacts, row: TensorFacts, index: Number) -> bool:
     """Whether a tensor can take a row; the first row sets sizes that may change."""
-    if target.capacity_bytes is not None:
-        return resizes(target, (index + 1, *row.sizes))
+    if tensor.capacity_bytes is not None:
+        return resizes(tensor, (index + 1, *row.sizes))
     return every(
-        [lambda: index < target.sizes[0], lambda: same_numbers(target.sizes[1:], row.sizes)]
+        [lambda: index < tensor.sizes[0], lambda: same_numbers(tensor.sizes[1:], row.sizes)]
     )
 
 
+@function
 def castable(tensors: tuple[TensorFacts | None, ...], dtype: ScalarType) -> bool:
     """Whether all tensors may be stored in this dtype."""
     return all(t is None or can_cast(t.dtype, dtype) for t in tensors)
 
 
-def has_order(tensor: TensorFacts, order: tuple[Number, ...]) -> bool:
+@function
+def has_order(tensor: TensorFacts, dim_order: tuple[Number, ...]) -> bool:
     """Whether a tensor has this dim order."""
-    return same_numbers(tensor.dim_order, order)
+    return same_numbers(tensor.dim_order, dim_order)
 
 
+@function
 def is_dtype(code: Number, tensor: TensorFacts) -> bool:
     """Whether a code names the dtype of a tensor."""
     return same_number(code, int(tensor.dtype))
 
 
+@function
 def quantizes(low: Number, high: Number, dtype: ScalarType) -> bool:
     """Whether a quantized dtype can have these limits."""
     least, most = dtype_limits(dtype)
     return every([lambda: least <= low, lambda: high <= most, lambda: low <= high])
 
 
-def divisible(tensor: TensorFacts, other: TensorFacts, dtype: ScalarType) -> bool:
+@function
+def divisible(tensor: TensorFacts, divisors: TensorFacts, dtype: ScalarType) -> bool:
     """Whether a constant integer divisor contains no 0."""
     if dtype in FLOATING or same_number(tensor.numel, 0):
         return True
-    items = other.items()
+    items = divisors.items()
     if items is None:
         raise Undecided("divisors are known only when the program runs")
     modulus = 1 << 8 * dtype.item_bytes
@@ -396,6 +392,7 @@ def kind_of(scalar: Value) -> type:
     return bool if is_bool(scalar) else float if is_float(scalar) else int
 
 
+@function
 def fits_int(scalar: Value) -> bool:
     """Whether the integer part of a number fits 64 bits."""
     number = settled(scalar)
@@ -415,11 +412,18 @@ def result_fits(compute: Callable[[Number, Number], Number]) -> Callable[[Value,
     return fits
 
 
+function(result_fits(operator.add), "sum_fits")
+function(result_fits(operator.sub), "difference_fits")
+function(result_fits(operator.mul), "product_fits")
+
+
+@function
 def same_kind(a: Value, b: Value) -> bool:
     """Whether two scalars have the same kind."""
     return kind_of(a) is kind_of(b)
 
 
+@function
 def gives(result: Value, *scalars: Value) -> bool:
     """Whether a result has the kind that arithmetic on these numbers gives."""
     kinds = {kind_of(s) for s in scalars}
@@ -450,26 +454,24 @@ def _sizes(tensor: TensorFacts) -> tuple[Number, ...]:
 
 def _fits(index: TensorFacts, tensor: TensorFacts, but: int | None) -> bool:
     own, present = _sizes(index), _sizes(tensor)
-    return len(own) == len(present) and every(
-        [
-            lambda a=a, b=b: a <= b  # type: ignore[misc]  # mypy knows no types of defaults
-            for d, (a, b) in enumerate(zip(own, present, strict=True))
-            if d != but
-        ]
-    )
+    dims = [d for d in range(len(own)) if d != but]
+    return len(own) == len(present) and each(lambda d: own[d] <= present[d], dims)
 
 
+@function
 def picks(tensor: TensorFacts, index: TensorFacts, dim: Number) -> bool:
     """Whether an index of `gather` or `scatter` fits a tensor in other dimensions."""
     along = shapes.dimension(dim, tensor.rank)
     return _unless_empty(index, lambda: _fits(index, tensor, along))
 
 
+@function
 def covers(tensor: TensorFacts, index: TensorFacts) -> bool:
     """Whether a tensor has an item for each item of an index, unless that is empty."""
     return _unless_empty(index, lambda: _fits(index, tensor, None))
 
 
+@function
 def picked(tensor: TensorFacts, index: TensorFacts, dim: Number) -> bool:
     """Whether the items of a constant index are in range along a dimension."""
     size = _sizes(tensor)[shapes.dimension(dim, tensor.rank)]
@@ -487,6 +489,7 @@ def _count(mask: TensorFacts) -> Number:
     return sum(item != 0 for item in items)
 
 
+@function
 def divides(offsets: TensorFacts, indices: TensorFacts) -> bool:
     """Whether constant offsets divide indices into bags, one after the other."""
     if same_number(offsets.numel, 0):
@@ -495,6 +498,7 @@ def divides(offsets: TensorFacts, indices: TensorFacts) -> bool:
     return bounds[0] == 0 and bounds == sorted(bounds) and bounds[-1] <= indices.numel
 
 
+@function
 def trues(tensor: TensorFacts, mask: TensorFacts) -> Number:
     """How many items of a tensor a mask chooses, where both are broadcast."""
     items = prod(shapes.broadcast(tensor, mask), start=1)
@@ -504,17 +508,19 @@ def trues(tensor: TensorFacts, mask: TensorFacts) -> Number:
     return shapes.known(_count(mask)) * (items // own) if own else 0
 
 
+@function
 def nonzeros(tensor: TensorFacts) -> Number:
     """How many items of a tensor are not 0."""
     return _count(tensor)
 
 
-def becomes(number: Value, dtype: ScalarType) -> bool:
+@function
+def becomes(scalar: Value, dtype: ScalarType) -> bool:
     """Whether a number can become an item of a dtype, as PyTorch checks it."""
     if dtype in FLOATING or dtype is ScalarType.Bool:
         return True
     low, high = dtype_limits(dtype)
-    value = settled(number)
+    value = settled(scalar)
     # Unsigned integers take the negative of what they hold.
     least = low if low < 0 else -high
     return every([lambda: least <= value, lambda: value <= high])

@@ -16,6 +16,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, cast
 
 from orchestrator.catalog.cmsis_nn import Backend
+from orchestrator.catalog.expressions import moved_shapes, predicates, reductions, shapes
 from orchestrator.catalog.expressions.cmsis_nn_functions import FUNCTIONS
 from orchestrator.catalog.expressions.functions import PREDICATES
 from orchestrator.catalog.expressions.values import (
@@ -30,7 +31,7 @@ from orchestrator.catalog.expressions.values import (
     Range,
     Undecided,
     Value,
-    every,
+    each,
     is_scratch,
     same_number,
     same_numbers,
@@ -43,6 +44,9 @@ from orchestrator.errors import did_you_mean
 if TYPE_CHECKING:
     from orchestrator.catalog.expressions.cmsis_nn_functions import Function
     from orchestrator.catalog.expressions.values import Helper
+
+_DEFINE = (moved_shapes, predicates, reductions, shapes)
+"""Modules whose functions conditions can call."""
 
 RESULT = "result"
 """The name, in expressions, of the number that an operator returns."""
@@ -154,7 +158,7 @@ def _logic(truths: list[Truth], *, is_and: bool) -> Part:
     """Whether all hold, or any; a deciding one makes unknown ones irrelevant."""
 
     def run(call: Call) -> bool:
-        return every([lambda t=t: t(call) is is_and for t in truths]) is is_and  # type: ignore[misc]  # mypy knows no types of defaults
+        return each(lambda t: t(call) is is_and, truths) is is_and
 
     return Part(Kind.TRUTH, run)
 

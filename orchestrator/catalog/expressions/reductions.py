@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import isfinite, prod
 from typing import TYPE_CHECKING
 
+from orchestrator.catalog.expressions.functions import function
 from orchestrator.catalog.expressions.shapes import (
     MAX_EXTENT,
     MAX_RANK,
@@ -21,7 +23,7 @@ from orchestrator.catalog.expressions.values import (
     Number,
     Range,
     TensorFacts,
-    every,
+    each,
     limits,
     same_number,
     settled,
@@ -39,47 +41,50 @@ _SAMPLES = 3
 _MAX_SIZE = (1 << 31) - 1
 
 
+@function
 def has_items(tensor: TensorFacts, dims: Sizes | Number | None) -> bool:
     """Whether no dimension of a reduction is empty; None or [] are all dimensions."""
     listed = dims if isinstance(dims, tuple) or dims is None else (dims,)
     places = dimensions(listed, tensor.rank) if listed else range(tensor.rank)
-    return every(
-        [lambda p=p: tensor.sizes[p] > 0 for p in places if p < tensor.rank]  # type: ignore[misc]  # mypy knows no types of defaults
-    )
+    return each(lambda p: tensor.sizes[p] > 0, [p for p in places if p < tensor.rank])
 
 
+@function
 def length(tensor: TensorFacts, dim: Number) -> Number:
     """Items along a dimension; a tensor without dimensions has one."""
     at = dimension(dim, tensor.rank)
     return tensor.sizes[at] if tensor.rank else 1
 
 
+@function
 def are_frequencies(sizes: Sizes, dims: Sizes) -> bool:
     """Whether dimensions can be transformed: some, and none of them empty."""
     places = dimensions(dims, len(sizes)) if sizes else frozenset()
     require(len(places) > 0, "no dimension is transformed")
-    return every(
-        [lambda p=p: sizes[p] > 0 for p in places]  # type: ignore[misc]  # mypy knows no types of defaults
-    )
+    return each(lambda p: sizes[p] > 0, places)
 
 
+@function
 def in_parts(tensor: TensorFacts) -> Sizes:
     """Sizes with real and imaginary part as one more dimension."""
     require(tensor.rank < MAX_RANK, "there are too many dimensions")
     return (*tensor.sizes, 2)
 
 
+@function
 def resized(tensor: TensorFacts, dim: Number, size: Number) -> Sizes:
     """Sizes with one size replaced; a tensor without dimensions keeps its sizes."""
     at = dimension(dim, tensor.rank)
     return tuple(size if p == at else s for p, s in enumerate(tensor.sizes))
 
 
+@function
 def area(tensor: TensorFacts) -> Number:
     """Items of a channel: those behind the first two dimensions."""
     return prod(tensor.sizes[2:], start=1)
 
 
+@function
 def halved(tensor: TensorFacts, dim: Number) -> Sizes:
     """Sizes with half of one size, which is even."""
     require(tensor.rank > 0, "the tensor has no dimension")
@@ -89,6 +94,7 @@ def halved(tensor: TensorFacts, dim: Number) -> Sizes:
     return resized(tensor, at, size // 2)
 
 
+@function
 def adapted(tensor: TensorFacts, sizes: Sizes, *, dims: int = _IMAGE) -> Sizes:
     """Sizes of an image, [N, C, H, W] or [C, H, W], with other H and W."""
     ranks = (dims + 1, dims + 2)
@@ -102,6 +108,10 @@ def adapted(tensor: TensorFacts, sizes: Sizes, *, dims: int = _IMAGE) -> Sizes:
     return (*tensor.sizes[:-dims], *(item(sizes, axis) for axis in range(dims)))
 
 
+function(partial(adapted, dims=3), "adapted_volume")
+
+
+@function
 def fractional(
     tensor: TensorFacts, kernel: Sizes, sizes: Sizes, samples: TensorFacts, *, dims: int = _IMAGE
 ) -> Sizes:
@@ -122,6 +132,10 @@ def fractional(
     return (*images, channels, *out)
 
 
+function(partial(fractional, dims=3), "fractional_volume")
+
+
+@function
 def pivoted(tensor: TensorFacts) -> Sizes:
     """Sizes of the pivots of matrices: one for each item of their diagonals."""
     require(tensor.rank >= _IMAGE, f"the matrix has {tensor.rank} dimensions")
@@ -130,11 +144,13 @@ def pivoted(tensor: TensorFacts) -> Sizes:
     return (*tensor.sizes[:-_IMAGE], low if low == high else Range(low, high))
 
 
+@function
 def are_fractions(tensor: TensorFacts) -> bool:
     """Whether all items are from 0 to 1."""
     return all(0 <= item <= 1 for item in tensor.known_items)
 
 
+@function
 def applied(tensor: TensorFacts, weight: TensorFacts) -> Sizes:
     """Sizes of a linear layer's output: weight is [out, in], the input [*, in]."""
     require(tensor.rank > 0, "the input has no dimension")
@@ -144,6 +160,7 @@ def applied(tensor: TensorFacts, weight: TensorFacts) -> Sizes:
     return (*tensor.sizes[:-1], weight.sizes[0])
 
 
+@function
 def distances(a: TensorFacts, b: TensorFacts) -> Sizes:
     """Sizes of the distances of rows: [*, P, M] and [*, R, M] give [*, P, R]."""
     for tensor in (a, b):
@@ -165,6 +182,7 @@ def _of_sizes(tensor: TensorFacts, sizes: Sizes) -> TensorFacts:
     return TensorFacts(dtype=tensor.dtype, sizes=sizes, dim_order=tuple(range(len(sizes))))
 
 
+@function
 def pairs(tensor: TensorFacts) -> Sizes:
     """Sizes of the distances between all rows of [N, M]."""
     require(tensor.rank == _IMAGE, f"the tensor has {tensor.rank} dimensions")
@@ -174,6 +192,7 @@ def pairs(tensor: TensorFacts) -> Sizes:
     return (found,)
 
 
+@function
 def trilinear(
     a: TensorFacts,
     b: TensorFacts,
@@ -181,32 +200,35 @@ def trilinear(
     added_a: Sizes,
     added_b: Sizes,
     added_c: Sizes,
-    summed: Sizes,
+    dims: Sizes,
 ) -> Sizes:
     """Sizes of a product of tensors with added dimensions, summed over some."""
     seen = []
-    for tensor, dims in ((a, added_a), (b, added_b), (c, added_c)):
-        rank = tensor.rank + len(dims)
+    for tensor, added in ((a, added_a), (b, added_b), (c, added_c)):
+        rank = tensor.rank + len(added)
         require(rank <= MAX_RANK, f"it would have {rank} dimensions")
-        places = dimensions(dims, rank)
+        places = dimensions(added, rank)
         own = iter(tensor.sizes)
         sizes = tuple(1 if place in places else next(own) for place in range(rank))
         seen.append(_of_sizes(tensor, sizes))
     ranks = sorted({tensor.rank for tensor in seen})
     require(len(ranks) == 1, f"the tensors would have {ranks} dimensions")
-    return reduced(_of_sizes(seen[0], broadcast(*seen)), summed, False)  # noqa: FBT003  # keepdim
+    return reduced(_of_sizes(seen[0], broadcast(*seen)), dims, False)  # noqa: FBT003  # keepdim
 
 
+@function
 def is_norm(power: Value) -> bool:
     """Whether a float can be the power of a norm: 0 or above, or infinity."""
     return settled(power) >= 0
 
 
+@function
 def different(tensor: TensorFacts, is_wanted: bool) -> Sizes:
     """Sizes of the different items of a tensor, or of none; NaN equals nothing."""
     return _counted(tensor, is_wanted, lambda items: len({*items}))
 
 
+@function
 def runs(tensor: TensorFacts, is_wanted: bool) -> Sizes:
     """Sizes of the runs of equal items of a tensor by index, or of none."""
 
@@ -229,6 +251,7 @@ def _counted(
     return (count([i if i == i else object() for i in items]),)  # type: ignore[misc]  # noqa: PLR0124
 
 
+@function
 def has_range(tensor: TensorFacts, low: Value, high: Value) -> bool:
     """Whether two numbers are finite and in order; equal ones are those of items."""
     ends = [settled(low), settled(high)]
@@ -238,6 +261,7 @@ def has_range(tensor: TensorFacts, low: Value, high: Value) -> bool:
     return all(isfinite(item) for item in items)
 
 
+@function
 def has_ends(tensor: TensorFacts, ends: tuple[float, ...] | None) -> bool:
     """Whether a list is two finite numbers in order; without one all items are."""
     if ends is None:

@@ -7,13 +7,16 @@ arguments, and `Undecided` where that is known only when the program runs.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from math import prod
 from typing import TYPE_CHECKING
 
+from orchestrator.catalog.expressions.functions import function
 from orchestrator.catalog.expressions.values import (
     ExpressionError,
     Number,
     Range,
+    StridedItems,
     TensorFacts,
     Undecided,
     limits,
@@ -87,6 +90,7 @@ def _joined(a: Number, b: Number) -> Number:
     return Range(min(low, other_low), max(high, other_high))
 
 
+@function
 def broadcast(*tensors: TensorFacts | None) -> Sizes:
     """Sizes to which tensors broadcast; some may be None."""
     given = [t for t in tensors if t is not None]
@@ -98,6 +102,7 @@ def broadcast(*tensors: TensorFacts | None) -> Sizes:
     return tuple(sizes)
 
 
+@function
 def reduced(tensor: TensorFacts, dims: tuple[Number, ...] | Number | None, keepdim: bool) -> Sizes:
     """Sizes without some dimensions, or with 1 there; None means all."""
     if dims is None:
@@ -113,11 +118,13 @@ def reduced(tensor: TensorFacts, dims: tuple[Number, ...] | Number | None, keepd
     return tuple(kept)
 
 
+@function
 def reduced_or_all(tensor: TensorFacts, dims: tuple[Number, ...] | None, keepdim: bool) -> Sizes:
-    """The same, but an empty list means all dimensions as well."""
+    """Sizes without some dimensions, or with 1 there; None and an empty list mean all."""
     return reduced(tensor, dims or None, keepdim)
 
 
+@function
 def without(tensor: TensorFacts, dim: Number) -> Sizes:
     """Sizes without one dimension."""
     require(tensor.rank > 0, "the tensor has no dimension")
@@ -125,64 +132,66 @@ def without(tensor: TensorFacts, dim: Number) -> Sizes:
     return tensor.sizes[:at] + tensor.sizes[at + 1 :]
 
 
+@function
 def replaced(tensor: TensorFacts, dim: Number, size: Number) -> Sizes:
     """Sizes with one size replaced."""
     at = dimension(dim, tensor.rank)
     return (*tensor.sizes[:at], size, *tensor.sizes[at + 1 :])
 
 
+@function
 def grouped(tensor: TensorFacts, shape: Sizes) -> Sizes:
     """Sizes with 1 for the last dimensions, as many as `shape` has."""
     kept = tensor.rank - len(shape)
     return (*tensor.sizes[:kept], *[1] * (tensor.rank - kept))
 
 
-def permuted(tensor: TensorFacts, dims: Sizes) -> Sizes:
-    """Sizes in another order."""
+@function
+def permuted(tensor: TensorFacts, dims: Sizes) -> StridedItems:
+    """Dimensions in another order."""
     require(len(dims) == tensor.rank, f"{len(dims)} dimensions are named")
     dimensions(dims, tensor.rank)
-    return tuple(tensor.sizes[dimension(d, tensor.rank)] for d in dims)
+    axes = tensor.layout.axes
+    return StridedItems(tuple(axes[dimension(d, tensor.rank)] for d in dims))
 
 
-def squeezed(tensor: TensorFacts, dims: Sizes) -> Sizes:
-    """Sizes without the given dimensions whose size is 1."""
+@function
+def squeezed(tensor: TensorFacts, dims: Sizes) -> StridedItems:
+    """A tensor without the given dimensions whose size is 1."""
     listed = dimensions(dims, tensor.rank)
-    return tuple(
-        size
-        for place, size in enumerate(tensor.sizes)
-        if place not in listed or not same_number(size, 1)
-    )
+    axes = enumerate(tensor.layout.axes)
+    return StridedItems(tuple(a for d, a in axes if d not in listed or not same_number(a[0], 1)))
 
 
-def unsqueezed(tensor: TensorFacts, dim: Number) -> Sizes:
-    """Sizes with a dimension of size 1 inserted."""
+@function
+def unsqueezed(tensor: TensorFacts, dim: Number) -> StridedItems:
+    """A tensor with a dimension of size 1 inserted."""
     require(tensor.rank < MAX_RANK, f"it would have {tensor.rank + 1} dimensions")
-    at = dimension(dim, tensor.rank + 1)
-    return (*tensor.sizes[:at], 1, *tensor.sizes[at:])
+    at, axes = dimension(dim, tensor.rank + 1), tensor.layout.axes
+    return StridedItems((*axes[:at], (1, 0), *axes[at:]))
 
 
-def expanded(tensor: TensorFacts, sizes: Sizes) -> Sizes:
-    """Sizes of an expanded tensor; -1 keeps one."""
-    rank = len(sizes)
-    require(tensor.rank <= rank <= MAX_RANK, f"it cannot have {rank} dimensions")
-    found: list[Number] = []
+@function
+def expanded(tensor: TensorFacts, sizes: Sizes) -> StridedItems:
+    """Items repeated along new dimensions, and along those of size 1; -1 keeps a size."""
+    new = len(sizes) - tensor.rank
+    require(0 <= new <= MAX_RANK - tensor.rank, f"it cannot have {len(sizes)} dimensions")
+    found: list[tuple[Number, Number]] = []
     for place, wanted in enumerate(sizes):
-        own = place - (rank - tensor.rank)
         if limits(wanted)[0] < 0 < limits(wanted)[1]:
             raise Undecided("a size is known only when the program runs")
-        if own >= 0 and wanted == -1:
-            found.append(tensor.sizes[own])
-            continue
-        if own >= 0 and not same_number(tensor.sizes[own], wanted):
-            require(
-                same_number(tensor.sizes[own], 1),
-                f"size {tensor.sizes[own]} does not expand to {wanted}",
-            )
+        if place >= new:
+            axis = size, _ = tensor.layout.axes[place - new]
+            if wanted == -1 or same_number(size, wanted):
+                found.append(axis)
+                continue
+            require(same_number(size, 1), f"size {size} does not expand to {wanted}")
         require(wanted >= 0, f"a size is {wanted}")
-        found.append(wanted)
-    return tuple(found)
+        found.append((wanted, 0))
+    return StridedItems(tuple(found))
 
 
+@function
 def viewed(tensor: TensorFacts, sizes: Sizes) -> Sizes:
     """Sizes of a view; one may be -1, to be inferred."""
     numel = tensor.numel
@@ -205,31 +214,23 @@ def viewed(tensor: TensorFacts, sizes: Sizes) -> Sizes:
     return tuple(rest if p in places else s for p, s in enumerate(sizes))
 
 
-def _slice_bound(value: Number | None, size: Number, default: Number) -> Number:
-    if value is None:
-        return default
-    at, count = known(value), known(size)
-    return min(max(at + count if at < 0 else at, 0), count)
-
-
+@function
 def sliced(
     tensor: TensorFacts, dim: Number, start: Number | None, end: Number | None, step: Number
-) -> Sizes:
-    """Sizes of a slice with Python's bounds."""
+) -> StridedItems:
+    """A slice with Python's bounds."""
     require(tensor.rank > 0, "the tensor has no dimension")
     at = dimension(dim, tensor.rank)
     require(step > 0, f"the step is {step}")
-    size = tensor.sizes[at]
-    length: Number
-    if isinstance(size, Range) or any(isinstance(x, Range) for x in (start, end, step)):
-        length = Range(0, limits(size)[1])
-    else:
-        first = known(_slice_bound(start, size, 0))
-        last = known(_slice_bound(end, size, size))
-        length = len(range(first, last, known(step)))
-    return (*tensor.sizes[:at], length, *tensor.sizes[at + 1 :])
+    size, stride = tensor.layout.axes[at]
+    if any(isinstance(x, Range) for x in (size, start, end, step)):
+        return tensor.layout.along(at, (Range(0, limits(size)[1]), stride * step))
+    bounds = [None if x is None else known(x) for x in (start, end, step)]
+    taken = range(known(size))[slice(*bounds)]
+    return tensor.layout.along(at, (len(taken), stride * step), first=taken.start)
 
 
+@function
 def concatenated(tensors: tuple[TensorFacts | None, ...], dim: Number) -> Sizes:
     """Sizes of a concatenation; tensors of sizes [0] add nothing."""
     require(len(tensors) > 0, "there are no tensors")
@@ -282,6 +283,7 @@ def _as_index(tensor: TensorFacts, dim: int, index: TensorFacts) -> TensorFacts:
     return TensorFacts(dtype=index.dtype, sizes=(count,))
 
 
+@function
 def indexed(tensor: TensorFacts, indices: tuple[TensorFacts | None, ...]) -> Sizes:
     """Sizes of tensor[indices]. Source: NumPy, "Advanced indexing"."""
     require(len(indices) <= tensor.rank, f"{len(indices)} indices are given")
@@ -297,14 +299,23 @@ def indexed(tensor: TensorFacts, indices: tuple[TensorFacts | None, ...]) -> Siz
     return (*kept[:first], *shared, *kept[first:])
 
 
-def window_extent(
-    size: Number, kernel: Number, stride: Number, padding: Number, dilation: Number
+def _extents(
+    size: Number, kernel: Number, padding: Number, dilation: Number
 ) -> tuple[Number, Number]:
     """Size of the padded input, and extent of the window."""
-    del stride
     return size + 2 * padding, dilation * (kernel - 1) + 1
 
 
+def _windows(
+    size: Number, kernel: Number, stride: Number, padding: Number, dilation: Number
+) -> tuple[Number, Number]:
+    """How many windows a dimension has, and how many items are left behind the last one."""
+    padded, window = _extents(size, kernel, padding, dilation)
+    require(window <= padded <= MAX_EXTENT, f"the window has {window} items, the input {padded}")
+    return (padded - window) // stride + 1, (padded - window) % stride
+
+
+@function
 def pooled(
     tensor: TensorFacts,
     kernel: Sizes,
@@ -326,7 +337,7 @@ def pooled(
     for axis in range(dims):
         size, step = tensor.sizes[axis - dims], item(stride or kernel, axis)
         pad = item(padding, axis)
-        padded, window = window_extent(size, item(kernel, axis), step, pad, item(dilation, axis))
+        padded, window = _extents(size, item(kernel, axis), pad, item(dilation, axis))
         require(size > 0, "the image is empty")
         require(2 * pad <= window, f"padding {pad} is more than half of the window")
         require(padded + window + step <= MAX_EXTENT, "the window is too large")
@@ -340,6 +351,10 @@ def pooled(
     return tuple(sizes)
 
 
+function(partial(pooled, dims=3), "pooled_volume")
+
+
+@function
 def convolved(
     tensor: TensorFacts,
     weight: TensorFacts,
@@ -372,25 +387,22 @@ def convolved(
     for axis in range(tensor.rank - 2):
         size, kernel = tensor.sizes[2 + axis], weight.sizes[2 + axis]
         step, more = item(stride, axis), item(output_padding, axis)
+        pad, apart = item(padding, axis), item(dilation, axis)
         require(kernel > 0, "the weight is empty")
-        padded, window = window_extent(
-            size, kernel, step, item(padding, axis), item(dilation, axis)
-        )
+        _, window = _extents(size, kernel, pad, apart)
         require(window <= MAX_EXTENT, "the window is too large")
         if transposed:
-            wide = more >= step and more >= item(dilation, axis)
+            wide = more >= step and more >= apart
             require(not wide, f"output padding {more} is too large")
-            end = (size - 1) * step - 2 * item(padding, axis) + window + more
+            end = (size - 1) * step - 2 * pad + window + more
             require(0 < end <= MAX_EXTENT, f"the output would have {end}")
             sizes.append(end)
         else:
-            require(
-                window <= padded <= MAX_EXTENT, f"the window has {window} items, the input {padded}"
-            )
-            sizes.append((padded - window) // step + 1)
+            sizes.append(_windows(size, kernel, step, pad, apart)[0])
     return tuple(sizes)
 
 
+@function
 def upsampled(tensor: TensorFacts, sizes: Sizes | None, factors: tuple[float, ...] | None) -> Sizes:
     """Sizes of a scaled image, [N, C, H, W]; takes either sizes or factors."""
     require((sizes is None) != (factors is None), "size and factor are both given")
@@ -410,6 +422,7 @@ def upsampled(tensor: TensorFacts, sizes: Sizes | None, factors: tuple[float, ..
     return tuple(found)
 
 
+@function
 def counted(start: Value, end: Value, step: Value, dtype: ScalarType) -> Sizes:
     """Sizes of the numbers from `start` to before `end`. Arguments may be floats."""
     given = [known(x) for x in (start, end, step)]
@@ -454,8 +467,9 @@ def _taps(
     )
 
 
+@function
 def pooled_image(
-    sizes: Sizes,
+    nhwc: Sizes,
     kernel: Sizes,
     stride: Sizes,
     padding: Sizes,
@@ -463,28 +477,24 @@ def pooled_image(
     ceil_mode: bool,  # the operator's argument
 ) -> Sizes:
     """Sizes [N, H, W, C] of a pooled int8 image. Source: kernels/cortex_m/pool.h."""
-    found = [sizes[0]]
+    found = [nhwc[0]]
     for axis in range(2):
-        size, taps = sizes[1 + axis], item(kernel, axis)
+        size, taps = nhwc[1 + axis], item(kernel, axis)
         step, pad, apart = (item(x, axis) for x in (stride, padding, dilation))
         require(size > 0, "the image is empty")
-        padded, window = window_extent(size, taps, step, pad, apart)
-        require(
-            window <= padded <= MAX_EXTENT, f"the window has {window} items, the input {padded}"
-        )
-        room = padded - window
-        count = room // step + 1
-        if ceil_mode and not same_number(room % step, 0) and count * step < size + pad:
+        count, rest = _windows(size, taps, step, pad, apart)
+        if ceil_mode and not same_number(rest, 0) and count * step < size + pad:
             count = count + 1
         for place in (0, count - 1):
             reached = _taps(place, *(known(x) for x in (size, taps, pad, apart, step)))
             require(reached, "a window lies in the padding")
         found.append(count)
-    return (*found, sizes[3])
+    return (*found, nhwc[3])
 
 
+@function
 def convolved_image(
-    sizes: Sizes,
+    nhwc: Sizes,
     weight: TensorFacts,
     outputs: Number,
     stride: Sizes,
@@ -492,21 +502,16 @@ def convolved_image(
     dilation: Sizes,
 ) -> Sizes:
     """Sizes [N, H, W, C] of a convolved int8 image; the weight has [.., H, W, ..]."""
-    found = [sizes[0]]
+    found = [nhwc[0]]
     for axis in range(2):
-        step = item(stride, axis)
-        padded, window = window_extent(
-            sizes[1 + axis], weight.sizes[1 + axis], step, item(padding, axis), item(dilation, axis)
-        )
-        require(
-            window <= padded <= MAX_EXTENT, f"the window has {window} items, the input {padded}"
-        )
-        found.append((padded - window) // step + 1)
+        window = (item(numbers, axis) for numbers in (stride, padding, dilation))
+        found.append(_windows(nhwc[1 + axis], weight.sizes[1 + axis], *window)[0])
     return (*found, outputs)
 
 
+@function
 def transposed_image(
-    sizes: Sizes,
+    nhwc: Sizes,
     weight: TensorFacts,
     stride: Sizes,
     padding: Sizes,
@@ -514,9 +519,9 @@ def transposed_image(
     dilation: Sizes,
 ) -> Sizes:
     """Sizes [N, H, W, C] of a transposed convolution of an int8 image."""
-    found = [sizes[0]]
+    found = [nhwc[0]]
     for axis in range(2):
-        size, kernel = sizes[1 + axis], weight.sizes[1 + axis]
+        size, kernel = nhwc[1 + axis], weight.sizes[1 + axis]
         require(size > 0, "the image is empty")
         end = (
             (size - 1) * item(stride, axis)
@@ -531,13 +536,15 @@ def transposed_image(
     return (*found, weight.sizes[0])
 
 
+@function
 def from_nhwc(sizes: Sizes) -> Sizes:
     """Sizes [N, C, H, W] from those in memory order."""
     n, h, w, c = sizes
     return n, c, h, w
 
 
-def padded_tensor(tensor: TensorFacts, before: Sizes, after: Sizes, nhwc: bool) -> Sizes:
+@function
+def padded(tensor: TensorFacts, before: Sizes, after: Sizes, nhwc: bool) -> Sizes:
     """Sizes of a padded int8 tensor. Source: kernels/cortex_m/op_pad.cpp.
 
     Args:

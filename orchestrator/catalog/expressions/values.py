@@ -6,9 +6,10 @@ answer where their bounds decide, and `Undecided` otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from math import prod
 from typing import cast
 
@@ -141,7 +142,7 @@ def same_number(a: Number, b: Number) -> bool:
     )
 
 
-def every(truths: list[Callable[[], bool]]) -> bool:
+def every(truths: Sequence[Callable[[], bool]]) -> bool:
     """Whether all hold; one that does not decides, even if others are unknown."""
     open_question = None
     for truth in truths:
@@ -155,11 +156,14 @@ def every(truths: list[Callable[[], bool]]) -> bool:
     return True
 
 
+def each(check: Callable[..., bool], *lists: Iterable[object]) -> bool:
+    """Whether a check holds for each item of a list, or for items side by side in several."""
+    return every([partial(check, *items) for items in zip(*lists, strict=True)])
+
+
 def same_numbers(a: tuple[Number, ...], b: tuple[Number, ...]) -> bool:
     """Whether two lists are equal. Raises Undecided."""
-    return len(a) == len(b) and every(
-        [lambda x=x, y=y: same_number(x, y) for x, y in zip(a, b, strict=True)]  # type: ignore[misc]  # mypy knows no types of defaults
-    )
+    return len(a) == len(b) and each(same_number, a, b)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +175,29 @@ class Changing:
     """
 
     type: type[int | float | bool]
+
+
+@dataclass(frozen=True, slots=True)
+class StridedItems:
+    """Items of a tensor in the dimensions of what an operator makes of them by moving only.
+
+    Args:
+        axes: Size of each dimension, and how many items there are from one to the next.
+        first: The first item, in memory order; 0 if only a run shows it.
+    """
+
+    axes: tuple[tuple[Number, Number], ...]
+    first: Number = 0
+
+    @property
+    def sizes(self) -> tuple[Number, ...]:
+        """Sizes of the result."""
+        return tuple(size for size, _ in self.axes)
+
+    def along(self, dim: int, *axes: tuple[Number, Number], first: Number = 0) -> StridedItems:
+        """The items with other dimensions in the place of one, from index `first` of it on."""
+        begin = self.first + first * self.axes[dim][1]
+        return StridedItems((*self.axes[:dim], *axes, *self.axes[dim + 1 :]), begin)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,6 +235,16 @@ class TensorFacts:
     def dtype_bytes(self) -> int:
         """Size of one item."""
         return self.dtype.item_bytes
+
+    @property
+    def layout(self) -> StridedItems:
+        """Where the items of the tensor lie."""
+        strides: dict[int, Number] = {}
+        step: Number = 1
+        for dim in reversed(self.dim_order or range(self.rank)):
+            strides[dim] = step
+            step = step * self.sizes[dim]
+        return StridedItems(tuple((size, strides[dim]) for dim, size in enumerate(self.sizes)))
 
     @property
     def numel(self) -> Number:

@@ -7,12 +7,11 @@ limits, at least for the items that the call before it stores.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from math import inf
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.dtype import ScalarType
@@ -40,21 +39,8 @@ if TYPE_CHECKING:
 _LOWEST, _HIGHEST = -128, 127
 
 
-_LIMITED: Final[Mapping[str, tuple[int, int]]] = MappingProxyType(
-    {
-        f"orch::cortex_m::{name}_out": limits
-        for names, limits in (
-            (("quantized_conv2d", "quantized_conv2d_nhwc"), (10, 11)),
-            (("quantized_depthwise_conv2d", "quantized_depthwise_conv2d_nhwc"), (11, 12)),
-            (("quantized_transpose_conv2d", "quantized_transpose_conv2d_nhwc"), (11, 12)),
-            (("quantized_linear",), (10, 9)),
-            (("quantized_add",), (11, 12)),
-            (("quantized_max_pool2d", "quantized_max_pool2d_nhwc"), (8, 9)),
-        )
-        for name in names
-    }
-)
-"""By kernel that limits what it stores: positions of its lowest and highest item."""
+_LIMITS: Final = "activation_min", "activation_max"
+"""Arguments of kernels of int8 that limit what they store: the lowest and highest item."""
 
 
 def may_be_activation(call: LinkedCall) -> bool:
@@ -82,22 +68,20 @@ def _fused(
         return None
     first = (*table.island, table.number)[0]
     found = producer_of(method, flow, first, table.source)
-    if found is None or found[1].function not in _LIMITED or found[0] > first:
+    if found is None or found[0] > first:
         return None
     number, producer = found
-    low_at, high_at = _LIMITED[producer.function]
     arguments = Arguments(method, producer)
-    given = arguments.number(low_at), arguments.number(high_at)
-    low, high = _limits(table, *given)
+    if not producer.function.startswith("orch::cortex_m::") or _LIMITS[0] not in arguments.names:
+        return None
+    low, high = _limits(table, *map(arguments.number, _LIMITS))
     joined = as_one_call(method, flow, table, grows=grows)
     if joined is None:
         return None
     method, flow = joined
     view = view_of(method, table)
     method, slots = with_slots(method, (IntValue(low), None), (IntValue(high), None))
-    args = [*producer.args]
-    args[low_at], args[high_at] = slots
-    new = replace(producer, args=tuple(args))
+    new = replace(producer, args=arguments.replaced(dict(zip(_LIMITS, slots, strict=True))))
     return writes_later(method, number, table.number, new, view, flow=flow, grows=grows)
 
 
@@ -133,8 +117,6 @@ _SPACE: Final = "orch::portable"
 _RELU: Final = f"{_SPACE}::relu_out"
 _CLAMP: Final = f"{_SPACE}::clamp_out"
 _ACTIVATIONS: Final = frozenset({_RELU, _CLAMP, f"{_SPACE}::hardtanh_out"})
-_OUT: Final = 9
-"""Position of a convolution's output."""
 _WITH_RELU: Final = f"{_SPACE}::convolution_relu_out"
 _LIMITED_SUFFIX: Final = "_limited_out"
 _CONVOLUTION: Final = f"{_SPACE}::convolution_out"
@@ -214,6 +196,7 @@ def _with_limits(
         function=f"{call.function.removesuffix('_out')}{_LIMITED_SUFFIX}",
         args=(*call.args, *slots),
         accesses=(*call.accesses, Access.READS, Access.READS),
+        names=(*call.names, "low", "high"),
     )
 
 
@@ -235,7 +218,7 @@ def _of_one_kind(method: LinkedMethod, isa: str) -> LinkedMethod | None:
         arguments = Arguments(method, call)
         with suppress(UnknownCallError):
             form_of_sums(plain, arguments, isa)
-            items[_limits_of_sums(arguments, call)] += arguments.tensor(_OUT).numel
+            items[_limits_of_sums(arguments, call)] += arguments.tensor("out").numel
             calls.append((number, call))
     relu, none = limits_of(*RELU), limits_of(*NO_LIMITS)
     if items.keys() == {relu}:
@@ -257,4 +240,4 @@ def _limits_of_sums(arguments: Arguments, call: LinkedCall) -> tuple[int, int]:
     """Limits of a convolution, by their bits: -0 is not 0."""
     if not call.function.endswith(_LIMITED_SUFFIX):
         return limits_of(*NO_LIMITS)
-    return limits_of(*(arguments.real(arguments.count + at) for at in (-2, -1)))
+    return limits_of(arguments.real("low"), arguments.real("high"))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import struct
-from typing import Final, TypeVar
+from collections.abc import Mapping
+from typing import Final, TypeAlias, TypeVar
 
+from orchestrator.catalog.expressions.values import TensorFacts
 from orchestrator.core import layout
 from orchestrator.core.lazy_bytes import Bytes
 from orchestrator.method.linked import LinkedCall, LinkedMethod
@@ -23,6 +25,8 @@ _V = TypeVar("_V")
 
 NHWC: Final = (0, 2, 3, 1)
 """Channels last: dimensions of [N, C, H, W] as memory has them."""
+Name: TypeAlias = int | str
+"""An argument, by its position or by its name in the schema."""
 
 
 class UnknownCallError(Exception):
@@ -42,6 +46,9 @@ class Arguments:
         method: The method of the call.
         call: The call.
         written: Values that may change between runs; None: `method.written`.
+
+    Attributes:
+        names: What the schema calls them; none of calls that have others.
     """
 
     def __init__(
@@ -51,16 +58,36 @@ class Arguments:
         self._values = method.values
         self._written = method.written if written is None else written
         self._args = call.args
+        # Packed and prepared calls have other arguments than the schema.
+        self.names = call.names if len(call.names) == len(call.args) else ()
 
     @property
     def count(self) -> int:
         """How many there are."""
         return len(self._args)
 
-    def index(self, position: int) -> int:
+    def place(self, name: Name) -> int:
+        """Position of an argument."""
+        if isinstance(name, str):
+            need(self.names)
+            return self.names.index(name)
+        need(name < len(self._args))
+        return name
+
+    def places(self, **members: str | None) -> tuple[tuple[str, int | None], ...]:
+        """Members of a struct that point to arguments, each with the argument's position."""
+        return tuple((m, None if n is None else self.place(n)) for m, n in members.items())
+
+    def index(self, name: Name) -> int:
         """Value index of an argument."""
-        need(position < len(self._args))
-        return self._args[position]
+        return self._args[self.place(name)]
+
+    def replaced(self, slots: Mapping[str, int]) -> tuple[int, ...]:
+        """All arguments, some of them other values."""
+        args = [*self._args]
+        for name, slot in slots.items():
+            args[self.place(name)] = slot
+        return tuple(args)
 
     def tensor_at(self, index: int) -> TensorValue:
         """A value that is a tensor of constant sizes."""
@@ -69,13 +96,13 @@ class Arguments:
             raise UnknownCallError
         return value
 
-    def tensor(self, position: int) -> TensorValue:
+    def tensor(self, name: Name) -> TensorValue:
         """An argument that is a tensor of constant sizes."""
-        return self.tensor_at(self.index(position))
+        return self.tensor_at(self.index(name))
 
-    def tensors(self, position: int) -> tuple[int, ...]:
+    def tensors(self, name: Name) -> tuple[int, ...]:
         """Value indices of an argument that is a list of tensors."""
-        value = self._values[self.index(position)]
+        value = self._values[self.index(name)]
         if not isinstance(value, TensorListValue):
             raise UnknownCallError
         return value.items
@@ -90,33 +117,33 @@ class Arguments:
     def _number_at(self, index: int) -> int:
         return self._fixed(index, IntValue).value
 
-    def number(self, position: int) -> int:
+    def number(self, name: Name) -> int:
         """An argument that is an integer that no call writes."""
-        return self._number_at(self.index(position))
+        return self._number_at(self.index(name))
 
-    def real(self, position: int) -> float:
+    def real(self, name: Name) -> float:
         """An argument that is a float that no call writes."""
-        return self._fixed(self.index(position), DoubleValue).value
+        return self._fixed(self.index(name), DoubleValue).value
 
-    def scalar(self, position: int) -> float:
+    def scalar(self, name: Name) -> float:
         """An argument that is a number that no call writes."""
-        value = self._values[self.index(position)]
+        value = self._values[self.index(name)]
         is_real = isinstance(value, DoubleValue)
-        return self.real(position) if is_real else self.number(position)
+        return self.real(name) if is_real else self.number(name)
 
-    def truth(self, position: int) -> bool:
+    def truth(self, name: Name) -> bool:
         """An argument that is a truth value that no call writes."""
-        return self._fixed(self.index(position), BoolValue).value
+        return self._fixed(self.index(name), BoolValue).value
 
-    def literal(self, position: int) -> int | float | bool:
+    def literal(self, name: Name) -> int | float | bool:
         """An argument that is a number or a truth value that no call writes."""
-        value = self._values[self.index(position)]
+        value = self._values[self.index(name)]
         is_truth = isinstance(value, BoolValue)
-        return self.truth(position) if is_truth else self.scalar(position)
+        return self.truth(name) if is_truth else self.scalar(name)
 
-    def constant(self, position: int) -> Bytes:
+    def constant(self, name: Name) -> Bytes:
         """The memory of an argument that is a constant tensor."""
-        return self.constant_at(self.index(position))
+        return self.constant_at(self.index(name))
 
     def constant_at(self, index: int) -> Bytes:
         """The memory of a value that is a constant tensor."""
@@ -125,31 +152,36 @@ class Arguments:
         need(index in contents and tensor.allocation is None)
         return contents[index]
 
-    def numbers(self, position: int) -> tuple[int, ...]:
+    def numbers(self, name: Name) -> tuple[int, ...]:
         """An argument that is a list of integers that no call writes."""
-        value = self._values[self.index(position)]
+        value = self._values[self.index(name)]
         if not isinstance(value, IntListValue):
             raise UnknownCallError
         return tuple(map(self._number_at, value.items))
 
-    def reals(self, position: int) -> tuple[float, ...]:
+    def reals(self, name: Name) -> tuple[float, ...]:
         """An argument that is a list of floats."""
-        value = self._values[self.index(position)]
+        value = self._values[self.index(name)]
         if not isinstance(value, DoubleListValue):
             raise UnknownCallError
         return value.items
 
-    def number_or(self, position: int, default: int) -> int:
+    def number_or(self, name: Name, default: _V) -> int | _V:
         """An integer that no call writes, or the default for None."""
-        index = self.index(position)
+        index = self.index(name)
         if isinstance(self._values[index], NoneValue):
             need(index not in self._written)
             return default
         return self._number_at(index)
 
-    def is_none(self, position: int) -> bool:
+    def is_none(self, name: Name) -> bool:
         """Whether an argument is None."""
-        return isinstance(self._values[self.index(position)], NoneValue)
+        return isinstance(self._values[self.index(name)], NoneValue)
+
+
+def facts_of(tensor: TensorValue) -> TensorFacts:
+    """A tensor as expressions of kernels see it."""
+    return TensorFacts(dtype=tensor.dtype, sizes=tensor.sizes, dim_order=tensor.dim_order)
 
 
 def strides_of(tensor: TensorValue) -> tuple[int, ...]:

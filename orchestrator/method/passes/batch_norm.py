@@ -65,10 +65,10 @@ def _folded(
     if found is None or found[0] > number:
         return None
     norm = Arguments(method, call)
-    x, y = norm.tensor(0), norm.tensor(7)
+    x, y = norm.tensor("input"), norm.tensor("out0")
     need(x.dtype is y.dtype is ScalarType.Float and x.numel > 0)
     need((x.sizes, x.dim_order) == (y.sizes, y.dim_order))
-    need(not any(out in method.places for out in call.outs if out != call.args[7]))
+    need(not any(out in method.places for out in call.outs if out != norm.index("out0")))
     channels = x.sizes[1]
     scale, shift = _scale_and_shift(norm, channels)
     producer = found[1]
@@ -84,41 +84,39 @@ def _folded(
     kept = arguments.tensor(weights_at)
     # Weights that others need as they are would be there two times.
     calls = [i for i in method.instructions if isinstance(i, LinkedCall)]
-    need(sum(i.args.count(producer.args[weights_at]) for i in calls) == 1)
+    need(sum(i.args.count(arguments.index(weights_at)) for i in calls) == 1)
     new_bias = replace(kept, sizes=(channels,), dim_order=(0,), data_buffer_index=1, extra=None)
     method, slots = with_slots(
         method,
         (kept, _bytes(weights * scale.reshape(sizes), kept)),
         (new_bias, _bytes(bias * scale + shift, new_bias)),
     )
-    args = [*producer.args]
-    args[weights_at], args[bias_at] = slots
-    source, *_, target = call.args[:8]
-    view = items_in_order(method, source, target)
-    new = replace(producer, args=tuple(args))
+    view = items_in_order(method, norm.index("input"), norm.index("out0"))
+    args = arguments.replaced(dict(zip((weights_at, bias_at), slots, strict=True)))
+    new = replace(producer, args=args)
     return writes_later(method, found[0], number, new, view, flow=flow, grows=grows)
 
 
-def _items(arguments: Arguments, position: int) -> Floats:
+def _items(arguments: Arguments, name: str) -> Floats:
     """Items of a constant tensor of floats, as doubles."""
     import numpy as np  # noqa: PLC0415  # only where something is folded
 
     from orchestrator.method.passes.evaluate.numbers import read_items  # noqa: PLC0415
 
-    tensor, data = arguments.tensor(position), arguments.constant(position)
+    tensor, data = arguments.tensor(name), arguments.constant(name)
     need(tensor.dtype is ScalarType.Float)
     found = read_items(data, tensor).numbers.astype(np.float64)
     need(np.isfinite(found).all())
     return found
 
 
-def _items_or(arguments: Arguments, position: int, default: float, count: int) -> Floats:
+def _items_or(arguments: Arguments, name: str, default: float, count: int) -> Floats:
     """Items of a tensor of one dimension; the default for None."""
     import numpy as np  # noqa: PLC0415
 
-    if arguments.is_none(position):
+    if arguments.is_none(name):
         return np.full(count, default)
-    found = _items(arguments, position)
+    found = _items(arguments, name)
     need(found.shape == (count,))
     return found
 
@@ -127,27 +125,27 @@ def _scale_and_shift(norm: Arguments, channels: int) -> tuple[Floats, Floats]:
     """What a batch normalization multiplies with and adds, by channel."""
     import numpy as np  # noqa: PLC0415
 
-    weight, bias = _items_or(norm, 1, 1, channels), _items_or(norm, 2, 0, channels)
-    need(not norm.is_none(3) and not norm.is_none(4))
-    mean, var = (_items_or(norm, at, 0, channels) for at in (3, 4))
-    need((var + norm.scalar(6) > 0).all())
-    scale = weight / np.sqrt(var + norm.scalar(6))
+    weight, bias = _items_or(norm, "weight", 1, channels), _items_or(norm, "bias", 0, channels)
+    need(not norm.is_none("running_mean") and not norm.is_none("running_var"))
+    mean, var = (_items_or(norm, name, 0, channels) for name in ("running_mean", "running_var"))
+    need((var + norm.scalar("eps") > 0).all())
+    scale = weight / np.sqrt(var + norm.scalar("eps"))
     return scale, bias - mean * scale
 
 
-def _convolution(layer: Arguments, channels: int) -> tuple[int, int, int, Floats, Floats]:
-    """Positions of weights and bias, the axis of channels, and the items of both."""
-    need(not layer.truth(6))
-    weights, bias = _items(layer, 1), _items_or(layer, 2, 0, channels)
+def _convolution(layer: Arguments, channels: int) -> tuple[str, str, int, Floats, Floats]:
+    """Names of weights and bias, the axis of channels, and the items of both."""
+    need(not layer.truth("transposed"))
+    weights, bias = _items(layer, "weight"), _items_or(layer, "bias", 0, channels)
     need(weights.shape[0] == channels)
-    return 1, 2, 0, weights, bias
+    return "weight", "bias", 0, weights, bias
 
 
-def _matrix(layer: Arguments, channels: int) -> tuple[int, int, int, Floats, Floats]:
-    need(layer.scalar(3) == layer.scalar(4) == 1)
-    weights, bias = _items(layer, 2), _items_or(layer, 0, 0, channels)
+def _matrix(layer: Arguments, channels: int) -> tuple[str, str, int, Floats, Floats]:
+    need(layer.scalar("beta") == layer.scalar("alpha") == 1)
+    weights, bias = _items(layer, "mat2"), _items_or(layer, "self", 0, channels)
     need(weights.shape[1] == channels)
-    return 2, 0, 1, weights, bias
+    return "mat2", "self", 1, weights, bias
 
 
 def _bytes(numbers: Floats, tensor: TensorValue) -> Bytes:

@@ -18,9 +18,9 @@ from orchestrator.core.dtype import ScalarType
 from orchestrator.method.effects import effects_of_linked
 from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.method.passes.aliases import shared_places
-from orchestrator.method.passes.arguments import strides_of
+from orchestrator.method.passes.arguments import facts_of
 from orchestrator.method.passes.dataflow import Dataflow, without
-from orchestrator.method.passes.views import View
+from orchestrator.method.passes.views import View, pair
 from orchestrator.method.places import offset_of, placed
 from orchestrator.method.replan.proof import problems_of
 from orchestrator.program.caller import SHARED_ID, lacks_memory
@@ -308,22 +308,16 @@ class _End:
                 f"the program quantizes it as {_described(self._method.values[inner])}",
                 "leave it as float32, or quantize the model to int8",
             )
-        strides = strides_of(one)
-        axes = [axis for axis, size in enumerate(one.sizes) if size > 1]
-        if one.sizes != other.sizes or any(
-            strides[axis] != strides_of(other)[axis] for axis in axes
-        ):
+        is_alike = one.sizes == other.sizes
+        view = (
+            pair(source, facts_of(one).layout, target, facts_of(other).layout) if is_alike else None
+        )
+        if view is None or view.read != view.written:
             raise self._error(
                 f"{self._call_text(number)} changes its dim order",
                 "export the model with the same dim order on both sides",
             )
-        return View(
-            source=source,
-            target=target,
-            sizes=tuple(one.sizes[axis] for axis in axes),
-            read=tuple(strides[axis] for axis in axes),
-            written=tuple(strides[axis] for axis in axes),
-        )
+        return view
 
     def _call_text(self, number: int) -> str:
         call = self._method.instructions[number]

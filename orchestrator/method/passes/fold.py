@@ -249,7 +249,6 @@ def _reached_around(flow: Dataflow, index: int) -> set[int]:
 # not depend on it. Sums of floats do, and stay.
 
 _LINEAR: Final = "orch::cortex_m::quantized_linear_out"
-_WEIGHTS: Final = 1
 _INDEX_BYTES: Final = 4
 
 
@@ -312,9 +311,9 @@ def _with_other_weights(
     first = None if found is None else _transpose(method, found[1])
     if found is None or first is None:
         return None
-    x, weights = arguments.tensor(0), arguments.tensor(_WEIGHTS)
+    x, weights = arguments.tensor("input"), arguments.tensor("weights")
     outputs, depth = weights.sizes
-    given, index = bytes(arguments.constant(_WEIGHTS)), call.args[_WEIGHTS]
+    given, index = bytes(arguments.constant("weights")), arguments.index("weights")
     need(weights.is_contiguous)
     users = [i for i in method.instructions if isinstance(i, LinkedCall)]
     need(sum(i.args.count(index) for i in users) == 1)
@@ -334,7 +333,8 @@ def _with_other_weights(
     method, slots = with_slots(
         method, (replace(x, allocation=source.allocation), None), (weights, settled(bytes(moved)))
     )
-    new = replace(call, args=(*slots, *call.args[2:]))
+    names = ("input", "weights")
+    new = replace(call, args=arguments.replaced(dict(zip(names, slots, strict=True))))
     return reads_earlier(method, (found[0],), number, new, slots[0], flow=flow, grows=grows)
 
 

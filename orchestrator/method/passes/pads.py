@@ -36,46 +36,22 @@ _CONSTANT_PAD: Final = "orch::portable::constant_pad_nd_out"
 _PADS: Final = frozenset({_PAD, _PAD_CONTIGUOUS, _CONSTANT_PAD})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Reader:
-    """A kernel that pads its first argument itself.
-
-    Args:
-        out: Position of the output.
-        stride: Positions of `stride`, `padding` and, unless it is None, `dilation`.
-        nhwc: Whether images have sizes N, H, W, C.
-        offset: Position of an input offset: padding counts as its negative.
-        lowest: Position of the lowest item that is stored, of a maximum.
-    """
-
-    out: int
-    stride: int
-    nhwc: bool = False
-    offset: int | None = None
-    lowest: int | None = None
-
-    @property
-    def padding(self) -> int:
-        return self.stride + 1
-
-    @property
-    def dilation(self) -> int:
-        return self.stride + 2
-
-
 _FLOAT: Final = "orch::portable::convolution_out"
-_READERS: Final = {
-    "orch::cortex_m::quantized_conv2d_out": _Reader(out=13, stride=3, offset=6),
-    "orch::cortex_m::quantized_conv2d_nhwc_out": _Reader(out=13, stride=3, offset=6, nhwc=True),
-    "orch::cortex_m::quantized_depthwise_conv2d_out": _Reader(out=14, stride=3, offset=7),
-    "orch::cortex_m::quantized_depthwise_conv2d_nhwc_out": _Reader(
-        out=14, stride=3, offset=7, nhwc=True
-    ),
-    "orch::cortex_m::quantized_max_pool2d_out": _Reader(out=10, stride=2, lowest=8),
-    "orch::cortex_m::quantized_max_pool2d_nhwc_out": _Reader(out=10, stride=2, lowest=8, nhwc=True),
-    _FLOAT: _Reader(out=9, stride=3),
-}
-_WEIGHT: Final = 1
+_CONVOLUTIONS: Final = frozenset(
+    f"orch::cortex_m::quantized_{name}{layout}_out"
+    for name in ("conv2d", "depthwise_conv2d")
+    for layout in ("", "_nhwc")
+)
+_LARGEST: Final = frozenset(
+    f"orch::cortex_m::quantized_max_pool2d{layout}_out" for layout in ("", "_nhwc")
+)
+_OF_NHWC: Final = frozenset(
+    f"orch::cortex_m::quantized_{name}_nhwc_out"
+    for name in ("conv2d", "depthwise_conv2d", "max_pool2d")
+)
+"""Kernels that read images with sizes N, H, W, C."""
+_READERS: Final = frozenset({_FLOAT, *_CONVOLUTIONS, *_LARGEST})
+"""Kernels that pad their first argument themselves."""
 _PLANE: Final = 2
 """Dimensions of images."""
 
@@ -135,7 +111,7 @@ def uneven_calls(method: LinkedMethod) -> frozenset[int]:
         with suppress(UnknownCallError):
             axes = _windows(Arguments(method, call), call.function).values()
             if not all(_fits(axis, axis.size, axis.padding) for axis in axes):
-                found.add(call.args[_READERS[call.function].out])
+                found.add(call.args[-1])
     return frozenset(found)
 
 
@@ -161,8 +137,7 @@ def _folded(
     Raises:
         UnknownCallError: The call cannot.
     """
-    reader = _READERS.get(call.function)
-    if reader is None:
+    if call.function not in _READERS:
         return None
     arguments = Arguments(method, call)
     found = producer_of(method, flow, number, arguments.index(0))
@@ -174,14 +149,12 @@ def _folded(
     sizes = zip(pad.before, x.sizes, pad.after, strict=True)
     need(tuple(b + n + a for b, n, a in sizes) == padded.sizes)
     may_be_uneven = (
-        uneven is not None and reader.offset is not None and call.args[reader.out] not in uneven
+        uneven is not None and call.function in _CONVOLUTIONS and call.args[-1] not in uneven
     )
     padding = _padding(arguments, call.function, pad, x, may_be_uneven=may_be_uneven)
     method, items = with_slots(method, *((IntValue(p), None) for p in padding))
     method, (slot,) = with_slots(method, (IntListValue(items), None))
-    args = [*call.args]
-    args[0], args[reader.padding] = pad.tensor, slot
-    new = replace(call, args=tuple(args))
+    new = replace(call, args=arguments.replaced({"input": pad.tensor, "padding": slot}))
     return reads_earlier(method, (found[0],), number, new, pad.tensor, flow=flow, grows=grows)
 
 
@@ -190,20 +163,21 @@ def _pad_of(arguments: Arguments, function: str) -> _Pad:
     rank = len(tensor.sizes)
     before, after = [0] * rank, [0] * rank
     if function == _CONSTANT_PAD:
-        pairs = arguments.numbers(1)
+        pairs = arguments.numbers("pad")
         need(len(pairs) % 2 == 0 and len(pairs) // 2 <= rank)
         for pair in range(len(pairs) // 2):
             before[rank - 1 - pair] = pairs[2 * pair]
             after[rank - 1 - pair] = pairs[2 * pair + 1]
-        value: float = arguments.literal(2)
+        value: float = arguments.literal("value")
     else:
         need(rank == len(NHWC))
         dims: tuple[int, ...] = tuple(range(rank))
         if function == _PAD and lies_as_nhwc(tensor):
             dims = NHWC
-        for d, front, behind in zip(dims, arguments.numbers(1), arguments.numbers(2), strict=True):
+        pads = map(arguments.numbers, ("pre_pad", "post_pad"))
+        for d, front, behind in zip(dims, *pads, strict=True):
             before[d], after[d] = front, behind
-        value = arguments.number(3)
+        value = arguments.number("pad_value")
     need(min((*before, *after), default=0) >= 0)
     return _Pad(tensor=arguments.index(0), before=tuple(before), after=tuple(after), value=value)
 
@@ -220,17 +194,14 @@ def _windows(arguments: Arguments, function: str) -> dict[int, Axis]:
     Raises:
         UnknownCallError: They are not known.
     """
-    reader = _READERS[function]
     dims = _image_dims(arguments, function)
-    sizes, out = arguments.tensor(0).sizes, arguments.tensor(reader.out).sizes
-    if reader.lowest is not None:
-        kernel = arguments.numbers(1)
+    sizes, out = arguments.tensor("input").sizes, arguments.tensor("out").sizes
+    if function in _LARGEST:
+        kernel = arguments.numbers("kernel_size")
     else:
-        weights = arguments.tensor(_WEIGHT)
-        kernel = weights.sizes[1:3] if reader.offset is not None else weights.sizes[2:]
-    own, stride, dilation = (
-        arguments.numbers(n) for n in (reader.padding, reader.stride, reader.dilation)
-    )
+        weights = arguments.tensor("weight").sizes
+        kernel = weights[2:] if function == _FLOAT else weights[1:3]
+    own, stride, dilation = map(arguments.numbers, ("padding", "stride", "dilation"))
     # Lists may be shorter, with one number for all dimensions.
     need(len(kernel) == len(own) == len(stride) == len(dilation) == len(dims))
     return {
@@ -240,8 +211,8 @@ def _windows(arguments: Arguments, function: str) -> dict[int, Axis]:
 
 
 def _image_dims(arguments: Arguments, function: str) -> tuple[int, ...]:
-    rank = len(arguments.tensor(0).sizes)
-    return (1, 2) if _READERS[function].nhwc else tuple(range(2, rank))
+    rank = len(arguments.tensor("input").sizes)
+    return (1, 2) if function in _OF_NHWC else tuple(range(2, rank))
 
 
 def _padding(
@@ -252,16 +223,16 @@ def _padding(
     Raises:
         UnknownCallError: There is none.
     """
-    reader, dims = _READERS[function], _image_dims(arguments, function)
+    dims = _image_dims(arguments, function)
     rest = set(range(len(x.sizes))) - {*dims}
     need(not any(pad.before[d] or pad.after[d] for d in rest))
-    if reader.lowest is not None:
-        need(not arguments.truth(5))
-        need(pad.value <= arguments.number(reader.lowest))
-    if reader.offset is not None:
-        need(pad.value == -arguments.number(reader.offset))
+    if function in _LARGEST:
+        need(not arguments.truth("ceil_mode"))
+        need(pad.value <= arguments.number("activation_min"))
+    if function in _CONVOLUTIONS:
+        need(pad.value == -arguments.number("input_offset"))
     if function == _FLOAT:
-        need(pad.value == 0 and not arguments.truth(6))
+        need(pad.value == 0 and not arguments.truth("transposed"))
         _check_floats(arguments, x)
         # Sums of a volume begin with its first image in a window.
         need(len(dims) <= _PLANE or not (pad.before[dims[0]] or pad.after[dims[0]]))
@@ -272,7 +243,7 @@ def _padding(
         # Windows begin where they began. Those that end beyond the pad did so before.
         front, size = of.padding + pad.before[dim], x.sizes[dim]
         need(may_be_uneven or _fits(of, size, front))
-        if reader.lowest is not None:
+        if function in _LARGEST:
             # The kernel wants an item in each window.
             first = range(-front, of.window - front, of.dilation)
             last = (of.out - 1) * of.stride - front
@@ -297,10 +268,10 @@ def _check_floats(arguments: Arguments, x: TensorValue) -> None:
 
     from orchestrator.method.passes.evaluate.numbers import computed, read_items  # noqa: PLC0415
 
-    for position in (_WEIGHT, 2):
-        if arguments.is_none(position):
+    for name in ("weight", "bias"):
+        if arguments.is_none(name):
             continue
-        items = read_items(arguments.constant(position), arguments.tensor(position))
+        items = read_items(arguments.constant(name), arguments.tensor(name))
         numbers = computed(items.numbers, items.dtype)
         need(np.isfinite(numbers).all())
-        need(position == _WEIGHT or not np.signbit(numbers[numbers == 0]).any())
+        need(name == "weight" or not np.signbit(numbers[numbers == 0]).any())

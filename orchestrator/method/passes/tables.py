@@ -15,7 +15,7 @@ from orchestrator.core.dtype import ScalarType
 from orchestrator.core.lazy_bytes import Bytes
 from orchestrator.core.operator import OperatorName
 from orchestrator.method.linked import LinkedCall, LinkedMethod, Numbers
-from orchestrator.method.passes.arguments import Arguments, UnknownCallError, need
+from orchestrator.method.passes.arguments import Arguments, Name, UnknownCallError, need
 from orchestrator.method.passes.evaluate import LIMITS, results_of
 from orchestrator.method.passes.joining import constant_of, producer_of, with_slots
 from orchestrator.method.passes.views import items_in_order
@@ -124,6 +124,7 @@ def with_table(method: LinkedMethod, table: Table) -> tuple[LinkedMethod, Linked
         accesses=(Access.READS, Access.READS, Access.FILLS),
         outs=(table.out,),
         in_place=(0,),
+        names=("input", "lut", "out"),
     )
 
 
@@ -287,10 +288,10 @@ def image_of(tensor: TensorValue, *, nhwc: bool) -> Image:
 
 
 def axes_of(
-    arguments: Arguments, x: Image, y: Image, kernel: Sequence[int], lists: tuple[int, ...]
+    arguments: Arguments, x: Image, y: Image, kernel: Sequence[int], lists: Sequence[Name]
 ) -> tuple[Axis, Axis]:
     """Rows and columns of windows; `lists`: stride, padding and, if any, dilation."""
-    pairs = [one_or_two(arguments.numbers(position)) for position in lists]
+    pairs = [one_or_two(arguments.numbers(name)) for name in lists]
     return axes_along(x[1:3], y[1:3], kernel, *pairs)
 
 

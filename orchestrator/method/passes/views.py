@@ -4,17 +4,44 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from inspect import signature
 from itertools import accumulate, chain
 from math import prod
 from types import MappingProxyType
 from typing import Final, Literal, TypeAlias
 
+from orchestrator.catalog.expressions.moved_shapes import (
+    diagonal,
+    narrowed,
+    repeated,
+    selected,
+    strided,
+    transposed,
+    unfolded,
+)
+from orchestrator.catalog.expressions.shapes import (
+    expanded,
+    known,
+    permuted,
+    sliced,
+    squeezed,
+    unsqueezed,
+    viewed,
+)
+from orchestrator.catalog.expressions.values import (
+    ExpressionError,
+    Number,
+    StridedItems,
+    TensorFacts,
+)
 from orchestrator.core.operator import OperatorName
 from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.method.passes.arguments import (
     Arguments,
+    Name,
     UnknownCallError,
     dim_of,
+    facts_of,
     float32,
     need,
     strides_of,
@@ -90,6 +117,7 @@ class View:
             given[w : w + (size - 1) * there + 1 : there] = row
 
 
+_Finder: TypeAlias = Callable[[Arguments], tuple[View, ...]]
 _INT8: Final = range(-128, 128)
 _IMAGE_RANK: Final = 4
 _ITEMS: Final[Mapping[int, Literal["B", "H", "I", "Q"]]] = MappingProxyType(
@@ -125,7 +153,7 @@ def views_of(
     arguments = Arguments(method, call, written)
     try:
         views = find(arguments)
-    except UnknownCallError:
+    except (UnknownCallError, ExpressionError):
         return None
     counts: dict[int, int] = dict.fromkeys(call.outs, 0)
     for view in views:
@@ -156,32 +184,26 @@ def moves_items(operator: OperatorName) -> bool:
     return str(operator) in _FINDERS
 
 
-_Axes: TypeAlias = "list[tuple[int, int]]"
-"""A (size, stride) of what is read for each dimension, in items."""
-
-
-def _axes_of(tensor: TensorValue) -> _Axes:
-    """The dimensions of a tensor."""
-    return list(zip(tensor.sizes, strides_of(tensor), strict=True))
-
-
-def _view(
-    arguments: Arguments, axes: _Axes, first: int = 0, out: int | None = None
-) -> tuple[View, ...]:
-    """The view along some axes of the first argument that fills an output.
+def _view(arguments: Arguments, seen: StridedItems, out: int | None = None) -> tuple[View, ...]:
+    """The view of the first argument that fills an output.
 
     Args:
         arguments: Of the call.
-        axes: One for each dimension of the output.
-        first: First item of the argument, in memory order.
+        seen: The items of the argument, in the dimensions of the output.
         out: Value index of the output; None for the last argument.
     """
     index = arguments.index(arguments.count - 1) if out is None else out
-    target = arguments.tensor_at(index)
-    need(target.sizes == tuple(size for size, _ in axes))
-    both = zip(axes, strides_of(target), strict=True)
-    along = ((size, read, written) for (size, read), written in both)
-    return (_part(arguments.index(0), index, along, first),)
+    return (pair(arguments.index(0), seen, index, facts_of(arguments.tensor_at(index)).layout),)
+
+
+def pair(source: int, seen: StridedItems, target: int, filled: StridedItems) -> View:
+    """The view of items of a tensor that become those of another one, or of a part of it."""
+    need(seen.sizes == filled.sizes)
+    axes = (
+        (known(size), known(read), known(to))
+        for (size, read), (_, to) in zip(seen.axes, filled.axes, strict=True)
+    )
+    return _part(source, target, axes, known(seen.first), known(filled.first))
 
 
 def _part(
@@ -209,202 +231,129 @@ def _as_it_is(arguments: Arguments) -> tuple[View, ...]:
     tensor, out = arguments.tensor(0), arguments.tensor(arguments.count - 1)
     # With another dim order, a further argument may matter.
     need(tensor.is_contiguous and out.is_contiguous)
-    return _view(arguments, _axes_of(tensor))
+    return _view(arguments, facts_of(tensor).layout)
 
 
 def _dim_order(arguments: Arguments) -> tuple[View, ...]:
-    tensor, out = arguments.tensor(0), arguments.tensor(3)
-    if arguments.is_none(2):
+    tensor, out = arguments.tensor("self"), arguments.tensor("out")
+    if arguments.is_none("dim_order"):
         need(tensor.dim_order == out.dim_order)
     else:
-        need(arguments.numbers(2) == out.dim_order)
-    return _view(arguments, _axes_of(tensor))
+        need(arguments.numbers("dim_order") == out.dim_order)
+    return _view(arguments, facts_of(tensor).layout)
 
 
 def _pad(arguments: Arguments) -> tuple[View, ...]:
     """The view of a padding by nothing, as exporters leave it before pooling."""
-    tensor = arguments.tensor(0)
-    before, after = arguments.numbers(1), arguments.numbers(2)
+    tensor = arguments.tensor("input")
+    before, after = arguments.numbers("pre_pad"), arguments.numbers("post_pad")
     need(len(before) == len(after) == _IMAGE_RANK and not any((*before, *after)))
-    need(arguments.number(3) in _INT8)
-    need(tensor.dim_order == arguments.tensor(4).dim_order)
-    return _view(arguments, _axes_of(tensor))
+    need(arguments.number("pad_value") in _INT8)
+    need(tensor.dim_order == arguments.tensor("out").dim_order)
+    return _view(arguments, facts_of(tensor).layout)
 
 
-def _permute(arguments: Arguments) -> tuple[View, ...]:
-    axes = _axes_of(arguments.tensor(0))
-    order = [dim_of(d, len(axes)) for d in arguments.numbers(1)]
-    need(sorted(order) == list(range(len(axes))))
-    return _view(arguments, [axes[d] for d in order])
+_KINDS: Final[Mapping[str, Callable[[Arguments, Name], object]]] = MappingProxyType(
+    {
+        "TensorFacts": Arguments.tensor,
+        "Number": Arguments.number,
+        "Number | None": lambda arguments, name: arguments.number_or(name, None),
+        "Sizes": Arguments.numbers,
+    }
+)
+"""By annotation of a parameter: how it is read."""
 
 
-def _reshape(arguments: Arguments) -> tuple[View, ...]:
-    tensor, out, sizes = arguments.tensor(0), arguments.tensor(2), arguments.numbers(1)
-    need(tensor.is_contiguous and out.is_contiguous and tensor.numel != 0)
-    need(sizes.count(-1) <= 1 and all(size > 0 or size == -1 for size in sizes))
-    if -1 in sizes:
-        rest, left = divmod(tensor.numel, prod(s for s in sizes if s != -1))
-        need(left == 0)
-        sizes = tuple(rest if s == -1 else s for s in sizes)
-    need(prod(sizes) == tensor.numel and sizes == out.sizes)
-    return _view(arguments, _axes_of(out))
+def _moved(
+    geometry: Callable[..., StridedItems], *, least_rank: int = 0, cut: Name | None = None
+) -> _Finder:
+    """The view that a function of the first argument and further ones gives.
 
+    Args:
+        geometry: The function.
+        least_rank: Dimensions that the first argument has at least.
+        cut: A dimension of the result of which the function takes some items, or the argument
+            that names it; without an item there would be no first one.
+    """
+    _, *kinds = (_KINDS[p.annotation] for p in signature(geometry).parameters.values())
 
-def _transpose(arguments: Arguments) -> tuple[View, ...]:
-    axes = _axes_of(arguments.tensor(0))
-    one, other = (dim_of(arguments.number(at), len(axes)) for at in (1, 2))
-    axes[one], axes[other] = axes[other], axes[one]
-    return _view(arguments, axes)
+    def find(arguments: Arguments) -> tuple[View, ...]:
+        tensor = facts_of(arguments.tensor(0))
+        seen = geometry(tensor, *(read(arguments, at) for at, read in enumerate(kinds, 1)))
+        need(tensor.rank >= least_rank)
+        if cut is not None:
+            need(seen.sizes[arguments.number(cut) if isinstance(cut, str) else cut])
+        return _view(arguments, seen)
 
-
-def _t(arguments: Arguments) -> tuple[View, ...]:
-    axes = _axes_of(arguments.tensor(0))
-    need(len(axes) <= 2)  # noqa: PLR2004  # rows, columns
-    return _view(arguments, axes[::-1])
-
-
-def _squeeze(arguments: Arguments) -> tuple[View, ...]:
-    return _squeezed(arguments, arguments.numbers(1))
-
-
-def _squeeze_one(arguments: Arguments) -> tuple[View, ...]:
-    return _squeezed(arguments, (arguments.number(1),))
-
-
-def _squeezed(arguments: Arguments, dims: tuple[int, ...]) -> tuple[View, ...]:
-    """The view without those of the given dimensions whose size is 1."""
-    axes = _axes_of(arguments.tensor(0))
-    gone = [dim_of(d, len(axes)) for d in dims]
-    need(len(set(gone)) == len(gone))
-    kept = [axis for d, axis in enumerate(axes) if d not in gone or axis[0] != 1]
-    return _view(arguments, kept)
-
-
-def _unsqueeze(arguments: Arguments) -> tuple[View, ...]:
-    axes = _axes_of(arguments.tensor(0))
-    axes.insert(dim_of(arguments.number(1), len(axes) + 1), (1, 0))
-    return _view(arguments, axes)
-
-
-def _expand(arguments: Arguments) -> tuple[View, ...]:
-    tensor, sizes = arguments.tensor(0), arguments.numbers(1)
-    new = len(sizes) - len(tensor.sizes)
-    need(new >= 0 and all(size >= 0 for size in sizes[:new]))
-    # Repeated items are read with a stride of 0, which no block has.
-    axes = [(size, 0) for size in sizes[:new]]
-    for (size, stride), given in zip(_axes_of(tensor), sizes[new:], strict=True):
-        wanted = size if given == -1 else given
-        need(size in (1, wanted) and wanted >= 0)
-        axes.append((wanted, stride if size == wanted else 0))
-    return _view(arguments, axes)
-
-
-def _slice(arguments: Arguments) -> tuple[View, ...]:
-    axes, step = _axes_of(arguments.tensor(0)), arguments.number(4)
-    dim = dim_of(arguments.number(1), len(axes))
-    need(step > 0)
-    size, stride = axes[dim]
-    begin, end = arguments.number_or(2, 0), arguments.number_or(3, size)
-    taken = range(size)[begin:end:step]
-    need(taken)
-    axes[dim] = len(taken), stride * step
-    return _view(arguments, axes, taken[0] * stride)
-
-
-def _select(arguments: Arguments) -> tuple[View, ...]:
-    axes = _axes_of(arguments.tensor(0))
-    size, stride = axes.pop(dim_of(arguments.number(1), len(axes)))
-    return _view(arguments, axes, dim_of(arguments.number(2), size) * stride)
-
-
-def _narrow(arguments: Arguments) -> tuple[View, ...]:
-    axes, length = _axes_of(arguments.tensor(0)), arguments.number(3)
-    dim = dim_of(arguments.number(1), len(axes))
-    size, stride = axes[dim]
-    need(length > 0)
-    first = dim_of(arguments.number(2), size)
-    need(first + length <= size)
-    axes[dim] = length, stride
-    return _view(arguments, axes, first * stride)
-
-
-def _diagonal(arguments: Arguments) -> tuple[View, ...]:
-    axes, offset = _axes_of(arguments.tensor(0)), arguments.number(1)
-    dims = [dim_of(arguments.number(at), len(axes)) for at in (2, 3)]
-    need(dims[0] != dims[1])
-    (rows, down), (columns, right) = (axes[d] for d in dims)
-    row, column = max(-offset, 0), max(offset, 0)
-    length = min(rows - row, columns - column)
-    need(length > 0)
-    kept = [axis for d, axis in enumerate(axes) if d not in dims]
-    first = row * down + column * right
-    return _view(arguments, [*kept, (length, down + right)], first)
-
-
-def _unfold(arguments: Arguments) -> tuple[View, ...]:
-    axes, size, step = (_axes_of(arguments.tensor(0)), arguments.number(2), arguments.number(3))
-    dim = dim_of(arguments.number(1), len(axes))
-    whole, stride = axes[dim]
-    need(0 < size <= whole and step > 0)
-    axes[dim] = (whole - size) // step + 1, stride * step
-    return _view(arguments, [*axes, (size, stride)])
+    return find
 
 
 def _as_strided(arguments: Arguments) -> tuple[View, ...]:
-    sizes, strides = arguments.numbers(1), arguments.numbers(2)
-    first = arguments.number_or(3, 0)
-    need(len(sizes) == len(strides) and min(sizes, default=1) > 0)
-    need(min(strides, default=0) >= 0 and first >= 0)
-    axes = list(zip(sizes, strides, strict=True))
-    last = first + sum((n - 1) * s for n, s in axes)
-    need(last < arguments.tensor(0).numel)
-    return _view(arguments, axes, first)
+    need(0 not in arguments.numbers("size"))
+    return _moved(strided)(arguments)
+
+
+def _squeezed(tensor: TensorFacts, dim: Number) -> StridedItems:
+    return squeezed(tensor, (dim,))
+
+
+def _t(arguments: Arguments) -> tuple[View, ...]:
+    tensor = facts_of(arguments.tensor(0))
+    need(tensor.rank <= 2)  # noqa: PLR2004  # rows, columns
+    return _view(arguments, transposed(tensor, 0, -1))
+
+
+def _reshape(arguments: Arguments) -> tuple[View, ...]:
+    tensor, out = arguments.tensor(0), arguments.tensor(2)
+    need(tensor.is_contiguous and out.is_contiguous and tensor.numel != 0)
+    need(viewed(facts_of(tensor), arguments.numbers(1)) == out.sizes)
+    return _view(arguments, facts_of(out).layout)
 
 
 def _repeat(arguments: Arguments) -> tuple[View, ...]:
-    tensor, repeats, out = (arguments.tensor(0), arguments.numbers(1), arguments.tensor(2))
+    tensor, out = arguments.tensor("self"), arguments.tensor("out")
+    repeats = arguments.numbers("repeats")
+    need(min(repeats, default=1) > 0)
+    need(out.sizes == repeated(facts_of(tensor), repeats))
     new = len(repeats) - len(tensor.sizes)
-    need(new >= 0 and min(repeats, default=1) > 0)
-    own = [(1, 0)] * new + _axes_of(tensor)
-    sizes = zip(own, repeats, strict=True)
-    need(out.sizes == tuple(size * times for (size, _), times in sizes))
+    own = [(1, 0)] * new + [*zip(tensor.sizes, strides_of(tensor), strict=True)]
     # Each dimension in two: its repetitions, and the items of one of them.
     both = [*zip(own, strides_of(out), strict=True)]
     axes = [
         *((n, 0, size * to) for n, ((size, _), to) in zip(repeats, both, strict=True)),
         *((size, read, to) for (size, read), to in both),
     ]
-    return (_part(arguments.index(0), arguments.index(2), axes),)
+    return (_part(arguments.index("self"), arguments.index("out"), axes),)
 
 
 def _pixel_shuffle(arguments: Arguments) -> tuple[View, ...]:
     tensor, out = arguments.tensor(0), arguments.tensor(2)
-    axes = _blocks(tensor, out, arguments.number(1))
-    return (_part(arguments.index(0), arguments.index(2), axes),)
+    axes = _blocks(tensor, out, arguments.number("upscale_factor"))
+    return (_part(arguments.index("self"), arguments.index("out"), axes),)
 
 
 def _pixel_unshuffle(arguments: Arguments) -> tuple[View, ...]:
     tensor, out = arguments.tensor(0), arguments.tensor(2)
-    axes = _blocks(out, tensor, arguments.number(1))
+    axes = _blocks(out, tensor, arguments.number("downscale_factor"))
     swapped = [(size, there, here) for size, here, there in axes]
-    return (_part(arguments.index(0), arguments.index(2), swapped),)
+    return (_part(arguments.index("self"), arguments.index("out"), swapped),)
 
 
 def _nearest(arguments: Arguments) -> tuple[View, ...]:
     """The view of an image each of whose items is repeated in rows and columns."""
-    tensor, out = arguments.tensor(0), arguments.tensor(3)
+    tensor, out = arguments.tensor("input"), arguments.tensor("out")
     need(len(tensor.sizes) == _IMAGE_RANK and tensor.numel != 0)
     need(out.sizes[:2] == tensor.sizes[:2])
     read, written = strides_of(tensor), strides_of(out)
     axes = [*zip(tensor.sizes[:2], read[:2], written[:2], strict=True)]
     for i, dim in enumerate((2, 3)):
-        size, scaled, scale = scale_of(arguments, i, (1, 2), corners=False)
+        size, scaled, scale = scale_of(arguments, i, corners=False)
         times, rest = divmod(scaled, size)
         need(times and not rest)
         places = [nearest_item(size, scale, at) for at in range(scaled)]
         need(places == [at // times for at in range(scaled)])
         axes += [(size, read[dim], written[dim] * times), (times, 0, written[dim])]
-    return (_part(arguments.index(0), arguments.index(3), axes),)
+    return (_part(arguments.index("input"), arguments.index("out"), axes),)
 
 
 def _blocks(many: TensorValue, large: TensorValue, n: int) -> list[tuple[int, int, int]]:
@@ -430,16 +379,16 @@ def _blocks(many: TensorValue, large: TensorValue, n: int) -> list[tuple[int, in
 
 
 def _unbind(arguments: Arguments) -> tuple[View, ...]:
-    axes, outs = _axes_of(arguments.tensor(0)), arguments.tensors(2)
-    size, stride = axes.pop(dim_of(arguments.number(1), len(axes)))
-    need(len(outs) == len(set(outs)) == size)
-    views = (_view(arguments, axes, at * stride, out) for at, out in enumerate(outs))
+    tensor, outs = facts_of(arguments.tensor("self")), arguments.tensors("out")
+    dim = arguments.number("dim")
+    need(len(outs) == len(set(outs)) == tensor.sizes[dim_of(dim, tensor.rank)])
+    views = (_view(arguments, selected(tensor, dim, at), out) for at, out in enumerate(outs))
     return tuple(chain(*views))
 
 
 def _split_evenly(arguments: Arguments) -> tuple[View, ...]:
-    tensor, size = arguments.tensor(0), arguments.number(1)
-    dim = dim_of(arguments.number(2), len(tensor.sizes))
+    tensor, size = arguments.tensor("self"), arguments.number("split_size")
+    dim = dim_of(arguments.number("dim"), len(tensor.sizes))
     whole = tensor.sizes[dim]
     need(size > 0)
     sizes = tuple(min(size, whole - begin) for begin in range(0, whole, size))
@@ -447,66 +396,54 @@ def _split_evenly(arguments: Arguments) -> tuple[View, ...]:
 
 
 def _split(arguments: Arguments) -> tuple[View, ...]:
-    return _parts(arguments, arguments.numbers(1))
+    return _parts(arguments, arguments.numbers("split_sizes"))
 
 
 def _parts(arguments: Arguments, sizes: tuple[int, ...]) -> tuple[View, ...]:
-    """The views of parts of these sizes along the dimension that is argument 2."""
-    axes, outs = _axes_of(arguments.tensor(0)), arguments.tensors(3)
-    dim = dim_of(arguments.number(2), len(axes))
-    whole, stride = axes[dim]
+    """The views of parts of these sizes along a dimension."""
+    tensor, outs = facts_of(arguments.tensor("self")), arguments.tensors("out")
+    dim = arguments.number("dim")
     need(len(sizes) == len(outs) == len(set(outs)) and min(sizes, default=0) > 0)
-    need(sum(sizes) == whole)
-    first = accumulate(sizes, initial=0)
-    views: tuple[View, ...] = ()
-    for out, size, begin in zip(outs, sizes, first, strict=False):
-        part = [*axes[:dim], (size, stride), *axes[dim + 1 :]]
-        views += _view(arguments, part, begin * stride, out)
-    return views
+    need(sum(sizes) == tensor.sizes[dim_of(dim, tensor.rank)])
+    views = (
+        _view(arguments, narrowed(tensor, dim, first, size), out)
+        for out, size, first in zip(outs, sizes, accumulate(sizes, initial=0), strict=False)
+    )
+    return tuple(chain(*views))
 
 
 def _cat(arguments: Arguments) -> tuple[View, ...]:
-    sources, out = arguments.tensors(0), arguments.tensor(2)
-    dim, target = dim_of(arguments.number(1), len(out.sizes)), arguments.index(2)
-    views, first, strides = [], 0, strides_of(out)
-    for source in sources:
+    out, target = facts_of(arguments.tensor("out")), arguments.index("out")
+    dim, first, views = dim_of(arguments.number("dim"), out.rank), 0, []
+    for source in arguments.tensors("tensors"):
         tensor = arguments.tensor_at(source)
-        sizes = tensor.sizes
-        need(len(sizes) == len(out.sizes) and sizes[dim] > 0)
-        need((*sizes[:dim], out.sizes[dim], *sizes[dim + 1 :]) == out.sizes)
-        axes = zip(sizes, strides_of(tensor), strides, strict=True)
-        begin = first * strides[dim]
-        views.append(_part(source, target, axes, first_written=begin))
-        first += sizes[dim]
+        need(len(tensor.sizes) == out.rank and tensor.sizes[dim] > 0)
+        filled = narrowed(out, dim, first, tensor.sizes[dim])
+        views.append(pair(source, facts_of(tensor).layout, target, filled))
+        first += tensor.sizes[dim]
     need(first == out.sizes[dim])
     return tuple(views)
 
 
 def _stack(arguments: Arguments) -> tuple[View, ...]:
-    sources, out = arguments.tensors(0), arguments.tensor(2)
-    need(out.sizes)
-    written, target = _axes_of(out), arguments.index(2)
-    count, step = written.pop(dim_of(arguments.number(1), len(written)))
-    need(len(sources) == count)
-    views = []
-    for at, source in enumerate(sources):
-        tensor = arguments.tensor_at(source)
-        need(tensor.sizes == tuple(size for size, _ in written))
-        both = zip(written, strides_of(tensor), strict=True)
-        axes = ((size, read, to) for (size, to), read in both)
-        views.append(_part(source, target, axes, first_written=at * step))
-    return tuple(views)
+    sources, dim = arguments.tensors("tensors"), arguments.number("dim")
+    target, out = arguments.index("out"), facts_of(arguments.tensor("out"))
+    need(len(sources) == out.sizes[dim_of(dim, out.rank)])
+    given = (facts_of(arguments.tensor_at(source)).layout for source in sources)
+    return tuple(
+        pair(source, seen, target, selected(out, dim, at))
+        for at, (source, seen) in enumerate(zip(sources, given, strict=True))
+    )
 
 
 def _copy_in_place(arguments: Arguments) -> tuple[View, ...]:
-    out, tensor = arguments.tensor(0), arguments.tensor(1)
+    out, tensor = arguments.tensor("self"), arguments.tensor("src")
     need(out.dim_order == tensor.dim_order)
-    need(out.sizes == tensor.sizes)
-    axes = zip(tensor.sizes, strides_of(tensor), strides_of(out), strict=True)
-    return (_part(arguments.index(1), arguments.index(0), axes),)
+    source, target = arguments.index("src"), arguments.index("self")
+    return (pair(source, facts_of(tensor).layout, target, facts_of(out).layout),)
 
 
-_FINDERS: Final[Mapping[str, Callable[[Arguments], tuple[View, ...]]]] = MappingProxyType(
+_FINDERS: Final[Mapping[str, _Finder]] = MappingProxyType(
     {
         "aten::_conj_physical.out": _as_it_is,
         "aten::alias_copy.out": _as_it_is,
@@ -516,31 +453,31 @@ _FINDERS: Final[Mapping[str, Callable[[Arguments], tuple[View, ...]]]] = Mapping
         "aten::_to_copy.out": _as_it_is,
         "aten::copy_": _copy_in_place,
         "aten::detach_copy.out": _as_it_is,
-        "aten::diagonal_copy.out": _diagonal,
-        "aten::expand_copy.out": _expand,
+        "aten::diagonal_copy.out": _moved(diagonal, cut=-1),
+        "aten::expand_copy.out": _moved(expanded),
         "aten::lift_fresh_copy.out": _as_it_is,
-        "aten::narrow_copy.out": _narrow,
-        "aten::permute_copy.out": _permute,
+        "aten::narrow_copy.out": _moved(narrowed, cut="dim"),
+        "aten::permute_copy.out": _moved(permuted),
         "aten::pixel_shuffle.out": _pixel_shuffle,
         "aten::pixel_unshuffle.out": _pixel_unshuffle,
         "aten::repeat.out": _repeat,
-        "aten::select_copy.int_out": _select,
-        "aten::slice_copy.Tensor_out": _slice,
+        "aten::select_copy.int_out": _moved(selected),
+        "aten::slice_copy.Tensor_out": _moved(sliced, cut="dim"),
         "aten::split_copy.Tensor_out": _split_evenly,
         "aten::split_with_sizes_copy.out": _split,
-        "aten::squeeze_copy.dim_out": _squeeze_one,
-        "aten::squeeze_copy.dims_out": _squeeze,
+        "aten::squeeze_copy.dim_out": _moved(_squeezed, least_rank=1),
+        "aten::squeeze_copy.dims_out": _moved(squeezed, least_rank=1),
         "aten::stack.out": _stack,
         "aten::t_copy.out": _t,
-        "aten::transpose_copy.int_out": _transpose,
+        "aten::transpose_copy.int_out": _moved(transposed, least_rank=1),
         "aten::unbind_copy.int_out": _unbind,
-        "aten::unfold_copy.out": _unfold,
-        "aten::unsqueeze_copy.out": _unsqueeze,
+        "aten::unfold_copy.out": _moved(unfolded, least_rank=1, cut=-1),
+        "aten::unsqueeze_copy.out": _moved(unsqueezed),
         "aten::view_copy.out": _reshape,
         "aten::upsample_nearest2d.vec_out": _nearest,
         "cortex_m::pad.out": _pad,
         "cortex_m::pad_contiguous.out": _pad,
-        "cortex_m::transpose.out": _permute,
+        "cortex_m::transpose.out": _moved(permuted),
         "dim_order_ops::_clone_dim_order.out": _dim_order,
         "dim_order_ops::_to_dim_order_copy.out": _dim_order,
         "et_copy::_d2h_copy.out": _as_it_is,
@@ -555,27 +492,23 @@ _LARGE: Final = float(1 << 30)
 """From here on kernels that scale images take the last item."""
 
 
-def scale_of(
-    arguments: Arguments, side: int, places: tuple[int, int], *, corners: bool
-) -> tuple[int, int, float]:
+def scale_of(arguments: Arguments, side: int, *, corners: bool) -> tuple[int, int, float]:
     """Sizes of a side of an image, and from an output item to the next one.
 
     Args:
-        arguments: Of the call; the output is the last one.
+        arguments: Of the call, which has either sizes or factors.
         side: 0 for rows, 1 for columns.
-        places: Of the sizes and the factors, of which one is given.
         corners: Whether first and last items stay where they are.
     """
-    size = arguments.tensor(0).sizes[2 + side]
-    scaled = arguments.tensor(arguments.count - 1).sizes[2 + side]
-    need(arguments.is_none(places[0]) != arguments.is_none(places[1]))
+    size, scaled = (arguments.tensor(name).sizes[2 + side] for name in ("input", "out"))
+    need(arguments.is_none("output_size") != arguments.is_none("scale_factors"))
     step = size / scaled
-    if arguments.is_none(places[0]):
-        factor = arguments.reals(places[1])[side]
+    if arguments.is_none("output_size"):
+        factor = arguments.reals("scale_factors")[side]
         need(factor > 0 and int(size * factor) == scaled)
         step = 1 / factor
     else:
-        need(arguments.numbers(places[0])[side] == scaled)
+        need(arguments.numbers("output_size")[side] == scaled)
     if corners:
         step = (size - 1) / (scaled - 1) if scaled > 1 else 0.0
     return size, scaled, float32(step)

@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from orchestrator.catalog.expressions import moved_shapes as moved
-from orchestrator.catalog.expressions.values import ExpressionError, Range, TensorFacts, Undecided
+from orchestrator.catalog.expressions.values import (
+    ExpressionError,
+    Range,
+    StridedItems,
+    TensorFacts,
+    Undecided,
+)
 from orchestrator.core.dtype import ScalarType
 
 SOME = Range(2, 4)
@@ -59,8 +65,8 @@ D = tensor(SOME, 3)
         (moved.summed(tensor(3, items=(1, 0, 4)), 5), (5,)),
     ],
 )
-def test_sizes(found: tuple[object, ...], sizes: tuple[object, ...]) -> None:
-    assert found == sizes
+def test_sizes(found: tuple[object, ...] | StridedItems, sizes: tuple[object, ...]) -> None:
+    assert (found.sizes if isinstance(found, StridedItems) else found) == sizes
 
 
 @pytest.mark.parametrize(
@@ -156,3 +162,23 @@ def test_parts() -> None:
     assert not moved.unbinds(T, (tensor(3), tensor(2)), 0)
     with pytest.raises(ExpressionError, match="the tensor has no dimension"):
         moved.unbinds(tensor(), (), 0)
+
+
+@pytest.mark.parametrize(
+    ("found", "axes", "first"),
+    [
+        (T.layout, ((2, 3), (3, 1)), 0),
+        (D.layout, ((SOME, 3), (3, 1)), 0),
+        (moved.transposed(T, 0, 1), ((3, 1), (2, 3)), 0),
+        (moved.selected(T, 0, -1), ((3, 1),), 3),
+        (moved.narrowed(T, 1, -2, 2), ((2, 3), (2, 1)), 1),
+        (moved.diagonal(T, 1, 0, 1), ((2, 4),), 1),
+        (moved.diagonal(T, -1, 0, 1), ((1, 4),), 3),
+        (moved.unfolded(T, 1, 2, 1), ((2, 3), (2, 1), (2, 1)), 0),
+        (moved.strided(T, (2, 2), (1, 3), 1), ((2, 1), (2, 3)), 1),
+    ],
+)
+def test_where_items_lie(
+    found: StridedItems, axes: tuple[tuple[int | Range, int], ...], first: int
+) -> None:
+    assert (found.axes, found.first) == (axes, first)

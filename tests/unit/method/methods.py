@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from orchestrator.core.dtype import ScalarType
 from orchestrator.core.operator import OperatorName
 from orchestrator.method.linked import LinkedCall, LinkedMethod
-from orchestrator.method.places import Access, accesses, written_positions
+from orchestrator.method.places import Access, accesses, names_of, written_positions
 from orchestrator.program.values import (
     Allocation,
     Dynamism,
@@ -93,8 +93,14 @@ class Builder:
                 accesses=self._accesses(operator, args, outs),
                 outs=outs,
                 in_place=in_place,
+                names=self._names(operator)[: len(args)],
             )
         )
+
+    def _names(self, operator: OperatorName) -> tuple[str, ...]:
+        """As the schema has them, and one for an output that is repeated."""
+        schema = schemas().get(operator)
+        return (*names_of(schema), "result") if schema else ()
 
     def _accesses(
         self, operator: OperatorName, args: tuple[int, ...], outs: tuple[int, ...]

@@ -19,7 +19,7 @@ from orchestrator.catalog import read_library
 from orchestrator.core.dtype import ScalarType
 from orchestrator.core.operator import OperatorName
 from orchestrator.method.linked import LinkedCall, LinkedMethod
-from orchestrator.method.places import accesses
+from orchestrator.method.places import accesses, names_of
 from orchestrator.program.values import (
     Allocation,
     BoolListValue,
@@ -329,6 +329,7 @@ def method_of(calls: Iterable[Call]) -> LinkedMethod:
                 function=kernel_names()[call.operator],
                 args=args,
                 accesses=accesses(schemas()[operator]),
+                names=names_of(schemas()[operator]),
                 outs=tuple(slots.outs[first:]),
             )
         )

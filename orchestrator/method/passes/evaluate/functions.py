@@ -51,12 +51,14 @@ def mul(call: ConstantCall) -> Items:
     def product(x: Array, y: Array, dtype: ScalarType) -> Array:
         return converted(computed(x, dtype) * computed(y, dtype), dtype)
 
-    return _binary(call.items(0), call.items(1), call.tensor(2), _REAL_OR_BOOL, product)
+    return _binary(
+        call.items("self"), call.items("other"), call.tensor("out"), _REAL_OR_BOOL, product
+    )
 
 
 def div(call: ConstantCall) -> Items:
     """`self / other`; integers are divided as floats."""
-    a, b, out = call.items(0), call.items(1), call.tensor(2)
+    a, b, out = call.items("self"), call.items("other"), call.tensor("out")
     need(out.dtype in FLOATING)
     common = _result_type(a, b)
     common = common if common in FLOATING else ScalarType.Float
@@ -65,7 +67,7 @@ def div(call: ConstantCall) -> Items:
 
 def neg(call: ConstantCall) -> Items:
     """`-self`."""
-    items, out = call.items(0), call.tensor(1)
+    items, out = call.items("self"), call.tensor("out")
     need(items.dtype is out.dtype)
     negative = np.negative(computed(items.numbers, out.dtype))
     return Items(out.dtype, converted(negative, out.dtype))
@@ -75,7 +77,8 @@ def _scaled(
     call: ConstantCall, accepted: frozenset[ScalarType], fn: Callable[[Array, Array], Array]
 ) -> Items:
     """fn(self, alpha * other); alpha is rounded to the dtype of the tensors."""
-    a, b, alpha, out = call.items(0), call.items(1), call.literal(2), call.tensor(3)
+    a, b, out = call.items("self"), call.items("other"), call.tensor("out")
+    alpha = call.literal("alpha")
     need(_alpha_fits(alpha, _result_type(a, b)))
     need({a.dtype, b.dtype, out.dtype} <= accepted)
 
@@ -163,10 +166,10 @@ _INT32: Final = 1 << 31
 
 def quantize_per_tensor(call: ConstantCall) -> Items:
     """Floats to integers, with one scale."""
-    items, out = call.items(0), call.tensor(6)
+    items, out = call.items("input"), call.tensor("out")
     need(items.dtype in FLOATING and out.dtype in _QUANTIZED)
-    need(call.number(5) == out.dtype)
-    low, high = call.number(3), call.number(4)
+    need(call.number("dtype") == out.dtype)
+    low, high = call.number("quant_min"), call.number("quant_max")
     _check_limits(low, high, out.dtype)
     scale, zero_point = _numbers(call)
     numbers = computed(items.numbers, items.dtype)
@@ -189,24 +192,25 @@ def quantize_per_tensor(call: ConstantCall) -> Items:
 
 def dequantize_per_tensor(call: ConstantCall) -> Items:
     """Integers to floats, with one scale."""
-    _check_dtypes(call, 5, call.tensor(7))
-    return _dequantized(call.items(0), *_numbers(call), call.tensor(7))
+    _check_dtypes(call)
+    return _dequantized(call.items("input"), *_numbers(call), call.tensor("out"))
 
 
 def dequantize_int8(call: ConstantCall) -> Items:
     """`cortex_m::dequantize_per_tensor`: checks limits, has no output dtype."""
-    items, out = call.items(0), call.tensor(6)
-    need(items.dtype in _QUANTIZED and call.number(5) == items.dtype)
-    _check_limits(call.number(3), call.number(4), items.dtype)
-    return _dequantized(items, *_numbers(call), out)
+    items = call.items("input")
+    need(items.dtype in _QUANTIZED and call.number("dtype") == items.dtype)
+    _check_limits(call.number("quant_min"), call.number("quant_max"), items.dtype)
+    return _dequantized(items, *_numbers(call), call.tensor("out"))
 
 
 def dequantize_per_channel(call: ConstantCall) -> Items:
     """Integers to floats, with a scale and a zero point per index of a dimension."""
-    _check_dtypes(call, 6, call.tensor(8))
-    items, scales, zero_points = call.items(0), call.items(1), call.optional_items(2)
+    _check_dtypes(call)
+    items, scales = call.items("input"), call.items("scales")
+    zero_points = call.optional_items("zero_points")
     need(items.rank > 0 and scales.dtype in (_S.Float, _S.Double))
-    axis = dim_of(call.number(3), items.rank)
+    axis = dim_of(call.number("axis"), items.rank)
     count = items.numbers.shape[axis]
     scale = scales.numbers.astype(np.float32)
     zero_point = np.zeros(count, np.int32)
@@ -215,14 +219,14 @@ def dequantize_per_channel(call: ConstantCall) -> Items:
         zero_point = zero_points.numbers.astype(np.int32)
     need(scale.shape == zero_point.shape == (count,))
     sizes = [count if d == axis else 1 for d in range(items.rank)]
-    return _dequantized(items, scale.reshape(sizes), zero_point.reshape(sizes), call.tensor(8))
+    return _dequantized(items, scale.reshape(sizes), zero_point.reshape(sizes), call.tensor("out"))
 
 
 def _numbers(call: ConstantCall) -> tuple[Array, Array]:
-    """Scale and zero point, the arguments 1 and 2."""
-    zero_point = call.number(2)
+    """Scale and zero point."""
+    zero_point = call.number("zero_point")
     need(-_INT32 <= zero_point < _INT32)
-    scale = np.asarray(float(call.literal(1)), np.float64).astype(np.float32)
+    scale = np.asarray(float(call.literal("scale")), np.float64).astype(np.float32)
     return scale, np.asarray(zero_point, np.int32)
 
 
@@ -232,10 +236,10 @@ def _check_limits(low: int, high: int, dtype: ScalarType) -> None:
     need(lowest <= low <= high < lowest + count)
 
 
-def _check_dtypes(call: ConstantCall, position: int, out: TensorValue) -> None:
+def _check_dtypes(call: ConstantCall) -> None:
     """Check dtype arguments: of the input and, unless None, of the output."""
-    need(call.number(position) == call.items(0).dtype)
-    need(call.is_none(position + 1) or call.number(position + 1) == out.dtype)
+    need(call.number("dtype") == call.items("input").dtype)
+    need(call.is_none("out_dtype") or call.number("out_dtype") == call.tensor("out").dtype)
 
 
 def _dequantized(items: Items, scale: Array, zero_point: Array, out: TensorValue) -> Items:
@@ -253,20 +257,20 @@ def _dequantized(items: Items, scale: Array, zero_point: Array, out: TensorValue
 
 def full(call: ConstantCall) -> Items:
     """One number in every item."""
-    need(call.numbers(0) == call.tensor(2).sizes)
-    return _filled(call.literal(1), call.tensor(2))
+    need(call.numbers("size") == call.tensor("out").sizes)
+    return _filled(call.literal("fill_value"), call.tensor("out"))
 
 
 def scalar_tensor(call: ConstantCall) -> Items:
     """One number, without dimensions."""
-    need(call.tensor(1).sizes == ())
-    return _filled(call.literal(0), call.tensor(1))
+    need(call.tensor("out").sizes == ())
+    return _filled(call.literal("s"), call.tensor("out"))
 
 
 def arange(call: ConstantCall) -> Items:
     """Numbers from start to end, exclusive."""
-    start, end, step = (call.literal(i) for i in range(3))
-    out = call.tensor(3)
+    start, end, step = map(call.literal, ("start", "end", "step"))
+    out = call.tensor("out")
     need(len(out.sizes) == 1)
     if out.dtype in FLOATING:
         return _float_range(float(start), float(end), float(step), out)
@@ -307,7 +311,7 @@ _MATRIX: Final = 2
 
 def embedding(call: ConstantCall) -> Items:
     """Rows of a matrix; unlike in `index`, indices must not be negative."""
-    weight, indices, out = call.items(0), call.items(1), call.tensor(5)
+    weight, indices, out = call.items("weight"), call.items("indices"), call.tensor("out")
     need(weight.dtype is out.dtype and indices.dtype in _INDICES)
     need(weight.rank == _MATRIX)
     rows = indices.numbers
@@ -317,7 +321,8 @@ def embedding(call: ConstantCall) -> Items:
 
 def index(call: ConstantCall) -> Items:
     """self[indices]; None selects a whole dimension."""
-    items, indices, out = call.items(0), call.optional_tensors(1), call.tensor(2)
+    items, out = call.items("self"), call.tensor("out")
+    indices = call.optional_tensors("indices")
     need(items.dtype is out.dtype and len(indices) <= items.rank)
     selected: list[Any] = []  # slices and arrays
     for tensor in indices:
@@ -339,48 +344,48 @@ def index(call: ConstantCall) -> Items:
 
 def relu(call: ConstantCall) -> Items:
     """`max(self, 0)`, where -0 stays -0."""
-    items = _floats(call, 1)
+    items = _floats(call)
     return Items(items.dtype, np.where(items.numbers < 0, 0, items.numbers))
 
 
 def hardtanh(call: ConstantCall) -> Items:
     """`min(max(self, min_val), max_val)`."""
-    items = _floats(call, 3)
-    return Items(items.dtype, _at_most(call, 2, _at_least(call, 1, items)).numbers)
+    items = _at_least(call, "min_val", _floats(call))
+    return Items(items.dtype, _at_most(call, "max_val", items).numbers)
 
 
 def clamp(call: ConstantCall) -> Items:
-    """The same, where a limit may be None."""
-    items = _floats(call, 3)
-    if not call.is_none(1):
-        items = _at_least(call, 1, items)
-    if not call.is_none(2):
-        items = _at_most(call, 2, items)
+    """`min(max(self, min), max)`, where a limit may be None."""
+    items = _floats(call)
+    if not call.is_none("min"):
+        items = _at_least(call, "min", items)
+    if not call.is_none("max"):
+        items = _at_most(call, "max", items)
     return items
 
 
-def _floats(call: ConstantCall, out: int) -> Items:
+def _floats(call: ConstantCall) -> Items:
     """The items to limit; the output has their dtype."""
-    items = call.items(0)
-    need(items.dtype in FLOATING and call.tensor(out).dtype is items.dtype)
-    need(call.tensor(out).sizes == items.numbers.shape)
+    items, out = call.items("self"), call.tensor("out")
+    need(items.dtype in FLOATING and out.dtype is items.dtype)
+    need(out.sizes == items.numbers.shape)
     need(not np.isnan(items.numbers).any())
     return items
 
 
-def _limit(call: ConstantCall, position: int, items: Items) -> Array:
-    limit = item_of(call.literal(position), items.dtype)
+def _limit(call: ConstantCall, name: str, items: Items) -> Array:
+    limit = item_of(call.literal(name), items.dtype)
     need(not np.isnan(limit).any())
     return limit
 
 
-def _at_least(call: ConstantCall, position: int, items: Items) -> Items:
-    low = _limit(call, position, items)
+def _at_least(call: ConstantCall, name: str, items: Items) -> Items:
+    low = _limit(call, name, items)
     return Items(items.dtype, np.where(items.numbers >= low, items.numbers, low))
 
 
-def _at_most(call: ConstantCall, position: int, items: Items) -> Items:
-    high = _limit(call, position, items)
+def _at_most(call: ConstantCall, name: str, items: Items) -> Items:
+    high = _limit(call, name, items)
     return Items(items.dtype, np.where(items.numbers <= high, items.numbers, high))
 
 
@@ -401,10 +406,11 @@ def bmm(call: ConstantCall) -> Items:
 
 def addmm(call: ConstantCall) -> Items:
     """`beta * self + alpha * (mat1 @ mat2)`."""
-    added, a, b, out = call.items(0), call.items(1), call.items(2), call.tensor(5)
+    added, a, b = map(call.items, ("self", "mat1", "mat2"))
+    out = call.tensor("out")
     dtype = out.dtype
     need(a.rank == b.rank == _MATRIX and added.dtype is dtype)
-    beta, alpha = (computed_number(call.literal(i), dtype) for i in (3, 4))
+    beta, alpha = (computed_number(call.literal(name), dtype) for name in ("beta", "alpha"))
     total = alpha * _product(a, b, out)
     try:
         start = np.broadcast_to(computed(added.numbers, dtype), total.shape)
@@ -417,7 +423,7 @@ def addmm(call: ConstantCall) -> Items:
 
 
 def _multiplied(call: ConstantCall, rank: int) -> Items:
-    a, b, out = call.items(0), call.items(1), call.tensor(2)
+    a, b, out = call.items("self"), call.items("mat2"), call.tensor("out")
     need(a.rank == b.rank == rank and a.numbers.shape[:-2] == b.numbers.shape[:-2])
     return Items(out.dtype, converted(_product(a, b, out), out.dtype))
 

@@ -21,7 +21,7 @@ from orchestrator.core.dtype import FLOATING, REAL, ScalarType
 from orchestrator.core.layout import FORMATS, logical_items, stored_items
 from orchestrator.core.lazy_bytes import Bytes, settled
 from orchestrator.method.linked import LinkedCall, LinkedMethod
-from orchestrator.method.passes.arguments import Arguments, UnknownCallError, dim_of, need
+from orchestrator.method.passes.arguments import Arguments, Name, UnknownCallError, dim_of, need
 from orchestrator.program.values import (
     BoolValue,
     DoubleValue,
@@ -318,7 +318,7 @@ def local_scalar_dense(call: ConstantCall) -> Scalar:
 
 
 class ConstantCall(Arguments):
-    """Arguments of a call, by position in the op schema.
+    """Arguments of a call, by position or name in the op schema.
 
     Every method raises UnknownCallError if the argument has another kind, or may
     differ from run to run.
@@ -341,17 +341,17 @@ class ConstantCall(Arguments):
         self._outs = call.outs
         self._moved = moved
 
-    def items(self, position: int) -> Items:
+    def items(self, name: Name) -> Items:
         """Items of a constant tensor."""
-        return self._items_at(self.index(position))
+        return self._items_at(self.index(name))
 
-    def optional_items(self, position: int) -> Items | None:
+    def optional_items(self, name: Name) -> Items | None:
         """Items of a constant tensor, or None."""
-        return None if self.is_none(position) else self.items(position)
+        return None if self.is_none(name) else self.items(name)
 
-    def optional_tensors(self, position: int) -> tuple[Items | None, ...]:
+    def optional_tensors(self, name: Name) -> tuple[Items | None, ...]:
         """Items of the constant tensors in a list that may hold None."""
-        value = self._values[self.index(position)]
+        value = self._values[self.index(name)]
         if not isinstance(value, (TensorListValue, OptionalTensorListValue)):
             raise UnknownCallError
         return tuple(
@@ -361,10 +361,10 @@ class ConstantCall(Arguments):
             for index in value.items
         )
 
-    def static_tensor(self, position: int) -> TensorValue:
+    def static_tensor(self, name: Name) -> TensorValue:
         """A tensor of constant sizes; its items may change."""
-        need(self.index(position) not in self._moved)
-        return self.tensor(position)
+        need(self.index(name) not in self._moved)
+        return self.tensor(name)
 
     def computed(self, evaluator: Callable[[ConstantCall], Items]) -> dict[int, Bytes]:
         """By value index: the memory of the output, from an evaluator's items."""

@@ -14,7 +14,7 @@ from orchestrator.core.dtype import ScalarType
 from orchestrator.method.linked import Numbers
 from orchestrator.method.passes.arguments import float32, need
 from orchestrator.method.passes.packing.convolution import HIGHEST, LOWEST
-from orchestrator.method.passes.preparing.form import Form
+from orchestrator.method.passes.preparing.form import Form, scale_of_output
 from orchestrator.method.passes.tables import (
     Axis,
     axes_of,
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from orchestrator.method.passes.tables import Image
 
 _STRUCT: Final = "orch::cortex_m::ConvolutionCall"
+_SCALES: Final = ("requantize_multipliers", "requantize_shifts")
 _ONE: Final = Axis(size=1, out=1)
 _NO_SCALE: Final = (("multiplier", 0), ("shift", 0))
 
@@ -77,19 +78,13 @@ def _matrix(
 
 
 def _convolution(*, depthwise: bool, nhwc: bool) -> Preparer:
-    after = 7 if depthwise else 6
-    """The first argument after the dilation and, if there is one, the multiplier."""
-
     def prepare(arguments: Arguments, _isa: str) -> Form:
-        out = after + 7
-        weights = arguments.tensor(1).sizes
-        x = image_of(arguments.tensor(0), nhwc=nhwc)
-        y = image_of(arguments.tensor(out), nhwc=nhwc)
-        kernel = weights[1], weights[2]
-        rows, columns = axes_of(arguments, x, y, kernel, (3, 4, 5))
+        _, *kernel, group = arguments.tensor("weight").sizes
+        x = image_of(arguments.tensor("input"), nhwc=nhwc)
+        y = image_of(arguments.tensor("out"), nhwc=nhwc)
+        rows, columns = axes_of(arguments, x, y, kernel, ("stride", "padding", "dilation"))
         channels, outputs = x[3], y[3]
-        offset = arguments.number(after)
-        group = weights[3]
+        offset = arguments.number("input_offset")
         plain = all((a.kernel, a.stride, a.padding) == (1, 1, 0) for a in (rows, columns))
         function = "quantized_depthwise_conv2d" if depthwise else "quantized_conv2d"
         if plain and group == channels and not depthwise:
@@ -105,75 +100,74 @@ def _convolution(*, depthwise: bool, nhwc: bool) -> Preparer:
                 columns,
                 group_channels=group,
                 group_outputs=0 if depthwise else outputs * group // channels,
-                multiplier=arguments.number(6) if depthwise else 1,
+                multiplier=arguments.number("depth_multiplier") if depthwise else 1,
                 x_offset=offset,
             )
         return Form(
             function=f"orch::cortex_m::{function}",
             struct=_STRUCT,
-            memory=(
-                *(("input", 0), ("weights", 1), ("bias", 2)),
-                *(("multipliers", after + 2), ("shifts", after + 3), ("out", out)),
-            ),
+            memory=_memory(arguments, "input", "weight", "bias", *_SCALES),
             numbers=(
                 ("sizes", sizes),
                 ("scale", _NO_SCALE),
-                ("offset", arguments.number(after + 1)),
-                ("range", _range(arguments, after + 4, after + 5)),
+                ("offset", arguments.number("output_offset")),
+                ("range", _range(arguments)),
             ),
         )
 
     return prepare
 
 
-def _range(arguments: Arguments, low: int, high: int) -> Numbers:
-    return ("low", arguments.number(low)), ("high", arguments.number(high))
+def _memory(arguments: Arguments, *names: str | None) -> tuple[tuple[str, int | None], ...]:
+    """The tensors of a call, by their names in the schema; the output comes last."""
+    members = ("input", "weights", "bias", "multipliers", "shifts")
+    return arguments.places(**dict(zip(members, names, strict=True)), out="out")
+
+
+def _range(arguments: Arguments) -> Numbers:
+    low, high = map(arguments.number, ("activation_min", "activation_max"))
+    return ("low", low), ("high", high)
 
 
 def _linear(arguments: Arguments, _isa: str) -> Form:
-    outputs, depth = arguments.tensor(1).sizes
-    has_sums = not arguments.is_none(3)
+    outputs, depth = arguments.tensor("weights").sizes
+    has_sums = not arguments.is_none("kernel_sum")
     sizes = _matrix(
-        arguments.tensor(0).numel // depth,
+        arguments.tensor("input").numel // depth,
         depth,
         outputs,
         # Sums of programs for MVE hold the part of the offset.
-        x_offset=0 if has_sums else arguments.number(4),
-        w_offset=arguments.number(5),
+        x_offset=0 if has_sums else arguments.number("input_offset"),
+        w_offset=arguments.number("filter_offset"),
     )
-    multiplier, shift = arguments.numbers(7)[0], arguments.numbers(8)[0]
+    multiplier, shift = (arguments.numbers(name)[0] for name in _SCALES)
+    bias = "kernel_sum" if has_sums else "bias"
     return Form(
         function="orch::cortex_m::quantized_linear",
         struct=_STRUCT,
-        memory=(
-            *(("input", 0), ("weights", 1), ("bias", 3 if has_sums else 2)),
-            *(("multipliers", None), ("shifts", None), ("out", 11)),
-        ),
+        memory=_memory(arguments, "input", "weights", bias, None, None),
         numbers=(
             ("sizes", sizes),
             ("scale", (("multiplier", multiplier), ("shift", shift))),
-            ("offset", arguments.number(6)),
-            ("range", _range(arguments, 10, 9)),
+            ("offset", arguments.number("output_offset")),
+            ("range", _range(arguments)),
         ),
     )
 
 
 def _batch_matmul(arguments: Arguments, _isa: str) -> Form:
-    batch, rows, depth = arguments.tensor(0).sizes
-    _, outputs, _ = arguments.tensor(2).sizes
-    x_offset, w_offset, offset, multiplier, shift = (arguments.number(n) for n in (1, 3, 4, 5, 6))
+    batch, rows, depth = arguments.tensor("lhs").sizes
+    _, outputs, _ = arguments.tensor("rhs_transposed").sizes
+    x_offset, w_offset = map(arguments.number, ("lhs_zero_point", "rhs_zero_point"))
     sizes = _matrix(rows, depth, outputs, batch=batch, x_offset=x_offset, w_offset=w_offset)
     return Form(
         function="orch::cortex_m::quantized_batch_matmul",
         struct=_STRUCT,
-        memory=(
-            *(("input", 0), ("weights", 2), ("bias", None)),
-            *(("multipliers", None), ("shifts", None), ("out", 8)),
-        ),
+        memory=_memory(arguments, "lhs", "rhs_transposed", None, None, None),
         numbers=(
             ("sizes", sizes),
-            ("scale", (("multiplier", multiplier), ("shift", shift))),
-            ("offset", offset),
+            ("scale", scale_of_output(arguments)),
+            ("offset", arguments.number("output_zero_point")),
             ("range", (("low", LOWEST), ("high", HIGHEST))),
         ),
     )
@@ -181,10 +175,10 @@ def _batch_matmul(arguments: Arguments, _isa: str) -> Form:
 
 def _transposed(*, nhwc: bool) -> Preparer:
     def prepare(arguments: Arguments, _isa: str) -> Form:
-        weights = arguments.tensor(1).sizes
-        x = image_of(arguments.tensor(0), nhwc=nhwc)
-        y = image_of(arguments.tensor(15), nhwc=nhwc)
-        axes = axes_of(arguments, x, y, (weights[1], weights[2]), (3, 4, 6))
+        _, *kernel, _ = arguments.tensor("weight").sizes
+        x = image_of(arguments.tensor("input"), nhwc=nhwc)
+        y = image_of(arguments.tensor("out"), nhwc=nhwc)
+        axes = axes_of(arguments, x, y, kernel, ("stride", "padding", "dilation"))
         rows, columns = (
             (
                 ("axis", axis_members(axis)),
@@ -196,10 +190,7 @@ def _transposed(*, nhwc: bool) -> Preparer:
         return Form(
             function="orch::cortex_m::quantized_transpose_conv2d",
             struct="orch::cortex_m::TransposedCall",
-            memory=(
-                *(("input", 0), ("weights", 1), ("bias", 2)),
-                *(("multipliers", 9), ("shifts", 10), ("out", 15)),
-            ),
+            memory=_memory(arguments, "input", "weight", "bias", *_SCALES),
             numbers=(
                 (
                     "sizes",
@@ -208,11 +199,11 @@ def _transposed(*, nhwc: bool) -> Preparer:
                         ("out", image_members(y)),
                         ("rows", rows),
                         ("columns", columns),
-                        ("x_offset", arguments.number(7)),
+                        ("x_offset", arguments.number("input_offset")),
                     ),
                 ),
-                ("offset", arguments.number(8)),
-                ("range", _range(arguments, 11, 12)),
+                ("offset", arguments.number("output_offset")),
+                ("range", _range(arguments)),
             ),
         )
 
@@ -251,13 +242,10 @@ def _taps(axis: Axis) -> list[int]:
     ]
 
 
-def _windows(
-    arguments: Arguments, out: int, *, nhwc: bool, dilated: bool
-) -> tuple[Image, Axis, Axis]:
-    x = image_of(arguments.tensor(0), nhwc=nhwc)
-    y = image_of(arguments.tensor(out), nhwc=nhwc)
-    lists = (2, 3, 4) if dilated else (2, 3)
-    rows, columns = axes_of(arguments, x, y, one_or_two(arguments.numbers(1)), lists)
+def _windows(arguments: Arguments, *lists: str, nhwc: bool) -> tuple[Image, Axis, Axis]:
+    x = image_of(arguments.tensor("input"), nhwc=nhwc)
+    y = image_of(arguments.tensor("out"), nhwc=nhwc)
+    rows, columns = axes_of(arguments, x, y, one_or_two(arguments.numbers("kernel_size")), lists)
     return x, rows, columns
 
 
@@ -281,20 +269,20 @@ def _steps(channels: int, row: int, column: int) -> Numbers:
 
 def _average(*, nhwc: bool) -> Preparer:
     def prepare(arguments: Arguments, _isa: str) -> Form:
-        x, rows, columns = _windows(arguments, 9, nhwc=nhwc, dilated=False)
+        x, rows, columns = _windows(arguments, "stride", "padding", nhwc=nhwc)
         taps = [_taps(axis) for axis in (rows, columns)]
         # Of an odd number of items no average lies in the middle of two steps.
         has_ties = any(not count % 2 for counts in taps for count in counts)
-        is_float = arguments.tensor(8).dtype is ScalarType.Char and has_ties
+        is_float = arguments.tensor("scratch").dtype is ScalarType.Char and has_ties
         items: Numbers = (("zero_point", 0), ("scale", 0.0))
         if is_float:
-            exponent = arguments.number(7) + 127 - 31
+            exponent = arguments.number("shift") + 127 - 31
             need(_LOWEST_EXPONENT <= exponent <= _HIGHEST_EXPONENT)
-            multiplier = float32(arguments.number(6))
+            multiplier = float32(arguments.number("multiplier"))
             scale = float32(multiplier * 2.0 ** (exponent - 127))
-            items = (("zero_point", arguments.number(5)), ("scale", scale))
+            items = (("zero_point", arguments.number("zero_point")), ("scale", scale))
         suffix = "_floats" if is_float else ""
-        memory = (("input", 0), ("out", 9))
+        memory = arguments.places(input="input", out="out")
         if taps == [[rows.size], [columns.size]]:
             batch, height, width, channels = x
             return Form(
@@ -320,13 +308,12 @@ def _average(*, nhwc: bool) -> Preparer:
 
 def _largest(*, nhwc: bool) -> Preparer:
     def prepare(arguments: Arguments, _isa: str) -> Form:
-        x, rows, columns = _windows(arguments, 10, nhwc=nhwc, dilated=True)
-        low, high = arguments.number(8), arguments.number(9)
+        x, rows, columns = _windows(arguments, "stride", "padding", "dilation", nhwc=nhwc)
         return Form(
             function="orch::cortex_m::quantized_max_pool2d",
             struct="orch::cortex_m::MaxPoolCall",
-            memory=(("input", 0), ("out", 10)),
-            numbers=(("pool", _pool(x, rows, columns)), ("range", (("low", low), ("high", high)))),
+            memory=arguments.places(input="input", out="out"),
+            numbers=(("pool", _pool(x, rows, columns)), ("range", _range(arguments))),
         )
 
     return prepare

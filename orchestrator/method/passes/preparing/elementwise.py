@@ -11,7 +11,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.dtype import ScalarType
-from orchestrator.method.linked import Numbers
 from orchestrator.method.passes.arguments import (
     NHWC,
     dim_of,
@@ -27,6 +26,7 @@ from orchestrator.method.passes.preparing.form import (
     lie_alike,
     loop_over,
     pair_rows,
+    scale_of_output,
 )
 from orchestrator.method.passes.views import scale_of
 from orchestrator.program.values import TensorValue
@@ -49,16 +49,15 @@ _VECTOR_ITEM: Final = (1 << 15) - 1
 _TRANSPOSED_DIMS: Final = 4
 
 
-def _scale(multiplier: int, shift: int) -> tuple[tuple[str, Numbers], ...]:
-    return ("multiplier", multiplier), ("shift", shift)
-
-
 def _add(arguments: Arguments, isa: str) -> Form:
     # First the addend without a shift, for instructions that add products.
-    first = 5 if isa != "scalar" and arguments.number(7) == 0 else 1
-    second = 6 - first
-    rows, side_by_side = pair_rows(arguments, first - 1, second - 1, 13)
-    parts = [tuple(arguments.number(at + i) for i in range(3)) for at in (first, second, 8)]
+    swaps = isa != "scalar" and arguments.number("other_shift") == 0
+    a, b = ("other", "self") if swaps else ("self", "other")
+    rows, side_by_side = pair_rows(arguments, a, b)
+    parts = [
+        tuple(arguments.number(f"{of}_{part}") for part in ("zero_point", "multiplier", "shift"))
+        for of in (a, b, "output")
+    ]
     (a_zero, a_multiplier, a_shift), (b_zero, b_multiplier, b_shift), total = parts
     plain = (
         abs(a_zero) <= _NEAR
@@ -76,21 +75,22 @@ def _add(arguments: Arguments, isa: str) -> Form:
     is_plain = isa != "scalar" and plain and side_by_side
     names = ("a", "b", "sum")
     addends = (
-        (name, (("zero_point", zero), ("scale", _scale(multiplier, shift))))
+        (name, (("zero_point", zero), ("scale", (("multiplier", multiplier), ("shift", shift)))))
         for name, (zero, multiplier, shift) in zip(names, parts, strict=True)
     )
-    limits = ("low", arguments.number(11)), ("high", arguments.number(12))
+    low, high = map(arguments.number, ("activation_min", "activation_max"))
     return Form(
         function=f"orch::cortex_m::quantized_add{'_plain' * is_plain}",
         struct="orch::cortex_m::AddCall",
-        memory=(("a", first - 1), ("b", second - 1), ("out", 13)),
-        numbers=(("rows", rows), ("add", (*addends, ("range", limits)))),
+        memory=arguments.places(a=a, b=b, out="out"),
+        numbers=(("rows", rows), ("add", (*addends, ("range", (("low", low), ("high", high)))))),
     )
 
 
 def _multiply(arguments: Arguments, isa: str) -> Form:
-    rows, side_by_side = pair_rows(arguments, 0, 2, 7)
-    a, b, zero_point, multiplier, shift = (arguments.number(n) for n in (1, 3, 4, 5, 6))
+    rows, side_by_side = pair_rows(arguments)
+    a, b = map(arguments.number, ("self_zero_point", "other_zero_point"))
+    multiplier, shift = map(arguments.number, ("output_multiplier", "output_shift"))
     path = ""
     larger = max(shift, 0)
     if (
@@ -106,7 +106,7 @@ def _multiply(arguments: Arguments, isa: str) -> Form:
     return Form(
         function=f"orch::cortex_m::quantized_mul{path}",
         struct="orch::cortex_m::MultiplyCall",
-        memory=(("a", 0), ("b", 2), ("out", 7)),
+        memory=arguments.places(a="self", b="other", out="out"),
         numbers=(
             ("rows", rows),
             (
@@ -114,8 +114,8 @@ def _multiply(arguments: Arguments, isa: str) -> Form:
                 (
                     ("a", a),
                     ("b", b),
-                    ("zero_point", zero_point),
-                    ("scale", _scale(multiplier, shift)),
+                    ("zero_point", arguments.number("output_zero_point")),
+                    ("scale", scale_of_output(arguments)),
                 ),
             ),
         ),
@@ -123,15 +123,15 @@ def _multiply(arguments: Arguments, isa: str) -> Form:
 
 
 def _divide(arguments: Arguments, _isa: str) -> Form:
-    need(arguments.tensor(6).dtype is ScalarType.Char)
-    rows, _ = pair_rows(arguments, 0, 2, 6)
-    a, b, zero_point = (arguments.number(n) for n in (1, 3, 4))
-    scale = float32(arguments.real(5))
+    need(arguments.tensor("out").dtype is ScalarType.Char)
+    rows, _ = pair_rows(arguments)
+    a, b, zero_point = (arguments.number(f"{of}_zero_point") for of in ("self", "other", "output"))
+    scale = float32(arguments.real("output_scale"))
     need(isfinite(scale))
     return Form(
         function="orch::cortex_m::quantized_div",
         struct="orch::cortex_m::DivideCall",
-        memory=(("a", 0), ("b", 2), ("out", 6)),
+        memory=arguments.places(a="self", b="other", out="out"),
         numbers=(
             ("rows", rows),
             (
@@ -151,11 +151,11 @@ def _divide(arguments: Arguments, _isa: str) -> Form:
 
 def _extreme(name: str) -> Preparer:
     def prepare(arguments: Arguments, _isa: str) -> Form:
-        rows, _ = pair_rows(arguments, 0, 1, 2)
+        rows, _ = pair_rows(arguments)
         return Form(
             function=f"orch::cortex_m::{name}",
             struct="orch::cortex_m::ExtremeCall",
-            memory=(("a", 0), ("b", 1), ("out", 2)),
+            memory=arguments.places(a="self", b="other", out="out"),
             numbers=(("rows", rows),),
         )
 
@@ -163,48 +163,50 @@ def _extreme(name: str) -> Preparer:
 
 
 def _activation(arguments: Arguments, _isa: str) -> Form:
-    x, y = arguments.tensor(0), arguments.tensor(2)
+    x, y = arguments.tensor("input"), arguments.tensor("out")
     need(lie_alike(x, y))
     return Form(
         function="orch::cortex_m::quantized_activation",
         struct="orch::cortex_m::ActivationCall",
-        memory=(("input", 0), ("table", 1), ("out", 2)),
+        memory=arguments.places(input="input", table="lut", out="out"),
         numbers=(("count", x.numel),),
     )
 
 
 def _softmax(arguments: Arguments, isa: str) -> Form:
-    x, y = arguments.tensor(0), arguments.tensor(7)
+    x, y = arguments.tensor("input"), arguments.tensor("out")
     need(lie_alike(x, y) and x.sizes)
-    dim = dim_of(arguments.number(1), len(x.sizes))
+    dim = dim_of(arguments.number("dim"), len(x.sizes))
     count = x.sizes[dim]
     need(count == 1 or strides_of(x)[dim] == 1)
-    multiplier, shift, diff_min = (arguments.number(n) for n in (4, 5, 6))
+    multiplier, shift, diff_min = map(
+        arguments.number, ("input_multiplier", "input_shift", "diff_min")
+    )
     vectors = "_vectors" if isa == "mve" and multiplier >= 0 else ""
     return Form(
         function=f"orch::cortex_m::softmax{vectors}",
         struct="orch::cortex_m::SoftmaxCall",
-        memory=(("input", 0), ("out", 7)),
+        memory=arguments.places(input="input", out="out"),
         numbers=(
             ("rows", x.numel // count),
             ("count", count),
-            ("softmax", (*_scale(multiplier, shift), ("diff_min", diff_min))),
+            ("softmax", (("multiplier", multiplier), ("shift", shift), ("diff_min", diff_min))),
         ),
     )
 
 
 def _transpose(arguments: Arguments, _isa: str) -> Form:
-    x, y = arguments.tensor(0), arguments.tensor(2)
+    x, y = arguments.tensor("input"), arguments.tensor("out")
     steps = strides_of(x)
     rank = len(x.sizes)
-    order = [dim_of(dim, rank) for dim in arguments.numbers(1)]
+    order = [dim_of(dim, rank) for dim in arguments.numbers("perm")]
     loop = loop_over(y, [steps[dim] for dim in order])
     need(len(loop) <= _TRANSPOSED_DIMS)
     loop = [(1, (0, 0))] * (_TRANSPOSED_DIMS - len(loop)) + loop
     return Form(
         function="orch::cortex_m::transpose",
         struct="orch::cortex_m::TransposeCall",
-        memory=(("input", 0), ("out", 2)),
+        memory=arguments.places(input="input", out="out"),
         numbers=(
             ("sizes", array([size for size, _ in loop])),
             ("steps", array([step for _, (_, step) in loop])),
@@ -214,8 +216,8 @@ def _transpose(arguments: Arguments, _isa: str) -> Form:
 
 def _pad(*, contiguous: bool) -> Preparer:
     def prepare(arguments: Arguments, _isa: str) -> Form:
-        x, y = arguments.tensor(0), arguments.tensor(4)
-        first, value = arguments.numbers(1), arguments.number(3)
+        x, y = arguments.tensor("input"), arguments.tensor("out")
+        first, value = arguments.numbers("pre_pad"), arguments.number("pad_value")
         rank = len(x.sizes)
         nhwc = not contiguous and rank == len(NHWC) and lies_as_nhwc(x)
         dims = NHWC if nhwc else range(rank)
@@ -227,7 +229,7 @@ def _pad(*, contiguous: bool) -> Preparer:
         return Form(
             function="orch::cortex_m::pad",
             struct="orch::cortex_m::PadCall",
-            memory=(("input", 0), ("out", 4)),
+            memory=arguments.places(input="input", out="out"),
             numbers=(
                 ("value", value),
                 ("bytes", y.numel),
@@ -260,25 +262,22 @@ ELEMENTWISE: Final[Mapping[str, Preparer]] = MappingProxyType(
 # Images that are scaled, as kernels/portable/prepared.h has them.
 
 
-def _images(arguments: Arguments, out: int) -> tuple[TensorValue, TensorValue]:
+def _images(arguments: Arguments) -> tuple[TensorValue, TensorValue]:
     """The input and the output, an image each whose channels lie side by side."""
-    x, y = arguments.tensor(0), arguments.tensor(out)
+    x, y = arguments.tensor("input"), arguments.tensor("out")
     need(x.dtype is y.dtype and x.dim_order == y.dim_order == NHWC)
     need(x.sizes[:2] == y.sizes[:2] and x.sizes[0] == 1 and x.numel and y.numel)
     return x, y
 
 
-def _form(
-    arguments: Arguments, function: str, places: tuple[int, int], pixel_size: int, *, corners: bool
-) -> Form:
-    out = arguments.count - 1
-    sides = [scale_of(arguments, side, places, corners=corners) for side in (0, 1)]
+def _form(arguments: Arguments, function: str, pixel_size: int, *, corners: bool) -> Form:
+    sides = [scale_of(arguments, side, corners=corners) for side in (0, 1)]
     names = ("in", "out", "scale")
     rows, columns = (tuple(zip(names, side, strict=True)) for side in sides)
     return Form(
         function=f"orch::portable::{function}",
         struct="orch::portable::ScaleCall",
-        memory=(("input", 0), ("out", out)),
+        memory=arguments.places(input="input", out="out"),
         numbers=(
             *(("in_first", 0), ("first", 0), ("count", sides[0][1])),
             *(("rows", rows), ("columns", columns)),
@@ -288,21 +287,20 @@ def _form(
 
 
 def _bilinear(arguments: Arguments, _isa: str) -> Form:
-    x, _ = _images(arguments, 4)
+    x, _ = _images(arguments)
     need(x.dtype in (ScalarType.Float, ScalarType.Char))
     suffix = "" if x.dtype is ScalarType.Float else "_int8"
-    return _form(
-        arguments, f"upsample_bilinear2d{suffix}", (1, 3), x.sizes[1], corners=arguments.truth(2)
-    )
+    corners = arguments.truth("align_corners")
+    return _form(arguments, f"upsample_bilinear2d{suffix}", x.sizes[1], corners=corners)
 
 
 def _nearest(arguments: Arguments, _isa: str) -> Form:
-    x, y = _images(arguments, 3)
+    x, y = _images(arguments)
     times = [divmod(y.sizes[d], x.sizes[d]) for d in (2, 3)]
     # Whole factors are copies.
     need(times[0][0] > MOST_COPIES or any(rest for _, rest in times))
     pixel = x.sizes[1] * x.dtype.item_bytes
-    return _form(arguments, "upsample_nearest2d", (1, 2), pixel, corners=False)
+    return _form(arguments, "upsample_nearest2d", pixel, corners=False)
 
 
 SCALED: Final[Mapping[str, Preparer]] = MappingProxyType(
@@ -344,9 +342,9 @@ def _items(x: TensorValue, y: TensorValue) -> tuple[str, int]:
 
 def _quantize(library: str) -> Preparer:
     def prepare(arguments: Arguments, isa: str) -> Form:
-        x, y = arguments.tensor(0), arguments.tensor(6)
-        scale = float32(arguments.real(1))
-        zero, low, high = (arguments.number(n) for n in (2, 3, 4))
+        x, y = arguments.tensor("input"), arguments.tensor("out")
+        scale = float32(arguments.real("scale"))
+        zero, low, high = map(arguments.number, ("zero_point", "quant_min", "quant_max"))
         need(x.dtype is ScalarType.Float and scale != 0)
         inverse = float32(1 / scale)
         if _has_vectors(isa, y.dtype, scale):
@@ -365,23 +363,23 @@ def _quantize(library: str) -> Preparer:
         return Form(
             function=_named(library, "quantize", y.dtype, vectors),
             struct=struct,
-            memory=(("input", 0), ("out", 6)),
+            memory=arguments.places(input="input", out="out"),
             numbers=(_items(x, y), ("affine", affine)),
         )
 
     return prepare
 
 
-def _dequantize(library: str, out: int) -> Preparer:
+def _dequantize(library: str) -> Preparer:
     def prepare(arguments: Arguments, isa: str) -> Form:
-        x, y = arguments.tensor(0), arguments.tensor(out)
-        scale, zero = float32(arguments.real(1)), arguments.number(2)
+        x, y = arguments.tensor("input"), arguments.tensor("out")
+        scale, zero = float32(arguments.real("scale")), arguments.number("zero_point")
         need(y.dtype is ScalarType.Float)
         vectors = "_vectors" if _has_vectors(isa, x.dtype, scale) else ""
         return Form(
             function=_named(library, "dequantize", x.dtype, vectors),
             struct="orch::DequantizeCall",
-            memory=(("input", 0), ("out", out)),
+            memory=arguments.places(input="input", out="out"),
             numbers=(_items(x, y), ("zero_point", zero), ("scale", scale)),
         )
 
@@ -392,7 +390,7 @@ AFFINE: Final[Mapping[str, Preparer]] = MappingProxyType(
     {
         "orch::cortex_m::quantize_per_tensor_out": _quantize("cortex_m"),
         "orch::quantized::quantize_per_tensor_out": _quantize("quantized"),
-        "orch::cortex_m::dequantize_per_tensor_out": _dequantize("cortex_m", 6),
-        "orch::quantized::dequantize_per_tensor_out": _dequantize("quantized", 7),
+        "orch::cortex_m::dequantize_per_tensor_out": _dequantize("cortex_m"),
+        "orch::quantized::dequantize_per_tensor_out": _dequantize("quantized"),
     }
 )

@@ -37,9 +37,9 @@ _EXACT: Final = 1 << 53
 """Integers up to here are Python's floats."""
 
 
-def _floats(arguments: Arguments, *positions: int) -> tuple[TensorValue, ...]:
+def _floats(arguments: Arguments, *names: str) -> tuple[TensorValue, ...]:
     """Arguments that are tensors of floats."""
-    found = tuple(map(arguments.tensor, positions))
+    found = tuple(map(arguments.tensor, names))
     need(all(tensor.dtype is ScalarType.Float for tensor in found))
     return found
 
@@ -84,14 +84,11 @@ def _factors(count: int, step: int, products: int) -> str:
 
 
 def _convolution(arguments: Arguments, isa: str) -> Form:
-    out = 9
-    x, x_step = _planes(arguments.tensor(0), 2)
-    w, w_step = _planes(arguments.tensor(1), 2)
-    y, y_step = _planes(arguments.tensor(out), 2)
-    _floats(arguments, 0, 1, out)
-    transposed, groups = arguments.truth(6), arguments.number(8)
-    pairs = [one_or_two(arguments.numbers(place)) for place in (3, 4, 5)]
-    if len(arguments.tensor(0).sizes) < _PLANES:  # lines
+    image, weight, out = _floats(arguments, "input", "weight", "out")
+    (x, x_step), (w, w_step), (y, y_step) = (_planes(t, 2) for t in (image, weight, out))
+    transposed, groups = arguments.truth("transposed"), arguments.number("groups")
+    pairs = [one_or_two(arguments.numbers(name)) for name in ("stride", "padding", "dilation")]
+    if len(image.sizes) < _PLANES:  # lines
         plain = ((1, 1), (0, 0), (1, 1))
         pairs = [(a[0], b[0]) for a, b in zip(plain, pairs, strict=True)]
     rows, columns = axes_along(x[2:], y[2:], w[2:], *pairs)
@@ -121,7 +118,7 @@ def _convolution(arguments: Arguments, isa: str) -> Form:
     return Form(
         function=f"{_SPACE}::{function}",
         struct=f"{_SPACE}::ConvolutionCall",
-        memory=(("input", 0), ("weight", 1), ("bias", 2), ("out", out)),
+        memory=arguments.places(input="input", weight="weight", bias="bias", out="out"),
         shape=Shape(
             struct=f"{_SPACE}::Filters",
             numbers=(
@@ -153,9 +150,10 @@ def _named(tensor: str, steps: Sequence[int], *names: str) -> tuple[tuple[str, i
 
 
 def _product(
+    arguments: Arguments,
     isa: str,
     *,
-    memory: tuple[int, int, int | None, int],
+    memory: tuple[str, str, str | None],
     size: tuple[int, int, int],
     steps: tuple[Sequence[int], Sequence[int], Sequence[int]],
     added: Sequence[int] = (0, 0),
@@ -165,8 +163,9 @@ def _product(
     """Products of matrices.
 
     Args:
+        arguments: Of the call.
         isa: Instruction set of the core.
-        memory: Positions of a, b, what is added, and the output.
+        memory: Names of a, b, and what is added.
         size: Rows, columns of a, columns.
         steps: Of a, b and the output: from one matrix to the next, rows, columns.
         added: Rows and columns of what is added.
@@ -189,7 +188,7 @@ def _product(
     return Form(
         function=f"{_SPACE}::{function}",
         struct=f"{_SPACE}::MatmulCall",
-        memory=tuple(zip(("a", "b", "added", "out"), memory, strict=True)),
+        memory=arguments.places(a=memory[0], b=memory[1], added=memory[2], out="out"),
         shape=Shape(
             struct=f"{_SPACE}::Matrices",
             numbers=(
@@ -211,20 +210,22 @@ def _matrix(tensor: TensorValue) -> tuple[int, ...]:
 
 
 def _mm(arguments: Arguments, isa: str) -> Form:
-    a, b, out = _floats(arguments, 0, 1, 2)
+    a, b, out = _floats(arguments, "self", "mat2", "out")
     return _product(
+        arguments,
         isa,
-        memory=(0, 1, None, 2),
+        memory=("self", "mat2", None),
         size=(a.sizes[0], a.sizes[1], b.sizes[1]),
         steps=(_matrix(a), _matrix(b), _matrix(out)),
     )
 
 
 def _bmm(arguments: Arguments, isa: str) -> Form:
-    a, b, out = _floats(arguments, 0, 1, 2)
+    a, b, out = _floats(arguments, "self", "mat2", "out")
     return _product(
+        arguments,
         isa,
-        memory=(0, 1, None, 2),
+        memory=("self", "mat2", None),
         size=(a.sizes[1], a.sizes[2], b.sizes[2]),
         steps=(strides_of(a), strides_of(b), strides_of(out)),
         batch=a.sizes[0],
@@ -232,29 +233,31 @@ def _bmm(arguments: Arguments, isa: str) -> Form:
 
 
 def _addmm(arguments: Arguments, isa: str) -> Form:
-    added, a, b, out = _floats(arguments, 0, 1, 2, 5)
+    added, a, b, out = _floats(arguments, "self", "mat1", "mat2", "out")
     steps = zip(added.sizes, strides_of(added), strict=True)
     own = [0 if size == 1 else step for size, step in steps]
     return _product(
+        arguments,
         isa,
-        memory=(1, 2, 0, 5),
+        memory=("mat1", "mat2", "self"),
         size=(a.sizes[0], a.sizes[1], b.sizes[1]),
         steps=(_matrix(a), _matrix(b), _matrix(out)),
         added=[*[0] * (2 - len(own)), *own],
-        factors=(_number(arguments, 4), _number(arguments, 3)),
+        factors=(_number(arguments, "alpha"), _number(arguments, "beta")),
     )
 
 
 def _linear(arguments: Arguments, isa: str) -> Form:
-    x, weight, out = _floats(arguments, 0, 1, 3)
+    x, weight, out = _floats(arguments, "input", "weight", "out")
     outputs, inner = weight.sizes
     in_order = tuple(range(len(x.sizes)))
     need(x.dim_order == out.dim_order == in_order)
-    bias = None if arguments.is_none(2) else arguments.tensor(2)
+    bias = None if arguments.is_none("bias") else arguments.tensor("bias")
     outer, across = strides_of(weight)
     return _product(
+        arguments,
         isa,
-        memory=(0, 1, 2, 3),
+        memory=("input", "weight", "bias"),
         size=(x.numel // inner, inner, outputs),
         steps=((0, inner, 1), (0, across, outer), (0, outputs, 1)),
         added=(0, 0 if bias is not None and bias.numel == 1 else 1),
@@ -262,18 +265,15 @@ def _linear(arguments: Arguments, isa: str) -> Form:
 
 
 def _average(arguments: Arguments, _isa: str) -> Form:
-    out = 7
-    _floats(arguments, 0, out)
-    x, x_step = _planes(arguments.tensor(0), 0)
-    y, y_step = _planes(arguments.tensor(out), 0)
-    kernel = one_or_two(arguments.numbers(1))
-    stride = one_or_two(arguments.numbers(2) or kernel)
-    padding = one_or_two(arguments.numbers(3))
-    with_padding = arguments.truth(5)
-    divisor = arguments.number_or(6, 0)
+    (x, x_step), (y, y_step) = (_planes(t, 0) for t in _floats(arguments, "self", "out"))
+    kernel = one_or_two(arguments.numbers("kernel_size"))
+    stride = one_or_two(arguments.numbers("stride") or kernel)
+    padding = one_or_two(arguments.numbers("padding"))
+    with_padding = arguments.truth("count_include_pad")
+    divisor = arguments.number_or("divisor_override", 0)
     need(prod(k + p for k, p in zip(kernel, padding, strict=True)) < _MOST)
     rows, columns = axes_along(x[2:], y[2:], kernel, stride, padding)
-    memory = (("input", 0), ("out", out))
+    memory = arguments.places(input="self", out="out")
     ends = [min(a.kernel - a.padding, a.size + a.padding) for a in (rows, columns)]
     is_whole = y[2:] == (1, 1) and ends[0] >= rows.size and ends[1] >= columns.size
     is_line = rows.size == 1 or x_step[2] == columns.size * x_step[3]
@@ -320,20 +320,20 @@ def _average(arguments: Arguments, _isa: str) -> Form:
     )
 
 
-def _number(arguments: Arguments, position: int) -> float:
+def _number(arguments: Arguments, name: str) -> float:
     """An argument that is a number, as a float of the core."""
-    number = arguments.scalar(position)
+    number = arguments.scalar(name)
     need(isinstance(number, float) or abs(number) <= _EXACT)
     return float32(number)
 
 
-def _items(arguments: Arguments, function: str, struct: str, out: int, **numbers: float) -> Form:
-    x, y = _floats(arguments, 0, out)
+def _items(arguments: Arguments, function: str, struct: str, **numbers: float) -> Form:
+    x, y = _floats(arguments, "self", "out")
     need(lie_alike(x, y))
     return Form(
         function=f"{_SPACE}::{function}",
         struct=f"orch::{struct}",
-        memory=(("input", 0), ("out", out)),
+        memory=arguments.places(input="self", out="out"),
         numbers=(("count", x.numel), *numbers.items()),
     )
 
@@ -342,50 +342,49 @@ def _plain(name: str) -> Preparer:
     """A function of items."""
 
     def prepare(arguments: Arguments, _isa: str) -> Form:
-        return _items(arguments, name, "ItemsCall", 1)
+        return _items(arguments, name, "ItemsCall")
 
     return prepare
 
 
-def _with_number(name: str) -> Preparer:
+def _with_number(name: str, argument: str = "other") -> Preparer:
     """A function of items and a number."""
 
     def prepare(arguments: Arguments, _isa: str) -> Form:
-        number = _number(arguments, 1)
-        return _items(arguments, name, "NumberCall", 2, number=number)
+        return _items(arguments, name, "NumberCall", number=_number(arguments, argument))
 
     return prepare
 
 
 def _add_number(arguments: Arguments, _isa: str) -> Form:
-    number = float32(_number(arguments, 1) * _number(arguments, 2))
-    return _items(arguments, "add_number", "NumberCall", 3, number=number)
+    number = float32(_number(arguments, "other") * _number(arguments, "alpha"))
+    return _items(arguments, "add_number", "NumberCall", number=number)
 
 
 def _hardtanh(arguments: Arguments, _isa: str) -> Form:
-    low, high = _number(arguments, 1), _number(arguments, 2)
-    return _items(arguments, "hardtanh", "LimitsCall", 3, low=low, high=high)
+    low, high = _number(arguments, "min_val"), _number(arguments, "max_val")
+    return _items(arguments, "hardtanh", "LimitsCall", low=low, high=high)
 
 
 def _clamp(arguments: Arguments, _isa: str) -> Form:
     low, high = (
-        limit if arguments.is_none(place) else _number(arguments, place)
-        for place, limit in ((1, -inf), (2, inf))
+        limit if arguments.is_none(name) else _number(arguments, name)
+        for name, limit in (("min", -inf), ("max", inf))
     )
-    return _items(arguments, "clamp", "LimitsCall", 3, low=low, high=high)
+    return _items(arguments, "clamp", "LimitsCall", low=low, high=high)
 
 
-def _pairs(name: str, *, out: int, rows: bool = True) -> Preparer:
+def _pairs(name: str, *, rows: bool = True) -> Preparer:
     """A function of items of two tensors; `rows`: whether it has a path for those."""
 
     def prepare(arguments: Arguments, _isa: str) -> Form:
-        _floats(arguments, 0, 1, out)
-        need(out == 2 or arguments.scalar(2) == 1)  # noqa: PLR2004  # behind alpha
-        members, side_by_side = pair_rows(arguments, 0, 1, out)
+        _floats(arguments, "self", "other", "out")
+        need("alpha" not in arguments.names or arguments.scalar("alpha") == 1)
+        members, side_by_side = pair_rows(arguments)
         return Form(
             function=f"{_SPACE}::{name}{'_rows' * (rows and side_by_side)}",
             struct="orch::PairsCall",
-            memory=(("a", 0), ("b", 1), ("out", out)),
+            memory=arguments.places(a="self", b="other", out="out"),
             numbers=(("rows", members),),
         )
 
@@ -443,7 +442,7 @@ def _limited(name: str, *, relu: bool = False) -> Preparer:
 
     def prepare(arguments: Arguments, isa: str) -> Form:
         form = form_of_sums(name, arguments, isa)
-        found = limits_of(*(_number(arguments, arguments.count + i) for i in (-2, -1)))
+        found = limits_of(_number(arguments, "low"), _number(arguments, "high"))
         if isa == "mve" and found == limits_of(*NO_LIMITS):
             return form
         if relu or (isa == "mve" and found == limits_of(*RELU)):
@@ -472,14 +471,14 @@ FLOATS: Final[Mapping[str, Preparer]] = MappingProxyType(
             "tanh": _plain("tanh"),
             "hardtanh": _hardtanh,
             "clamp": _clamp,
-            "leaky_relu": _with_number("leaky_relu"),
+            "leaky_relu": _with_number("leaky_relu", "negative_slope"),
             "mul_Scalar": _with_number("multiply_number"),
             "div_Scalar": _with_number("divide_number"),
             "add_Scalar": _add_number,
-            "add": _pairs("add", out=3),
-            "sub": _pairs("subtract", out=3),
-            "mul": _pairs("multiply", out=2),
-            "div": _pairs("divide", out=2, rows=False),
+            "add": _pairs("add"),
+            "sub": _pairs("subtract"),
+            "mul": _pairs("multiply"),
+            "div": _pairs("divide", rows=False),
         }.items()
     }
 )

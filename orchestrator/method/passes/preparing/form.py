@@ -91,17 +91,10 @@ def broadcast_steps(tensor: TensorValue, out: TensorValue) -> tuple[int, ...]:
     return (*[0] * added, *own)
 
 
-def pair_rows(arguments: Arguments, a: int, b: int, out: int) -> tuple[Numbers, bool]:
-    """`PairRows`, and whether the items of a row lie side by side in all tensors.
-
-    Args:
-        arguments: Of the call.
-        a: Position of one of the tensors.
-        b: Position of the other one.
-        out: Position of the result.
-    """
-    y = arguments.tensor(out)
-    steps = [broadcast_steps(arguments.tensor(place), y) for place in (a, b)]
+def pair_rows(arguments: Arguments, a: str = "self", b: str = "other") -> tuple[Numbers, bool]:
+    """`PairRows`, and whether the items of a row lie side by side in all tensors."""
+    y = arguments.tensor("out")
+    steps = [broadcast_steps(arguments.tensor(name), y) for name in (a, b)]
     loop = [(1, (0, 0, 0))] * _MOST_DIMS + loop_over(y, *steps)
     need(len(loop) <= 2 * _MOST_DIMS)
     (rows, (_, a_row, b_row)), (count, (_, a_step, b_step)) = loop[-_MOST_DIMS:]
@@ -115,6 +108,12 @@ def pair_rows(arguments: Arguments, a: int, b: int, out: int) -> tuple[Numbers, 
         ("a_step", a_step),
         ("b_step", b_step),
     ), a_step == b_step == 1
+
+
+def scale_of_output(arguments: Arguments) -> tuple[tuple[str, Numbers], ...]:
+    """`Scale` of a call with one for all outputs."""
+    names = ("multiplier", "shift")
+    return tuple((name, arguments.number(f"output_{name}")) for name in names)
 
 
 def array(items: Sequence[int]) -> Numbers:
