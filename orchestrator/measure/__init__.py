@@ -14,14 +14,7 @@ from orchestrator.measure.account import account
 from orchestrator.measure.budget import check_budget
 from orchestrator.measure.call_graph import read_calls
 from orchestrator.measure.elf import read_firmware
-from orchestrator.measure.groups import (
-    By,
-    changed_rows,
-    diff_document,
-    diff_table,
-    group_document,
-    group_table,
-)
+from orchestrator.measure.groups import By, changed_rows
 from orchestrator.measure.link_map import read_map
 from orchestrator.measure.owner import Owners, demangle
 from orchestrator.measure.size import (
@@ -36,8 +29,16 @@ from orchestrator.measure.size import (
     report_json,
 )
 from orchestrator.measure.stack import CalledKernels, firmware_stack, size_methods
-from orchestrator.measure.table import size_summary, size_table
-from orchestrator.measure.users import compare_dtypes, dtype_notice, size_operators, users_of
+from orchestrator.measure.table import (
+    diff_document,
+    diff_table,
+    dtype_notice,
+    group_document,
+    group_table,
+    size_summary,
+    size_table,
+)
+from orchestrator.measure.users import compare_dtypes, size_operators, users_of
 from orchestrator.memory.plan import MemoryPlan
 from orchestrator.method.linked import LinkedMethod
 
@@ -154,20 +155,18 @@ def _contributors(parts: Iterable[SizePart]) -> tuple[Contributor, ...]:
 
 
 def _totals(contributors: tuple[Contributor, ...]) -> SizeTotals:
-    def ram_of(kind: ContributorKind) -> int:
-        return sum(c.ram_bytes for c in contributors if c.kind is kind)
-
-    ram = sum(c.ram_bytes for c in contributors)
-    arenas = ram_of(ContributorKind.ARENA)
-    states = ram_of(ContributorKind.METHOD_STATE)
-    stack = ram_of(ContributorKind.STACK)
+    kinds = {kind: [c for c in contributors if c.kind is kind] for kind in ContributorKind}
+    ram = {kind: sum(c.ram_bytes for c in parts) for kind, parts in kinds.items()}
+    arenas, states = ram.pop(ContributorKind.ARENA), ram.pop(ContributorKind.METHOD_STATE)
+    stack = ram.pop(ContributorKind.STACK)
+    data = sum(ram.values())
     return SizeTotals(
         flash_bytes=sum(c.flash_bytes for c in contributors),
-        model_bytes=sum(c.flash_bytes for c in contributors if c.kind is ContributorKind.MODEL),
-        ram_bytes=ram,
+        model_bytes=sum(c.flash_bytes for c in kinds[ContributorKind.MODEL]),
+        ram_bytes=arenas + states + stack + data,
         arena_bytes=arenas,
         state_bytes=states,
-        data_bytes=ram - arenas - states - stack,
+        data_bytes=data,
         stack_bytes=stack,
     )
 

@@ -138,28 +138,22 @@ def account(
 
 
 def _describe(section: ElfSection, board: Board | None) -> SizeSection:
-    if board is None:
-        return SizeSection(
-            name=section.name,
-            address=section.address,
-            size_bytes=section.size_bytes,
-            region="",
-            load_region="",
-            in_flash=section.load_address is not None,
-            in_ram=section.writable,
-        )
-    region = _region(board, section.address, section)
-    load = region
-    if section.load_address is not None:
-        load = _region(board, section.load_address, section)
+    region = load = ""
+    in_flash, in_ram = section.load_address is not None, section.writable
+    if board is not None:
+        here = there = _region(board, section.address, section)
+        if section.load_address is not None:
+            there = _region(board, section.load_address, section)
+        region, load = here.name, there.name if there is not here else ""
+        in_flash, in_ram = (kind in (here.kind, there.kind) for kind in ("flash", "ram"))
     return SizeSection(
         name=section.name,
         address=section.address,
         size_bytes=section.size_bytes,
-        region=region.name,
-        load_region=load.name if load is not region else "",
-        in_flash="flash" in (region.kind, load.kind),
-        in_ram="ram" in (region.kind, load.kind),
+        region=region,
+        load_region=load,
+        in_flash=in_flash,
+        in_ram=in_ram,
     )
 
 

@@ -18,6 +18,7 @@ from typing import Final, NamedTuple
 
 from orchestrator.errors import CompileError
 from orchestrator.measure.functions import CodeFile, Function, plain
+from orchestrator.measure.owner import mangled_start
 
 _PLACE: Final = re.compile(r"^.*?:\d+(?::\d+)?:(.*)$")
 _COLUMNS: Final = 3
@@ -165,11 +166,9 @@ class CallGraph:
 
     def kernel(self, function: str) -> str:
         """Symbol of a kernel by its qualified C++ name."""
-        parts = function.split("::")
-        if len(parts) == 1 and function in self:
+        if "::" not in function and function in self:
             return function  # with the name it has in C
-        lengths = "".join(f"{len(part)}{part}" for part in parts)
-        return self.symbol(f"_ZN{lengths}E" if len(parts) > 1 else f"_Z{lengths}")
+        return self.symbol(mangled_start(function))
 
     def reached(self, root: str) -> frozenset[str]:
         """Names of what a function can come to, through calls and addresses it knows.

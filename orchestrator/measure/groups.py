@@ -6,27 +6,36 @@ and RAM exactly, and nothing is counted twice.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from orchestrator.measure.size import ContributorKind as Kind
 from orchestrator.measure.size import SizePart
-from orchestrator.measure.table import (
-    STACK_TITLE,
-    TITLES,
-    diff_line,
-    diff_titles,
-    headline,
-    size_line,
-    size_titles,
-)
 
 if TYPE_CHECKING:
     from orchestrator.measure.size import SizeReport
+
+TITLES: Final = {
+    Kind.MODEL: "models",
+    Kind.KERNEL: "kernels",
+    Kind.KERNEL_TABLE: "kernel table",
+    Kind.DELEGATE: "delegates",
+    Kind.RUNTIME: "runtime",
+    Kind.API: "generated API",
+    Kind.APPLICATION: "application",
+    Kind.PLATFORM: "platform",
+    Kind.MEMORY_FUNCTIONS: "memory functions",
+    Kind.TOOLCHAIN: "toolchain's libraries",
+    Kind.CONSTANTS: "merged constants",
+    Kind.ARENA: "arenas",
+    Kind.METHOD_STATE: "method states",
+    Kind.STACK: "reserved stack",
+    Kind.OTHER: "other",
+    Kind.PADDING: "padding",
+}
 
 UNKNOWN_SECTION: Final = "unknown section"
 """Of reports of earlier versions."""
@@ -72,11 +81,8 @@ class SizeGroup:
         return sum(row.ram_bytes for row in self.rows)
 
 
-class _Place(NamedTuple):
-    """Where a part is shown."""
-
-    title: str
-    row: str
+_Place = tuple[str, str, SizePart | None]
+"""Title, row, and a part; none for rows of 0 bytes that are shown all the same."""
 
 
 def group_sizes(report: SizeReport, by: By) -> tuple[SizeGroup, ...]:
@@ -89,34 +95,26 @@ def group_sizes(report: SizeReport, by: By) -> tuple[SizeGroup, ...]:
       code that several need, by those; the rest.
     - `SECTION`: contributors of each section.
     """
-    parts = report.parts or _parts_of_contributors(report)
-    places = _WAYS[by](report, parts)
-    flash: Counter[_Place] = Counter()
-    ram: Counter[_Place] = Counter()
-    for place, part in places:
-        flash[place] += part.flash_bytes if part else 0
-        ram[place] += part.ram_bytes if part else 0
-    titles = dict.fromkeys(place.title for place in flash)
+    groups: dict[str, dict[str, list[SizePart]]] = {}
+    for title, row, part in _WAYS[by](report, report.parts or _parts_of_contributors(report)):
+        groups.setdefault(title, {}).setdefault(row, []).extend([part] if part else [])
     return tuple(
-        SizeGroup(
-            title=title,
-            rows=tuple(
-                sorted(
-                    (
-                        SizeRow(name=p.row, flash_bytes=flash[p], ram_bytes=ram[p])
-                        for p in flash
-                        if p.title == title
-                    ),
-                    key=lambda row: (-row.flash_bytes - row.ram_bytes, row.name),
-                )
-            ),
-        )
-        for title in titles
+        SizeGroup(title=title, rows=tuple(sorted(map(_row, rows, rows.values()), key=_order)))
+        for title, rows in groups.items()
     )
 
 
-_Places = list[tuple[_Place, SizePart | None]]
-"""In the order of groups; no part for rows of 0 bytes that are shown all the same."""
+def _row(name: str, parts: Iterable[SizePart]) -> SizeRow:
+    found = tuple(parts)
+    return SizeRow(
+        name=name,
+        flash_bytes=sum(p.flash_bytes for p in found),
+        ram_bytes=sum(p.ram_bytes for p in found),
+    )
+
+
+def _order(row: SizeRow) -> tuple[int, str]:
+    return -row.flash_bytes - row.ram_bytes, row.name
 
 
 def _parts_of_contributors(report: SizeReport) -> tuple[SizePart, ...]:
@@ -133,44 +131,43 @@ def _parts_of_contributors(report: SizeReport) -> tuple[SizePart, ...]:
     )
 
 
-def _rest(parts: Iterable[SizePart]) -> _Places:
-    """By kind, in their order."""
-    order = list(Kind)
+def _by_kind(parts: Iterable[SizePart]) -> list[SizePart]:
+    return sorted(parts, key=lambda part: _KINDS.index(part.kind))
+
+
+_KINDS: Final = list(Kind)
+
+
+def _rest(parts: Iterable[SizePart]) -> list[_Place]:
+    """Parts that a way has no group for."""
     return [
-        (_Place(_REST, _KERNEL_REST if part.kind is Kind.KERNEL else TITLES[part.kind]), part)
-        for part in sorted(parts, key=lambda p: order.index(p.kind))
+        (_REST, _KERNEL_REST if part.kind is Kind.KERNEL else TITLES[part.kind], part)
+        for part in _by_kind(parts)
     ]
 
 
-def _by_part(parts: tuple[SizePart, ...]) -> _Places:
-    order = list(Kind)
-    return [
-        (_Place(TITLES[part.kind], part.contributor), part)
-        for part in sorted(parts, key=lambda p: order.index(p.kind))
-    ]
+def _by_part(_: SizeReport, parts: tuple[SizePart, ...]) -> list[_Place]:
+    return [(TITLES[part.kind], part.contributor, part) for part in _by_kind(parts)]
 
 
-def _by_operator(report: SizeReport, parts: tuple[SizePart, ...]) -> _Places:
-    own = "operators, what only they need"
-    shared = "shared by operators"
-    places: _Places = [(_Place(own, o.name), None) for o in report.operators]
-    places += [(_Place(own, part.operators[0]), part) for part in parts if len(part.operators) == 1]
+def _by_operator(report: SizeReport, parts: tuple[SizePart, ...]) -> list[_Place]:
+    own, shared = "operators, what only they need", "shared by operators"
+    places: list[_Place] = [(own, o.name, None) for o in report.operators]
+    places += [(own, part.operators[0], part) for part in parts if len(part.operators) == 1]
     places += [
-        (_Place(shared, ", ".join(part.operators)), part)
-        for part in parts
-        if len(part.operators) > 1
+        (shared, ", ".join(part.operators), part) for part in parts if len(part.operators) > 1
     ]
     return places + _rest(part for part in parts if not part.operators)
 
 
-def _by_kernel(parts: tuple[SizePart, ...]) -> _Places:
-    places: _Places = []
+def _by_kernel(_: SizeReport, parts: tuple[SizePart, ...]) -> list[_Place]:
+    places: list[_Place] = []
     for part in parts:
         if part.kind is Kind.KERNEL:
             library, slash, source = part.contributor.partition("/")
             title = f"kernels of {library}" if slash else "kernels of several libraries"
-            places.append((_Place(title, source if slash else library), part))
-    places.sort(key=lambda item: item[0].title)
+            places.append((title, source if slash else library, part))
+    places.sort(key=lambda place: place[0])
     return places + _rest(part for part in parts if part.kind is not Kind.KERNEL)
 
 
@@ -182,107 +179,68 @@ _MODEL_ROWS: Final = {
 }
 
 
-def _by_model(report: SizeReport, parts: tuple[SizePart, ...]) -> _Places:
+def _by_model(report: SizeReport, parts: tuple[SizePart, ...]) -> list[_Place]:
     needed_by_operator = {
         o.name: (*o.models, *((_LISTS,) if o.keys else ())) for o in report.operators
     }
-    models: _Places = []
-    common: _Places = []
-    lists: _Places = []
-    shared: _Places = []
+    models: list[_Place] = []
+    common: list[_Place] = []
+    lists: list[_Place] = []
+    shared: list[_Place] = []
     rest = []
     for part in parts:
         needed_by = {a for o in part.operators for a in needed_by_operator.get(o, (_LISTS,))}
-        if part.kind in _MODEL_ROWS:
-            # Names of models have no dot: `kws.forward arena 1`.
-            model, dot, _ = part.contributor.partition(".")
-            if part.kind is Kind.ARENA and not dot:
-                common.append((_Place("arenas shared by models", part.contributor), part))
-                continue
-            place = _Place(f"model {model}", _MODEL_ROWS[part.kind])
-            models.append((place, part))
+        # Names of models have no dot: `kws.forward arena 1`.
+        model, dot, _ = part.contributor.partition(".")
+        if part.kind is Kind.ARENA and not dot:
+            common.append(("arenas shared by models", part.contributor, part))
+        elif part.kind in _MODEL_ROWS:
+            models.append((f"model {model}", _MODEL_ROWS[part.kind], part))
         elif needed_by == {_LISTS}:
-            title = "only in the profile's lists"
-            lists += [(_Place(title, ", ".join(part.operators)), part)]
+            lists.append(("only in the profile's lists", ", ".join(part.operators), part))
         elif len(needed_by) == 1:
-            place = _Place(f"model {needed_by.pop()}", "code only it needs")
-            models.append((place, part))
+            models.append((f"model {needed_by.pop()}", "code only it needs", part))
         elif needed_by:
             row = ", ".join(sorted(needed_by, key=lambda n: (n == _LISTS, n)))
-            shared.append((_Place("kernels shared by models", row), part))
+            shared.append(("kernels shared by models", row, part))
         else:
             rest.append(part)
-    models.sort(key=lambda item: item[0].title)
+    models.sort(key=lambda place: place[0])
     return models + common + shared + lists + _rest(rest)
 
 
-def _by_section(report: SizeReport, parts: tuple[SizePart, ...]) -> _Places:
+_NAMED: Final = frozenset(
+    {
+        *(Kind.KERNEL, Kind.DELEGATE, Kind.RUNTIME, Kind.PLATFORM, Kind.MODEL, Kind.ARENA),
+        *(Kind.METHOD_STATE, Kind.TOOLCHAIN, Kind.OTHER),
+    }
+)
+"""Kinds that have several contributors, or one whose name says more than the kind."""
+
+
+def _by_section(report: SizeReport, parts: tuple[SizePart, ...]) -> list[_Place]:
     order = {section.name: i for i, section in enumerate(report.sections)}
     return [
-        (_Place(part.section or _GAPS, _contributor(part)), part)
+        (
+            part.section or _GAPS,
+            TITLES[part.kind] + (f": {part.contributor}" if part.kind in _NAMED else ""),
+            part,
+        )
         for part in sorted(parts, key=lambda p: order.get(p.section, len(order) + (not p.section)))
     ]
 
 
-def _contributor(part: SizePart) -> str:
-    kind = TITLES[part.kind]
-    named = part.kind in (Kind.KERNEL, Kind.DELEGATE, Kind.RUNTIME)
-    named = named or part.kind in (Kind.PLATFORM, Kind.MODEL)
-    several = part.kind in (Kind.ARENA, Kind.METHOD_STATE, Kind.TOOLCHAIN, Kind.OTHER)
-    return f"{kind}: {part.contributor}" if named or several else kind
-
-
-_WAYS: Final[Mapping[By, Callable[[SizeReport, tuple[SizePart, ...]], _Places]]] = MappingProxyType(
-    {
-        By.PART: lambda _, parts: _by_part(parts),
-        By.OP: _by_operator,
-        By.KERNEL: lambda _, parts: _by_kernel(parts),
-        By.MODEL: _by_model,
-        By.SECTION: _by_section,
-    }
+_WAYS: Final[Mapping[By, Callable[[SizeReport, tuple[SizePart, ...]], list[_Place]]]] = (
+    MappingProxyType(
+        {
+            By.PART: _by_part,
+            By.OP: _by_operator,
+            By.KERNEL: _by_kernel,
+            By.MODEL: _by_model,
+            By.SECTION: _by_section,
+        }
+    )
 )
-
-
-# Tables of grouped sizes, and of how they differ, as text and for programs.
-
-
-def group_table(report: SizeReport, by: By) -> str:
-    """All bytes of a firmware, grouped; lines are at most 80 columns wide."""
-    flash, ram = report.totals.flash_bytes, report.totals.ram_bytes
-    lines = [headline(report), "", size_titles()]
-    for group in group_sizes(report, by):
-        both = (group.flash_bytes, group.ram_bytes)
-        lines.append(size_line(group.title, *both, flash, ram))
-        lines += [
-            size_line(f"  {row.name}", row.flash_bytes, row.ram_bytes, flash, ram)
-            for row in group.rows
-        ]
-    lines.append(size_line("total", flash, ram, flash, ram))
-    without = report.totals.flash_bytes_without_models
-    lines.append(size_line("  without models", without, 0, flash, ram))
-    return "".join(f"{line}\n" for line in lines)
-
-
-def group_document(report: SizeReport, by: By) -> dict[str, object]:
-    """The same for programs; the rows of all groups add up to the totals."""
-    return {
-        "profile": report.profile,
-        "by": str(by),
-        "flash_bytes": report.totals.flash_bytes,
-        "ram_bytes": report.totals.ram_bytes,
-        "groups": [
-            {
-                "title": group.title,
-                "flash_bytes": group.flash_bytes,
-                "ram_bytes": group.ram_bytes,
-                "rows": [
-                    {"name": row.name, "flash_bytes": row.flash_bytes, "ram_bytes": row.ram_bytes}
-                    for row in group.rows
-                ],
-            }
-            for group in group_sizes(report, by)
-        ],
-    }
 
 
 def changed_rows(
@@ -290,93 +248,15 @@ def changed_rows(
 ) -> list[tuple[str, list[tuple[SizeRow, SizeRow]]]]:
     """Groups with the rows that differ, those that change most first."""
     before, after = group_sizes(a, by), group_sizes(b, by)
-    titles = dict.fromkeys(g.title for g in (*before, *after))
     found = []
-    for title in titles:
-        old, new = _rows(before, title), _rows(after, title)
-        rows = [(old.get(name, _none(name)), new.get(name, _none(name))) for name in {**old, **new}]
-        rows = [(x, y) for x, y in rows if _cost(x) != _cost(y)]
-        rows.sort(key=lambda r: (-abs(sum(_cost(r[1])) - sum(_cost(r[0]))), r[0].name))
+    for title in dict.fromkeys(g.title for g in (*before, *after)):
+        old, new = (
+            {row.name: row for group in groups if group.title == title for row in group.rows}
+            for groups in (before, after)
+        )
+        rows = [(old.get(n) or _row(n, ()), new.get(n) or _row(n, ())) for n in {**old, **new}]
+        rows = [(x, y) for x, y in rows if x != y]
+        rows.sort(key=lambda r: (-abs(_order(r[1])[0] - _order(r[0])[0]), r[0].name))
         if rows:
             found.append((title, rows))
     return found
-
-
-def _rows(groups: tuple[SizeGroup, ...], title: str) -> dict[str, SizeRow]:
-    return {r.name: r for group in groups if group.title == title for r in group.rows}
-
-
-def _none(name: str) -> SizeRow:
-    return SizeRow(name=name, flash_bytes=0, ram_bytes=0)
-
-
-def _cost(row: SizeRow) -> tuple[int, int]:
-    return row.flash_bytes, row.ram_bytes
-
-
-def diff_table(a: SizeReport, b: SizeReport, by: By = By.PART, *, what: str = "") -> str:
-    """How `b` differs from `a`: rows that changed, and the totals.
-
-    Lines end in newlines and are at most 80 columns wide.
-
-    Args:
-        a: Before.
-        b: After.
-        by: What rows are.
-        what: The change in words; "" if there is none.
-    """
-    lines = [f"from  {headline(a)}", f"to    {headline(b)}"]
-    lines += [f"      {what}"] if what else []
-    lines += ["", diff_titles()]
-    changes = changed_rows(a, b, by)
-    for title, rows in changes:
-        lines.append(title)
-        lines += [diff_line(f"  {x.name}", _cost(x), _cost(y)) for x, y in rows]
-    if not changes:
-        lines.append("nothing changed")
-    x, y = a.totals, b.totals
-    lines.append(diff_line("total", (x.flash_bytes, x.ram_bytes), (y.flash_bytes, y.ram_bytes)))
-    without = (x.flash_bytes_without_models, y.flash_bytes_without_models)
-    lines.append(diff_line("  without models", (without[0], 0), (without[1], 0)))
-    if a.stack or b.stack:
-        before, after = _stack_bytes(a) or 0, _stack_bytes(b) or 0
-        lines.append(diff_line(STACK_TITLE, (0, before), (0, after)))
-    return "".join(f"{line}\n" for line in lines)
-
-
-def diff_document(a: SizeReport, b: SizeReport, by: By = By.PART) -> dict[str, object]:
-    """The same for programs: rows that differ add up to the change of the totals."""
-    return {
-        "by": str(by),
-        **_totals(a, b),
-        "groups": [
-            {
-                "title": title,
-                "rows": [
-                    {
-                        "name": old.name,
-                        "flash_bytes": [old.flash_bytes, new.flash_bytes],
-                        "ram_bytes": [old.ram_bytes, new.ram_bytes],
-                    }
-                    for old, new in rows
-                ],
-            }
-            for title, rows in changed_rows(a, b, by)
-        ],
-    }
-
-
-def _totals(a: SizeReport, b: SizeReport) -> dict[str, object]:
-    x, y = a.totals, b.totals
-    return {
-        "profiles": [a.profile, b.profile],
-        "flash_bytes": [x.flash_bytes, y.flash_bytes],
-        "flash_bytes_without_models": [x.flash_bytes_without_models, y.flash_bytes_without_models],
-        "ram_bytes": [x.ram_bytes, y.ram_bytes],
-        "stack_bytes": [_stack_bytes(a), _stack_bytes(b)],
-    }
-
-
-def _stack_bytes(report: SizeReport) -> int | None:
-    """Worst stack use; None on hosts."""
-    return report.stack.stack_bytes if report.stack else None

@@ -6,6 +6,7 @@ Source: what GNU ld 2.40 and lld 22 write.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -47,13 +48,6 @@ class MapSection:
     pieces: tuple[MapPiece, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Problem:
-    message: str
-    found: str
-    expected: str
-
-
 def read_map(text: str, sections: tuple[ElfSection, ...]) -> dict[ElfSection, MapSection]:
     """The part of the map for each section of the ELF.
 
@@ -71,38 +65,32 @@ def read_map(text: str, sections: tuple[ElfSection, ...]) -> dict[ElfSection, Ma
         parsed = parse_lld(text)
     else:
         first = text.lstrip().partition("\n")[0][:60]
-        raise CompileError(
-            _diagnostic(
-                "map-unreadable",
-                _Problem(
-                    "cannot read the linker's map",
-                    f'"{first}" in the first line' if first else "an empty file",
-                    "a map of GNU ld or lld",
-                ),
-            )
+        raise CompileError.of(
+            "map-unreadable",
+            "cannot read the linker's map",
+            found=f'"{first}" in the first line' if first else "an empty file",
+            expected="a map of GNU ld or lld",
+            hint=_HINT,
         )
     # Names may repeat; sections without contents lie anywhere.
     by_place = {(s.name, s.address): s for s in parsed if s.size_bytes}
-    problems: list[_Problem] = []
+    problems: list[Diagnostic] = []
     result = {}
     for section in sections:
-        in_map = by_place.get((section.name, section.address))
-        if in_map is not None:
-            in_map = _without_merged(in_map)
-        if in_map is None:
+        listed = by_place.get((section.name, section.address))
+        if listed is None:
             problems.append(
-                _Problem(
+                _mismatch(
                     f"{_place(section)} of the firmware is not in the linker's map",
-                    "no such section",
-                    f"{section.size_bytes} bytes",
+                    found="no such section",
+                    expected=f"{section.size_bytes} bytes",
                 )
             )
-        elif problem := _difference(section, in_map):
-            problems.append(problem)
-        else:
-            result[section] = in_map
+            continue
+        result[section] = in_map = _without_merged(listed)
+        problems += _differences(section, in_map)
     if problems:
-        raise CompileError([_diagnostic("map-mismatch", p) for p in problems])
+        raise CompileError(problems)
     return result
 
 
@@ -122,39 +110,37 @@ def _without_merged(section: MapSection) -> MapSection:
 _MERGED = re.compile(r"\.(cst|str\d+\.)\d+$")
 
 
-def _difference(section: ElfSection, in_map: MapSection) -> _Problem | None:
+def _differences(section: ElfSection, in_map: MapSection) -> Iterator[Diagnostic]:
+    """The first difference, if there is one."""
     if in_map.size_bytes != section.size_bytes:
-        return _Problem(
+        yield _mismatch(
             f"{_place(section)} has another size in the linker's map",
             f"{in_map.size_bytes} bytes",
             f"{section.size_bytes} bytes",
         )
+        return
     for piece in in_map.pieces:
         if not section.address <= piece.address <= piece.end <= section.end:
-            return _Problem(
+            yield _mismatch(
                 f"the linker's map puts {piece.section} of {piece.file} outside its"
                 f" section {section.name}",
                 f"{piece.address:#x} to {piece.end:#x}",
                 f"inside {section.address:#x} to {section.end:#x}",
             )
-    return None
+            return
 
 
 def _place(section: ElfSection) -> str:
     return f"section {section.name} at {section.address:#x}"
 
 
-def _diagnostic(code: str, problem: _Problem) -> Diagnostic:
-    return Diagnostic.of(
-        code,
-        problem.message,
-        found=problem.found,
-        expected=problem.expected,
-        hint="delete the build folder and build again; if that does not help, report"
-        " it with firmware.map",
-    )
+def _mismatch(message: str, found: str, expected: str) -> Diagnostic:
+    return Diagnostic.of("map-mismatch", message, found=found, expected=expected, hint=_HINT)
 
 
+_HINT: Final = (
+    "delete the build folder and build again; if that does not help, report it with firmware.map"
+)
 _GNU_HEADING: Final = "Linker script and memory map"
 _GNU_END: Final = "Cross Reference Table"
 _HEX: Final = r"0x([0-9a-f]+)"

@@ -211,6 +211,13 @@ _LONGEST: Final = 10_000
 """Longer symbols are shown as they are: the demangler recurses."""
 
 
+def mangled_start(name: str) -> str:
+    """What symbols of functions of a qualified C++ name begin with."""
+    parts = name.split("::")
+    lengths = "".join(f"{len(part)}{part}" for part in parts)
+    return f"_ZN{lengths}E" if len(parts) > 1 else f"_Z{lengths}"
+
+
 @cache
 def demangle(symbol: str) -> str:
     """The qualified name of a symbol, without its parameters and return type.

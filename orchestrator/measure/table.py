@@ -1,19 +1,22 @@
-"""Size reports as plain text, 80 columns wide unless a name is long.
+"""Size reports as plain text, 80 columns wide unless a name is long, and for programs.
 
 Names are never cut: what is printed is searched for, and handed to other commands.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from textwrap import wrap
 from typing import TYPE_CHECKING, Final
 
+from orchestrator.document import picked
+from orchestrator.measure.groups import TITLES, By, changed_rows, group_sizes
 from orchestrator.measure.size import ContributorKind as Kind
-from orchestrator.measure.users import dtype_lines
 from orchestrator.printable import printable
 
 if TYPE_CHECKING:
-    from orchestrator.measure.size import FirmwareStack, SizeMethod, SizeReport
+    from orchestrator.measure.groups import SizeRow
+    from orchestrator.measure.size import Contributor, FirmwareStack, SizeMethod, SizeReport
 
 WIDTH: Final = 80
 _NAME: Final = 40
@@ -21,24 +24,6 @@ _LARGEST: Final = 3
 _DIFF_NAME: Final = 32
 _NUMBER: Final = 12
 _PERCENT: Final = 8
-TITLES: Final = {
-    Kind.MODEL: "models",
-    Kind.KERNEL: "kernels",
-    Kind.KERNEL_TABLE: "kernel table",
-    Kind.DELEGATE: "delegates",
-    Kind.RUNTIME: "runtime",
-    Kind.API: "generated API",
-    Kind.APPLICATION: "application",
-    Kind.PLATFORM: "platform",
-    Kind.MEMORY_FUNCTIONS: "memory functions",
-    Kind.TOOLCHAIN: "toolchain's libraries",
-    Kind.CONSTANTS: "merged constants",
-    Kind.ARENA: "arenas",
-    Kind.METHOD_STATE: "method states",
-    Kind.STACK: "reserved stack",
-    Kind.OTHER: "other",
-    Kind.PADDING: "padding",
-}
 
 
 def size_table(report: SizeReport) -> str:
@@ -58,10 +43,16 @@ def size_table(report: SizeReport) -> str:
             for model, key, size_bytes in report.named_data
         ],
         _stack_lines(report.stack),
-        list(dtype_lines(report)),
+        _dtype_lines(report),
         _missing_lines(report),
     ]
-    return "\n".join("".join(f"{x}\n" for x in lines) for lines in blocks if lines)
+    return _text(blocks)
+
+
+def _text(blocks: Iterable[Iterable[str]]) -> str:
+    """Blocks of lines, one empty line between them; empty blocks are left out."""
+    found = ("".join(f"{line}\n" for line in lines) for lines in blocks)
+    return "\n".join(filter(None, found))
 
 
 def size_summary(report: SizeReport) -> str:
@@ -87,8 +78,7 @@ def size_summary(report: SizeReport) -> str:
         f"stack    {used}",
         f"largest  {', '.join(largest)}",
     ]
-    blocks = [lines, list(dtype_lines(report)), _missing_lines(report)]
-    return "\n".join("".join(f"{x}\n" for x in block) for block in blocks if block)
+    return _text([lines, _dtype_lines(report), _missing_lines(report)])
 
 
 def _of(report: SizeReport, kind: str) -> str:
@@ -118,23 +108,13 @@ def headline(report: SizeReport) -> str:
 
 
 def _contributor_lines(report: SizeReport) -> list[str]:
-    flash, ram = report.totals.flash_bytes, report.totals.ram_bytes
-    lines = [size_titles()]
+    lines = [_SIZE_TITLES]
     for kind in Kind:
-        parts = [c for c in report.contributors if c.kind is kind]
-        if not parts:
-            continue
-        both = (sum(c.flash_bytes for c in parts), sum(c.ram_bytes for c in parts))
-        lines.append(size_line(TITLES[kind], *both, flash, ram))
-        # A group of one says nothing that its title does not say.
-        if len(parts) > 1 or kind in (Kind.MODEL, Kind.KERNEL, Kind.ARENA):
-            lines += [
-                size_line(f"  {c.name}", c.flash_bytes, c.ram_bytes, flash, ram) for c in parts
-            ]
-    lines.append(size_line("total", flash, ram, flash, ram))
-    without = report.totals.flash_bytes_without_models
-    lines.append(size_line("  without models", without, 0, flash, ram))
-    return lines
+        if parts := [c for c in report.contributors if c.kind is kind]:
+            # A group of one says nothing that its title does not say.
+            shows_rows = len(parts) > 1 or kind in (Kind.MODEL, Kind.KERNEL, Kind.ARENA)
+            lines += _group_lines(report, TITLES[kind], parts, shows_rows=shows_rows)
+    return [*lines, *_total_lines(report)]
 
 
 def _region_lines(report: SizeReport) -> list[str]:
@@ -161,7 +141,7 @@ def _section_lines(report: SizeReport) -> list[str]:
     return lines
 
 
-STACK_TITLE: Final = "stack, worst use"
+_STACK_TITLE: Final = "stack, worst use"
 _METHOD_NAME: Final = 20
 _METHOD_NUMBER: Final = 10
 _METHOD_COLUMNS: Final = ("arena", "state", "temporary", "in, out", "load", "run")
@@ -193,55 +173,180 @@ def _stack_lines(stack: FirmwareStack | None) -> list[str]:
         return []
     percent = _percent(stack.stack_bytes, stack.reserve_bytes)
     return [
-        f"{STACK_TITLE}: {stack.stack_bytes:,} bytes"
+        f"{_STACK_TITLE}: {stack.stack_bytes:,} bytes"
         f" of {stack.reserve_bytes:,} reserved ({percent} %)",
         *(f"  {p.name:{_NAME - 3}} {p.stack_bytes:>{_NUMBER},}" for p in stack.parts),
         *(f"  not bounded: {name}" for name in stack.unknown),
     ]
 
 
-def size_titles() -> str:
-    """Heads of the columns of `size_line`."""
-    return _titles(_NAME, ("flash", "%", "RAM", "%"), (_NUMBER, _PERCENT) * 2)
+def _group_lines(
+    report: SizeReport,
+    title: str,
+    rows: Sequence[SizeRow | Contributor],
+    *,
+    shows_rows: bool = True,
+) -> list[str]:
+    """A group with its bytes, and its rows below."""
+    both = (sum(row.flash_bytes for row in rows), sum(row.ram_bytes for row in rows))
+    shown = rows if shows_rows else ()
+    return [
+        _size_line(report, title, *both),
+        *(_size_line(report, f"  {row.name}", row.flash_bytes, row.ram_bytes) for row in shown),
+    ]
 
 
-def size_line(name: str, flash: int, ram: int, all_flash: int, all_ram: int) -> str:
+def _total_lines(report: SizeReport) -> list[str]:
+    totals = report.totals
+    return [
+        _size_line(report, "total", totals.flash_bytes, totals.ram_bytes),
+        _size_line(report, "  without models", totals.flash_bytes_without_models, 0),
+    ]
+
+
+def _size_line(report: SizeReport, name: str, flash: int, ram: int) -> str:
     """Bytes and what part of all bytes they are."""
-    columns = (
-        _number(flash),
-        f"{_percent(flash, all_flash) if flash else '':>{_PERCENT}}",
-        _number(ram),
-        f"{_percent(ram, all_ram) if ram else '':>{_PERCENT}}",
-    )
-    return f"{name:{_NAME - 1}} {''.join(columns)}".rstrip()
-
-
-def diff_titles() -> str:
-    """Heads of the columns of `diff_line`."""
-    return _titles(_DIFF_NAME, ("flash", "change", "RAM", "change"), (_NUMBER,) * 4)
-
-
-def diff_line(name: str, old: tuple[int, int], new: tuple[int, int]) -> str:
-    """Flash and RAM as they are now, each with its change."""
     cells = "".join(
-        _number(after) + _change(after - before) for before, after in zip(old, new, strict=True)
+        _number(count) + f"{_percent(count, whole) if count else '':>{_PERCENT}}"
+        for count, whole in ((flash, report.totals.flash_bytes), (ram, report.totals.ram_bytes))
     )
+    return f"{name:{_NAME - 1}} {cells}".rstrip()
+
+
+def _diff_line(name: str, flash: tuple[int, int], ram: tuple[int, int]) -> str:
+    """Flash and RAM as they are now, each with its change; both are (old, new)."""
+    cells = "".join(_number(new) + _number(new - old, "+") for old, new in (flash, ram))
     return f"{name:{_DIFF_NAME - 1}} {cells}".rstrip()
 
 
-def _titles(name: int, _titles: tuple[str, ...], widths: tuple[int, ...]) -> str:
-    columns = (f"{t:>{w}}" for t, w in zip(_titles, widths, strict=True))
-    return " " * name + "".join(columns)
+_SIZE_TITLES: Final = " " * _NAME + "".join(
+    f"{title:>{_NUMBER}}{'%':>{_PERCENT}}" for title in ("flash", "RAM")
+)
+_DIFF_TITLES: Final = " " * _DIFF_NAME + "".join(
+    f"{title:>{_NUMBER}}{'change':>{_NUMBER}}" for title in ("flash", "RAM")
+)
 
 
-def _number(count: int) -> str:
+def _number(count: int, sign: str = "") -> str:
     """Right-aligned; nothing for nothing, so that what costs stands out."""
-    return f"{count:>{_NUMBER},}" if count else " " * _NUMBER
-
-
-def _change(count: int) -> str:
-    return f"{count:>+{_NUMBER},}" if count else " " * _NUMBER
+    return f"{count:>{sign}{_NUMBER},}" if count else " " * _NUMBER
 
 
 def _percent(part: int, whole: int) -> str:
     return f"{100 * part / whole:.1f}" if whole else ""
+
+
+# Grouped sizes, and how they differ, as text and for programs.
+
+
+def group_table(report: SizeReport, by: By) -> str:
+    """All bytes of a firmware, grouped; lines are at most 80 columns wide."""
+    lines = [headline(report), "", _SIZE_TITLES]
+    for group in group_sizes(report, by):
+        lines += _group_lines(report, group.title, group.rows)
+    return _text([[*lines, *_total_lines(report)]])
+
+
+def group_document(report: SizeReport, by: By) -> dict[str, object]:
+    """The same for programs; the rows of all groups add up to the totals."""
+    names = ("title", "flash_bytes", "ram_bytes", "rows")
+    return {
+        "profile": report.profile,
+        "by": str(by),
+        **picked(report.totals, "flash_bytes", "ram_bytes"),
+        "groups": [picked(group, *names) for group in group_sizes(report, by)],
+    }
+
+
+def diff_table(a: SizeReport, b: SizeReport, by: By = By.PART, *, what: str = "") -> str:
+    """How `b` differs from `a`: rows that changed, and the totals.
+
+    Lines end in newlines and are at most 80 columns wide.
+
+    Args:
+        a: Before.
+        b: After.
+        by: What rows are.
+        what: The change in words; "" if there is none.
+    """
+    lines = [f"from  {headline(a)}", f"to    {headline(b)}"]
+    lines += [f"      {what}"] if what else []
+    lines += ["", _DIFF_TITLES]
+    changes = changed_rows(a, b, by)
+    for title, rows in changes:
+        lines.append(title)
+        lines += [
+            _diff_line(f"  {x.name}", (x.flash_bytes, y.flash_bytes), (x.ram_bytes, y.ram_bytes))
+            for x, y in rows
+        ]
+    if not changes:
+        lines.append("nothing changed")
+    x, y = a.totals, b.totals
+    lines.append(_diff_line("total", (x.flash_bytes, y.flash_bytes), (x.ram_bytes, y.ram_bytes)))
+    without = (x.flash_bytes_without_models, y.flash_bytes_without_models)
+    lines.append(_diff_line("  without models", without, (0, 0)))
+    if a.stack or b.stack:
+        before, after = _stack_bytes(a) or 0, _stack_bytes(b) or 0
+        lines.append(_diff_line(_STACK_TITLE, (0, 0), (before, after)))
+    return _text([lines])
+
+
+def diff_document(a: SizeReport, b: SizeReport, by: By = By.PART) -> dict[str, object]:
+    """The same for programs: rows that differ add up to the change of the totals."""
+    totals = ("flash_bytes", "flash_bytes_without_models", "ram_bytes")
+    return {
+        "by": str(by),
+        "profiles": [a.profile, b.profile],
+        **_pairs(a.totals, b.totals, *totals),
+        "stack_bytes": [_stack_bytes(a), _stack_bytes(b)],
+        "groups": [
+            {
+                "title": title,
+                "rows": [
+                    {"name": x.name, **_pairs(x, y, "flash_bytes", "ram_bytes")} for x, y in rows
+                ],
+            }
+            for title, rows in changed_rows(a, b, by)
+        ],
+    }
+
+
+def _pairs(a: object, b: object, *names: str) -> dict[str, list[int]]:
+    """Numbers of two results side by side."""
+    return {name: [getattr(a, name), getattr(b, name)] for name in names}
+
+
+def _stack_bytes(report: SizeReport) -> int | None:
+    """Worst stack use; None on hosts."""
+    return report.stack.stack_bytes if report.stack else None
+
+
+def dtype_notice(report: SizeReport) -> str:
+    """What got larger by selecting dtypes, and what to do; "" if nothing did.
+
+    Lines end in newlines.
+    """
+    return _text([_dtype_lines(report)])
+
+
+def _dtype_lines(report: SizeReport) -> Iterator[str]:
+    """What `dtype_notice` says."""
+    found = report.dtype_comparison
+    if found is None:
+        return
+    products = (
+        ("flash", found.selected_flash_bytes, found.every_flash_bytes),
+        ("RAM", found.selected_ram_bytes, found.every_ram_bytes),
+    )
+    is_larger = any(selected > every for _, selected, every in products)
+    if not is_larger and not found.larger:
+        return
+    yield "larger with the selected dtypes than with every dtype, in bytes:"
+    for what, selected, every in products:
+        if selected > every:
+            yield f"  the firmware's {what}: {selected:,} instead of {every:,}"
+    for kernel in found.larger:
+        yield (f"  {kernel.operator}: {kernel.selected_bytes:,} instead of {kernel.every_bytes:,}")
+    if found.larger:
+        yield "to have every dtype of an operator, add it to operators.include"
+    yield 'to have every dtype of all, write select = "all" in [dtypes]'

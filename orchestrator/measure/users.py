@@ -12,20 +12,18 @@ shared, never an operator's own.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from orchestrator.errors import CompileError
 from orchestrator.measure.elf import LOCAL, SECTION, ElfFile
-from orchestrator.measure.owner import is_merged
+from orchestrator.measure.owner import is_merged, mangled_start
 from orchestrator.measure.size import ContributorKind as Kind
 from orchestrator.measure.size import DtypeComparison, LargerKernel, SizeOperator
 from orchestrator.method.linked import LinkedCall, LinkedMethod
 
 if TYPE_CHECKING:
     from orchestrator.core.operator import OperatorName
-    from orchestrator.measure.elf import Symbol
     from orchestrator.measure.link_map import MapSection
     from orchestrator.measure.owner import Owners
     from orchestrator.measure.size import SizeReport
@@ -95,9 +93,8 @@ def users_of(
         for owner in [owners.of_piece(piece.section, piece.file)]
         if owner.object
     }
-    graph = _Graph(pieces)
-    for path, data in sorted(objects.items()):
-        graph.add(owners.reported(path), read_object(data, path=path))
+    found = [(owners.reported(p), read_object(d, path=p)) for p, d in sorted(objects.items())]
+    graph = _Graph(pieces, found)
     kernels = {
         operator.name: {n for f in operator.functions for n in graph.functions(f)}
         for operator in operators
@@ -115,29 +112,42 @@ def users_of(
 
 
 class _Graph:
-    """Linked sections, and which refers to which."""
+    """Linked sections, and which refers to which.
 
-    def __init__(self, pieces: Mapping[Node, Kind]) -> None:
-        self._pieces = pieces
-        self._by_section: dict[str, list[Node]] = {}
-        for node in pieces:
-            self._by_section.setdefault(node[1], []).append(node)
-        self._objects: list[tuple[str, ObjectFile]] = []
+    Args:
+        pieces: What each of them is.
+        objects: With their names, as `Owner.object` has them; several may have one name.
+    """
+
+    def __init__(
+        self, pieces: Mapping[Node, Kind], objects: Sequence[tuple[str, ObjectFile]]
+    ) -> None:
         self._by_symbol: dict[str, set[Node]] = {}
-        self._edges: dict[Node, set[Node]] | None = None
-
-    def add(self, name: str, found: ObjectFile) -> None:
-        """Take in an object; several may have one name."""
-        self._objects.append((name, found))
-        for symbol, section in found.defined.items():
-            if (name, section) in self._pieces:
-                self._by_symbol.setdefault(symbol, set()).add((name, section))
+        for name, found in objects:
+            for symbol, section in found.defined.items():
+                if (name, section) in pieces:
+                    self._by_symbol.setdefault(symbol, set()).add((name, section))
+        by_section: dict[str, list[Node]] = {}
+        for node in pieces:
+            by_section.setdefault(node[1], []).append(node)
+        self._edges: dict[Node, set[Node]] = {}
+        for name, found in objects:
+            for section, references in found.references.items():
+                node = (name, section)
+                if pieces.get(node, Kind.KERNEL_TABLE) is Kind.KERNEL_TABLE:
+                    continue  # it leads nowhere
+                ends = self._edges.setdefault(node, set())
+                for reference in references:
+                    here = (name, reference.section)
+                    if here in pieces and not is_merged(reference.section):
+                        ends.add(here)
+                    else:  # defined elsewhere, or the linker kept another copy
+                        ends |= self._by_symbol.get(reference.symbol, set())
+                        ends.update(by_section.get(reference.section, ()))
 
     def functions(self, name: str) -> set[Node]:
         """Where functions of a qualified C++ name are."""
-        parts = name.split("::")
-        lengths = "".join(f"{len(part)}{part}" for part in parts)
-        start = f"_ZN{lengths}E" if len(parts) > 1 else f"_Z{lengths}"
+        start = mangled_start(name)
         return {
             node
             for symbol, nodes in self._by_symbol.items()
@@ -146,14 +156,7 @@ class _Graph:
         }
 
     def reach(self, roots: Iterable[Node], without: Collection[Node] = frozenset()) -> set[Node]:
-        """The roots and all they lead to; the kernel table leads nowhere.
-
-        Args:
-            roots: Where to begin.
-            without: Nodes that are left out, and what only they lead to.
-        """
-        if self._edges is None:
-            self._edges = self._connect()
+        """The roots and all they lead to, but nothing of `without` or behind it alone."""
         found: set[Node] = set()
         queue = list(roots)
         while queue:
@@ -163,26 +166,8 @@ class _Graph:
                 queue += self._edges.get(node, ())
         return found
 
-    def _connect(self) -> dict[Node, set[Node]]:
-        edges: dict[Node, set[Node]] = {}
-        for name, found in self._objects:
-            for section, references in found.references.items():
-                node = (name, section)
-                if node not in self._pieces or self._pieces[node] is Kind.KERNEL_TABLE:
-                    continue
-                ends = edges.setdefault(node, set())
-                for reference in references:
-                    here = (name, reference.section)
-                    if here in self._pieces and not is_merged(reference.section):
-                        ends.add(here)
-                    else:  # defined elsewhere, or the linker kept another copy
-                        ends |= self._by_symbol.get(reference.symbol, set())
-                        ends.update(self._by_section.get(reference.section, ()))
-        return edges
 
-
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(NamedTuple):
     """What a relocation refers to.
 
     Args:
@@ -194,13 +179,10 @@ class Reference:
     symbol: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ObjectFile:
-    """Which sections of an object refer to which.
+class ObjectFile(NamedTuple):
+    """Sections of an object that its symbols are in, and that refer to which others.
 
-    Args:
-        defined: Section of each symbol that other objects know.
-        references: By section. Sections of one name count as one.
+    Sections of one name count as one. A symbol that other objects do not know is left out.
     """
 
     defined: dict[str, str]
@@ -227,24 +209,19 @@ def read_object(data: bytes, *, path: str) -> ObjectFile:
 
 
 def _read(elf: ElfFile) -> ObjectFile:
-    found = ObjectFile(defined={}, references={})
-    ends = {symbol: _reference(symbol, elf) for symbol in elf.symbols}
-    for end in ends.values():
-        if end.symbol and end.section:
-            found.defined[end.symbol] = end.section
+    ends = {
+        symbol: Reference(
+            elf.sections[symbol.section].name if symbol.is_defined else "",
+            symbol.name if symbol.binding != LOCAL and symbol.kind != SECTION else "",
+        )
+        for symbol in elf.symbols
+    }
+    references: dict[str, set[Reference]] = {}
     for place in elf.relocations():
-        # Several sections may have one name.
-        references = found.references.setdefault(elf.sections[place.section].name, set())
-        references.add(ends[place.symbol])
-    return found
-
-
-def _reference(symbol: Symbol, elf: ElfFile) -> Reference:
-    is_known = symbol.binding != LOCAL and symbol.kind != SECTION
-    return Reference(
-        section=elf.sections[symbol.section].name if symbol.is_defined else "",
-        symbol=symbol.name if is_known else "",
-    )
+        section = elf.sections[place.section].name
+        references.setdefault(section, set()).add(ends[place.symbol])
+    defined = {end.symbol: end.section for end in ends.values() if end.symbol and end.section}
+    return ObjectFile(defined, references)
 
 
 # Whether selecting dtypes pays: a firmware against the same with every dtype.
@@ -282,34 +259,3 @@ def _operator_bytes(report: SizeReport) -> dict[str, int]:
         operator.name: sum(p.flash_bytes for p in report.parts if operator.name in p.operators)
         for operator in report.operators
     }
-
-
-def dtype_notice(report: SizeReport) -> str:
-    """What got larger by selecting dtypes, and what to do; "" if nothing did.
-
-    Lines end in newlines.
-    """
-    return "".join(f"{line}\n" for line in dtype_lines(report))
-
-
-def dtype_lines(report: SizeReport) -> Iterator[str]:
-    """The lines of `dtype_notice`."""
-    found = report.dtype_comparison
-    if found is None:
-        return
-    products = (
-        ("flash", found.selected_flash_bytes, found.every_flash_bytes),
-        ("RAM", found.selected_ram_bytes, found.every_ram_bytes),
-    )
-    is_larger = any(selected > every for _, selected, every in products)
-    if not is_larger and not found.larger:
-        return
-    yield "larger with the selected dtypes than with every dtype, in bytes:"
-    for what, selected, every in products:
-        if selected > every:
-            yield f"  the firmware's {what}: {selected:,} instead of {every:,}"
-    for kernel in found.larger:
-        yield (f"  {kernel.operator}: {kernel.selected_bytes:,} instead of {kernel.every_bytes:,}")
-    if found.larger:
-        yield "to have every dtype of an operator, add it to operators.include"
-    yield 'to have every dtype of all, write select = "all" in [dtypes]'

@@ -1,0 +1,41 @@
+"""Results as documents: data for JSON, made of frozen dataclasses and what they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from math import isfinite
+from typing import Any
+
+
+def document(value: object) -> Any:  # noqa: ANN401, PLR0911  # JSON; one per kind
+    """A value as JSON data; names of fields and the order of both are those of the value.
+
+    Dataclasses are objects, unless they have a text of their own, as an operator has.
+    Members of enums are their names, sets are sorted. Numbers that JSON does not have are
+    texts: `inf`, `nan`, `(1+2j)`.
+    """
+    match value:
+        case None | bool() | str():
+            return value
+        case Enum():
+            return value.name
+        case int():
+            return value
+        case float():
+            return value if isfinite(value) else str(value)
+        case tuple() | list():
+            return [document(item) for item in value]
+        case set() | frozenset():
+            return [document(item) for item in sorted(value)]
+        case Mapping():
+            return {key: document(item) for key, item in value.items()}
+    if is_dataclass(value) and type(value).__str__ is object.__str__:
+        return picked(value, *(field.name for field in fields(value)))
+    return str(value)
+
+
+def picked(item: object, *names: str) -> dict[str, Any]:
+    """Attributes of an item as a document, by their names."""
+    return {name: document(getattr(item, name)) for name in names}
