@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from orchestrator.core.dtype import ScalarType, dtype_names
-from orchestrator.core.kernel import Kernel
+from orchestrator.core.dtype import dtype_names
+from orchestrator.document import document, picked
 from orchestrator.measure.size import Contributor
 from orchestrator.printable import printable
 
 if TYPE_CHECKING:
+    from orchestrator.errors import Diagnostic
     from orchestrator.explain.why import DelegateUse, KernelUse, PartUse, Requester, Why
     from orchestrator.explain.why_not import Absence, WhyNot
     from orchestrator.selection.resolution import Binding
@@ -167,9 +168,7 @@ def _absence_lines(absence: Absence) -> list[str]:
 def why_document(answer: Why) -> dict[str, Any]:
     """The document of `orchestrator why --json`."""
     return {
-        "profile": answer.profile,
-        "name": answer.name,
-        "built": answer.built,
+        **picked(answer, "profile", "name", "built"),
         "kernels": [_use(use) for use in answer.kernels],
         "delegates": [_delegate(use) for use in answer.delegates],
         "parts": [_part(use) for use in answer.parts],
@@ -179,15 +178,9 @@ def why_document(answer: Why) -> dict[str, Any]:
 def why_not_document(answer: WhyNot) -> dict[str, Any]:
     """The document of `orchestrator why --not --json`."""
     return {
-        "profile": answer.profile,
-        "name": answer.name,
-        "dtype": None if answer.dtype is None else answer.dtype.name,
+        **picked(answer, "profile", "name", "dtype"),
         "absences": [_absence(absence) for absence in answer.absences],
     }
-
-
-def _dtypes(dtypes: Iterable[ScalarType]) -> list[str]:
-    return [dtype.name for dtype in sorted(dtypes)]
 
 
 def _requesters(requesters: Iterable[Requester]) -> list[dict[str, Any]]:
@@ -202,90 +195,71 @@ def _requesters(requesters: Iterable[Requester]) -> list[dict[str, Any]]:
     ]
 
 
-def _kernel(kernel: Kernel) -> dict[str, Any]:
-    return {
-        "library": kernel.library,
-        "function": kernel.function,
-        "entry": kernel.entry,
-        "sources": [f"kernels/{kernel.library}/{s}" for s in kernel.sources],
-    }
+def _kernel(binding: Binding) -> dict[str, Any]:
+    kernel = binding.kernel
+    sources = [f"kernels/{kernel.library}/{s}" for s in kernel.sources]
+    return {**picked(kernel, "library", "function", "entry"), "sources": sources}
+
+
+def _sums(parts: Sequence[Contributor] | None) -> dict[str, int | None]:
+    names = ("flash_bytes", "ram_bytes")
+    return {n: None if parts is None else sum(getattr(p, n) for p in parts) for n in names}
 
 
 def _use(use: KernelUse) -> dict[str, Any]:
-    parts = use.parts
     return {
         "operator": str(use.operator),
         "asked_by": _requesters(use.requesters),
-        **_kernel(use.binding.kernel),
-        "keys": [str(key) for key in use.binding.keys],
-        "table_keys": [None if k is None else str(k) for k in use.table_keys],
-        "dtypes": _dtypes(use.binding.dtypes),
-        "closure_dtypes": _dtypes(use.closure_dtypes),
+        **_kernel(use.binding),
+        "keys": document(use.binding.keys),
+        "table_keys": document(use.table_keys),
+        "dtypes": document(use.binding.dtypes),
+        "closure_dtypes": document(use.closure_dtypes),
         "every_dtype": use.binding.every_dtype,
-        "shared_with": [str(operator) for operator in use.shared_with],
-        "flash_bytes": None if parts is None else sum(p.flash_bytes for p in parts),
-        "ram_bytes": None if parts is None else sum(p.ram_bytes for p in parts),
+        "shared_with": document(use.shared_with),
+        **_sums(use.parts),
     }
 
 
 def _delegate(use: DelegateUse) -> dict[str, Any]:
-    code, parts = use.code, use.parts
+    code = use.code
     return {
         "backend": code.backend,
         "asked_by": _requesters(use.requesters),
-        "namespace": code.namespace,
-        "state_bytes": code.state_bytes,
+        **picked(code, "namespace", "state_bytes"),
         **({"named_data": use.data} if use.data else {}),
         "sources": [f"delegates/{code.backend}/{s}" for s in code.sources],
-        "flash_bytes": None if parts is None else sum(p.flash_bytes for p in parts),
-        "ram_bytes": None if parts is None else sum(p.ram_bytes for p in parts),
+        **_sums(use.parts),
     }
 
 
 def _part(use: PartUse) -> dict[str, Any]:
+    symbol = ("name", "symbol", "size_bytes", "section", "object")
     return {
-        "kind": str(use.part.kind),
-        "name": use.part.name,
+        **picked(use.part, "kind", "name"),
         "reason": use.reason,
-        "flash_bytes": use.part.flash_bytes,
-        "ram_bytes": use.part.ram_bytes,
-        "operators": [str(operator) for operator in use.operators],
-        "symbols": [
-            {
-                "name": s.name,
-                "symbol": s.symbol,
-                "size_bytes": s.size_bytes,
-                "section": s.section,
-                "object": s.object,
-            }
-            for s in use.symbols
-        ],
+        **picked(use.part, "flash_bytes", "ram_bytes"),
+        **picked(use, "operators"),
+        "symbols": [picked(s, *symbol) for s in use.symbols],
     }
 
 
-def _binding_document(binding: Binding) -> dict[str, Any]:
-    return {**_kernel(binding.kernel), "dtypes": _dtypes(binding.dtypes)}
+def _bindings(bindings: Iterable[Binding]) -> list[dict[str, Any]]:
+    return [{**_kernel(binding), **picked(binding, "dtypes")} for binding in bindings]
+
+
+def _problem(gap: Diagnostic) -> dict[str, Any]:
+    notes = [{"label": label, "text": text} for label, text in gap.notes]
+    return {**picked(gap, "code", "message"), "notes": notes, "hint": gap.hint}
 
 
 def _absence(absence: Absence) -> dict[str, Any]:
-    used, known = absence.nearest_used, absence.nearest_known
     return {
-        "operator": str(absence.operator),
-        "reason": str(absence.reason),
-        "message": absence.message,
+        **picked(absence, "operator", "reason", "message"),
         "listed_by": _requesters(absence.listed_by),
-        "has": [_binding_document(binding) for binding in absence.serving],
-        "links": [_binding_document(binding) for binding in absence.adds],
-        "problems": [
-            {
-                "code": gap.code,
-                "message": gap.message,
-                "notes": [{"label": label, "text": text} for label, text in gap.notes],
-                "hint": gap.hint,
-            }
-            for gap in absence.gaps
-        ],
-        "nearest_used": None if used is None else str(used),
-        "nearest_known": None if known is None else str(known),
+        "has": _bindings(absence.serving),
+        "links": _bindings(absence.adds),
+        "problems": [_problem(gap) for gap in absence.gaps],
+        **picked(absence, "nearest_used", "nearest_known"),
         "remedy": absence.remedy or None,
     }

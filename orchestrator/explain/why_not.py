@@ -210,26 +210,18 @@ def _of_operator(name: OperatorName, facts: Facts, dtype: ScalarType | None) -> 
     in_product = [o.name for o in facts.resolution.operators]
     selected = next((s for s in facts.selection.operators if s.name == name), None)
     listed_by = requesters_of(selected.origins) if selected else ()
+    reason, text = Reason.NOT_ASKED, "no model uses it and the profile does not request it"
+    if name in facts.left_out:
+        reason, text = Reason.LEFT_OUT, "passes removed all its calls"
+    elif listed_by:
+        reason, text = Reason.NEVER_CALLED, "it is listed, but no instruction calls it"
     absence = Absence(
         operator=name,
-        reason=Reason.NOT_ASKED,
-        message=f"{name} is not in {facts.profile}: no model uses it and the profile"
-        " does not request it",
+        reason=reason,
+        message=f"{name} is not in {facts.profile}: {text}",
         listed_by=listed_by,
         nearest_used=nearest_operator(name, in_product),
     )
-    if listed_by:
-        absence = replace(
-            absence,
-            reason=Reason.NEVER_CALLED,
-            message=f"{name} is not in {facts.profile}: it is listed, but no instruction calls it",
-        )
-    if name in facts.left_out:
-        absence = replace(
-            absence,
-            reason=Reason.LEFT_OUT,
-            message=f"{name} is not in {facts.profile}: passes removed all its calls",
-        )
     include = SelectedOperator(name=name, every_dtype=True, origins=(Origin("operators.include"),))
     write = f'"{name}" to operators.include'
     if facts.catalog.offers(name):
