@@ -12,7 +12,6 @@ from orchestrator.report.facts import ArenaFacts, MethodFacts
 
 _LEFT, _RIGHT, _TOP = 84, 12, 30
 _PLOT, _STRIP, _SPACE, _FOOT = 300, 60, 38, 34
-_LEGEND_ROW: Final = 18
 _MOST: Final = 800
 """Most tensors that are drawn: the largest."""
 _LABEL_HEIGHT: Final = 14
@@ -64,11 +63,15 @@ class _Picture:
             if step >= 0 and method.tensors[index].role not in ("input", "state")
         }
         self.owners = self._owners()
-        rows = self._legend_rows()
-        self.top = _TOP + _LEGEND_ROW * len(rows)
+        named = [(n, f"c{c}") for n, c in self.owners.items() if c < svg.COLOURS]
+        if others := len(self.owners) - len(named):
+            plural = "s" if others > 1 else ""
+            named.append((f"{others} other{plural}", f"c{svg.COLOURS}"))
+        end = svg.WIDTH - _RIGHT
+        self.legend, top = svg.legend(named, left=_LEFT, right=end, top=_TOP)
+        self.top = int(top)
         self.floor = self.top + _PLOT
         self.strip_floor = self.floor + _SPACE + _STRIP
-        self.rows = rows
 
     def _owners(self) -> dict[str, int]:
         """Number of the colour of each operator: that of the graph (`graph.js`)."""
@@ -93,22 +96,6 @@ class _Picture:
             return role if role in ("input", "state") else "scratch or unused"
         return svg.short(self.method.steps[step].operator)
 
-    def _legend_rows(self) -> list[list[tuple[str, int]]]:
-        named = [(n, c) for n, c in self.owners.items() if c < svg.COLOURS]
-        if others := len(self.owners) - len(named):
-            plural = "s" if others > 1 else ""
-            named.append((f"{others} other{plural}", svg.COLOURS))
-        rows: list[list[tuple[str, int]]] = [[]]
-        used = 0.0
-        for name, colour in named:
-            width = len(name) * svg.CHARACTER + 28
-            if rows[-1] and used + width > svg.WIDTH - _LEFT - _RIGHT:
-                rows.append([])
-                used = 0.0
-            rows[-1].append((name, colour))
-            used += width
-        return rows
-
     def x(self, step: float) -> float:
         return _LEFT + (svg.WIDTH - _LEFT - _RIGHT) * (step + 1) / (self.end + 1)
 
@@ -132,11 +119,8 @@ class _Picture:
             yield from self._block(life, is_first=number == 0)
         yield from self._axis()
         if (left_out := len(lives) - _MOST) > 0:
-            yield (
-                f'<text class="small end" x="{svg.WIDTH - _RIGHT}"'
-                f' y="{self.strip_floor + 26}">the {left_out:,} smallest of'
-                f" {len(lives):,} lifetimes are not drawn</text>"
-            )
+            says = f"the {left_out:,} smallest of {len(lives):,} lifetimes are not drawn"
+            yield svg.label(svg.WIDTH - _RIGHT, self.strip_floor + 26, says, "small end")
         yield from self._live()
         yield from self._peak()
 
@@ -144,40 +128,25 @@ class _Picture:
         plan = self.arena.plan
         before = plan.file_bytes
         change = f", {before:,} in the program" if before not in (None, 0) else ""
-        yield (
-            f'<text class="head" x="{_LEFT}" y="16">{svg.text(self.method.title)},'
-            f" arena {plan.memory_id}: {plan.size_bytes:,} bytes{change};"
-            f" {plan.gap_percent:.1f} % above the lower bound</text>"
+        says = (
+            f"{svg.text(self.method.title)}, arena {plan.memory_id}: {plan.size_bytes:,}"
+            f" bytes{change}; {plan.gap_percent:.1f} % above the lower bound"
         )
-        for row, names in enumerate(self.rows):
-            x, y = float(_LEFT), _TOP + row * _LEGEND_ROW
-            for name, colour in names:
-                yield (
-                    f'<rect class="swatch c{colour}" x="{svg.number(x)}" y="{y}"'
-                    f' width="10" height="10" rx="2"/><text class="small"'
-                    f' x="{svg.number(x + 14)}" y="{y + 9}">{svg.text(name)}</text>'
-                )
-                x += len(name) * svg.CHARACTER + 28
+        yield svg.label(_LEFT, 16, says, "head")
+        yield from self.legend
 
     def _axes(self) -> Iterator[str]:
-        right = svg.WIDTH - _RIGHT
         for address in svg.ticks(0, self.size, binary=True):
-            y = svg.number(self.y(address))
-            yield (
-                f'<path class="grid" d="M{_LEFT} {y}H{right}"/><text class="small end"'
-                f' x="{_LEFT - 6}" y="{svg.number(float(y) + 4)}">{address:,}</text>'
-            )
+            yield svg.grid_line(_LEFT, svg.WIDTH - _RIGHT, self.y(address), f"{address:,}")
         for step in svg.ticks(0, max(len(self.method.steps) - 1, 0)):
-            x = svg.number(self.x(step + 0.5))
-            yield (f'<text class="small mid" x="{x}" y="{self.floor + 15}">{step}</text>')
+            yield svg.label(self.x(step + 0.5), self.floor + 15, f"{step}", "small mid")
 
     def _axis(self) -> Iterator[str]:
         """Over the blocks, whose edges would hide it."""
         right = svg.WIDTH - _RIGHT
+        below = svg.label((_LEFT + right) // 2, self.strip_floor + 26, "instruction", "small mid")
         yield (
-            f'<path class="axis" d="M{_LEFT} {self.top}V{self.floor}H{right}"/>'
-            f'<text class="small mid" x="{(_LEFT + right) // 2}"'
-            f' y="{self.strip_floor + 26}">instruction</text>'
+            f'<path class="axis" d="M{_LEFT} {self.top}V{self.floor}H{right}"/>{below}'
             f'<text class="small mid" transform="translate(12'
             f' {self.floor - _PLOT // 2}) rotate(-90)">bytes</text>'
         )
@@ -199,19 +168,15 @@ class _Picture:
             f" {owner}, live from {step_name(self.method, life.first)} to"
             f" {step_name(self.method, life.last)}"
         )
+        block = f"block c{self.owners[operator]}"
         yield (
             f'<g class="item" role="img" tabindex="{0 if is_first else -1}">'
             f"<title>{svg.text(says)}</title>"
-            f'<rect class="block c{self.owners[operator]}" x="{svg.number(x)}"'
-            f' y="{svg.number(y)}" width="{svg.number(right - x)}"'
-            f' height="{svg.number(max(bottom - y, _THIN))}"/>'
+            f"{svg.rect(x, y, right - x, max(bottom - y, _THIN), block)}"
         )
         shape = "\u00d7".join(map(str, tensor.sizes))
         if bottom - y >= _LABEL_HEIGHT and (shown := svg.fitted(shape, right - x)):
-            yield (
-                f'<text class="small mid" x="{svg.number((x + right) / 2)}"'
-                f' y="{svg.number((y + bottom) / 2 + 4)}">{shown}</text>'
-            )
+            yield svg.label((x + right) / 2, (y + bottom) / 2 + 4, shown, "small mid")
         yield "</g>"
 
     def _live(self) -> Iterator[str]:
@@ -224,22 +189,19 @@ class _Picture:
         )
         yield (
             f'<path class="live" d="M{_LEFT} {floor}{steps}V{floor}Z"/>'
-            f'<text class="small end" x="{_LEFT - 6}" y="{floor - _STRIP + 6}">'
-            f'{self.peak.size_bytes:,}</text><text class="small end" x="{_LEFT - 6}"'
-            f' y="{floor}">live</text>'
+            + svg.label(_LEFT - 6, floor - _STRIP + 6, f"{self.peak.size_bytes:,}", "small end")
+            + svg.label(_LEFT - 6, floor, "live", "small end")
         )
 
     def _peak(self) -> Iterator[str]:
         if not self.peak.size_bytes:
             return
         x = self.x(self.peak.step + 0.5)
-        anchor = "end" if x > svg.WIDTH / 2 else "start"
-        at = x - 5 if anchor == "end" else x + 5
+        at, anchor = (x - 5, "end") if x > svg.WIDTH / 2 else (x + 5, "start")
+        when = svg.text(step_name(self.method, self.peak.step))
+        says = f"peak: {self.peak.size_bytes:,} bytes live, {when}"
         yield (
             f'<path class="peak" d="M{svg.number(x)} {self.top}V{self.floor}'
             f'm0 {_SPACE}V{self.strip_floor}"/>'
-            f'<text class="small peak-text {anchor}" x="{svg.number(at)}"'
-            f' y="{self.floor + _SPACE - 3}">peak:'
-            f" {self.peak.size_bytes:,} bytes live,"
-            f" {svg.text(step_name(self.method, self.peak.step))}</text>"
+            + svg.label(at, self.floor + _SPACE - 3, says, f"small peak-text {anchor}")
         )

@@ -58,7 +58,9 @@ class History:
         lines: list[str] = []
         y = 0.0
         if len(self.products) > 1:
-            y = _legend(lines, self.products)
+            names = [(n, f"s{min(i, svg.COLOURS)}") for i, n in enumerate(self.products)]
+            end = svg.WIDTH - _RIGHT
+            lines, y = svg.legend(names, left=_LEFT, right=end, top=4.0)
         first = True
         for number, name in enumerate(self.names):
             if name not in _SHOWN:
@@ -76,23 +78,6 @@ class History:
             label=f"Sizes in {len(self.points)} commits; a table of the same follows",
             kind="history",
         )
-
-
-def _legend(lines: list[str], products: Sequence[str]) -> float:
-    """Names with the colours of their lines; returns the height."""
-    x, y = float(_LEFT), 4.0
-    for number, name in enumerate(products):
-        width = len(name) * svg.CHARACTER + 28
-        if x > _LEFT and x + width > svg.WIDTH - _RIGHT:
-            x, y = float(_LEFT), y + 18
-        colour = min(number, svg.COLOURS)
-        lines.append(
-            f'<rect class="swatch s{colour}" x="{svg.number(x)}" y="{svg.number(y)}"'
-            f' width="10" height="10" rx="2"/><text class="small"'
-            f' x="{svg.number(x + 14)}" y="{svg.number(y + 9)}">{svg.text(name)}</text>'
-        )
-        x += width
-    return y + 18
 
 
 def _chart(
@@ -113,14 +98,10 @@ def _chart(
         return (_LEFT + 8 + (right - _LEFT - 16) * share, floor - _PLOT * value / (most * 1.08))
 
     title = {"flash": "Flash", "ram": "RAM"}[name]
-    yield f'<text class="head" x="{_LEFT}" y="{svg.number(top + 18)}">{title}</text>'
+    yield svg.label(_LEFT, top + 18, title, "head")
     for tick in svg.ticks(0, int(most * 1.08), binary=True):
-        y = svg.number(floor - _PLOT * tick / (most * 1.08))
-        yield (
-            f'<path class="grid" d="M{_LEFT} {y}H{right}"/><text class="small end"'
-            f' x="{_LEFT - 6}" y="{svg.number(float(y) + 4)}">'
-            f"{svg.bytes_text(tick)}</text>"
-        )
+        y = floor - _PLOT * tick / (most * 1.08)
+        yield svg.grid_line(_LEFT, right, y, svg.bytes_text(tick))
     for number, values in enumerate(every):
         colour = f" s{min(number, svg.COLOURS)}" if len(every) > 1 else ""
         path = _path(values, place)
@@ -137,16 +118,12 @@ def _chart(
             yield (
                 f'<g class="item dot{colour}" role="img" tabindex="{stop}"><title>'
                 f"{svg.text(f'{says}, {point.subject}')}</title>"
-                f'<rect x="{svg.number(x - 4)}"'
-                f' y="{svg.number(y_at - 4)}" width="8" height="8" rx="4"/></g>'
+                f"{svg.rect(x - 4, y_at - 4, 8, 8, radius=4)}</g>"
             )
             stop = -1
     if points:
         for point, anchor, at in ((points[0], "", _LEFT), (points[-1], " end", right)):
-            yield (
-                f'<text class="small{anchor}" x="{at}" y="{svg.number(floor + 16)}">'
-                f"{svg.text(point.date)}</text>"
-            )
+            yield svg.label(at, floor + 16, svg.text(point.date), f"small{anchor}")
 
 
 def _path(values: Sequence[int | None], place: Callable[[int, int], tuple[float, float]]) -> str:

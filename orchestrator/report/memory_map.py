@@ -175,33 +175,28 @@ def _draw(lines: list[str], memory: Memory, y: float, *, is_first: bool) -> floa
     width = svg.WIDTH - _LEFT - _RIGHT
     what = memory.kind if memory.is_region else "addresses of the file"
     of = f" of {svg.bytes_text(memory.size_bytes)}" if memory.is_region else ""
+    addresses = f"0x{memory.begin:08x} to 0x{memory.end - 1:08x}"
     lines.append(
         f'<text x="{_LEFT}" y="{svg.number(y + 13)}"><tspan class="head">'
         f'{svg.text(memory.name)}</tspan><tspan class="small" dx="10">{what},'
         f" {memory.used_bytes:,} bytes{of}"
         f"{f' ({memory.percent:.1f} %)' if memory.is_region else ''}</tspan></text>"
-        f'<text class="small mono end" x="{svg.WIDTH - _RIGHT}"'
-        f' y="{svg.number(y + 13)}">0x{memory.begin:08x} to 0x{memory.end - 1:08x}'
-        "</text>"
+        + svg.label(svg.WIDTH - _RIGHT, y + 13, addresses, "small mono end")
     )
     y += _CAPTION
     end = max((s.end for s in memory.sections), default=memory.begin)
     share = (end - memory.begin) / max(memory.size_bytes, 1)
     zooms = bool(memory.sections) and share < _ZOOM_BELOW
     height = _BAR if zooms or not memory.sections else _ZOOM
-    lines.append(
-        f'<rect class="empty" x="{_LEFT}" y="{svg.number(y)}" width="{width}"'
-        f' height="{height}" rx="2"/>'
-    )
+    lines.append(svg.rect(_LEFT, y, width, height, "empty", radius=2))
     if not memory.sections:
         return y + height + _GAP
     if zooms:
         part = max(width * share, 2)
         below = y + _BAR + 12
         lines.append(
-            f'<rect class="used" x="{_LEFT}" y="{svg.number(y)}"'
-            f' width="{svg.number(part)}" height="{_BAR}" rx="1"/>'
-            f'<path class="lens" d="M{_LEFT} {svg.number(y + _BAR)}'
+            svg.rect(_LEFT, y, part, _BAR, "used", radius=1)
+            + f'<path class="lens" d="M{_LEFT} {svg.number(y + _BAR)}'
             f"L{_LEFT} {svg.number(below)}H{_LEFT + width}"
             f'L{svg.number(_LEFT + part)} {svg.number(y + _BAR)}Z"/>'
         )
@@ -213,10 +208,7 @@ def _draw(lines: list[str], memory: Memory, y: float, *, is_first: bool) -> floa
     for address in (memory.begin, end if zooms else memory.end):
         anchor = "" if address == memory.begin else " end"
         x = _LEFT if address == memory.begin else svg.WIDTH - _RIGHT
-        lines.append(
-            f'<text class="small mono{anchor}" x="{x}" y="{svg.number(y + 13)}">'
-            f"0x{address:08x}</text>"
-        )
+        lines.append(svg.label(x, y + 13, f"0x{address:08x}", f"small mono{anchor}"))
     return y + 14 + _GAP
 
 
@@ -234,20 +226,12 @@ def _section(
     yield (
         f'<g class="item k-{section.holds}" role="img"'
         f' tabindex="{0 if is_first else -1}">'
-        f"<title>{svg.text(says)}</title>"
-        f'<rect x="{svg.number(x)}" y="{svg.number(y)}" width="{svg.number(width)}"'
-        f' height="{_ZOOM}"/>'
+        f"<title>{svg.text(says)}</title>{svg.rect(x, y, width, _ZOOM)}"
     )
     if shown := svg.fitted(section.name, width):
-        yield (
-            f'<text class="small" x="{svg.number(x + 4)}" y="{svg.number(y + 16)}">'
-            f"{svg.text(shown)}</text>"
-        )
+        yield svg.label(x + 4, y + 16, svg.text(shown))
         size = svg.fitted(svg.bytes_text(section.size_bytes), width)
-        yield (
-            f'<text class="small quiet" x="{svg.number(x + 4)}"'
-            f' y="{svg.number(y + 31)}">{size}</text>'
-        )
+        yield svg.label(x + 4, y + 31, size, "small quiet")
     yield "</g>"
 
 
@@ -429,19 +413,10 @@ class _Treemap:
             f' tabindex="{0 if first else -1}"'
             f' data-n="{svg.text(cell.name)}"><title>{svg.text(says)}</title>'
         )
-        yield (
-            f'<rect x="{svg.number(x)}" y="{svg.number(y)}"'
-            f' width="{svg.number(width)}" height="{svg.number(height)}"/>'
-        )
-        if level < 3:  # noqa: PLR2004
-            shown = svg.fitted(cell.name, width)
-            if height < _LABEL_HEIGHT:
-                shown = ""
-            yield (
-                f'<text x="{svg.number(x + 4)}" y="{svg.number(y + 12.5)}">{svg.text(shown)}</text>'
-            )
-        else:
-            yield f'<text x="{svg.number(x + 4)}" y="{svg.number(y + 12.5)}"></text>'
+        yield svg.rect(x, y, width, height)
+        fits = level < 3 and height >= _LABEL_HEIGHT  # noqa: PLR2004
+        shown = svg.text(svg.fitted(cell.name, width)) if fits else ""
+        yield f'<text x="{svg.number(x + 4)}" y="{svg.number(y + 12.5)}">{shown}</text>'
         yield "</g>"
         if cell.parts and level < 3:  # noqa: PLR2004
             header = _HEADER if level == 1 and height > 2 * _HEADER else 0

@@ -15,7 +15,7 @@ from orchestrator.measure.size import ContributorKind as Kind
 from orchestrator.printable import printable
 from orchestrator.report import svg
 from orchestrator.report.arena import arena_picture, peak_of, step_name
-from orchestrator.report.facts import ReportFacts
+from orchestrator.report.facts import MethodFacts, ReportFacts, Step
 from orchestrator.report.memory_map import flash_tree, memories, memory_map, treemap
 from orchestrator.report.pictures import MOST_DRAWN, table_of
 from orchestrator.report.svg import asset
@@ -112,36 +112,39 @@ def gauges(facts: ReportFacts) -> tuple[Gauge, ...]:
 
 def operator_rows(facts: ReportFacts) -> tuple[OperatorRow, ...]:
     """A row for each operator that is called; most work first."""
-    code: dict[str, int] = {}
-    for kernel in facts.kernels:
-        code[kernel.operator] = code.get(kernel.operator, 0) + kernel.code_bytes
-    found: dict[str, OperatorRow] = {}
+    calls: dict[str, list[tuple[MethodFacts, Step]]] = {}
     for method in facts.methods:
         for step in method.steps:
-            weights, reads, writes = method.bytes_of(step)
-            row = found.get(step.operator)
-            key = (method.model, method.name, step.index)
-            cost, cycles = facts.costs.get(key), facts.cycles.get(key)
-            found[step.operator] = OperatorRow(
-                name=step.operator,
-                calls=(row.calls if row else 0) + 1,
-                macs=_plus(row.macs if row else None, step.macs),
-                instructions=_plus(row.instructions if row else None, cost),
-                cycles=_plus(row.cycles if row else None, cycles),
-                weight_bytes=(row.weight_bytes if row else 0) + weights,
-                read_bytes=(row.read_bytes if row else 0) + reads,
-                written_bytes=(row.written_bytes if row else 0) + writes,
-                code_bytes=code.get(step.operator, 0),
-            )
+            calls.setdefault(step.operator, []).append((method, step))
+    rows = (_operator_row(facts, name, steps) for name, steps in calls.items())
     return tuple(
-        sorted(
-            found.values(), key=lambda r: (-(r.instructions or 0), -(r.macs or 0), -r.calls, r.name)
-        )
+        sorted(rows, key=lambda r: (-(r.instructions or 0), -(r.macs or 0), -r.calls, r.name))
     )
 
 
-def _plus(one: int | None, other: int | None) -> int | None:
-    return other if one is None else one + (other or 0)
+def _operator_row(
+    facts: ReportFacts, name: str, calls: Sequence[tuple[MethodFacts, Step]]
+) -> OperatorRow:
+    keys = [(method.model, method.name, step.index) for method, step in calls]
+    sizes = [method.bytes_of(step) for method, step in calls]
+    weights, reads, writes = (sum(column) for column in zip(*sizes, strict=True))
+    return OperatorRow(
+        name=name,
+        calls=len(calls),
+        macs=_sum(step.macs for _, step in calls),
+        instructions=_sum(map(facts.costs.get, keys)),
+        cycles=_sum(map(facts.cycles.get, keys)),
+        weight_bytes=weights,
+        read_bytes=reads,
+        written_bytes=writes,
+        code_bytes=sum(k.code_bytes for k in facts.kernels if k.operator == name),
+    )
+
+
+def _sum(numbers: Iterable[int | None]) -> int | None:
+    """The sum of those there are; None if there are none."""
+    found = [number for number in numbers if number is not None]
+    return sum(found) if found else None
 
 
 def page(
@@ -161,15 +164,14 @@ def page(
     """
     size = facts.size
     operators = operator_rows(facts)
-    macs = [r.macs for r in operators if r.macs is not None]
     return _template().render(
         facts=facts,
         size=size,
         totals=size.totals,
         gauges=gauges(facts),
         operators=operators,
-        macs=sum(macs) if macs else None,
-        most_macs=max(macs, default=0),
+        macs=_sum(row.macs for row in operators),
+        most_macs=max((row.macs or 0 for row in operators), default=0),
         tree=flash_tree(facts),
         treemap=treemap(facts),
         memories=memories(facts),

@@ -72,11 +72,7 @@ class Table:
 
 def table_of(facts: ReportFacts, method: MethodFacts) -> Table:
     """The table of a method."""
-    numbers = ["MACs", "weights", "read", "written"]
-    if facts.cost_unit:
-        numbers.insert(1, facts.cost_unit)
-    if facts.cycles:
-        numbers.insert(2, "est. cycles")
+    numbers = [name for name, _ in _numbers(facts, method, None)]
     has_sources = any(step.source for step in method.steps)
     heads = ("#", "operator", "result", *numbers, "kernel")
     return Table(
@@ -87,16 +83,23 @@ def table_of(facts: ReportFacts, method: MethodFacts) -> Table:
     )
 
 
-def _row(facts: ReportFacts, method: MethodFacts, step: Step, *, has_source: bool) -> Row:
-    key = (method.model, method.name, step.index)
-    cost = facts.costs.get(key)
-    weights, reads, writes = method.bytes_of(step)
-    numbers = [step.macs, weights, reads, writes]
+def _numbers(
+    facts: ReportFacts, method: MethodFacts, step: Step | None
+) -> Iterator[tuple[str, int | None]]:
+    """The columns of numbers by their heads, with those of a step if there is one."""
+    key = (method.model, method.name, step.index if step else -1)
+    weights, reads, writes = method.bytes_of(step) if step else (None, None, None)
+    yield "MACs", step.macs if step else None
     if facts.cost_unit:
-        numbers.insert(1, cost)
+        yield facts.cost_unit, facts.costs.get(key)
     if facts.cycles:
-        numbers.insert(2, facts.cycles.get(key))
+        yield "est. cycles", facts.cycles.get(key)
+    yield from (("weights", weights), ("read", reads), ("written", writes))
+
+
+def _row(facts: ReportFacts, method: MethodFacts, step: Step, *, has_source: bool) -> Row:
     origin = f" ({step.origin})" if step.origin != step.index else ""
+    cost = facts.costs.get((method.model, method.name, step.index))
     work = ""
     if facts.cost_unit and cost:
         work = f"{svg.compact(cost)} {facts.cost_unit}"
@@ -106,7 +109,7 @@ def _row(facts: ReportFacts, method: MethodFacts, step: Step, *, has_source: boo
         f"{step.index}{origin}",
         step.operator,
         ", ".join(method.tensors[i].text for i in step.writes),
-        *(svg.NOTHING if n is None else f"{n:,}" for n in numbers),
+        *(svg.NOTHING if n is None else f"{n:,}" for _, n in _numbers(facts, method, step)),
         step.function,
     )
     return Row(
@@ -311,17 +314,14 @@ def _lines(title: str, choices: Sequence[Choice]) -> Iterator[str]:
             _FLOOR - (_FLOOR - _TOP) * choice.arena_bytes / most_bytes,
         )
 
-    yield f'<text class="head" x="{_LEFT}" y="18">{svg.text(title)}</text>'
+    yield svg.label(_LEFT, 18, svg.text(title), "head")
     for tick in svg.ticks(0, int(most_bytes), binary=True):
         y = svg.number(_FLOOR - (_FLOOR - _TOP) * tick / most_bytes)
         yield f'<path class="grid" d="M{_LEFT} {y}H{_RIGHT}"/>'
-        yield (
-            f'<text class="small end" x="{_LEFT - 6}" y="{svg.number(float(y) + 4)}">'
-            f"{svg.bytes_text(tick)}</text>"
-        )
+        yield svg.label(_LEFT - 6, float(y) + 4, svg.bytes_text(tick), "small end")
     for tick in svg.ticks(0, most_percent):
-        x = svg.number(_LEFT + (_RIGHT - _LEFT) * tick / most_percent)
-        yield f'<text class="small" x="{x}" y="{_FLOOR + 18}">+{tick} %</text>'
+        x = _LEFT + (_RIGHT - _LEFT) * tick / most_percent
+        yield svg.label(x, _FLOOR + 18, f"+{tick} %")
     path = ""
     for choice in choices:
         x, y = (svg.number(n) for n in place(choice))
@@ -329,12 +329,10 @@ def _lines(title: str, choices: Sequence[Choice]) -> Iterator[str]:
         path += f"H{x}V{y}" if path else f"M{x} {y}"
     yield f'<path class="series" d="{path}"/>'
     for choice in choices:
-        x, y = (svg.number(n - 4) for n in place(choice))
+        at, height = (n - 4 for n in place(choice))
         says = (
             f"{choice.arena_bytes:,} bytes, {_PERCENT * choice.slowdown:+.1f} %,"
             f" {choice.calls} calls"
         )
-        yield (
-            f'<g class="item dot"><title>{says}</title>'
-            f'<rect x="{x}" y="{y}" width="8" height="8" rx="4"/></g>'
-        )
+        dot = svg.rect(at, height, 8, 8, radius=4)
+        yield f'<g class="item dot"><title>{says}</title>{dot}</g>'

@@ -29,6 +29,7 @@ CHARACTER: Final = 6.9
 COLOURS: Final = 9
 """Colours of different things; the one after them is for the rest."""
 
+_LEGEND_ROW: Final = 18
 _TICKS: Final = 6
 _NICE: Final = (1, 2, 5, 10)
 
@@ -41,6 +42,53 @@ def text(raw: str) -> str:
 def number(value: float) -> str:
     """Hundredths of a unit, without zeros at the end."""
     return f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def label(x: float, y: float, shown: str, kind: str = "small") -> str:
+    """A text of one of the classes of the page; `shown` is safe already."""
+    return f'<text class="{kind}" x="{number(x)}" y="{number(y)}">{shown}</text>'
+
+
+def rect(
+    x: float, y: float, width: float, height: float, kind: str = "", *, radius: int = 0
+) -> str:
+    """A rectangle of a class, or without one."""
+    look = f'class="{kind}" ' if kind else ""
+    corners = f' rx="{radius}"' if radius else ""
+    return (
+        f'<rect {look}x="{number(x)}" y="{number(y)}" width="{number(width)}"'
+        f' height="{number(height)}"{corners}/>'
+    )
+
+
+def legend(
+    names: Iterable[tuple[str, str]], *, left: int, right: int, top: float
+) -> tuple[list[str], float]:
+    """Names with the colours of what they stand for, in rows; and where they end.
+
+    Args:
+        names: Each with the class that has its colour.
+        left: Where rows begin.
+        right: Where they have to end.
+        top: Of the first row.
+    """
+    lines: list[str] = []
+    x = float(left)
+    for name, colour in names:
+        width = len(name) * CHARACTER + 28
+        if x > left and x + width > right:
+            x, top = float(left), top + _LEGEND_ROW
+        swatch = rect(x, top, 10, 10, f"swatch {colour}", radius=2)
+        lines.append(swatch + label(x + 14, top + 9, text(name)))
+        x += width
+    return lines, top + _LEGEND_ROW
+
+
+def grid_line(left: int, right: int, y: float, shown: str) -> str:
+    """A line of the grid, and what it stands for."""
+    at = number(y)
+    line = f'<path class="grid" d="M{left} {at}H{right}"/>'
+    return line + label(left - 6, float(at) + 4, shown, "small end")
 
 
 def picture(
