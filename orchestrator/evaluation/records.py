@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from orchestrator.document import document
 from orchestrator.program.values import ValueKind
 from orchestrator.running.npy import Array, dtype_name
 from orchestrator.running.values import OtherValue, RunValue
@@ -46,14 +47,7 @@ class Run:
     @property
     def line(self) -> str:
         """The first line of a file of records."""
-        return json.dumps(
-            {
-                "version": VERSION,
-                "firmware": self.firmware,
-                "model": self.model,
-                "method": self.method,
-            }
-        )
+        return json.dumps({"version": VERSION, **document(self)})
 
 
 def may_hold_records(path: Path) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Final
 
+from orchestrator.document import document, picked
 from orchestrator.evaluation.layers import LARGE, Layer, Layers
 from orchestrator.evaluation.metrics import TOP1, Agreement, Scores
 from orchestrator.plain_table import table_lines
@@ -157,31 +158,24 @@ def _confusion(found: Evaluation, of: Scores) -> Iterator[str]:
     for label, row in enumerate(matrix):
         total = sum(row)
         share = f"{100 * row[label] / total:.1f} %" if total else "-"
-        cells = [str(n) if n else "." for n in row]
-        table.append([found.class_name(label), *cells, share])
+        table.append([found.class_name(label), *(str(n or ".") for n in row), share])
     yield from table_lines(table, right=range(1, count + 2))
 
 
 def _worst(found: Evaluation) -> Iterator[str]:
-    scores = found.scores
-    has_answers = scores is not None and bool(scores.answers)
-    head = ["worst samples", "label", "answer", "margin"]
-    if not has_answers:
-        head = ["worst samples", "label", "error"]
-    rows = [head]
+    answers = found.scores.answers if found.scores is not None else ()
+    rows = [["worst samples", "label", *(["answer", "margin"] if answers else ["error"])]]
     for number, error in found.worst_samples:
-        row = [found.names[number], found.labels[number] or "-"]
-        if scores is not None and scores.answers:
-            row.append(found.class_name(scores.answers[number]))
-        rows.append([*row, f"{error:.4g}"])
-    yield from table_lines(rows, right=(len(head) - 1,))
+        answer = [found.class_name(answers[number])] if answers else []
+        label = found.labels[number] or "-"
+        rows.append([found.names[number], label, *answer, f"{error:.4g}"])
+    yield from table_lines(rows, right=(len(rows[0]) - 1,))
 
 
 def _layers(found: Layers) -> Iterator[str]:
     rows = [("layer", "operator", "float operator", "sizes", "error", "SQNR")]
     for number, layer in enumerate(found.layers):
-        reference = layer.reference
-        error, decibels = layer.error, layer.sqnr_db
+        reference, error, decibels = layer.reference, layer.error, layer.sqnr_db
         rows.append(
             (
                 str(number),
@@ -217,18 +211,15 @@ def evaluation_data(found: Evaluation) -> dict[str, object]:
     Numbers that are not finite are the texts `inf`, `-inf` and `nan`.
     """
     scores = found.scores
+    confusion = scores.confusion if scores is not None else ()
     return {
-        "profile": found.profile,
-        "model": found.model,
-        "method": found.method,
+        **picked(found, "profile", "model", "method"),
         "on": found.place,
         "data": found.data,
         "samples": len(found.names),
-        "metric": None if scores is None else _scores_data(scores),
-        "classes": [found.class_name(i) for i in range(len(scores.confusion))]
-        if scores is not None
-        else [],
-        "confusion": [list(row) for row in scores.confusion] if scores is not None else [],
+        "metric": _scores_data(scores),
+        "classes": [found.class_name(i) for i in range(len(confusion))],
+        "confusion": document(confusion),
         "reference": _reference_data(found.reference),
         "worst": [
             {
@@ -237,7 +228,7 @@ def evaluation_data(found: Evaluation) -> dict[str, object]:
                 "answer": found.class_name(scores.answers[number])
                 if scores is not None and scores.answers
                 else None,
-                "error": _number(error),
+                "error": document(error),
             }
             for number, error in found.worst_samples
         ],
@@ -245,27 +236,19 @@ def evaluation_data(found: Evaluation) -> dict[str, object]:
     }
 
 
-def _scores_data(scores: Scores) -> dict[str, object]:
-    return {
-        "name": scores.name,
-        "value": _number(scores.value),
-        "values": {name: _number(value) for name, value in scores.values},
-        "right": scores.right,
-    }
+def _scores_data(scores: Scores | None) -> dict[str, object] | None:
+    if scores is None:
+        return None
+    values = document(dict(scores.values))
+    return {**picked(scores, "name", "value"), "values": values, "right": scores.right}
 
 
 def _reference_data(found: Reference | None) -> dict[str, object] | None:
     if found is None:
         return None
-    near = found.agreement
-    return {
-        "name": found.name,
-        "metric": None if found.scores is None else _scores_data(found.scores),
-        "same_class": near.same_class,
-        "max_abs_error": _number(near.max_abs_error),
-        "mean_abs_error": _number(near.mean_abs_error),
-        "sqnr_db": _number(near.sqnr_db),
-    }
+    errors = ("same_class", "max_abs_error", "mean_abs_error", "sqnr_db")
+    metric = _scores_data(found.scores)
+    return {"name": found.name, "metric": metric, **picked(found.agreement, *errors)}
 
 
 def _layers_data(found: Layers | None) -> dict[str, object] | None:
@@ -274,8 +257,7 @@ def _layers_data(found: Layers | None) -> dict[str, object] | None:
     return {
         "samples": found.samples,
         "matched": sum(layer.reference is not None for layer in found.layers),
-        "first_large": found.first_large,
-        "largest_step": found.largest_step,
+        **picked(found, "first_large", "largest_step"),
         "layers": [_layer_data(layer) for layer in found.layers],
     }
 
@@ -283,16 +265,9 @@ def _layers_data(found: Layers | None) -> dict[str, object] | None:
 def _layer_data(layer: Layer) -> dict[str, object]:
     reference = layer.reference
     return {
-        "instruction": layer.probe.instruction,
-        "operator": layer.probe.operator,
-        "sizes": list(layer.probe.sizes),
+        **picked(layer.probe, "instruction", "operator", "sizes"),
         "reference_instruction": None if reference is None else reference.instruction,
         "reference_operator": None if reference is None else reference.operator,
         "error": layer.error,
-        "sqnr_db": None if layer.sqnr_db is None else _number(layer.sqnr_db),
+        "sqnr_db": document(layer.sqnr_db),
     }
-
-
-def _number(value: float) -> object:
-    """JSON has no numbers that are not finite: they are texts."""
-    return value if isfinite(value) else str(value)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from orchestrator.errors import Diagnostic, SourceSpan, UsageError
+from orchestrator.errors import SourceSpan, UsageError
 from orchestrator.running.npy import read_npy
 from orchestrator.shell.distribution import extra_needed
 
@@ -150,15 +150,13 @@ def bad_data(
         expected: What should be; "" if the message says it.
         hint: What to do; "" for where to read about it.
     """
-    notes = (("found", found), ("expected", expected))
-    return UsageError(
-        Diagnostic(
-            code="bad-data",
-            message=message,
-            where=SourceSpan(file=place, line=line),
-            notes=tuple(note for note in notes if note[1]),
-            hint=hint or "see docs/evaluate.md for the forms of data",
-        )
+    notes = {"found": found, "expected": expected}
+    return UsageError.of(
+        "bad-data",
+        message,
+        where=SourceSpan(file=place, line=line),
+        hint=hint or "see docs/evaluate.md for the forms of data",
+        **{label: text for label, text in notes.items() if text},
     )
 
 

@@ -8,6 +8,7 @@ from itertools import zip_longest
 from statistics import median_low
 from typing import TYPE_CHECKING, Final
 
+from orchestrator.document import picked
 from orchestrator.errors import MismatchError
 from orchestrator.plain_table import table_lines
 from orchestrator.targets.timing import Event, Timing
@@ -225,39 +226,28 @@ def cost_table(
     """
     scale, decimals, unit = _SCALE[costs.unit]
 
-    def number(value: float) -> str:
-        return f"{value / scale:,.{decimals}f}"
-
     def row(
         name: str, calls: int | None, total: int, events: Sequence[int], *, percent: bool = True
-    ) -> Row:
-        share = f"{_percent(total, costs.total):.1f}" if percent else ""
-        per_call = number(total / calls) if calls else ""
+    ) -> tuple[str, ...]:
         return (
             name,
             "" if calls is None else str(calls),
-            number(total),
-            share,
-            per_call,
+            f"{total / scale:,.{decimals}f}",
+            f"{_percent(total, costs.total):.1f}" if percent else "",
+            f"{total / calls / scale:,.{decimals}f}" if calls else "",
             *([f"{estimate.cycles(events):,}"] if estimate else []),
         )
 
     rest = "executor, tracing" if costs.unit == NANOSECONDS else "executor"
-    last = ["est. cycles"] if estimate else []
-    rows: list[Row] = [("operator", "calls", unit, "%", "per call", *last)]
-    rows += [row(c.operator, c.calls, c.total, c.events) for c in by_operator(costs, operators)]
-    rows += [
+    rows = [
+        ("operator", "calls", unit, "%", "per call", *(["est. cycles"] if estimate else [])),
+        *(row(c.operator, c.calls, c.total, c.events) for c in by_operator(costs, operators)),
         row(rest, None, costs.executor, costs.executor_events),
         row("total", costs.runs, costs.total, costs.total_events),
         row("load", costs.loads, costs.load, costs.load_events, percent=False),
     ]
     lines = table_lines(rows, right=range(1, len(rows[0])))
-    if estimate:
-        lines = [*lines, estimate.assumption]
-    return "\n".join(lines) + "\n"
-
-
-Row = tuple[str, ...]
+    return "\n".join([*lines, *([estimate.assumption] if estimate else []), ""])
 
 
 def _percent(part: int, whole: int) -> float:
@@ -284,27 +274,19 @@ def cost_data(
 
     about: dict[str, object] = {}
     if estimate:
+        events = zip(Event, costs.total_events, strict=False)
         about["cycle_estimate"] = {
-            "cpu": estimate.cpu,
-            "wait_states": estimate.wait_states,
-            "is_coarse": estimate.timing.is_coarse,
-            "source": estimate.timing.source,
+            **picked(estimate, "cpu", "wait_states"),
+            **picked(estimate.timing, "is_coarse", "source"),
             "assumption": estimate.assumption,
             "total": estimate.cycles(costs.total_events),
-            "events": {
-                event.name.lower(): count
-                for event, count in zip(Event, costs.total_events, strict=False)
-            },
+            "events": {event.name.lower(): count for event, count in events},
         }
     return {
-        "unit": costs.unit,
-        "passes": costs.passes,
-        "runs": costs.runs,
+        **picked(costs, "unit", "passes", "runs"),
         "operators": [
             {
-                "operator": cost.operator,
-                "calls": cost.calls,
-                "total": cost.total,
+                **picked(cost, "operator", "calls", "total"),
                 "percent": _percent(cost.total, costs.total),
                 "per_call": cost.total / cost.calls,
                 **cycles(cost.events),
@@ -325,8 +307,7 @@ def cost_data(
                 "method": methods[cost.method][1],
                 "instruction": cost.index,
                 "operator": operators[cost.method][cost.index],
-                "calls": cost.calls,
-                "total": cost.total,
+                **picked(cost, "calls", "total"),
                 **cycles(cost.events),
             }
             for cost in costs.instructions

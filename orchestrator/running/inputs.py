@@ -53,15 +53,10 @@ class Problems:
             expected: What should have been.
             hint: What to do.
         """
-        notes = (("at", at), ("found", found), ("expected", expected))
+        notes = {"at": at, "found": found, "expected": expected}
+        kept = {label: text for label, text in notes.items() if text}
         self._problems.append(
-            Diagnostic(
-                code=self._code,
-                message=message,
-                where=self._where,
-                notes=tuple(note for note in notes if note[1]),
-                hint=hint,
-            )
+            Diagnostic.of(self._code, message, where=self._where, hint=hint, **kept)
         )
 
     def add_error(self, at: str, error: UsageError) -> None:
@@ -189,9 +184,7 @@ def check_input(value: RunValue, port: Port, at: str, problems: Problems) -> Non
     """Note why a value does not fit an input, if it does not."""
     misfit = input_misfit(value, port)
     if misfit is not None:
-        problems.add(
-            at, misfit.message, found=misfit.found, expected=misfit.expected, hint=misfit.hint
-        )
+        problems.add(at, **misfit._asdict())
 
 
 def read_array(

@@ -19,6 +19,7 @@ from orchestrator.running.values import (
     OtherValue,
     RunValue,
     fixed_value,
+    kind_of,
 )
 
 if TYPE_CHECKING:
@@ -141,9 +142,7 @@ def _entries(
     return [_entry(v, f"{start}{number}", files) for number, v in enumerate(values)]
 
 
-def _entry(  # noqa: PLR0911  # one per kind
-    value: RunValue, name: str, files: dict[str, bytes]
-) -> dict[str, object]:
+def _entry(value: RunValue, name: str, files: dict[str, bytes]) -> dict[str, object]:
     match value:
         case Array():
             files[f"{name}.npy"] = write_npy(value)
@@ -156,14 +155,8 @@ def _entry(  # noqa: PLR0911  # one per kind
             return {"kind": value.kind.label, "value": list(value.items)}
         case OtherValue():
             return {"kind": value.kind.label}
-        case bool():
-            return {"kind": "bool", "value": value}
-        case int():
-            return {"kind": "int", "value": value}
-        case float():
-            return {"kind": "double", "value": value}
-        case str():
-            return {"kind": "string", "value": value}
+        case bool() | int() | float() | str():
+            return {"kind": kind_of(value).label, "value": value}
     assert_never(value)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from tokenize import TokenError
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -111,15 +111,9 @@ def read_npy(data: bytes, *, file: str) -> Array:
     """
     try:
         return _read(data)
-    except _NpyError as error:
-        raise UsageError.of(
-            "bad-npy",
-            error.message,
-            where=SourceSpan(file=file),
-            found=error.found,
-            expected=error.expected,
-            hint=error.hint,
-        ) from None
+    except UsageError as error:
+        where = SourceSpan(file=file)
+        raise UsageError([replace(d, where=where) for d in error.diagnostics]) from None
 
 
 def write_npy(item: Array) -> bytes:
@@ -131,15 +125,10 @@ def write_npy(item: Array) -> bytes:
     return file.getvalue()
 
 
-class _NpyError(Exception):
-    def __init__(
-        self, message: str, *, found: str, expected: str, hint: str = "write it with numpy.save"
-    ) -> None:
-        super().__init__(message)
-        self.message = message
-        self.found = found
-        self.expected = expected
-        self.hint = hint
+def _bad(
+    message: str, found: str, expected: str, hint: str = "write it with numpy.save"
+) -> UsageError:
+    return UsageError.of("bad-npy", message, found=found, expected=expected, hint=hint)
 
 
 def _read(data: bytes) -> Array:
@@ -148,7 +137,7 @@ def _read(data: bytes) -> Array:
     (shape, fortran, dtype), start = _header(data)
     name = _NAMES.get(dtype.newbyteorder("<").str)
     if name is None:
-        raise _NpyError(
+        raise _bad(
             "unsupported dtype in the .npy file",
             found=f"{dtype.str}",
             expected=", ".join(_NAMES.values()),
@@ -157,7 +146,7 @@ def _read(data: bytes) -> Array:
     # In Python's integers: a product of sizes may not fit those of NumPy.
     size_bytes = prod(shape) * dtype.itemsize
     if len(data) - start != size_bytes:
-        raise _NpyError(
+        raise _bad(
             "the size of the .npy file does not match its header",
             found=f"{len(data) - start} bytes of elements",
             expected=f"{size_bytes} for {name} {list(shape)}",
@@ -167,9 +156,7 @@ def _read(data: bytes) -> Array:
     except (ValueError, OverflowError) as error:  # limits of NumPy
         raise _damaged(str(error)) from None
     if name == "bool" and (wrong := data[start:].translate(None, b"\0\1")):
-        raise _NpyError(
-            "invalid bool in the .npy file", found=f"byte {wrong[0]}", expected="0 or 1"
-        )
+        raise _bad("invalid bool in the .npy file", found=f"byte {wrong[0]}", expected="0 or 1")
     return Array.of(array)
 
 
@@ -182,7 +169,7 @@ def _header(data: bytes) -> tuple[tuple[tuple[int, ...], bool, np.dtype[Any]], i
     try:
         version = npy.read_magic(file)
     except ValueError:
-        raise _NpyError(
+        raise _bad(
             "not a .npy file",
             found=f"{len(data)} bytes, beginning with {data[:8]!r}",
             expected=f"{npy.magic(1, 0)!r}",
@@ -194,7 +181,7 @@ def _header(data: bytes) -> tuple[tuple[tuple[int, ...], bool, np.dtype[Any]], i
         (3, 0): npy.read_array_header_2_0,
     }
     if version not in readers:
-        raise _NpyError(
+        raise _bad(
             "unknown format version of the .npy file",
             found=".".join(map(str, version)),
             expected="1.0, 2.0 or 3.0",
@@ -211,8 +198,8 @@ def _header(data: bytes) -> tuple[tuple[tuple[int, ...], bool, np.dtype[Any]], i
     return header, file.tell()
 
 
-def _damaged(found: str) -> _NpyError:
-    return _NpyError(
+def _damaged(found: str) -> UsageError:
+    return _bad(
         "the .npy header is damaged",
         found=f"{found.partition(chr(10))[0]:.80}",
         expected="{'descr': ..., 'fortran_order': ..., 'shape': ...}",

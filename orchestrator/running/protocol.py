@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from math import prod
-from typing import Final
+from typing import Final, Self
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.core.layout import logical_items, stored_items
@@ -41,51 +41,33 @@ _NO_MORE_EVENTS: Final = 0xFFFFFFFF
 class DeviceError(IntEnum):
     """Error codes of the runtime. Source: `runtime/include/orch/error.h`."""
 
-    Ok = 0
-    InvalidProgram = 1
-    UnsupportedProgram = 2
-    OperatorMissing = 3
-    DtypeNotSelected = 4
-    DelegateMissing = 5
-    NotFound = 6
-    StateTooSmall = 7
-    ArenaTooSmall = 8
-    Misaligned = 9
-    InvalidArgument = 10
-    ShapeTooLarge = 11
-    NotSupported = 12
-    InstructionLimit = 13
-    ImageDamaged = 14
-    MemoryNotSet = 15
-    ScratchTooSmall = 16
-    NotDone = 17
+    meaning: str
+    """What went wrong, in a few words."""
 
-    @property
-    def meaning(self) -> str:
-        """What went wrong, in a few words."""
-        return _MEANINGS[self]
+    def __new__(cls, number: int, meaning: str = "") -> Self:
+        """A status with its meaning."""
+        status = int.__new__(cls, number)
+        status._value_, status.meaning = number, meaning
+        return status
 
-
-_MEANINGS: Final = {
-    DeviceError.Ok: "success",
-    DeviceError.InvalidProgram: "the program is damaged",
-    DeviceError.UnsupportedProgram: "the runtime does not support the program",
-    DeviceError.OperatorMissing: "an operator of the program is not linked",
-    DeviceError.DtypeNotSelected: "an operator is linked without a dtype it gets",
-    DeviceError.DelegateMissing: "a delegate of the program is not linked",
-    DeviceError.NotFound: "there is no such method, input or output",
-    DeviceError.StateTooSmall: "the block for the method state is too small",
-    DeviceError.ArenaTooSmall: "an arena is missing or smaller than planned",
-    DeviceError.Misaligned: "a block is not aligned as required",
-    DeviceError.InvalidArgument: "a kernel rejected a shape, an index or a value",
-    DeviceError.ShapeTooLarge: "a tensor would grow past its planned size",
-    DeviceError.NotSupported: "a kernel has no code for its arguments",
-    DeviceError.InstructionLimit: "too many instructions ran",
-    DeviceError.ImageDamaged: "flash does not hold what was linked",
-    DeviceError.MemoryNotSet: "an input or output has no memory",
-    DeviceError.ScratchTooSmall: "a kernel has less scratch memory than it needs",
-    DeviceError.NotDone: "a run in parts has instructions left",
-}
+    Ok = 0, "success"
+    InvalidProgram = 1, "the program is damaged"
+    UnsupportedProgram = 2, "the runtime does not support the program"
+    OperatorMissing = 3, "an operator of the program is not linked"
+    DtypeNotSelected = 4, "an operator is linked without a dtype it gets"
+    DelegateMissing = 5, "a delegate of the program is not linked"
+    NotFound = 6, "there is no such method, input or output"
+    StateTooSmall = 7, "the block for the method state is too small"
+    ArenaTooSmall = 8, "an arena is missing or smaller than planned"
+    Misaligned = 9, "a block is not aligned as required"
+    InvalidArgument = 10, "a kernel rejected a shape, an index or a value"
+    ShapeTooLarge = 11, "a tensor would grow past its planned size"
+    NotSupported = 12, "a kernel has no code for its arguments"
+    InstructionLimit = 13, "too many instructions ran"
+    ImageDamaged = 14, "flash does not hold what was linked"
+    MemoryNotSet = 15, "an input or output has no memory"
+    ScratchTooSmall = 16, "a kernel has less scratch memory than it needs"
+    NotDone = 17, "a run in parts has instructions left"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,16 +127,8 @@ def encode_request(calls: Sequence[Call]) -> bytes:
             if misfit is None:
                 parts.append(_encode(value, port))
                 continue
-            problems.append(
-                Diagnostic.of(
-                    "bad-input",
-                    misfit.message,
-                    at=f"call {number} of {call.method}, input {index}",
-                    found=misfit.found,
-                    expected=misfit.expected,
-                    hint=misfit.hint,
-                )
-            )
+            at = f"call {number} of {call.method}, input {index}"
+            problems.append(Diagnostic.of("bad-input", at=at, **misfit._asdict()))
     if problems:
         raise UsageError(problems)
     return b"".join(parts)

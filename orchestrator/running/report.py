@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isfinite
 from typing import TYPE_CHECKING, Final
 
+from orchestrator.document import document, picked
 from orchestrator.errors import Diagnostic, SourceSpan
 from orchestrator.plain_table import table_lines
 from orchestrator.program.values import ValueKind
@@ -87,14 +87,13 @@ def report_data(
     """
     return {
         "ok": not failures(calls, results, outputs, tolerance),
-        "tolerance": tolerance and {"atol": tolerance.atol, "rtol": tolerance.rtol},
+        "tolerance": tolerance and picked(tolerance, "atol", "rtol"),
         "calls": [
             {
                 "model": call.method.model,
                 "method": call.method.name,
                 "fresh": call.fresh,
-                "error": result.error.name,
-                "instruction": result.instruction,
+                **picked(result, "error", "instruction"),
                 "failure": _failure_data(result, failure),
                 "state_bytes": call.method.state_bytes,
                 "state_used_bytes": result.state_used_bytes,
@@ -113,30 +112,24 @@ def _failure_data(result: CallResult, failure: Failure | None) -> dict[str, obje
 
 
 def _output_data(item: OutputResult) -> dict[str, object]:
-    data: dict[str, object] = {"kind": kind_of(item.value).label}
-    if isinstance(item.value, Array):
-        data["dtype"] = item.port.dtype.name if item.port.dtype is not None else None
-        data["sizes"] = list(item.value.shape)
-    elif isinstance(item.value, ListValue):
-        data |= _list_data(item.value, item.port)
-    elif not isinstance(item.value, OtherValue):
-        data["value"] = _json_value(item.value)
-    data["comparison"] = item.comparison and _comparison_data(item.comparison)
-    return data
+    compared = item.comparison and _comparison_data(item.comparison)
+    return {**_value_data(item.value, item.port), "comparison": compared}
 
 
-def _list_data(value: ListValue, port: Port) -> dict[str, object]:
-    """Numbers of a list; of its tensors what they are."""
-    if value.kind is not ValueKind.TENSOR_LIST:
-        return {"value": [_json_value(number) for number in value.items]}
-    items = []
-    for item, own in zip(value.items, port.items, strict=True):
-        entry: dict[str, object] = {"kind": kind_of(item).label}
-        if isinstance(item, Array):
-            entry["dtype"] = own.dtype.name if own.dtype is not None else None
-            entry["sizes"] = list(item.shape)
-        items.append(entry)
-    return {"items": items}
+def _value_data(value: RunValue, port: Port) -> dict[str, object]:
+    """Numbers and texts; of tensors what they are."""
+    data: dict[str, object] = {"kind": kind_of(value).label}
+    match value:
+        case Array():
+            return {**data, **picked(port, "dtype"), "sizes": list(value.shape)}
+        case ListValue(kind=ValueKind.TENSOR_LIST, items=items):
+            found = [_value_data(item, own) for item, own in zip(items, port.items, strict=True)]
+            return {**data, "items": found}
+        case ListValue(items=items):
+            return {**data, "value": document(items)}
+        case OtherValue():
+            return data
+    return {**data, "value": document(value)}
 
 
 def _comparison_data(comparison: Comparison) -> dict[str, object]:
@@ -146,24 +139,9 @@ def _comparison_data(comparison: Comparison) -> dict[str, object]:
         "problem": comparison.problem,
         "elements": comparison.element_count,
         "failed": comparison.failed_count,
-        "max_abs_error": _json_value(comparison.max_abs_error),
-        "max_rel_error": _json_value(comparison.max_rel_error),
-        "worst": worst
-        and {
-            "index": list(worst.index),
-            "got": _json_value(worst.got),
-            "expected": _json_value(worst.want),
-        },
+        **picked(comparison, "max_abs_error", "max_rel_error"),
+        "worst": worst and {**picked(worst, "index", "got"), "expected": document(worst.want)},
     }
-
-
-def _json_value(value: RunValue | complex) -> object:
-    """JSON has no numbers that are complex or not finite: they are texts."""
-    if isinstance(value, complex):
-        return str(value)
-    if isinstance(value, float) and not isfinite(value):
-        return str(value)
-    return value
 
 
 def failures(

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from pathlib import PurePath
-from typing import Annotated, Any, Final, Literal, TypeVar, assert_never
+from typing import Annotated, Any, Final, Generic, Literal, TypeVar, assert_never
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -55,43 +55,26 @@ class _None(_Object):
     kind: Literal["none"]
 
 
-class _Int(_Object):
-    kind: Literal["int"]
-    value: int
+_Kind = TypeVar("_Kind", bound=str)
+_Held = TypeVar("_Held")
 
 
-class _Double(_Object):
-    kind: Literal["double"]
-    value: float
+class _Valued(_Object, Generic[_Kind, _Held]):
+    kind: _Kind
+    value: _Held
 
 
-class _Bool(_Object):
-    kind: Literal["bool"]
-    value: bool
-
-
-class _String(_Object):
-    kind: Literal["string"]
-    value: str
-
-
-class _IntList(_Object):
-    kind: Literal["int_list"]
-    value: list[int]
-
-
-class _DoubleList(_Object):
-    kind: Literal["double_list"]
-    value: list[float]
-
-
-class _BoolList(_Object):
-    kind: Literal["bool_list"]
-    value: list[bool]
-
-
-_Number = _Int | _Double | _Bool | _String
-_NumberList = _IntList | _DoubleList | _BoolList
+_Number = (
+    _Valued[Literal["int"], int]
+    | _Valued[Literal["double"], float]
+    | _Valued[Literal["bool"], bool]
+    | _Valued[Literal["string"], str]
+)
+_NumberList = (
+    _Valued[Literal["int_list"], list[int]]
+    | _Valued[Literal["double_list"], list[float]]
+    | _Valued[Literal["bool_list"], list[bool]]
+)
 _Entry = Annotated[
     _Tensor | _TensorList | _None | _Number | _NumberList, Field(discriminator="kind")
 ]
@@ -237,10 +220,10 @@ class _Reader:
                 return self._tensors(entry, port, at)
             case _None():
                 return OtherValue(ValueKind.NONE)
-            case _Int() | _Double() | _Bool() | _String():
-                return entry.value
-            case _IntList() | _DoubleList() | _BoolList():
-                return ListValue(ValueKind[entry.kind.upper()], tuple(entry.value))
+            case _Valued(kind=kind, value=value):
+                if isinstance(value, list):
+                    return ListValue(ValueKind[kind.upper()], tuple(value))
+                return value
         assert_never(entry)
 
     def _tensors(self, entry: _TensorList, port: Port, at: str) -> RunValue | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
+from orchestrator.document import picked
 from orchestrator.errors import Diagnostic, UsageError, did_you_mean
 from orchestrator.method.linked import LinkedCall, LinkedInstruction, LinkedMethod
 from orchestrator.program.program import (
@@ -158,7 +159,7 @@ def find_place(
             `unknown-instruction`), or more than one thing (`unknown-method`).
     """
     if model is not None and model not in programs:
-        raise _no_model(model, list(programs))
+        raise _unknown("model", model, list(programs))
     owners = {n: p for n, p in programs.items() if model in (None, n)}
     places = [
         Place(model=n, method=m, linked=linked[n][i] if n in linked else None)
@@ -167,7 +168,7 @@ def find_place(
     ]
     known = list(dict.fromkeys(place.method.name for place in places))
     if method is not None and method not in known:
-        raise _no_method(method, known)
+        raise _unknown("method", method, known)
     found = [place for place in places if method in (None, place.method.name)]
     if len(found) != 1:
         raise UsageError(
@@ -192,21 +193,13 @@ def find_place(
     return replace(place, instruction=instruction)
 
 
-def _no_model(name: str, known: Sequence[str]) -> UsageError:
+def _unknown(what: str, name: str, known: Sequence[str]) -> UsageError:
+    owner = {"model": "profile", "method": "model"}[what]
     return UsageError.of(
-        "unknown-model",
-        f'there is no model "{name}"',
+        f"unknown-{what}",
+        f'there is no {what} "{name}"',
         expected=", ".join(known) or "none",
-        hint=did_you_mean(name, known) or "name a model of the profile",
-    )
-
-
-def _no_method(name: str, known: Sequence[str]) -> UsageError:
-    return UsageError.of(
-        "unknown-method",
-        f'there is no method "{name}"',
-        expected=", ".join(known) or "none",
-        hint=did_you_mean(name, known) or "name a method of the model",
+        hint=did_you_mean(name, known) or f"name a {what} of the {owner}",
     )
 
 
@@ -230,16 +223,14 @@ class Explanation:
         place = self.place
         return {
             "code": int(self.error),
-            "name": self.error.name,
-            "meaning": self.error.meaning,
+            **picked(self.error, "name", "meaning"),
             "model": place.model,
             "method": place.method.name,
             "instruction": place.instruction,
             "program_instruction": place.origin,
             "operator": place.operator or None,
             "source": place.source or None,
-            "remedy": self.remedy,
-            "sentence": self.sentence,
+            **picked(self, "remedy", "sentence"),
         }
 
     @property

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from orchestrator.core.border import SIGN_OFFSET, Quantization
 from orchestrator.core.dtype import ScalarType
@@ -81,8 +81,7 @@ class Call:
     expected: tuple[RunValue, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Misfit:
+class Misfit(NamedTuple):
     """Why a value cannot be given to an input: parts of a diagnostic."""
 
     message: str
@@ -160,35 +159,29 @@ def input_misfit(  # noqa: PLR0911  # one per reason
     """Why a value cannot be given to an input; None if it can."""
     if port.kind not in _INPUT_KINDS and not port.is_fixed:
         return Misfit(
-            message=f"an input of kind {port.kind.label} cannot be given",
-            found=describe(value),
-            expected="a method that takes tensors, ints, doubles and bools only",
-            hint="export the model without this input",
+            f"an input of kind {port.kind.label} cannot be given",
+            describe(value),
+            "a method that takes tensors, ints, doubles and bools only",
+            "export the model without this input",
         )
     if kind_of(value) is not port.kind:
         return Misfit(
-            message="the input has the wrong kind for this method",
-            found=describe(value),
-            expected=stored_as(port),
+            "the input has the wrong kind for this method", describe(value), stored_as(port)
         )
     # As texts NaN is NaN.
     if port.is_fixed and repr(value) != repr(fixed_value(port)):
         return Misfit(
-            message="the program was exported for another value of this input",
-            found=describe(value),
-            expected=stored_as(port),
-            hint="give that value, or export the model for the other one",
+            "the program was exported for another value of this input",
+            describe(value),
+            stored_as(port),
+            "give that value, or export the model for the other one",
         )
     if isinstance(value, ListValue) and not port.is_fixed:
         return _list_misfit(value, port)
     if isinstance(value, Array):
         return _array_misfit(value, port)
     if type(value) is int and not INT_MIN <= value <= INT_MAX:
-        return Misfit(
-            message="the integer is too large",
-            found=str(value),
-            expected="a signed integer of 64 bits",
-        )
+        return Misfit("the integer is too large", str(value), "a signed integer of 64 bits")
     return None
 
 
@@ -196,16 +189,14 @@ def _list_misfit(value: ListValue, port: Port) -> Misfit | None:
     """A list of tensors; what is None in the program stays None."""
     if len(value.items) != len(port.items):
         return Misfit(
-            message="the list has the wrong length for this method",
-            found=describe(value),
-            expected=stored_as(port),
+            "the list has the wrong length for this method", describe(value), stored_as(port)
         )
     for number, (item, own) in enumerate(zip(value.items, port.items, strict=True)):
         if own.kind is ValueKind.NONE:
             own = Port(kind=own.kind, fixed=None)  # noqa: PLW2901  # stays None
         misfit = input_misfit(item, own)
         if misfit is not None:
-            return replace(misfit, message=f"item {number}: {misfit.message}")
+            return misfit._replace(message=f"item {number}: {misfit.message}")
     return None
 
 
@@ -217,28 +208,17 @@ _INPUT_KINDS: Final = frozenset(
 def _array_misfit(value: Array, port: Port) -> Misfit | None:
     dtype = NPY_DTYPES.get(port.dtype) if port.dtype is not None else None
     if dtype is None:
-        return Misfit(
-            message="the method takes a dtype that no .npy file can hold",
-            found=str(value),
-            expected=str(port),
-        )
+        return Misfit("the method takes a dtype that no .npy file can hold", str(value), str(port))
     if value.dtype != dtype:
         name = dtype_name(dtype)
         hint = f'convert the array with astype("{name}") before it is saved'
         if port.dtype is not None and port.dtype in PATTERNS:
             hint = f"save the bit patterns: {PATTERNS[port.dtype][1]}"
         return Misfit(
-            message="the array has the wrong dtype for this method",
-            found=str(value),
-            expected=stored_as(port),
-            hint=hint,
+            "the array has the wrong dtype for this method", str(value), stored_as(port), hint
         )
     if not sizes_fit(value.shape, port):
-        return Misfit(
-            message="the array has the wrong shape for this method",
-            found=str(value),
-            expected=stored_as(port),
-        )
+        return Misfit("the array has the wrong shape for this method", str(value), stored_as(port))
     return None
 
 
