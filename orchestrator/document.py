@@ -10,11 +10,11 @@ from typing import Any
 
 
 def document(value: object) -> Any:  # noqa: ANN401, PLR0911  # JSON; one per kind
-    """A value as JSON data; names of fields and the order of both are those of the value.
+    """A value as JSON data.
 
-    Dataclasses are objects, unless they have a text of their own, as an operator has.
-    Members of enums are their names, sets are sorted. Numbers that JSON does not have are
-    texts: `inf`, `nan`, `(1+2j)`.
+    Dataclasses become objects with their fields in order, unless they have a text of their
+    own, as an operator has. Members of enums become their names, sets sorted lists, and
+    numbers that JSON does not have texts: `inf`, `nan`, `(1+2j)`.
     """
     match value:
         case None | bool() | str():

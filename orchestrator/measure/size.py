@@ -349,6 +349,11 @@ class SizeReport:
     prelink: tuple[MethodPasses, ...] = ()
     named_data: tuple[tuple[str, str, int], ...] = ()
 
+    @property
+    def stack_bytes(self) -> int | None:
+        """Worst stack use; None on hosts."""
+        return self.stack.stack_bytes if self.stack else None
+
 
 # `report.json`: a size report as text, and back.
 

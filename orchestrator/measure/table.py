@@ -286,8 +286,8 @@ def diff_table(a: SizeReport, b: SizeReport, by: By = By.PART, *, what: str = ""
     without = (x.flash_bytes_without_models, y.flash_bytes_without_models)
     lines.append(_diff_line("  without models", without, (0, 0)))
     if a.stack or b.stack:
-        before, after = _stack_bytes(a) or 0, _stack_bytes(b) or 0
-        lines.append(_diff_line(_STACK_TITLE, (0, 0), (before, after)))
+        stacks = (a.stack_bytes or 0, b.stack_bytes or 0)
+        lines.append(_diff_line(_STACK_TITLE, (0, 0), stacks))
     return _text([lines])
 
 
@@ -298,7 +298,7 @@ def diff_document(a: SizeReport, b: SizeReport, by: By = By.PART) -> dict[str, o
         "by": str(by),
         "profiles": [a.profile, b.profile],
         **_pairs(a.totals, b.totals, *totals),
-        "stack_bytes": [_stack_bytes(a), _stack_bytes(b)],
+        **_pairs(a, b, "stack_bytes"),
         "groups": [
             {
                 "title": title,
@@ -311,14 +311,9 @@ def diff_document(a: SizeReport, b: SizeReport, by: By = By.PART) -> dict[str, o
     }
 
 
-def _pairs(a: object, b: object, *names: str) -> dict[str, list[int]]:
+def _pairs(a: object, b: object, *names: str) -> dict[str, list[int | None]]:
     """Numbers of two results side by side."""
     return {name: [getattr(a, name), getattr(b, name)] for name in names}
-
-
-def _stack_bytes(report: SizeReport) -> int | None:
-    """Worst stack use; None on hosts."""
-    return report.stack.stack_bytes if report.stack else None
 
 
 def dtype_notice(report: SizeReport) -> str:

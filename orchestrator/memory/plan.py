@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from orchestrator.document import picked
 from orchestrator.planner.blocks import aligned
 from orchestrator.targets.boards import ARENA_ALIGNMENT
 
@@ -270,21 +271,18 @@ class MemoryPlan:
 
 def memory_plan_json(plan: MemoryPlan) -> str:
     """Canonical JSON text, ending in a newline. All sizes are bytes."""
-    common = [{"name": c.name, "size_bytes": c.size_bytes} for c in plan.common]
     document = {
         "schema": 1,
-        "arena_bytes": plan.arena_bytes,
-        "state_bytes": plan.state_bytes,
+        **picked(plan, "arena_bytes", "state_bytes"),
         "models": [
             {
-                "model": model.model,
-                "program_bytes": model.program_bytes,
+                **picked(model, "model", "program_bytes"),
                 "methods": [_method(method) for method in model.methods],
             }
             for model in plan.models
         ],
-        **_unless_empty(common_arenas=common),
-        "placements": [asdict(placement) for placement in plan.placements],
+        **_unless_empty(common_arenas=[picked(c, "name", "size_bytes") for c in plan.common]),
+        **picked(plan, "placements"),
     }
     return json.dumps(document, indent=2) + "\n"
 
@@ -295,26 +293,18 @@ def _unless_empty(**values: object) -> dict[str, object]:
 
 
 def _method(method: MethodMemory) -> dict[str, object]:
+    sizes = ("temporary_bytes", "input_bytes", "output_bytes")
+    scratch = [_scratch(need) for need in method.scratch]
     return {
-        "method": method.method,
-        "state_bytes": method.state_bytes,
-        "delegates": [asdict(delegate) for delegate in method.delegates],
-        "temporary_bytes": method.temporary_bytes,
-        "input_bytes": method.input_bytes,
-        "output_bytes": method.output_bytes,
-        **_unless_empty(
-            caller_bytes=method.caller_bytes, scratch=[_scratch(need) for need in method.scratch]
-        ),
+        **picked(method, "method", "state_bytes", "delegates", *sizes),
+        **_unless_empty(caller_bytes=method.caller_bytes, scratch=scratch),
         "arenas": [_arena(arena) for arena in method.arenas],
     }
 
 
 def _scratch(need: ScratchNeed) -> dict[str, object]:
     return {
-        "instruction": need.instruction,
-        "operator": need.operator,
-        "library": need.library,
-        "argument": need.argument,
+        **picked(need, "instruction", "operator", "library", "argument"),
         "file_bytes": need.reserved_bytes,
         "size_bytes": need.size_bytes,
     }
@@ -322,14 +312,13 @@ def _scratch(need: ScratchNeed) -> dict[str, object]:
 
 def _arena(arena: Arena) -> dict[str, object]:
     facts: dict[str, object] = {
-        "memory_id": arena.memory_id,
-        "size_bytes": arena.size_bytes,
+        **picked(arena, "memory_id", "size_bytes"),
         "lower_bound_bytes": arena.peak_live_bytes,
         "gap_percent": round(arena.gap_percent, 2),
         **_unless_empty(shared=arena.shared),
     }
     if arena.file_bytes is not None:
-        facts |= {"file_bytes": arena.file_bytes, "planner": arena.planner}
+        facts |= picked(arena, "file_bytes", "planner")
     if arena.common is not None:
         facts |= {"common": arena.common.name, "offset_bytes": arena.common.offset_bytes}
     return facts

@@ -183,23 +183,19 @@ class Change:
 def change_of_reports(title: str, before: SizeReport, after: SizeReport) -> Change:
     """The change from another build."""
     x, y = before.totals, after.totals
-    totals: list[tuple[str, int | None, int | None]] = [
+    totals = (
         ("flash", x.flash_bytes, y.flash_bytes),
         ("flash without models", x.flash_bytes_without_models, y.flash_bytes_without_models),
         ("RAM", x.ram_bytes, y.ram_bytes),
-        (
-            "deepest stack",
-            before.stack.stack_bytes if before.stack else None,
-            after.stack.stack_bytes if after.stack else None,
-        ),
+        ("deepest stack", before.stack_bytes, after.stack_bytes),
+    )
+    parts = [
+        (old.name if old.name == group else f"{group}: {old.name}", old, new)
+        for group, rows in changed_rows(before, after, By.PART)
+        for old, new in rows
     ]
-    flash: list[tuple[str, int | None, int | None]] = []
-    ram: list[tuple[str, int | None, int | None]] = []
-    for group, rows in changed_rows(before, after, By.PART):
-        for old, new in rows:
-            name = old.name if old.name == group else f"{group}: {old.name}"
-            flash.append((name, old.flash_bytes, new.flash_bytes))
-            ram.append((name, old.ram_bytes, new.ram_bytes))
+    flash = ((name, old.flash_bytes, new.flash_bytes) for name, old, new in parts)
+    ram = ((name, old.ram_bytes, new.ram_bytes) for name, old, new in parts)
     return Change(
         title=title,
         tables=(

@@ -320,8 +320,8 @@ def _lines(title: str, choices: Sequence[Choice]) -> Iterator[str]:
         yield f'<path class="grid" d="M{_LEFT} {y}H{_RIGHT}"/>'
         yield svg.label(_LEFT - 6, float(y) + 4, svg.bytes_text(tick), "small end")
     for tick in svg.ticks(0, most_percent):
-        x = _LEFT + (_RIGHT - _LEFT) * tick / most_percent
-        yield svg.label(x, _FLOOR + 18, f"+{tick} %")
+        at = _LEFT + (_RIGHT - _LEFT) * tick / most_percent
+        yield svg.label(at, _FLOOR + 18, f"+{tick} %")
     path = ""
     for choice in choices:
         x, y = (svg.number(n) for n in place(choice))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import groupby
 from typing import TYPE_CHECKING
 
 from orchestrator.catalog.cmsis_nn import Backend, DataType, Pair, Shape
 from orchestrator.catalog.expressions.cmsis_nn_functions import FUNCTIONS, Function
 from orchestrator.catalog.expressions.values import ExpressionError
+from orchestrator.document import picked
 from orchestrator.errors import Diagnostic, MemoryPlanError, SourceSpan, UsageError, did_you_mean
 from orchestrator.plain_table import table_lines
 from orchestrator.printable import printable
@@ -201,6 +201,7 @@ def _differences(row: _Row, where: SourceSpan) -> list[Diagnostic]:
 
 _TITLES = ("", "operator", "argument", "program", "CMSIS-NN", "needed", "library")
 _NUMBERS = (0, 3, 4, 5)  # columns
+_FIELDS = ("method", "instruction", "operator", "argument", "value", "library")
 
 
 def scratch_json(needs: Needs, cmsis_nn: Needs) -> list[dict[str, object]]:
@@ -213,13 +214,7 @@ def scratch_json(needs: Needs, cmsis_nn: Needs) -> list[dict[str, object]]:
     return [
         {
             "model": model,
-            "method": need.method,
-            "instruction": need.instruction,
-            "operator": need.operator,
-            "argument": need.argument,
-            "value": need.value,
-            "library": need.library,
-            "reserved_bytes": need.reserved_bytes,
+            **picked(need, *_FIELDS, "reserved_bytes"),
             "cmsis_nn_bytes": cmsis_nn_bytes,
             "needed_bytes": need.needed_bytes,
         }
@@ -230,16 +225,26 @@ def scratch_json(needs: Needs, cmsis_nn: Needs) -> list[dict[str, object]]:
 def scratch_text(needs: Needs, cmsis_nn: Needs) -> str:
     """A table per method; sizes are bytes. See `scratch_json` for the arguments."""
     calls = [*_side_by_side(needs, cmsis_nn)]
-    rows = [_row(need, cmsis_nn_bytes) for _, need, cmsis_nn_bytes in calls]
+    rows = [
+        (
+            str(need.instruction),
+            need.operator,
+            need.argument,
+            f"{need.reserved_bytes:,}",
+            "-" if other is None else f"{other:,}",
+            f"{need.needed_bytes:,}",
+            need.library,
+        )
+        for _, need, other in calls
+    ]
     titles, *lines = table_lines([_TITLES, *rows], right=_NUMBERS)
-    tables = []
-    for (model, method), group in groupby(
-        zip(calls, lines, strict=True), lambda item: (item[0][0], item[0][1].method)
-    ):
-        table = [f"{model}, method {printable(method)}", f"  {titles}"]
-        table += [f"  {line}{_remark(need)}" for (_, need, _), line in group]
-        tables.append("\n".join(table))
-    return "\n\n".join(tables)
+    tables: dict[tuple[str, str], list[str]] = {}
+    for (model, need, _), line in zip(calls, lines, strict=True):
+        head = [f"{model}, method {printable(need.method)}", f"  {titles}"]
+        table = tables.setdefault((model, need.method), head)
+        is_short = need.reserved_bytes < need.needed_bytes
+        table.append(f"  {line}" + "  (the program has too little)" * is_short)
+    return "\n\n".join(map("\n".join, tables.values()))
 
 
 def _side_by_side(needs: Needs, cmsis_nn: Needs) -> Iterator[tuple[str, ScratchNeed, int | None]]:
@@ -251,20 +256,3 @@ def _side_by_side(needs: Needs, cmsis_nn: Needs) -> Iterator[tuple[str, ScratchN
         for need in needs[model]:
             key = (need.method, need.instruction, need.argument)
             yield model, need, sizes.get(key)
-
-
-def _row(need: ScratchNeed, cmsis_nn_bytes: int | None) -> tuple[str, ...]:
-    return (
-        str(need.instruction),
-        need.operator,
-        need.argument,
-        f"{need.reserved_bytes:,}",
-        "-" if cmsis_nn_bytes is None else f"{cmsis_nn_bytes:,}",
-        f"{need.needed_bytes:,}",
-        need.library,
-    )
-
-
-def _remark(need: ScratchNeed) -> str:
-    too_small = need.reserved_bytes < need.needed_bytes
-    return "  (the program has too little)" if too_small else ""
