@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.errors import CompileError, Diagnostic
+from orchestrator.measure.owner import is_merged
 
 if TYPE_CHECKING:
     from orchestrator.measure.elf import ElfSection
@@ -102,12 +103,8 @@ def _without_merged(section: MapSection) -> MapSection:
     """
     end = section.address + section.size_bytes
     return replace(
-        section,
-        pieces=tuple(p for p in section.pieces if p.end <= end or not _MERGED.search(p.section)),
+        section, pieces=tuple(p for p in section.pieces if p.end <= end or not is_merged(p.section))
     )
-
-
-_MERGED = re.compile(r"\.(cst|str\d+\.)\d+$")
 
 
 def _differences(section: ElfSection, in_map: MapSection) -> Iterator[Diagnostic]:

@@ -358,29 +358,13 @@ class _Maker:
     @classmethod
     def of_linked(cls, method: LinkedMethod, schemas: Mapping[OperatorName, OpSchema]) -> _Maker:
         ids = {data: f"{n}" for n, data in enumerate(method.constants)}
-        names = [
-            str(i.operator) if isinstance(i, LinkedCall) else _control(i)
-            for i in method.instructions
-        ]
-        return cls(
-            effects_of_linked(method),
-            method.instructions,
-            names,
-            schemas,
-            {i: ids[d] for i, d in method.data if d in ids},
-        )
+        data = {i: ids[d] for i, d in method.data if d in ids}
+        names = [_does(instruction) for instruction in method.instructions]
+        return cls(effects_of_linked(method), method.instructions, names, schemas, data)
 
     @classmethod
     def of_program(cls, method: Method, schemas: Mapping[OperatorName, OpSchema]) -> _Maker:
-        names = []
-        for instruction in method.instructions:
-            match instruction:
-                case KernelCall(operator=operator):
-                    names.append(str(method.operators[operator]))
-                case DelegateCall(delegate=delegate):
-                    names.append(f"delegate {method.delegates[delegate].backend}")
-                case _:
-                    names.append(_control(instruction))
+        names = [_does(instruction, method) for instruction in method.instructions]
         data = {
             index: _data_id(value)
             for index, value in enumerate(method.values)
@@ -502,8 +486,17 @@ def _data_id(value: TensorValue) -> str:
     return f"{value.data_buffer_index}" if value.is_constant else ""
 
 
-def _control(instruction: Instruction | LinkedInstruction) -> str:
+def _does(  # noqa: PLR0911  # one per kind
+    instruction: Instruction | LinkedInstruction, method: Method | None = None
+) -> str:
+    """What an instruction calls, or else does; `method` names what its program calls."""
     match instruction:
+        case LinkedCall(operator=name):
+            return str(name)
+        case KernelCall(operator=operator) if method:
+            return str(method.operators[operator])
+        case DelegateCall(delegate=delegate) if method:
+            return f"delegate {method.delegates[delegate].backend}"
         case MoveCall():
             return "move"
         case JumpFalseCall():
