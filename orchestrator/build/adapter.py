@@ -30,7 +30,7 @@ from orchestrator.method.passes import (
 from orchestrator.method.passes.fold import SMALL_BYTES
 from orchestrator.method.replan import Adapted, adapt_linked, adapt_program, can_plan
 from orchestrator.method.rows.adapt import with_rows
-from orchestrator.method.rows.costs import Core
+from orchestrator.method.windows import Core
 from orchestrator.planner.blocks import Block, BlockPlan
 from orchestrator.planner.policy import Fusing
 from orchestrator.program.program import Program

@@ -12,12 +12,14 @@ from typing import Final
 
 from orchestrator.errors import Diagnostic, SourceSpan
 from orchestrator.method.linked import LinkedCall, LinkedMethod
+from orchestrator.method.passes.packing.kernels import KERNELS
 from orchestrator.method.places import Access
 from orchestrator.method.replan import Adapted
 from orchestrator.method.rows.bands import image_of
-from orchestrator.method.rows.costs import Core, is_estimated, whole_cost
-from orchestrator.method.rows.found import UnknownNetworkError, network_of, wide_kernel
-from orchestrator.method.rows.strips import has_phases, with_phases_apart
+from orchestrator.method.rows.costs import is_estimated, whole_cost
+from orchestrator.method.rows.found import UnknownNetworkError, network_of
+from orchestrator.method.rows.strips import of_several, with_phases_apart
+from orchestrator.method.windows import Core
 from orchestrator.targets.cores import Target
 from orchestrator.targets.timing import TIMINGS
 
@@ -70,14 +72,15 @@ def _cost(method: LinkedMethod, call: LinkedCall, core: Core) -> int | None:
     if not is_estimated(call, core):
         return None
     calls = [call]
-    if has_phases(call):  # a sum of calls, with limits as well as without
-        call = replace(call, function=call.function.replace("limited_", ""))
+    if of_several(method, call):  # a sum of calls, with limits as well as without
+        kernel = replace(KERNELS[call.function], is_limited=False)
+        call = replace(call, function=kernel.function)
         method = replace(method, instructions=(call,), origins=(0,))
         method = with_phases_apart(method)
         calls = [method.call(number) for number in range(len(method.instructions))]
     written = (i for i, a in call.arguments if a in (Access.FILLS, Access.UPDATES))
     rows = max((image_of(method.tensor(i)).rows for i in written), default=1)
-    return sum(whole_cost(method, wide_kernel(one), core, rows) for one in calls)
+    return sum(whole_cost(method, one, core, rows) for one in calls)
 
 
 def step_problems(

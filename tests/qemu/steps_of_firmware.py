@@ -8,8 +8,8 @@ from math import inf, prod
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.measure.elf import FUNCTION, ElfFile
-from orchestrator.method.passes.tables import Axis
 from orchestrator.method.rows.plan import Call, Slide
+from orchestrator.method.windows import Axis
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

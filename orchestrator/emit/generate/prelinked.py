@@ -22,8 +22,7 @@ from orchestrator.emit.generate.prepared import (
 from orchestrator.memory.plan import model_section
 from orchestrator.method.compact import WIDE, WIDE_TABLES, TableLayout
 from orchestrator.method.linked import LinkedCall, LinkedInstruction, LinkedMethod, Prepared
-from orchestrator.method.passes.pack_weights import PACKED as PACKED_FUNCTIONS
-from orchestrator.method.passes.pack_weights import arguments_of
+from orchestrator.method.passes.packing.kernels import UNPREPARED, arguments_of
 from orchestrator.method.steps import HEADER, StepTable, StepTemplate, step_table
 from orchestrator.program.program import JumpFalseCall, MoveCall
 from orchestrator.program.values import (
@@ -300,8 +299,8 @@ class _Comments:
                 names = [a.name for a in schema.arguments] if schema else []
                 if instruction.prepared is not None:
                     names = [n for n, at in instruction.prepared.memory if at is not None]
-                elif instruction.function in PACKED_FUNCTIONS:
-                    names = [*arguments_of(instruction.function, len(args))]
+                elif instruction.function in UNPREPARED:
+                    names = [*arguments_of(UNPREPARED[instruction.function], len(args))]
                 # Values after the arguments of the schema are results.
                 beyond = "result" if schema else "argument"
                 for index, name in zip_longest(args, names[: len(args)]):

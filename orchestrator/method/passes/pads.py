@@ -23,7 +23,7 @@ from orchestrator.method.passes.arguments import (
     need,
 )
 from orchestrator.method.passes.joining import at_each_call, producer_of, reads_earlier, with_slots
-from orchestrator.method.passes.tables import Axis
+from orchestrator.method.windows import Axis
 from orchestrator.program.values import IntListValue, IntValue, TensorValue
 
 if TYPE_CHECKING:

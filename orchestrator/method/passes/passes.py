@@ -54,7 +54,7 @@ from orchestrator.method.passes.pack_weights import (
     rounding_notes,
 )
 from orchestrator.method.passes.packing.convolution import FUNCTIONS
-from orchestrator.method.passes.packing.dsp import MIXED
+from orchestrator.method.passes.packing.mixed import MIXED
 from orchestrator.method.passes.packing.phases import TRANSPOSED
 from orchestrator.method.passes.pads import fold_pads, is_pad
 from orchestrator.method.passes.prepare_calls import may_be_prepared, prepare_calls

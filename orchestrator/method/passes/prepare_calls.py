@@ -18,9 +18,15 @@ from orchestrator.method.linked import (
     Numbers,
     Prepared,
 )
-from orchestrator.method.passes import pack_weights
 from orchestrator.method.passes.arguments import Arguments, UnknownCallError, need
 from orchestrator.method.passes.dataflow import with_slots_of
+from orchestrator.method.passes.packing.kernels import (
+    ARGUMENTS,
+    LIMITS,
+    UNPREPARED,
+    Kernel,
+    arguments_of,
+)
 from orchestrator.method.passes.preparing.convolution import CONVOLUTIONS, POOLS
 from orchestrator.method.passes.preparing.copies import may_be_copies, prepared_copies
 from orchestrator.method.passes.preparing.elementwise import AFFINE, ELEMENTWISE, SCALED
@@ -37,18 +43,18 @@ if TYPE_CHECKING:
 # Calls with packed weights: these hold everything but addresses.
 
 
-def _preparer(function: str) -> Preparer:
+def _preparer(kernel: Kernel) -> Preparer:
     def prepare(arguments: Arguments, _isa: str) -> Form:
-        names = pack_weights.arguments_of(function, arguments.count)
+        names = arguments_of(kernel, arguments.count)
         places = {name: at for at, name in enumerate(names)}
         form = Form(
-            function=function.removesuffix("_out"),
+            function=kernel.function,
             struct="orch::cortex_m::PackedCall",
-            memory=tuple((n, places.get(n)) for n in pack_weights.ARGUMENTS),
+            memory=tuple((n, places.get(n)) for n in ARGUMENTS),
         )
-        if "low" not in places:
+        if not kernel.is_limited:
             return form
-        limits = tuple((n, arguments.number(places[n])) for n in ("low", "high"))
+        limits = tuple((n, arguments.number(places[n])) for n in LIMITS)
         return replace(
             form, struct="orch::cortex_m::LimitedPackedCall", numbers=(("range", limits),)
         )
@@ -57,7 +63,7 @@ def _preparer(function: str) -> Preparer:
 
 
 PACKED: Final[Mapping[str, Preparer]] = MappingProxyType(
-    {function: _preparer(function) for function in sorted(pack_weights.PACKED)}
+    {function: _preparer(UNPREPARED[function]) for function in sorted(UNPREPARED)}
 )
 
 

@@ -20,6 +20,7 @@ from orchestrator.method.passes.evaluate import LIMITS, results_of
 from orchestrator.method.passes.joining import constant_of, producer_of, with_slots
 from orchestrator.method.passes.views import items_in_order
 from orchestrator.method.places import Access
+from orchestrator.method.windows import Axis
 from orchestrator.program.values import Allocation, TensorValue
 
 if TYPE_CHECKING:
@@ -227,56 +228,6 @@ def _computed(method: LinkedMethod, call: LinkedCall, items: Bytes) -> Bytes:
 
 Image: TypeAlias = tuple[int, int, int, int]
 """Batch, height, width and channels."""
-
-
-_NUMBERS: Final = ("size", "out", "kernel", "stride", "padding", "dilation")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Axis:
-    """As `Axis` of kernels/cortex_m/image.h; of windows along one dimension."""
-
-    size: int
-    out: int
-    kernel: int = 1
-    stride: int = 1
-    padding: int = 0
-    dilation: int = 1
-
-    @classmethod
-    def of(cls, words: Sequence[int]) -> Axis:
-        """From what `words` gives, of which the last ones may be left out."""
-        return cls(**dict(zip(_NUMBERS, words, strict=False)))
-
-    @property
-    def window(self) -> int:
-        """Items from the first tap of a window to the last one."""
-        return self.dilation * (self.kernel - 1) + 1
-
-    @property
-    def is_inside(self) -> bool:
-        """Whether no window has padding."""
-        windows = (self.out - 1) * self.stride + self.window
-        return self.padding == 0 and windows <= self.size
-
-    @property
-    def reach(self) -> int:
-        """Items from the first one that a window sees to the last one, or of all."""
-        windows = (self.out - 1) * self.stride + self.window
-        return max(windows, self.padding + self.size)
-
-    def inputs(self, first: int, last: int) -> tuple[int, int]:
-        """First and last input for some outputs, all inclusive.
-
-        The last one is before the first one if all taps are padding.
-        """
-        low = first * self.stride - self.padding
-        high = last * self.stride - self.padding + self.window - 1
-        return max(low, 0), min(high, self.size - 1)
-
-    def words(self) -> tuple[int, ...]:
-        """As the kernels read them."""
-        return (*(self.size, self.out, self.kernel), *(self.stride, self.padding, self.dilation))
 
 
 def image_of(tensor: TensorValue, *, nhwc: bool) -> Image:

@@ -14,12 +14,12 @@ from orchestrator.method.passes.passes import drop_values
 from orchestrator.method.passes.prepare_calls import slots_first
 from orchestrator.method.replan import Adapted
 from orchestrator.method.rows.again import Twice, plan_of, with_skips_again
-from orchestrator.method.rows.costs import Core
 from orchestrator.method.rows.found import Found, Segments, UnknownNetworkError, network_of
 from orchestrator.method.rows.network import Network
 from orchestrator.method.rows.strips import with_phases_apart
 from orchestrator.method.rows.verify import problems_of_rows
 from orchestrator.method.rows.write import method_by_rows
+from orchestrator.method.windows import Core
 from orchestrator.planner.policy import Fusing
 
 # A method whose calls run by rows, in the smallest arena.

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from orchestrator.method.linked import LinkedCall, Prepared
-from orchestrator.method.rows.network import Image, RowTable
+from orchestrator.method.windows import Image, RowTable
 
 if TYPE_CHECKING:
     from orchestrator.method.linked import Numbers

@@ -11,8 +11,7 @@ from typing import Final
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.method.linked import LinkedCall, LinkedMethod
-from orchestrator.method.passes.packing.convolution import TILE, kernel_of
-from orchestrator.method.passes.tables import Axis
+from orchestrator.method.passes.packing.kernels import FAMILIES, KERNELS, packed_header
 from orchestrator.method.places import Access
 from orchestrator.method.rows.bands import (
     channels_of,
@@ -23,22 +22,12 @@ from orchestrator.method.rows.bands import (
     windows_of,
 )
 from orchestrator.method.rows.copies import is_spread
-from orchestrator.method.rows.costs import (
-    Core,
-    costs_of,
-    few_cost,
-    few_matrix_cost,
-    narrow_saves,
-    row_of_windows_cost,
-    sums_cost,
-    whole_cost,
-)
-from orchestrator.method.rows.network import Cost, Few, Image, Layer, Network, Window
-from orchestrator.method.rows.over import over_of
+from orchestrator.method.rows.costs import costs_of, sums_cost, weights_of, whole_cost
+from orchestrator.method.rows.network import Layer, Network
 from orchestrator.method.rows.plan import RowPlan, plan_rows
 from orchestrator.method.rows.segment import Segment, narrowed, segment
 from orchestrator.method.rows.strips import fitted_for_bands
-from orchestrator.method.steps import header_of
+from orchestrator.method.windows import Axis, Core, Image, Window
 from orchestrator.program.caller import SHARED_ID
 from orchestrator.program.values import TensorValue
 
@@ -50,103 +39,15 @@ from orchestrator.program.values import TensorValue
 
 _ENOUGH: Final = 200
 """A kernel has to save one part in so many of a run."""
-_PIXELS: Final = "packed_conv2d"
-"""The kernel that has another one, for few pixels in little scratch memory."""
-_CHANNELS, _DEPTH = 13, 15
-_MATRIX: Final = "packed_matrix"
-"""The kernel that has another one, without scratch memory, for tensors of one row.
-
-Their items are whole words. Rows of images may lie anywhere.
-"""
-_ITEMS, _ALL_ITEMS = 1, 2
-_TAP_BYTES: Final = 4
-"""Of scratch memory for each tap of its two pixels."""
-_WINDOWS: Final = "packed_depthwise_3x3"
-"""The kernel that has others for one row, or parts of it, and for two rows."""
-_ROWS_OUT, _COLUMNS_IN, _COLUMNS_OUT, _STRIDE, _PADDING = 1, 6, 7, 9, 10
-_BATCH, _AT_ONCE = 12, 15
-_WINDOW: Final = 3
-_COLUMN_BYTES: Final = 32
-"""Of scratch memory for each column of inputs."""
-_MOST_COLUMNS: Final = 20
-"""Of inputs, where a row is computed in parts."""
-_ROWS: Final = {1: "packed_depthwise_row", 2: "packed_depthwise_row_by_two"}
-"""By stride: the kernel for one row of windows."""
-_BOTH: Final = "packed_depthwise_two_rows"
-"""The kernel for one row or two, if windows move by one."""
-_KERNELS: Final = (
-    (_BOTH, _WINDOWS),
-    (_ROWS[1], _BOTH),
-    (_ROWS[1], _WINDOWS),
-    (_ROWS[2], _WINDOWS),
-    ("packed_conv2d_two", "packed_conv2d"),
-    *(
-        (f"packed_pixels{vectors}_band", f"packed_pixels{vectors}")
-        for vectors in ("", "_2", "_3", "_4")
-    ),
-    ("packed_depthwise_strips_band", "packed_depthwise_strips"),
-)
-"""Kernels for bands, and what each of them replaces, in order."""
 
 
-def wide_kernel(call: LinkedCall) -> LinkedCall:
-    """The call with the kernel that the one for narrow bands replaced, if it is one."""
-    function = call.function.removesuffix("_few")
-    name = kernel_of(function)
-    return replace(call, function=function.replace(name, dict(_KERNELS).get(name, name)))
-
-
-def few_of(method: LinkedMethod, call: LinkedCall, core: Core, rows: int) -> Few | None:
-    """How calls are in little scratch memory, if there is a kernel for that.
-
-    Args:
-        method: Its method.
-        call: A prepared call.
-        core: What it runs on.
-        rows: Of its output.
-    """
-    header, name = header_of(method, call), kernel_of(call.function)
-    if header is None:
-        return None
-    if name == _PIXELS and not header[_CHANNELS] % TILE:
-        cost = few_cost(header, core, rows)
-        return Few(scratch_bytes=_TAP_BYTES * header[_DEPTH], costs=(cost,))
-    if name == _MATRIX and header[_ITEMS] == header[_ALL_ITEMS] and rows == 1:
-        (pairs,) = costs_of(method, call, core, rows)
-        cost = few_matrix_cost(pairs, core)
-        return Few(scratch_bytes=0, costs=(cost,), whole=True)
-    if name == _WINDOWS and _has_inputs(header):
-        columns = (_at_once(header) - 1) * header[_STRIDE] + _WINDOW
-        cost = Cost(few=(row_of_windows_cost(header, _at_once(header)),))
-        return Few(scratch_bytes=_COLUMN_BYTES * columns, costs=(cost,), one_row=True)
-    return None
-
-
-def _at_once(header: tuple[int, ...]) -> int:
-    """Outputs of a row that are computed at once: parts are as equal as they can be."""
-    columns = header[_COLUMNS_OUT]
-    most = (_MOST_COLUMNS - _WINDOW) // header[_STRIDE] + 1
-    return -(-columns // -(-columns // most))
-
-
-def _has_inputs(header: tuple[int, ...]) -> bool:
-    """Whether some windows side by side always have inputs, as the kernel wants."""
-    padding, columns = header[_PADDING], header[_COLUMNS_OUT]
-    last = (columns - 1) * header[_STRIDE] - padding
-    return padding < _WINDOW and last < header[_COLUMNS_IN] and header[_BATCH] == 1
-
-
-def with_few_pixels(call: LinkedCall) -> LinkedCall:
+def with_scratch_saving(method: LinkedMethod, call: LinkedCall) -> LinkedCall:
     """The call with that kernel."""
-    if _WINDOWS not in call.function:
-        return replace(call, function=f"{call.function}_few")
-    header = [*call.form.header]
-    header[_AT_ONCE] = _at_once(call.form.header)
-    return replace(
-        call,
-        function=call.function.replace(_WINDOWS, _ROWS[header[_STRIDE]]),
-        prepared=replace(call.form, header=tuple(header)),
-    )
+    header, kernel = packed_header(method, call), KERNELS[call.function]
+    assert header is not None  # noqa: S101  # the kernel is packed
+    name, changed = header.with_scratch_saving()
+    words = call.form.header if changed == header else changed.words()
+    return replace(call, function=kernel.instead(name), prepared=replace(call.form, header=words))
 
 
 def with_narrow_kernels(method: LinkedMethod, whole_cost: int) -> LinkedMethod:
@@ -154,32 +55,28 @@ def with_narrow_kernels(method: LinkedMethod, whole_cost: int) -> LinkedMethod:
 
     Args:
         method: By rows.
-        whole_cost: Instructions of a run, about.
+        whole_cost: Estimated instructions of a run.
     """
     calls = [method.call(number) for number in range(len(method.instructions))]
-    for narrow, wide in _KERNELS:
-        saved = [_saved(method, call, wide, narrow) for call in calls]
-        is_linked = any(kernel_of(call.function) == narrow for call in calls)
-        if is_linked or _ENOUGH * sum(s for s in saved if s) >= whole_cost:
-            calls = [
-                call if s is None else replace(call, function=call.function.replace(wide, narrow))
-                for call, s in zip(calls, saved, strict=True)
+    headers = [packed_header(method, call) for call in calls]
+    for family in FAMILIES:
+        for narrow, wide in family.NARROW:
+            kernels = [KERNELS.get(call.function) for call in calls]
+            saved = [
+                header.saved(wide, narrow)
+                if header and kernel and (kernel.family, kernel.name) == (family, wide)
+                else None
+                for header, kernel in zip(headers, kernels, strict=True)
             ]
+            is_linked = any(k and (k.family, k.name) == (family, narrow) for k in kernels)
+            if is_linked or _ENOUGH * sum(s for s in saved if s) >= whole_cost:
+                calls = [
+                    replace(call, function=kernel.instead(narrow))
+                    if kernel and s is not None
+                    else call
+                    for call, kernel, s in zip(calls, kernels, saved, strict=True)
+                ]
     return replace(method, instructions=tuple(calls))
-
-
-def _saved(method: LinkedMethod, call: LinkedCall, wide: str, narrow: str) -> int | None:
-    """Instructions that another kernel saves; None if it cannot take a call."""
-    header = header_of(method, call)
-    if kernel_of(call.function) != wide or header is None:
-        return None
-    header = call.form.header or header
-    if wide == _WINDOWS:
-        is_both = narrow == _BOTH and header[_STRIDE] == 1
-        is_one = narrow == _ROWS[header[_STRIDE]] and header[_ROWS_OUT] == 1
-        if not (is_both or is_one) or not _has_inputs(header):
-            return None
-    return narrow_saves(wide, header)
 
 
 _KNOWN: Final = frozenset({Access.READS, Access.FILLS, Access.SCRATCH})
@@ -382,6 +279,7 @@ class _Builder:
             sizes = [self._images[image].rows for image in images]
             windows = [Axis(size=size, out=count, kernel=size) for size in sizes]
         banded = [self._banded.call(number) for number in numbers]
+        header = packed_header(self._banded, banded[0])
         self._add(
             numbers,
             tuple(reads),
@@ -401,11 +299,11 @@ class _Builder:
                 at_end=by_rows
                 and reads[0][0] == numbers[0]
                 and is_spread(first, (self._images[images[0]], self._images[out])),
-                over=over_of(self._banded, banded[0], self._images[images[0]], self._images[out])
-                if by_rows and len(banded) == len(images) == 1
+                over=header.overlap(self._images[images[0]], self._images[out])
+                if header and by_rows and len(banded) == len(images) == 1
                 else None,
-                few=few_of(self._banded, banded[0], core, count)
-                if by_rows and len(banded) == 1
+                few=header.scratch_saving(core, count, weights_of(self._banded, banded[0]))
+                if header and by_rows and len(banded) == 1
                 else None,
                 whole=0  # sums and averages are one call
                 if is_average

@@ -7,143 +7,16 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import takewhile
 from math import inf
-from typing import TypeAlias
 
-from orchestrator.method.passes.tables import Axis
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RowTable:
-    """Rows that each row of an output needs, where these are no windows of an `Axis`.
-
-    Args:
-        size: Rows of the input.
-        rows: By row of the output: first and last row of the input, inclusive. A row
-            that needs none has the first one of the next row, and the last one of the
-            row before; neither ever becomes less from a row to the next.
-    """
-
-    size: int
-    rows: tuple[tuple[int, int], ...]
-
-    @classmethod
-    def of(cls, needed: Mapping[int, tuple[int, int]], *, size: int, out: int) -> RowTable:
-        """The table of an output of which some rows need something.
-
-        Args:
-            needed: By row: first and last row of the input; in ascending order.
-            size: Rows of the input.
-            out: Rows of the output.
-        """
-        lows, highs = [size], [-1]
-        for row in range(out):
-            last = out - 1 - row
-            highs.append(needed[row][1] if row in needed else highs[-1])
-            lows.append(needed[last][0] if last in needed else lows[-1])
-        return cls(size=size, rows=(*zip(lows[:0:-1], highs[1:], strict=True),))
-
-    @property
-    def out(self) -> int:
-        """Rows of the output."""
-        return len(self.rows)
-
-    def inputs(self, first: int, last: int) -> tuple[int, int]:
-        """As `Axis.inputs`."""
-        return self.rows[first][0], self.rows[last][1]
-
-
-Window: TypeAlias = Axis | RowTable
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Image:
-    """A tensor as rows, which lie one after the other.
-
-    Args:
-        rows: How many; 1 for a tensor that is always used as a whole.
-        row_bytes: Of each.
-    """
-
-    rows: int
-    row_bytes: int
-
-    @property
-    def size_bytes(self) -> int:
-        """Of the whole tensor."""
-        return self.rows * self.row_bytes
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cost:
-    """Instructions of calls for some rows, about.
-
-    Args:
-        setup: Of each call, beside those for its rows.
-        tile: Of pixels that are computed at once.
-        together: How many these are; fewer cost as much.
-        pixels: Of a row, as tiles have them.
-        two: Of two pixels, where a kernel takes them apart from others; 0: it does not.
-        few: Of calls for one row, for two rows and so on, where there is a kernel for
-            that.
-    """
-
-    setup: int = 0
-    tile: int = 0
-    together: int = 1
-    pixels: int = 1
-    two: int = 0
-    few: tuple[int, ...] = ()
-
-    def of(self, rows: int) -> int:
-        """Of a call for so many rows."""
-        if rows <= len(self.few):
-            return self.few[rows - 1]
-        tiles, rest = divmod(rows * self.pixels, self.together)
-        if rest and self.two:
-            twos = 2 if tiles and rest == 1 else 1
-            return self.setup + self.tile * (tiles + 1 - twos) + self.two * twos
-        return self.setup + self.tile * (tiles + (rest > 0))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Few:
-    """Another way to compute rows of a layer: fewer of its pixels or inputs at once.
-
-    Args:
-        scratch_bytes: Memory that a call needs, less than else.
-        costs: Of each of its calls, all of which are added up.
-        one_row: Whether it takes no more than one row.
-        whole: Whether it is for calls for all rows, not for those for some.
-    """
-
-    scratch_bytes: int
-    costs: tuple[Cost, ...]
-    one_row: bool = False
-    whole: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Over:
-    """How the output of a layer may lie over rows of its only input.
-
-    It begins so many bytes before the first row that a call reads that nothing is
-    written before it has been read for the last time.
-
-    Args:
-        lead_bytes: How many these are at least.
-        few_bytes: The same where the layer computes few pixels at once.
-        pixel_bytes: They have to be a multiple of this.
-        rows: That a call may compute so, at most; never all of them.
-    """
-
-    lead_bytes: int = 0
-    few_bytes: int = 0
-    pixel_bytes: int = 1
-    rows: float = inf
-
-    def lead(self, *, is_few: bool) -> int:
-        """Bytes between the beginning of an output and what is read, at least."""
-        return self.few_bytes if is_few else self.lead_bytes
+from orchestrator.method.windows import (
+    Axis,
+    Cost,
+    Image,
+    OverlapRule,
+    RowTable,
+    ScratchSavingVariant,
+    Window,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,9 +53,9 @@ class Layer:
     accumulates: bool = False
     in_place: bool = False
     at_end: bool = False
-    over: Over | None = None
+    over: OverlapRule | None = None
     costs: tuple[Cost, ...] = ()
-    few: Few | None = None
+    few: ScratchSavingVariant | None = None
     whole: int = 0
     given: int = 0
     again: bool = False
@@ -257,7 +130,7 @@ class Network:
 
         return replace(self, layers=tuple(map(limited, self.layers)))
 
-    def few_of(self, layer: int, rows: int, room_bytes: float = inf) -> Few | None:
+    def few_of(self, layer: int, rows: int, room_bytes: float = inf) -> ScratchSavingVariant | None:
         """How so many rows of a layer fit into a room for scratch memory.
 
         None if they do as they are, or nothing else is known.
@@ -288,7 +161,7 @@ class Network:
         of, is_whole = self.layers[layer], self._is_whole(layer, rows)
         return of.whole_scratch_bytes if is_whole else of.scratch_bytes
 
-    def over_of(self, layer: int, rows: int) -> Over | None:
+    def over_of(self, layer: int, rows: int) -> OverlapRule | None:
         """How so many rows of a layer may lie over its input; None if they may not."""
         over = self.layers[layer].over
         # All rows at once are computed in another way.

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from orchestrator.method.rows.network import Network, RowTable, Window
+from orchestrator.method.rows.network import Network
 from orchestrator.method.rows.plan import Call, RowPlan
+from orchestrator.method.windows import RowTable, Window
 
 if TYPE_CHECKING:
     Tags = NDArray[np.int64]

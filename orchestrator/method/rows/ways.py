@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from orchestrator.method.passes.tables import Axis
+from orchestrator.method.windows import Axis
 
 if TYPE_CHECKING:
     from orchestrator.method.rows.network import Layer, Network

@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.method.linked import LinkedCall, LinkedMethod, Prepared
 from orchestrator.method.passes.joining import with_slots
-from orchestrator.method.passes.packing.convolution import bytes_of
+from orchestrator.method.passes.packing.header import bytes_of
+from orchestrator.method.passes.packing.kernels import packed_header
 from orchestrator.method.places import Access, placed
-from orchestrator.method.rows.bands import Rows, band_header, band_of, channels_of, pixels_of
+from orchestrator.method.rows.bands import band_of, channels_of, pixels_of
 from orchestrator.method.rows.copies import COPY, Images, copied_rows
 from orchestrator.method.rows.costs import SUMS
-from orchestrator.method.rows.found import with_few_pixels, with_narrow_kernels
+from orchestrator.method.rows.found import with_narrow_kernels, with_scratch_saving
 from orchestrator.method.rows.plan import Call, RowPlan, Slide
 from orchestrator.method.steps import GIVEN_ROWS, HEADER, header_of
+from orchestrator.method.windows import Rows
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
@@ -192,7 +194,7 @@ class _Writer:
                 return []
             prepared = found
         new = _with(replace(old, accesses=tuple(accesses)), tuple(args), prepared)
-        return [new if few is None else with_few_pixels(new)]
+        return [new if few is None else with_scratch_saving(self._method, new)]
 
     def _band(
         self, old: LinkedCall, prepared: Prepared, rows: Rows, images: Images
@@ -202,13 +204,13 @@ class _Writer:
             copied = copied_rows(prepared, images)
             assert copied is not None  # noqa: S101  # its layer goes by rows
             return copied.band(prepared, (rows.first, rows.last), rows.low, images)
-        header = header_of(self._method, old)
+        header = packed_header(self._method, old)
         if header is not None:
-            size = images[1].row_bytes
-            header = band_header(old.function, header, rows, size)
+            header = header.band(rows, images[1].row_bytes)
             if header is None:
                 return None
-        return replace(prepared, numbers=band_of(prepared, rows), header=header or ())
+        words = header.words() if header else ()
+        return replace(prepared, numbers=band_of(prepared, rows), header=words)
 
     def _add_up(self, call: Call) -> LinkedCall:
         """Sums of some more rows."""

@@ -27,9 +27,9 @@ PACKAGE: Final = Path(orchestrator.__file__).parent
 READERS: Final = {
     "core/layout.py": "the owner",
     "running/npy.py": "a file in NumPy's own format",
-    "method/passes/packing/mve.py": "weights that it has just packed",
+    "method/passes/packing/lines.py": "packed weights, which are one row of bytes",
+    "method/passes/packing/pixels.py": "packed weights, which are one row of bytes",
     "method/passes/packing/strips.py": "packed weights, which are one row of bytes",
-    "method/passes/packing/turned.py": "packed weights, which are one row of bytes",
 }
 """Modules that may take bytes for arrays, and what these are."""
 

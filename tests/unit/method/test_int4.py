@@ -9,7 +9,7 @@ import pytest
 
 from orchestrator.method.passes.packing.convolution import Convolution
 from orchestrator.method.passes.packing.int4 import block_bytes, int4_of
-from orchestrator.method.passes.tables import Axis
+from orchestrator.method.windows import Axis
 
 
 def _conv(weights: Any, *, kernel: int = 1, **others: Any) -> Convolution:

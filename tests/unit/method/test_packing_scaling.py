@@ -8,8 +8,8 @@ from typing import Final
 import numpy as np
 
 from orchestrator.method.passes.packing.convolution import Convolution
-from orchestrator.method.passes.packing.dsp import Scale, scales
-from orchestrator.method.passes.tables import Axis
+from orchestrator.method.passes.packing.scaling import Scale, scales
+from orchestrator.method.windows import Axis
 
 COUNT: Final = 4000
 SHIFTS: Final = ({"right": 13}, {"left": 8}, {"right": 11}, {"left": 2})

@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-import struct
-
 import numpy as np
 import pytest
 
 from orchestrator.method.passes.packing.convolution import Convolution
-from orchestrator.method.passes.packing.strips import (
-    along_rows,
-    best_strips,
-    is_turned,
-    strip_groups,
-    strips_of,
-)
-from orchestrator.method.passes.tables import Axis
-
-_HEADER = 27
-"""Words of a PackedDepthwiseStrips."""
+from orchestrator.method.passes.packing.header import Packed
+from orchestrator.method.passes.packing.strips import Strips
+from orchestrator.method.windows import Axis
 
 
-def _packed(words: list[int]) -> tuple[tuple[int, ...], bytes]:
-    data = struct.pack(f"<{len(words) - _HEADER}i", *words[_HEADER:])
-    return (*words[:_HEADER],), data
+def _packed(conv: Convolution, spare: int = 0) -> tuple[Strips, Packed]:
+    packed = Strips.packed(conv, spare)
+    assert packed is not None
+    assert isinstance(packed.header, Strips)
+    return packed.header, packed
 
 
 def _convolution(channels: int, rows: Axis, columns: Axis) -> Convolution:
@@ -58,40 +50,36 @@ def _convolution(channels: int, rows: Axis, columns: Axis) -> Convolution:
 )
 def test_strips_along_columns_can_lie_along_rows(channels: int, rows: Axis, columns: Axis) -> None:
     conv = _convolution(channels, rows, columns)
-    strips = best_strips(conv, 0)
-    assert strips is not None
-    header, weights = _packed(strip_groups(conv, strips))
-    assert is_turned(header)
-    assert strips_of(header) == strips
-    found = along_rows(header, weights, strips.scratch_bytes)
+    header, packed = _packed(conv)
+    assert header.is_turned
+    found = header.for_bands(packed, packed.scratch_bytes)
     assert found is not None
-    rowwise = strips_of(found.header)
+    rowwise = found.header
+    assert isinstance(rowwise, Strips)
     assert not rowwise.is_turned
-    assert (found.header, found.weights) == _packed(strip_groups(conv, rowwise))
+    assert (rowwise.across, rowwise.along) == (rows, columns)
     assert found.scratch_bytes == rowwise.scratch_bytes
-    assert along_rows(found.header, found.weights, found.scratch_bytes) == found
+    assert found.weights == rowwise.weights_of(conv)
+    assert Strips.of(rowwise.words()) == rowwise
+    assert rowwise.for_bands(found, found.scratch_bytes) == found
 
 
 def test_long_lines_have_a_strip_that_fits() -> None:
     conv = _convolution(
         16, Axis(size=9, out=9, kernel=3), Axis(size=99, out=99, kernel=3, padding=1)
     )
-    strips = best_strips(conv, 9999)
-    assert strips is not None
-    header, weights = _packed(strip_groups(conv, strips))
-    short, long = (along_rows(header, weights, room) for room in (0, 9999))
+    header, packed = _packed(conv, 9999)
+    short, long = (header.for_bands(packed, room) for room in (0, 9999))
     assert short is not None
     assert long is not None
     assert short.scratch_bytes < long.scratch_bytes
-    assert long.scratch_bytes == strips_of(long.header).scratch_bytes
-    assert short.weights == long.weights == weights
+    assert isinstance(long.header, Strips)
+    assert long.scratch_bytes == long.header.scratch_bytes
+    assert short.weights == long.weights == packed.weights
 
 
 def test_strips_of_an_image_of_one_column_stay() -> None:
     rows = Axis(size=9, out=9, kernel=3, padding=1)
-    conv = _convolution(8, rows, Axis(size=1, out=1))
-    strips = best_strips(conv, 0)
-    assert strips is not None
-    header, weights = _packed(strip_groups(conv, strips))
-    assert is_turned(header)
-    assert along_rows(header, weights, 0) is None
+    header, packed = _packed(_convolution(8, rows, Axis(size=1, out=1)))
+    assert header.is_turned
+    assert header.for_bands(packed, 0) is None

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-import struct
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from orchestrator.method.passes.packing import mve
 from orchestrator.method.passes.packing.convolution import Convolution
+from orchestrator.method.passes.packing.header import Packed
+from orchestrator.method.passes.packing.lines import Lines
 from orchestrator.method.passes.packing.phases import Phase, groups_of
-from orchestrator.method.passes.packing.turned import (
-    Turned,
-    is_turned,
-    rows_at,
-    turned_lines,
-    turned_pixels,
-)
-from orchestrator.method.passes.tables import Axis
+from orchestrator.method.passes.packing.pixels import Pixels, strip_along, strip_of
+from orchestrator.method.windows import Axis
 
-_PIXELS, _LINES = 28, 24
-"""Words of a PackedPixels, and of a PackedLines."""
 _TALL = Axis(size=9, out=9, kernel=3, padding=1)
 _WIDE = Axis(size=20, out=20, kernel=3, padding=1)
 
@@ -55,18 +47,10 @@ def _transposed(conv: Convolution) -> Convolution:
     )
 
 
-def _split(words: list[int], header: int) -> tuple[tuple[int, ...], bytes]:
-    data = struct.pack(f"<{len(words) - header}i", *words[header:])
-    return (*words[:header],), data
-
-
-def _pixels(phase: Phase, strip: mve.Strip) -> tuple[tuple[int, ...], bytes]:
-    return _split(mve.pixels([(phase, strip)]), _PIXELS)
-
-
-def _turned(conv: Convolution, room: int = 0) -> tuple[Phase, Turned | None]:
+def _turned(conv: Convolution, room: int = 0) -> tuple[Phase, Packed | None]:
     (phase,) = groups_of(conv)
-    return phase, turned_pixels(*_pixels(phase, mve.strip_of(phase, 0)), room)
+    packed = Pixels.packed([(phase, strip_of(phase, 0))])
+    return phase, packed.header.for_bands(packed, room)
 
 
 @pytest.mark.parametrize("channels", [1, 3, 16, 19])
@@ -86,18 +70,26 @@ def test_pixels_are_as_of_the_transposed_image(channels: int, rows: Axis, column
     conv = _convolution(rows, columns, channels=channels)
     phase, found = _turned(conv)
     assert found is not None
-    assert is_turned(found.header)
-    at = rows_at(found.header)
-    assert found.header[at : at + 6] == rows.words()
+    header = found.header
+    assert isinstance(header, Pixels)
+    assert header.is_turned
+    assert header.image_rows == rows
     (other,) = groups_of(_transposed(conv))
-    strip = mve.strip_along(columns, rows, channels, 2048, is_apart=False)
-    header, weights = _pixels(other, strip)
-    assert found.weights == weights
-    lines = (channels, columns.size * channels, phase.pixel, phase.line)
-    same = (*header[:18], *found.header[18:20], *lines, *header[24:])
-    assert found.header == same
-    assert bool(found.header[19]) == strip.in_place
-    assert turned_pixels(found.header, found.weights, 0) is None
+    strip = strip_along(columns, rows, channels, 2048, is_apart=False)
+    packed = Pixels.packed([(other, strip)])
+    assert isinstance(packed.header, Pixels)
+    assert found.weights == packed.weights
+    assert header == replace(
+        packed.header,
+        pixels=header.pixels,
+        in_bytes=header.in_bytes,
+        x_line=channels,
+        x_pixel=columns.size * channels,
+        y_line=phase.pixel,
+        y_pixel=phase.line,
+    )
+    assert bool(header.in_bytes) == strip.in_place
+    assert header.for_bands(found, 0) is None
 
 
 @pytest.mark.parametrize("room", [0, 1200, 2048, 9999])
@@ -106,9 +98,12 @@ def test_strips_are_as_long_as_there_is_room(room: int) -> None:
     _, found = _turned(_convolution(_TALL, replace(_WIDE, size=96, out=96)), room)
     assert shortest is not None
     assert found is not None
+    assert isinstance(shortest.header, Pixels)
+    assert isinstance(found.header, Pixels)
     assert found.scratch_bytes <= max(room, shortest.scratch_bytes)
-    assert (found.header[18] > shortest.header[18]) == (room > shortest.scratch_bytes)
-    assert found.scratch_bytes == (found.header[18] - 1) * 3 * 16 + 9 * 16
+    is_longer = found.header.pixels > shortest.header.pixels
+    assert is_longer == (room > shortest.scratch_bytes)
+    assert found.scratch_bytes == (found.header.pixels - 1) * 3 * 16 + 9 * 16
 
 
 @pytest.mark.parametrize(
@@ -126,25 +121,25 @@ def test_rows_of_one_pixel_and_several_images_stay(rows: Axis, columns: Axis, ba
 
 def test_lines_are_as_of_the_transposed_image() -> None:
     conv = _convolution(replace(_TALL, size=8, out=8), _WIDE, channels=32)
-    found, other = (
-        _split(mve.lines(c, way), _LINES)
-        for c in (conv, _transposed(conv))
-        if (way := mve.lines_of(c, 0))
-    )
-    turned = turned_lines(*found, 2048)
+    found, other = (Lines.packed(c, 0) for c in (conv, _transposed(conv)))
+    assert found is not None
+    assert other is not None
+    turned = found.header.for_bands(found, 2048)
     assert turned is not None
-    header, weights = other
-    pixels = turned.header[18]
-    lines = (32, 20 * 32, 7, 20 * 7)
-    assert turned.header == (*header[:18], pixels, header[19], *lines)
-    assert turned.weights == weights
+    assert isinstance(turned.header, Lines)
+    assert isinstance(other.header, Lines)
+    pixels = turned.header.pixels
+    assert turned.header == replace(
+        other.header, pixels=pixels, x_line=32, x_pixel=20 * 32, y_line=7, y_pixel=20 * 7
+    )
+    assert turned.weights == other.weights
     assert turned.scratch_bytes == (pixels + 2) * 3 * 32
-    assert turned_lines(turned.header, turned.weights, 0) is None
+    assert turned.header.for_bands(turned, 0) is None
 
 
 def test_lines_of_two_columns_stay() -> None:
     columns = Axis(size=20, out=19, kernel=2)
     conv = _convolution(replace(_TALL, size=8, out=8), columns, channels=32)
-    way = mve.lines_of(conv, 0)
-    assert way is not None
-    assert turned_lines(*_split(mve.lines(conv, way), _LINES), 0) is None
+    packed = Lines.packed(conv, 0)
+    assert packed is not None
+    assert packed.header.for_bands(packed, 0) is None

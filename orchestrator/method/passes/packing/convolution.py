@@ -6,17 +6,16 @@ and scales.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.layout import FORMATS, logical_items, stored_items
-from orchestrator.core.lazy_bytes import Bytes, settled
 from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.method.passes.arguments import Arguments, UnknownCallError, need
-from orchestrator.method.passes.tables import Axis, axes_of, image_of
+from orchestrator.method.passes.tables import axes_of, image_of
+from orchestrator.method.windows import Axis
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,16 +35,6 @@ TILE: Final = 4
 def up(count: int, step: int) -> int:
     """The next multiple of `step`."""
     return -(-count // step) * step
-
-
-def int32(word: int) -> int:
-    """The low 32 bits, signed."""
-    return (word + (1 << 31)) % (1 << 32) - (1 << 31)
-
-
-def bytes_of(words: Sequence[int]) -> Bytes:
-    """Words as a constant has them."""
-    return settled(struct.pack(f"<{len(words)}i", *words))
 
 
 _CONVOLUTIONS: Final = {
@@ -129,6 +118,17 @@ class Convolution:
     def is_single(self) -> bool:
         """Whether there is one pixel, and one scale, as in a matrix product."""
         return self.is_matrix and self.groups == self.pixels == 1 and self.has_one_scale
+
+    @property
+    def is_short(self) -> bool:
+        """Whether channel by channel is slow: strips copy two lines, or more, per output.
+
+        The kernel for calls that are not packed takes four channels at once, if each has
+        one output.
+        """
+        lines = (self.rows.out - 1) * self.rows.stride + self.rows.kernel
+        four = self.depthwise and len(self.weights) == self.channels >= TILE
+        return four and lines >= 2 * self.rows.out
 
     @property
     def pairs(self) -> int:
@@ -306,6 +306,14 @@ def in_one_column(conv: Convolution) -> Convolution:
     return conv
 
 
+def in_one_line(conv: Convolution) -> Convolution:
+    """The convolution; a matrix product as an image of one line."""
+    if not conv.is_matrix:
+        return conv
+    axis = Axis(size=conv.pixels, out=conv.pixels)
+    return replace(conv, batch=1, rows=Axis(size=1, out=1), columns=axis)
+
+
 def starts_of(conv: Convolution) -> Ints:
     """What each sum of inputs and weights starts with."""
     found: Ints = conv.sums + conv.x_offset * conv.weights.sum(axis=1)
@@ -319,38 +327,3 @@ def largest_sums(conv: Convolution) -> Ints:
     weights = np.abs(conv.weights).sum(axis=1)
     found: Ints = np.abs(starts_of(conv)) - LOWEST * weights
     return found
-
-
-# The words that packed weights begin with: geometry, padding and offsets.
-
-
-def kernel_of(function: str) -> str:
-    """Name of a packed kernel, the same for calls with limits as for others."""
-    return function.rpartition("::")[2].replace("limited_", "")
-
-
-def convolution_header(conv: Convolution, depth: int) -> tuple[int, ...]:
-    """The words of `PackedConvolution`."""
-    return (
-        *(*conv.rows.words(), *conv.columns.words()),
-        *(conv.batch, conv.channels, len(conv.weights), depth),
-        # A tap outside the image counts as one of the zero point.
-        *(-conv.x_offset, conv.offset),
-    )
-
-
-def line_header(conv: Convolution, depth: int) -> tuple[int, ...]:
-    """The same, of a matrix product as an image of one line."""
-    if conv.is_matrix:
-        axis = Axis(size=conv.pixels, out=conv.pixels)
-        conv = replace(conv, batch=1, rows=Axis(size=1, out=1), columns=axis)
-    return convolution_header(conv, depth)
-
-
-def depthwise_header(conv: Convolution, pairs: int, words: int) -> tuple[int, ...]:
-    """The words of `PackedDepthwise`."""
-    return (
-        *(*conv.rows.words(), *conv.columns.words()),
-        *(conv.batch, conv.channels, -conv.x_offset, pairs),
-        *(WORD * words, conv.offset),
-    )

@@ -1,4 +1,4 @@
-"""Weights of 4 bits, two in a byte, in the order in which kernels read them.
+"""Weights of 4 bits, two in a byte: the families of kernels that make int8 of them.
 
 kernels/cortex_m/int4.h has the formats. A weight is a number of 4 bits times a step,
 which a channel has, or each group of its taps; the product is the weight, so that no
@@ -7,29 +7,42 @@ bit of an output changes.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Final
 
+from orchestrator.core.lazy_bytes import Bytes
 from orchestrator.method.passes.arguments import need
-from orchestrator.method.passes.packing import dsp, mve
-from orchestrator.method.passes.packing.convolution import (
-    TILE,
-    WORD,
-    convolution_header,
-    int32,
-    starts_of,
-    up,
+from orchestrator.method.passes.packing.convolution import TILE, WORD, Convolution, starts_of, up
+from orchestrator.method.passes.packing.header import (
+    LANES,
+    SETUP,
+    ConvolutionHeader,
+    Header,
+    Packed,
+    Room,
+    bytes_in,
+    convolution_fields,
+    tiles_of,
+    word_of,
 )
+from orchestrator.method.passes.packing.matrix import STEP, MatrixHeader
+from orchestrator.method.passes.packing.pairs import PAIR_WORDS, Pairs
+from orchestrator.method.passes.packing.phases import Phase
+from orchestrator.method.passes.packing.pixel import EIGHT, Pixel
+from orchestrator.method.passes.packing.pixels import (
+    LinePhase,
+    Pixels,
+    TileLayout,
+    strip_of,
+    unrolled,
+)
+from orchestrator.method.passes.packing.scaling import EMPTY
+from orchestrator.method.windows import Core, Cost, Image, OverlapRule
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-    from orchestrator.method.passes.packing.convolution import Convolution
-    from orchestrator.method.passes.packing.mve import Strip
-    from orchestrator.method.passes.packing.phases import Phase
 
     Ints = NDArray[np.int64]
 
@@ -50,19 +63,10 @@ _DSP_GROUP: Final = 256
 _BLOCK, _PART = 1536, 8
 """Bytes of weights as int8 in scratch memory, where that adds to the arena, and which
 part of the arena these are at most."""
-_OUTPUTS, _DEPTH, _WEIGHT_BYTES, _ALL_BYTES = 14, 15, 18, 19
-"""Words of headers."""
-BLOCK_HEAD: Final = 2 * WORD
+_HEAD_BYTES: Final = 2 * WORD
 """Bytes in front of all tiles."""
 _TILE_WORDS: Final = 12
-"""Of a tile for vectors besides its weights."""
-
-
-class Packed(NamedTuple):
-    """Words of a call's constants, and bytes of scratch memory for int8 weights."""
-
-    words: list[int]
-    block_bytes: int
+"""Words of a tile for vectors besides its weights."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,17 +156,258 @@ def _with_group(weights: Ints, group: int) -> Int4 | None:
     return Int4(numbers=numbers.reshape(outputs, -1)[:, :taps], steps=steps, group=group)
 
 
-def convolution(conv: Convolution, int4: Int4) -> Packed:
-    """The words of `PackedConvolution` and of tiles, for plain C++."""
-    taps = conv.weights.shape[1]
-    of = int4.padded(up(len(conv.weights), 2), taps)
-    data = _bytes("<i4", 0, of.group)
-    for first, tile in _scales(conv, 2):
-        pair = slice(first, first + 2)
-        data += tile + _bytes("u1", *of.steps[pair].T.reshape(-1).tolist())
-        data += _two(of.numbers[first], of.numbers[first + 1])
-        data += bytes(-len(data) % WORD)
-    return _packed(convolution_header(conv, taps), data)
+@dataclass(frozen=True, kw_only=True)
+class Int4Convolution(ConvolutionHeader):
+    """`PackedConvolution` of packed.h, for plain C++: tiles of two channels."""
+
+    WHOLE: ClassVar = ("convolution",)
+    IS_INT4: ClassVar = True
+
+    @classmethod
+    def packed(cls, conv: Convolution, int4: Int4) -> Packed:
+        """A call."""
+        taps = conv.weights.shape[1]
+        of = int4.padded(up(len(conv.weights), 2), taps)
+        data = bytes_in("<i4", 0, of.group)
+        for first, tile in _scales(conv, 2):
+            pair = slice(first, first + 2)
+            data += tile + bytes_in("u1", *of.steps[pair].T.reshape(-1).tolist())
+            data += _two(of.numbers[first], of.numbers[first + 1])
+            data += bytes(-len(data) % WORD)
+        return Packed(cls(**convolution_fields(conv, taps)), data, 0)
+
+    def costs(self, core: Core, rows: int, weights: Bytes) -> tuple[Cost, ...]:
+        tile = 8 * self.depth * self.out_channels
+        return (Cost(setup=SETUP["scalar"], tile=tile, pixels=self.pixels_out // rows),)
+
+
+class _Blocks(Header):
+    """Calls whose weights become int8 in scratch memory, some tiles at a time."""
+
+    @property
+    def tiles(self) -> int:
+        """Tiles of the call."""
+        raise NotImplementedError
+
+    @property
+    def tile_bytes(self) -> int:
+        """Bytes of each as int8."""
+        raise NotImplementedError
+
+    def block_cost(self, cost: Cost) -> tuple[int, int]:
+        """Instructions for all weights, and for the inputs that `cost` is for once more."""
+        raise NotImplementedError
+
+    def block(self, most_bytes: int) -> int:
+        """How many tiles are int8 at a time: blocks of about equal size.
+
+        Args:
+            most_bytes: Bytes of a block, if they are more than a tile's.
+        """
+        most = max(most_bytes // self.tile_bytes, 1)
+        return -(-self.tiles // -(-self.tiles // most))
+
+    def with_blocks(self, cost: Cost, weights: Bytes) -> tuple[Cost, ...]:
+        """Costs of a call, of which one is without blocks."""
+        made, again = self.block_cost(cost)
+        # Inputs are brought together for each block anew.
+        count = -(-self.tiles // word_of(weights))
+        return (cost, Cost(setup=made), replace(cost, setup=0, tile=again * (count - 1)))
+
+    def in_blocks(self, packed: Packed, room_bytes: int) -> Packed:
+        """A call with as many weights as int8 at a time as there is room for."""
+        beside = packed.scratch_bytes - word_of(packed.weights) * self.tile_bytes
+        block = self.block(max(room_bytes - beside, _BLOCK))
+        weights = bytes_in("<i4", block) + packed.weights[WORD:]
+        return Packed(packed.header, weights, block * self.tile_bytes + beside)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Int4Pairs(_Blocks, Pairs):
+    """`PackedPairs` of packed_dsp.h, with an `Int4Pair` for each pair of channels."""
+
+    IS_INT4: ClassVar = True
+    NARROW: ClassVar = ()
+    SCRATCH_SAVING: ClassVar = ()
+    HAS_TWO: ClassVar = False
+
+    @classmethod
+    def packed_in(cls, conv: Convolution, int4: Int4, room: Room) -> Packed:
+        """A call.
+
+        Raises:
+            UnknownCallError: The kernel cannot take this.
+        """
+        import numpy as np  # noqa: PLC0415
+
+        need(len(conv.weights) < _CHANNELS)
+        header, found, scratch_bytes = cls.of_channels(conv)
+        depth = header.depth
+        group = int4.group if int4.steps.shape[1] > 1 else depth
+        steps = np.pad(int4.steps, ((0, 1), (0, 0)), constant_values=1)
+        block = header.block(block_bytes(room.live_bytes, room.spare_bytes - scratch_bytes))
+        data = bytes_in("<i4", block, group)
+        multipliers, shifts = np.append(conv.multipliers, 0), np.append(-conv.shifts, 0)
+        for a, b in found.pairs:
+            those = [a, b]
+            data += bytes_in("<i4", *found.sums[those].tolist(), *multipliers[those].tolist())
+            # The output of an empty channel goes where the real one is stored later.
+            data += bytes_in("<u2", b if a == EMPTY else a, b)
+            data += bytes_in("u1", *shifts[those].tolist(), *steps[those, 0].tolist())
+            for n, tap in enumerate(range(0, depth, group)):
+                weights = found.weights[those, tap : tap + group]
+                if n:
+                    data += bytes_in("u1", *steps[those, n].tolist(), 0, 0)
+                data += _four_taps(*(weights // steps[those, n, None]))
+        return Packed(header, data, block * header.tile_bytes + scratch_bytes)
+
+    @property
+    def tiles(self) -> int:
+        return self.all_bytes // self.tile_bytes
+
+    @property
+    def tile_bytes(self) -> int:
+        return WORD * PAIR_WORDS + self.weight_bytes
+
+    def block_cost(self, cost: Cost) -> tuple[int, int]:
+        return 4 * self.depth * self.out_channels, 5 * self.depth + 440
+
+    @property
+    def may_write_over_input(self) -> bool:
+        return False  # it reads inputs for each block
+
+    def overlap(self, source: Image, out: Image) -> OverlapRule | None:
+        return None
+
+    def costs(self, core: Core, rows: int, weights: Bytes) -> tuple[Cost, ...]:
+        (cost,) = Pairs.costs(self, core, rows, weights)
+        return self.with_blocks(cost, weights)
+
+    def for_bands(self, packed: Packed, room_bytes: int) -> Packed | None:
+        return self.in_blocks(packed, room_bytes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Int4Matrix(MatrixHeader):
+    """`Int4Matrix` of int4.h: tiles of four channels, for DSP instructions."""
+
+    WHOLE: ClassVar = ("matrix",)
+    IS_INT4: ClassVar = True
+
+    multiplier: int
+    right: int
+    offset: int
+
+    @classmethod
+    def packed(cls, conv: Convolution, int4: Int4) -> Packed:
+        """A call.
+
+        Raises:
+            UnknownCallError: The kernel cannot take this.
+        """
+        need(conv.is_matrix and conv.has_one_scale)
+        outputs, taps = conv.weights.shape
+        depth = up(taps, STEP)
+        of = int4.padded(up(outputs, TILE), depth).in_groups(_DSP_GROUP)
+        data = bytes_in("<i4", 0, of.group)
+        starts = _pad(starts_of(conv), len(of.numbers))
+        for first in range(0, outputs, TILE):
+            tile = slice(first, first + TILE)
+            data += bytes_in("<i4", *starts[tile].tolist())
+            for steps, numbers in of.groups():
+                a, b, c, d = numbers[tile]
+                lanes = (a + 8) | (b + 8) << 4 | (c + 8) << 8 | (d & 15) << 12
+                lanes = lanes.reshape(-1, TILE)[:, (0, 2, 1, 3)]
+                data += bytes_in("u1", *steps[tile].tolist())
+                data += bytes_in("<u2", *lanes.reshape(-1).tolist())
+        header = cls(
+            pixels=conv.pixels,
+            items=taps,
+            depth=depth,
+            out_channels=outputs,
+            multiplier=int(conv.multipliers[0]),
+            right=-int(conv.shifts[0]),
+            offset=conv.offset,
+        )
+        # A sum for each group, and pairs.
+        return Packed(header, data, WORD * -(-taps // GROUPS[-1]) + 2 * depth)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Int4Pixels(_Blocks, Pixels):
+    """`PackedPixels` of packed.h, of one phase."""
+
+    IS_INT4: ClassVar = True
+    NARROW: ClassVar = ()
+    LAYOUT: ClassVar = TileLayout(head=2 * TILE * WORD + TILE + TILE, lines=TILE // 2, tail=0)
+    """Starts and multipliers, shifts in bytes, and steps of windows of several taps."""
+
+    @classmethod
+    def packed_in(cls, phase: Phase, int4: Int4, room: Room, *, fast: bool) -> Packed:
+        """A call."""
+        conv, strip = phase.conv, strip_of(phase, room.spare_bytes)
+        header = cls.of_phase(phase, strip)
+        most = block_bytes(room.live_bytes, room.spare_bytes - strip.scratch_bytes)
+        of = int4.padded(up(len(conv.weights), TILE), strip.depth)
+        block = header.block(most)
+        data = bytes_in("<i4", block, of.group)
+        for first, tile in _scales(replace(conv, sums=starts_of(conv)), TILE):
+            data += tile + _vectors(of, [*range(first, first + TILE)])
+        scratch_bytes = block * header.tile_bytes + strip.scratch_bytes
+        return Packed(header, data, scratch_bytes, unrolled(cls.WHOLE[0], [strip], fast=fast))
+
+    @property
+    def tiles(self) -> int:
+        return tiles_of(self.out_channels)
+
+    @property
+    def tile_bytes(self) -> int:
+        return WORD * _TILE_WORDS + TILE * self.depth
+
+    def block_cost(self, cost: Cost) -> tuple[int, int]:
+        again = self.strips_cost if self.is_turned else 30 * cost.together
+        return self.depth * self.out_channels * 9 // 8, again
+
+    @property
+    def band_row_cost(self) -> int:
+        return self.row_cost  # there is no kernel for bands
+
+    def _phase(self, row_bytes: int) -> LinePhase | None:
+        return None
+
+    def overlap(self, source: Image, out: Image) -> OverlapRule | None:
+        return None
+
+    def costs(self, core: Core, rows: int, weights: Bytes) -> tuple[Cost, ...]:
+        (cost,) = Pixels.costs(self, core, rows, weights)
+        return self.with_blocks(cost, weights)
+
+    def for_bands(self, packed: Packed, room_bytes: int) -> Packed | None:
+        head, tiles = packed.weights[:_HEAD_BYTES], packed.weights[_HEAD_BYTES:]
+        made = Pixels.for_bands(self, packed._replace(weights=tiles), 0)
+        if made is not None:
+            scratch_bytes = word_of(head) * self.tile_bytes + made.scratch_bytes
+            packed = Packed(made.header, head + made.weights, scratch_bytes)
+        return self.in_blocks(packed, room_bytes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Int4Pixel(Pixel):
+    """`PackedPixel` of packed.h: tiles of eight channels."""
+
+    IS_INT4: ClassVar = True
+
+    @classmethod
+    def packed_int4(cls, conv: Convolution, int4: Int4) -> Packed:
+        """A call."""
+        header, scratch_bytes = cls.of_single(conv)
+        of = int4.padded(up(len(conv.weights), len(EIGHT)), header.depth)
+        data = bytes_in("<i4", 0, of.group)
+        starts = _pad(starts_of(conv), len(of.numbers))
+        for first in range(0, len(of.numbers), len(EIGHT)):
+            those = [first + c for c in EIGHT]
+            data += bytes_in("<i4", *starts[those].tolist()) + _vectors(of, those)
+        return Packed(header, data, scratch_bytes)
 
 
 def block_bytes(live_bytes: int, spare_bytes: int) -> int:
@@ -175,149 +420,13 @@ def block_bytes(live_bytes: int, spare_bytes: int) -> int:
     return max(spare_bytes, min(_BLOCK, live_bytes // _PART))
 
 
-class Blocks(NamedTuple):
-    """Weights that may be int8 at a time.
-
-    Args:
-        tiles: Of the call.
-        tile_bytes: Of each as int8.
-    """
-
-    tiles: int
-    tile_bytes: int
-
-    @classmethod
-    def of_pixels(cls, header: tuple[int, ...]) -> Blocks:
-        """Those of a call with a `PackedPixels`."""
-        outputs, depth = header[_OUTPUTS], header[_DEPTH]
-        return cls(-(-outputs // TILE), WORD * _TILE_WORDS + TILE * depth)
-
-    @classmethod
-    def of_pairs(cls, header: tuple[int, ...]) -> Blocks:
-        """Those of a call with a `PackedPairs`."""
-        tile_bytes = WORD * dsp.PAIR_WORDS + header[_WEIGHT_BYTES]
-        return cls(header[_ALL_BYTES] // tile_bytes, tile_bytes)
-
-    def count_in(self, weights: bytes) -> int:
-        """How many blocks the weights of a call are."""
-        (block,) = struct.unpack("<i", weights[:WORD])
-        return -(-self.tiles // int(block))
-
-    def bytes_in(self, weights: bytes) -> int:
-        """Scratch memory for a block of the weights of a call."""
-        (block,) = struct.unpack("<i", weights[:WORD])
-        return int(block) * self.tile_bytes
-
-    def resized(self, weights: bytes, most_bytes: int) -> bytes:
-        """The weights with blocks of so many bytes, if a tile has no more."""
-        block = _block(self.tiles, self.tile_bytes, max(most_bytes, _BLOCK))
-        return struct.pack("<i", block) + weights[WORD:]
-
-
-def pairs(conv: Convolution, int4: Int4, most_bytes: int) -> Packed:
-    """The words of `PackedPairs` and of an `Int4Pair` for each pair of channels.
-
-    Args:
-        conv: What the call computes.
-        int4: Its weights.
-        most_bytes: Of weights that are int8 at a time, if they are more than a tile's.
-
-    Raises:
-        UnknownCallError: The packed kernel cannot take this.
-    """
-    import numpy as np  # noqa: PLC0415
-
-    need(len(conv.weights) < _CHANNELS)
-    found = dsp.paired(conv)
-    depth = found.weights.shape[1]
-    group = int4.group if int4.steps.shape[1] > 1 else depth
-    steps = np.pad(int4.steps, ((0, 1), (0, 0)), constant_values=1)
-    tile_bytes = WORD * dsp.PAIR_WORDS + 2 * depth
-    block = _block(len(found.channels), tile_bytes, most_bytes)
-    data = _bytes("<i4", block, group)
-    multipliers, shifts = np.append(conv.multipliers, 0), np.append(-conv.shifts, 0)
-    for a, b in found.channels:
-        those = [a, b]
-        data += _bytes("<i4", *found.sums[those].tolist(), *multipliers[those].tolist())
-        # The output of an empty channel goes where the real one is stored later.
-        data += _bytes("<u2", b if a == dsp.EMPTY else a, b)
-        data += _bytes("u1", *shifts[those].tolist(), *steps[those, 0].tolist())
-        for n, tap in enumerate(range(0, depth, group)):
-            weights = found.weights[those, tap : tap + group]
-            if n:
-                data += _bytes("u1", *steps[those, n].tolist(), 0, 0)
-            data += _four_taps(*(weights // steps[those, n, None]))
-    return _packed(found.header, data, block * tile_bytes)
-
-
-def matrix(conv: Convolution, int4: Int4) -> Packed:
-    """The words of `Int4Matrix` and of tiles of four channels.
-
-    Raises:
-        UnknownCallError: The packed kernel cannot take this.
-    """
-    need(conv.is_matrix and conv.has_one_scale)
-    outputs, taps = conv.weights.shape
-    depth = up(taps, dsp.STEP)
-    of = int4.padded(up(outputs, TILE), depth).in_groups(_DSP_GROUP)
-    data = _bytes("<i4", 0, of.group)
-    starts = _pad(starts_of(conv), len(of.numbers))
-    for first in range(0, outputs, TILE):
-        tile = slice(first, first + TILE)
-        data += _bytes("<i4", *starts[tile].tolist())
-        for steps, numbers in of.groups():
-            a, b, c, d = numbers[tile]
-            lanes = (a + 8) | (b + 8) << 4 | (c + 8) << 8 | (d & 15) << 12
-            lanes = lanes.reshape(-1, TILE)[:, (0, 2, 1, 3)]
-            data += _bytes("u1", *steps[tile].tolist())
-            data += _bytes("<u2", *lanes.reshape(-1).tolist())
-    header = (
-        *(conv.pixels, taps, depth, outputs),
-        *(int(conv.multipliers[0]), -int(conv.shifts[0]), conv.offset),
-    )
-    return _packed(header, data)
-
-
-def pixels(phase: Phase, strip: Strip, int4: Int4, most_bytes: int) -> Packed:
-    """The words of `PackedPixels` and of tiles of four channels, for vectors.
-
-    Args:
-        phase: What the call computes.
-        strip: How it goes over the image.
-        int4: Its weights.
-        most_bytes: Of weights that are int8 at a time, if they are more than a tile's.
-    """
-    conv = phase.conv
-    of = int4.padded(up(len(conv.weights), TILE), strip.depth)
-    tile_bytes = WORD * _TILE_WORDS + TILE * strip.depth
-    block = _block(len(of.numbers) // TILE, tile_bytes, most_bytes)
-    data = _bytes("<i4", block, of.group)
-    starts = replace(conv, sums=starts_of(conv))
-    for first, tile in _scales(starts, TILE):
-        data += tile + _vectors(of, [*range(first, first + TILE)])
-    header = (*mve.phase_header(phase, strip), 0)
-    return _packed(header, data, block * tile_bytes)
-
-
-def pixel(conv: Convolution, depth: int, int4: Int4) -> Packed:
-    """The words of `PackedPixel` and of tiles of eight channels."""
-    eight = len(mve.EIGHT)
-    of = int4.padded(up(len(conv.weights), eight), depth)
-    data = _bytes("<i4", 0, of.group)
-    starts = _pad(starts_of(conv), len(of.numbers))
-    for first in range(0, len(of.numbers), eight):
-        those = [first + c for c in mve.EIGHT]
-        data += _bytes("<i4", *starts[those].tolist()) + _vectors(of, those)
-    return _packed(mve.pixel_header(conv, depth), data)
-
-
 def _vectors(int4: Int4, channels: list[int]) -> bytes:
     """Steps and numbers of some channels, two by two, for each 16 taps."""
     data = b""
     for steps, numbers in int4.groups():
-        data += _bytes("u1", *steps[channels].tolist())
-        for tap in range(0, numbers.shape[1], mve.LANES):
-            those = numbers[channels, tap : tap + mve.LANES]
+        data += bytes_in("u1", *steps[channels].tolist())
+        for tap in range(0, numbers.shape[1], LANES):
+            those = numbers[channels, tap : tap + LANES]
             data += _two(those[::2].reshape(-1), those[1::2].reshape(-1))
     return data
 
@@ -330,18 +439,7 @@ def _scales(conv: Convolution, channels: int) -> Iterator[tuple[int, bytes]]:
     for first in range(0, outputs, channels):
         tile = slice(first, first + channels)
         numbers = (*starts[tile].tolist(), *multipliers[tile].tolist())
-        yield first, _bytes("<i4", *numbers) + _bytes("i1", *shifts[tile].tolist())
-
-
-def _block(tiles: int, tile_bytes: int, most_bytes: int) -> int:
-    """How many tiles are int8 at a time: blocks of about equal size."""
-    most = max(most_bytes // tile_bytes, 1)
-    return -(-tiles // -(-tiles // most))
-
-
-def _packed(header: tuple[int, ...], data: bytes, block_bytes: int = 0) -> Packed:
-    words = [*header, *struct.unpack(f"<{len(data) // WORD}i", data)]
-    return Packed([int32(word) for word in words], block_bytes)
+        yield first, bytes_in("<i4", *numbers) + bytes_in("i1", *shifts[tile].tolist())
 
 
 def _pad(items: Ints, count: int) -> Ints:
@@ -350,19 +448,12 @@ def _pad(items: Ints, count: int) -> Ints:
     return np.pad(items, (0, count - len(items)))
 
 
-def _bytes(dtype: str, *numbers: int) -> bytes:
-    """Numbers in memory; those that are too large wrap around, as sums do."""
-    import numpy as np  # noqa: PLC0415
-
-    return np.array(numbers, np.int64).astype(dtype).tobytes()
-
-
 def _two(low: Ints, high: Ints) -> bytes:
     """Numbers two by two in bytes."""
-    return _bytes("u1", *((low & 15) | (high & 15) << 4).tolist())
+    return bytes_in("u1", *((low & 15) | (high & 15) << 4).tolist())
 
 
 def _four_taps(a: Ints, b: Ints) -> bytes:
     """Of each four taps: 0 and 1 of A, then of B, and 2 and 3 of both."""
     halves = (a[::2] + 8) | (a[1::2] + 8) << 4 | (b[::2] + 8) << 8 | (b[1::2] + 8) << 12
-    return _bytes("<u2", *halves.tolist())
+    return bytes_in("<u2", *halves.tolist())

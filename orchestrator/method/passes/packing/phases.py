@@ -21,7 +21,8 @@ from orchestrator.method.passes.packing.convolution import (
     row_of,
     sums_of,
 )
-from orchestrator.method.passes.tables import Axis, axes_of, image_of
+from orchestrator.method.passes.tables import axes_of, image_of
+from orchestrator.method.windows import Axis
 
 TRANSPOSED: Final = {
     "orch::cortex_m::quantized_transpose_conv2d_out": False,

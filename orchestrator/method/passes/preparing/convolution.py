@@ -16,13 +16,13 @@ from orchestrator.method.passes.arguments import float32, need
 from orchestrator.method.passes.packing.convolution import HIGHEST, LOWEST
 from orchestrator.method.passes.preparing.form import Form, scale_of_output
 from orchestrator.method.passes.tables import (
-    Axis,
     axes_of,
     axis_members,
     image_members,
     image_of,
     one_or_two,
 )
+from orchestrator.method.windows import Axis
 
 if TYPE_CHECKING:
     from orchestrator.method.passes.arguments import Arguments

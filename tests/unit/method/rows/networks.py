@@ -8,9 +8,16 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from orchestrator.method.passes.tables import Axis
-from orchestrator.method.rows.network import Cost, Few, Image, Layer, Network, Over, RowTable
+from orchestrator.method.rows.network import Layer, Network
 from orchestrator.method.rows.plan import Call
+from orchestrator.method.windows import (
+    Axis,
+    Cost,
+    Image,
+    OverlapRule,
+    RowTable,
+    ScratchSavingVariant,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,8 +25,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from orchestrator.method.rows.network import Window
     from orchestrator.method.rows.plan import RowPlan
+    from orchestrator.method.windows import Window
 
     Bytes = NDArray[np.uint8]
 
@@ -117,14 +124,16 @@ def random_cost(random: Random) -> Cost:
     return replace(cost, few=(cost.of(1) * 3 // 4,)) if cost.together > 1 else cost
 
 
-def random_few(random: Random, scratch_bytes: int, whole_scratch_bytes: int) -> Few | None:
+def random_few(
+    random: Random, scratch_bytes: int, whole_scratch_bytes: int
+) -> ScratchSavingVariant | None:
     """For calls for some rows or for all of them, if these have scratch memory."""
     whole = random.random() < 0.5
     most = whole_scratch_bytes if whole else scratch_bytes
     if not most or random.random() < 0.5:
         return None
     less = random.choice([0, random.randint(0, most - 1)])
-    return Few(
+    return ScratchSavingVariant(
         scratch_bytes=less,
         costs=(random_cost(random),),
         one_row=not whole and random.random() < 0.5,
@@ -132,13 +141,13 @@ def random_few(random: Random, scratch_bytes: int, whole_scratch_bytes: int) -> 
     )
 
 
-def random_over(random: Random, source: Image, out: Image) -> Over | None:
+def random_over(random: Random, source: Image, out: Image) -> OverlapRule | None:
     """Rows of both images, and how far they are apart, are whole pixels."""
     if random.random() < 0.4:
         return None
     pixel = random.choice([1, gcd(source.row_bytes, out.row_bytes)])
     lead = pixel * random.choice([0, random.randint(0, 40 // pixel)])
-    return Over(
+    return OverlapRule(
         lead_bytes=lead,
         few_bytes=lead + pixel * random.choice([0, random.randint(0, 2)]),
         pixel_bytes=pixel,

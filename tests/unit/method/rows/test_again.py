@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from orchestrator.method.passes.tables import Axis
 from orchestrator.method.rows.adapt import choices_in
 from orchestrator.method.rows.again import Twice, computed_again, plan_of, skips, with_skips_again
 from orchestrator.method.rows.found import Segments
-from orchestrator.method.rows.network import Cost, Image, Layer, Network, RowTable, Window
+from orchestrator.method.rows.network import Layer, Network
 from orchestrator.method.rows.verify import problems_of_rows, problems_of_twins
+from orchestrator.method.windows import Axis, Cost, Image, RowTable, Window
 from tests.unit.method.rows.networks import by_plan, random_network, whole
 
 if TYPE_CHECKING:

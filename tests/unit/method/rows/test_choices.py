@@ -9,11 +9,11 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from orchestrator.method.passes.tables import Axis
 from orchestrator.method.rows.adapt import Choice, choices_in
 from orchestrator.method.rows.found import Segments
-from orchestrator.method.rows.network import Image, Layer, Network
+from orchestrator.method.rows.network import Layer, Network
 from orchestrator.method.rows.plan import plan_rows
+from orchestrator.method.windows import Axis, Image
 from orchestrator.report.pictures import choices_svg
 from tests.unit.method.rows.networks import random_network
 

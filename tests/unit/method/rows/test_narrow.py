@@ -11,11 +11,12 @@ import pytest
 from orchestrator.core.dtype import ScalarType
 from orchestrator.core.operator import OperatorName
 from orchestrator.method.linked import LinkedCall, LinkedMethod, Prepared
+from orchestrator.method.passes.packing.kernels import packed_header
+from orchestrator.method.passes.packing.strips import Strips
 from orchestrator.method.places import Access
 from orchestrator.method.rows.bands import may_write_over_input
-from orchestrator.method.rows.costs import Core, narrow_saves
-from orchestrator.method.rows.found import few_of, with_few_pixels, with_narrow_kernels
-from orchestrator.method.rows.network import Cost
+from orchestrator.method.rows.found import with_narrow_kernels, with_scratch_saving
+from orchestrator.method.windows import Core, Cost, ScratchSavingVariant
 from orchestrator.program.values import Allocation, Dynamism, TensorValue
 
 OPERATOR: Final = OperatorName("test", "rows", "out")
@@ -110,6 +111,16 @@ def method_of(*calls: tuple[str, tuple[int, ...]]) -> LinkedMethod:
     )
 
 
+def scratch_saving(
+    method: LinkedMethod, call: LinkedCall, core: Core, rows: int
+) -> ScratchSavingVariant | None:
+    """What the whole call, whose header is in memory, is with less scratch memory."""
+    call = replace(call, prepared=replace(call.form, header=()))
+    header = packed_header(method, call)
+    assert header is not None
+    return header.scratch_saving(core, rows, b"")
+
+
 def functions(method: LinkedMethod, whole_cost: int = 10_000) -> list[str]:
     """What its calls become."""
     made = with_narrow_kernels(method, whole_cost)
@@ -174,11 +185,11 @@ def test_rows_of_windows_are_computed_in_parts(  # noqa: PLR0917
     (call,) = method.instructions
     assert isinstance(call, LinkedCall)
     assert call.prepared is not None
-    few = few_of(replace(method, data=_whole(header)), call, Core("dsp"), 1)
+    few = scratch_saving(replace(method, data=_whole(header)), call, Core("dsp"), 1)
     assert few is not None
     assert few.one_row
     assert few.scratch_bytes == 32 * columns
-    changed = with_few_pixels(call)
+    changed = with_scratch_saving(method, call)
     header[15] = at_once
     row = f"orch::cortex_m::{limited}packed_depthwise_row"
     assert changed == replace(
@@ -203,7 +214,7 @@ def test_windows_without_inputs_keep_their_kernel(changed: dict[int, int]) -> No
     method = method_of(("packed_depthwise_3x3", tuple(header)))
     (call,) = method.instructions
     assert isinstance(call, LinkedCall)
-    assert few_of(replace(method, data=_whole(header)), call, Core("dsp"), 1) is None
+    assert scratch_saving(replace(method, data=_whole(header)), call, Core("dsp"), 1) is None
     assert functions(method, 1) == ["packed_depthwise_3x3"]
 
 
@@ -259,7 +270,7 @@ def test_odd_rows_have_a_kernel_for_vectors(
 @pytest.mark.parametrize("limited", ["", "limited_"])
 def test_strips_have_a_kernel_for_bands(limited: str) -> None:
     name = f"{limited}packed_depthwise_strips"
-    saved = [narrow_saves(name.removeprefix(limited), strips(*s)) for s in STRIPS]
+    saved = [Strips.of(strips(*s)).saved(*Strips.NARROW[0][::-1]) for s in STRIPS]
     even, odd, alone, short = (s or 0 for s in saved)
     # Columns beside the image; then the last pixel, if there are two in a strip.
     assert 0 < even < odd - 100
@@ -306,11 +317,11 @@ def test_convolutions_of_whole_words_take_fewer_pixels_at_once(limited: str) -> 
     method = method_of((f"{limited}packed_conv2d", matrix(5)))
     (call,) = method.instructions
     assert isinstance(call, LinkedCall)
-    few = few_of(method, call, Core("dsp"), 1)
+    few = scratch_saving(method, call, Core("dsp"), 1)
     assert few is not None
     assert few.scratch_bytes == 4 * 64  # pairs of two pixels
     assert [cost.together for cost in few.costs] == [2]
-    changed = with_few_pixels(call)
+    changed = with_scratch_saving(method, call)
     assert changed == replace(call, function=f"orch::cortex_m::{limited}packed_conv2d_few")
     assert functions(replace(method, instructions=(changed,)), 1) == [f"{limited}packed_conv2d_few"]
 
@@ -323,18 +334,18 @@ def test_matrix_products_take_no_scratch_memory(limited: str) -> None:
     (call,) = method.instructions
     assert isinstance(call, LinkedCall)
     method = replace(method, data=_whole([*header]))
-    few = few_of(method, call, Core("dsp"), 1)
+    few = scratch_saving(method, call, Core("dsp"), 1)
     assert few is not None
     assert few.whole
     assert few.scratch_bytes == 0
-    assert with_few_pixels(call) == replace(
+    assert with_scratch_saving(method, call) == replace(
         call, function=f"orch::cortex_m::{limited}packed_matrix_few"
     )
     # Rows of images may begin beside words.
-    assert few_of(method, call, Core("dsp"), 3) is None
+    assert scratch_saving(method, call, Core("dsp"), 3) is None
     # Some taps of the last step would lie beyond the inputs.
     odd = [header[0], 63, *header[2:]]
-    assert few_of(replace(method, data=_whole(odd)), call, Core("dsp"), 1) is None
+    assert scratch_saving(replace(method, data=_whole(odd)), call, Core("dsp"), 1) is None
 
 
 @pytest.mark.parametrize(
@@ -350,7 +361,7 @@ def test_others_take_as_many_as_before(name: str, channels: int) -> None:
     method = method_of((name, tuple(header)))
     (call,) = method.instructions
     assert isinstance(call, LinkedCall)
-    assert few_of(method, call, Core("dsp"), 1) is None
+    assert scratch_saving(method, call, Core("dsp"), 1) is None
 
 
 @pytest.mark.parametrize(
@@ -371,7 +382,8 @@ def test_pixels_that_are_widened_may_be_written_over(
     header: dict[int, int],
     may: bool,  # noqa: FBT001  # a parameter
 ) -> None:
-    words = [header.get(at, word) for at, word in enumerate((1, 1, *matrix(5)[2:]))]
+    given = pixels(5) if name == "packed_pixels" else (1, 1, *matrix(5)[2:])
+    words = [header.get(at, word) for at, word in enumerate(given)]
     method = method_of((name, tuple(words)))
     # The header of the whole call, which begins with other rows.
     data = tuple((i, struct.pack(f"<{len(words)}i", *words)) for i, _ in method.data)

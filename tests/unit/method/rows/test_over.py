@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from orchestrator.method.linked import LinkedCall
-from orchestrator.method.passes.tables import Axis
-from orchestrator.method.rows.network import Image, Layer, Network, Over, RowTable
-from orchestrator.method.rows.over import over_of
+from orchestrator.method.linked import LinkedCall, LinkedMethod
+from orchestrator.method.passes.packing.kernels import packed_header
+from orchestrator.method.rows.network import Layer, Network
 from orchestrator.method.rows.plan import Call, RowPlan, plan_rows
 from orchestrator.method.rows.segment import segment
 from orchestrator.method.rows.verify import problems_of_rows
+from orchestrator.method.windows import Axis, Image, OverlapRule, RowTable
 from tests.unit.method.rows.networks import by_plan, whole
 from tests.unit.method.rows.test_narrow import depthwise, matrix, method_of, strips
 
@@ -27,11 +27,20 @@ THREE = Axis(size=25, out=25, kernel=3, padding=1)
 ROW = 320
 WHOLE = 25 * ROW + 16
 """The input, and the sum, most of which lies over it."""
-AT_ONCE = Over(pixel_bytes=64)
-PARTS = Over(lead_bytes=64, few_bytes=128, pixel_bytes=64, rows=1)
+AT_ONCE = OverlapRule(pixel_bytes=64)
+PARTS = OverlapRule(lead_bytes=64, few_bytes=128, pixel_bytes=64, rows=1)
 
 
-def chain(over: Over | None, *, in_place: bool = False) -> Network:
+def over_of(
+    method: LinkedMethod, call: LinkedCall, source: Image, out: Image
+) -> OverlapRule | None:
+    """How bands of a call may lie over their input."""
+    header = packed_header(method, call)
+    assert header is not None
+    return header.overlap(source, out)
+
+
+def chain(over: OverlapRule | None, *, in_place: bool = False) -> Network:
     """A layer, windows of three rows, a layer, and a sum of all rows."""
     one = Axis(size=25, out=25)
     return Network(
@@ -79,7 +88,7 @@ def is_right(network: Network, plan: RowPlan) -> bool:
     ],
 )
 def test_rows_of_windows_lie_over_the_row_that_only_they_need(
-    over: Over | None, band: int, rings: int, *, in_place: bool
+    over: OverlapRule | None, band: int, rings: int, *, in_place: bool
 ) -> None:
     """As many rows stay as windows have, and one more for each more in a band."""
     network = chain(over, in_place=in_place)
@@ -90,7 +99,7 @@ def test_rows_of_windows_lie_over_the_row_that_only_they_need(
 
 
 @pytest.mark.parametrize("over", [AT_ONCE, PARTS])
-def test_an_output_that_is_too_near_is_refused(over: Over) -> None:
+def test_an_output_that_is_too_near_is_refused(over: OverlapRule) -> None:
     network = chain(over)
     plan = planned(network, 1)
     for nearer in (1, 64, over.lead_bytes + 64):
@@ -119,7 +128,7 @@ def test_an_output_begins_within_the_row_that_a_call_reads() -> None:
     window = Axis(size=96, out=48, kernel=3, stride=2)
     network = Network(
         images={0: Image(rows=96, row_bytes=288), 1: Image(rows=48, row_bytes=384)},
-        layers=(Layer(reads=((0, window),), out=1, over=Over(lead_bytes=94, rows=1)),),
+        layers=(Layer(reads=((0, window),), out=1, over=OverlapRule(lead_bytes=94, rows=1)),),
         inputs=frozenset({0}),
         outputs=frozenset({1}),
     )
@@ -143,7 +152,7 @@ def test_an_output_ends_with_what_is_read_at_the_latest() -> None:
         },
         layers=(
             Layer(reads=((0, Axis(size=11, out=11)),), out=1),
-            Layer(reads=((1, three),), out=2, over=Over()),
+            Layer(reads=((1, three),), out=2, over=OverlapRule()),
             Layer(reads=((2, Axis(size=8, out=8)),), out=3),
         ),
         inputs=frozenset({0}),
@@ -166,7 +175,7 @@ def test_an_output_may_be_the_end_of_another_one() -> None:
             2: Image(rows=11, row_bytes=112),
         },
         layers=(
-            Layer(reads=((0, three),), out=1, over=Over(lead_bytes=25)),
+            Layer(reads=((0, three),), out=1, over=OverlapRule(lead_bytes=25)),
             Layer(reads=((1, same),), out=2, at_end=True),
         ),
         inputs=frozenset({0}),

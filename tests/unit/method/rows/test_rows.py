@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from orchestrator.method.passes.tables import Axis
 from orchestrator.method.rows.found import Segments
-from orchestrator.method.rows.network import Cost, Few, Image, Layer, Network
+from orchestrator.method.rows.network import Layer, Network
 from orchestrator.method.rows.plan import Call, RowPlan, Slide, plan_rows
 from orchestrator.method.rows.segment import narrowed, segment
 from orchestrator.method.rows.verify import problems_of_rows
+from orchestrator.method.windows import Axis, Cost, Image, ScratchSavingVariant
 from tests.unit.method.rows.networks import by_plan, grown, random_network, random_window, whole
 
 if TYPE_CHECKING:
@@ -366,8 +366,8 @@ def scarce(few_cost: int) -> Network:
     """Three layers of which one needs much scratch memory, or less for more."""
     rows, three = Axis(size=64, out=64), Axis(size=64, out=64, kernel=3, padding=1)
     cost = Cost(tile=1000)
-    few = Few(scratch_bytes=320, costs=(Cost(tile=few_cost),))
-    other = Few(scratch_bytes=128, costs=(Cost(tile=9000),))
+    few = ScratchSavingVariant(scratch_bytes=320, costs=(Cost(tile=few_cost),))
+    other = ScratchSavingVariant(scratch_bytes=128, costs=(Cost(tile=9000),))
     layers = (
         Layer(reads=((0, rows),), out=1, scratch_bytes=256, few=other),
         Layer(reads=((1, three),), out=2, scratch_bytes=640, few=few),
@@ -414,7 +414,7 @@ def test_memory_that_costs_too_much_is_not_saved(few_cost: int, pays: bool) -> N
 def test_calls_for_all_rows_without_scratch_memory() -> None:
     """Where that is scarce: the largest one alone."""
     row, cost = Axis(size=1, out=1), Cost(tile=1000)
-    few = Few(scratch_bytes=0, costs=(Cost(tile=1040),), whole=True)
+    few = ScratchSavingVariant(scratch_bytes=0, costs=(Cost(tile=1040),), whole=True)
     layer = Layer(reads=((0, row),), out=1, whole_scratch_bytes=1284, few=few, whole=1000)
     small = Layer(reads=((1, row),), out=2, whole_scratch_bytes=260, whole=1000)
     network = Network(
