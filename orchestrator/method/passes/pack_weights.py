@@ -47,10 +47,7 @@ from orchestrator.program.caller import SHARED_ID
 from orchestrator.program.values import IntValue, TensorValue, Value
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Ints = NDArray[np.int64]
+    from orchestrator.method.passes.packing.convolution import Ints
 
 _PART_OF_PRODUCTS: Final = 8
 """A kernel for single pixels has to save one part in so many of all products."""

@@ -81,7 +81,7 @@ def planned_reads(method: LinkedMethod, call: LinkedCall) -> list[tuple[int, int
 
 
 def _copy_window(prepared: Prepared, inputs: list[Image], out: Image) -> tuple[Window, ...] | None:
-    """The same of a call that moves items."""
+    """What rows of each input a call that moves items needs."""
     if len(inputs) != 1:
         return None
     (source,) = inputs

@@ -19,9 +19,11 @@ from orchestrator.method.rows.copies import COPY, number_at
 from orchestrator.method.windows import Core, Cost
 
 _ISAS: Final = ("scalar", "dsp", "mve")
-"""Of which all of the following have numbers."""
+"""All of the following have a number for each of these."""
 _PLAIN_SETUP: Final = (600, 60, 60)
+"""Instructions of a call beside its loops."""
 _PRODUCT_SETUP: Final = (900, 600, 300)
+"""Instructions of a call whose weights are not packed, beside its loops."""
 _PRODUCT: Final = (6.2, 5.0, 0.5)
 """Instructions per product in kernels whose weights are not packed."""
 _OUTPUT: Final = (120.0, 0.0, 0.0)
@@ -45,7 +47,7 @@ _ITEM: Final = MappingProxyType(
         "orch::cortex_m::AverageSumsCall": (100.0, 13.5, 13.0),
     }
 )
-"""Of an item that is written."""
+"""Instructions per item that is written."""
 _TAP: Final = MappingProxyType(
     {
         "orch::cortex_m::AveragePoolCall": (20.0, 8.3, 6.2),
@@ -54,9 +56,11 @@ _TAP: Final = MappingProxyType(
 )
 """Instructions per item of a window."""
 _ANY_ITEM: Final = (10.0, 5.0, 2.0)
+"""Instructions per item that is written, of other calls."""
 _AVERAGED: Final = (8.0, 1.9, 1.3)
-"""Of an item of an image that is averaged as a whole, and of one by rows."""
+"""Instructions per item of an image that is averaged as a whole."""
 _SUMMED: Final = (9.0, 2.6, 2.3)
+"""Instructions per item of an image that is averaged by rows."""
 SUMS: Final = "orch::cortex_m::SumRowsCall"
 _SIDES, _AXES = ("height", "width"), ("rows", "columns")
 
@@ -99,7 +103,7 @@ def sums_cost(items: int, rows: int, core: Core) -> Cost:
 
 
 def _plain(method: LinkedMethod, call: LinkedCall, at: int, rows: int) -> Cost:
-    """Of calls whose struct is all that they have."""
+    """The cost of a call whose weights are not packed, or that has none."""
     kind, numbers = call.form.struct, call.form.numbers
     if kind in (CONVOLUTION, TRANSPOSED):
         pixels: float = prod(number_at(numbers, f"sizes.out.{n}") for n in _SIDES)
@@ -124,7 +128,7 @@ def _plain(method: LinkedMethod, call: LinkedCall, at: int, rows: int) -> Cost:
 
 
 def _items(method: LinkedMethod, call: LinkedCall) -> int:
-    """Of what it writes."""
+    """Items that a call writes."""
     written = (Access.FILLS, Access.UPDATES)
     return sum(method.tensor(i).numel for i, a in call.arguments if a in written)
 

@@ -42,7 +42,7 @@ _ENOUGH: Final = 200
 
 
 def with_scratch_saving(method: LinkedMethod, call: LinkedCall) -> LinkedCall:
-    """The call with that kernel."""
+    """The call with the kernel of its `ScratchSavingVariant`."""
     header, kernel = packed_header(method, call), KERNELS[call.function]
     assert header is not None  # noqa: S101  # the kernel is packed
     name, changed = header.with_scratch_saving()

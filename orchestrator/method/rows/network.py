@@ -37,7 +37,7 @@ class Layer:
         at_end: Whether its first input may be the end of its output: it moves blocks in
             order, and none to where a later one comes from.
         over: Whether its output may lie over rows that it reads, and how.
-        few: How calls are where memory is scarce, if that differs.
+        few: How calls are where scratch memory is short, if that differs.
         whole: Instructions of the calls for all rows as they are without bands, about.
         given: Rows that the caller gives at a time: the layer is an input of which
             some rows are there, and reads nothing. 0 for operators.

@@ -41,10 +41,7 @@ from orchestrator.method.passes.packing.scaling import EMPTY
 from orchestrator.method.windows import Core, Cost, Image, OverlapRule
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Ints = NDArray[np.int64]
+    from orchestrator.method.passes.packing.convolution import Ints
 
 LOWEST, HIGHEST = -8, 7
 """Of 4 bits."""

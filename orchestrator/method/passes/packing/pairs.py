@@ -37,12 +37,8 @@ from orchestrator.method.passes.packing.scaling import (
 from orchestrator.method.windows import Core, Cost, Image, OverlapRule, ScratchSavingVariant
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
+    from orchestrator.method.passes.packing.convolution import Ints
     from orchestrator.method.passes.packing.scaling import Scales
-
-    Ints = NDArray[np.int64]
 
 PAIR_WORDS: Final = 8
 """Words of a pair of channels besides its weights."""

@@ -12,10 +12,8 @@ from orchestrator.method.passes.arguments import need
 from orchestrator.method.passes.packing.convolution import LOWEST, Convolution, largest_sums
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from orchestrator.method.passes.packing.convolution import Ints
 
-    Ints = NDArray[np.int64]
     Scales: TypeAlias = "Sequence[Scale | None]"
 
 MOST_SUM: Final = 1 << 30

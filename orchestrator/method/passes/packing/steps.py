@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    Ints = NDArray[np.int64]
-
 MOST_SUM: Final = 1 << 31
 """Bound on sums, which have 32 bits."""
 LINE_BOUND: Final = 1 << 16
