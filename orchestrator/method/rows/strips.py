@@ -79,7 +79,7 @@ def with_phases_apart(method: LinkedMethod) -> LinkedMethod:
         made: list[LinkedCall] = []
         header = of_several(method, call)
         if header and isinstance(call, LinkedCall) and not KERNELS[call.function].is_limited:
-            data = bytes(method.contents[call.args[_place(call)]])
+            data = bytes(method.contents[call.args[header_position(call)]])
             for part, weights in header.each(data[WORD * len(header.words()) :]):
                 method, one = _part(method, call, part, weights, begins=not made)
                 made.append(one)
@@ -94,7 +94,7 @@ def of_several(method: LinkedMethod, call: LinkedInstruction) -> Pixels | None:
     return header if isinstance(header, Pixels) and header.is_several else None
 
 
-def _place(call: LinkedCall) -> int:
+def header_position(call: LinkedCall) -> int:
     """Which argument is the header."""
     position = dict(call.form.memory)[HEADER]
     assert position is not None  # noqa: S101  # packed calls have one
@@ -105,7 +105,7 @@ def _part(
     method: LinkedMethod, call: LinkedCall, header: Pixels, weights: bytes, *, begins: bool
 ) -> tuple[LinkedMethod, LinkedCall]:
     """A call for one of several convolutions."""
-    place = _place(call)
+    place = header_position(call)
     like = method.tensor(call.args[place])
     parts = (bytes_of(header.words()), settled(weights))
     added = [(replace(like, sizes=(len(part) // WORD,)), part) for part in parts]

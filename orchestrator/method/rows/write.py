@@ -18,7 +18,8 @@ from orchestrator.method.rows.copies import COPY, Images, copied_rows
 from orchestrator.method.rows.costs import SUMS
 from orchestrator.method.rows.found import with_narrow_kernels, with_scratch_saving
 from orchestrator.method.rows.plan import Call, RowPlan, Slide
-from orchestrator.method.steps import GIVEN_ROWS, HEADER, header_of
+from orchestrator.method.rows.strips import header_position
+from orchestrator.method.steps import GIVEN_ROWS, header_of
 from orchestrator.method.windows import Rows
 from orchestrator.program.values import TensorValue
 
@@ -43,7 +44,7 @@ def with_common_headers(method: LinkedMethod) -> LinkedMethod:
         header = header_of(method, call)
         if header is not None:
             words[number] = call.prepared.header or header
-            slot = call.args[_position(call)]
+            slot = call.args[header_position(call)]
             groups[method.origins[number], call.function, slot].append(number)
     instructions = [*method.instructions]
     slots: dict[tuple[int, ...], int] = {}
@@ -51,7 +52,7 @@ def with_common_headers(method: LinkedMethod) -> LinkedMethod:
         ((common, _),) = Counter(words[number] for number in numbers).most_common(1)
         for number in numbers:
             call = method.call(number)
-            at = _position(call)
+            at = header_position(call)
             if common not in slots:
                 like = method.values[call.args[at]]
                 method, (slots[common],) = with_slots(method, (like, bytes_of(common)))
@@ -62,13 +63,6 @@ def with_common_headers(method: LinkedMethod) -> LinkedMethod:
                 prepared=replace(call.form, header=() if own == common else own),
             )
     return replace(method, instructions=tuple(instructions))
-
-
-def _position(call: LinkedCall) -> int:
-    """Which argument is the header."""
-    position = dict(call.form.memory)[HEADER]
-    assert position is not None  # noqa: S101  # there is a header
-    return position
 
 
 _WORD: Final = 4
