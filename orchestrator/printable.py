@@ -14,5 +14,5 @@ def printable(text: str) -> str:
 
 
 def printable_lines(text: str) -> str:
-    """The same for text of several lines, which it keeps."""
+    """Like `printable`, but for text of several lines, which it keeps."""
     return "\n".join(map(printable, text.split("\n")))

@@ -337,7 +337,7 @@ class Build:
         return found  # type: ignore[return-value]  # made by this value's function
 
     def replace(self, given: Mapping[Value[Any], object]) -> Build:
-        """The same build with other given values; keeps what they do not change."""
+        """A build like this with other given values; keeps what they do not change."""
         changed = set(given)
         for value in all_of([*self._stages, *self._known]):
             if changed.intersection(_sources(value)):

@@ -46,7 +46,7 @@ from orchestrator.targets.boards import Concurrency
 # Run the scenario of a built product, and compare its outputs.
 
 _TIMEOUT_S: Final = 600.0
-"""Of a run, as `orchestrator run` has it by default."""
+"""Most time for one run, the default of `orchestrator run`."""
 
 
 def found_scenario(profile: Profile) -> Path:

@@ -41,7 +41,7 @@ MOST_LIST_BYTES: Final = 16 << 20
 """Most bytes of a list, read before its signature is checked: 30,000 objects."""
 _MOST_KEY_BYTES: Final = 1 << 20
 _MOST_EXPORTS: Final = 8
-"""Of one request."""
+"""Most exports that are remembered for one request."""
 
 
 class KnownLists:
@@ -139,7 +139,7 @@ class PublishedFiles:
         }
 
     def exports(self, key: str) -> Sequence[Mapping[str, str]]:
-        """Of each export of a request: SHA-256 by name of its files; newest first."""
+        """The exports of a request, newest first: SHA-256 by name of each file."""
         return self._list().exports.get(key, ())
 
     def read(self, digests: Iterable[str]) -> Mapping[str, bytes]:

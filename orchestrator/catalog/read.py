@@ -63,7 +63,7 @@ def read_library(
 
 @lru_cache(maxsize=_MOST_KNOWN)
 def _read_once(libraries: tuple[LibraryText, ...]) -> list[tuple[Kernel, ...]]:
-    """The same texts are read for each product of a workspace."""
+    """Reads each text once, as all products of a workspace have them in common."""
     return _read(libraries, _NO_SCHEMAS)
 
 

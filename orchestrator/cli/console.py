@@ -167,7 +167,7 @@ class Console:
 
     @contextmanager
     def progress(self, *, explain: bool = False) -> Iterator[Reporter]:
-        """The same, closed at the end of the block."""
+        """A reporter of progress, closed at the end of the block."""
         reporter = self.reporter(explain=explain)
         try:
             yield reporter

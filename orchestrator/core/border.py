@@ -119,7 +119,7 @@ class Quantization:
     high: int
 
     def shifted(self, offset: int) -> Quantization:
-        """The same for integers that are larger by an offset."""
+        """This quantization for integers that are larger by an offset."""
         return Quantization(
             scale=self.scale,
             zero_point=self.zero_point + offset,

@@ -154,7 +154,7 @@ def joined(parts: Iterable[Bytes]) -> Bytes:
 
 
 def settled(data: Bytes | memoryview) -> Bytes:
-    """The same bytes: lazy if they are large, else at hand.
+    """Equal bytes: lazy if they are large, else at hand.
 
     So what is equal is of one type, whatever it was made of.
     """

@@ -81,7 +81,7 @@ def check_max_kernels(
 def oplist_headers(
     head: str, selection: Selection, *, prim_ops: int | None = None
 ) -> tuple[GeneratedFile, ...]:
-    """The same headers for an operator list without a product, sorted by path.
+    """Headers for an operator list without a product, sorted by path.
 
     The registry then holds one kernel per (operator, kernel key) of the list, which is
     the most that any kernel library registers for it, and ExecuTorch's prim ops; those

@@ -106,7 +106,7 @@ class Layer:
 
     @property
     def sqnr_db(self) -> float | None:
-        """The same in decibels; infinite without a difference."""
+        """The ratio in decibels; infinite without a difference."""
         if self.error is None:
             return None
         return float("inf") if not self.error else -20.0 * float(np.log10(self.error))

@@ -206,7 +206,7 @@ def _layers(found: Layers) -> Iterator[str]:
 
 
 def evaluation_data(found: Evaluation) -> dict[str, object]:
-    """The same and more as JSON data; the keys are stable.
+    """All that the text says and more as JSON data; the keys are stable.
 
     Numbers that are not finite are the texts `inf`, `-inf` and `nan`.
     """

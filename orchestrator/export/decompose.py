@@ -134,7 +134,7 @@ def without_leftovers(program: Any, offered: Offered) -> tuple[Any, Counter[str]
 
 
 def _name(op: Any) -> str:
-    """Of an operator, such as `aten::add.out`."""
+    """The name of an operator, such as `aten::add.out`."""
     schema = op._schema  # noqa: SLF001
     return f"{schema.name}.{schema.overload_name}".removesuffix(".")
 

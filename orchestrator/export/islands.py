@@ -49,7 +49,7 @@ _ITEMS: Final = 256
 
 @torch.library.custom_op("orchestrator::int8", mutates_args=())  # type: ignore[untyped-decorator]  # PyTorch's is Any
 def _int8(numbers: torch.Tensor) -> torch.Tensor:
-    """The same numbers, which are int8.
+    """Passes numbers through that are int8 already.
 
     ExecuTorch's passes join operators with their scales and interpret them on integers
     before they become int8 operators: a linear layer then gives int32.
@@ -81,7 +81,7 @@ _PRODUCTS: Final = frozenset({_aten.convolution.default, _aten.linear.default})
 _HARDSIGMOIDS: Final = frozenset({_aten.hardsigmoid.default})
 _INT32: Final = 2**31 - 1
 _MOST_BIAS: Final = 2**30
-"""Of a bias, so that sums of 32 bits have room for products."""
+"""Largest bias, so that sums of 32 bits have room for products."""
 _POINTWISE: Final = frozenset({_aten.hardswish.default, _aten.floor_divide.default})
 """Functions of items that PyTorch does not tag as such."""
 _FILLED: Final = frozenset(

@@ -71,7 +71,7 @@ def is_quantized(module: Any) -> bool:
 
 
 def with_one_layout(source: Source) -> Source:
-    """The same, example images of one channel or pixel with channels-last strides.
+    """The source with example images of one channel or pixel in channels-last strides.
 
     Their bytes are the same in both layouts, but strides determine those of the
     results.
@@ -224,7 +224,7 @@ def _to_contiguous(value: Any) -> Any:
 
 
 def _dense(value: Any) -> Any:
-    """The same, a copy in channels-last layout if that is its layout."""
+    """A value without gaps: a copy in channels-last layout if that is its layout."""
     if _is_image(value) and not _has_one_layout(value) and _is_channels_last(value):
         return value.clone(memory_format=torch.channels_last)
     return value

@@ -12,7 +12,7 @@ _LEAST: Final = -(1 << (_BITS - 1))
 _MOST: Final = (1 << (_BITS - 1)) - 1
 _FEWEST_STEPS: Final = 6
 _MOST_STEPS: Final = 12
-"""Of tables: bits of the number of steps. The largest has 8 KiB."""
+"""Most steps of a table, as a power of two. The largest has 8 KiB."""
 _MOST_ERROR: Final = 1
 _MOST_AT_LIMITS: Final = 8
 """Where a line ends at a limit of int16 that the function reaches before."""

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _CONNECT_S: Final = 10
 _ONE_TASK = threading.Lock()
-"""Of a worker, whatever its number of threads: builds are not made for threads."""
+"""One task at a time in each worker: builds are not made for threads."""
 
 
 def scheduled_outcomes(tasks: Sequence[Task], address: str) -> Iterator[Outcome]:

@@ -110,7 +110,7 @@ def by_cause(outcomes: Iterable[Outcome]) -> list[tuple[str, list[Diagnostic]]]:
 
 
 _MOST_ROWS = 50
-"""Of products whose sizes are as before: a pull request is about the others."""
+"""Most rows of products whose sizes are as before: a pull request is about the others."""
 
 
 def markdown_text(command: str, outcomes: Sequence[Outcome]) -> str:

@@ -39,7 +39,7 @@ HEADINGS: Final = (
     *("pass", "pass manager", "copied", "remembered", "dispatched"),
     *("CPU seconds", "skipped"),
 )
-"""Of the columns of `Ledger.rows`."""
+"""Headings of the columns of `Ledger.rows`."""
 
 
 @dataclass(slots=True)

@@ -174,7 +174,7 @@ class Memo:
         return (torch.is_grad_enabled(), torch.is_inference_mode_enabled(), _tosa_specification())
 
     def token(self, value: Any) -> Any:
-        """Of a result; None if there is none."""
+        """The token of a result; None if there is none."""
         try:
             return token_of(value)
         except UnknownValueError:

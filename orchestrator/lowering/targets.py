@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     Guard = Callable[[Any], Any]
 
 _NOT_UPDATED: Final = frozenset({"updated", "False"})
-"""Of Arm's passes, which mark a node that they changed; not by default."""
+"""Marks that Arm's passes leave on nodes that they changed; others do not set them."""
 _HANDED_ON: Final = ("op", "args", "kwargs", "meta")
 """The parameters of `call_operator`."""
 

@@ -54,7 +54,7 @@ def read_frames(text: str) -> Iterator[Frame]:
 EXECUTOR: Final = "_ZN4orch7executeE"
 """What the symbol of the function that calls kernels begins with."""
 _STEPS: Final = "_ZN4orch13execute_stepsE"
-"""The same of the one that calls kernels of methods by rows."""
+"""The function that calls kernels of methods by rows."""
 _STARTER: Final = "_ZN4orch12MethodLoader15start_delegatesE"
 """What the symbol of the function that makes delegates ready begins with."""
 _LANES: Final = "_ZN4orch9lane_rowsI"

@@ -151,7 +151,7 @@ class ElfFile:
 
     @property
     def bits(self) -> int:
-        """Of an address: 32 or 64."""
+        """Bits of an address: 32 or 64."""
         return 32 if self._form is _FORMS[1] else 64
 
     def contents(self, section: Section) -> bytes:

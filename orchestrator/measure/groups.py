@@ -38,7 +38,7 @@ TITLES: Final = {
 }
 
 UNKNOWN_SECTION: Final = "unknown section"
-"""Of reports of earlier versions."""
+"""Name in reports of earlier versions."""
 _GAPS: Final = "between sections"
 _REST: Final = "rest of the firmware"
 _KERNEL_REST: Final = "kernels, operator unknown"
@@ -72,12 +72,12 @@ class SizeGroup:
 
     @property
     def flash_bytes(self) -> int:
-        """Of all rows."""
+        """Flash of all rows."""
         return sum(row.flash_bytes for row in self.rows)
 
     @property
     def ram_bytes(self) -> int:
-        """Of all rows."""
+        """RAM of all rows."""
         return sum(row.ram_bytes for row in self.rows)
 
 

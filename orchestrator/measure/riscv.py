@@ -36,7 +36,7 @@ def steps_32(code: bytes, spans: Sequence[Span]) -> Iterator[Step]:
 
 
 def steps_64(code: bytes, spans: Sequence[Span]) -> Iterator[Step]:
-    """The same of RV64 code."""
+    """The steps of RV64 code, as `steps_32` gives those of RV32."""
     return _steps(code, spans, is_32=False)
 
 
@@ -64,7 +64,7 @@ def _steps(code: bytes, spans: Sequence[Span], *, is_32: bool) -> Iterator[Step]
 
 
 def _plain(at: int, word: int) -> Iterator[Step]:
-    """Of an instruction of 32 bits."""
+    """The steps of an instruction of 32 bits."""
     opcode, to, source = word & 0x7F, _bits(word, 7, 5), _bits(word, 15, 5)
     if opcode == _JAL:
         yield Step(at, _jump(to), _jal_target(word))
@@ -79,7 +79,7 @@ def _plain(at: int, word: int) -> Iterator[Step]:
 
 
 def _changed_by(at: int, operation: int, value: int) -> Iterator[Step]:
-    """Of ADDI or ANDI of the stack pointer with itself."""
+    """The step of an ADDI or ANDI of the stack pointer with itself."""
     if operation == _ADDI_SP and value < 0:
         yield Step(at, Kind.GROW, -value)
     elif operation == _AND_SP and value < -_ALIGNED:
@@ -87,7 +87,7 @@ def _changed_by(at: int, operation: int, value: int) -> Iterator[Step]:
 
 
 def _compressed(at: int, word: int, *, is_32: bool) -> Iterator[Step]:
-    """Of an instruction of 16 bits."""
+    """The steps of an instruction of 16 bits."""
     quadrant, operation = word & 3, word >> 13
     register, other = _bits(word, 7, 5), _bits(word, 2, 5)
     match quadrant, operation:

@@ -277,7 +277,7 @@ class MethodStack:
 
     @property
     def worst_bytes(self) -> int:
-        """Of any function of the API."""
+        """The deepest stack of any function of the API."""
         return max(e.stack_bytes for e in self.entries)
 
 

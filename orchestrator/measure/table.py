@@ -248,7 +248,7 @@ def group_table(report: SizeReport, by: By) -> str:
 
 
 def group_document(report: SizeReport, by: By) -> dict[str, object]:
-    """The same for programs; the rows of all groups add up to the totals."""
+    """The groups for programs to read; the rows of all groups add up to the totals."""
     names = ("title", "flash_bytes", "ram_bytes", "rows")
     return {
         "profile": report.profile,
@@ -292,7 +292,7 @@ def diff_table(a: SizeReport, b: SizeReport, by: By = By.PART, *, what: str = ""
 
 
 def diff_document(a: SizeReport, b: SizeReport, by: By = By.PART) -> dict[str, object]:
-    """The same for programs: rows that differ add up to the change of the totals."""
+    """The differences for programs to read: rows add up to the change of the totals."""
     totals = ("flash_bytes", "flash_bytes_without_models", "ram_bytes")
     return {
         "by": str(by),

@@ -93,7 +93,7 @@ def _branch_8(word: int) -> int:
 
 
 def _branch_24(word: int) -> int:
-    """Of BL and B.W, encoding T4: S:I1:I2:imm10:imm11, I = NOT(J EOR S)."""
+    """The offset of BL and B.W, encoding T4: S:I1:I2:imm10:imm11, I = NOT(J EOR S)."""
     sign = word >> 26 & 1
     i1, i2 = 1 ^ sign ^ word >> 13 & 1, 1 ^ sign ^ word >> 11 & 1
     bits = sign << 23 | i1 << 22 | i2 << 21 | (word >> 16 & 0x3FF) << 11 | word & 0x7FF
@@ -101,7 +101,7 @@ def _branch_24(word: int) -> int:
 
 
 def _branch_20(word: int) -> int:
-    """Of B<c>.W, encoding T3: S:J2:J1:imm6:imm11."""
+    """The offset of B<c>.W, encoding T3: S:J2:J1:imm6:imm11."""
     high = (word >> 26 & 1) << 2 | (word >> 11 & 1) << 1 | word >> 13 & 1
     bits = high << 17 | (word >> 16 & 0x3F) << 11 | word & 0x7FF
     return _signed(bits, 20) * 2 + 4
@@ -248,7 +248,7 @@ def _one_more(_: int) -> int:
 
 
 def _words(word: int) -> int:
-    """Of VLDM and VSTM."""
+    """How many words VLDM and VSTM move."""
     return (word & 0xFF) - 1
 
 
@@ -259,7 +259,7 @@ def _pairs(word: int) -> int:
 
 
 def _pairs_of_addresses(word: int) -> int:
-    """The same with a vector of addresses: four words, or two double words."""
+    """How many words a vector of addresses moves: four, or two double words."""
     return 0 if word >> 8 & 1 else -1
 
 

@@ -285,7 +285,7 @@ def method_state_bytes(
 
 
 def _delegate_states(method: Method, delegates: Mapping[str, int]) -> tuple[DelegateState, ...]:
-    """Of each part that a linked delegate runs, in the program's order."""
+    """The state of each part that a linked delegate runs, in the program's order."""
     return tuple(
         DelegateState(backend=d.backend, state_bytes=delegates[d.backend])
         for d in method.delegates
@@ -372,7 +372,7 @@ def _method_memory(
 
 
 def _value_bytes(method: Method, index: int, most: Mapping[int, int]) -> int:
-    """Of a tensor, of those in a list, of the most that a list of numbers has."""
+    """Bytes of a tensor, of those in a list, or of the most that a list of numbers has."""
     value = method.values[index]
     if isinstance(value, BoolListValue):
         return most[index]

@@ -99,7 +99,7 @@ def lifetimes(effects: MethodEffects, memory_id: int) -> list[Lifetime]:
 
 
 def split_at_writes(effects: MethodEffects, lives: Iterable[Lifetime]) -> list[Lifetime]:
-    """The same lifetimes, with a new one wherever a tensor is written anew.
+    """Lifetimes, with a new one wherever a tensor is written anew.
 
     Passes let tensors of one kind share a value, which is then written several times.
     In methods with jumps nothing is split.

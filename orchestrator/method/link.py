@@ -77,7 +77,7 @@ def link_program(
 
 
 def try_link(program: Program, info: OpInfo, resolution: Resolution) -> Linkage:
-    """The same, but problems are part of the result; raises nothing."""
+    """Like `link`, but problems are part of the result; raises nothing."""
     linker = _Linker(program, info, resolution)
     methods = tuple(linker.method(method) for method in program.methods)
     return Linkage(methods=methods, problems=tuple(linker.problems))

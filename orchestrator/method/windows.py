@@ -119,7 +119,7 @@ class Image:
 
     @property
     def size_bytes(self) -> int:
-        """Of the whole tensor."""
+        """Bytes of the whole tensor."""
         return self.rows * self.row_bytes
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from orchestrator.running.protocol import CallResult
 
 _ALIGNMENT: Final = 16
-"""Of tensors, in bytes."""
+"""Alignment of tensors, in bytes."""
 _FORMATS: Final = {"int64_t": "<q", "double": "<d", "uint8_t": "<B"}
 _SIGN: Final = 0x80
 """Between the bytes of int8 numbers and of uint8 numbers larger by 128."""

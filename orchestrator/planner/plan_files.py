@@ -171,7 +171,7 @@ _WIDTH, _HEIGHT = 960, 540
 _LEFT, _TOP, _RIGHT, _BOTTOM = 90, 48, 24, 56
 _TICKS = 6
 _LABEL_WIDTH = 7
-"""Of a character of a block's name, in pixels, about."""
+"""Estimated width of a character of a block's name, in pixels."""
 _LABEL_HEIGHT = 14
 _HUES = 12
 _NICE = (1, 2, 5, 10)

@@ -340,4 +340,4 @@ Alignment = Annotated[
         hint="write the bytes of a line of the data cache: 32 on Cortex-M",
     ),
 ]
-"""Of arenas or of single tensors, in bytes."""
+"""Alignment of arenas or of single tensors, in bytes."""

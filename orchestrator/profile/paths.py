@@ -182,7 +182,7 @@ class Facts:
     def missing_files(
         self, files: Iterable[NamedFile], *key_path: str | int, what: str, expected: str
     ) -> Iterator[Diagnostic]:
-        """The same for an array; the build reports patterns without a match."""
+        """Problems of an array of paths; the build reports patterns without a match."""
         for at, file in sound(files):
             if not file.is_pattern:
                 yield from self.missing_file(file, *key_path, at, what=what, expected=expected)

@@ -23,7 +23,7 @@ KeyPath: TypeAlias = tuple[str | int, ...]
 
 
 MOST_PARTS = 100
-"""Of a key in a file with a bound: longer ones take the square of their length."""
+"""Most parts of a key: longer ones take the square of their length."""
 
 
 class FindSpan(Protocol):

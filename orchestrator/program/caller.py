@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from orchestrator.program.program import Method, Program
 
 ALIGNMENT = 16
-"""Of each tensor in the block that the application of `run` has for them."""
+"""Alignment of each tensor in the block that the application of `run` has for them."""
 
 
 def lacks_memory(value: object) -> bool:

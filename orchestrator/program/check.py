@@ -127,7 +127,7 @@ def _check_segment_index(
 
 
 _MOST_ARGS: Final = 65535
-"""Of an instruction; the runtime counts them in 16 bits."""
+"""Most arguments of an instruction; the runtime counts them in 16 bits."""
 
 
 class _Check:
@@ -367,7 +367,7 @@ MAX_DIM: Final = 8
 """Most dimensions of a tensor; `kMaxDim` of the runtime."""
 
 MAX_BYTES: Final = 2**31 - 1
-"""Of a tensor or an arena; the runtime counts in signed 32 bits."""
+"""Most bytes of a tensor or an arena; the runtime counts in signed 32 bits."""
 
 
 def check_tensor(

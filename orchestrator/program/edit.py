@@ -42,7 +42,7 @@ _UINT64: Final = Struct("<Q")
 _WORD: Final = 1 << 32
 _ALIGNMENT: Final = 16
 _MOST_ALIGNMENT: Final = 128
-"""Of segments, by default of exporters."""
+"""Alignment of segments, by default of exporters."""
 
 
 class EditError(Exception):

@@ -68,7 +68,7 @@ _STRUCTS: Final = {
 }
 _OFFSET_BYTES: Final = 4
 _MOST_ALIGNMENT: Final = 16
-"""Of anything in a flatbuffer; its size is a multiple of it."""
+"""Largest alignment in a flatbuffer, whose size is a multiple of it."""
 
 
 class Tables:
@@ -190,7 +190,7 @@ def _places(widths: Sequence[int]) -> tuple[list[int], int]:
 
 _IDENTIFIER: Final = b"ET12"
 _DATA_ALIGNMENT: Final = 16
-"""Of constants and data of delegates in the flatbuffer."""
+"""Alignment of constants and data of delegates in the flatbuffer."""
 
 
 def encode_program(
@@ -403,7 +403,7 @@ _HEADER: Final = Struct("<4sIQQQ")
 _ROOT: Final = Struct("<I")
 _ALIGNMENT: Final = 16
 _MOST_SEGMENT_ALIGNMENT: Final = 128
-"""Of segments, by default of exporters."""
+"""Alignment of segments, by default of exporters."""
 
 
 def write_program(program: Program, *, constants: Sequence[Bytes] | None = None) -> Bytes:
@@ -466,7 +466,7 @@ class _Contents:
         )
 
     def with_constants(self, program: Program, constants: Sequence[Bytes]) -> _Contents:
-        """The same with other constants, in the segment that had them."""
+        """These contents with other constants, in the segment that had them."""
         if program.has_inline_constants:
             return replace(self, inline_constants=(b"", *constants))
         data, offsets = _joined(constants)

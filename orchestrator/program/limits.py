@@ -27,7 +27,7 @@ from orchestrator.program.values import (
 )
 
 _ITEMS_PER_BYTE: Final = 2
-"""Of the flatbuffer, that calls and lists of all methods may have together.
+"""Most items of all calls and lists together, for each byte of the flatbuffer.
 
 Calls may share one list of arguments, and without a bound a small file would keep the
 device busy for as long as the square of its size. What each has for itself takes four
@@ -38,7 +38,7 @@ _LEAST_METHOD_BYTES: Final = 36
 _LEAST_INSTRUCTION_BYTES: Final = 20
 """An entry in the vector and two tables, whose fields may have defaults."""
 _LEAST_VALUE_BYTES: Final = 16
-"""The same of a value without content."""
+"""Bytes that count for a value without content."""
 _MOST_METHODS: Final = 1000
 _MOST_PORTS: Final = 4096
 """Inputs and outputs of a method, with the items of those that are lists.

@@ -77,7 +77,7 @@ class ReadProgram:
 
 
 def read_to_show(data: Bytes, *, file: str) -> ReadProgram:
-    """The same for a program that is shown, not built.
+    """Like `read_program`, but for a program that is shown, not built.
 
     Raises:
         ModelError: Not a program, or nothing of it can be read.

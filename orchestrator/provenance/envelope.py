@@ -110,7 +110,7 @@ _CYCLONEDX: Final = "application/vnd.cyclonedx+json"
 _OBJECTS: Final = "application/vnd.orchestrator.objects+json"
 _BYTES: Final = "application/octet-stream"
 _MOST_VALUES: Final = 1000
-"""Of an envelope: its payload is one, and each signature has some."""
+"""Most JSON values of an envelope: its payload is one, and each signature has some."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -151,7 +151,7 @@ _LICENCES: Final[Mapping[str, str]] = MappingProxyType(
         "libgcc": "GPL-3.0-or-later WITH GCC-exception-3.1",
     }
 )
-"""Of what toolchains add to a firmware, by the name in reports."""
+"""Components that toolchains add to a firmware, by the name in reports."""
 _PREFIX: Final = "orchestrator"
 
 

@@ -45,7 +45,7 @@ class Gauge:
 
     @property
     def percent(self) -> float:
-        """Of the bound; 0 without one."""
+        """Percent of the bound; 0 without one."""
         return 100 * self.used / self.limit if self.limit else 0.0
 
     @property

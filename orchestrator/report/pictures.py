@@ -189,7 +189,7 @@ KINDS: Final = ("flash", "memory", "arena", "graph")
 _SCALE: Final = 2.0
 """Pixels of a PNG for each unit of the picture."""
 _MOST_PIXELS: Final = 40_000_000
-"""Of a PNG; larger pictures are drawn smaller."""
+"""Most pixels of a PNG; larger pictures are drawn smaller."""
 _PAPER: Final = "#ffffff"
 _SANS: Final = (
     *("DejaVu Sans", "Noto Sans", "Liberation Sans", "Roboto", "Ubuntu", "Cantarell"),

@@ -21,7 +21,7 @@ def asset(name: str) -> str:
 
 
 WIDTH: Final = 960
-"""Of pictures, in their own units; a graph is as wide as it needs."""
+"""Width of pictures in their own units; a graph is as wide as it needs."""
 NOTHING: Final = "\u2013"
 """In the place of a number that does not apply."""
 CHARACTER: Final = 6.9

@@ -211,7 +211,7 @@ def elements(item: Array, dtype: ScalarType | None) -> Numbers:
 
 
 def decoded(item: Array, dtype: ScalarType | None) -> npt.NDArray[Any]:
-    """The same as a NumPy array of one dimension."""
+    """The items as a NumPy array of one dimension."""
     numbers = item.numpy.ravel()
     if dtype is ScalarType.BFloat16:
         # The bits are the upper half of a float32.

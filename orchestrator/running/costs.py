@@ -190,7 +190,7 @@ class CycleEstimate:
     wait_states: int | None = None
 
     def cycles(self, events: Sequence[int]) -> int:
-        """Of a part of the run; nothing without events."""
+        """Cycles of a part of the run; 0 without events."""
         if not events:
             return 0
         return self.timing.estimated(events, wait_states=self.wait_states or 0)
@@ -260,7 +260,7 @@ def cost_data(
     methods: Mapping[int, tuple[str, str]],
     estimate: CycleEstimate | None = None,
 ) -> dict[str, object]:
-    """The same and more as JSON data; the keys are stable.
+    """All that the table says and more as JSON data; the keys are stable.
 
     Args:
         costs: Of a run.

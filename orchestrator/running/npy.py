@@ -66,7 +66,7 @@ class Array:
 
     @property
     def numpy(self) -> npt.NDArray[Any]:
-        """The same as a NumPy array, read-only."""
+        """The items as a NumPy array, read-only."""
         import numpy as np  # noqa: PLC0415  # only for arrays
 
         return np.frombuffer(self.data, self.dtype).reshape(self.shape)

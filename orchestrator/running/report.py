@@ -73,7 +73,7 @@ def report_data(
     tolerance: Tolerance | None,
     failure: Failure | None = None,
 ) -> dict[str, object]:
-    """The same and more as JSON data; the keys are stable.
+    """All that the text says and more as JSON data; the keys are stable.
 
     Numbers that are not finite are the texts `inf`, `-inf` and `nan`. `ok` is true if
     every call was carried out and no output is out of tolerance.

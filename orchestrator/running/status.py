@@ -219,7 +219,7 @@ class Explanation:
 
     @property
     def data(self) -> dict[str, object]:
-        """The same as JSON data; the keys are stable."""
+        """The status as JSON data; the keys are stable."""
         place = self.place
         return {
             "code": int(self.error),

@@ -145,7 +145,7 @@ class Resolution:
 
     @property
     def schemas(self) -> dict[OperatorName, OpSchema]:
-        """Of the operators that have a kernel."""
+        """Schemas of the operators that have a kernel."""
         return {o.name: o.schema for o in self.operators}
 
     @property

@@ -163,7 +163,7 @@ class PublishedExports(Protocol):
     """Exports of other machines; bytes are verified."""
 
     def exports(self, key: str) -> Sequence[Mapping[str, str]]:
-        """Of each export of a request: SHA-256 by name of its files; newest first."""
+        """The exports of a request, newest first: SHA-256 by name of each file."""
 
     def read(self, digests: Iterable[str]) -> Mapping[str, bytes]:
         """Bytes by digest, of those that are there."""

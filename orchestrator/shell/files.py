@@ -172,7 +172,7 @@ def _same_file(path: str, state: State, begin: int, end: int, sha256: str) -> Fi
 
 
 def lazy_file(path: Path, *, most_bytes: int = MOST_BYTES) -> Bytes:
-    """The same, but bytes of a large file are read when they are needed.
+    """The bytes of a file; those of a large one are read when they are needed.
 
     Raises:
         OSError: It cannot be read; `strerror` says why.
@@ -189,7 +189,7 @@ def lazy_file(path: Path, *, most_bytes: int = MOST_BYTES) -> Bytes:
 def read_text_file(
     path: Path, *, encoding: str = "utf-8", most_bytes: int = MOST_TEXT_BYTES
 ) -> str:
-    """The same for text; every line end becomes a newline.
+    """The text of a file; every line end becomes a newline.
 
     Raises:
         OSError: It cannot be read; `strerror` says why.

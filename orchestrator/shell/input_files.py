@@ -20,7 +20,7 @@ class InputFiles(Protocol):
         """Bytes of a file. Raises OSError."""
 
     def lazy(self, path: Path) -> Bytes:
-        """The same, but those of a large file are read when they are needed."""
+        """The bytes of a file; those of a large one are read when they are needed."""
 
     def note(self, paths: Iterable[str]) -> None:
         """Remember files that other code read, by absolute path."""

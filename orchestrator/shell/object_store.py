@@ -30,7 +30,7 @@ _KEPT: Final = 0.8
 _FRESH_S: Final = 3600
 """An entry that was used within this time is not marked as used again."""
 _OFFSET_DIGITS: Final = 15
-"""Of a key: a place in a file, whose offsets have 63 bits."""
+"""Digits of a place in a file, whose offsets have 63 bits."""
 _DIGEST: Final = re.compile("[0-9a-f]{64}")
 
 

@@ -27,7 +27,7 @@ _AT_ONCE: Final = 16
 """Files that are on their way."""
 _CHUNK_BYTES: Final = 1 << 18
 _FIRST_FAILURE: Final = 300
-"""Of the status codes of HTTP whose body says what is wrong."""
+"""First status code of HTTP whose body says what is wrong."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -56,7 +56,7 @@ class Looked:
         return True
 
     def shared_are(self, stamp_file: str, identity: str) -> bool:
-        """The same for the shared files of a stamp, of which many have the same."""
+        """Whether the shared files of a stamp are as they were; many stamps share them."""
         found = self._groups.get(identity)
         if found is None:
             shared = _shared(stamp_file, identity)

@@ -117,11 +117,11 @@ class Site:
         return found.sizes
 
     def flow(self, position: int) -> Flow | None:
-        """Of an argument, if it has time."""
+        """How an argument moves with time, if it does."""
         return self.flows.get(self.args[position])
 
     def flow_of(self, value: int) -> Flow | None:
-        """Of a value, if it has time."""
+        """How a value moves with time, if it does."""
         return self.flows.get(value)
 
     def tensors(self) -> list[int]:

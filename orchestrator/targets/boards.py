@@ -19,7 +19,7 @@ from orchestrator.core.spelling import parse_size
 # Memories of the user's own board, and which arenas and tensors go to each.
 
 ARENA_ALIGNMENT = 16
-"""Of arenas in bytes, unless the profile wants more; as in runtime/include/orch."""
+"""Alignment of arenas in bytes, unless the profile wants more; as in runtime/include/orch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +105,7 @@ class Pins:
         return {name: first + n for n, name in enumerate(names)}
 
     def with_tensor_arenas(self, first: int) -> Pins:
-        """The same, with the arenas of pinned tensors among `by_id`."""
+        """These pins, with the arenas of pinned tensors among `by_id`."""
         added = ((i, name) for name, i in self.tensor_arenas(first).items())
         return replace(self, by_id=tuple(sorted((*self.by_id, *added))))
 

@@ -160,7 +160,7 @@ def _named_lines(blocks: Iterable[tuple[str, int]]) -> list[str]:
 
 
 _NO_FAILURE = frozenset({"no-kernel", "unsupported-program"})
-"""Of a program that is as it should be."""
+"""Problems of a program that is as it should be."""
 
 
 def _outline(method: Method, *, counts: bool) -> _Outline:

@@ -33,7 +33,7 @@ def arena_lines(plan: MemoryPlan) -> Iterator[str]:
 
 
 def arenas_json(plan: MemoryPlan) -> list[dict[str, object]]:
-    """The same as JSON; `file_bytes` is null where nothing was planned."""
+    """Arenas as JSON; `file_bytes` is null where nothing was planned."""
     return [
         {
             "model": model.model,

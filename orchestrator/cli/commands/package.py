@@ -37,7 +37,7 @@ from orchestrator.shell.sources import licence
 
 _FACTS = ("firmware.json", "memory_plan.json", "product.json", SBOM, STATEMENT)
 _TIMEOUT_S = 600.0
-"""Of the calls of the self test."""
+"""Most time for the calls of the self test."""
 
 
 def run(args: Namespace, console: Console) -> ExitCode:

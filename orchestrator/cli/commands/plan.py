@@ -127,7 +127,7 @@ def _target(project: Project, build: Build) -> dict[str, object]:
 
 
 def _head(project: Project, build: Build) -> list[str]:
-    """The same as text."""
+    """The first lines of the text."""
     target = build[inputs.TARGET]
     board = f" on {target.board.name}" if target.board else ""
     return [

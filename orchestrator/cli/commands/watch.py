@@ -105,7 +105,7 @@ def _is_output(path: str, folder: Path) -> bool:
 _FIRST_MS = 500
 """After which files are compared that were saved before they were watched."""
 _TIMEOUT_S = 600.0
-"""Of a run of the scenario."""
+"""Most time for a run of the scenario."""
 _OUTPUT_FOLDERS = frozenset({"build", ".work", ".out", "__pycache__"})
 
 
@@ -162,7 +162,7 @@ def _build(args: Namespace, console: Console, before: _Built | None) -> tuple[_B
 
 
 def _measured(scenario: Path, project: Project, console: Console, built: _Built) -> _Built:
-    """The same with what the scenario takes, whose file is watched too."""
+    """The build with what the scenario takes, whose file is watched too."""
     files = {os.path.abspath(scenario)}  # noqa: PTH100  # keeps links
     cost, unit, cycles = None, "", None
     try:

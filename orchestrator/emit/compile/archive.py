@@ -59,7 +59,7 @@ _NAMES: Final = (b"//".ljust(16), b"/SYM64/".ljust(16))
 _CXX: Final = b"_Z"
 """Begin of mangled names."""
 STATUS_TEXT: Final = "orch_status_text"
-"""The same in every product, and weak: linkers take one."""
+"""A function that all products have, weak: linkers take one."""
 _SYMBOL_TABLE: Final = 2
 _RELOCATIONS: Final = (".rela", ".rel")
 _LOCAL: Final = 0
@@ -288,7 +288,7 @@ class _Object:
         return 0, 0
 
     def _symbols(self) -> Iterator[tuple[int, bytes, int, int]]:
-        """Of each symbol its place in the file, name, binding and section."""
+        """Place in the file, name, binding and section of each symbol."""
         header, names_header = self._headers()
         if not header:
             return

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from orchestrator.emit.generate.ports import ApiMethod, Port
 
 FOLDER: Final = "nonsecure"
-"""Of both files in the build folder."""
+"""Folder of both files in the build folder."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -419,7 +419,7 @@ class ApiMethod:
 
     @property
     def cpp_parameters(self) -> str:
-        """The same in C++, with references to arrays."""
+        """The parameters in C++, with references to arrays."""
         return ", ".join(d for port in self.ports for d in port.declared("{}"))
 
     @property

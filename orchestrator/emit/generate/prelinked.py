@@ -155,7 +155,7 @@ ListValue: TypeAlias = (
 )
 _WORD = 0xFFFFFFFF
 _ALIGNMENT: Final = 16
-"""Of constants, in bytes."""
+"""Alignment of constants, in bytes."""
 _CODES = {"uint8_t": "B", "uint16_t": "H", "int32_t": "i", "int64_t": "q", "double": "d"}
 _INDEX_TYPES = {1: "uint8_t", 2: "uint16_t", WIDE: "int32_t"}
 _ORDER_WORD = 4  # dimensions of a dim order in a 32-bit word

@@ -89,7 +89,7 @@ _FLOAT_ABIS = {"f": "single", "d": "double"}
 
 
 def _other_machine(cpu: Cpu) -> Iterator[tuple[str, str]]:
-    """The same for machines other than Cortex-M."""
+    """Checks of machines other than Cortex-M."""
     if macro := _machine_macro(cpu):
         yield f"!defined({macro})", "for another architecture"
     what = f"for a machine without {8 * cpu.pointer_bytes}-bit pointers"

@@ -46,7 +46,7 @@ _ARITHMETIC: Final = frozenset(
     f"orch::portable::{name}_out" for name in ("add", "div", "mul", "neg", "sub")
 )
 _MOST_CALLS: Final = 8
-"""Of an island."""
+"""Most calls of an island."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

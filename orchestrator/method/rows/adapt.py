@@ -271,7 +271,7 @@ def choices_of(method: LinkedMethod, core: Core, max_again: float = 0) -> tuple[
 
 
 def choices_in(network: Network, max_again: float = 0) -> tuple[Choice, ...]:
-    """The same of a network; none if rows that the caller gives are needed at once."""
+    """The choices of a network; none if rows that the caller gives are needed at once."""
     segments = Segments(network)
     plan = plan_of(segments, inf)
     if plan is None:

@@ -31,7 +31,7 @@ _ITEMS: Final = frozenset(
 _PAIRS: Final = frozenset(
     f"orch::cortex_m::{name}Call" for name in ("Add", "Multiply", "Extreme", "Divide")
 )
-"""The same of two tensors, with rows of items."""
+"""Calls of two tensors, with rows of items."""
 _OVER_INPUT: Final = frozenset(
     f"orch::cortex_m::{name}Call" for name in ("Activation", "Add", "Multiply", "Extreme")
 )

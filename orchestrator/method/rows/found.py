@@ -119,7 +119,7 @@ class Found:
         )
 
     def with_rooms(self, method: LinkedMethod, rooms: Mapping[int, int]) -> Found:
-        """The same with strips as long as there is room, by layer, of this method."""
+        """This network with strips as long as there is room, by layer, of this method."""
         of_calls: dict[int, int] = {}
         for layer, room in rooms.items():
             for number in self.calls[layer]:  # of several layers if computed twice

@@ -157,7 +157,7 @@ class Network:
         return rows == self.images[self.layers[layer].out].rows
 
     def _scratch_of(self, layer: int, rows: int) -> int:
-        """The same where there is room for all that it needs."""
+        """Scratch memory where there is room for all that it needs."""
         of, is_whole = self.layers[layer], self._is_whole(layer, rows)
         return of.whole_scratch_bytes if is_whole else of.scratch_bytes
 

@@ -92,7 +92,7 @@ def images_over(
 
 
 def rooted(merged: Mapping[int, int], over: Collection[int]) -> dict[int, int]:
-    """The same images, but merged into those that lie over a ring."""
+    """Merged images, where those that lie over a ring are the roots."""
     roots = {merged.get(image, image): image for image in over}
     found = {i: roots.get(root, root) for i, root in merged.items() if i not in over}
     return found | {root: image for root, image in roots.items() if root != image}
@@ -259,12 +259,12 @@ class Segment:
         return found
 
     def place_bytes(self, network: Network, place: Sequence[int]) -> int:
-        """Of the place of some rings that take turns."""
+        """Bytes of the place of some rings that take turns."""
         leads = self.leads(network)
         return max(leads.get(i, 0) + self.rings[i] * network.images[i].row_bytes for i in place)
 
     def ring_bytes(self, network: Network) -> int:
-        """Of all places of rings together."""
+        """Bytes of all places of rings together."""
         return sum(aligned(self.place_bytes(network, place)) for place in self.places)
 
 

@@ -16,7 +16,7 @@ from orchestrator.program.values import OptionalTensorListValue, TensorListValue
 
 _LISTS = (TensorListValue, OptionalTensorListValue)
 _MOST_BYTES: Final = 1 << 26
-"""Of the results of a call, 64 MiB: more than the flash of any board."""
+"""Most bytes of the results of a call, 64 MiB: more than the flash of any board."""
 
 _TENSORS: Final[Mapping[str, Callable[[ConstantCall], Items]]] = MappingProxyType(
     {

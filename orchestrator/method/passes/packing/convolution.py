@@ -89,7 +89,7 @@ class Convolution:
 
     @property
     def pixels(self) -> int:
-        """Of the output."""
+        """Pixels of the output."""
         return self.batch * self.rows.out * self.columns.out
 
     @property
@@ -144,7 +144,7 @@ def convolutions(method: LinkedMethod, most: int) -> list[tuple[int, LinkedCall,
 
 
 def all_convolutions(method: LinkedMethod, most: int) -> list[tuple[int, LinkedCall, Convolution]]:
-    """The same, with those of several groups of channels."""
+    """All convolutions of a call, with those of several groups of channels."""
     found = []
     for number, call in enumerate(method.instructions):
         if isinstance(call, LinkedCall) and call.function in FUNCTIONS:
@@ -296,7 +296,7 @@ def check(conv: Convolution, most: int) -> None:
 
 
 def in_one_column(conv: Convolution) -> Convolution:
-    """The same, as a column of pixels if it can be one."""
+    """The convolution as a column of pixels, if it can be one."""
     rows, columns = conv.rows, conv.columns
     if conv.is_matrix:
         axis = Axis(size=conv.pixels, out=conv.pixels)

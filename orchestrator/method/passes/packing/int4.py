@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from orchestrator.method.passes.packing.convolution import Ints
 
 LOWEST, HIGHEST = -8, 7
-"""Of 4 bits."""
+"""Numbers of 4 bits."""
 MOST_STEP: Final = 16
 """The weights that it gives are int8."""
 GROUPS: Final = (128, 64, 32)
@@ -81,7 +81,7 @@ class Int4:
     group: int
 
     def padded(self, outputs: int, taps: int) -> Int4:
-        """The same with weights of zero after the last ones."""
+        """These weights with zeros after the last ones."""
         import numpy as np  # noqa: PLC0415
 
         more = outputs - len(self.numbers)
@@ -92,7 +92,7 @@ class Int4:
         )
 
     def in_groups(self, most: int) -> Int4:
-        """The same with groups of so many taps at most."""
+        """These weights in groups of so many taps at most."""
         if self.group <= most:
             return self
         count = -(-self.numbers.shape[1] // most)
@@ -451,6 +451,6 @@ def _two(low: Ints, high: Ints) -> bytes:
 
 
 def _four_taps(a: Ints, b: Ints) -> bytes:
-    """Of each four taps: 0 and 1 of A, then of B, and 2 and 3 of both."""
+    """Four taps after four: 0 and 1 of A, then of B, and 2 and 3 of both."""
     halves = (a[::2] + 8) | (a[1::2] + 8) << 4 | (b[::2] + 8) << 8 | (b[1::2] + 8) << 12
     return bytes_in("<u2", *halves.tolist())

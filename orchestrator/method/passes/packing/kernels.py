@@ -49,7 +49,7 @@ class Kernel:
 
     @property
     def unprepared(self) -> str:
-        """The same kernel for calls whose arguments it reads."""
+        """The function that reads the arguments of a call."""
         return f"{self.function}_out"
 
     def instead(self, name: str) -> str:
@@ -80,7 +80,7 @@ UNPREPARED: Final = MappingProxyType(
 )
 """By function of other calls; bands have prepared ones alone."""
 ARGUMENTS: Final = ("input", "header", "weights", "scratch", "out")
-"""Of these functions, which no schema has. There are no weights where several headers
+"""Arguments of packed kernels, which no schema has. There are no weights where several headers
 have theirs behind them."""
 LIMITS: Final = ("low", "high")
 """Arguments in front of the last one, where outputs have limits."""

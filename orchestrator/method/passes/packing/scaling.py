@@ -25,7 +25,7 @@ B_LEFT: Final = 8
 EMPTY: Final = -1
 """Stands for a channel without weights."""
 _BITS: Final = 31
-"""Of a number, and of a multiplier."""
+"""Bits of a number, and of a multiplier."""
 _HIGH_HALF: Final = 32
 """Bits that the product drops."""
 

@@ -230,11 +230,11 @@ CONVOLUTIONS: Final[Mapping[str, Preparer]] = MappingProxyType(
 # Pooling of int8 images, as kernels/cortex_m/pool.h has it.
 
 _LOWEST_EXPONENT, _HIGHEST_EXPONENT = 1, 254
-"""Of the scales that are normal floats."""
+"""Exponents of scales that are normal floats."""
 
 
 def _taps(axis: Axis) -> list[int]:
-    """Of each window: how many taps lie in the input."""
+    """How many taps of each window lie in the input."""
     starts = (out * axis.stride - axis.padding for out in range(axis.out))
     return [
         sum(0 <= start + tap * axis.dilation < axis.size for tap in range(axis.kernel))

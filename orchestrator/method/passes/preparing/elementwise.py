@@ -40,7 +40,7 @@ _NEAR: Final = 383
 _HALF: Final = 1 << 30
 """Multiplier of the larger scale of a plain addition."""
 _LEAST_SHIFT: Final = -21
-"""Of a plain addition with DSP instructions."""
+"""Smallest shift of a plain addition with DSP instructions."""
 _ITEM: Final = 128
 _DSP_SHIFT: Final = 13
 """Largest shift of products for DSP instructions."""

@@ -31,7 +31,7 @@ _WORTH: Final = 50_000
 """Instructions that a loop saves which other calls may not need."""
 _PLANES: Final = 4
 _INNERMOST: Final = 2
-"""Of the loops of a sum."""
+"""Innermost loops of a sum."""
 _MOST: Final = 1 << 31
 _EXACT: Final = 1 << 53
 """Integers up to here are Python's floats."""

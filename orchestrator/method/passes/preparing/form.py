@@ -46,7 +46,7 @@ Loop = list[tuple[int, tuple[int, ...]]]
 """Dimensions, outermost first: how many indices, and for each tensor how many items
 there are from one to the next."""
 _MOST_DIMS: Final = 2
-"""Of a loop over two tensors: rows and items."""
+"""Most dimensions of a loop over two tensors: rows and items."""
 
 
 def lie_alike(*tensors: TensorValue) -> bool:
