@@ -13,7 +13,7 @@ namespace orch::cortex_m {
 
 // What packed weights are run with, one block of channels after the other.
 void packed_pixels(const PreparedCall& call);
-#ifndef __OPTIMIZE_SIZE__
+#if ORCH_FAVOUR_SPEED
 void packed_pixels_2(const PreparedCall& call);
 void packed_pixels_3(const PreparedCall& call);
 void packed_pixels_4(const PreparedCall& call);
@@ -246,7 +246,7 @@ Error int4_limited_packed_pixels_out(const Args& args) {
   return run_limited<PackedPixels>(int4_packed_pixels, args);
 }
 
-#ifndef __OPTIMIZE_SIZE__
+#if ORCH_FAVOUR_SPEED
 // The same for depths of a multiple of two, three or four vectors.
 void int4_packed_pixels_2(const PreparedCall& call) {
   compute_blocks<packed_pixels_2>(call);

@@ -46,7 +46,7 @@ int32_t next_pixels(int32_t left) {
   return left == 1 ? 1 : 2;
 }
 
-#ifdef __OPTIMIZE_SIZE__
+#if !ORCH_FAVOUR_SPEED
 /// Pairs of one or two pixels, of those that have pointers.
 ORCH_HOT void widen_two(const int8_t* const* pixels, const PackedPairs& call,
                         int32_t step, Pair* to) {

@@ -27,7 +27,7 @@ struct RowLoop {
 
 // Where speed counts, two columns of outputs at a time: they share two of their
 // columns of inputs. An odd last one is left.
-#ifdef __OPTIMIZE_SIZE__
+#if !ORCH_FAVOUR_SPEED
 #define ORCH_FIND_PAIRS ""
 #define ORCH_TWO_COLUMNS ""
 #else

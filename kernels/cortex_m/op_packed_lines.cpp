@@ -27,7 +27,7 @@ extern "C" {
 using Loop = void(const int8_t* x, const uint8_t* tiles, int8_t* y,
                   const Column* column);
 Loop orch_packed_lines;
-#ifndef __OPTIMIZE_SIZE__
+#if ORCH_FAVOUR_SPEED
 // The same for an even number of channels, and three times as many blocks as
 // `blocks`: if outputs begin at the lowest item, and if not.
 Loop orch_packed_lines_3;
@@ -209,10 +209,13 @@ asm(R"(
 
   orch_lines orch_packed_lines, 0, 2
 )"
-#ifndef __OPTIMIZE_SIZE__
+#if ORCH_FAVOUR_SPEED
     "orch_lines orch_packed_lines_3, 1, 0\n"
     "orch_lines orch_packed_lines_3_ties, 1, 1\n"
 #endif
+    ".purgem orch_six_lines\n"
+    ".purgem orch_multiply_ties\n"
+    ".purgem orch_lines\n"
     ".text\n");
 
 /// Copies lines of each of some columns to their places in a strip, where 16
@@ -250,7 +253,7 @@ ORCH_ALWAYS_INLINE void compute_column(const int8_t* strip,
                                        const uint8_t* tiles, int8_t* y,
                                        const Column& column,
                                        [[maybe_unused]] bool by_three) {
-#ifndef __OPTIMIZE_SIZE__
+#if ORCH_FAVOUR_SPEED
   if (by_three && column.offset == -128) {
     orch_packed_lines_3(strip, tiles, y, &column);
   } else if (by_three) {

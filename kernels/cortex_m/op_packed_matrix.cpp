@@ -12,7 +12,7 @@ namespace {
 
 // Where speed counts, the loop has two steps of eight taps. Its first round
 // begins with the second one if their number is odd.
-#ifdef __OPTIMIZE_SIZE__
+#if !ORCH_FAVOUR_SPEED
 #define ORCH_FIND_ENTRY ""
 #define ORCH_GO_TO_ENTRY ""
 #define ORCH_ENTRY ""

@@ -11,7 +11,7 @@
 namespace orch::cortex_m {
 namespace {
 
-#ifndef __OPTIMIZE_SIZE__
+#if ORCH_FAVOUR_SPEED
 /// Pixels of any depth. Loading the weights of a tile takes as long as is saved
 /// at some seven pixels.
 void compute_pixels(const int8_t* x, const uint8_t* tiles, int8_t* y,
@@ -43,7 +43,7 @@ __attribute__((noinline)) void compute_columns(const PackedPixels& packed,
   run.depth = conv.depth;
   run.channels = conv.out_channels;
   run.offset = conv.offset;
-#ifndef __OPTIMIZE_SIZE__
+#if ORCH_FAVOUR_SPEED
   run.special = (conv.offset - INT8_MIN) | (conv.out_channels & 3);
 #endif
   const Strip to = {width, 16, channels, packed.steps};
@@ -163,7 +163,7 @@ void limited_packed_pixels_band(const PreparedCall& call) {
   run_limited<PackedPixels>(packed_pixels_band, call);
 }
 
-#ifndef __OPTIMIZE_SIZE__
+#if ORCH_FAVOUR_SPEED
 // The same for depths of a multiple of two, three or four vectors.
 void packed_pixels_2(const PreparedCall& call) {
   compute_phases<orch_packed_pixels_2>(call);

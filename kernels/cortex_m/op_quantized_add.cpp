@@ -102,7 +102,7 @@ static_assert(sizeof(Addend) == 12 && offsetof(Addition, range) == 36,
   ", q1, r11\n"                                         \
   "vrshl.s32 " sum ", r10\n"
 
-#ifndef __OPTIMIZE_SIZE__
+#if ORCH_FAVOUR_SPEED
 /// Computes eight items at a time, whose limits are those of int8; how many.
 ORCH_HOT int32_t add_eights(const Addition& add, const PairRow<int8_t>& row) {
   register const int8_t* a asm("r0") = row.a;
@@ -144,7 +144,7 @@ ORCH_HOT int32_t add_eights(const Addition& add, const PairRow<int8_t>& row) {
 /// Computes a row of items side by side for a plain addition.
 ORCH_HOT void add_plain(const Addition& add, const PairRow<int8_t>& row) {
   int32_t done = 0;
-#ifndef __OPTIMIZE_SIZE__
+#if ORCH_FAVOUR_SPEED
   // To set them up takes as long as fewer items save.
   if (row.count >= 64 && add.range.low == INT8_MIN &&
       add.range.high == INT8_MAX) {
@@ -195,7 +195,7 @@ struct PlainAddition {
 
 // Where speed counts, and no ties do, four items at a time; those that are left
 // one by one.
-#ifdef __OPTIMIZE_SIZE__
+#if !ORCH_FAVOUR_SPEED
 #define ORCH_ADD_FOURS ""
 #else
 #define ORCH_ADD_FOURS \

@@ -178,7 +178,7 @@ asm(R"(
   .endm
   orch_pixels orch_packed_pixels, 1
 )"
-#ifndef __OPTIMIZE_SIZE__
+#if ORCH_FAVOUR_SPEED
     R"(
   @ All pixels of four channels, whose weights are in q4 to q7, their scales in q2
   @ and q3.
@@ -452,6 +452,8 @@ asm(R"(
   .purgem orch_begin
   .purgem orch_narrow
   .purgem orch_sixteen_taps
+  .purgem orch_tile
+  .purgem orch_all_pixels
   .purgem orch_pixels
   .text
 )");

@@ -16,7 +16,7 @@ struct Run {
   int32_t depth;
   int32_t channels;
   int32_t offset;  // added to outputs
-#ifndef __OPTIMIZE_SIZE__
+#if ORCH_FAVOUR_SPEED
   int32_t special;  // 0: no ties, and a multiple of four channels
 #endif
 };
@@ -28,7 +28,7 @@ extern "C" {
 using PixelLoop = void(const int8_t* x, const uint8_t* tiles, int8_t* y,
                        const Run* run);
 PixelLoop orch_packed_pixels;
-#ifndef __OPTIMIZE_SIZE__
+#if ORCH_FAVOUR_SPEED
 // The same for at least two pixels of 16 taps: weights stay in registers.
 PixelLoop orch_packed_pixels_16;
 // For depths of a multiple of so many vectors.

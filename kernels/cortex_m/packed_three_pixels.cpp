@@ -5,7 +5,7 @@
 
 // Sums start with the first step where speed counts, else before it. Then the
 // first round of the loop begins where as many steps are left as it has to do.
-#ifdef __OPTIMIZE_SIZE__
+#if !ORCH_FAVOUR_SPEED
 #define ORCH_STEPS "2"
 #define ORCH_STEPS_BEFORE "0"
 #define ORCH_START   \
@@ -146,7 +146,7 @@ asm(R"(
   .endm
   orch_pixels orch_packed_pixels, )" ORCH_STEPS
     "\n"
-#ifdef __OPTIMIZE_SIZE__
+#if !ORCH_FAVOUR_SPEED
     "  orch_pixels orch_packed_band_pixels, 4\n"
 #endif
     R"(

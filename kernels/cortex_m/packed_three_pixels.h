@@ -12,7 +12,7 @@ namespace orch::cortex_m {
 // of channels; r2: `loop`. What belongs to the first pixel is stored last.
 using PixelsFn = void(const int32_t* x, const uint8_t* w, const PairLoop* loop);
 extern "C" PixelsFn orch_packed_pixels;
-#ifdef __OPTIMIZE_SIZE__
+#if !ORCH_FAVOUR_SPEED
 /// The same for bands: their few pixels make up for more bytes with more steps
 /// in a round.
 extern "C" PixelsFn orch_packed_band_pixels;

@@ -11,7 +11,7 @@
 
 // A step takes four taps and is of 48 bytes. The loop begins where as many are
 // left as its first round has to do.
-#ifdef __OPTIMIZE_SIZE__
+#if !ORCH_FAVOUR_SPEED
 #define ORCH_TWO_STEPS "4"
 #else
 #define ORCH_TWO_STEPS "16"

@@ -12,11 +12,7 @@ namespace orch::portable {
 namespace {
 
 /// Whether windows of tensors go through vectors, which takes 0.3 KB.
-#ifdef __OPTIMIZE_SIZE__
-constexpr bool kTensorsInVectors = false;
-#else
-constexpr bool kTensorsInVectors = true;
-#endif
+constexpr bool kTensorsInVectors = kFavourSpeed;
 
 /// The flags of vectors, where there are some.
 template <bool kVectors>

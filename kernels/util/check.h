@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "orch/error.h"
+#include "orch/favour.h"
 #include "orch/tensor.h"
 #include "orch/value.h"
 
@@ -11,11 +12,7 @@ namespace orch {
 
 /// Shortcuts that cost flash are for products with optimize = "speed". They do
 /// not show in any bit of an output.
-#ifdef __OPTIMIZE_SIZE__
-inline constexpr bool kFavourSpeed = false;
-#else
-inline constexpr bool kFavourSpeed = true;
-#endif
+inline constexpr bool kFavourSpeed = ORCH_FAVOUR_SPEED != 0;
 
 /// same_sizes where the call would cost more than the comparison.
 inline bool same_sizes_inline(const Tensor& a, const Tensor& b) {

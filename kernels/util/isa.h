@@ -1,6 +1,8 @@
 // Which instructions the kernels of this build may use.
 #pragma once
 
+#include "orch/favour.h"
+
 #define ORCH_ISA_SCALAR 0
 #define ORCH_ISA_DSP 1
 #define ORCH_ISA_MVE 2

@@ -12,10 +12,11 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "orch/favour.h"
 #include "orch/span.h"
 
 // Worth a call where products are to be small.
-#ifdef __OPTIMIZE_SIZE__
+#if !ORCH_FAVOUR_SPEED
 #define ORCH_OF_SIZE __attribute__((noinline))
 #else
 #define ORCH_OF_SIZE

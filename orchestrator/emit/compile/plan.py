@@ -260,6 +260,7 @@ def plan_compile(
     common = (
         *target.isa.machine_flags,
         f"-DORCH_ISA={target.isa.level}",
+        f"-DORCH_FAVOUR_SPEED={int(target.optimize != 'size')}",
         *value_flags(tables),
         *_wide_items(resolution, programs),
         *((f"--target={_triple(target)}",) if toolchain.name == "zig" else ()),

@@ -8,12 +8,13 @@
 
 #include <stdint.h>
 
+#include "orch/favour.h"
 #include "orch/half.h"
 
 #if defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 2) != 0
 #define ORCH_VECTORS 1
 #define ORCH_VECTORS_FLUSH 1
-#elif (defined(__SSE2__) || defined(__aarch64__)) && !defined(__OPTIMIZE_SIZE__)
+#elif (defined(__SSE2__) || defined(__aarch64__)) && ORCH_FAVOUR_SPEED
 #define ORCH_VECTORS 1
 #define ORCH_VECTORS_FLUSH 0
 #else

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "orch/error.h"
+#include "orch/favour.h"
 #include "orch/index.h"
 #include "orch/scalar_type.h"
 #include "orch/span.h"
@@ -12,7 +13,7 @@
 namespace orch {
 
 /// Of functions whose code is there once where flash counts.
-#ifdef __OPTIMIZE_SIZE__
+#if !ORCH_FAVOUR_SPEED
 #define ORCH_ONCE __attribute__((noinline))
 #else
 #define ORCH_ONCE
