@@ -141,7 +141,7 @@ class Areas {
     for (int32_t& sum : line.begin) sum += extra;
     --line.count;
     for (int32_t i = area.groups; i > 0; --i) {
-      compute_line(line, x, y);
+      orch_compute_line(&line, x, y);
       memcpy(line.begin, line.sums, sizeof line.begin);
       for (const int8_t*& w : line.w) w += area.w_group;
       x += area.x_group;
@@ -195,7 +195,7 @@ class Areas {
     for (int32_t i = area.rows; i > 0; --i) {
       if (plain) {
         line.y_end = y + area.columns * area.y_column;
-        compute_line(line, x, y);
+        orch_compute_line(&line, x, y);
       } else {
         for (int32_t j = 0; j < area.columns; ++j) {
           compute_pixel(area, line, x + j * area.x_column,

@@ -1,20 +1,87 @@
 // Depthwise convolution with vectors, over strips: the part of the input that
 // an output row needs, column by column, so that the taps of a pixel lie in one
 // piece. Padding becomes items that add nothing.
+#include "assembly.h"
 #include "convolve.h"
 #include "isa.h"
 
 #if ORCH_ISA == ORCH_ISA_MVE
 
+#include <stddef.h>
 #include <string.h>
 
 #include "requantize_mve.h"
 #include "run.h"
-#include "strip_mve.h"
 #include "tile_mve.h"
 
 namespace orch::cortex_m {
 namespace {
+
+/// Most taps of a window: as many as a vector has items.
+inline constexpr int32_t kMostStripTaps = 16;
+
+/// Four channels of a depthwise convolution. Known to the assembly.
+struct Quad {
+  int32_t begin[4];  // what sums begin with
+  int32_t multipliers[4];
+  int32_t shifts[4];  // none is positive
+  int32_t low[4];
+  int32_t high[4];
+  int8_t w[kMostStripTaps][4];  // 0 where there is no tap
+};
+
+static_assert(offsetof(Quad, multipliers) == 16 &&
+                  offsetof(Quad, shifts) == 32 && offsetof(Quad, low) == 48 &&
+                  offsetof(Quad, high) == 64 && offsetof(Quad, w) == 80,
+              "the assembly knows where things are");
+
+// Computes `count` pixels, at least one, `x_step` and `y_step` bytes apart.
+// `x` has 64 bytes for each, at addresses that 4 divides: pixels of four
+// channels that were brought together, one tap of the four after the other, so
+// that a load takes them apart by channel.
+extern "C" void orch_compute_quad(const Quad* quad, const int8_t* x,
+                                  int32_t x_step, int8_t* y, int32_t y_step,
+                                  int32_t count, int32_t offset);
+asm(ORCH_FUNCTION("orch_compute_quad") ORCH_SAVE_VECTORS R"(
+  add r12, r0, #80
+  vld40.8 {q4, q5, q6, q7}, [r12]
+  vld41.8 {q4, q5, q6, q7}, [r12]
+  vld42.8 {q4, q5, q6, q7}, [r12]
+  vld43.8 {q4, q5, q6, q7}, [r12]
+  ldr r7, [sp, #108]
+  ldrd r5, lr, [sp, #100]
+  dls lr, lr
+1:
+  vld40.8 {q0, q1, q2, q3}, [r1]
+  vld41.8 {q0, q1, q2, q3}, [r1]
+  vld42.8 {q0, q1, q2, q3}, [r1]
+  vld43.8 {q0, q1, q2, q3}, [r1]
+  ldrd r4, r6, [r0]
+  ldrd r8, r10, [r0, #8]
+  vmladava.s8 r4, q0, q4
+  vmladava.s8 r6, q1, q5
+  vmladava.s8 r8, q2, q6
+  vmladava.s8 r10, q3, q7
+  vldrw.32 q1, [r0, #16]
+  vmov q0[2], q0[0], r4, r8
+  vmov q0[3], q0[1], r6, r10
+  vqrdmulh.s32 q0, q0, q1
+  vldrw.32 q1, [r0, #32]
+  @ Ties of negative numbers go down, for which they are made smaller.
+  vand q2, q0, q1
+  vshr.s32 q2, q2, #31
+  vadd.i32 q0, q0, q2
+  vrshl.s32 q0, q0, q1
+  vldrw.32 q1, [r0, #48]
+  vadd.i32 q0, q0, r7
+  vldrw.32 q2, [r0, #64]
+  vmax.s32 q0, q0, q1
+  vmin.s32 q0, q0, q2
+  vstrb.32 q0, [r3]
+  add r1, r1, r2
+  add r3, r3, r5
+  le lr, 1b
+)" ORCH_RETURN_VECTORS ORCH_END("orch_compute_quad"));
 
 /// Bytes that a strip has room for, and what may be read behind it.
 constexpr int32_t kStripBytes = 160;
@@ -125,11 +192,11 @@ class Strips {
           }
           fill(x, row, strip_ + before * column_bytes, inside);
           if (bytes_ == 4) {
-            compute_quad(*quad_, strip_, stride * column_bytes, y,
-                         conv_.out.channels, count, conv_.to.offset);
+            orch_compute_quad(quad_, strip_, stride * column_bytes, y,
+                              conv_.out.channels, count, conv_.to.offset);
           } else {
             line_->y_end = y + count * conv_.out.channels;
-            compute_line(*line_, strip_, y);
+            orch_compute_line(line_, strip_, y);
           }
           y += conv_.out.width * conv_.out.channels;
           row += conv_.rows.stride;
@@ -256,138 +323,126 @@ bool convolve_strips(const Convolution& conv) {
   return true;
 }
 
-/// The taps of an output pixel that lie in the input.
+/// At most four channels of the taps of an output pixel that lie in the input.
+/// Known to the assembly.
 struct Window {
-  int32_t rows;
-  int32_t columns;
   const int8_t* x;  // of the first channel at the first tap
   const int8_t* w;
-};
-
-/// From a tap to the next one, and from the end of a row of taps to the next.
-struct TapSteps {
-  int32_t x_column;
-  int32_t x_skip;
+  int32_t rows;
+  int32_t columns;
+  int32_t x_column;  // from a tap to the next one
+  int32_t x_skip;    // from the end of a row of taps to the next
   int32_t w_column;
   int32_t w_skip;
+  int32_t x_offset;
+  int32_t count;
+  int32_t sums[4];
 };
 
-/// Adds the taps of a window to the sums of at most four channels that have
-/// inputs of their own.
-ORCH_ALWAYS_INLINE void add_taps(Window window, const TapSteps& steps,
-                                 int32_t x_offset, int32_t count,
-                                 int32_t (&sums)[4]) {
-  asm volatile(
-      "vldrw.32 q0, [%[sums]]\n"
-      "vctp.32 %[count]\n"
-      "1:\n"
-      "dls lr, %[columns]\n"
-      "2:\n"
-      "vpstt\n"
-      "vldrbt.s32 q1, [%[x]]\n"
-      "vldrbt.s32 q2, [%[w]]\n"
-      "add %[x], %[x], %[x_column]\n"
-      "vadd.i32 q1, q1, %[x_offset]\n"
-      "add %[w], %[w], %[w_column]\n"
-      "vmul.i32 q1, q1, q2\n"
-      "vadd.i32 q0, q0, q1\n"
-      "le lr, 2b\n"
-      "add %[x], %[x], %[x_skip]\n"
-      "add %[w], %[w], %[w_skip]\n"
-      "subs %[rows], %[rows], #1\n"
-      "bne 1b\n"
-      "vstrw.32 q0, [%[sums]]\n"
-      : [x] "+l"(window.x), [w] "+l"(window.w), [rows] "+r"(window.rows)
-      : [x_column] "r"(steps.x_column), [x_skip] "r"(steps.x_skip),
-        [w_column] "r"(steps.w_column), [w_skip] "r"(steps.w_skip),
-        [x_offset] "r"(x_offset), [columns] "r"(window.columns),
-        [count] "r"(count), [sums] "r"(sums)
-      : "lr", "q0", "q1", "q2", "cc", "memory");
-}
+static_assert(sizeof(int8_t*) == 4 && offsetof(Window, rows) == 8 &&
+                  offsetof(Window, columns) == 12 &&
+                  offsetof(Window, x_column) == 16 &&
+                  offsetof(Window, x_skip) == 20 &&
+                  offsetof(Window, w_column) == 24 &&
+                  offsetof(Window, w_skip) == 28 &&
+                  offsetof(Window, x_offset) == 32 &&
+                  offsetof(Window, count) == 36 && offsetof(Window, sums) == 40,
+              "the assembly knows where things are");
 
-/// The same of channels that share their input.
-ORCH_ALWAYS_INLINE void add_shared_taps(Window window, const TapSteps& steps,
-                                        int32_t x_offset, int32_t count,
-                                        int32_t (&sums)[4]) {
-  int32_t item;
-  asm volatile(
-      "vldrw.32 q0, [%[sums]]\n"
-      "vctp.32 %[count]\n"
-      "1:\n"
-      "dls lr, %[columns]\n"
-      "2:\n"
-      "vpst\n"
-      "vldrbt.s32 q1, [%[w]]\n"
-      "ldrsb %[item], [%[x]]\n"
-      "add %[x], %[x], %[x_column]\n"
-      "add %[item], %[item], %[x_offset]\n"
-      "add %[w], %[w], %[w_column]\n"
-      "vmla.s32 q0, q1, %[item]\n"
-      "le lr, 2b\n"
-      "add %[x], %[x], %[x_skip]\n"
-      "add %[w], %[w], %[w_skip]\n"
-      "subs %[rows], %[rows], #1\n"
-      "bne 1b\n"
-      "vstrw.32 q0, [%[sums]]\n"
-      : [x] "+l"(window.x), [w] "+l"(window.w), [rows] "+r"(window.rows),
-        [item] "=&r"(item)
-      : [x_column] "r"(steps.x_column), [x_skip] "r"(steps.x_skip),
-        [w_column] "r"(steps.w_column), [w_skip] "r"(steps.w_skip),
-        [x_offset] "r"(x_offset), [columns] "r"(window.columns),
-        [count] "r"(count), [sums] "r"(sums)
-      : "lr", "q0", "q1", "cc", "memory");
-}
+// Adds the taps of a window to the sums of channels that have inputs of their
+// own, or share one.
+extern "C" void orch_add_taps(Window* window);
+extern "C" void orch_add_shared_taps(Window* window);
+asm(R"(
+  .macro orch_add_window shared
+  ldm r0, {r1-r6, r8-r11}
+  vldrw.32 q0, [r0, #40]
+  vctp.32 r11
+1:
+  dls lr, r4
+2:
+  .if \shared
+  vpst
+  vldrbt.s32 q1, [r2]
+  ldrsb r12, [r1]
+  add r1, r1, r5
+  add r12, r12, r10
+  add r2, r2, r8
+  vmla.s32 q0, q1, r12
+  .else
+  vpstt
+  vldrbt.s32 q1, [r1]
+  vldrbt.s32 q2, [r2]
+  add r1, r1, r5
+  vadd.i32 q1, q1, r10
+  add r2, r2, r8
+  vmul.i32 q1, q1, q2
+  vadd.i32 q0, q0, q1
+  .endif
+  le lr, 2b
+  add r1, r1, r6
+  add r2, r2, r9
+  subs r3, r3, #1
+  bne 1b
+  vstrw.32 q0, [r0, #40]
+  .endm
+)" ORCH_FUNCTION("orch_add_taps") ORCH_SAVE
+    "  orch_add_window 0\n" ORCH_RETURN ORCH_END("orch_add_taps")
+        ORCH_FUNCTION("orch_add_shared_taps") ORCH_SAVE
+    "  orch_add_window 1\n" ORCH_RETURN ORCH_END(
+        "orch_add_shared_taps") "  .purgem orch_add_window\n");
 
 /// At most four channels of a pixel, from `channel` on.
-ORCH_HOT void compute_window(const Convolution& conv, Window window,
-                             int32_t channel, int32_t count, int8_t* y) {
-  const bool shared = conv.multiplier != 1;
-  window.x += shared ? channel / conv.multiplier : channel;
-  window.w += channel;
-  TapSteps steps;
-  steps.x_column = wrapping_product(conv.columns.dilation, conv.in.channels);
-  steps.x_skip =
-      wrapping_product(conv.rows.dilation, conv.in.width * conv.in.channels) -
-      window.columns * steps.x_column;
-  steps.w_column = conv.out.channels;
-  steps.w_skip = (conv.columns.kernel - window.columns) * conv.out.channels;
-  int32_t sums[4] = {};
+ORCH_HOT void compute_window(const Convolution& conv, Window& window,
+                             int32_t channel, int8_t* y) {
+  const int32_t count = window.count;
+  for (int32_t& sum : window.sums) sum = 0;
   if (conv.bias != nullptr) {
     ORCH_FEW_ROUNDS
-    for (int32_t i = 0; i < count; ++i) sums[i] = conv.bias[channel + i];
-  }
-  if (window.rows != 0 && window.columns != 0) {
-    if (shared) {
-      add_shared_taps(window, steps, conv.x_offset, count, sums);
-    } else {
-      add_taps(window, steps, conv.x_offset, count, sums);
+    for (int32_t i = 0; i < count; ++i) {
+      window.sums[i] = conv.bias[channel + i];
     }
   }
-  finish<1, 4>(conv.to, sums, channel, count, y, 0);
+  if (window.rows != 0 && window.columns != 0) {
+    (conv.multiplier != 1 ? orch_add_shared_taps : orch_add_taps)(&window);
+  }
+  finish<1, 4>(conv.to, window.sums, channel, count, y, 0);
 }
 
 /// Any convolution, pixel by pixel. Not inlined, as strips need the stack.
 __attribute__((noinline)) void convolve_pixels(const Convolution& conv) {
   const int32_t channels = conv.out.channels;
+  const int32_t m = conv.multiplier;
   int8_t* y = conv.y;
+  Window window;
+  window.x_column = wrapping_product(conv.columns.dilation, conv.in.channels);
+  window.w_column = channels;
+  window.x_offset = conv.x_offset;
+  const int32_t x_row =
+      wrapping_product(conv.rows.dilation, conv.in.width * conv.in.channels);
   for (int32_t n = 0; n < conv.out.batch; ++n) {
     for (int32_t h = 0; h < conv.out.height; ++h) {
       const Taps rows = taps_at(conv.rows, h);
+      window.rows = rows.count;
       for (int32_t v = 0; v < conv.out.width; ++v) {
         const Taps columns = taps_at(conv.columns, v);
         const int32_t pixel =
             (n * conv.in.height + rows.in) * conv.in.width + columns.in;
         const int32_t tap = rows.first * conv.columns.kernel + columns.first;
-        const Window window = {rows.count, columns.count,
-                               conv.x + pixel * conv.in.channels,
-                               conv.w + tap * channels};
+        const int8_t* const x = conv.x + pixel * conv.in.channels;
+        const int8_t* const w = conv.w + tap * channels;
+        window.columns = columns.count;
+        window.x_skip = x_row - columns.count * window.x_column;
+        window.w_skip = (conv.columns.kernel - columns.count) * channels;
         for (int32_t c = 0; c < channels;) {
-          const int32_t m = conv.multiplier;
-          const int32_t left = (m == 1 ? channels : (c / m + 1) * m) - c;
-          const int32_t count = left < 4 ? left : 4;
-          compute_window(conv, window, c, count, y);
-          y += count;
-          c += count;
+          const int32_t input = m == 1 ? c : c / m;
+          const int32_t left = (m == 1 ? channels : (input + 1) * m) - c;
+          window.x = x + input;
+          window.w = w + c;
+          window.count = left < 4 ? left : 4;
+          compute_window(conv, window, c, y);
+          y += window.count;
+          c += window.count;
         }
       }
     }

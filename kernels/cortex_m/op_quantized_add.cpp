@@ -1,5 +1,6 @@
 #include <stddef.h>
 
+#include "assembly.h"
 #include "elementwise.h"
 #include "image.h"
 #include "orch/kernel.h"
@@ -71,75 +72,89 @@ bool is_plain(const Addition& add) {
 static_assert(sizeof(Addend) == 12 && offsetof(Addition, range) == 36,
               "the assembly knows where things are");
 
-/// Loads what a plain addition is computed with, from r3.
-#define ORCH_LOAD_ADDITION                           \
-  "mov r4, #0x100000\n"                              \
-  "vdup.32 q6, r4\n"                                 \
-  "ldm r3, {r3, r4, r5, r6, r8, r9, r10, r11, lr}\n" \
-  "vdup.32 q5, r10\n"                                \
-  "rsbs r3, r3, #0\n"                                \
-  "lsls r3, r3, #20\n"                               \
-  "rsbs r6, r6, #0\n"                                \
-  "lsls r6, r6, #20\n"                               \
-  "lsr r5, r9, #31\n" /* whether b is shifted */     \
-  "mov r10, lr\n"
-/// Sums of four items, less their zero point, in `sum`. Sums have a bit to
-/// spare. Ties of negative numbers go down, for which they are made smaller by
-/// one before they are shifted, if they are: with the number 0 the product is
-/// 0, and one less does not count.
-#define ORCH_ADD_FOUR(sum)                              \
-  "vldrb.s32 q0, [r1], #4\n"                            \
-  "vmlas.s32 q0, q6, r6\n"                              \
-  "vldrb.s32 q2, [r0], #4\n"                            \
-  "vqdmulh.s32 q1, q0, r5\n" /* -1 for negative ones */ \
-  "vmlas.s32 q2, q6, r3\n"                              \
-  "vqrdmlah.s32 q1, q0, r8\n"                           \
-  "vrshl.s32 q1, r9\n"                                  \
-  "vqrdmlah.s32 q1, q2, r4\n"                           \
-  "vshr.s32 " sum                                       \
-  ", q1, #31\n"                                         \
-  "vqrdmlah.s32 " sum                                   \
-  ", q1, r11\n"                                         \
-  "vrshl.s32 " sum ", r10\n"
-
+// Items side by side for a plain addition, four at a time, or eight whose
+// limits are those of int8.
+using AddFn = void(const int8_t* a, const int8_t* b, int8_t* to,
+                   const Addition* add, int32_t count);
+extern "C" AddFn orch_add_fours;
+extern "C" AddFn orch_add_eights;
+asm(R"(
+  @ Loads what a plain addition is computed with.
+  .macro orch_load_addition
+  mov r4, #0x100000
+  vdup.32 q6, r4
+  ldm r3, {r3, r4, r5, r6, r8, r9, r10, r11, lr}
+  vdup.32 q5, r10
+  rsbs r3, r3, #0
+  lsls r3, r3, #20
+  rsbs r6, r6, #0
+  lsls r6, r6, #20
+  lsr r5, r9, #31  @ whether b is shifted
+  mov r10, lr
+  .endm
+  @ Sums of four items, less their zero point. Sums have a bit to spare. Ties of
+  @ negative numbers go down, for which they are made smaller by one before they
+  @ are shifted, if they are: with the number 0 the product is 0, and one less
+  @ does not count.
+  .macro orch_add_four sum
+  vldrb.s32 q0, [r1], #4
+  vmlas.s32 q0, q6, r6
+  vldrb.s32 q2, [r0], #4
+  vqdmulh.s32 q1, q0, r5  @ -1 for negative ones
+  vmlas.s32 q2, q6, r3
+  vqrdmlah.s32 q1, q0, r8
+  vrshl.s32 q1, r9
+  vqrdmlah.s32 q1, q2, r4
+  vshr.s32 \sum, q1, #31
+  vqrdmlah.s32 \sum, q1, r11
+  vrshl.s32 \sum, r10
+  .endm
+)"
 #if ORCH_FAVOUR_SPEED
-/// Computes eight items at a time, whose limits are those of int8; how many.
-ORCH_HOT int32_t add_eights(const Addition& add, const PairRow<int8_t>& row) {
-  register const int8_t* a asm("r0") = row.a;
-  register const int8_t* b asm("r1") = row.b;
-  register int8_t* to asm("r2") = row.to;
-  register const Addition* from asm("r3") = &add;
-  register int32_t count asm("r12") = row.count / 8;
-  // clang-format off
-  asm volatile(
-      "movs r4, #0\n"
-      "vidup.u16 q4, r4, #1\n"  // where sums go: those of both fours in turn
-      "vmov.i16 q3, #1\n"
-      "vand q3, q3, q4\n"
-      "vshl.i16 q3, q3, #2\n"
-      "vshr.u16 q4, q4, #1\n"
-      "vadd.i16 q4, q4, q3\n"
-      ORCH_LOAD_ADDITION
-      "dls lr, r12\n"
-      "vmov.32 r12, d10[0]\n"
-      "1:\n"
-      ORCH_ADD_FOUR("q3")
-      ORCH_ADD_FOUR("q0")
-      "vqmovnb.s32 q3, q3\n"
-      "vqmovnt.s32 q3, q0\n"
-      "vqadd.s16 q3, q3, r12\n"
-      "vqmovnb.s16 q3, q3\n"
-      "vstrb.16 q3, [r2, q4]\n"
-      "adds r2, #8\n"
-      "le lr, 1b\n"
-      : "+r"(a), "+r"(b), "+r"(to), "+r"(from), "+r"(count)
-      :
-      : "r4", "r5", "r6", "r8", "r9", "r10", "r11", "lr", "q0", "q1", "q2",
-        "q3", "q4", "q5", "q6", "cc", "memory");
-  // clang-format on
-  return row.count / 8 * 8;
-}
+    ORCH_FUNCTION("orch_add_eights") ORCH_SAVE_VECTORS R"(
+  ldr r12, [sp, #100]
+  lsrs r12, r12, #3
+  movs r4, #0
+  vidup.u16 q4, r4, #1  @ where sums go: those of both fours in turn
+  vmov.i16 q3, #1
+  vand q3, q3, q4
+  vshl.i16 q3, q3, #2
+  vshr.u16 q4, q4, #1
+  vadd.i16 q4, q4, q3
+  orch_load_addition
+  dls lr, r12
+  vmov.32 r12, d10[0]
+1:
+  orch_add_four q3
+  orch_add_four q0
+  vqmovnb.s32 q3, q3
+  vqmovnt.s32 q3, q0
+  vqadd.s16 q3, q3, r12
+  vqmovnb.s16 q3, q3
+  vstrb.16 q3, [r2, q4]
+  adds r2, #8
+  le lr, 1b
+)" ORCH_RETURN_VECTORS ORCH_END("orch_add_eights")
 #endif
+        ORCH_FUNCTION("orch_add_fours") ORCH_SAVE_VECTORS R"(
+  ldr r12, [sp, #100]
+  ldrd r4, r5, [r3, #36]
+  vdup.32 q3, r4
+  vdup.32 q4, r5
+  orch_load_addition
+  wlstp.32 lr, r12, 2f
+1:
+  orch_add_four q0
+  vadd.i32 q0, q0, q5
+  vmax.s32 q0, q0, q3
+  vmin.s32 q0, q0, q4
+  vstrb.32 q0, [r2], #4
+  letp lr, 1b
+2:
+)" ORCH_RETURN_VECTORS ORCH_END("orch_add_fours") R"(
+  .purgem orch_load_addition
+  .purgem orch_add_four
+)");
 
 /// Computes a row of items side by side for a plain addition.
 ORCH_HOT void add_plain(const Addition& add, const PairRow<int8_t>& row) {
@@ -148,37 +163,13 @@ ORCH_HOT void add_plain(const Addition& add, const PairRow<int8_t>& row) {
   // To set them up takes as long as fewer items save.
   if (row.count >= 64 && add.range.low == INT8_MIN &&
       add.range.high == INT8_MAX) {
-    done = add_eights(add, row);
+    done = row.count / 8 * 8;
+    orch_add_eights(row.a, row.b, row.to, &add, row.count);
   }
 #endif
-  register const int8_t* a asm("r0") = row.a + done;
-  register const int8_t* b asm("r1") = row.b + done;
-  register int8_t* to asm("r2") = row.to + done;
-  register const Addition* from asm("r3") = &add;
-  register int32_t count asm("r12") = row.count - done;
-  // clang-format off
-  asm volatile(
-      "ldrd r4, r5, [r3, #36]\n"
-      "vdup.32 q3, r4\n"
-      "vdup.32 q4, r5\n"
-      ORCH_LOAD_ADDITION
-      "wlstp.32 lr, r12, 2f\n"
-      "1:\n"
-      ORCH_ADD_FOUR("q0")
-      "vadd.i32 q0, q0, q5\n"
-      "vmax.s32 q0, q0, q3\n"
-      "vmin.s32 q0, q0, q4\n"
-      "vstrb.32 q0, [r2], #4\n"
-      "letp lr, 1b\n"
-      "2:\n"
-      : "+r"(a), "+r"(b), "+r"(to), "+r"(from)
-      : "r"(count)
-      : "r4", "r5", "r6", "r8", "r9", "r10", "r11", "lr", "q0", "q1", "q2",
-        "q3", "q4", "q5", "q6", "cc", "memory");
-  // clang-format on
+  orch_add_fours(row.a + done, row.b + done, row.to + done, &add,
+                 row.count - done);
 }
-#undef ORCH_LOAD_ADDITION
-#undef ORCH_ADD_FOUR
 #elif ORCH_ISA == ORCH_ISA_DSP
 /// What `orch_add_plain` takes besides pointers. Known to the assembly.
 struct PlainAddition {

@@ -1,7 +1,9 @@
 #include "orch_selected/op_quantized_avg_pool2d.h"
 
+#include <stddef.h>
 #include <string.h>
 
+#include "assembly.h"
 #include "image.h"
 #include "orch/kernel.h"
 #include "pool.h"
@@ -73,60 +75,69 @@ struct Averages {
 /// Items of a window of which vectors divide the sum.
 constexpr int32_t kMostTaps = 2000;
 
-/// Divides sums of a window by twice its count: what is added makes them
-/// positive and rounds, the upper half of a product with a factor divides.
-/// Known to the assembly.
+/// The taps of a window, whose sums are divided by twice their count: what is
+/// added makes them positive and rounds, the upper half of a product with a
+/// factor divides. Known to the assembly.
 struct Division {
-  explicit Division(int32_t count)
-      : added(257 * count),
+  Division(const PoolTaps& taps, const PoolWindow& window, int32_t count)
+      : rows(window.rows),
+        columns(window.columns),
+        column_step(taps.column_step),
+        row_step(taps.row_step),
+        added(257 * count),
         factor(UINT32_MAX / static_cast<uint32_t>(2 * count) + 1) {}
 
+  int32_t rows;
+  int32_t columns;
+  int32_t column_step;
+  int32_t row_step;
   int32_t added;
   uint32_t factor;  // 2^32 / (2 * count), rounded up
   int32_t sums[4];
 };
 
-/// Four channels of a window, or the `count` that are left; the first one is at
-/// `x`. Ties go away from zero: those of negative sums are made smaller before.
-/// Leaves sums in `by`.
-ORCH_ALWAYS_INLINE void average_four(const PoolTaps& taps,
-                                     const PoolWindow& window, const int8_t* x,
-                                     int32_t count, Division& by, int8_t* y) {
-  int32_t rows = window.rows;
-  const int8_t* from;
-  asm volatile(
-      "vmov.i32 q0, #0\n"
-      "vctp.32 %[count]\n"
-      "1:\n"
-      "mov %[from], %[x]\n"
-      "dls lr, %[columns]\n"
-      "2:\n"
-      "vpst\n"
-      "vldrbt.s32 q1, [%[from]]\n"
-      "add %[from], %[from], %[column_step]\n"
-      "vadd.i32 q0, q0, q1\n"
-      "le lr, 2b\n"
-      "add %[x], %[x], %[row_step]\n"
-      "subs %[rows], %[rows], #1\n"
-      "bne 1b\n"
-      "vstrw.32 q0, [%[by], #8]\n"
-      "ldrd %[from], lr, [%[by]]\n"
-      "vshr.s32 q1, q0, #31\n"
-      "vadd.i32 q1, q1, q0\n"
-      "vadd.i32 q1, q1, q0\n"
-      "vadd.i32 q1, q1, %[from]\n"
-      "vdup.32 q2, lr\n"
-      "vmulh.u32 q1, q1, q2\n"
-      "mov lr, #128\n"
-      "vsub.i32 q1, q1, lr\n"
-      "vpst\n"
-      "vstrbt.32 q1, [%[y]]\n"
-      : [from] "=&l"(from), [x] "+r"(x), [rows] "+r"(rows)
-      : [count] "r"(count), [columns] "r"(window.columns),
-        [column_step] "r"(taps.column_step), [row_step] "r"(taps.row_step),
-        [by] "r"(&by), [y] "l"(y)
-      : "lr", "q0", "q1", "q2", "cc", "memory");
-}
+static_assert(offsetof(Division, columns) == 4 &&
+                  offsetof(Division, column_step) == 8 &&
+                  offsetof(Division, row_step) == 12 &&
+                  offsetof(Division, added) == 16 &&
+                  offsetof(Division, factor) == 20 &&
+                  offsetof(Division, sums) == 24,
+              "the assembly knows where things are");
+
+// Four channels of a window, or the `count` that are left; the first one is at
+// `x`. Ties go away from zero: those of negative sums are made smaller before.
+// Leaves sums in `by`.
+extern "C" void orch_average_four(Division* by, const int8_t* x, int32_t count,
+                                  int8_t* y);
+asm(ORCH_FUNCTION("orch_average_four") ORCH_SAVE R"(
+  ldm r0, {r4, r5, r6, r8}
+  vmov.i32 q0, #0
+  vctp.32 r2
+1:
+  mov r7, r1
+  dls lr, r5
+2:
+  vpst
+  vldrbt.s32 q1, [r7]
+  add r7, r7, r6
+  vadd.i32 q0, q0, q1
+  le lr, 2b
+  add r1, r1, r8
+  subs r4, r4, #1
+  bne 1b
+  vstrw.32 q0, [r0, #24]
+  ldrd r7, lr, [r0, #16]
+  vshr.s32 q1, q0, #31
+  vadd.i32 q1, q1, q0
+  vadd.i32 q1, q1, q0
+  vadd.i32 q1, q1, r7
+  vdup.32 q2, lr
+  vmulh.u32 q1, q1, q2
+  mov lr, #128
+  vsub.i32 q1, q1, lr
+  vpst
+  vstrbt.32 q1, [r3]
+)" ORCH_RETURN ORCH_END("orch_average_four"));
 
 /// Which of four sums lie in the middle of two steps: four bits each.
 ORCH_HOT uint32_t ties_of(const Division& by, int32_t count) {
@@ -186,10 +197,10 @@ ORCH_ALWAYS_INLINE int8_t* average_window(const Averages<kFloats>& averages,
   int32_t left = averages.taps.channels;
 #if ORCH_ISA == ORCH_ISA_MVE
   const int32_t items = window.rows * window.columns;
-  Division by(items);
+  Division by(averages.taps, window, items);
   for (; left > 0; left -= 4) {
     const int32_t count = left < 4 ? left : 4;
-    average_four(averages.taps, window, x, count, by, y);
+    orch_average_four(&by, x, count, y);
     uint32_t others = items > kMostTaps ? UINT32_MAX : 0;
     if (kFloats && others == 0) others = ties_of(by, items);
     for (int32_t i = 0; others != 0 && i < count; ++i) {

@@ -1,5 +1,8 @@
 #include "orch_selected/op_quantized_div.h"
 
+#include <stddef.h>
+
+#include "assembly.h"
 #include "elementwise.h"
 #include "image.h"
 #include "isa.h"
@@ -37,53 +40,56 @@ int32_t divide(const Quotient& by, int32_t a, int32_t b) {
 }
 
 #if ORCH_FLOAT_VECTORS
-/// Divides items side by side, four at a time; quotients are those of single
-/// floats, as there is no instruction for vectors of them. What vectors take
-/// for 0 is far below half a step.
-template <typename T>
-ORCH_HOT void divide_vectors(const Quotient& by, const PairRow<T>& row) {
-  const T* a = row.a;
-  const T* b = row.b;
-  T* to = row.to;
-#define ORCH_DIVIDE(load, store, size)                                  \
-  asm volatile(                                                         \
-      "vdup.32 q2, %[low]\n"                                            \
-      "vdup.32 q3, %[high]\n"                                           \
-      "wlstp.32 lr, %[count], 2f\n"                                     \
-      "1:\n" load " q0, [%[a]], #" size "\n" load " q1, [%[b]], #" size \
-      "\n"                                                              \
-      "vsub.i32 q0, q0, %[a_zero]\n"                                    \
-      "vsub.i32 q1, q1, %[b_zero]\n"                                    \
-      "vptt.i32 eq, q1, zr\n"                                           \
-      "vmovt.i32 q0, #0\n"                                              \
-      "vmovt.i32 q1, #1\n"                                              \
-      "vcvt.f32.s32 q0, q0\n"                                           \
-      "vcvt.f32.s32 q1, q1\n"                                           \
-      "vdiv.f32 s0, s0, s4\n"                                           \
-      "vdiv.f32 s1, s1, s5\n"                                           \
-      "vdiv.f32 s2, s2, s6\n"                                           \
-      "vdiv.f32 s3, s3, s7\n"                                           \
-      "vmul.f32 q0, q0, %[scale]\n"                                     \
-      "vrinta.f32 q0, q0\n"                                             \
-      "vadd.f32 q0, q0, %[zero_point]\n"                                \
-      "vminnm.f32 q0, q0, q3\n"                                         \
-      "vmaxnm.f32 q0, q0, q2\n"                                         \
-      "vcvt.s32.f32 q0, q0\n" store " q0, [%[to]], #" size              \
-      "\n"                                                              \
-      "letp lr, 1b\n"                                                   \
-      "2:\n"                                                            \
-      : [a] "+l"(a), [b] "+l"(b), [to] "+l"(to)                         \
-      : [count] "r"(row.count), [a_zero] "r"(by.a), [b_zero] "r"(by.b), \
-        [scale] "r"(by.scale), [zero_point] "r"(by.zero_point),         \
-        [low] "r"(by.low), [high] "r"(by.high)                          \
-      : "lr", "q0", "q1", "q2", "q3", "cc", "memory")
-  if constexpr (sizeof(T) == 1) {
-    ORCH_DIVIDE("vldrb.s32", "vstrb.32", "4");
-  } else {
-    ORCH_DIVIDE("vldrh.s32", "vstrh.32", "8");
-  }
-#undef ORCH_DIVIDE
-}
+static_assert(offsetof(Quotient, b) == 4 &&
+                  offsetof(Quotient, zero_point) == 8 &&
+                  offsetof(Quotient, scale) == 12 &&
+                  offsetof(Quotient, low) == 16 &&
+                  offsetof(Quotient, high) == 20,
+              "the assembly knows where things are");
+
+// Divides items side by side, of 8 or 16 bits, four at a time; quotients are
+// those of single floats, as there is no instruction for vectors of them. What
+// vectors take for 0 is far below half a step.
+extern "C" void orch_divide_8(const int8_t* a, const int8_t* b, int8_t* to,
+                              const Quotient* by, int32_t count);
+extern "C" void orch_divide_16(const int16_t* a, const int16_t* b, int16_t* to,
+                               const Quotient* by, int32_t count);
+asm(R"(
+  .macro orch_divide type, size
+  ldm r3, {r4-r9}
+  ldr lr, [sp, #36]
+  vdup.32 q2, r8
+  vdup.32 q3, r9
+  wlstp.32 lr, lr, 2f
+1:
+  vldr\type\().s32 q0, [r0], #\size
+  vldr\type\().s32 q1, [r1], #\size
+  vsub.i32 q0, q0, r4
+  vsub.i32 q1, q1, r5
+  vptt.i32 eq, q1, zr
+  vmovt.i32 q0, #0
+  vmovt.i32 q1, #1
+  vcvt.f32.s32 q0, q0
+  vcvt.f32.s32 q1, q1
+  vdiv.f32 s0, s0, s4
+  vdiv.f32 s1, s1, s5
+  vdiv.f32 s2, s2, s6
+  vdiv.f32 s3, s3, s7
+  vmul.f32 q0, q0, r7
+  vrinta.f32 q0, q0
+  vadd.f32 q0, q0, r6
+  vminnm.f32 q0, q0, q3
+  vmaxnm.f32 q0, q0, q2
+  vcvt.s32.f32 q0, q0
+  vstr\type\().32 q0, [r2], #\size
+  letp lr, 1b
+2:
+  .endm
+)" ORCH_FUNCTION("orch_divide_8") ORCH_SAVE
+    "  orch_divide b, 4\n" ORCH_RETURN ORCH_END("orch_divide_8")
+        ORCH_FUNCTION("orch_divide_16") ORCH_SAVE
+    "  orch_divide h, 8\n" ORCH_RETURN ORCH_END(
+        "orch_divide_16") "  .purgem orch_divide\n");
 #endif
 
 /// Divides the items of a row.
@@ -91,7 +97,11 @@ template <typename T>
 ORCH_ALWAYS_INLINE void divide_row(const Quotient& by, const PairRow<T>& row) {
 #if ORCH_FLOAT_VECTORS
   if (row.a_step == 1 && row.b_step == 1 && row.to_step == 1) {
-    divide_vectors(by, row);
+    if constexpr (sizeof(T) == 1) {
+      orch_divide_8(row.a, row.b, row.to, &by, row.count);
+    } else {
+      orch_divide_16(row.a, row.b, row.to, &by, row.count);
+    }
     return;
   }
 #endif

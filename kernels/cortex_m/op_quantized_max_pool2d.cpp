@@ -1,5 +1,7 @@
+#include <stddef.h>
 #include <string.h>
 
+#include "assembly.h"
 #include "extreme.h"
 #include "image.h"
 #include "orch/kernel.h"
@@ -12,36 +14,46 @@ namespace {
 #if ORCH_ISA == ORCH_ISA_MVE
 constexpr int32_t kChannels = 16;
 
-void largest_of(const Pool& pool, const PoolWindow& window, const int8_t* x,
-                int32_t channels, const Range& range, int8_t* y) {
-  int32_t rows = window.rows;
-  const int8_t* from;
-  asm volatile(
-      "vdup.8 q0, %[low]\n"
-      "vctp.8 %[channels]\n"
-      "1:\n"
-      "mov %[from], %[x]\n"
-      "dls lr, %[columns]\n"
-      "2:\n"
-      "vpst\n"
-      "vldrbt.8 q1, [%[from]]\n"
-      "add %[from], %[from], %[column_step]\n"
-      "vmax.s8 q0, q0, q1\n"
-      "le lr, 2b\n"
-      "add %[x], %[x], %[row_step]\n"
-      "subs %[rows], %[rows], #1\n"
-      "bne 1b\n"
-      "vdup.8 q1, %[high]\n"
-      "vmin.s8 q0, q0, q1\n"
-      "vpst\n"
-      "vstrbt.8 q0, [%[y]]\n"
-      : [from] "=&r"(from), [x] "+r"(x), [rows] "+r"(rows)
-      : [channels] "r"(channels), [columns] "r"(window.columns),
-        [column_step] "r"(pool.taps.column_step),
-        [row_step] "r"(pool.taps.row_step), [low] "r"(range.low),
-        [high] "r"(range.high), [y] "r"(y)
-      : "lr", "q0", "q1", "cc", "memory");
-}
+/// A window, and limits of items. Known to the assembly.
+struct Largest {
+  int32_t rows;
+  int32_t columns;
+  int32_t column_step;
+  int32_t row_step;
+  Range range;
+};
+
+static_assert(offsetof(Largest, columns) == 4 &&
+                  offsetof(Largest, column_step) == 8 &&
+                  offsetof(Largest, row_step) == 12 &&
+                  offsetof(Largest, range) + offsetof(Range, low) == 16 &&
+                  offsetof(Largest, range) + offsetof(Range, high) == 20,
+              "the assembly knows where things are");
+
+extern "C" void orch_largest_of(const Largest* of, const int8_t* x,
+                                int32_t channels, int8_t* y);
+asm(ORCH_FUNCTION("orch_largest_of") ORCH_SAVE R"(
+  ldm r0, {r4, r5, r6, r8, r9, r10}
+  vdup.8 q0, r9
+  vctp.8 r2
+1:
+  mov r11, r1
+  dls lr, r5
+2:
+  vpst
+  vldrbt.8 q1, [r11]
+  add r11, r11, r6
+  vmax.s8 q0, q0, q1
+  le lr, 2b
+  add r1, r1, r8
+  subs r4, r4, #1
+  bne 1b
+  vdup.8 q1, r10
+  vmin.s8 q0, q0, q1
+  vpst
+  vstrbt.8 q0, [r3]
+)" ORCH_RETURN ORCH_END("orch_largest_of"));
+
 #elif ORCH_ISA == ORCH_ISA_DSP && ORCH_UNALIGNED
 constexpr int32_t kChannels = 4;
 
@@ -68,10 +80,12 @@ void find_largest(const PreparedCall& prepared) {
   for_each_window(pool, [&](const PoolWindow& window) {
     int32_t c = 0;
 #if ORCH_ISA == ORCH_ISA_MVE
+    const Largest of = {window.rows, window.columns, pool.taps.column_step,
+                        pool.taps.row_step, range};
     for (; c < channels; c += kChannels) {
       const int32_t left = channels - c;
       const int32_t now = left < kChannels ? left : kChannels;
-      largest_of(pool, window, x + window.first + c, now, range, y);
+      orch_largest_of(&of, x + window.first + c, now, y);
       y += now;
     }
 #elif ORCH_ISA == ORCH_ISA_DSP && ORCH_UNALIGNED

@@ -1,3 +1,6 @@
+#include <stddef.h>
+
+#include "assembly.h"
 #include "elementwise.h"
 #include "image.h"
 #include "orch/kernel.h"
@@ -41,60 +44,88 @@ bool suits_vectors(const Product& product) {
          most(product.b) <= INT16_MAX;
 }
 
-/// Computes a row of items side by side of which `suits_vectors` is true, eight
-/// at a time; the rest are the first ones of a vector. Products of neighbours
-/// are in two vectors, so vpr must not stand for lanes of these: it only counts
-/// where memory is read and written. Negative products are made smaller by one
-/// before they are shifted to the right, as in `add_plain`.
+/// What vectors are multiplied with. Known to the assembly.
+struct VectorProduct {
+  int32_t count;
+  int32_t larger;  // what `a` is multiplied by
+  int32_t a_added;
+  int32_t b_added;
+  int32_t divides;  // whether products are shifted to the right
+  int32_t multiplier;
+  int32_t right;
+  int32_t zero_point;
+};
+
+static_assert(offsetof(VectorProduct, larger) == 4 &&
+                  offsetof(VectorProduct, a_added) == 8 &&
+                  offsetof(VectorProduct, b_added) == 12 &&
+                  offsetof(VectorProduct, divides) == 16 &&
+                  offsetof(VectorProduct, multiplier) == 20 &&
+                  offsetof(VectorProduct, right) == 24 &&
+                  offsetof(VectorProduct, zero_point) == 28,
+              "the assembly knows where things are");
+
+// Items eight at a time; the rest are the first ones of a vector. Products of
+// neighbours are in two vectors, so vpr must not stand for lanes of these: it
+// only counts where memory is read and written. Negative products are made
+// smaller by one before they are shifted to the right, as in `add_plain`.
+extern "C" void orch_multiply_vectors(const int8_t* a, const int8_t* b,
+                                      int8_t* to, const VectorProduct* product);
+asm(ORCH_FUNCTION("orch_multiply_vectors") ORCH_SAVE R"(
+  vpush {d8-d9}
+  .cfi_adjust_cfa_offset 16
+  ldm r3, {r4-r11}
+  vdup.16 q4, r5
+  mov lr, #8
+  vctp.16 lr
+  lsr lr, r4, #3
+  and r4, r4, #7
+  wls lr, lr, 2f
+1:
+  vpstt
+  vldrbt.s16 q0, [r0], #8
+  vldrbt.s16 q1, [r1], #8
+  vmlas.s16 q0, q4, r6
+  vadd.i16 q1, q1, r7
+  vmullb.s16 q2, q0, q1
+  vmullt.s16 q3, q0, q1
+  vqdmulh.s32 q0, q2, r8  @ -1 for negative numbers
+  vqdmulh.s32 q1, q3, r8
+  vqrdmlah.s32 q0, q2, r9
+  vqrdmlah.s32 q1, q3, r9
+  vrshl.s32 q0, r10
+  vrshl.s32 q1, r10
+  vqmovnb.s32 q0, q0
+  vqmovnt.s32 q0, q1
+  vqadd.s16 q0, q0, r11
+  vqmovnb.s16 q0, q0
+  vpst
+  vstrbt.16 q0, [r2], #8
+  le lr, 1b
+2:
+  cbz r4, 3f
+  vctp.16 r4
+  movs r4, #0
+  mov lr, #1
+  b 1b
+3:
+  vpop {d8-d9}
+)" ORCH_RETURN ORCH_END("orch_multiply_vectors"));
+
+/// Computes a row of items side by side of which `suits_vectors` is true.
 ORCH_HOT void multiply_vectors(const Product& product,
                                const PairRow<int8_t>& row) {
   const int32_t shift = product.scale.shift;
-  const int32_t left = shift > 0 ? shift : 0;
-  const int8_t* a = row.a;
-  const int8_t* b = row.b;
-  int8_t* to = row.to;
-  int32_t count = row.count;
-  asm volatile(
-      "vdup.16 q4, %[larger]\n"
-      "mov lr, #8\n"
-      "vctp.16 lr\n"
-      "lsr lr, %[count], #3\n"
-      "and %[count], %[count], #7\n"
-      "wls lr, lr, 2f\n"
-      "1:\n"
-      "vpstt\n"
-      "vldrbt.s16 q0, [%[a]], #8\n"
-      "vldrbt.s16 q1, [%[b]], #8\n"
-      "vmlas.s16 q0, q4, %[a_added]\n"
-      "vadd.i16 q1, q1, %[b_added]\n"
-      "vmullb.s16 q2, q0, q1\n"
-      "vmullt.s16 q3, q0, q1\n"
-      "vqdmulh.s32 q0, q2, %[divides]\n"  // -1 for negative numbers
-      "vqdmulh.s32 q1, q3, %[divides]\n"
-      "vqrdmlah.s32 q0, q2, %[multiplier]\n"
-      "vqrdmlah.s32 q1, q3, %[multiplier]\n"
-      "vrshl.s32 q0, %[right]\n"
-      "vrshl.s32 q1, %[right]\n"
-      "vqmovnb.s32 q0, q0\n"
-      "vqmovnt.s32 q0, q1\n"
-      "vqadd.s16 q0, q0, %[zero_point]\n"
-      "vqmovnb.s16 q0, q0\n"
-      "vpst\n"
-      "vstrbt.16 q0, [%[to]], #8\n"
-      "le lr, 1b\n"
-      "2:\n"
-      "cbz %[count], 3f\n"
-      "vctp.16 %[count]\n"
-      "movs %[count], #0\n"
-      "mov lr, #1\n"
-      "b 1b\n"
-      "3:\n"
-      : [a] "+l"(a), [b] "+l"(b), [to] "+l"(to), [count] "+l"(count)
-      : [larger] "r"(1 << left), [a_added] "r"(-product.a * (1 << left)),
-        [b_added] "r"(-product.b), [divides] "r"(shift < 0 ? 1 : 0),
-        [multiplier] "r"(product.scale.multiplier),
-        [right] "r"(shift < 0 ? shift : 0), [zero_point] "r"(product.zero_point)
-      : "lr", "q0", "q1", "q2", "q3", "q4", "cc", "memory");
+  const int32_t larger = 1 << (shift > 0 ? shift : 0);
+  const VectorProduct by = {row.count,
+                            larger,
+                            -product.a * larger,
+                            -product.b,
+                            shift < 0 ? 1 : 0,
+                            product.scale.multiplier,
+                            shift < 0 ? shift : 0,
+                            product.zero_point};
+  orch_multiply_vectors(row.a, row.b, row.to, &by);
 }
 #elif ORCH_ISA == ORCH_ISA_DSP
 /// Whether products leave a bit free once they are made larger: zero points

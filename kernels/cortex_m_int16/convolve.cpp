@@ -2,10 +2,35 @@
 
 #include <string.h>
 
+#include "cortex_m/assembly.h"
 #include "cortex_m/unroll.h"
 #include "dot.h"
 
-#if ORCH_ISA == ORCH_ISA_DSP && ORCH_UNALIGNED
+#if ORCH_ISA == ORCH_ISA_MVE
+// Loads that widen take their address from the lower registers; sums are in
+// those with even numbers.
+asm(ORCH_FUNCTION("orch_int16_sums") ORCH_SAVE R"(
+  mov r12, r0
+  mov r5, r2
+  mov r9, r3
+  ldm r9, {r4, r6, r8, r10}
+  ldm r1, {r0, r1, r2, r3}
+  wlstp.16 lr, r5, 2f
+1:
+  vldrh.u16 q0, [r12], #16
+  vldrb.s16 q1, [r0], #8
+  vmladava.s16 r4, q0, q1
+  vldrb.s16 q2, [r1], #8
+  vmladava.s16 r6, q0, q2
+  vldrb.s16 q3, [r2], #8
+  vmladava.s16 r8, q0, q3
+  vldrb.s16 q1, [r3], #8
+  vmladava.s16 r10, q0, q1
+  letp lr, 1b
+2:
+  stm r9, {r4, r6, r8, r10}
+)" ORCH_RETURN ORCH_END("orch_int16_sums"));
+#elif ORCH_ISA == ORCH_ISA_DSP && ORCH_UNALIGNED
 // Weights are widened in pairs, the first and the third of four: inputs are
 // paired in the same way.
 asm(R"(

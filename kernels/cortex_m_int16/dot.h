@@ -11,37 +11,14 @@ namespace orch::cortex_m_int16 {
 inline constexpr int kChannels = 4;
 
 #if ORCH_ISA == ORCH_ISA_MVE
-/// Adds x * w of `count` items that lie side by side to the sum of each
-/// channel; w has where the weights of each begin. Eight products at a time.
-ORCH_HOT void add_products(const int16_t* x, const int8_t* const* w,
-                           int32_t count, int32_t* sums) {
-  // Loads that widen take their address from the lower registers; sums are in
-  // those with even numbers.
-  register const int16_t* from asm("r12") = x;
-  register const int8_t* const* weights asm("r1") = w;
-  register int32_t items asm("r5") = count;
-  register int32_t* to asm("r9") = sums;
-  asm volatile(
-      "ldm r9, {r4, r6, r8, r10}\n"
-      "ldm r1, {r0, r1, r2, r3}\n"
-      "wlstp.16 lr, r5, 2f\n"
-      "1:\n"
-      "vldrh.u16 q0, [r12], #16\n"
-      "vldrb.s16 q1, [r0], #8\n"
-      "vmladava.s16 r4, q0, q1\n"
-      "vldrb.s16 q2, [r1], #8\n"
-      "vmladava.s16 r6, q0, q2\n"
-      "vldrb.s16 q3, [r2], #8\n"
-      "vmladava.s16 r8, q0, q3\n"
-      "vldrb.s16 q1, [r3], #8\n"
-      "vmladava.s16 r10, q0, q1\n"
-      "letp lr, 1b\n"
-      "2:\n"
-      "stm r9, {r4, r6, r8, r10}\n"
-      : "+r"(from), "+r"(weights), "+r"(items)
-      : "r"(to)
-      : "r0", "r2", "r3", "r4", "r6", "r8", "r10", "lr", "q0", "q1", "q2", "q3",
-        "cc", "memory");
+// Adds x * w of `count` items that lie side by side to the sum of each channel;
+// w has where the weights of each begin. Eight products at a time.
+extern "C" void orch_int16_sums(const int16_t* x, const int8_t* const* w,
+                                int32_t count, int32_t* sums);
+
+ORCH_ALWAYS_INLINE void add_products(const int16_t* x, const int8_t* const* w,
+                                     int32_t count, int32_t* sums) {
+  orch_int16_sums(x, w, count, sums);
 }
 #else
 

@@ -6,6 +6,8 @@
 #include "cortex_m/convolve_mve.cpp"
 #include "cortex_m/depthwise.cpp"
 #include "cortex_m/depthwise_mve.cpp"
+#include "cortex_m/tile_dsp.cpp"
+#include "cortex_m/tile_mve.cpp"
 
 using namespace orch;
 using namespace orch::cortex_m;
