@@ -77,11 +77,14 @@ void find_largest(const PreparedCall& prepared) {
   const int8_t* const x = static_cast<const int8_t*>(call.input);
   int8_t* y = static_cast<int8_t*>(call.out);
   const int32_t channels = pool.taps.channels;
+#if ORCH_ISA == ORCH_ISA_MVE
+  Largest of = {0, 0, pool.taps.column_step, pool.taps.row_step, range};
+#endif
   for_each_window(pool, [&](const PoolWindow& window) {
     int32_t c = 0;
 #if ORCH_ISA == ORCH_ISA_MVE
-    const Largest of = {window.rows, window.columns, pool.taps.column_step,
-                        pool.taps.row_step, range};
+    of.rows = window.rows;
+    of.columns = window.columns;
     for (; c < channels; c += kChannels) {
       const int32_t left = channels - c;
       const int32_t now = left < kChannels ? left : kChannels;
