@@ -163,6 +163,8 @@ def _parameters() -> list[object]:
         for kind in PRODUCTS
         for compiler in ("gcc", "clang")
         for flags in FLAGS
+        # With -flto LLVM forgets what core assembly beside functions is for: no MVE.
+        if (cpu, compiler) != ("cortex-m55", "clang") or "-flto" not in flags
     ]
 
 
@@ -179,8 +181,7 @@ def test_any_flags(  # noqa: PLR0917  # fixtures
         return  # needs a runtime to link
     if "-flto" in flags and compiler == "clang":
         zig = need_clang()
-        # LLVM compiles assembly beside functions for the plain architecture, else.
-        joined = (zig, "ld.lld", "-r", "-mllvm", f"-mcpu={cpu}", *objects, "-o", "joined.o")
+        joined = (zig, "ld.lld", "-r", *objects, "-o", "joined.o")
         need(tool(*joined, cwd=tmp_path))
         objects = (str(tmp_path / "joined.o"),)
     others = program.others[compiler]
