@@ -327,7 +327,7 @@ def test_what_is_only_touched_is_not_linked(project: Project) -> None:
 @pytest.mark.parametrize("project", ["Ninja"], indirect=True)
 def test_another_orchestrator_builds_again(project: Project) -> None:
     project.build()
-    with (project.checkout / "orchestrator" / "build" / "plan.py").open("a") as file:
+    with (project.checkout / "orchestrator" / "build" / "engine.py").open("a") as file:
         file.write("# more\n")
     steps = project.build()
     assert {PROFILE_STEP, OPS_STEP} <= steps

@@ -66,7 +66,8 @@ DOCUMENTS: dict[str, object] = {
         stages=[_keys("stage", "runs", "reason")],
     ),
     "check": _keys(
-        *("profile", "ok", "missing", "kernels", "arena_bytes", "state_bytes"), arenas=[ARENA]
+        *("profile", "ok", "fits", "missing", "kernels", "arena_bytes", "state_bytes"),
+        arenas=[ARENA],
     ),
     "size": _keys(
         *("schema", "profile", "regions"),
