@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 PACKAGE = Path(orchestrator.__file__).parent
 PROGRAM = {
     *(str(path) for path in PACKAGE.rglob("*.py")),
+    *(str(path) for path in (PACKAGE / "emit").rglob("*.jinja")),
     *(str(path) for path in (PACKAGE / "report" / "page").rglob("*.*")),
     *(str(path) for path in PACKAGE.glob("targets/board_files/*.toml")),
     str(PACKAGE / "memory" / "code_sizes.json"),
