@@ -73,7 +73,7 @@ EXCEPTIONS: Final[tuple[Allowed, ...]] = (
         calls="^loaded linear 2x(11->16|23->3)",
         most=1.1,
         reason="two rows of few items: the loop is a function, which each tile calls",
-        where="cortex-m55, size",
+        where="size",
     ),
     # Vectors that are mostly empty.
     Allowed(
