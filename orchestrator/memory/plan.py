@@ -211,7 +211,7 @@ class FirmwareNeeds:
         variable_bytes: RAM besides stack, arenas and method states.
         smallest_code_bytes: Code with `optimize = "size"`.
         sure_code_bytes: No less code: what does not fit with it does not fit at all.
-        is_guess: Whether it has kernels or delegates that nobody has measured.
+        is_guess: Whether it has kernels or delegates of unknown size.
     """
 
     code_bytes: int = 0

@@ -1,4 +1,4 @@
-"""TODO."""
+"""Results of kernels for constants, one function for each kernel: the same bits as in C++."""
 
 from __future__ import annotations
 
