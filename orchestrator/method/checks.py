@@ -1,4 +1,4 @@
-"""What holds for a method of a product: no call writes constants, and conditions of kernels hold."""
+"""Checks of linked methods: no call writes constants, and conditions of kernels hold."""
 
 from __future__ import annotations
 
