@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from orchestrator.core.border import Border, ModelIo, SizeBound, border_of
+from orchestrator.core.border import Border, ModelIo, border_of
+from orchestrator.core.bounds import SizeBound
 from orchestrator.errors import Diagnostic, ModelError, SourceSpan
 from orchestrator.method.linked import Linkage
 from orchestrator.method.passes import BorderError

@@ -25,7 +25,7 @@ from orchestrator.errors import (
 from orchestrator.profile.tables import Profile
 from orchestrator.provenance.sbom import SBOM, STATEMENT
 from orchestrator.shell.build_folder import WORK, claim, copy_work, exclusive
-from orchestrator.shell.object_store import file_digest
+from orchestrator.shell.cache import file_digest
 from orchestrator.shell.publish import published_files
 
 

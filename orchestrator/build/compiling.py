@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator.build.methods import all_pins
-from orchestrator.catalog.expressions.values import scratch_arguments
+from orchestrator.catalog.scratch_arguments import scratch_arguments
 from orchestrator.core.lazy_bytes import Bytes
 from orchestrator.emit.artifact import GeneratedFile
 from orchestrator.emit.compile import CompilePlan, LibraryOptions
@@ -297,7 +297,7 @@ def _own_library(name: str, commands: CompilePlan, compiled: Compiled) -> bytes:
     """
     from orchestrator.emit.compile import API_OBJECT  # noqa: PLC0415
     from orchestrator.emit.compile.archive import defined_symbols, own_symbols  # noqa: PLC0415
-    from orchestrator.emit.generate.random_numbers import hook_names  # noqa: PLC0415
+    from orchestrator.emit.generate.trace import hook_names  # noqa: PLC0415
 
     defined = defined_symbols(compiled.library)
     problems = [

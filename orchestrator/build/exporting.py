@@ -35,6 +35,7 @@ from orchestrator.profile.lowering import CORTEX_M, Vela, with_defaults
 from orchestrator.program.reader import read_program
 from orchestrator.shell import sources
 from orchestrator.shell.build_folder import EXPORTED, WORK, claim, refuse_links
+from orchestrator.shell.cache import cache_folder
 from orchestrator.shell.distribution import PACKAGE_FOLDER
 from orchestrator.shell.exported import (
     EXPORTS,
@@ -51,7 +52,6 @@ from orchestrator.shell.exported import (
     started,
 )
 from orchestrator.shell.input_files import InputFiles
-from orchestrator.shell.object_store import cache_folder
 from orchestrator.shell.process import (
     NOT_STARTED,
     PYTHON,

@@ -18,13 +18,13 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from orchestrator.build.facts import explain_failure
+from orchestrator.build.device_status import explain_failure
 from orchestrator.build.firmware import carry_out, need_runnable
 from orchestrator.build.on_host import host_profile, probed_program, with_files, with_programs
 from orchestrator.build.product import build_variant
 from orchestrator.build.project import Project, Shell
 from orchestrator.build.variant import without_bounds
-from orchestrator.core.border import SizeBound
+from orchestrator.core.bounds import SizeBound
 from orchestrator.core.lazy_bytes import chunks_of
 from orchestrator.errors import Diagnostic, MismatchError, SourceSpan, UsageError
 from orchestrator.planner.policy import Fuse, Planner

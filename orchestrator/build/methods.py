@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from orchestrator.build.selecting import find_kernels, select
 from orchestrator.catalog import Catalog
-from orchestrator.core.border import ModelIo, SizeBound
+from orchestrator.core.border import ModelIo
+from orchestrator.core.bounds import SizeBound
 from orchestrator.core.lazy_bytes import Bytes
 from orchestrator.errors import Diagnostic, MemoryPlanError, ModelError, SourceSpan
 from orchestrator.memory.plan import MemoryPlan

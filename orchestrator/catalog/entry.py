@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 from yaml.nodes import Node, SequenceNode
 
 from orchestrator.catalog.expressions.condition import check_condition, check_size
-from orchestrator.catalog.expressions.values import ExpressionError, scratch_arguments
+from orchestrator.catalog.expressions.values import ExpressionError
 from orchestrator.catalog.keys import KeyReader, tensor_arguments
 from orchestrator.catalog.nodes import is_null, line_of
+from orchestrator.catalog.scratch_arguments import scratch_arguments
 from orchestrator.core.dtype import ALL
 from orchestrator.core.kernel import Kernel, KernelKey
 from orchestrator.core.operator import ArgKind, Argument, OperatorName, OpSchema, parse_schema

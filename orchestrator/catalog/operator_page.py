@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from orchestrator.catalog.expressions.condition import check_size
-from orchestrator.catalog.expressions.values import ExpressionError, scratch_arguments
+from orchestrator.catalog.expressions.values import ExpressionError
 from orchestrator.catalog.keys import tensor_arguments
+from orchestrator.catalog.scratch_arguments import scratch_arguments
 from orchestrator.core.dtype import ALL, DTYPE_GROUPS, ScalarType
 from orchestrator.core.kernel import Kernel
 from orchestrator.core.operator import OpSchema

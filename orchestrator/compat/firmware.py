@@ -11,7 +11,7 @@ from typing import Final
 
 from orchestrator.catalog.cmsis_nn import Backend
 from orchestrator.catalog.expressions.condition import check_condition, check_size
-from orchestrator.catalog.expressions.values import scratch_arguments
+from orchestrator.catalog.scratch_arguments import scratch_arguments
 from orchestrator.core.dtype import ScalarType
 from orchestrator.core.kernel import KernelKey
 from orchestrator.core.operator import OperatorName, OpSchema, parse_schema

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from orchestrator.measure.account import account
 from orchestrator.measure.budget import check_budget
 from orchestrator.measure.call_graph import read_calls
+from orchestrator.measure.dtypes import compare_dtypes
 from orchestrator.measure.elf import read_firmware
 from orchestrator.measure.groups import By, changed_rows
 from orchestrator.measure.link_map import read_map
@@ -38,7 +39,7 @@ from orchestrator.measure.table import (
     size_summary,
     size_table,
 )
-from orchestrator.measure.users import compare_dtypes, size_operators, users_of
+from orchestrator.measure.users import size_operators, users_of
 from orchestrator.memory.plan import MemoryPlan
 from orchestrator.method.linked import LinkedMethod
 

@@ -15,7 +15,7 @@ from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from orchestrator.core.border import SizeBound, bounds_of
+from orchestrator.core.bounds import SizeBound, bounds_of
 from orchestrator.core.dtype import ScalarType
 from orchestrator.memory.plan import FirmwareNeeds, MemoryPlan
 from orchestrator.method.compact import TableLayout, instruction_bytes, table_layout

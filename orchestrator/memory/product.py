@@ -41,10 +41,11 @@ from orchestrator.method.lifetimes import peak_live_bytes
 from orchestrator.method.linked import LinkedMethod
 from orchestrator.method.state import kept_arenas
 from orchestrator.planner.blocks import ArenaFacts, aligned
-from orchestrator.program.caller import SHARED_ID, caller_bytes, shared_bytes
+from orchestrator.program.caller import caller_bytes
 from orchestrator.program.interface import NUMBER_LISTS, TENSOR_LISTS, most_items, with_items
 from orchestrator.program.problems import unsupported
 from orchestrator.program.program import Method, Program
+from orchestrator.program.shared import SHARED_ID, shared_bytes
 from orchestrator.program.values import BoolListValue, TensorValue
 from orchestrator.targets.boards import ARENA_ALIGNMENT, NO_PINS, NO_PLACES, Concurrency, Pins
 

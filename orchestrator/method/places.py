@@ -7,7 +7,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Final, TypeAlias
 
-from orchestrator.catalog.expressions.values import is_scratch
+from orchestrator.catalog.scratch_arguments import is_scratch
 from orchestrator.core.operator import OpSchema
 from orchestrator.program.values import Allocation, TensorValue, Value
 

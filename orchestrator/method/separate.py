@@ -23,8 +23,8 @@ from orchestrator.method.places import Place, place_of, placed
 from orchestrator.method.sets import Sets
 from orchestrator.method.state import undecided_outputs
 from orchestrator.planner.blocks import aligned
-from orchestrator.program.caller import SHARED_ID
 from orchestrator.program.program import DelegateCall, Method, Program
+from orchestrator.program.shared import SHARED_ID
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:

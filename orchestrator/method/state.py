@@ -32,8 +32,8 @@ from orchestrator.method.places import place_of
 from orchestrator.method.replan.flow import early_reads
 from orchestrator.method.sets import Spans, join, touches
 from orchestrator.planner.policy import SharedState
-from orchestrator.program.caller import SHARED_ID, shared_tensors
 from orchestrator.program.program import DelegateCall, KernelCall, Method, Program
+from orchestrator.program.shared import SHARED_ID, shared_tensors
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:

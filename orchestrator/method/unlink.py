@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from orchestrator.core.lazy_bytes import Bytes
 from orchestrator.method.linked import INDEX_LISTS, LinkedCall, LinkedInstruction, LinkedMethod
-from orchestrator.program.caller import SHARED_ID
 from orchestrator.program.encode import write_program
 from orchestrator.program.program import Instruction, KernelCall, Method, Program
 from orchestrator.program.reader import read_program
+from orchestrator.program.shared import SHARED_ID
 from orchestrator.program.values import TensorListValue, TensorValue, Value
 
 

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from orchestrator.planner.blocks import BlockPlan, components
-from orchestrator.planner.greedy import Conflicts, greedy_plans, least_bytes, peak_live_bytes
+from orchestrator.planner.bounds import least_bytes, peak_live_bytes
+from orchestrator.planner.greedy import Conflicts, greedy_plans
 from orchestrator.planner.search import RESTARTS, STRATEGIES, Outcome, search
 
 if TYPE_CHECKING:

@@ -7,14 +7,14 @@ kernels then read and write where the application has them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from orchestrator.program.program import Method, MoveCall
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
-    from orchestrator.program.program import Method, Program
+    from orchestrator.program.program import Method
 
 ALIGNMENT = 16
 """Alignment of each tensor in the block that the application of `run` has for them."""
@@ -95,31 +95,3 @@ def caller_problems(method: Method) -> Iterable[tuple[str, str, list[int]]]:
             "export with memory-planned inputs (alloc_graph_input of MemoryPlanningPass)",
             twice,
         )
-
-
-# The arena in which methods of a program share state.
-#
-# Whether they do is decided in `method/state.py`, and is then `Program.sharers`.
-
-SHARED_ID: Final = 2
-"""Memory id of the arena that methods share."""
-
-
-def shared_tensors(method: Method) -> Iterator[tuple[int, int, TensorValue]]:
-    """(value index, offset in bytes, tensor) of what lies in that arena."""
-    for index, value in enumerate(method.values):
-        if not isinstance(value, TensorValue) or not value.size_bytes:
-            continue
-        place = value.allocation
-        if place is not None and place.memory_id == SHARED_ID:
-            yield index, place.offset_bytes, value
-
-
-def shared_bytes(program: Program) -> int:
-    """Bytes of the buffers in the shared arena."""
-    places = {
-        offset: value.size_bytes
-        for method in program.methods
-        for _, offset, value in shared_tensors(method)
-    }
-    return sum(places.values())

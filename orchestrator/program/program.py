@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from orchestrator.core.lazy_bytes import Bytes, part_of, sha256_of
 
 if TYPE_CHECKING:
-    from orchestrator.core.border import Border, SizeBound
+    from orchestrator.core.border import Border
+    from orchestrator.core.bounds import SizeBound
     from orchestrator.core.dtype import ScalarType
     from orchestrator.core.operator import OperatorName
     from orchestrator.program.values import TensorValue, Value

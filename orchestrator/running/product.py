@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Final, Literal, Self
 
 from pydantic import (
@@ -22,9 +21,10 @@ from pydantic import (
     model_validator,
 )
 
-from orchestrator.core.border import Quantization, SizeBound, border_of, bounds_of
+from orchestrator.core.border import Quantization, border_of
+from orchestrator.core.bounds import SizeBound, bounds_of
 from orchestrator.core.dtype import ScalarType
-from orchestrator.errors import SourceSpan, UsageError, did_you_mean
+from orchestrator.errors import SourceSpan, UsageError
 from orchestrator.program.interface import TENSOR_LISTS, given_inputs
 from orchestrator.program.program import Method, Program
 from orchestrator.program.values import (
@@ -39,101 +39,9 @@ from orchestrator.program.values import (
 )
 
 if TYPE_CHECKING:
-    from pydantic_core import ErrorDetails
-
     from orchestrator.memory.plan import MemoryPlan
     from orchestrator.targets.cores import Target
-
-
-# What pydantic finds wrong in JSON, as users read it.
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JsonProblem:
-    """A JSON value of another form than expected: parts of a diagnostic.
-
-    Args:
-        at: `runs[0].inputs[2].kind`; "" for the whole document.
-        found: The value, or what it is.
-        expected: What it should be.
-        hint: What to do, if there is a guess.
-    """
-
-    at: str
-    found: str
-    expected: str
-    hint: str = ""
-
-
-_EXPECTED: Final = {
-    "bool_type": "true or false",
-    "float_type": "a number",
-    "int_type": "an integer",
-    "finite_number": "a finite number",
-    "greater_than_equal": "0 or more",
-    "list_type": "a list",
-    "missing": "this key",
-    "model_attributes_type": "an object",
-    "model_type": "an object",
-    "string_pattern_mismatch": "a path",
-    "string_type": "a text",
-    "tuple_type": "a list",
-}
-"""Names of JSON for what pydantic names as Python does."""
-_TAGS: Final = frozenset(kind.label for kind in ValueKind)
-
-
-def problem_of(error: ErrorDetails, base: str = "") -> JsonProblem:
-    """A problem that pydantic found.
-
-    Args:
-        error: One of `ValidationError.errors()`.
-        base: Place of the value that was validated.
-    """
-    kind, node = error["type"], error["input"]
-    message = error["msg"].removeprefix("Value error, ")
-    expected = _EXPECTED.get(kind, message.removeprefix("Input should be "))
-    # pydantic puts the tag of a union into the place; the document has no such key.
-    place = "".join(
-        f"[{part}]" if isinstance(part, int) else f".{part}"
-        for part in error["loc"]
-        if part not in _TAGS
-    )
-    hint = ""
-    if kind in ("union_tag_invalid", "union_tag_not_found"):
-        place += ".kind"
-        node = node.get("kind")
-        known = sorted(_TAGS)
-        expected = ", ".join(known)
-        hint = did_you_mean(node, known) if isinstance(node, str) else ""
-    return JsonProblem(
-        at=f"{base}{place}".removeprefix("."),
-        found="nothing" if kind == "missing" else _excerpt(node),
-        expected=expected,
-        hint=hint,
-    )
-
-
-def _excerpt(node: object) -> str:
-    """What a JSON value is, in a few words."""
-    match node:
-        case None:
-            return "nothing"
-        case dict():
-            return "an object"
-        case list():
-            return f"a list of {len(node)} entries"
-    return f"{json.dumps(node, ensure_ascii=False):.80}"
-
-
-def sentence_of(error: ErrorDetails) -> str:
-    """`version: expected 1, found 2`."""
-    problem = problem_of(error)
-    place = f"{problem.at}: " if problem.at else ""
-    if error["type"] == "value_error":
-        return f"{place}{problem.expected}"
-    return f"{place}expected {problem.expected}, found {problem.found}"
-
+from orchestrator.running.invalid import sentence_of
 
 FIRMWARE: Final = "firmware.elf"
 """Name of the program in the output folder."""

@@ -19,8 +19,9 @@ from orchestrator.errors import SourceSpan, UsageError
 from orchestrator.program.values import ValueKind
 from orchestrator.running.compare import Tolerance
 from orchestrator.running.inputs import Problems, ReadBytes, check_input, find_method, read_array
+from orchestrator.running.invalid import problem_of
 from orchestrator.running.npy import Array
-from orchestrator.running.product import Port, Product, problem_of
+from orchestrator.running.product import Port, Product
 from orchestrator.running.values import Call, ListValue, OtherValue, RunValue, given, stored_as
 
 _BIT_PATTERNS: Final = "uint16 bit patterns"

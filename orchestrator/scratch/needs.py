@@ -8,7 +8,8 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from orchestrator.catalog.expressions.condition import scratch_bytes
-from orchestrator.catalog.expressions.values import ExpressionError, entry_of, scratch_arguments
+from orchestrator.catalog.expressions.values import ExpressionError
+from orchestrator.catalog.scratch_arguments import entry_of, scratch_arguments
 from orchestrator.core.kernel import Kernel
 from orchestrator.core.operator import OpSchema
 from orchestrator.errors import Diagnostic, KernelError, SourceSpan

@@ -24,10 +24,10 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from orchestrator.core.border import SizeBound  # pydantic reads it
+from orchestrator.core.bounds import SizeBound
 from orchestrator.core.lazy_bytes import Bytes
+from orchestrator.shell.cache import file_digest
 from orchestrator.shell.files import lazy_file, write_atomic
-from orchestrator.shell.object_store import file_digest
 from orchestrator.shell.stamp import State, state_of
 
 PROGRAM = "model.pte"

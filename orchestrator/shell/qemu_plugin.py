@@ -8,8 +8,8 @@ from pathlib import Path
 
 from orchestrator.errors import ToolchainError
 from orchestrator.shell import process
+from orchestrator.shell.cache import cache_folder, file_digest
 from orchestrator.shell.distribution import pip_install
-from orchestrator.shell.object_store import cache_folder, file_digest
 from orchestrator.shell.process import compiler_environment
 from orchestrator.shell.sources import native_root
 from orchestrator.shell.toolchain import zig_program

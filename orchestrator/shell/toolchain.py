@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from orchestrator.errors import ToolchainError
 from orchestrator.shell import process
+from orchestrator.shell.cache import cache_folder, program_digest
 from orchestrator.shell.distribution import pip_install
-from orchestrator.shell.object_store import cache_folder, program_digest
 from orchestrator.shell.process import compiler_environment
 from orchestrator.shell.stamp import State, state_of
 from orchestrator.targets.cores import Toolchain

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from orchestrator.catalog.expressions.values import is_scratch
+from orchestrator.catalog.scratch_arguments import is_scratch
 from orchestrator.core.dtype import ALL, ScalarType
 from orchestrator.core.operator import ArgKind
 from orchestrator.program.interface import with_items

@@ -18,7 +18,7 @@ import pytest
 
 from orchestrator.build import generating
 from orchestrator.cli.commands import check as check_command
-from orchestrator.cli.commands import measuring
+from orchestrator.cli.commands import current
 from orchestrator.cli.main import run
 from orchestrator.core.dtype import ScalarType
 from orchestrator.core.operator import OperatorName
@@ -402,7 +402,7 @@ def test_a_run_of_a_current_build_builds_nothing(
     w: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     w.build()
-    monkeypatch.setattr(measuring, "build_product", lambda *_: pytest.fail("it was built"))
+    monkeypatch.setattr(current, "build_product", lambda *_: pytest.fail("it was built"))
     for more in ((), ("--no-build",), ("--no-lock",)):
         assert w.run("run", *SCENARIO, *more).code == 0
     # Times alone are no change; nor does anybody need the compiler to see that.

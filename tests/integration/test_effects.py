@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from orchestrator.catalog.expressions.values import is_scratch
+from orchestrator.catalog.scratch_arguments import is_scratch
 from orchestrator.core.operator import OperatorName
 from orchestrator.method.effects import Effect, effects_of_linked
 from orchestrator.method.places import Access, accesses

@@ -17,8 +17,8 @@ import pytest
 from orchestrator.build.lockfile import Lock, lock_text, parse_lock
 from orchestrator.cli.main import run
 from orchestrator.shell import ninja as shell_ninja
+from orchestrator.shell.cache import cache_folder
 from orchestrator.shell.ninja import ninja_program
-from orchestrator.shell.object_store import cache_folder
 from tests.environment import HOSTILE
 from tests.integration.workspace import ROOT, SCENARIO, Build, Workspace, notes_of, write_product
 from tests.permissions import permissions_hold

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from orchestrator.cli.main import run
-from orchestrator.emit.compile.archive import _Includes
+from orchestrator.emit.compile.object_keys import _Includes
 from orchestrator.shell import compile_folder
 from orchestrator.shell.ninja import ninja_program
 from orchestrator.shell.object_store import ObjectStore, object_store

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from orchestrator.build import borders
-from orchestrator.core.border import SizeBound
+from orchestrator.core.bounds import SizeBound
 from tests.conftest import CORPUS
 from tests.integration.memory_programs import DATA
 from tests.product import Product

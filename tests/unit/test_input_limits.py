@@ -13,7 +13,7 @@ from orchestrator.catalog import Catalog, read_catalog
 from orchestrator.cli.fastpath import unchanged_build
 from orchestrator.cli.main import run
 from orchestrator.profile.document import MOST_VALUES
-from orchestrator.shell import files, object_store
+from orchestrator.shell import cache, files
 from orchestrator.shell.files import read_file, read_own_json, read_text_file
 from tests.conftest import model_bytes
 
@@ -193,14 +193,12 @@ def test_damaged_notes_of_earlier_runs(
     text: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("ORCHESTRATOR_CACHE", str(folder / "cache"))
-    own = object_store.cache_folder() / "programs.json"
+    own = cache.cache_folder() / "programs.json"
     for path in (own, folder / "build" / "p" / ".work" / "stages.json"):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     (folder / "build" / "p" / ".work" / "stamp.json").write_text(text)
-    assert object_store.program_digest(folder / "m.pte") == object_store.file_digest(
-        folder / "m.pte"
-    )
+    assert cache.program_digest(folder / "m.pte") == cache.file_digest(folder / "m.pte")
     assert run(["plan", "p.toml"]) == 0
     for name in ("report.json", "firmware.json", "product.json"):
         (folder / "build" / "p" / name).write_text(text)

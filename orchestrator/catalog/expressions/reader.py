@@ -32,11 +32,11 @@ from orchestrator.catalog.expressions.values import (
     Undecided,
     Value,
     each,
-    is_scratch,
     same_number,
     same_numbers,
     settled,
 )
+from orchestrator.catalog.scratch_arguments import is_scratch
 from orchestrator.core.dtype import DTYPE_GROUPS, ScalarType
 from orchestrator.core.operator import ArgKind, Argument, OpSchema
 from orchestrator.errors import did_you_mean

@@ -18,7 +18,7 @@ from orchestrator.core.lazy_bytes import Bytes
 from orchestrator.errors import Diagnostic, ExitCode, ModelError, UsageError, did_you_mean
 from orchestrator.memory.product import method_state_bytes
 from orchestrator.program.reader import read_program
-from orchestrator.running.product import sentence_of
+from orchestrator.running.invalid import sentence_of
 from orchestrator.selection.extract import extract
 from orchestrator.shell.files import read_text_file, reason_of
 

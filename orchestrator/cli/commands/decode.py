@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 
 from orchestrator.build import Project, load
-from orchestrator.build.facts import explain_device_error
+from orchestrator.build.device_status import explain_device_error
 from orchestrator.cli.console import Console
 from orchestrator.errors import ExitCode
 from orchestrator.running.status import parse_status

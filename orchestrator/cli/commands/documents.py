@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.build import Project, Shell, build_product
-from orchestrator.cli.commands.measuring import make_current
+from orchestrator.cli.commands.current import make_current
 from orchestrator.cli.commands.options import project_of, read_text
 from orchestrator.cli.commands.workspace import needs_profile, run_workspace
 from orchestrator.cli.console import Console

@@ -25,7 +25,7 @@ from orchestrator.build.on_host import (
     with_files,
     with_programs,
 )
-from orchestrator.cli.commands.measuring import make_current
+from orchestrator.cli.commands.current import make_current
 from orchestrator.cli.commands.options import build_options
 from orchestrator.cli.commands.sampling import (
     Done,

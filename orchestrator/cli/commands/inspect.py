@@ -19,10 +19,11 @@ from orchestrator.errors import Diagnostic, ExitCode, SourceSpan
 from orchestrator.method.lifetimes import peak_live_bytes
 from orchestrator.method.state import StateError, with_state
 from orchestrator.printable import printable
-from orchestrator.program.caller import SHARED_ID, caller_values
+from orchestrator.program.caller import caller_values
 from orchestrator.program.external import is_data_file, read_flat_tensors
 from orchestrator.program.program import KernelCall, Method, Program
 from orchestrator.program.reader import read_to_show
+from orchestrator.program.shared import SHARED_ID
 from orchestrator.program.values import TensorValue, kind_name
 from orchestrator.selection.extract import extract
 from orchestrator.selection.op_info import OpInfo

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from orchestrator.build import Build, inputs
 from orchestrator.build.exporting import Exported
-from orchestrator.build.on_host import reference_outputs
+from orchestrator.build.reference import reference_outputs
 from orchestrator.core.dtype import ScalarType
 from orchestrator.program.values import ValueKind
 from orchestrator.running.compare import Tolerance

@@ -12,14 +12,16 @@ from orchestrator.build.firmware import carry_out, need_runnable
 from orchestrator.build.generating import GENERATOR
 from orchestrator.build.judging import product_of, scenario_of
 from orchestrator.build.report_file import last_report
-from orchestrator.cli.commands.measuring import make_current, running
+from orchestrator.cli.commands.current import make_current
+from orchestrator.cli.commands.measuring import running
 from orchestrator.cli.commands.options import project_of
 from orchestrator.cli.console import Console
 from orchestrator.emit.compile import SOURCES
 from orchestrator.emit.generate.ports import api_methods
 from orchestrator.errors import ExitCode, MismatchError
+from orchestrator.package.case import case_of, first_is_fresh, random_calls
 from orchestrator.package.ecosystem import check_fit, ecosystem_of
-from orchestrator.package.example import case_of, example_calls, first_is_fresh, random_calls
+from orchestrator.package.example import example_calls
 from orchestrator.package.product import Built, Sizes
 from orchestrator.package.render import package_files
 from orchestrator.package.rust import rust_methods

@@ -19,7 +19,7 @@ from orchestrator.build.lockfile import Lock, differences, parse_lock
 from orchestrator.build.locking import needed_lock, sizes_of
 from orchestrator.build.project import project_at
 from orchestrator.build.report_file import last_report
-from orchestrator.cli.commands.measuring import make_current, need_current, note_if_stale
+from orchestrator.cli.commands.current import make_current, need_current, note_if_stale
 from orchestrator.cli.commands.options import build_options, read_text
 from orchestrator.cli.commands.workspace import needs_profile, run_workspace
 from orchestrator.cli.console import Console

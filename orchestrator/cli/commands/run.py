@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from orchestrator.build.facts import explain_failure
+from orchestrator.build.device_status import explain_failure
 from orchestrator.build.firmware import carry_out, need_runnable
 from orchestrator.build.judging import product_of, read_bytes, scenario_of
-from orchestrator.cli.commands.measuring import make_current, measure, need_current, running
+from orchestrator.cli.commands.current import make_current, need_current
+from orchestrator.cli.commands.measuring import measure, running
 from orchestrator.cli.commands.options import project_of
 from orchestrator.cli.commands.workspace import needs_profile, run_workspace
 from orchestrator.cli.console import Console

@@ -18,7 +18,7 @@ from typing import Any
 import numpy.typing as npt
 
 from orchestrator.build import Project
-from orchestrator.build.facts import explain_failure
+from orchestrator.build.device_status import explain_failure
 from orchestrator.build.firmware import results_as_they_come
 from orchestrator.cli.console import Console
 from orchestrator.errors import MismatchError, SourceSpan, UsageError

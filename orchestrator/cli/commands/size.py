@@ -11,7 +11,7 @@ from orchestrator.build.instrument import what_if
 from orchestrator.build.project import project_at
 from orchestrator.build.report_file import last_report, read_report_file
 from orchestrator.build.variant import Variant
-from orchestrator.cli.commands.measuring import note_if_stale
+from orchestrator.cli.commands.current import note_if_stale
 from orchestrator.cli.commands.options import project_of
 from orchestrator.cli.commands.workspace import needs_profile, run_workspace
 from orchestrator.cli.console import Console

@@ -14,7 +14,8 @@ from orchestrator.build.judging import (
     product_of,
     trial_of,
 )
-from orchestrator.cli.commands.measuring import make_current, running
+from orchestrator.cli.commands.current import make_current
+from orchestrator.cli.commands.measuring import running
 from orchestrator.cli.commands.options import project_of
 from orchestrator.cli.commands.workspace import needs_profile, run_workspace
 from orchestrator.cli.console import Console

@@ -6,7 +6,7 @@ from argparse import Namespace
 
 from orchestrator.build import open_build
 from orchestrator.build.facts import selection_facts
-from orchestrator.cli.commands.measuring import note_if_stale
+from orchestrator.cli.commands.current import note_if_stale
 from orchestrator.cli.commands.options import project_of
 from orchestrator.cli.console import Console
 from orchestrator.errors import ExitCode, UsageError

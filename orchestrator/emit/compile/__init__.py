@@ -4,7 +4,7 @@ This stage only describes the build; ninja runs it. All paths are relative to
 ninja's folder, so that objects do not depend on the machine.
 """
 
-from orchestrator.emit.compile.archive import object_keys
+from orchestrator.emit.compile.object_keys import object_keys
 from orchestrator.emit.compile.plan import plan_compile, sums_flags
 from orchestrator.emit.compile.units import (
     API_OBJECT,

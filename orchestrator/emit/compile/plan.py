@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from orchestrator.catalog.expressions.values import scratch_arguments
+from orchestrator.catalog.scratch_arguments import scratch_arguments
 from orchestrator.core.dtype import ScalarType
 from orchestrator.core.operator import ArgKind
 from orchestrator.emit.compile.units import (

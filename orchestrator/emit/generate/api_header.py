@@ -11,10 +11,10 @@ from orchestrator.emit.artifact import GeneratedFile
 from orchestrator.emit.generate.instances import instances_of
 from orchestrator.emit.generate.names import cpp_name, cpp_namespace, with_attributes
 from orchestrator.emit.generate.ports import api_methods, has_complex, memory_of, update_names
-from orchestrator.emit.generate.random_numbers import hook_names
 from orchestrator.emit.generate.render import render
 from orchestrator.emit.generate.shared import common_constant
 from orchestrator.emit.generate.target_check import target_check
+from orchestrator.emit.generate.trace import hook_names
 from orchestrator.emit.generate.update import PARAMETERS
 from orchestrator.memory.plan import MemoryPlan, identifier
 from orchestrator.program.program import Program

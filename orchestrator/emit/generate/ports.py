@@ -6,14 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from orchestrator.core.border import (
-    Border,
-    Quantization,
-    SizeBound,
-    border_of,
-    bounds_of,
-    port_name,
-)
+from orchestrator.core.border import Border, Quantization, border_of, port_name
+from orchestrator.core.bounds import SizeBound, bounds_of
 from orchestrator.core.dtype import COMPLEX, ScalarType
 from orchestrator.core.layout import memory_sizes
 from orchestrator.errors import Diagnostic, ModelError

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from orchestrator.core.dtype import ScalarType
 from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.method.passes.arguments import Arguments, UnknownCallError, need
-from orchestrator.method.passes.batch_norm import as_one_call
+from orchestrator.method.passes.islands import as_one_call
 from orchestrator.method.passes.joining import (
     at_each_call,
     producer_of,

@@ -19,7 +19,7 @@ from orchestrator.method.passes.views import View, views_of
 from orchestrator.method.places import Place, Space, placed
 from orchestrator.method.sets import join, touches
 from orchestrator.planner.blocks import aligned
-from orchestrator.program.caller import SHARED_ID
+from orchestrator.program.shared import SHARED_ID
 from orchestrator.program.values import Value
 
 Candidate: TypeAlias = "dict[int, Value]"

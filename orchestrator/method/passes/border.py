@@ -23,7 +23,8 @@ from orchestrator.method.passes.dataflow import Dataflow, without
 from orchestrator.method.passes.views import View, pair
 from orchestrator.method.places import offset_of, placed
 from orchestrator.method.replan.proof import problems_of
-from orchestrator.program.caller import SHARED_ID, lacks_memory
+from orchestrator.program.caller import lacks_memory
+from orchestrator.program.shared import SHARED_ID
 from orchestrator.program.values import DoubleValue, IntValue, TensorValue, Value
 
 _NAMESPACES: Final = ("cortex_m", "quantized_decomposed")

@@ -23,7 +23,7 @@ from orchestrator.method.passes.proof import Dropped, is_same
 from orchestrator.method.places import Place, placed
 from orchestrator.method.sets import Spans, cut, join, touches
 from orchestrator.planner.blocks import aligned
-from orchestrator.program.caller import SHARED_ID
+from orchestrator.program.shared import SHARED_ID
 from orchestrator.program.values import Dynamism, TensorValue, Value
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from orchestrator.method.replan.flow import Group, flow_of
 from orchestrator.method.replan.proof import problems_of
 from orchestrator.planner import plan_blocks
 from orchestrator.planner.blocks import Block, aligned, indices
-from orchestrator.program.caller import SHARED_ID
+from orchestrator.program.shared import SHARED_ID
 from orchestrator.program.values import TensorValue, Value
 
 _MOST_TRIED: Final = 200_000

@@ -43,7 +43,7 @@ from orchestrator.method.passes.packing.pixels import Pixels, strip_of
 from orchestrator.method.passes.packing.strips import Strips
 from orchestrator.method.passes.pads import fold_uneven_pads, uneven_calls
 from orchestrator.method.places import Access, placed
-from orchestrator.program.caller import SHARED_ID
+from orchestrator.program.shared import SHARED_ID
 from orchestrator.program.values import IntValue, TensorValue, Value
 
 if TYPE_CHECKING:

@@ -20,12 +20,7 @@ from orchestrator.method.passes.activations import (
     may_be_activation,
 )
 from orchestrator.method.passes.aliases import alias_copies
-from orchestrator.method.passes.batch_norm import (
-    cancel_quantize,
-    fold_batch_norm,
-    is_batch_norm,
-    is_quantize,
-)
+from orchestrator.method.passes.batch_norm import fold_batch_norm, is_batch_norm
 from orchestrator.method.passes.border import keep_inputs, quantized_io
 from orchestrator.method.passes.constants import (
     PERMUTE,
@@ -37,6 +32,7 @@ from orchestrator.method.passes.dataflow import renumbered, with_slots_of
 from orchestrator.method.passes.evaluate import has_evaluator
 from orchestrator.method.passes.fold import fold_transposes, may_be_transposed
 from orchestrator.method.passes.in_place import in_place, may_be_in_place
+from orchestrator.method.passes.islands import cancel_quantize, is_quantize
 from orchestrator.method.passes.ledger_lines import (
     NO_IO,
     NO_OPERATOR,

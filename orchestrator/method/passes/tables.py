@@ -7,20 +7,18 @@ int8 operators, or the `quantize` at the end of an island of floats.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.core.lazy_bytes import Bytes
 from orchestrator.core.operator import OperatorName
-from orchestrator.method.linked import LinkedCall, LinkedMethod, Numbers
-from orchestrator.method.passes.arguments import Arguments, Name, UnknownCallError, need
+from orchestrator.method.linked import LinkedCall, LinkedMethod
+from orchestrator.method.passes.arguments import Arguments, UnknownCallError, need
 from orchestrator.method.passes.evaluate import LIMITS, results_of
 from orchestrator.method.passes.joining import constant_of, producer_of, with_slots
 from orchestrator.method.passes.views import items_in_order
 from orchestrator.method.places import Access
-from orchestrator.method.windows import Axis
 from orchestrator.program.values import Allocation, TensorValue
 
 if TYPE_CHECKING:
@@ -222,51 +220,3 @@ def _computed(method: LinkedMethod, call: LinkedCall, items: Bytes) -> Bytes:
     if results is None:
         raise UnknownCallError
     return results[y]
-
-
-# Images and windows over them, as kernels/cortex_m/prepared.h has them.
-
-Image: TypeAlias = tuple[int, int, int, int]
-"""Batch, height, width and channels."""
-
-
-def image_of(tensor: TensorValue, *, nhwc: bool) -> Image:
-    """Batch, height, width and channels."""
-    batch, height, width, channels = (
-        tensor.sizes[d] for d in ((0, 1, 2, 3) if nhwc else (0, 2, 3, 1))
-    )
-    return batch, height, width, channels
-
-
-def axes_of(
-    arguments: Arguments, x: Image, y: Image, kernel: Sequence[int], lists: Sequence[Name]
-) -> tuple[Axis, Axis]:
-    """Rows and columns of windows; `lists`: stride, padding and, if any, dilation."""
-    pairs = [one_or_two(arguments.numbers(name)) for name in lists]
-    return axes_along(x[1:3], y[1:3], kernel, *pairs)
-
-
-def axes_along(*numbers: Sequence[int]) -> tuple[Axis, Axis]:
-    """Windows along rows and along columns.
-
-    Args:
-        numbers: Each of both, in the order of `Axis`; the last ones may be left out.
-    """
-    rows, columns = map(Axis.of, zip(*numbers, strict=True))
-    return rows, columns
-
-
-def axis_members(axis: Axis) -> Numbers:
-    """An `Axis` of kernels/cortex_m/prepared.h."""
-    names = ("in", "out", "kernel", "stride", "padding", "dilation")
-    return tuple(zip(names, axis.words(), strict=True))
-
-
-def one_or_two(numbers: tuple[int, ...]) -> tuple[int, int]:
-    """Numbers for rows and columns; one stands for both."""
-    return numbers[0], numbers[-1]
-
-
-def image_members(image: Image) -> Numbers:
-    """An `Image`."""
-    return tuple(zip(("batch", "height", "width", "channels"), image, strict=True))

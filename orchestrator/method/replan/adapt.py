@@ -14,9 +14,9 @@ from orchestrator.method.replan.flow import flow_of
 from orchestrator.method.replan.layout import replan, resize_scratch
 from orchestrator.method.replan.proof import PlanProofError, problems_of
 from orchestrator.planner.blocks import ArenaFacts, Block, BlockPlan
-from orchestrator.program.caller import SHARED_ID
 from orchestrator.program.edit import EditError, with_methods
 from orchestrator.program.program import Method, Program
+from orchestrator.program.shared import SHARED_ID
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:

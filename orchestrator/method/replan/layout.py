@@ -13,8 +13,8 @@ from orchestrator.method.places import offset_of, placed, tensor_of
 from orchestrator.method.replan.flow import flow_of
 from orchestrator.method.replan.proof import PlanProofError, problems_of
 from orchestrator.planner.blocks import ALIGNMENT, ArenaFacts, Block, BlockPlan, aligned
-from orchestrator.program.caller import SHARED_ID
 from orchestrator.program.program import Method, Program
+from orchestrator.program.shared import SHARED_ID
 from orchestrator.program.values import TensorValue, Value
 from orchestrator.targets.boards import Pins, TensorKind, TensorPin
 

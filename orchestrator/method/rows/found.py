@@ -28,7 +28,7 @@ from orchestrator.method.rows.plan import RowPlan, plan_rows
 from orchestrator.method.rows.segment import Segment, narrowed, segment
 from orchestrator.method.rows.strips import fitted_for_bands
 from orchestrator.method.windows import Axis, Core, Image, Window
-from orchestrator.program.caller import SHARED_ID
+from orchestrator.program.shared import SHARED_ID
 from orchestrator.program.values import TensorValue
 
 # Kernels for bands of few pixels, where they save enough.

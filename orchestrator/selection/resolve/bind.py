@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from orchestrator.catalog.entry import Catalog
-from orchestrator.catalog.expressions.values import missing_size, scratch_arguments
+from orchestrator.catalog.scratch_arguments import missing_size, scratch_arguments
 from orchestrator.core.dtype import ScalarType
 from orchestrator.core.kernel import Kernel, KernelKey, TensorMeta
 from orchestrator.errors import Diagnostic, KernelError, SourceSpan

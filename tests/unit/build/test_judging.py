@@ -10,7 +10,7 @@ import pytest
 
 from orchestrator.build import Shell, judging
 from orchestrator.build.judging import Trial, _value, _values, _Variants
-from orchestrator.core.border import SizeBound
+from orchestrator.core.bounds import SizeBound
 from orchestrator.core.dtype import ScalarType
 from orchestrator.errors import UsageError
 from orchestrator.program.values import ValueKind

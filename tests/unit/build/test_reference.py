@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from orchestrator.build.on_host import Reference, reference_outputs
+from orchestrator.build.reference import Reference, reference_outputs
 from orchestrator.shell.process import Finished
 
 if TYPE_CHECKING:

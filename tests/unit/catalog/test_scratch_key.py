@@ -8,7 +8,7 @@ from textwrap import dedent, indent
 import pytest
 
 from orchestrator.catalog import read_library
-from orchestrator.catalog.expressions.values import scratch_arguments
+from orchestrator.catalog.scratch_arguments import scratch_arguments
 from orchestrator.errors import Diagnostic, ProfileError, SourceSpan
 
 ROOT = Path(__file__).resolve().parents[3]

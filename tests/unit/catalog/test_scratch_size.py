@@ -9,7 +9,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from orchestrator.catalog.expressions.condition import check_size, scratch_bytes
-from orchestrator.catalog.expressions.values import ExpressionError, TensorFacts, scratch_arguments
+from orchestrator.catalog.expressions.values import ExpressionError, TensorFacts
+from orchestrator.catalog.scratch_arguments import scratch_arguments
 from orchestrator.core.dtype import ScalarType
 from orchestrator.core.operator import parse_schema
 

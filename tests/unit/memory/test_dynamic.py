@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from orchestrator.core.border import SizeBound
+from orchestrator.core.bounds import SizeBound
 from orchestrator.memory.estimate import dynamic_costs
 from orchestrator.method.effects import effects_of_method
 from orchestrator.method.lifetimes import peak_live_bytes

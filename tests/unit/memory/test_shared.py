@@ -17,8 +17,8 @@ from orchestrator.memory.plan import memory_plan_json
 from orchestrator.memory.product import plan_memory
 from orchestrator.method.state import StateError, with_state
 from orchestrator.planner.policy import SharedState
-from orchestrator.program.caller import SHARED_ID, shared_bytes
 from orchestrator.program.reader import read_program
+from orchestrator.program.shared import SHARED_ID, shared_bytes
 from orchestrator.program.values import Allocation, Dynamism, TensorValue
 from tests.conftest import CASES
 from tests.unit.products import program_of, target_of

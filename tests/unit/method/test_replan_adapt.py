@@ -25,10 +25,10 @@ from orchestrator.method.replan.proof import problems_of
 from orchestrator.method.state import with_state
 from orchestrator.planner import plan_blocks
 from orchestrator.planner.blocks import Block, BlockPlan
-from orchestrator.program.caller import SHARED_ID
 from orchestrator.program.edit import EditError
 from orchestrator.program.program import KernelCall
 from orchestrator.program.reader import read_program
+from orchestrator.program.shared import SHARED_ID
 from orchestrator.program.values import TensorValue
 from orchestrator.scratch.needs import ScratchNeed
 from tests.conftest import CASES, CORPUS

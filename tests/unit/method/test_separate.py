@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from orchestrator.method.separate import plan_faults, separated
 from orchestrator.method.state import with_state
-from orchestrator.program.caller import SHARED_ID
 from orchestrator.program.program import DelegateCall, JumpFalseCall, Method, Program
+from orchestrator.program.shared import SHARED_ID
 from orchestrator.program.values import Allocation, BoolValue, TensorValue
 from tests.unit.method.methods import tensor
 from tests.unit.method.test_effects import SCHEMAS, method

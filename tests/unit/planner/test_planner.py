@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from orchestrator.planner import plan_blocks
 from orchestrator.planner.blocks import Block, BlockPlan
-from orchestrator.planner.greedy import Conflicts, greedy_plans, least_bytes
+from orchestrator.planner.bounds import least_bytes
+from orchestrator.planner.greedy import Conflicts, greedy_plans
 from orchestrator.planner.plan_files import read_blocks
 from orchestrator.planner.search import RESTARTS, STRATEGIES, Outcome, Strategy, search
 from orchestrator.planner.verify_plan import check_plan

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.shell import object_store
-from orchestrator.shell.object_store import cache_folder, file_digest, program_digest
+from orchestrator.shell import cache
+from orchestrator.shell.cache import cache_folder, file_digest, program_digest
 from orchestrator.shell.stamp import state_of
 
 
@@ -84,7 +84,7 @@ def test_a_program_is_read_once(
     assert program_digest(program) == _sha256(b"one")
     state = state_of(str(program))
     assert json.loads(store.read_text()) == {str(program): [state, _sha256(b"one")]}
-    monkeypatch.setattr(object_store, "file_digest", lambda _: pytest.fail("read again"))
+    monkeypatch.setattr(cache, "file_digest", lambda _: pytest.fail("read again"))
     assert program_digest(program) == _sha256(b"one")
     assert program_digest(tmp_path / "link") == _sha256(b"one")
 
@@ -96,7 +96,7 @@ def test_a_process_reads_a_program_once_without_the_cache(
     program = tmp_path / "cc"
     program.write_bytes(b"one")
     assert program_digest(program, trust_cache=False) == _sha256(b"one")
-    monkeypatch.setattr(object_store, "file_digest", lambda _: "read again")
+    monkeypatch.setattr(cache, "file_digest", lambda _: "read again")
     assert program_digest(program, trust_cache=False) == _sha256(b"one")
     program.write_bytes(b"other")
     assert program_digest(program, trust_cache=False) == "read again"

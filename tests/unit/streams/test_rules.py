@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.catalog.expressions.values import scratch_arguments
+from orchestrator.catalog.scratch_arguments import scratch_arguments
 from orchestrator.streams.rules import scratch_of
 from tests.unit.schemas import schemas
 

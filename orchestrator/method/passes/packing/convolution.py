@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from orchestrator.core.layout import FORMATS, logical_items, stored_items
 from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.method.passes.arguments import Arguments, UnknownCallError, need
-from orchestrator.method.passes.tables import axes_of, image_of
+from orchestrator.method.passes.images import axes_of, image_of
 from orchestrator.method.windows import Axis
 
 if TYPE_CHECKING:

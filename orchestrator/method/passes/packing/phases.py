@@ -14,6 +14,7 @@ from typing import Final
 
 from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.method.passes.arguments import Arguments, UnknownCallError, need
+from orchestrator.method.passes.images import axes_of, image_of
 from orchestrator.method.passes.packing.convolution import (
     Convolution,
     array_of,
@@ -21,7 +22,6 @@ from orchestrator.method.passes.packing.convolution import (
     row_of,
     sums_of,
 )
-from orchestrator.method.passes.tables import axes_of, image_of
 from orchestrator.method.windows import Axis
 
 TRANSPOSED: Final = {

@@ -13,21 +13,21 @@ from typing import TYPE_CHECKING, Final
 from orchestrator.core.dtype import ScalarType
 from orchestrator.method.linked import Numbers
 from orchestrator.method.passes.arguments import float32, need
-from orchestrator.method.passes.packing.convolution import HIGHEST, LOWEST
-from orchestrator.method.passes.preparing.form import Form, scale_of_output
-from orchestrator.method.passes.tables import (
+from orchestrator.method.passes.images import (
     axes_of,
     axis_members,
     image_members,
     image_of,
     one_or_two,
 )
+from orchestrator.method.passes.packing.convolution import HIGHEST, LOWEST
+from orchestrator.method.passes.preparing.form import Form, scale_of_output
 from orchestrator.method.windows import Axis
 
 if TYPE_CHECKING:
     from orchestrator.method.passes.arguments import Arguments
+    from orchestrator.method.passes.images import Image
     from orchestrator.method.passes.preparing.form import Preparer
-    from orchestrator.method.passes.tables import Image
 
 _STRUCT: Final = "orch::cortex_m::ConvolutionCall"
 _SCALES: Final = ("requantize_multipliers", "requantize_shifts")

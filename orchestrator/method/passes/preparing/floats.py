@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final
 from orchestrator.core.dtype import ScalarType
 from orchestrator.method.linked import Shape
 from orchestrator.method.passes.arguments import UnknownCallError, float32, need, strides_of
+from orchestrator.method.passes.images import axes_along, axis_members, one_or_two
 from orchestrator.method.passes.preparing.form import Form, float_bits, lie_alike, pair_rows
-from orchestrator.method.passes.tables import axes_along, axis_members, one_or_two
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
