@@ -6,6 +6,7 @@ order; its methods say how a call is packed, which rows its bands need, and what
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import islice
@@ -61,7 +62,7 @@ class Room(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)  # without slots, so that methods can call `super`
-class Header:
+class Header(ABC):
     """The struct of a call, and what its family can do: by default nothing by rows."""
 
     WHOLE: ClassVar[tuple[str, ...]] = ()
@@ -106,10 +107,11 @@ class Header:
         """Whether the output may be the memory of an input of its size."""
         return False
 
+    @abstractmethod
     def window(self, out: Image) -> Window | None:
         """The rows of the input that rows of the output need; None: all of them."""
-        raise NotImplementedError
 
+    @abstractmethod
     def band(self, rows: Rows, row_bytes: int) -> Self | None:
         """The struct for some rows; None if the call fills none of them.
 
@@ -117,8 +119,8 @@ class Header:
             rows: The band.
             row_bytes: Bytes of a row of the output.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def costs(self, core: Core, rows: int, weights: Bytes) -> tuple[Cost, ...]:
         """Costs of a call for a band, which are added up.
 
@@ -127,7 +129,6 @@ class Header:
             rows: Rows of the output of the whole call.
             weights: The constants of the call.
         """
-        raise NotImplementedError
 
     def overlap(self, source: Image, out: Image) -> OverlapRule | None:
         """How bands may lie over their input; None if they may not."""

@@ -7,6 +7,7 @@ bit of an output changes.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Final
@@ -182,18 +183,18 @@ class _Blocks(Header):
     """Calls whose weights become int8 in scratch memory, some tiles at a time."""
 
     @property
+    @abstractmethod
     def tiles(self) -> int:
         """Tiles of the call."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def tile_bytes(self) -> int:
         """Bytes of each as int8."""
-        raise NotImplementedError
 
+    @abstractmethod
     def block_cost(self, cost: Cost) -> tuple[int, int]:
         """Instructions for all weights, and for the inputs that `cost` is for once more."""
-        raise NotImplementedError
 
     def block(self, most_bytes: int) -> int:
         """How many tiles are int8 at a time: blocks of about equal size.

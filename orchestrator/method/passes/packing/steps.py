@@ -8,6 +8,7 @@ where there are few rows.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Self
@@ -99,9 +100,9 @@ class StripHeader(ConvolutionHeader):
     # Instructions, from loops of the kernels.
 
     @property
+    @abstractmethod
     def loop(self) -> tuple[int, int]:
         """Instructions of the loop over pixels, and how many pixels it computes at once."""
-        raise NotImplementedError
 
     @property
     def is_in_place(self) -> bool:
