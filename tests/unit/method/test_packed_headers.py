@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pytest
 
 from orchestrator.method.passes.packing.kernels import FAMILIES, KERNELS, UNPREPARED
+from orchestrator.method.passes.packing.pairs import Pairs
+from orchestrator.method.windows import Axis, Image
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -74,3 +76,20 @@ def test_no_two_kernels_have_a_name() -> None:
     assert len(KERNELS) >= 2 * len(names)
     for function, kernel in KERNELS.items():
         assert kernel.function == function
+
+
+def test_only_pixels_that_do_not_depend_on_each_other_are_a_line() -> None:
+    """An image of one row in dim order (0, 3, 2, 1) has its columns as rows in memory."""
+    line, one = Axis(size=8, out=8), Axis(size=1, out=1)
+    windows = Axis(size=8, out=8, kernel=3, padding=1)
+    words = [0] * len(fields(Pairs))
+    memory = Image(rows=8, row_bytes=4)
+    for rows, columns, window in (
+        (one, line, line),
+        (line, one, line),
+        (one, windows, one),  # which is not the eight rows of the memory: all are needed
+        (windows, one, windows),
+    ):
+        header = replace(Pairs.of([*rows.words(), *columns.words(), *words]), batch=1)
+        assert header.window(memory) == window
+        assert header.is_line == (window == line)
