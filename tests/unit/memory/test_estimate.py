@@ -7,11 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import tomli
 
-from orchestrator.build import BuildOptions, Project, inputs, load, open_build, table
 from orchestrator.errors import Diagnostic, MemoryPlanError
-from orchestrator.measure.budget import check_estimate
 from orchestrator.memory.estimate import CODE_SIZES, estimated_costs
 from orchestrator.memory.plan import FirmwareNeeds, MemoryPlan
 from orchestrator.memory.product import (
@@ -21,21 +18,14 @@ from orchestrator.memory.product import (
     plan_memory,
 )
 from orchestrator.planner.blocks import aligned
-from orchestrator.profile.tables import BudgetTable
 from orchestrator.shell.sources import library_file, library_names
 from orchestrator.targets.boards import NO_PLACES, Board, Pins, Places, Region
-from tests.doc_blocks import ROOT
-from tests.estimates import SLACK
 from tests.unit.products import program_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
-    from orchestrator.build import Build
 
-PROFILES = sorted((ROOT / "profiles").glob("*.toml"))
-BARE = [p for p in PROFILES if "host" not in p.stem]
 NET = program_of("add_mul")
 NEEDS = FirmwareNeeds(
     code_bytes=10_000,
@@ -44,58 +34,6 @@ NEEDS = FirmwareNeeds(
     smallest_code_bytes=10_000,
     sure_code_bytes=5000,
 )
-
-
-@pytest.mark.parametrize("profile", BARE, ids=lambda path: path.stem)
-def test_checked_in_profiles_are_estimated_from_above_and_closely(
-    profile: Path, tmp_path: Path
-) -> None:
-    """Their locks have the sizes that were linked."""
-    build = open_build(Project(load(profile), BuildOptions(out=tmp_path)))
-    needs = build[table.MEMORY].needs
-    assert needs is not None
-    size = tomli.loads(profile.with_suffix(".lock").read_text())["size"]
-    linked = int(size["flash without models"].split()[0])
-    estimate = needs.code_bytes + needs.table_bytes
-    assert linked <= estimate <= SLACK[0] * linked + SLACK[1]
-    assert build[table.MEMORY].tight == ()
-
-
-def _found(build: Build, flash: int, ram: int) -> str:
-    """What `check` says of a budget."""
-    budget = BudgetTable.model_construct(flash_bytes=flash, ram_bytes=ram)
-    memory, board = build[table.MEMORY], build[inputs.TARGET].board
-    try:
-        found = check_estimate(memory, board, budget, build[inputs.SPAN])
-    except MemoryPlanError as error:
-        return ", ".join(problem.message for problem in error.diagnostics)
-    return ", ".join(found) or "fits"
-
-
-@pytest.mark.parametrize("profile", PROFILES, ids=lambda path: path.stem)
-def test_check_says_no_fits_where_the_build_refuses(profile: Path, tmp_path: Path) -> None:
-    """And refuses nothing that the build takes: locks have what was linked."""
-    build = open_build(Project(load(profile), BuildOptions(out=tmp_path)))
-    size = tomli.loads(profile.with_suffix(".lock").read_text())["size"]
-    flash, ram = (int(size[key].split()[0]) for key in ("flash", "ram"))
-    exact = _found(build, flash, ram)
-    assert exact == "fits" or exact.startswith("warning[may-not-fit]")
-    for less in (_found(build, flash - 1, ram), _found(build, flash, ram - 1)):
-        assert less != "fits"
-    memory, board = build[table.MEMORY], build[inputs.TARGET].board
-    most, least = (
-        {key: sum(parts.values()) for key, parts in costs.items()}
-        for costs in (estimated_costs(memory, board), estimated_costs(memory, board, least=True))
-    )
-    assert _found(build, most["flash"], most["ram"]) == "fits"
-    assert least["ram"] <= ram <= most["ram"] <= ram + 1280
-    planned = memory.arena_bytes + memory.state_bytes + memory.caller_bytes
-    if board is not None:
-        # Without the stack that the board reserves it would fit.
-        short = _found(build, most["flash"], planned + board.stack_bytes - 1)
-        assert short == "the firmware needs at least 1 byte more RAM than its budget"
-    short = _found(build, least["flash"] - 1, most["ram"])
-    assert short == "the firmware needs at least 1 byte more flash than its budget"
 
 
 def test_code_that_runs_in_ram_counts_there_as_well() -> None:
