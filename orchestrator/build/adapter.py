@@ -211,7 +211,7 @@ class Judge:
                 continue
             costs = self._costs(name, models[name])
             out = "there is no room" if stays else "costs more memory than it saves"
-            for why in ("", out) if PASSES[one].modest else (out,):
+            for why in ("", out) if PASSES[one].may_be_modest else (out,):
                 restraints = chosen[name] | {one: why}
                 try:
                     model = self.restrained(name, restraints)

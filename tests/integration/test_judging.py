@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from orchestrator.method.linked import LinkedMethod
+    from orchestrator.method.passes.context import Context
 
 pytestmark = pytest.mark.toolchain
 
@@ -127,7 +128,7 @@ def test_a_call_of_a_scenario_that_the_program_refuses_is_an_error(
     assert "refuses call 1 of the scenario" in problem["message"]
 
 
-def _other_bias(method: LinkedMethod) -> LinkedMethod:
+def _other_bias(method: LinkedMethod, _: Context) -> LinkedMethod:
     """A fault: one bit of each constant is another one."""
     found = ((i, bytes(d[:])) for i, d in method.data)
     data = tuple((i, bytes([*d[:3], d[3] ^ 16, *d[4:]])) for i, d in found)
@@ -138,9 +139,7 @@ def test_a_fault_of_a_pass_is_found(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     need_toolchain("host", "zig")
-    faulty = replace(
-        passes.PASSES["fold_pads"], calls=None, change=_other_bias, before_plan=_other_bias
-    )
+    faulty = replace(passes.PASSES["fold_pads"], calls=None, change=_other_bias)
     monkeypatch.setattr(passes, "PASSES", {**passes.PASSES, "fold_pads": faulty})
     product = _mlp(tmp_path / "p")
     code, found = _judged(product, capsys, "--bisect")

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from orchestrator.method.linked import LinkedMethod
+    from orchestrator.method.passes.context import Context
     from tests.product import Product
 
 LOADER = ("load_method", "MethodLoader", "find_kernel", "kKernelTable", "Program")
@@ -207,7 +208,7 @@ def test_a_damaged_pass_is_noticed(
 ) -> None:
     """It loses the last call of a method: outputs are others, so these tests see it."""
 
-    def damaged(method: LinkedMethod) -> LinkedMethod:
+    def damaged(method: LinkedMethod, _: Context) -> LinkedMethod:
         rest = method.instructions[:-1]
         is_call = all(isinstance(i, LinkedCall) for i in method.instructions)
         return replace(method, instructions=rest) if rest and is_call else method

@@ -12,29 +12,25 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from math import inf
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.method.passes.arguments import Arguments, UnknownCallError, need
-from orchestrator.method.passes.islands import as_one_call
-from orchestrator.method.passes.joining import (
-    at_each_call,
-    producer_of,
-    with_call,
-    with_slots,
-    writes_later,
-)
+from orchestrator.method.passes.context import Context
+from orchestrator.method.passes.joining import Site, at_each_call, with_call, with_slots
 from orchestrator.method.passes.preparing.floats import NO_LIMITS, RELU, form_of_sums, limits_of
-from orchestrator.method.passes.tables import INT8_FUNCTIONS, QUANTIZE, table_at, view_of
+from orchestrator.method.passes.tables import (
+    INT8_FUNCTIONS,
+    QUANTIZE,
+    Table,
+    as_one_call,
+    table_at,
+    view_of,
+)
 from orchestrator.method.passes.views import items_in_order
 from orchestrator.method.places import Access
 from orchestrator.program.values import DoubleValue, IntValue
-
-if TYPE_CHECKING:
-    from orchestrator.method.passes.dataflow import Dataflow
-    from orchestrator.method.passes.joining import Changed
-    from orchestrator.method.passes.tables import Table
 
 _LOWEST, _HIGHEST = -128, 127
 
@@ -48,41 +44,30 @@ def may_be_activation(call: LinkedCall) -> bool:
     return call.function in INT8_FUNCTIONS | QUANTIZE
 
 
-def fuse_activations(method: LinkedMethod, *, grows: bool = False) -> LinkedMethod:
-    """Let calls store items within the limits of the activation after them.
-
-    Args:
-        method: The method.
-        grows: Whether arenas may grow, as memory is planned afterwards.
-    """
-    return at_each_call(method, partial(_fused, grows=grows))
+def fuse_activations(method: LinkedMethod, context: Context) -> LinkedMethod:
+    """Let calls store items within the limits of the activation after them."""
+    return at_each_call(method, _fused, grows=context.plans)
 
 
-def _fused(
-    method: LinkedMethod, flow: Dataflow, at: int, call: LinkedCall, *, grows: bool
-) -> Changed | None:
-    if not may_be_activation(call):
-        return None
-    table = table_at(method, flow, at)
+def _fused(site: Site) -> Site | None:
+    table = table_at(site) if may_be_activation(site.call) else None
     if table is None:
         return None
-    first = (*table.island, table.number)[0]
-    found = producer_of(method, flow, first, table.source)
-    if found is None or found[0] > first:
+    first = (*table.island, site.number)[0]
+    found = site.at(first).producer(table.source)
+    if found is None or found.number > first:
         return None
-    number, producer = found
-    arguments = Arguments(method, producer)
+    producer, arguments = found.call, found.arguments
     if not producer.function.startswith("orch::cortex_m::") or _LIMITS[0] not in arguments.names:
         return None
     low, high = _limits(table, *map(arguments.number, _LIMITS))
-    joined = as_one_call(method, flow, table, grows=grows)
+    joined = as_one_call(site, table)
     if joined is None:
         return None
-    method, flow = joined
-    view = view_of(method, table)
-    method, slots = with_slots(method, (IntValue(low), None), (IntValue(high), None))
+    joined, slots = joined.with_slots((IntValue(low), None), (IntValue(high), None))
     new = replace(producer, args=arguments.replaced(dict(zip(_LIMITS, slots, strict=True))))
-    return writes_later(method, number, table.number, new, view, flow=flow, grows=grows)
+    view = view_of(joined.method, table)
+    return joined.at(found.number).writes_later(site.number, new, view)
 
 
 def _limits(table: Table, low: int, high: int) -> tuple[int, int]:
@@ -128,43 +113,29 @@ def is_activation(call: LinkedCall) -> bool:
     return call.function in _ACTIVATIONS
 
 
-def fuse_float_activations(method: LinkedMethod, *, isa: str) -> LinkedMethod:
-    """Let calls that compute sums of floats compute the limits after them.
-
-    Args:
-        method: The method, whose memory is planned afterwards.
-        isa: Instruction set of the core.
-    """
+def fuse_float_activations(method: LinkedMethod, context: Context) -> LinkedMethod:
+    """Let calls that compute sums of floats compute the limits after them."""
+    isa = context.isa
     sums = {_CONVOLUTION, *(_PRODUCTS if isa == "mve" else ())}
-    fused = at_each_call(method, partial(_fused_floats, sums=sums, isa=isa))
+    fused = at_each_call(method, partial(_fused_floats, sums=sums, isa=isa), grows=True)
     if isa == "mve" or fused is method:
         return fused
     return _of_one_kind(fused, isa) or method
 
 
-def _fused_floats(
-    method: LinkedMethod,
-    flow: Dataflow,
-    at: int,
-    call: LinkedCall,
-    *,
-    sums: Collection[str],
-    isa: str,
-) -> Changed | None:
-    if not is_activation(call):
-        return None
+def _fused_floats(site: Site, *, sums: Collection[str], isa: str) -> Site | None:
+    method, call = site.method, site.call
     source, out = call.args[0], call.args[-1]
-    found = producer_of(method, flow, at, source)
-    if found is None or found[1].function not in sums or found[0] > at:
+    found = site.producer(source) if is_activation(call) else None
+    if found is None or found.call.function not in sums or found.number > site.number:
         return None
-    number, producer = found
-    arguments = Arguments(method, producer)
+    producer, arguments = found.call, found.arguments
     form = form_of_sums(producer.function, arguments, isa)
     places = (place for _, place in form.memory if place is not None)
     tensors = [arguments.tensor(p) for p in places if not arguments.is_none(p)]
     need(all(tensor.size_bytes > 0 for tensor in tensors))
     need(not method.given.intersection((*producer.args, out)))
-    activation = Arguments(method, call)
+    activation = site.arguments
     before, after = activation.tensor(0), activation.tensor(len(call.args) - 1)
     need(before.dtype is after.dtype is ScalarType.Float)
     need((before.sizes, before.dim_order) == (after.sizes, after.dim_order))
@@ -172,7 +143,7 @@ def _fused_floats(
     limits_of(*limits)
     method, new = _with_limits(method, producer, limits)
     view = items_in_order(method, source, out)
-    return writes_later(method, number, at, new, view, flow=flow, grows=True)
+    return replace(found, method=method).writes_later(site.number, new, view)
 
 
 def _float_limits(activation: Arguments, call: LinkedCall) -> tuple[float, float]:

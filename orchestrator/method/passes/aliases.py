@@ -13,6 +13,7 @@ from math import prod
 from typing import Final, TypeAlias
 
 from orchestrator.method.linked import LinkedCall, LinkedMethod
+from orchestrator.method.passes.context import Context
 from orchestrator.method.passes.dataflow import Dataflow, without
 from orchestrator.method.passes.proof import Dropped, is_same
 from orchestrator.method.passes.views import View, views_of
@@ -26,11 +27,11 @@ Candidate: TypeAlias = "dict[int, Value]"
 _WORD_BYTES: Final = 4
 
 
-def alias_copies(method: LinkedMethod, *, grows: bool = False) -> LinkedMethod:
+def alias_copies(method: LinkedMethod, context: Context) -> LinkedMethod:
     """Remove copies whose two sides can share memory.
 
-    Arenas keep their sizes: tensors move only to places in the plan, unless `grows`.
-    The planner then finds the room of the copies again.
+    Arenas keep their sizes: tensors move only to places in the plan, unless memory is
+    planned afterwards. The planner then finds the room of the copies again.
     """
     flow, written = Dataflow(method), method.written
     dropped: set[int] = set()
@@ -43,7 +44,7 @@ def alias_copies(method: LinkedMethod, *, grows: bool = False) -> LinkedMethod:
             views = views_of(method, call, written)
             if views is None:
                 continue
-            changed = shared_places(method, flow, index, views, grows=grows)
+            changed = shared_places(method, flow, index, views, grows=context.plans)
             if changed is not None:
                 method = method.with_values(changed)
                 flow.drop(index)

@@ -7,23 +7,20 @@ before. It runs where the profile wants it.
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.core.lazy_bytes import Bytes, settled
 from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.method.passes.arguments import Arguments, need
-from orchestrator.method.passes.joining import at_each_call, producer_of, with_slots, writes_later
+from orchestrator.method.passes.context import Context
+from orchestrator.method.passes.joining import Site, at_each_call
 from orchestrator.method.passes.views import items_in_order
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-    from orchestrator.method.passes.dataflow import Dataflow
-    from orchestrator.method.passes.joining import Changed
 
     Floats = NDArray[np.float64]
 
@@ -37,33 +34,24 @@ def is_batch_norm(call: LinkedCall) -> bool:
     return call.function == _NORM
 
 
-def fold_batch_norm(method: LinkedMethod, *, grows: bool = False) -> LinkedMethod:
-    """Scale weights and biases by the batch normalization that follows.
-
-    Args:
-        method: The method.
-        grows: Whether arenas may grow, as memory is planned afterwards.
-    """
-    return at_each_call(method, partial(_folded, grows=grows))
+def fold_batch_norm(method: LinkedMethod, context: Context) -> LinkedMethod:
+    """Scale weights and biases by the batch normalization that follows."""
+    return at_each_call(method, _folded, grows=context.plans)
 
 
-def _folded(
-    method: LinkedMethod, flow: Dataflow, number: int, call: LinkedCall, *, grows: bool
-) -> Changed | None:
-    if not is_batch_norm(call):
+def _folded(site: Site) -> Site | None:
+    call = site.call
+    found = site.producer(call.args[0]) if is_batch_norm(call) else None
+    if found is None or found.number > site.number:
         return None
-    found = producer_of(method, flow, number, call.args[0])
-    if found is None or found[0] > number:
-        return None
-    norm = Arguments(method, call)
+    norm = site.arguments
     x, y = norm.tensor("input"), norm.tensor("out0")
     need(x.dtype is y.dtype is ScalarType.Float and x.numel > 0)
     need((x.sizes, x.dim_order) == (y.sizes, y.dim_order))
-    need(not any(out in method.places for out in call.outs if out != norm.index("out0")))
+    need(not any(o in site.method.places for o in call.outs if o != norm.index("out0")))
     channels = x.sizes[1]
     scale, shift = _scale_and_shift(norm, channels)
-    producer = found[1]
-    arguments = Arguments(method, producer)
+    producer, arguments = found.call, found.arguments
     if producer.function == _CONVOLUTION:
         layer = _convolution(arguments, channels)
     elif producer.function == _ADDMM:
@@ -74,18 +62,15 @@ def _folded(
     sizes = [channels if d == axis else 1 for d in range(weights.ndim)]
     kept = arguments.tensor(weights_at)
     # Weights that others need as they are would be there two times.
-    calls = [i for i in method.instructions if isinstance(i, LinkedCall)]
-    need(sum(i.args.count(arguments.index(weights_at)) for i in calls) == 1)
+    need(site.has_one_user(arguments.index(weights_at)))
     new_bias = replace(kept, sizes=(channels,), dim_order=(0,), data_buffer_index=1, extra=None)
-    method, slots = with_slots(
-        method,
+    found, slots = found.with_slots(
         (kept, _bytes(weights * scale.reshape(sizes), kept)),
         (new_bias, _bytes(bias * scale + shift, new_bias)),
     )
-    view = items_in_order(method, norm.index("input"), norm.index("out0"))
+    view = items_in_order(site.method, norm.index("input"), norm.index("out0"))
     args = arguments.replaced(dict(zip((weights_at, bias_at), slots, strict=True)))
-    new = replace(producer, args=args)
-    return writes_later(method, found[0], number, new, view, flow=flow, grows=grows)
+    return found.writes_later(site.number, replace(producer, args=args), view)
 
 
 def _items(arguments: Arguments, name: str) -> Floats:

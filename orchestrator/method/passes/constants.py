@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from orchestrator.core.dtype import ScalarType
 from orchestrator.core.lazy_bytes import Bytes, LazyBytes, settled
 from orchestrator.method.linked import LinkedCall, LinkedMethod
+from orchestrator.method.passes.context import Context
 from orchestrator.method.passes.evaluate import (
     may_be_computed,
     may_be_number,
@@ -107,16 +108,13 @@ def fold_permutes(method: LinkedMethod) -> LinkedMethod:
     return folded(method, partial(_moved_outputs, permutes=True), may_grow=True)
 
 
-def fold_constants(method: LinkedMethod, *, expands: bool = True) -> LinkedMethod:
+def fold_constants(method: LinkedMethod, context: Context) -> LinkedMethod:
     """Compute all other copies, views and slices of constants at build time.
 
-    That includes conversions to another dtype, where they are exact.
-
-    Args:
-        method: The method.
-        expands: Whether results may take more bytes than the constants they come from.
+    That includes conversions to another dtype, where they are exact. Results of a modest
+    pass take no more bytes than the constants they come from.
     """
-    outputs_of = partial(_moved_outputs, permutes=False, expands=expands)
+    outputs_of = partial(_moved_outputs, permutes=False, expands=not context.modest)
     return folded(method, outputs_of, may_grow=True)
 
 

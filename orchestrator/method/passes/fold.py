@@ -10,28 +10,21 @@ from array import array
 from collections.abc import Callable, Collection, Mapping
 from copy import copy
 from dataclasses import replace
-from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Final, Self, TypeAlias
 
 from orchestrator.core.lazy_bytes import Bytes, part_of, settled
 from orchestrator.method.linked import LinkedCall, LinkedMethod, read_by, written_by
-from orchestrator.method.passes.arguments import Arguments, need
+from orchestrator.method.passes.arguments import need
+from orchestrator.method.passes.context import Context
 from orchestrator.method.passes.dataflow import Dataflow, without
-from orchestrator.method.passes.joining import (
-    at_each_call,
-    producer_of,
-    reads_earlier,
-    with_slots,
-    without_copy,
-)
+from orchestrator.method.passes.joining import Site, at_each_call
 from orchestrator.method.passes.proof import Dropped, is_same
 from orchestrator.method.passes.views import items_in_order, moves_items, views_of
 from orchestrator.method.places import Place
 from orchestrator.program.values import Value
 
 if TYPE_CHECKING:
-    from orchestrator.method.passes.joining import Changed
     from orchestrator.method.passes.views import View
 
 Contents: TypeAlias = "dict[int, Bytes]"
@@ -257,66 +250,48 @@ def may_be_transposed(call: LinkedCall) -> bool:
     return moves_items(call.operator)
 
 
-def fold_transposes(method: LinkedMethod, *, grows: bool = False) -> LinkedMethod:
-    """Remove transposes that others undo, or that weights can take.
-
-    Args:
-        method: The method.
-        grows: Whether arenas may grow, as memory is planned afterwards.
-    """
-    return at_each_call(method, partial(_folded, grows=grows))
+def fold_transposes(method: LinkedMethod, context: Context) -> LinkedMethod:
+    """Remove transposes that others undo, or that weights can take."""
+    return at_each_call(method, _transposes_folded, grows=context.plans)
 
 
-def _folded(
-    method: LinkedMethod, flow: Dataflow, number: int, call: LinkedCall, *, grows: bool
-) -> Changed | None:
-    if call.function == _LINEAR:
-        return _with_other_weights(method, flow, number, call, grows=grows)
-    if may_be_transposed(call):
-        return _cancelled(method, flow, number, call, grows=grows)
-    return None
+def _transposes_folded(site: Site) -> Site | None:
+    if site.call.function == _LINEAR:
+        return _with_other_weights(site)
+    return _cancelled(site) if may_be_transposed(site.call) else None
 
 
-def _cancelled(
-    method: LinkedMethod, flow: Dataflow, number: int, call: LinkedCall, *, grows: bool
-) -> Changed | None:
+def _cancelled(site: Site) -> Site | None:
     """The method without a call and the one that it undoes."""
-    second = _transpose(method, call)
-    if second is None:
-        return None
-    found = producer_of(method, flow, number, second.source)
-    first = None if found is None else _transpose(method, found[1])
-    if found is None or first is None:
+    second = _transpose(site)
+    found = site.producer(second.source) if second else None
+    first = _transpose(found) if found else None
+    if second is None or found is None or first is None:
         return None
     if _order(second, _order(first, None)) != _order(None, None, prod(first.sizes)):
         return None
     # A copy then, which may lie where it is: it only goes.
-    args = tuple(first.source if a == second.source else a for a in call.args)
+    args = tuple(first.source if a == second.source else a for a in site.call.args)
     places = tuple(at for at, a in enumerate(args) if a == first.source)
-    read = replace(call, args=args, in_place=places)
-    joined = reads_earlier(method, (found[0],), number, read, first.source, flow=flow, grows=grows)
+    read = replace(site.call, args=args, in_place=places)
+    joined = site.reads_earlier((found.number,), read, first.source)
     if joined is None:
         return None
-    method, flow = joined
-    view = items_in_order(method, first.source, second.target)
-    return without_copy(method, number, view, flow=flow, grows=grows)
+    return joined.without_copy(items_in_order(joined.method, first.source, second.target))
 
 
-def _with_other_weights(
-    method: LinkedMethod, flow: Dataflow, number: int, call: LinkedCall, *, grows: bool
-) -> Changed | None:
+def _with_other_weights(site: Site) -> Site | None:
     """The method where a matrix product reads what was transposed before."""
-    arguments = Arguments(method, call)
-    found = producer_of(method, flow, number, call.args[0])
-    first = None if found is None else _transpose(method, found[1])
+    arguments = site.arguments
+    found = site.producer(site.call.args[0])
+    first = _transpose(found) if found else None
     if found is None or first is None:
         return None
     x, weights = arguments.tensor("input"), arguments.tensor("weights")
     outputs, depth = weights.sizes
     given, index = bytes(arguments.constant("weights")), arguments.index("weights")
     need(weights.is_contiguous)
-    users = [i for i in method.instructions if isinstance(i, LinkedCall)]
-    need(sum(i.args.count(index) for i in users) == 1)
+    need(site.has_one_user(index))
     order = _order(first, None)
     need(x.numel == len(order))
     need(
@@ -330,22 +305,21 @@ def _with_other_weights(
     for k in range(depth):
         moved[order[k] :: depth] = given[k::depth]
     source = arguments.tensor_at(first.source)
-    method, slots = with_slots(
-        method, (replace(x, allocation=source.allocation), None), (weights, settled(bytes(moved)))
+    site, slots = site.with_slots(
+        (replace(x, allocation=source.allocation), None), (weights, settled(bytes(moved)))
     )
     names = ("input", "weights")
-    new = replace(call, args=arguments.replaced(dict(zip(names, slots, strict=True))))
-    return reads_earlier(method, (found[0],), number, new, slots[0], flow=flow, grows=grows)
+    new = replace(site.call, args=arguments.replaced(dict(zip(names, slots, strict=True))))
+    return site.reads_earlier((found.number,), new, slots[0])
 
 
-def _transpose(method: LinkedMethod, call: LinkedCall) -> View | None:
+def _transpose(site: Site) -> View | None:
     """The view of a call that moves all items of a tensor to other places."""
-    views = views_of(method, call)
-    if views is None or len(views) != 1 or call.outs != (views[0].target,):
+    views = views_of(site.method, site.call)
+    if views is None or len(views) != 1 or site.call.outs != (views[0].target,):
         return None
     (view,) = views
-    arguments = Arguments(method, call)
-    source, size = arguments.tensor_at(view.source), prod(view.sizes)
+    source, size = site.arguments.tensor_at(view.source), prod(view.sizes)
     if view.is_block or source.numel != size or source.allocation is None:
         return None
     order = _order(view, None)

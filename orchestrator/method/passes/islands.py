@@ -7,22 +7,11 @@ has the result for each of 256 items, computed with the bits of the kernels.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 from orchestrator.method.linked import LinkedCall, LinkedMethod
-from orchestrator.method.passes.joining import at_each_call, reads_earlier, without_copy
-from orchestrator.method.passes.tables import QUANTIZE, table_at, view_of, with_table
-from orchestrator.program.values import TensorValue
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from orchestrator.method.passes.dataflow import Dataflow
-    from orchestrator.method.passes.joining import Changed
-
-    Floats = NDArray[np.float64]
-    from orchestrator.method.passes.tables import Table
+from orchestrator.method.passes.context import Context
+from orchestrator.method.passes.joining import Site, at_each_call
+from orchestrator.method.passes.tables import QUANTIZE, Table, as_one_call, table_at, view_of
 
 
 def is_quantize(call: LinkedCall) -> bool:
@@ -30,60 +19,28 @@ def is_quantize(call: LinkedCall) -> bool:
     return call.function in QUANTIZE
 
 
-def cancel_quantize(method: LinkedMethod, *, planned: bool = False) -> LinkedMethod:
+def cancel_quantize(method: LinkedMethod, context: Context) -> LinkedMethod:
     """Remove islands of floats that give back the int8 items that they are made of.
 
-    Args:
-        method: The method.
-        planned: Whether memory is planned afterwards. Arenas may then grow, and other
-            islands become tables: that is for models that the device does not load.
+    Other islands become tables, which the device's loader has no kernel for.
     """
-    return at_each_call(method, partial(_cancelled, planned=planned))
+    has_tables = context.plans and not context.modest
+    return at_each_call(method, partial(_cancelled, has_tables=has_tables), grows=has_tables)
 
 
-def _cancelled(
-    method: LinkedMethod, flow: Dataflow, at: int, call: LinkedCall, *, planned: bool
-) -> Changed | None:
-    table = table_at(method, flow, at) if is_quantize(call) else None
-    if table is not None and table.is_identity:
-        return _without(method, flow, table, grows=planned)
-    if table is not None and planned and _may_be_table(method, call, table):
-        return _looked_up(method, flow, table)
-    return None
-
-
-def as_one_call(
-    method: LinkedMethod, flow: Dataflow, table: Table, *, grows: bool
-) -> Changed | None:
-    """The method where one call, `table.number`, looks items up."""
-    if not table.island:
-        return method, flow
-    method, call = with_table(method, table)
-    return reads_earlier(
-        method, table.island, table.number, call, table.source, flow=flow, grows=grows
-    )
-
-
-def _without(method: LinkedMethod, flow: Dataflow, table: Table, *, grows: bool) -> Changed | None:
-    """The method where readers of the results read the items themselves."""
-    joined = as_one_call(method, flow, table, grows=grows)
-    if joined is None:
+def _cancelled(site: Site, *, has_tables: bool) -> Site | None:
+    table = table_at(site) if is_quantize(site.call) else None
+    if table is None:
         return None
-    method, flow = joined
-    view = view_of(method, table)
-    return without_copy(method, table.number, view, flow=flow, grows=grows)
+    if not table.is_identity:
+        return as_one_call(site, table) if has_tables and _may_be_table(site, table) else None
+    # Readers of the results read the items themselves.
+    joined = as_one_call(site, table)
+    return joined.without_copy(view_of(joined.method, table)) if joined else None
 
 
-def _may_be_table(method: LinkedMethod, call: LinkedCall, table: Table) -> bool:
+def _may_be_table(site: Site, table: Table) -> bool:
     """Whether the library of the call has tables, for tensors like these."""
-    source, out = method.values[table.source], method.values[table.out]
-    return (
-        call.function.startswith("orch::cortex_m::")
-        and isinstance(source, TensorValue)
-        and isinstance(out, TensorValue)
-        and (source.sizes, source.dim_order) == (out.sizes, out.dim_order)
-    )
-
-
-def _looked_up(method: LinkedMethod, flow: Dataflow, table: Table) -> Changed | None:
-    return as_one_call(method, flow, table, grows=True)
+    source, out = map(site.method.tensor, (table.source, table.out))
+    is_alike = (source.sizes, source.dim_order) == (out.sizes, out.dim_order)
+    return site.call.function.startswith("orch::cortex_m::") and is_alike

@@ -6,7 +6,6 @@ kernels in `packing` says what it takes, and what a call becomes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -19,6 +18,7 @@ from orchestrator.method.effects import effects_of_linked
 from orchestrator.method.lifetimes import lifetimes, live_bytes
 from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.method.passes.arguments import Arguments, UnknownCallError, need
+from orchestrator.method.passes.context import Context
 from orchestrator.method.passes.joining import constant_of, with_call, with_slots
 from orchestrator.method.passes.packing import depthwise, int4, scaling, steps
 from orchestrator.method.passes.packing.convolution import (
@@ -54,9 +54,28 @@ _PART_OF_PRODUCTS: Final = 8
 _WRITES: Final = (Access.FILLS, Access.WRITES)
 
 
-def pack_for_scalar(method: LinkedMethod) -> LinkedMethod:
-    """Pack weights of 4 bits; others stay as they are."""
+def pack_weights(method: LinkedMethod, context: Context) -> LinkedMethod:
+    """Pack the weights of all calls that kernels for the core can take.
+
+    Those for vectors have more kernels if speed is worth the flash; scalar ones take
+    weights of 4 bits alone.
+    """
     method = pack_pairs(method)
+    if context.isa == "scalar":
+        return _packed_scalar(method)
+    is_mve = context.isa == "mve"
+    pack = partial(_packed_mve, fast=context.fast) if is_mve else _packed_dsp
+    kept = uneven_calls(method)
+    while True:
+        packed = pack(fold_uneven_pads(method, but=kept))
+        # Those that are not packed need the pads that only packed kernels can take.
+        left = uneven_calls(packed) - kept
+        if not left:
+            return packed
+        kept |= left
+
+
+def _packed_scalar(method: LinkedMethod) -> LinkedMethod:
     for number, call, conv in convolutions(method, scaling.MOST_SUM):
         weights = int4.int4_of(conv)
         if weights is not None:
@@ -64,33 +83,6 @@ def pack_for_scalar(method: LinkedMethod) -> LinkedMethod:
                 method, number, call, int4.Int4Convolution.packed(conv, weights), conv
             )
     return method
-
-
-def pack_for_dsp(method: LinkedMethod) -> LinkedMethod:
-    """Pack the weights of all calls that the kernels for DSP instructions can take."""
-    return _with_pads(pack_pairs(method), _packed_dsp)
-
-
-def pack_for_mve(method: LinkedMethod, *, fast: bool = False) -> LinkedMethod:
-    """Pack the weights of all calls that the kernels for vectors can take.
-
-    Args:
-        method: The method.
-        fast: Whether speed is worth the flash of more kernels.
-    """
-    return _with_pads(pack_pairs(method), partial(_packed_mve, fast=fast))
-
-
-def _with_pads(method: LinkedMethod, pack: Callable[[LinkedMethod], LinkedMethod]) -> LinkedMethod:
-    """Pack weights, with pads that only packed kernels can take into their calls."""
-    kept = uneven_calls(method)
-    while True:
-        packed = pack(fold_uneven_pads(method, but=kept))
-        # Those that are not packed need their pads.
-        left = uneven_calls(packed) - kept
-        if not left:
-            return packed
-        kept |= left
 
 
 def _packed_dsp(method: LinkedMethod) -> LinkedMethod:

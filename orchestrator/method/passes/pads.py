@@ -11,7 +11,7 @@ from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrator.core.dtype import FLOATING
 from orchestrator.method.linked import LinkedCall, LinkedMethod
@@ -22,13 +22,10 @@ from orchestrator.method.passes.arguments import (
     lies_as_nhwc,
     need,
 )
-from orchestrator.method.passes.joining import at_each_call, producer_of, reads_earlier, with_slots
+from orchestrator.method.passes.context import Context
+from orchestrator.method.passes.joining import Site, at_each_call
 from orchestrator.method.windows import Axis
 from orchestrator.program.values import IntListValue, IntValue, TensorValue
-
-if TYPE_CHECKING:
-    from orchestrator.method.passes.dataflow import Dataflow
-    from orchestrator.method.passes.joining import Changed
 
 _PAD: Final = "orch::cortex_m::pad_out"
 _PAD_CONTIGUOUS: Final = "orch::cortex_m::pad_contiguous_out"
@@ -78,14 +75,9 @@ def is_pad(call: LinkedCall) -> bool:
     return call.function in _PADS
 
 
-def fold_pads(method: LinkedMethod, *, grows: bool = False) -> LinkedMethod:
-    """Let convolutions and pooling pad their inputs themselves.
-
-    Args:
-        method: The method.
-        grows: Whether arenas may grow, as memory is planned afterwards.
-    """
-    return at_each_call(method, partial(_folded, grows=grows, uneven=None))
+def fold_pads(method: LinkedMethod, context: Context) -> LinkedMethod:
+    """Let convolutions and pooling pad their inputs themselves."""
+    return at_each_call(method, partial(_folded, uneven=None), grows=context.plans)
 
 
 def fold_uneven_pads(method: LinkedMethod, *, but: Collection[int]) -> LinkedMethod:
@@ -99,7 +91,7 @@ def fold_uneven_pads(method: LinkedMethod, *, but: Collection[int]) -> LinkedMet
     """
     if not any(isinstance(i, LinkedCall) and is_pad(i) for i in method.instructions):
         return method
-    return at_each_call(method, partial(_folded, grows=True, uneven=but))
+    return at_each_call(method, partial(_folded, uneven=but), grows=True)
 
 
 def uneven_calls(method: LinkedMethod) -> frozenset[int]:
@@ -115,35 +107,24 @@ def uneven_calls(method: LinkedMethod) -> frozenset[int]:
     return frozenset(found)
 
 
-def _folded(
-    method: LinkedMethod,
-    flow: Dataflow,
-    number: int,
-    call: LinkedCall,
-    *,
-    grows: bool,
-    uneven: Collection[int] | None,
-) -> Changed | None:
+def _folded(site: Site, *, uneven: Collection[int] | None) -> Site | None:
     """The method where a call pads its input itself; None if nothing pads it.
 
     Args:
-        method: The method.
-        flow: Its dataflow.
-        number: Of the call.
-        call: The call.
-        grows: Whether arenas may grow.
+        site: The call.
         uneven: Outputs of calls that may not have uneven padding; None if none may.
 
     Raises:
         UnknownCallError: The call cannot.
     """
+    call = site.call
     if call.function not in _READERS:
         return None
-    arguments = Arguments(method, call)
-    found = producer_of(method, flow, number, arguments.index(0))
-    if found is None or not is_pad(found[1]):
+    arguments = site.arguments
+    found = site.producer(arguments.index(0))
+    if found is None or not is_pad(found.call):
         return None
-    pad = _pad_of(Arguments(method, found[1]), found[1].function)
+    pad = _pad_of(found.arguments, found.call.function)
     padded, x = arguments.tensor(0), arguments.tensor_at(pad.tensor)
     need(x.dtype is padded.dtype and x.dim_order == padded.dim_order)
     sizes = zip(pad.before, x.sizes, pad.after, strict=True)
@@ -152,10 +133,10 @@ def _folded(
         uneven is not None and call.function in _CONVOLUTIONS and call.args[-1] not in uneven
     )
     padding = _padding(arguments, call.function, pad, x, may_be_uneven=may_be_uneven)
-    method, items = with_slots(method, *((IntValue(p), None) for p in padding))
-    method, (slot,) = with_slots(method, (IntListValue(items), None))
+    site, items = site.with_slots(*((IntValue(p), None) for p in padding))
+    site, (slot,) = site.with_slots((IntListValue(items), None))
     new = replace(call, args=arguments.replaced({"input": pad.tensor, "padding": slot}))
-    return reads_earlier(method, (found[0],), number, new, pad.tensor, flow=flow, grows=grows)
+    return site.reads_earlier((found.number,), new, pad.tensor)
 
 
 def _pad_of(arguments: Arguments, function: str) -> _Pad:

@@ -6,10 +6,9 @@ All but `fold_batch_norm` and `round_weights`, which the profile has to ask for.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Final, Literal
+from typing import Final, Literal, TypeAlias
 
 from orchestrator.method.ledger import PassRecord
 from orchestrator.method.linked import INDEX_LISTS, LinkedCall, LinkedMethod
@@ -28,6 +27,7 @@ from orchestrator.method.passes.constants import (
     fold_constants,
     fold_permutes,
 )
+from orchestrator.method.passes.context import Context
 from orchestrator.method.passes.dataflow import renumbered, with_slots_of
 from orchestrator.method.passes.evaluate import has_evaluator
 from orchestrator.method.passes.fold import fold_transposes, may_be_transposed
@@ -42,13 +42,7 @@ from orchestrator.method.passes.ledger_lines import (
     not_wanted,
 )
 from orchestrator.method.passes.order import order_calls
-from orchestrator.method.passes.pack_weights import (
-    pack_for_dsp,
-    pack_for_mve,
-    pack_for_scalar,
-    round_weights,
-    rounding_notes,
-)
+from orchestrator.method.passes.pack_weights import pack_weights, round_weights, rounding_notes
 from orchestrator.method.passes.packing.convolution import FUNCTIONS
 from orchestrator.method.passes.packing.mixed import MIXED
 from orchestrator.method.passes.packing.phases import TRANSPOSED
@@ -104,8 +98,9 @@ def drop_values(method: LinkedMethod) -> LinkedMethod:
     return with_slots_of(method, sorted(used))
 
 
-def _keep(method: LinkedMethod) -> LinkedMethod:
-    return method
+Change: TypeAlias = Callable[[LinkedMethod, Context], LinkedMethod]
+"""Returns the changed method, or the same object if nothing changed."""
+_ISAS: Final = ("scalar", "dsp", "mve")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,40 +108,28 @@ class Pass:
     """A change of a method.
 
     Args:
-        change: Returns the changed method, or the same object if nothing changed.
-        calls: Whether the pass applies to a call; None if it changes slots only.
+        change: What it does.
+        calls: Whether it applies to a call; None if it changes slots only.
+        needs: What it does not run without: `io` and `rounding`, what the profile says of
+            inputs and outputs, and of weights; `plan`, that memory is planned afterwards;
+            `prelinked`, that the device does not load the method; `isa`, that in addition
+            the core has an instruction set of Cortex-M.
         planned: Whether it runs after memory is planned. Before, slots that it shares
             would tie lifetimes together.
-        before_plan: Changes methods whose memory is planned afterwards, in place of
-            `change`.
-        of_io: Whether it does what the profile says of inputs and outputs.
-        of_rounding: Whether it does what the profile says of weights.
         notes: What a change made of single calls, from the methods before and after.
-        of_plan: Whether it runs only where memory is planned afterwards.
-        isas: Changes for methods that cores with these instruction sets run, and that
-            the device does not load, in place of `change`.
-        fast: The same for products that favour speed, where they differ.
-        prelinked: Changes methods that the device does not load, for cores with an
-            instruction set, in place of `change`.
         trades: What it may cost, so that builds judge it: `flash`, constants that it
             makes; `ram`, tensors that live longer; `room`, a little of both for calls
             that are much faster, which only counts where a product does not fit.
-        modest: Changes methods where the pass must cost less, in place of all others.
+        may_be_modest: Whether it can cost less where a build wants that.
     """
 
-    change: Callable[[LinkedMethod], LinkedMethod] = _keep
+    change: Change
     calls: Callable[[LinkedCall], bool] | None = None
+    needs: frozenset[str] = frozenset()
     planned: bool = False
-    before_plan: Callable[[LinkedMethod], LinkedMethod] | None = None
-    of_io: bool = False
-    of_rounding: bool = False
     notes: Callable[[LinkedMethod, LinkedMethod], tuple[str, ...]] | None = None
-    of_plan: bool = False
-    isas: Mapping[str, Callable[[LinkedMethod], LinkedMethod]] = field(default_factory=dict)
-    fast: Mapping[str, Callable[[LinkedMethod], LinkedMethod]] = field(default_factory=dict)
-    prelinked: Callable[[LinkedMethod, str], LinkedMethod] | None = None
     trades: Literal["", "flash", "ram", "room"] = ""
-    modest: Callable[[LinkedMethod], LinkedMethod] | None = None
+    may_be_modest: bool = False
 
     def concerns(self, method: LinkedMethod) -> bool:
         """Whether a method has a call to which the pass applies."""
@@ -155,10 +138,32 @@ class Pass:
             isinstance(i, LinkedCall) and calls(i) for i in method.instructions
         )
 
+    def why_not(self, method: LinkedMethod, context: Context) -> str:
+        """Why it does not run on a method; "" if it does."""
+        needs, isa = self.needs, context.isa
+        jumps = sum(isinstance(i, JumpFalseCall) for i in method.instructions)
+        reasons = {
+            NO_PLAN: "plan" in needs and not context.replans,
+            NO_IO: "io" in needs and not method.io.needs_passes,
+            NO_ROUNDING: "rounding" in needs and method.rounding is None,
+            NO_OPERATOR: not self.concerns(method),
+            "only prelinked": "prelinked" in needs and not isa,
+            f"only prelinked, for {' and '.join(_ISAS)}": "isa" in needs and isa not in _ISAS,
+            "too many jumps": jumps * len(method.instructions) > _MOST_PATHS and "io" not in needs,
+        }
+        return next((reason for reason, holds in reasons.items() if holds), "")
+
 
 def _of(operators: frozenset[str]) -> Callable[[LinkedCall], bool]:
     return lambda call: str(call.operator) in operators
 
+
+def _anywhere(change: Callable[[LinkedMethod], LinkedMethod]) -> Change:
+    """A change that is the same in every context."""
+    return lambda method, _: change(method)
+
+
+_IO: Final = frozenset({"io"})
 
 # Passes that remove calls come first: fewer calls shorten lifetimes, which decide what
 # `in_place` can share. Slots are cleaned up last, when no pass needs them any more;
@@ -166,78 +171,51 @@ def _of(operators: frozenset[str]) -> Callable[[LinkedCall], bool]:
 PASSES: Final[Mapping[str, Pass]] = MappingProxyType(
     {
         "fold_permutes": Pass(
-            change=fold_permutes, calls=_of(frozenset({PERMUTE})), trades="flash"
+            change=_anywhere(fold_permutes), calls=_of(frozenset({PERMUTE})), trades="flash"
         ),
         "fold_constants": Pass(
             change=fold_constants,
             calls=_of(moving_operators() - {PERMUTE}),
             trades="flash",
-            modest=partial(fold_constants, expands=False),
+            may_be_modest=True,
         ),
-        "evaluate_constants": Pass(change=evaluate_constants, calls=has_evaluator),
-        "alias_copies": Pass(
-            change=alias_copies,
-            calls=_of(moving_operators()),
-            before_plan=partial(alias_copies, grows=True),
-            trades="ram",
-        ),
-        "fold_pads": Pass(
-            change=fold_pads, calls=is_pad, before_plan=partial(fold_pads, grows=True), trades="ram"
-        ),
-        "fold_transposes": Pass(
-            change=fold_transposes,
-            calls=may_be_transposed,
-            before_plan=partial(fold_transposes, grows=True),
-            trades="ram",
-        ),
-        "fold_batch_norm": Pass(
-            change=fold_batch_norm,
-            calls=is_batch_norm,
-            before_plan=partial(fold_batch_norm, grows=True),
-        ),
+        "evaluate_constants": Pass(change=_anywhere(evaluate_constants), calls=has_evaluator),
+        "alias_copies": Pass(change=alias_copies, calls=_of(moving_operators()), trades="ram"),
+        "fold_pads": Pass(change=fold_pads, calls=is_pad, trades="ram"),
+        "fold_transposes": Pass(change=fold_transposes, calls=may_be_transposed, trades="ram"),
+        "fold_batch_norm": Pass(change=fold_batch_norm, calls=is_batch_norm),
         "cancel_quantize": Pass(
-            change=cancel_quantize,
-            calls=is_quantize,
-            before_plan=partial(cancel_quantize, planned=True),
-            trades="flash",
-            modest=cancel_quantize,
+            change=cancel_quantize, calls=is_quantize, trades="flash", may_be_modest=True
         ),
-        "drop_unused_calls": Pass(change=drop_unused_calls, calls=may_be_unused),
-        "keep_inputs": Pass(change=keep_inputs, of_io=True),
-        "quantized_io": Pass(change=quantized_io, of_io=True),
-        "in_place": Pass(change=in_place, calls=may_be_in_place),
-        "fuse_activations": Pass(
-            change=fuse_activations,
-            calls=may_be_activation,
-            before_plan=partial(fuse_activations, grows=True),
-            trades="ram",
-        ),
+        "drop_unused_calls": Pass(change=_anywhere(drop_unused_calls), calls=may_be_unused),
+        "keep_inputs": Pass(change=_anywhere(keep_inputs), needs=_IO),
+        "quantized_io": Pass(change=_anywhere(quantized_io), needs=_IO),
+        "in_place": Pass(change=_anywhere(in_place), calls=may_be_in_place),
+        "fuse_activations": Pass(change=fuse_activations, calls=may_be_activation, trades="ram"),
         "fuse_float_activations": Pass(
-            calls=is_activation,
-            of_plan=True,
-            isas=MappingProxyType(
-                {isa: partial(fuse_float_activations, isa=isa) for isa in ("scalar", "dsp", "mve")}
-            ),
+            change=fuse_float_activations, calls=is_activation, needs=frozenset({"plan", "isa"})
         ),
         "round_weights": Pass(
-            change=round_weights,
+            change=_anywhere(round_weights),
             calls=lambda call: call.function in FUNCTIONS,
-            of_rounding=True,
-            of_plan=True,
+            needs=frozenset({"rounding", "plan"}),
             notes=rounding_notes,
         ),
         "pack_weights": Pass(
+            change=pack_weights,
             calls=lambda call: call.function in {*FUNCTIONS, *TRANSPOSED, MIXED},
-            isas=MappingProxyType(
-                {"scalar": pack_for_scalar, "dsp": pack_for_dsp, "mve": pack_for_mve}
-            ),
-            fast=MappingProxyType({"mve": partial(pack_for_mve, fast=True)}),
+            needs=frozenset({"isa"}),
             trades="room",
         ),
-        "order_calls": Pass(change=order_calls, of_plan=True),
-        "drop_values": Pass(change=drop_values),
-        "prepare_calls": Pass(calls=may_be_prepared, planned=True, prelinked=prepare_calls),
-        "share_values": Pass(change=share_values, planned=True),
+        "order_calls": Pass(change=_anywhere(order_calls), needs=frozenset({"plan"})),
+        "drop_values": Pass(change=_anywhere(drop_values)),
+        "prepare_calls": Pass(
+            change=prepare_calls,
+            calls=may_be_prepared,
+            needs=frozenset({"prelinked"}),
+            planned=True,
+        ),
+        "share_values": Pass(change=_anywhere(share_values), planned=True),
     }
 )
 """By name, in the order in which they run."""
@@ -279,24 +257,16 @@ def run_passes(
         BorderError: An input or output cannot be as the profile says.
     """
     wanted = frozenset(names)
+    context = Context(isa=isa, fast=fast, plans=plans, replans=replans)
     records = [*method.passes]
     before = counts_of(method)
-    jumps = sum(isinstance(i, JumpFalseCall) for i in method.instructions)
     for name, step in PASSES.items():
         if planned not in (None, step.planned):
             continue
-        skipped = disabled.get(name) or _skipped(step, method, isa)
-        if jumps * len(method.instructions) > _MOST_PATHS and not step.of_io:
-            skipped = skipped or "too many jumps"
-        skipped = NO_PLAN if step.of_plan and not replans else skipped
+        skipped = disabled.get(name) or step.why_not(method, context)
         skipped = skipped if name in wanted else not_wanted(name)
-        change = (step.before_plan if plans else None) or step.change
-        change = (step.fast if fast else step.isas).get(isa, step.isas.get(isa, change))
-        if step.prelinked:
-            change = partial(_for_isa, step.prelinked, isa)
-        if name in disabled:
-            change = step.modest or change
-        changed = method if skipped else change(method)
+        own = replace(context, modest=name in disabled)
+        changed = method if skipped else step.change(method, own)
         after = before if changed is method else counts_of(changed)
         records.append(
             PassRecord(
@@ -310,23 +280,3 @@ def run_passes(
         )
         method, before = changed, after
     return replace(method, passes=tuple(records))
-
-
-def _for_isa(
-    change: Callable[[LinkedMethod, str], LinkedMethod], isa: str, method: LinkedMethod
-) -> LinkedMethod:
-    return change(method, isa)
-
-
-def _skipped(step: Pass, method: LinkedMethod, isa: str) -> str:
-    if step.of_io and not method.io.needs_passes:
-        return NO_IO
-    if step.of_rounding and method.rounding is None:
-        return NO_ROUNDING
-    if not step.concerns(method):
-        return NO_OPERATOR
-    if step.prelinked and not isa:
-        return "only prelinked"
-    if not step.isas or isa in step.isas:
-        return ""
-    return f"only prelinked, for {' and '.join(step.isas)}"

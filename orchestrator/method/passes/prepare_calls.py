@@ -19,6 +19,7 @@ from orchestrator.method.linked import (
     Prepared,
 )
 from orchestrator.method.passes.arguments import Arguments, UnknownCallError, need
+from orchestrator.method.passes.context import Context
 from orchestrator.method.passes.dataflow import with_slots_of
 from orchestrator.method.passes.packing.kernels import (
     ARGUMENTS,
@@ -79,13 +80,8 @@ def may_be_prepared(call: LinkedCall) -> bool:
     return call.function in PREPARERS or may_be_copies(call)
 
 
-def prepare_calls(method: LinkedMethod, isa: str) -> LinkedMethod:
-    """Prepare all calls that have a form for it; values without slots come last.
-
-    Args:
-        method: The method, with planned memory.
-        isa: Instruction set of the core.
-    """
+def prepare_calls(method: LinkedMethod, context: Context) -> LinkedMethod:
+    """Prepare all calls that have a form for it; values without slots come last."""
     written = method.written
     replaced = {i.target for i in method.instructions if isinstance(i, MoveCall)}
     constants = {index for index, data in method.data if len(data)}
@@ -96,7 +92,7 @@ def prepare_calls(method: LinkedMethod, isa: str) -> LinkedMethod:
             return call
         try:
             arguments = Arguments(method, call, written)
-            form = prepare(arguments, isa)
+            form = prepare(arguments, context.isa)
             # Arguments that are None are null pointers, too.
             places = [
                 place

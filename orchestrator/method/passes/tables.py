@@ -14,15 +14,14 @@ from orchestrator.core.dtype import ScalarType
 from orchestrator.core.lazy_bytes import Bytes
 from orchestrator.core.operator import OperatorName
 from orchestrator.method.linked import LinkedCall, LinkedMethod
-from orchestrator.method.passes.arguments import Arguments, UnknownCallError, need
+from orchestrator.method.passes.arguments import UnknownCallError, need
 from orchestrator.method.passes.evaluate import LIMITS, results_of
-from orchestrator.method.passes.joining import constant_of, producer_of, with_slots
+from orchestrator.method.passes.joining import Site, constant_of, with_slots
 from orchestrator.method.passes.views import items_in_order
 from orchestrator.method.places import Access
 from orchestrator.program.values import Allocation, TensorValue
 
 if TYPE_CHECKING:
-    from orchestrator.method.passes.dataflow import Dataflow
     from orchestrator.method.passes.views import View
 
 ITEMS: Final = 256
@@ -49,17 +48,15 @@ _MOST_CALLS: Final = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """A function of the items of a tensor.
+    """A function of the items of a tensor, which a call computes.
 
     Args:
-        number: The call that writes the results.
-        island: Earlier calls that take part, in order; floats lie in between.
+        island: Calls before it that take part, in order; floats lie in between.
         source: The tensor that is read.
         out: The tensor that is written.
         results: By item, that for -128 first.
     """
 
-    number: int
     island: tuple[int, ...]
     source: int
     out: int
@@ -76,34 +73,23 @@ class Table:
         return found - ITEMS if found >= ITEMS // 2 else found
 
 
-def table_at(method: LinkedMethod, flow: Dataflow, number: int) -> Table | None:
+def table_at(site: Site) -> Table | None:
     """The function that a call computes of items, if it is one.
 
-    Args:
-        method: The method.
-        flow: Its dataflow.
-        number: Of the call.
+    Raises:
+        UnknownCallError: It is none.
     """
-    call = method.instructions[number]
-    if not isinstance(call, LinkedCall):
+    found: Table | None = None
+    if site.call.function in INT8_FUNCTIONS:
+        found = _of_int8(site)
+    elif site.call.function in QUANTIZE:
+        found = _of_island(site)
+    if found is None:
         return None
-    found: Table | None
-    try:
-        if call.function in INT8_FUNCTIONS:
-            found = _of_int8(method, call, number)
-        elif call.function in QUANTIZE:
-            found = _of_island(method, flow, call, number)
-        else:
-            return None
-        if found is None:
-            return None
-        # Items correspond by their place in memory.
-        values = Arguments(method, call)
-        source, out = values.tensor_at(found.source), values.tensor_at(found.out)
-        need(source.dtype is out.dtype is ScalarType.Char)
-        need(source.numel == out.numel > 0)
-    except UnknownCallError:
-        return None
+    # Items correspond by their place in memory.
+    source, out = map(site.arguments.tensor_at, (found.source, found.out))
+    need(source.dtype is out.dtype is ScalarType.Char)
+    need(source.numel == out.numel > 0)
     return found
 
 
@@ -112,11 +98,13 @@ def view_of(method: LinkedMethod, table: Table) -> View:
     return items_in_order(method, table.source, table.out)
 
 
-def with_table(method: LinkedMethod, table: Table) -> tuple[LinkedMethod, LinkedCall]:
-    """The method with a constant for the table, and a call that looks items up."""
+def as_one_call(site: Site, table: Table) -> Site | None:
+    """The method where one call, that of the site, looks items up in a constant."""
+    if not table.island:
+        return site
     constant = constant_of(ScalarType.Char, ITEMS)
-    method, (slot,) = with_slots(method, (constant, table.results))
-    return method, LinkedCall(
+    site, (slot,) = site.with_slots((constant, table.results))
+    call = LinkedCall(
         operator=_TABLE_OPERATOR,
         function=TABLE,
         args=(table.source, slot, table.out),
@@ -125,10 +113,12 @@ def with_table(method: LinkedMethod, table: Table) -> tuple[LinkedMethod, Linked
         in_place=(0,),
         names=("input", "lut", "out"),
     )
+    return site.reads_earlier(table.island, call, table.source)
 
 
-def _of_int8(method: LinkedMethod, call: LinkedCall, number: int) -> Table:
+def _of_int8(site: Site) -> Table:
     """Raises UnknownCallError if something is not constant, or not the same for all."""
+    method, call = site.method, site.call
     constants = method.contents
     one, other, out = call.args if call.function != TABLE else (call.args[1], *call.args[::2])
     if one not in constants:
@@ -144,46 +134,40 @@ def _of_int8(method: LinkedMethod, call: LinkedCall, number: int) -> Table:
         choose = min if call.function == _MINIMUM else max
         results = bytes(ALL_ITEMS[choose(item, limit)] for item in range(ITEMS))
     need(len(results) == ITEMS)
-    return Table(number=number, island=(), source=other, out=out, results=results)
+    return Table(island=(), source=other, out=out, results=results)
 
 
-def _of_island(method: LinkedMethod, flow: Dataflow, call: LinkedCall, number: int) -> Table | None:
+def _of_island(site: Site) -> Table | None:
     """None unless floats come from int8 items alone.
 
     Raises:
         UnknownCallError: A call is not known, or depends on more than one item.
     """
-    calls, numbers = [call], [number]
-    given = _input_of(method, call)
-    while calls[0].function not in _DEQUANTIZE:
-        found = producer_of(method, flow, numbers[0], given)
-        if found is None or len(calls) > _MOST_CALLS:
+    steps = [site]
+    given = _input_of(site)
+    while steps[0].call.function not in _DEQUANTIZE:
+        found = steps[0].producer(given)
+        if found is None or len(steps) > _MOST_CALLS:
             return None
-        numbers.insert(0, found[0])
-        calls.insert(0, found[1])
         known = _DEQUANTIZE | LIMITS | _ARITHMETIC
-        need(found[1].function in known and numbers[0] < numbers[1])
-        given = _input_of(method, found[1])
+        need(found.call.function in known and found.number < steps[0].number)
+        steps.insert(0, found)
+        given = _input_of(found)
     items: Bytes = ALL_ITEMS
-    for step in calls:
-        items = _computed(method, step, items)
-    return Table(
-        number=number,
-        island=tuple(numbers[:-1]),
-        source=given,
-        out=call.args[-1],
-        results=bytes(items),
-    )
+    for step in steps:
+        items = _computed(step, items)
+    island = tuple(step.number for step in steps[:-1])
+    return Table(island=island, source=given, out=site.call.args[-1], results=bytes(items))
 
 
-def _input_of(method: LinkedMethod, call: LinkedCall) -> int:
+def _input_of(site: Site) -> int:
     """The one tensor of many items that a call reads, item by item.
 
     Raises:
         UnknownCallError: There are others.
     """
-    arguments = Arguments(method, call)
-    tensors = {i for i in call.args if isinstance(method.values[i], TensorValue)}
+    arguments, call = site.arguments, site.call
+    tensors = {i for i in call.args if isinstance(site.method.values[i], TensorValue)}
     found = tensors - {*call.outs}
     out = arguments.tensor(len(call.args) - 1)
     given = [i for i in found if arguments.tensor_at(i).allocation is not None]
@@ -194,13 +178,14 @@ def _input_of(method: LinkedMethod, call: LinkedCall) -> int:
     return given[0]
 
 
-def _computed(method: LinkedMethod, call: LinkedCall, items: Bytes) -> Bytes:
+def _computed(site: Site, items: Bytes) -> Bytes:
     """What a call makes of these items.
 
     Raises:
         UnknownCallError: That is not known.
     """
-    given, out = _input_of(method, call), call.args[-1]
+    method, call = site.method, site.call
+    given, out = _input_of(site), call.args[-1]
 
     def line(index: int, *, place: int | None) -> TensorValue:
         return replace(

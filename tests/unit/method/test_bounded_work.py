@@ -16,7 +16,6 @@ from tests.unit.method.methods import Builder
 if TYPE_CHECKING:
     import pytest
 
-    from orchestrator.method.linked import LinkedCall, LinkedMethod
 
 _COUNT = 40
 
@@ -42,18 +41,16 @@ def _relus(b: Builder) -> tuple[int, int]:
 
 
 def test_changes_of_a_pass_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    def dropped(
-        method: LinkedMethod, flow: dataflow.Dataflow, number: int, _: LinkedCall
-    ) -> joining.Changed:
-        flow.drop(number)
-        return method, flow
+    def dropped(site: joining.Site) -> joining.Site:
+        site.flow.drop(site.number)
+        return site
 
     b = Builder()
     x, y = _relus(b)
     method = b.method((x,), (y,))
-    assert not joining.at_each_call(method, dropped).instructions
+    assert not joining.at_each_call(method, dropped, grows=False).instructions
     monkeypatch.setattr(joining, "_MOST_CHANGED", 2 * _COUNT)
-    left = joining.at_each_call(method, dropped).instructions
+    left = joining.at_each_call(method, dropped, grows=False).instructions
     assert len(left) == _COUNT - 2
 
 

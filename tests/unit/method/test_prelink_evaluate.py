@@ -12,6 +12,7 @@ import pytest
 from orchestrator.core.dtype import ScalarType
 from orchestrator.method.linked import LinkedCall
 from orchestrator.method.passes import PASSES, run_passes
+from orchestrator.method.passes.context import Context
 from orchestrator.method.passes.ledger_lines import NO_OPERATOR
 from orchestrator.program.program import MoveCall
 from orchestrator.program.values import DoubleValue, IntValue, NoneValue, TensorValue
@@ -98,7 +99,7 @@ def test_an_output_of_the_method_is_not_made_a_constant() -> None:
     one, out = b.tensor((8,), None), b.tensor((8,), 0)
     both(b, one, one, out)
     method = b.method((), (out,))
-    assert PASSES[EVALUATE].change(method) is method
+    assert PASSES[EVALUATE].change(method, Context()) is method
 
 
 def test_what_the_caller_or_a_move_decides_is_not_constant() -> None:

@@ -7,6 +7,7 @@ import pytest
 from orchestrator.method.ledger import MethodPasses, PassCounts, PassRecord
 from orchestrator.method.linked import LinkedCall
 from orchestrator.method.passes import PASSES, ledger_lines, ledger_of, run_passes
+from orchestrator.method.passes.context import Context
 from orchestrator.method.passes.ledger_lines import NO_OPERATOR, NOT_WANTED
 from tests.unit.method.methods import Builder
 from tests.unit.method.test_prelink import _linked
@@ -42,7 +43,7 @@ def test_a_pass_with_nothing_to_do_gives_the_same_object(name: str) -> None:
     x, y = b.tensor((2, 4), 0), b.tensor((4, 2), 8)
     b.call(PERMUTE, x, b.numbers(1, 0), y)
     method = run_passes(b.method((x,), (y,)), PASSES)
-    assert PASSES[name].change(method) is method
+    assert PASSES[name].change(method, Context()) is method
 
 
 def test_calls_that_a_pass_does_not_touch_are_the_same_objects() -> None:
@@ -69,7 +70,7 @@ def test_a_pass_that_does_not_look_at_a_method_would_not_change_it(name: str) ->
     b.call("aten::relu.out", x, y)
     method = b.method((x,), (y,))
     if not PASSES[name].concerns(method):
-        assert PASSES[name].change(method) is method
+        assert PASSES[name].change(method, Context()) is method
 
 
 def test_a_table_tells_what_happened() -> None:
