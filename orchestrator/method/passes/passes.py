@@ -163,7 +163,7 @@ def _anywhere(change: Callable[[LinkedMethod], LinkedMethod]) -> Change:
     return lambda method, _: change(method)
 
 
-_IO: Final = frozenset({"io"})
+_IO, _PLAN = frozenset({"io"}), frozenset({"plan"})
 
 # Passes that remove calls come first: fewer calls shorten lifetimes, which decide what
 # `in_place` can share. Slots are cleaned up last, when no pass needs them any more;
@@ -190,7 +190,7 @@ PASSES: Final[Mapping[str, Pass]] = MappingProxyType(
         "drop_unused_calls": Pass(change=_anywhere(drop_unused_calls), calls=may_be_unused),
         "keep_inputs": Pass(change=_anywhere(keep_inputs), needs=_IO),
         "quantized_io": Pass(change=_anywhere(quantized_io), needs=_IO),
-        "in_place": Pass(change=_anywhere(in_place), calls=may_be_in_place),
+        "in_place": Pass(change=_anywhere(in_place), calls=may_be_in_place, needs=_PLAN),
         "fuse_activations": Pass(change=fuse_activations, calls=may_be_activation, trades="ram"),
         "fuse_float_activations": Pass(
             change=fuse_float_activations, calls=is_activation, needs=frozenset({"plan", "isa"})
@@ -207,7 +207,7 @@ PASSES: Final[Mapping[str, Pass]] = MappingProxyType(
             needs=frozenset({"isa"}),
             trades="room",
         ),
-        "order_calls": Pass(change=_anywhere(order_calls), needs=frozenset({"plan"})),
+        "order_calls": Pass(change=_anywhere(order_calls), needs=_PLAN),
         "drop_values": Pass(change=_anywhere(drop_values)),
         "prepare_calls": Pass(
             change=prepare_calls,

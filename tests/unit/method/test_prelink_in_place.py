@@ -10,11 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from orchestrator.method.effects import effects_of_linked
 from orchestrator.method.linked import LinkedCall
 from orchestrator.method.passes import run_passes
 from orchestrator.method.passes.dataflow import Dataflow
-from orchestrator.method.passes.in_place import Web, _chosen
 from orchestrator.method.passes.proof import is_same
+from orchestrator.method.replan.layout import replan
+from orchestrator.planner import plan_blocks
 from orchestrator.program.program import JumpFalseCall
 from orchestrator.program.values import BoolValue, TensorValue, Value
 from tests.unit.method.machine import behaves_alike
@@ -31,7 +33,7 @@ CONTENT = bytes(range(12))
 
 def after(method: LinkedMethod) -> LinkedMethod:
     """A method after the pass, which computes the same."""
-    changed = run_passes(method, ["in_place"])
+    changed = run_passes(method, ["in_place"], replans=True)
     behaves_alike(method, changed, CONTENT)
     return changed
 
@@ -108,7 +110,7 @@ def test_what_is_not_like_its_output_keeps_its_place(kind: str) -> None:
     else:
         b.values[z] = tensor((4,), 34)  # not as far from a multiple of 16 as y
     method = b.method((x,), (out,))
-    assert run_passes(method, ["in_place"]) == method
+    assert run_passes(method, ["in_place"], replans=True) == method
 
 
 def test_methods_with_jumps_stay_as_they_are() -> None:
@@ -127,7 +129,7 @@ def test_what_was_there_before_the_run_stays() -> None:
     assert not shares(method, y, out)
 
 
-def test_all_is_laid_out_again_where_places_are_taken() -> None:
+def test_the_planner_finds_the_room_again() -> None:
     """Two buffers take turns: outputs can only stay if the later ones swap."""
     b = Builder()
     x = b.tensor((4,), 16)
@@ -144,8 +146,9 @@ def test_all_is_laid_out_again_where_places_are_taken() -> None:
     changed = after(method)
     for n in (1, 3, 5):
         assert shares(changed, tensors[n - 1], tensors[n])
-    ends = [max(p.end for p in m.places.values()) for m in (method, changed)]
-    assert ends[1] <= ends[0]
+    effects = effects_of_linked(changed)
+    found = replan(effects, changed.arena_bytes, file_bytes=(), fixed=(), plan=plan_blocks)
+    assert found.arena_bytes[1] < method.arena_bytes[1] < changed.arena_bytes[1]
 
 
 def test_both_sides_of_the_proof_are_needed() -> None:
@@ -166,7 +169,7 @@ def test_both_sides_of_the_proof_are_needed() -> None:
 @pytest.mark.parametrize("case", ["small_cnn"])
 def test_real_programs_have_such_calls(case: str) -> None:
     method = run_passes(_linked(case), ["fold_permutes"])
-    changed = run_passes(method, ["in_place"])
+    changed = run_passes(method, ["in_place"], replans=True)
     pairs = [
         (call.outs[0], call.args[i])
         for call in method.instructions
@@ -205,38 +208,6 @@ def test_a_chain_computes_the_same() -> None:
 
     check()
     assert changed[True] > 0  # the law is about something
-
-
-def test_where_not_all_fit_some_are_shared() -> None:
-    """The first pair has a place each, and none for both; the second one has."""
-
-    def web(value: int, offset: int, life: tuple[int, int], *, fixed: bool) -> Web:
-        return Web(
-            members=((value, offset),),
-            sizes=(8 if fixed else 16,),
-            space=("arena", 1),
-            first=life[0],
-            last=life[1],
-            is_fixed=fixed,
-            has_input=False,
-            has_output=False,
-        )
-
-    webs = [
-        web(0, 0, (0, 0), fixed=True),
-        web(1, 16, (2, 2), fixed=True),
-        web(2, 16, (0, 1), fixed=False),
-        web(3, 0, (1, 2), fixed=False),
-        web(4, 0, (5, 6), fixed=False),
-        web(5, 16, (6, 7), fixed=False),
-    ]
-    found = _chosen(webs, [(1, 3, 2), (6, 5, 4)], {("arena", 1): 32})
-    assert found is not None
-    offsets, taken = found
-    assert taken == ((6, 5, 4),)
-    assert (offsets[2], offsets[3]) == (16, 0)
-    assert offsets[4] == offsets[5]
-    assert _chosen(webs, [(1, 3, 2)], {("arena", 1): 32}) is None
 
 
 def test_what_is_not_proved_is_not_done(monkeypatch: pytest.MonkeyPatch) -> None:

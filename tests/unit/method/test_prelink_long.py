@@ -75,7 +75,7 @@ def test_an_output_may_move() -> None:
     b.call(ADD, y, x, z, in_place=(0,))
     b.call("aten::relu.out", one, b.tensor((2, 4), 0))
     before = b.method((x,), (z,))
-    after = run_passes(before, ["in_place"])
+    after = run_passes(before, ["in_place"], replans=True)
     assert after.places[z] == after.places[y]
     assert before.places[z] != before.places[y]
 
@@ -83,11 +83,11 @@ def test_an_output_may_move() -> None:
 @given(method=methods(jumps=False, joins=False))
 def test_a_proof_along_the_line_is_the_one_along_all_paths(method: LinkedMethod) -> None:
     """What a method without jumps skips would not have changed the answer."""
-    short = run_passes(method, PASSES)
+    short = run_passes(method, PASSES, replans=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
             proof._Proof,  # noqa: SLF001
             "_along_line",
             proof._Proof._along_all_paths,  # noqa: SLF001
         )
-        assert run_passes(method, PASSES) == short
+        assert run_passes(method, PASSES, replans=True) == short
