@@ -21,7 +21,7 @@ from orchestrator.method.passes.images import (
     one_or_two,
 )
 from orchestrator.method.passes.packing.convolution import HIGHEST, LOWEST
-from orchestrator.method.passes.preparing.form import Form, scale_of_output
+from orchestrator.method.passes.preparing.form import Form, int8_form, members, scale_of_output
 from orchestrator.method.windows import Axis
 
 if TYPE_CHECKING:
@@ -29,10 +29,9 @@ if TYPE_CHECKING:
     from orchestrator.method.passes.images import Image
     from orchestrator.method.passes.preparing.form import Preparer
 
-_STRUCT: Final = "orch::cortex_m::ConvolutionCall"
+_STRUCT: Final = "ConvolutionCall"
 _SCALES: Final = ("requantize_multipliers", "requantize_shifts")
 _ONE: Final = Axis(size=1, out=1)
-_NO_SCALE: Final = (("multiplier", 0), ("shift", 0))
 
 
 def _sizes(
@@ -103,16 +102,14 @@ def _convolution(*, depthwise: bool, nhwc: bool) -> Preparer:
                 multiplier=arguments.number("depth_multiplier") if depthwise else 1,
                 x_offset=offset,
             )
-        return Form(
-            function=f"orch::cortex_m::{function}",
-            struct=_STRUCT,
-            memory=_memory(arguments, "input", "weight", "bias", *_SCALES),
-            numbers=(
-                ("sizes", sizes),
-                ("scale", _NO_SCALE),
-                ("offset", arguments.number("output_offset")),
-                ("range", _range(arguments)),
-            ),
+        return int8_form(
+            function,
+            _STRUCT,
+            _memory(arguments, "input", "weight", "bias", *_SCALES),
+            sizes=sizes,
+            scale=members(multiplier=0, shift=0),
+            offset=arguments.number("output_offset"),
+            range=_range(arguments),
         )
 
     return prepare
@@ -126,7 +123,7 @@ def _memory(arguments: Arguments, *names: str | None) -> tuple[tuple[str, int | 
 
 def _range(arguments: Arguments) -> Numbers:
     low, high = map(arguments.number, ("activation_min", "activation_max"))
-    return ("low", low), ("high", high)
+    return members(low=low, high=high)
 
 
 def _linear(arguments: Arguments, _isa: str) -> Form:
@@ -142,16 +139,14 @@ def _linear(arguments: Arguments, _isa: str) -> Form:
     )
     multiplier, shift = (arguments.numbers(name)[0] for name in _SCALES)
     bias = "kernel_sum" if has_sums else "bias"
-    return Form(
-        function="orch::cortex_m::quantized_linear",
-        struct=_STRUCT,
-        memory=_memory(arguments, "input", "weights", bias, None, None),
-        numbers=(
-            ("sizes", sizes),
-            ("scale", (("multiplier", multiplier), ("shift", shift))),
-            ("offset", arguments.number("output_offset")),
-            ("range", _range(arguments)),
-        ),
+    return int8_form(
+        "quantized_linear",
+        _STRUCT,
+        _memory(arguments, "input", "weights", bias, None, None),
+        sizes=sizes,
+        scale=members(multiplier=multiplier, shift=shift),
+        offset=arguments.number("output_offset"),
+        range=_range(arguments),
     )
 
 
@@ -160,16 +155,14 @@ def _batch_matmul(arguments: Arguments, _isa: str) -> Form:
     _, outputs, _ = arguments.tensor("rhs_transposed").sizes
     x_offset, w_offset = map(arguments.number, ("lhs_zero_point", "rhs_zero_point"))
     sizes = _matrix(rows, depth, outputs, batch=batch, x_offset=x_offset, w_offset=w_offset)
-    return Form(
-        function="orch::cortex_m::quantized_batch_matmul",
-        struct=_STRUCT,
-        memory=_memory(arguments, "lhs", "rhs_transposed", None, None, None),
-        numbers=(
-            ("sizes", sizes),
-            ("scale", scale_of_output(arguments)),
-            ("offset", arguments.number("output_zero_point")),
-            ("range", (("low", LOWEST), ("high", HIGHEST))),
-        ),
+    return int8_form(
+        "quantized_batch_matmul",
+        _STRUCT,
+        _memory(arguments, "lhs", "rhs_transposed", None, None, None),
+        sizes=sizes,
+        scale=scale_of_output(arguments),
+        offset=arguments.number("output_zero_point"),
+        range=members(low=LOWEST, high=HIGHEST),
     )
 
 
@@ -180,31 +173,22 @@ def _transposed(*, nhwc: bool) -> Preparer:
         y = image_of(arguments.tensor("out"), nhwc=nhwc)
         axes = axes_of(arguments, x, y, kernel, ("stride", "padding", "dilation"))
         rows, columns = (
-            (
-                ("axis", axis_members(axis)),
-                ("tap_step", axis.stride // gcd(axis.stride, axis.dilation)),
-                ("in_step", axis.dilation // gcd(axis.stride, axis.dilation)),
+            members(
+                axis=axis_members(axis),
+                tap_step=axis.stride // gcd(axis.stride, axis.dilation),
+                in_step=axis.dilation // gcd(axis.stride, axis.dilation),
             )
             for axis in axes
         )
-        return Form(
-            function="orch::cortex_m::quantized_transpose_conv2d",
-            struct="orch::cortex_m::TransposedCall",
-            memory=_memory(arguments, "input", "weight", "bias", *_SCALES),
-            numbers=(
-                (
-                    "sizes",
-                    (
-                        ("in", image_members(x)),
-                        ("out", image_members(y)),
-                        ("rows", rows),
-                        ("columns", columns),
-                        ("x_offset", arguments.number("input_offset")),
-                    ),
-                ),
-                ("offset", arguments.number("output_offset")),
-                ("range", _range(arguments)),
-            ),
+        images = {"in": image_members(x), "out": image_members(y)}
+        offset = arguments.number("input_offset")
+        return int8_form(
+            "quantized_transpose_conv2d",
+            "TransposedCall",
+            _memory(arguments, "input", "weight", "bias", *_SCALES),
+            sizes=members(**images, rows=rows, columns=columns, x_offset=offset),
+            offset=arguments.number("output_offset"),
+            range=_range(arguments),
         )
 
     return prepare
@@ -251,20 +235,12 @@ def _windows(arguments: Arguments, *lists: str, nhwc: bool) -> tuple[Image, Axis
 
 def _pool(x: Image, rows: Axis, columns: Axis) -> Numbers:
     batch, _, width, channels = x
-    return (
-        ("batch", batch),
-        ("rows", axis_members(rows)),
-        ("columns", axis_members(columns)),
-        ("taps", _steps(channels, rows.dilation * width, columns.dilation)),
-    )
+    taps = _steps(channels, rows.dilation * width, columns.dilation)
+    return members(batch=batch, rows=axis_members(rows), columns=axis_members(columns), taps=taps)
 
 
 def _steps(channels: int, row: int, column: int) -> Numbers:
-    return (
-        ("channels", channels),
-        ("row_step", row * channels),
-        ("column_step", column * channels),
-    )
+    return members(channels=channels, row_step=row * channels, column_step=column * channels)
 
 
 def _average(*, nhwc: bool) -> Preparer:
@@ -274,34 +250,28 @@ def _average(*, nhwc: bool) -> Preparer:
         # Of an odd number of items no average lies in the middle of two steps.
         has_ties = any(not count % 2 for counts in taps for count in counts)
         is_float = arguments.tensor("scratch").dtype is ScalarType.Char and has_ties
-        items: Numbers = (("zero_point", 0), ("scale", 0.0))
+        items = members(zero_point=0, scale=0.0)
         if is_float:
             exponent = arguments.number("shift") + 127 - 31
             need(_LOWEST_EXPONENT <= exponent <= _HIGHEST_EXPONENT)
             multiplier = float32(arguments.number("multiplier"))
             scale = float32(multiplier * 2.0 ** (exponent - 127))
-            items = (("zero_point", arguments.number("zero_point")), ("scale", scale))
+            items = members(zero_point=arguments.number("zero_point"), scale=scale)
         suffix = "_floats" if is_float else ""
         memory = arguments.places(input="input", out="out")
         if taps == [[rows.size], [columns.size]]:
             batch, height, width, channels = x
-            return Form(
-                function=f"orch::cortex_m::quantized_avg_image{suffix}",
-                struct="orch::cortex_m::AverageImageCall",
-                memory=memory,
-                numbers=(
-                    ("batch", batch),
-                    ("pixels", height * width),
-                    ("taps", _steps(channels, height * width, 1)),
-                    ("items", items),
-                ),
+            return int8_form(
+                f"quantized_avg_image{suffix}",
+                "AverageImageCall",
+                memory,
+                batch=batch,
+                pixels=height * width,
+                taps=_steps(channels, height * width, 1),
+                items=items,
             )
-        return Form(
-            function=f"orch::cortex_m::quantized_avg_pool2d{suffix}",
-            struct="orch::cortex_m::AveragePoolCall",
-            memory=memory,
-            numbers=(("pool", _pool(x, rows, columns)), ("items", items)),
-        )
+        function, pool = f"quantized_avg_pool2d{suffix}", _pool(x, rows, columns)
+        return int8_form(function, "AveragePoolCall", memory, pool=pool, items=items)
 
     return prepare
 
@@ -309,12 +279,9 @@ def _average(*, nhwc: bool) -> Preparer:
 def _largest(*, nhwc: bool) -> Preparer:
     def prepare(arguments: Arguments, _isa: str) -> Form:
         x, rows, columns = _windows(arguments, "stride", "padding", "dilation", nhwc=nhwc)
-        return Form(
-            function="orch::cortex_m::quantized_max_pool2d",
-            struct="orch::cortex_m::MaxPoolCall",
-            memory=arguments.places(input="input", out="out"),
-            numbers=(("pool", _pool(x, rows, columns)), ("range", _range(arguments))),
-        )
+        memory, limits = arguments.places(input="input", out="out"), _range(arguments)
+        pool = _pool(x, rows, columns)
+        return int8_form("quantized_max_pool2d", "MaxPoolCall", memory, pool=pool, range=limits)
 
     return prepare
 

@@ -23,8 +23,10 @@ from orchestrator.method.passes.preparing.form import (
     MOST_COPIES,
     Form,
     array,
+    int8_form,
     lie_alike,
     loop_over,
+    members,
     pair_rows,
     scale_of_output,
 )
@@ -35,9 +37,9 @@ if TYPE_CHECKING:
     from orchestrator.method.passes.arguments import Arguments
     from orchestrator.method.passes.preparing.form import Preparer
 
-_NEAR: Final = 383
+_MOST_ZERO_POINT: Final = 383
 """Largest zero point of a plain addition, of either sign."""
-_HALF: Final = 1 << 30
+_HALF_MULTIPLIER: Final = 1 << 30
 """Multiplier of the larger scale of a plain addition."""
 _LEAST_SHIFT: Final = -21
 """Smallest shift of a plain addition with DSP instructions."""
@@ -60,8 +62,8 @@ def _add(arguments: Arguments, isa: str) -> Form:
     ]
     (a_zero, a_multiplier, a_shift), (b_zero, b_multiplier, b_shift), total = parts
     plain = (
-        abs(a_zero) <= _NEAR
-        and abs(b_zero) <= _NEAR
+        abs(a_zero) <= _MOST_ZERO_POINT
+        and abs(b_zero) <= _MOST_ZERO_POINT
         and min(a_multiplier, b_multiplier, total[1]) >= 0
         and a_shift == 0
         and b_shift <= 0
@@ -69,21 +71,21 @@ def _add(arguments: Arguments, isa: str) -> Form:
     )
     if isa == "dsp":
         # Sums have 30 bits and a sign.
-        is_small = b_shift < 0 or b_multiplier <= _HALF
-        plain = plain and a_multiplier == _HALF and is_small
+        is_small = b_shift < 0 or b_multiplier <= _HALF_MULTIPLIER
+        plain = plain and a_multiplier == _HALF_MULTIPLIER and is_small
         plain = plain and total[2] >= _LEAST_SHIFT
     is_plain = isa != "scalar" and plain and side_by_side
-    names = ("a", "b", "sum")
-    addends = (
-        (name, (("zero_point", zero), ("scale", (("multiplier", multiplier), ("shift", shift)))))
-        for name, (zero, multiplier, shift) in zip(names, parts, strict=True)
-    )
+    addends = {
+        name: members(zero_point=zero, scale=members(multiplier=multiplier, shift=shift))
+        for name, (zero, multiplier, shift) in zip(("a", "b", "sum"), parts, strict=True)
+    }
     low, high = map(arguments.number, ("activation_min", "activation_max"))
-    return Form(
-        function=f"orch::cortex_m::quantized_add{'_plain' * is_plain}",
-        struct="orch::cortex_m::AddCall",
-        memory=arguments.places(a=a, b=b, out="out"),
-        numbers=(("rows", rows), ("add", (*addends, ("range", (("low", low), ("high", high)))))),
+    return int8_form(
+        f"quantized_add{'_plain' * is_plain}",
+        "AddCall",
+        arguments.places(a=a, b=b, out="out"),
+        rows=rows,
+        add=members(**addends, range=members(low=low, high=high)),
     )
 
 
@@ -103,22 +105,13 @@ def _multiply(arguments: Arguments, isa: str) -> Form:
         path = "_vectors"
     elif isa == "dsp" and max(abs(a), abs(b)) <= _ITEM and shift <= _DSP_SHIFT:
         path = "_dsp"
-    return Form(
-        function=f"orch::cortex_m::quantized_mul{path}",
-        struct="orch::cortex_m::MultiplyCall",
-        memory=arguments.places(a="self", b="other", out="out"),
-        numbers=(
-            ("rows", rows),
-            (
-                "product",
-                (
-                    ("a", a),
-                    ("b", b),
-                    ("zero_point", arguments.number("output_zero_point")),
-                    ("scale", scale_of_output(arguments)),
-                ),
-            ),
-        ),
+    zero_point = arguments.number("output_zero_point")
+    return int8_form(
+        f"quantized_mul{path}",
+        "MultiplyCall",
+        arguments.places(a="self", b="other", out="out"),
+        rows=rows,
+        product=members(a=a, b=b, zero_point=zero_point, scale=scale_of_output(arguments)),
     )
 
 
@@ -128,36 +121,21 @@ def _divide(arguments: Arguments, _isa: str) -> Form:
     a, b, zero_point = (arguments.number(f"{of}_zero_point") for of in ("self", "other", "output"))
     scale = float32(arguments.real("output_scale"))
     need(isfinite(scale))
-    return Form(
-        function="orch::cortex_m::quantized_div",
-        struct="orch::cortex_m::DivideCall",
-        memory=arguments.places(a="self", b="other", out="out"),
-        numbers=(
-            ("rows", rows),
-            (
-                "quotient",
-                (
-                    ("a", a),
-                    ("b", b),
-                    ("zero_point", float(zero_point)),
-                    ("scale", scale),
-                    ("low", -float(_ITEM)),
-                    ("high", float(_ITEM - 1)),
-                ),
-            ),
-        ),
+    limits = {"low": -float(_ITEM), "high": float(_ITEM - 1)}
+    return int8_form(
+        "quantized_div",
+        "DivideCall",
+        arguments.places(a="self", b="other", out="out"),
+        rows=rows,
+        quotient=members(a=a, b=b, zero_point=float(zero_point), scale=scale, **limits),
     )
 
 
 def _extreme(name: str) -> Preparer:
     def prepare(arguments: Arguments, _isa: str) -> Form:
         rows, _ = pair_rows(arguments)
-        return Form(
-            function=f"orch::cortex_m::{name}",
-            struct="orch::cortex_m::ExtremeCall",
-            memory=arguments.places(a="self", b="other", out="out"),
-            numbers=(("rows", rows),),
-        )
+        memory = arguments.places(a="self", b="other", out="out")
+        return int8_form(name, "ExtremeCall", memory, rows=rows)
 
     return prepare
 
@@ -165,12 +143,8 @@ def _extreme(name: str) -> Preparer:
 def _activation(arguments: Arguments, _isa: str) -> Form:
     x, y = arguments.tensor("input"), arguments.tensor("out")
     need(lie_alike(x, y))
-    return Form(
-        function="orch::cortex_m::quantized_activation",
-        struct="orch::cortex_m::ActivationCall",
-        memory=arguments.places(input="input", table="lut", out="out"),
-        numbers=(("count", x.numel),),
-    )
+    memory = arguments.places(input="input", table="lut", out="out")
+    return int8_form("quantized_activation", "ActivationCall", memory, count=x.numel)
 
 
 def _softmax(arguments: Arguments, isa: str) -> Form:
@@ -183,15 +157,13 @@ def _softmax(arguments: Arguments, isa: str) -> Form:
         arguments.number, ("input_multiplier", "input_shift", "diff_min")
     )
     vectors = "_vectors" if isa == "mve" and multiplier >= 0 else ""
-    return Form(
-        function=f"orch::cortex_m::softmax{vectors}",
-        struct="orch::cortex_m::SoftmaxCall",
-        memory=arguments.places(input="input", out="out"),
-        numbers=(
-            ("rows", x.numel // count),
-            ("count", count),
-            ("softmax", (("multiplier", multiplier), ("shift", shift), ("diff_min", diff_min))),
-        ),
+    return int8_form(
+        f"softmax{vectors}",
+        "SoftmaxCall",
+        arguments.places(input="input", out="out"),
+        rows=x.numel // count,
+        count=count,
+        softmax=members(multiplier=multiplier, shift=shift, diff_min=diff_min),
     )
 
 
@@ -203,14 +175,12 @@ def _transpose(arguments: Arguments, _isa: str) -> Form:
     loop = loop_over(y, [steps[dim] for dim in order])
     need(len(loop) <= _TRANSPOSED_DIMS)
     loop = [(1, (0, 0))] * (_TRANSPOSED_DIMS - len(loop)) + loop
-    return Form(
-        function="orch::cortex_m::transpose",
-        struct="orch::cortex_m::TransposeCall",
-        memory=arguments.places(input="input", out="out"),
-        numbers=(
-            ("sizes", array([size for size, _ in loop])),
-            ("steps", array([step for _, (_, step) in loop])),
-        ),
+    return int8_form(
+        "transpose",
+        "TransposeCall",
+        arguments.places(input="input", out="out"),
+        sizes=array([size for size, _ in loop]),
+        steps=array([step for _, (_, step) in loop]),
     )
 
 
@@ -226,18 +196,16 @@ def _pad(*, contiguous: bool) -> Preparer:
         for size in padded[:0:-1]:
             steps.insert(0, steps[0] * size)
         before = sum(n * step for n, step in zip(first, steps, strict=True))
-        return Form(
-            function="orch::cortex_m::pad",
-            struct="orch::cortex_m::PadCall",
-            memory=arguments.places(input="input", out="out"),
-            numbers=(
-                ("value", value),
-                ("bytes", y.numel),
-                ("before", before),
-                ("sizes", array(sizes[:3])),
-                ("steps", array(steps[:3])),
-                ("row", sizes[3]),
-            ),
+        return int8_form(
+            "pad",
+            "PadCall",
+            arguments.places(input="input", out="out"),
+            value=value,
+            bytes=y.numel,
+            before=before,
+            sizes=array(sizes[:3]),
+            steps=array(steps[:3]),
+            row=sizes[3],
         )
 
     return prepare
@@ -278,10 +246,14 @@ def _form(arguments: Arguments, function: str, pixel_size: int, *, corners: bool
         function=f"orch::portable::{function}",
         struct="orch::portable::ScaleCall",
         memory=arguments.places(input="input", out="out"),
-        numbers=(
-            *(("in_first", 0), ("first", 0), ("count", sides[0][1])),
-            *(("rows", rows), ("columns", columns)),
-            *(("corners", int(corners)), ("pixel_size", pixel_size)),
+        numbers=members(
+            in_first=0,
+            first=0,
+            count=sides[0][1],
+            rows=rows,
+            columns=columns,
+            corners=int(corners),
+            pixel_size=pixel_size,
         ),
     )
 
@@ -315,7 +287,7 @@ SCALED: Final[Mapping[str, Preparer]] = MappingProxyType(
 #
 # As quantize_row and dequantize_row of kernels/util/affine.h.
 
-_NEAR_ENOUGH: Final = 1 << 21
+_MOST_FLOAT_ZERO_POINT: Final = 1 << 21
 """Largest zero point of floats that are limited before they are rounded."""
 _SMALLEST, _LARGEST = 2.0**-64, 2.0**64
 """Between these are scales with which vectors give the same bits."""
@@ -335,9 +307,10 @@ def _named(library: str, what: str, dtype: ScalarType, vectors: str) -> str:
     return f"orch::{library}::{what}_{_NAMES[library][dtype]}{vectors}"
 
 
-def _items(x: TensorValue, y: TensorValue) -> tuple[str, int]:
+def _count(x: TensorValue, y: TensorValue) -> int:
+    """Items of two tensors that lie alike."""
     need(lie_alike(x, y))
-    return "count", x.numel
+    return x.numel
 
 
 def _quantize(library: str) -> Preparer:
@@ -349,22 +322,18 @@ def _quantize(library: str) -> Preparer:
         inverse = float32(1 / scale)
         if _has_vectors(isa, y.dtype, scale):
             struct, vectors = "orch::QuantizeVectorsCall", "_vectors"
-            numbers = [inverse, float32(zero), float32(low), float32(high)]
-            affine = (*zip(("inverse", "zero_point", "low", "high"), numbers, strict=True),)
+            z, least, most = map(float32, (zero, low, high))
+            affine = members(inverse=inverse, zero_point=z, low=least, high=most)
         else:
-            need(abs(zero) <= _NEAR_ENOUGH)
+            need(abs(zero) <= _MOST_FLOAT_ZERO_POINT)
             struct, vectors = "orch::QuantizeNearCall", ""
-            affine = (
-                ("inverse", inverse),
-                ("low", float32(low - zero)),
-                ("high", float32(high - zero)),
-                ("zero_point", zero),
-            )
+            least, most = float32(low - zero), float32(high - zero)
+            affine = members(inverse=inverse, low=least, high=most, zero_point=zero)
         return Form(
             function=_named(library, "quantize", y.dtype, vectors),
             struct=struct,
             memory=arguments.places(input="input", out="out"),
-            numbers=(_items(x, y), ("affine", affine)),
+            numbers=members(count=_count(x, y), affine=affine),
         )
 
     return prepare
@@ -380,7 +349,7 @@ def _dequantize(library: str) -> Preparer:
             function=_named(library, "dequantize", x.dtype, vectors),
             struct="orch::DequantizeCall",
             memory=arguments.places(input="input", out="out"),
-            numbers=(_items(x, y), ("zero_point", zero), ("scale", scale)),
+            numbers=members(count=_count(x, y), zero_point=zero, scale=scale),
         )
 
     return prepare

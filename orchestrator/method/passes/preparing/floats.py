@@ -15,7 +15,13 @@ from orchestrator.core.dtype import ScalarType
 from orchestrator.method.linked import Shape
 from orchestrator.method.passes.arguments import UnknownCallError, float32, need, strides_of
 from orchestrator.method.passes.images import axes_along, axis_members, one_or_two
-from orchestrator.method.passes.preparing.form import Form, float_bits, lie_alike, pair_rows
+from orchestrator.method.passes.preparing.form import (
+    Form,
+    float_bits,
+    lie_alike,
+    members,
+    pair_rows,
+)
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
@@ -27,12 +33,12 @@ _BLOCK: Final = 4
 """Sums that are computed side by side."""
 _ONES, _THREES, _FOURS = 16, 36, 46
 """Instructions for one, three or four factors of each of them."""
-_WORTH: Final = 50_000
+_LEAST_SAVED: Final = 50_000
 """Instructions that a loop saves which other calls may not need."""
 _PLANES: Final = 4
 _INNERMOST: Final = 2
 """Innermost loops of a sum."""
-_MOST: Final = 1 << 31
+_INT32_BOUND: Final = 1 << 31
 _EXACT: Final = 1 << 53
 """Integers up to here are Python's floats."""
 
@@ -80,7 +86,7 @@ def _factors(count: int, step: int, products: int) -> str:
         for turn, instructions in ((3, _THREES), (4, _FOURS))
     )
     saved = (threes - fours) * (products // (count * _BLOCK))
-    return "_fours" if saved >= _WORTH else "_threes"
+    return "_fours" if saved >= _LEAST_SAVED else "_threes"
 
 
 def _convolution(arguments: Arguments, isa: str) -> Form:
@@ -122,22 +128,14 @@ def _convolution(arguments: Arguments, isa: str) -> Form:
         shape=Shape(
             struct=f"{_SPACE}::Filters",
             numbers=(
-                ("batch", y[0]),
-                ("rows", axis_members(rows)),
-                ("columns", axis_members(columns)),
-                ("groups", groups),
-                ("channels", channels),
-                ("outputs", outputs),
-                ("x_group", x_group),
-                ("w_group", w_group),
-                ("x_next", x_next),
-                ("w_next", w_next),
+                *members(batch=y[0], rows=axis_members(rows), columns=axis_members(columns)),
+                *members(groups=groups, channels=channels, outputs=outputs),
+                *members(x_group=x_group, w_group=w_group, x_next=x_next, w_next=w_next),
                 *_named("x", x_step, "image", "channel", "row", "column"),
                 ("w_channel", w_step[0 if transposed else 1]),
                 *_named("w", w_step, "", "", "row", "column"),
                 *_named("y", y_step, "image", "channel", "row", "column"),
-                ("row_loop", row_loop),
-                ("column_loop", column_loop),
+                *members(row_loop=row_loop, column_loop=column_loop),
             ),
         ),
     )
@@ -192,10 +190,7 @@ def _product(
         shape=Shape(
             struct=f"{_SPACE}::Matrices",
             numbers=(
-                ("batch", batch),
-                ("rows", rows),
-                ("inner", inner),
-                ("columns", columns),
+                *members(batch=batch, rows=rows, inner=inner, columns=columns),
                 *(m for name, of in tensors for m in _named(name, of, *parts)),
                 *_named("added", added, "row", "column"),
                 *zip(("alpha", "beta"), factors, strict=True),
@@ -271,7 +266,7 @@ def _average(arguments: Arguments, _isa: str) -> Form:
     padding = one_or_two(arguments.numbers("padding"))
     with_padding = arguments.truth("count_include_pad")
     divisor = arguments.number_or("divisor_override", 0)
-    need(prod(k + p for k, p in zip(kernel, padding, strict=True)) < _MOST)
+    need(prod(k + p for k, p in zip(kernel, padding, strict=True)) < _INT32_BOUND)
     rows, columns = axes_along(x[2:], y[2:], kernel, stride, padding)
     memory = arguments.places(input="self", out="out")
     ends = [min(a.kernel - a.padding, a.size + a.padding) for a in (rows, columns)]
@@ -288,14 +283,14 @@ def _average(arguments: Arguments, _isa: str) -> Form:
             memory=memory,
             shape=Shape(
                 struct=f"{_SPACE}::AverageImages",
-                numbers=(
-                    ("batch", y[0]),
-                    ("channels", y[1]),
-                    ("pixels", pixels),
-                    ("x_image", x_step[0]),
-                    ("x_channel", x_step[1]),
-                    ("x_pixel", x_step[3] if columns.size > 1 else x_step[2]),
-                    ("divisor", float32(count)),
+                numbers=members(
+                    batch=y[0],
+                    channels=y[1],
+                    pixels=pixels,
+                    x_image=x_step[0],
+                    x_channel=x_step[1],
+                    x_pixel=x_step[3] if columns.size > 1 else x_step[2],
+                    divisor=float32(count),
                 ),
             ),
         )
@@ -307,14 +302,11 @@ def _average(arguments: Arguments, _isa: str) -> Form:
         shape=Shape(
             struct=f"{_SPACE}::AverageWindows",
             numbers=(
-                ("batch", y[0]),
-                ("channels", y[1]),
-                ("rows", axis_members(rows)),
-                ("columns", axis_members(columns)),
+                *members(batch=y[0], channels=y[1]),
+                *members(rows=axis_members(rows), columns=axis_members(columns)),
                 *_named("x", x_step, *names),
                 *_named("y", y_step, *names),
-                ("with_padding", int(with_padding)),
-                ("divisor", divisor),
+                *members(with_padding=int(with_padding), divisor=divisor),
             ),
         ),
     )

@@ -29,9 +29,25 @@ class Form(Prepared):
     function: str
 
 
+Members: TypeAlias = "tuple[tuple[str, Numbers], ...]"
+"""A struct, see `Prepared`."""
+Memory: TypeAlias = "tuple[tuple[str, int | None], ...]"
+"""Its pointers."""
 Preparer: TypeAlias = "Callable[[Arguments, str], Form]"
 """From the arguments of a call, and the instruction set of the core; raises
 UnknownCallError if the call has no prepared form."""
+
+
+def members(**numbers: Numbers) -> Members:
+    """A struct: names of its members, and what they are."""
+    return tuple(numbers.items())
+
+
+def int8_form(function: str, struct: str, memory: Memory, **numbers: Numbers) -> Form:
+    """The form of a kernel of the library cortex_m."""
+    space = "orch::cortex_m::"
+    function, struct = f"{space}{function}", f"{space}{struct}"
+    return Form(function=function, struct=struct, memory=memory, numbers=members(**numbers))
 
 
 def float_bits(number: float) -> int:
@@ -91,7 +107,7 @@ def broadcast_steps(tensor: TensorValue, out: TensorValue) -> tuple[int, ...]:
     return (*[0] * added, *own)
 
 
-def pair_rows(arguments: Arguments, a: str = "self", b: str = "other") -> tuple[Numbers, bool]:
+def pair_rows(arguments: Arguments, a: str = "self", b: str = "other") -> tuple[Members, bool]:
     """`PairRows`, and whether the items of a row lie side by side in all tensors."""
     y = arguments.tensor("out")
     steps = [broadcast_steps(arguments.tensor(name), y) for name in (a, b)]
@@ -100,17 +116,11 @@ def pair_rows(arguments: Arguments, a: str = "self", b: str = "other") -> tuple[
     (rows, (_, a_row, b_row)), (count, (_, a_step, b_step)) = loop[-_MOST_DIMS:]
     if (count, a_step, b_step) == (1, 0, 0):
         a_step = b_step = 1  # a single item
-    return (
-        ("rows", rows),
-        ("count", count),
-        ("a_row", a_row),
-        ("b_row", b_row),
-        ("a_step", a_step),
-        ("b_step", b_step),
-    ), a_step == b_step == 1
+    steps_of_both = {"a_row": a_row, "b_row": b_row, "a_step": a_step, "b_step": b_step}
+    return members(rows=rows, count=count, **steps_of_both), a_step == b_step == 1
 
 
-def scale_of_output(arguments: Arguments) -> tuple[tuple[str, Numbers], ...]:
+def scale_of_output(arguments: Arguments) -> Members:
     """`Scale` of a call with one for all outputs."""
     names = ("multiplier", "shift")
     return tuple((name, arguments.number(f"output_{name}")) for name in names)
