@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from math import copysign, inf, isinf, isnan, nan, prod
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
@@ -231,87 +232,60 @@ def _quotient_down(a: Number, b: Number) -> Number:
     return nan if isinf(a) else a // b
 
 
-add: Final = _binary(operator.add)
-sub: Final = _binary(operator.sub)
-mul: Final = _binary(operator.mul)
-floordiv: Final = _binary(_quotient_down)
-eq: Final = _comparison(operator.eq)
-ge: Final = _comparison(operator.ge)
-gt: Final = _comparison(operator.gt)
-le: Final = _comparison(operator.le)
-lt: Final = _comparison(operator.lt)
-ceil: Final = _to_int(math.ceil)
-round_even: Final = _to_int(round)
-trunc: Final = _to_int(math.trunc)
-
-
-def neg(call: ConstantCall) -> Scalar:
-    """`-a`."""
-    return -_number(call, 0)
-
-
-def truediv(call: ConstantCall) -> Scalar:
-    """`a / b` as doubles."""
+def _truediv(call: ConstantCall) -> Scalar:
     a, b = float(_number(call, 0)), float(_number(call, 1))
     if b != 0:
         return a / b
     return nan if a == 0 or math.isnan(a) else copysign(inf, a) * copysign(1, b)
 
 
-def floordiv_int(call: ConstantCall) -> Scalar:
-    """`a // b` of integers."""
-    return _quotient_down(call.number(0), call.number(1))
-
-
-def mod(call: ConstantCall) -> Scalar:
-    """`a % b` of integers, with the sign of `b`."""
+def _mod(call: ConstantCall) -> Scalar:
     need(call.number(1) != 0)
     return call.number(0) % call.number(1)
 
 
-def sym_float(call: ConstantCall) -> Scalar:
-    """A number as a double."""
-    return float(call.literal(0))
-
-
-def sym_max(call: ConstantCall) -> Scalar:
-    """The larger integer."""
-    return max(call.number(0), call.number(1))
-
-
-def sym_min(call: ConstantCall) -> Scalar:
-    """The smaller integer."""
-    return min(call.number(0), call.number(1))
-
-
-def sym_not(call: ConstantCall) -> Scalar:
-    """The negation of a bool."""
-    return not call.truth(0)
-
-
-def sym_ite(call: ConstantCall) -> Scalar:
-    """One of two numbers; the other may be unknown."""
-    return call.literal(1 if call.truth(0) else 2)
-
-
-def sym_size(call: ConstantCall) -> Scalar:
-    """Size of a dimension."""
+def _sym_size(call: ConstantCall) -> Scalar:
     sizes = call.static_tensor(0).sizes
     need(sizes)
     return sizes[dim_of(call.number(1), len(sizes))]
 
 
-def sym_numel(call: ConstantCall) -> Scalar:
-    """Number of items."""
-    return prod(call.static_tensor(0).sizes)
-
-
-def local_scalar_dense(call: ConstantCall) -> Scalar:
-    """The first item."""
+def _first_item(call: ConstantCall) -> Scalar:
     items = call.items(0)
     need(items.dtype in REAL | {ScalarType.Bool} and items.numbers.size > 0)
     number: Scalar = items.numbers.reshape(-1)[0].item()
     return number
+
+
+_KERNELS: Final[Mapping[str, Evaluator]] = {
+    "_local_scalar_dense": _first_item,
+    "add_Scalar": _binary(operator.add),
+    "ceil_Scalar": _to_int(math.ceil),
+    "eq_Scalar": _comparison(operator.eq),
+    "floordiv_Scalar": _binary(_quotient_down),
+    "floordiv_int": lambda call: _quotient_down(call.number(0), call.number(1)),
+    "ge_Scalar": _comparison(operator.ge),
+    "gt_Scalar": _comparison(operator.gt),
+    "le_Scalar": _comparison(operator.le),
+    "lt_Scalar": _comparison(operator.lt),
+    "mod_int": _mod,
+    "mul_Scalar": _binary(operator.mul),
+    "neg_Scalar": lambda call: -_number(call, 0),
+    "round_Scalar": _to_int(round),  # halves to even
+    "sub_Scalar": _binary(operator.sub),
+    "sym_float_Scalar": lambda call: float(call.literal(0)),
+    "sym_int_Scalar": _to_int(math.trunc),
+    # One of two numbers; the other may be unknown.
+    "sym_ite_Scalar": lambda call: call.literal(1 if call.truth(0) else 2),
+    "sym_max_Scalar": lambda call: max(call.number(0), call.number(1)),
+    "sym_min_Scalar": lambda call: min(call.number(0), call.number(1)),
+    "sym_not_Scalar": lambda call: not call.truth(0),
+    "sym_numel": lambda call: prod(call.static_tensor(0).sizes),
+    "sym_size_int": _sym_size,
+    "truediv_Scalar": _truediv,
+}
+NUMBERS: Final = MappingProxyType({f"orch::prim_ops::{k}": fn for k, fn in _KERNELS.items()})
+"""Kernels that return a number: the function that computes it."""
 
 
 # Arguments of a call with constant inputs.

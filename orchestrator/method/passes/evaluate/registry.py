@@ -10,8 +10,8 @@ from orchestrator.core.dtype import ALL, COMPLEX
 from orchestrator.core.lazy_bytes import Bytes
 from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.method.passes.arguments import UnknownCallError
-from orchestrator.method.passes.evaluate import functions, numbers
-from orchestrator.method.passes.evaluate.numbers import ConstantCall, Items, Scalar
+from orchestrator.method.passes.evaluate import functions
+from orchestrator.method.passes.evaluate.numbers import NUMBERS, ConstantCall, Items, as_value
 from orchestrator.program.values import OptionalTensorListValue, TensorListValue, TensorValue, Value
 
 _LISTS = (TensorListValue, OptionalTensorListValue)
@@ -55,40 +55,10 @@ LIMITS: Final = frozenset(_LIMITS)
 They have no evaluator for other programs: these do not limit constants.
 """
 
-_NUMBERS: Final[Mapping[str, Callable[[ConstantCall], Scalar]]] = MappingProxyType(
-    {
-        "orch::prim_ops::_local_scalar_dense": numbers.local_scalar_dense,
-        "orch::prim_ops::add_Scalar": numbers.add,
-        "orch::prim_ops::ceil_Scalar": numbers.ceil,
-        "orch::prim_ops::eq_Scalar": numbers.eq,
-        "orch::prim_ops::floordiv_Scalar": numbers.floordiv,
-        "orch::prim_ops::floordiv_int": numbers.floordiv_int,
-        "orch::prim_ops::ge_Scalar": numbers.ge,
-        "orch::prim_ops::gt_Scalar": numbers.gt,
-        "orch::prim_ops::le_Scalar": numbers.le,
-        "orch::prim_ops::lt_Scalar": numbers.lt,
-        "orch::prim_ops::mod_int": numbers.mod,
-        "orch::prim_ops::mul_Scalar": numbers.mul,
-        "orch::prim_ops::neg_Scalar": numbers.neg,
-        "orch::prim_ops::round_Scalar": numbers.round_even,
-        "orch::prim_ops::sub_Scalar": numbers.sub,
-        "orch::prim_ops::sym_float_Scalar": numbers.sym_float,
-        "orch::prim_ops::sym_int_Scalar": numbers.trunc,
-        "orch::prim_ops::sym_ite_Scalar": numbers.sym_ite,
-        "orch::prim_ops::sym_max_Scalar": numbers.sym_max,
-        "orch::prim_ops::sym_min_Scalar": numbers.sym_min,
-        "orch::prim_ops::sym_not_Scalar": numbers.sym_not,
-        "orch::prim_ops::sym_numel": numbers.sym_numel,
-        "orch::prim_ops::sym_size_int": numbers.sym_size,
-        "orch::prim_ops::truediv_Scalar": numbers.truediv,
-    }
-)
-"""Kernels that return a number: the function that computes it."""
-
 
 def evaluated_kernels() -> frozenset[str]:
     """C++ names of the kernels that have an evaluator."""
-    return frozenset({*_TENSORS, *_NUMBERS})
+    return frozenset({*_TENSORS, *NUMBERS})
 
 
 def has_evaluator(call: LinkedCall) -> bool:
@@ -96,7 +66,7 @@ def has_evaluator(call: LinkedCall) -> bool:
 
     Not for its operator: a kernel of another library may round differently.
     """
-    return call.function in _TENSORS or call.function in _NUMBERS
+    return call.function in _TENSORS or call.function in NUMBERS
 
 
 def may_be_computed(method: LinkedMethod, call: LinkedCall) -> bool:
@@ -138,7 +108,7 @@ def results_of(
 
 def may_be_number(call: LinkedCall) -> bool:
     """Whether `number_of` knows the call."""
-    return call.function in _NUMBERS and len(call.outs) == 1
+    return call.function in NUMBERS and len(call.outs) == 1
 
 
 def number_of(
@@ -160,7 +130,7 @@ def number_of(
         return None
     known = ConstantCall(method, call, frozenset(unknown), moved)
     try:
-        number: Value = numbers.as_value(_NUMBERS[call.function](known))
+        number: Value = as_value(NUMBERS[call.function](known))
     except UnknownCallError:
         return None
     return number if type(number) is type(method.values[call.outs[0]]) else None
