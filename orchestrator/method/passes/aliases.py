@@ -9,6 +9,7 @@ decides.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from math import prod
 from typing import Final, TypeAlias
 
@@ -71,28 +72,23 @@ def shared_places(
         views: What it copies.
         grows: Whether arenas may grow.
     """
-    return _Sides(method, flow, index, views, grows=grows).share()
+    return _Sides(method, flow, index, views, grows).share()
 
 
+@dataclass(frozen=True, slots=True)
 class _Sides:
     """The two sides of the copies that one call makes."""
 
-    def __init__(
-        self,
-        method: LinkedMethod,
-        flow: Dataflow,
-        index: int,
-        views: tuple[View, ...],
-        *,
-        grows: bool,
-    ) -> None:
-        self._method = method
-        self._flow = flow
-        self._index = index
-        self._views = views
-        self._grows = grows
-        self._places = method.places
-        self._sides: list[tuple[Place, Place]] = []
+    _method: LinkedMethod
+    _flow: Dataflow
+    _index: int
+    _views: tuple[View, ...]
+    _grows: bool
+    _sides: list[tuple[Place, Place]] = field(default_factory=list)
+
+    @property
+    def _places(self) -> Mapping[int, Place]:
+        return self._method.places
 
     def share(self) -> Candidate | None:
         """Tensors with new places that make the call unnecessary, or None."""
@@ -151,13 +147,10 @@ class _Sides:
         """The producer of the original writes to the copy's place directly."""
         moves = []
         for here, to in self._sides:
-            writers = self._flow.writers(self._index, here, self._places)
-            if writers is None:
+            sharers = self._flow.sharers(self._index, here, self._places)
+            if sharers is None:
                 return None
-            for index, tensor in writers:
-                where = self._places[tensor]
-                shown = self._flow.followers(index, where, self._places)
-                moves += [(v, here, to) for v in {*shown, tensor}]
+            moves += [(v, here, to) for v in sharers]
         return self._moved(moves)
 
     def _apart(self) -> Candidate | None:
@@ -165,17 +158,14 @@ class _Sides:
         moves: list[tuple[int, Place, Place]] = []
         ends = dict(self._method.ends)
         for view, (here, to) in zip(self._views, self._sides, strict=True):
-            writers = self._flow.writers(self._index, here, self._places)
-            if writers is None or here.space[1] == SHARED_ID:
+            sharers = self._flow.sharers(self._index, here, self._places)
+            if sharers is None or here.space[1] == SHARED_ID:
                 return None
             # Each keeps its offset in a block, on which its alignment depends.
             begin = aligned(ends[here.space], like=here.begin)
             own = Place(here.space, begin, begin + here.end - here.begin)
             ends[here.space] = own.end
-            for index, tensor in writers:
-                where = self._places[tensor]
-                shown = self._flow.followers(index, where, self._places)
-                moves += [(v, here, own) for v in {*shown, tensor}]
+            moves += [(v, here, own) for v in sharers]
             after = self._flow.followers(self._index, to, self._places)
             moves += [(v, to, own) for v in {*after, view.target}]
         return self._moved(moves, ends)

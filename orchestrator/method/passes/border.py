@@ -34,8 +34,8 @@ _FIRST_PARAMETER: Final = 1
 """Position of scale; zero point, least and largest number follow."""
 
 
-_LEAST: Final = -128
-_MOST: Final = 127
+_LOWEST: Final = -128
+_HIGHEST: Final = 127
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,7 +293,7 @@ class _End:
             values = []
         match values:
             case [DoubleValue(s), IntValue(z), IntValue(low), IntValue(high)]:
-                if min(z, low) >= _LEAST and max(z, high) <= _MOST:
+                if min(z, low) >= _LOWEST and max(z, high) <= _HIGHEST:
                     return Quantization(scale=s, zero_point=z, low=low, high=high)
                 raise self._error("its numbers are not int8", "leave it as float32")
         raise self._error("its scale changes at run time", "leave it as float32")

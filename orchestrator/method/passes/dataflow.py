@@ -179,6 +179,17 @@ class Dataflow:
         ahead = self._ahead(self.at[start].next, where, places)
         return {v for shown in ahead for v in shown}
 
+    def sharers(self, start: int, where: Place, places: Mapping[int, Place]) -> set[int] | None:
+        """Tensors through which bytes that an instruction reads were written, or are read.
+
+        None if some may be from before the run. Arguments are those of `writers`.
+        """
+        writers = self.writers(start, where, places)
+        if writers is None:
+            return None
+        shown = (self.followers(index, places[tensor], places) for index, tensor in writers)
+        return {tensor for _, tensor in writers}.union(*shown)
+
     def input_followers(self, where: Place, places: Mapping[int, Place]) -> set[int]:
         """Tensors through which bytes from before the run are read."""
         return {v for shown in self._ahead((0,), where, places) for v in shown}

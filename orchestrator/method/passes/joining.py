@@ -7,10 +7,10 @@ nothing else needed what is no longer written, and memory can be as the new call
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Self, TypeAlias
+from typing import TYPE_CHECKING, Final, Self
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.core.lazy_bytes import Bytes
@@ -34,9 +34,6 @@ _MOST_CHANGED: Final = 80_000
 """Changes of a pass times instructions: each takes time for all of them. ResNet-152 has
 150 at 500. What is left then stays as it is.
 """
-
-_Writers: TypeAlias = "set[tuple[int, int]] | None"
-"""Instructions, and tensors that they wrote; None if that was before the run."""
 
 
 def at_each_call(
@@ -243,8 +240,9 @@ class Site:
         where = self.method.places[tensor]
         if where.space[0] != "arena":
             return None
-        writers = self.flow.writers(self.number, where, self.method.places)
-        return self._moved(writers, tensor, self.method.behind(where.space, where.begin))
+        return self._moved(
+            self._sharers(tensor), tensor, self.method.behind(where.space, where.begin)
+        )
 
     def _results_aside(self, tensor: int) -> Self | None:
         """The site with what the call writes behind everything else.
@@ -256,8 +254,9 @@ class Site:
         outs = [o for o in self.flow.at[self.number].writes if _is_at(places, o, places[tensor])]
         if len(outs) != 1 or places[outs[0]].space[0] != "arena":
             return None
-        begin = self.method.behind(places[outs[0]].space)
-        return self._moved({(self.number, outs[0])}, outs[0], begin)
+        (out,) = outs
+        followers = self.flow.followers(self.number, places[out], places)
+        return self._moved({out, *followers}, out, self.method.behind(places[out].space))
 
     def within(self, tensor: int, ends: dict[tuple[str, int], int]) -> Self | None:
         """The site with what the call reads inside the arena as it was."""
@@ -267,29 +266,26 @@ class Site:
         found = {0, *(p.end for p in places.values() if p.space == where.space)}
         begins = sorted({*map(aligned, found)})
         fitting = [at for at in begins if at + size <= ends[where.space]]
-        writers = self.flow.writers(self.number, where, places)
-        moved = (self._moved(writers, tensor, at) for at in fitting[:_MOST_PLACES])
+        sharers = self._sharers(tensor)
+        moved = (self._moved(sharers, tensor, at) for at in fitting[:_MOST_PLACES])
         return next((site for site in moved if site is not None), None)
 
-    def _moved(self, writers: _Writers, tensor: int, begin: int) -> Self | None:
-        """The site with a tensor, as calls wrote it, at another offset, if proved."""
-        changed = dict(self._places_at(writers, tensor, begin))
-        if not changed or not is_same(self.method, self.flow, changed, {}):
+    def _sharers(self, tensor: int) -> set[int]:
+        """Tensors that share the bytes of one that the call reads; none if it cannot move."""
+        places = self.method.places
+        return self.flow.sharers(self.number, places[tensor], places) or set()
+
+    def _moved(self, sharers: set[int], tensor: int, begin: int) -> Self | None:
+        """The site with a tensor, and what shares its bytes, at another offset, if proved."""
+        method, places = self.method, self.method.places
+        space = places[tensor].space
+        changed: dict[int, Value] = {}
+        for index in sorted({tensor, *sharers}) if sharers and space[1] != SHARED_ID else ():
+            offset = places[index].begin - places[tensor].begin + begin
+            changed[index] = placed(method.values[index], space[1], offset)
+        if not changed or not is_same(method, self.flow, changed, {}):
             return None
         return self._at_places(changed)
-
-    def _places_at(self, writers: _Writers, tensor: int, begin: int) -> Iterator[tuple[int, Value]]:
-        """Tensors that share the bytes of one, with places that move along."""
-        places = self.method.places
-        where = places[tensor]
-        if writers is None or where.space[1] == SHARED_ID:
-            return
-        tensors = {tensor}
-        for index, written in writers:
-            tensors |= {written, *self.flow.followers(index, places[written], places)}
-        for index in sorted(tensors):
-            offset = places[index].begin - where.begin + begin
-            yield index, placed(self.method.values[index], where.space[1], offset)
 
 
 def _is_at(places: dict[int, Place], tensor: int, where: Place) -> bool:

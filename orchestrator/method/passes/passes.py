@@ -32,7 +32,6 @@ from orchestrator.method.passes.dataflow import renumbered, with_slots_of
 from orchestrator.method.passes.evaluate import has_evaluator
 from orchestrator.method.passes.fold import fold_transposes, may_be_transposed
 from orchestrator.method.passes.in_place import in_place, may_be_in_place
-from orchestrator.method.passes.islands import cancel_quantize, is_quantize
 from orchestrator.method.passes.ledger_lines import (
     NO_IO,
     NO_OPERATOR,
@@ -48,6 +47,7 @@ from orchestrator.method.passes.packing.mixed import MIXED
 from orchestrator.method.passes.packing.phases import TRANSPOSED
 from orchestrator.method.passes.pads import fold_pads, is_pad
 from orchestrator.method.passes.prepare_calls import may_be_prepared, prepare_calls
+from orchestrator.method.passes.tables import cancel_quantize, is_quantize
 from orchestrator.method.passes.unused import drop_unused_calls, may_be_unused
 from orchestrator.method.passes.views import moving_operators
 from orchestrator.program.program import JumpFalseCall, MoveCall

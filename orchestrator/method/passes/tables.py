@@ -1,13 +1,15 @@
-"""Calls that compute each item of an int8 tensor from one item of another.
+"""Calls that compute each item of an int8 tensor from one item of another, as a table.
 
 In: a method and the number of a call. Out: the tensor that is read, and the result for
 each of the 256 items there are, computed as the kernels do. Such a call is one of the
-int8 operators, or the `quantize` at the end of an island of floats.
+int8 operators, or the `quantize` at the end of an island of floats, which becomes a table,
+or nothing. The lowering of this project leaves few islands; those of others keep more.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.dtype import ScalarType
@@ -15,8 +17,9 @@ from orchestrator.core.lazy_bytes import Bytes
 from orchestrator.core.operator import OperatorName
 from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.method.passes.arguments import UnknownCallError, need
+from orchestrator.method.passes.context import Context
 from orchestrator.method.passes.evaluate import LIMITS, results_of
-from orchestrator.method.passes.joining import Site, constant_of, with_slots
+from orchestrator.method.passes.joining import Site, at_each_call, constant_of, with_slots
 from orchestrator.method.passes.views import items_in_order
 from orchestrator.method.places import Access
 from orchestrator.program.values import Allocation, TensorValue
@@ -205,3 +208,38 @@ def _computed(site: Site, items: Bytes) -> Bytes:
     if results is None:
         raise UnknownCallError
     return results[y]
+
+
+# Islands of floats become a table, or nothing.
+
+
+def is_quantize(call: LinkedCall) -> bool:
+    """Whether a call may end an island."""
+    return call.function in QUANTIZE
+
+
+def cancel_quantize(method: LinkedMethod, context: Context) -> LinkedMethod:
+    """Remove islands of floats that give back the int8 items that they are made of.
+
+    Other islands become tables, which the device's loader has no kernel for.
+    """
+    has_tables = context.plans and not context.modest
+    return at_each_call(method, partial(_cancelled, has_tables=has_tables), grows=has_tables)
+
+
+def _cancelled(site: Site, *, has_tables: bool) -> Site | None:
+    table = table_at(site) if is_quantize(site.call) else None
+    if table is None:
+        return None
+    if not table.is_identity:
+        return as_one_call(site, table) if has_tables and _may_be_table(site, table) else None
+    # Readers of the results read the items themselves.
+    joined = as_one_call(site, table)
+    return joined.without_copy(view_of(joined.method, table)) if joined else None
+
+
+def _may_be_table(site: Site, table: Table) -> bool:
+    """Whether the library of the call has tables, for tensors like these."""
+    source, out = map(site.method.tensor, (table.source, table.out))
+    is_alike = (source.sizes, source.dim_order) == (out.sizes, out.dim_order)
+    return site.call.function.startswith("orch::cortex_m::") and is_alike

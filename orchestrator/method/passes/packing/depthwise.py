@@ -203,7 +203,7 @@ class Depthwise3x3(Depthwise):
                 setup=SETUP["dsp"] + self._fours * (200 + pairs),
                 tile=self._fours * (pairs + TILE * (each * self.columns.out + 15)),
                 together=2 if self.is_two else 1,
-                few=few,
+                first_rows=few,
             ),
         )
 
@@ -243,7 +243,7 @@ class Depthwise3x3(Depthwise):
         if not self._has_inputs:
             return None
         columns = (self._at_once - 1) * self.columns.stride + _WINDOW
-        cost = Cost(few=(self.row_cost(self._at_once),))
+        cost = Cost(first_rows=(self.row_cost(self._at_once),))
         return ScratchSavingVariant(
             scratch_bytes=_COLUMN_BYTES * columns, costs=(cost,), one_row=True
         )
@@ -259,7 +259,7 @@ class Depthwise3x3(Depthwise):
             return self.two_rows_cost - one if rows == 1 else None
         is_both = narrow == "depthwise_two_rows" and self.is_two
         is_one = narrow == self.with_scratch_saving()[0] and rows == 1
-        if not (is_both or is_one) or not self._has_inputs or rows > len(cost.few):
+        if not (is_both or is_one) or not self._has_inputs or rows > len(cost.first_rows):
             return None
         # With the kernel that takes the most rows.
-        return replace(cost, few=()).of(rows) - cost.few[-1]
+        return replace(cost, first_rows=()).of(rows) - cost.first_rows[-1]

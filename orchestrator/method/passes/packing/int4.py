@@ -52,7 +52,7 @@ GROUPS: Final = (128, 64, 32)
 """Taps that may have a step of their own."""
 _LEAST: Final = 128
 """Weights of a call with fewer stay int8: it saves hardly anything."""
-_MOST: Final = 1 << 15
+_TAP_BOUND: Final = 1 << 15
 """Bound on taps: sums of 16 times the weights have 32 bits."""
 _CHANNELS: Final = 1 << 16
 """Bound on outputs of a convolution for DSP instructions."""
@@ -121,7 +121,7 @@ def why_int8(conv: Convolution) -> str:
         return "as it has groups of channels"
     if conv.weights.size < _LEAST:
         return "as there are few"
-    return "as it has many taps" if conv.weights.shape[1] >= _MOST else ""
+    return "as it has many taps" if conv.weights.shape[1] >= _TAP_BOUND else ""
 
 
 def int4_of(conv: Convolution) -> Int4 | None:
