@@ -17,7 +17,7 @@ from orchestrator.method.places import Access
 from orchestrator.method.replan import Adapted
 from orchestrator.method.rows.bands import image_of
 from orchestrator.method.rows.costs import is_estimated, whole_cost
-from orchestrator.method.rows.found import UnknownNetworkError, network_of
+from orchestrator.method.rows.extracted import UnknownNetworkError, network_of
 from orchestrator.method.rows.strips import of_several, with_phases_apart
 from orchestrator.method.windows import Core
 from orchestrator.targets.cores import Target

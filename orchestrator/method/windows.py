@@ -183,7 +183,7 @@ class Cost:
         together: Pixels that are computed at once; fewer cost as much.
         pixels: Pixels of a row.
         two: Instructions for two pixels, where a kernel has a loop for them; else 0.
-        few: Instructions of a call for one row, for two rows and so on, where there is
+        first_rows: Instructions of a call for one row, for two rows and so on, where there is
             a kernel for that.
     """
 
@@ -192,12 +192,12 @@ class Cost:
     together: int = 1
     pixels: int = 1
     two: int = 0
-    few: tuple[int, ...] = ()
+    first_rows: tuple[int, ...] = ()
 
     def of(self, rows: int) -> int:
         """Instructions of a call for so many rows."""
-        if rows <= len(self.few):
-            return self.few[rows - 1]
+        if rows <= len(self.first_rows):
+            return self.first_rows[rows - 1]
         tiles, rest = divmod(rows * self.pixels, self.together)
         if rest and self.two:
             twos = 2 if tiles and rest == 1 else 1

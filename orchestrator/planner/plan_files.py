@@ -17,7 +17,7 @@ from orchestrator.printable import printable
 
 _NEEDED = ("id", "lower", "upper", "size")
 _COLUMNS = (*_NEEDED, "alignment")
-_MOST = 1 << 48
+_MOST_NUMBER = 1 << 48
 _EXAMPLE = "the first line is id,lower,upper,size and may add alignment"
 
 
@@ -112,16 +112,16 @@ def _block(columns: list[str], row: list[str], at: SourceSpan) -> Block:
                 "write decimal digits only",
             )
         value = int(cell)
-        if not least <= value <= _MOST:
+        if not least <= value <= _MOST_NUMBER:
             raise _wrong(
                 f"{column} is out of range",
                 at,
                 ("found", cell),
-                f"write a number from {least} to {_MOST}",
+                f"write a number from {least} to {_MOST_NUMBER}",
             )
         return value
 
-    lower, upper = number("lower", -_MOST), number("upper", -_MOST)
+    lower, upper = number("lower", -_MOST_NUMBER), number("upper", -_MOST_NUMBER)
     if upper <= lower:
         raise _wrong(
             "the block is never live",

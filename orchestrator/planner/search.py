@@ -103,7 +103,7 @@ _SPREAD: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResult:
     """What a search came to; offsets are in the order of the blocks."""
 
     outcome: Outcome
@@ -117,7 +117,7 @@ class _OutOfNodesError(Exception):
 
 def search(
     blocks: Sequence[Block], *, capacity_bytes: int, strategy: Strategy, nodes: int
-) -> Found:
+) -> SearchResult:
     """Look for a plan that fits a capacity.
 
     Args:
@@ -135,14 +135,14 @@ def search(
     try:
         found = run.everything()
     except _OutOfNodesError:
-        return Found(Outcome.GAVE_UP, run.nodes)
+        return SearchResult(Outcome.GAVE_UP, run.nodes)
     if found:
         offsets = [0] * len(blocks)
         for rank, index in enumerate(run.order):
             offsets[index] = run.offsets[rank]
-        return Found(Outcome.FOUND, run.nodes, tuple(offsets))
+        return SearchResult(Outcome.FOUND, run.nodes, tuple(offsets))
     same = all(b.alignment == unit for b in blocks)
-    return Found(Outcome.IMPOSSIBLE if same else Outcome.GAVE_UP, run.nodes)
+    return SearchResult(Outcome.IMPOSSIBLE if same else Outcome.GAVE_UP, run.nodes)
 
 
 def _finished(steps: _Steps) -> bool:

@@ -151,7 +151,7 @@ def _is_call(
     if "packed_" not in step.function:  # all but sums of a whole image have rows
         return len(step.addresses) == len(layer.reads) + 1
     scratch_bytes = network.scratch_of(call.step.layer, count, room_bytes)
-    few = network.few_of(call.step.layer, count, room_bytes)
+    few = network.scratch_saving_of(call.step.layer, count, room_bytes)
     is_matrix = "packed_matrix" in step.function
     name = "packed_matrix" if is_matrix else "packed_conv2d"
     is_few = step.function.rpartition(name)[2].startswith("_few")

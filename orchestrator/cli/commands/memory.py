@@ -97,7 +97,7 @@ def _methods(build: Build) -> Iterator[LinkedMethod]:
 def _choices(method: LinkedMethod, build: Build) -> tuple[tuple[Choice, ...], str]:
     """Plans of a method; or none, and why."""
     from orchestrator.method.rows.adapt import choices_of  # noqa: PLC0415  # numpy
-    from orchestrator.method.rows.found import UnknownNetworkError  # noqa: PLC0415
+    from orchestrator.method.rows.extracted import UnknownNetworkError  # noqa: PLC0415
     from orchestrator.method.windows import Core  # noqa: PLC0415
 
     core = Core(build[inputs.TARGET].isa.name, build[inputs.FAST])

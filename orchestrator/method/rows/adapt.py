@@ -13,8 +13,13 @@ from orchestrator.method.passes.border import BorderError
 from orchestrator.method.passes.passes import drop_values
 from orchestrator.method.passes.prepare_calls import slots_first
 from orchestrator.method.replan import Adapted
-from orchestrator.method.rows.again import Twice, plan_of, with_skips_again
-from orchestrator.method.rows.found import Found, Segments, UnknownNetworkError, network_of
+from orchestrator.method.rows.again import RecomputedNetwork, plan_of, with_skips_again
+from orchestrator.method.rows.extracted import (
+    ExtractedNetwork,
+    Segments,
+    UnknownNetworkError,
+    network_of,
+)
 from orchestrator.method.rows.network import Network
 from orchestrator.method.rows.strips import with_phases_apart
 from orchestrator.method.rows.verify import problems_of_rows
@@ -98,14 +103,14 @@ def by_rows(
     if limit >= arena_bytes and not must and not max_again:
         return None
     plan = segments.smallest(limit, most_setup)
-    twice = Twice.of(found.network)
+    recomputed = RecomputedNetwork.of(found.network)
     if max_again:
         most_again = max_again * whole
         for made in with_skips_again(
             found.network, plan, most_setup=most_setup, most_again=most_again
         ):
-            twice, plan = made
-        found = with_twins(found, twice)
+            recomputed, plan = made
+        found = with_twins(found, recomputed)
     if plan.arena_bytes >= arena_bytes and not must:
         return None
     problems = problems_of_rows(found.network, plan)
@@ -117,13 +122,13 @@ def by_rows(
         memory_id=found.memory_id,
         arena_bytes=plan.arena_bytes,
         least_bytes=plan.least_bytes,
-        again=twice.calls,
+        again=recomputed.calls,
     )
 
 
-def with_twins(found: Found, twice: Twice) -> Found:
+def with_twins(found: ExtractedNetwork, recomputed: RecomputedNetwork) -> ExtractedNetwork:
     """What was found of a method, with layers twice: the same calls, on new images."""
-    network, twins = twice.network, twice.twins
+    network, twins = recomputed.network, recomputed.twins
     values = {
         layer.out: found.values[found.network.layers[twin].out]
         for layer, twin in zip(network.layers, twins, strict=True)
@@ -137,7 +142,7 @@ def with_twins(found: Found, twice: Twice) -> Found:
     )
 
 
-def needs_all(method: LinkedMethod, found: Found) -> str:
+def needs_all(method: LinkedMethod, found: ExtractedNetwork) -> str:
     """What needs all of an input at once that should come by rows."""
     for layer, numbers in zip(found.network.layers, found.calls, strict=True):
         if not layer.by_rows:
@@ -229,7 +234,7 @@ def _problem(port: IoPort, method: LinkedMethod, found: str) -> BorderError:
 
 # What a method can have: less RAM for more instructions, without what is worse.
 
-_MOST: Final = 24
+_MOST_LIMITS: Final = 24
 """Limits that are tried."""
 
 
@@ -278,10 +283,10 @@ def choices_in(network: Network, max_again: float = 0) -> tuple[Choice, ...]:
         return ()
     made = [*_choices(network, segments)]
     if max_again:
-        for twice, _ in with_skips_again(
+        for recomputed, _ in with_skips_again(
             network, plan, most_setup=inf, most_again=max_again * network.whole_cost
         ):
-            made += _choices(twice.network, Segments(twice.network), twice.calls)
+            made += _choices(recomputed.network, Segments(recomputed.network), recomputed.calls)
     made.sort(key=lambda choice: (choice.slowdown, choice.arena_bytes))
     best: list[Choice] = []
     for choice in made:
@@ -304,5 +309,5 @@ def _choices(network: Network, segments: Segments, again: int = 0) -> Iterator[C
 
 def _some(limits: Sequence[float]) -> list[float]:
     """As many limits as are tried, the first and the last among them."""
-    count = min(len(limits), _MOST)
+    count = min(len(limits), _MOST_LIMITS)
     return [limits[i * (len(limits) - 1) // max(count - 1, 1)] for i in range(count)]

@@ -13,7 +13,7 @@ from math import inf
 from operator import itemgetter
 from typing import Final
 
-from orchestrator.method.rows.found import Segments
+from orchestrator.method.rows.extracted import Segments
 from orchestrator.method.rows.network import Layer, Network
 from orchestrator.method.rows.plan import RowPlan
 from orchestrator.method.rows.verify import problems_of_twins
@@ -22,12 +22,12 @@ _DEEPEST: Final = 6
 """Layers that are computed again for a skip, at most."""
 
 
-class TwiceProofError(Exception):
+class RecomputedProofError(Exception):
     """A network with layers twice computes something else: an internal error."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Twice:
+class RecomputedNetwork:
     """A network of which some layers are there twice.
 
     Args:
@@ -39,7 +39,7 @@ class Twice:
     twins: tuple[int, ...]
 
     @classmethod
-    def of(cls, network: Network) -> Twice:
+    def of(cls, network: Network) -> RecomputedNetwork:
         """A network as it is."""
         return cls(network=network, twins=tuple(range(len(network.layers))))
 
@@ -105,9 +105,9 @@ def _can_repeat(network: Network, number: int) -> bool:
     return not (layer.given or layer.accumulates or averages)
 
 
-def computed_again(twice: Twice, skip: Skip) -> Twice:
+def computed_again(recomputed: RecomputedNetwork, skip: Skip) -> RecomputedNetwork:
     """The network with the layers of a skip a second time, before its late reader."""
-    network, images = twice.network, dict(twice.network.images)
+    network, images = recomputed.network, dict(recomputed.network.images)
     new: dict[int, int] = {}
     added: list[Layer] = []
     for number in skip.layers:
@@ -123,8 +123,8 @@ def computed_again(twice: Twice, skip: Skip) -> Twice:
         )
         for layer in network.layers[skip.reader :]
     ]
-    early, twins = skip.reader, twice.twins
-    return Twice(
+    early, twins = skip.reader, recomputed.twins
+    return RecomputedNetwork(
         network=replace(network, images=images, layers=(*network.layers[:early], *added, *late)),
         twins=(*twins[:early], *(twins[n] for n in skip.layers), *twins[early:]),
     )
@@ -143,7 +143,7 @@ def plan_of(segments: Segments, most_setup: float) -> RowPlan | None:
 
 def with_skips_again(
     network: Network, plan: RowPlan, *, most_setup: float, most_again: float
-) -> Iterator[tuple[Twice, RowPlan]]:
+) -> Iterator[tuple[RecomputedNetwork, RowPlan]]:
     """Networks with more and more skips computed again, each in a smaller arena.
 
     Every one takes the skip that makes the arena smallest.
@@ -157,26 +157,26 @@ def with_skips_again(
     Raises:
         TwiceProofError: A network computes something else.
     """
-    twice, segments = Twice.of(network), Segments(network)
+    recomputed, segments = RecomputedNetwork.of(network), Segments(network)
     while True:
         cuts = segments.cuts(segments.least_limit(most_setup))
         peak = max(cuts, key=lambda one: one.peak_bytes)
         live = peak.whole | peak.rings.keys()
         found = []
-        for number, skip in enumerate(skips(twice.network)):
+        for number, skip in enumerate(skips(recomputed.network)):
             if skip.image not in live:
                 continue
-            made = computed_again(twice, skip)
+            made = computed_again(recomputed, skip)
             tried = _smaller(made.network, plan, most_setup, most_again)
             if tried is not None:
                 key = tried[1].arena_bytes, tried[1].setup, number
                 found.append((key, made, *tried))
         if not found:
             return
-        _, twice, segments, plan = min(found, key=itemgetter(0))
-        if problems := problems_of_twins(network, twice.network, twice.twins):
-            raise TwiceProofError("; ".join(problems))
-        yield twice, plan
+        _, recomputed, segments, plan = min(found, key=itemgetter(0))
+        if problems := problems_of_twins(network, recomputed.network, recomputed.twins):
+            raise RecomputedProofError("; ".join(problems))
+        yield recomputed, plan
 
 
 def _smaller(

@@ -37,7 +37,7 @@ from orchestrator.program.values import TensorValue
 # so that a few calls alone do not pay for one. Where memory is scarce, some compute fewer pixels
 # at once, in less scratch memory, or go without.
 
-_ENOUGH: Final = 200
+_LEAST_PART_SAVED: Final = 200
 """A kernel has to save one part in so many of a run."""
 
 
@@ -69,7 +69,7 @@ def with_narrow_kernels(method: LinkedMethod, whole_cost: int) -> LinkedMethod:
                 for header, kernel in zip(headers, kernels, strict=True)
             ]
             is_linked = any(k and (k.family, k.name) == (family, narrow) for k in kernels)
-            if is_linked or _ENOUGH * sum(s for s in saved if s) >= whole_cost:
+            if is_linked or _LEAST_PART_SAVED * sum(s for s in saved if s) >= whole_cost:
                 calls = [
                     replace(call, function=kernel.instead(narrow))
                     if kernel and s is not None
@@ -84,7 +84,7 @@ _PART: Final = frozenset({Access.READS, Access.UPDATES, Access.SCRATCH})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class ExtractedNetwork:
     """A method as a network.
 
     Args:
@@ -118,7 +118,7 @@ class Found:
             maker >= 0 and layers[maker].accumulates for maker in makers
         )
 
-    def with_rooms(self, method: LinkedMethod, rooms: Mapping[int, int]) -> Found:
+    def with_rooms(self, method: LinkedMethod, rooms: Mapping[int, int]) -> ExtractedNetwork:
         """This network with strips as long as there is room, by layer, of this method."""
         of_calls: dict[int, int] = {}
         for layer, room in rooms.items():
@@ -131,7 +131,7 @@ class UnknownNetworkError(Exception):
     """Something of the method cannot be planned by rows; says what."""
 
 
-def network_of(method: LinkedMethod, core: Core) -> Found:
+def network_of(method: LinkedMethod, core: Core) -> ExtractedNetwork:
     """The network of a method.
 
     Args:
@@ -163,7 +163,7 @@ class _Builder:
         self._reads: list[tuple[tuple[int, int], ...]] = []
         self._images: dict[int, Image] = {}
 
-    def found(self, memory_id: int) -> Found:
+    def found(self, memory_id: int) -> ExtractedNetwork:
         method = self._method
         places = method.places
         inputs = [self._filled(i) if i in places else None for i in method.inputs]
@@ -174,7 +174,7 @@ class _Builder:
             self._layer(numbers)
         outputs = [self._image(i) if i in places else None for i in method.outputs]
         kept = [inputs[border.index] for border in method.borders if border.is_kept]
-        return Found(
+        return ExtractedNetwork(
             network=Network(
                 images=self._images,
                 layers=tuple(self._layers),
@@ -302,7 +302,9 @@ class _Builder:
                 over=header.overlap(self._images[images[0]], self._images[out])
                 if header and by_rows and len(banded) == len(images) == 1
                 else None,
-                few=header.scratch_saving(core, count, weights_of(self._banded, banded[0]))
+                scratch_saving=header.scratch_saving(
+                    core, count, weights_of(self._banded, banded[0])
+                )
                 if header and by_rows and len(banded) == 1
                 else None,
                 whole=0  # sums and averages are one call
@@ -354,9 +356,9 @@ _SHORT: Final = 3
 """Layers of segments that give a first limit."""
 _BANDS: Final = (2, 4, 8, 16)
 """Rows per call that are tried where there is room."""
-_TRIES: Final = 6
+_MOST_OVER_INPUT: Final = 6
 """Segments that are tried by rows to make room."""
-_MORE: Final = 3
+_MOST_LIMITS: Final = 3
 """Limits that are tried where blocks find no room in the least one."""
 
 
@@ -395,9 +397,9 @@ class Segments:
             one = segment(self._network, first, last)
             if one is None:
                 return
-            for way in (one, narrowed(self._network, one)):
-                if way is not None and way.peak_bytes <= limit:
-                    yield way
+            for found in (one, narrowed(self._network, one)):
+                if found is not None and found.peak_bytes <= limit:
+                    yield found
             # Segments that begin earlier have these rings as well.
             if one.ring_bytes(self._network) > limit:
                 return
@@ -440,7 +442,7 @@ class Segments:
         peaks = {
             wider.peak_bytes
             for one in self.cuts(low)
-            if len(one.ways[0].steps) > 1
+            if len(one.schedules[0].steps) > 1
             for band in _BANDS
             if (wider := self._in_bands(one, band))
         }
@@ -459,12 +461,12 @@ class Segments:
         """Segments that each need no more than a limit, at the least cost."""
         best: list[tuple[float, Segment | None]] = [(0, None)]
         for ending in self._ending:
-            ways = [
+            choices = [
                 (best[s.first][0] + s.setup, s.last - s.first, s)
                 for s in ending
                 if s.peak_bytes <= limit_bytes
             ]
-            cost, _, chosen = min(ways, key=lambda way: way[:2], default=(inf, 0, None))
+            cost, _, chosen = min(choices, key=lambda choice: choice[:2], default=(inf, 0, None))
             best.append((cost, chosen))
         found = reversed([*self._back(best)])
         return tuple(self._widest(one, limit_bytes) for one in found)
@@ -477,7 +479,7 @@ class Segments:
             most_setup: Instructions that computing by rows may cost.
         """
         best = self.plan(limit_bytes, most_setup)
-        for limit in [b for b in self.limits() if b > limit_bytes][:_MORE]:
+        for limit in [b for b in self.limits() if b > limit_bytes][:_MOST_LIMITS]:
             if limit >= best.arena_bytes:
                 break
             found = self.plan(limit, most_setup)
@@ -498,7 +500,7 @@ class Segments:
         cuts = [*self.cuts(limit_bytes)]
         best = plan_rows(self._network, cuts)
         largest = sorted(range(len(cuts)), key=lambda i: -cuts[i].peak_bytes)
-        for number in largest[:_TRIES]:
+        for number in largest[:_MOST_OVER_INPUT]:
             if best.arena_bytes <= limit_bytes:
                 break
             one = self._over_input(cuts[number], limit_bytes)
@@ -512,11 +514,11 @@ class Segments:
 
     def _over_input(self, one: Segment, limit: float) -> Segment | None:
         """A segment of one step by rows, if its output may then lie over its input."""
-        for band in (*reversed(_BANDS), 1) if len(one.ways[0].steps) == 1 else ():
+        for band in (*reversed(_BANDS), 1) if len(one.schedules[0].steps) == 1 else ():
             found = segment(self._network, one.first, one.last, band=band, descends=True)
             if found is None:
                 return None
-            if found.peak_bytes <= limit and any(w.distances for w in found.ways):
+            if found.peak_bytes <= limit and any(w.distances for w in found.schedules):
                 return found
         return None
 
@@ -534,7 +536,7 @@ class Segments:
 
         The widest, but for kernels for single rows, which may take less.
         """
-        if len(one.ways[0].steps) == 1:
+        if len(one.schedules[0].steps) == 1:
             return one
         found = one
         for band in (1, *_BANDS):

@@ -37,7 +37,7 @@ class Layer:
         at_end: Whether its first input may be the end of its output: it moves blocks in
             order, and none to where a later one comes from.
         over: Whether its output may lie over rows that it reads, and how.
-        few: How calls are where scratch memory is short, if that differs.
+        scratch_saving: How calls are where scratch memory is short, if that differs.
         whole: Instructions of the calls for all rows as they are without bands, about.
         given: Rows that the caller gives at a time: the layer is an input of which
             some rows are there, and reads nothing. 0 for operators.
@@ -55,7 +55,7 @@ class Layer:
     at_end: bool = False
     over: OverlapRule | None = None
     costs: tuple[Cost, ...] = ()
-    few: ScratchSavingVariant | None = None
+    scratch_saving: ScratchSavingVariant | None = None
     whole: int = 0
     given: int = 0
     again: bool = False
@@ -70,14 +70,16 @@ class Layer:
             count: Rows that its calls are for, together.
             most: Instructions that a call may take.
         """
-        few = self.few.costs if self.few else ()
+        scratch_saving = self.scratch_saving.costs if self.scratch_saving else ()
 
         def fits(rows: int) -> bool:
-            return all(sum(c.of(rows) for c in way) <= most for way in (self.costs, few))
+            return all(
+                sum(c.of(rows) for c in costs) <= most for costs in (self.costs, scratch_saving)
+            )
 
         # Sums of all rows are not the call that averages them at once.
         is_short = fits(count) if self.accumulates else self.whole <= most
-        is_short = is_short and sum(c.of(count) for c in few) <= most
+        is_short = is_short and sum(c.of(count) for c in scratch_saving) <= most
         if is_short or count == 1 or not self.by_rows:
             return None
         return max(takewhile(fits, range(1, count)), default=1)
@@ -130,17 +132,19 @@ class Network:
 
         return replace(self, layers=tuple(map(limited, self.layers)))
 
-    def few_of(self, layer: int, rows: int, room_bytes: float = inf) -> ScratchSavingVariant | None:
+    def scratch_saving_of(
+        self, layer: int, rows: int, room_bytes: float = inf
+    ) -> ScratchSavingVariant | None:
         """How so many rows of a layer fit into a room for scratch memory.
 
         None if they do as they are, or nothing else is known.
         """
-        few = self.layers[layer].few
-        if few is None or few.whole != self._is_whole(layer, rows):
+        scratch_saving = self.layers[layer].scratch_saving
+        if scratch_saving is None or scratch_saving.whole != self._is_whole(layer, rows):
             return None
         if self._scratch_of(layer, rows) <= room_bytes:
             return None
-        return few if rows == 1 or not few.one_row else None
+        return scratch_saving if rows == 1 or not scratch_saving.one_row else None
 
     def scratch_of(self, layer: int, rows: int, room_bytes: float = inf) -> int:
         """Scratch memory of a call of a layer for so many rows, in bytes.
@@ -150,8 +154,12 @@ class Network:
             rows: Of its output.
             room_bytes: That there are for it.
         """
-        few = self.few_of(layer, rows, room_bytes)
-        return self._scratch_of(layer, rows) if few is None else few.scratch_bytes
+        scratch_saving = self.scratch_saving_of(layer, rows, room_bytes)
+        return (
+            self._scratch_of(layer, rows)
+            if scratch_saving is None
+            else scratch_saving.scratch_bytes
+        )
 
     def _is_whole(self, layer: int, rows: int) -> bool:
         return rows == self.images[self.layers[layer].out].rows

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from orchestrator.method.rows.schedules import Schedule, Step
 from orchestrator.method.rows.segment import first_rows, kept_rows
-from orchestrator.method.rows.ways import Step, Way
 from orchestrator.planner.blocks import Block, aligned
 from orchestrator.planner.overlapping import plan_overlapping
 
@@ -81,21 +81,21 @@ def plan_rows(network: Network, segments: Sequence[Segment]) -> RowPlan:
         segments: Of all layers, in order.
     """
     rooms = _Rooms(network, segments)
-    ways = [[*one.ways] for one in segments]
+    schedules = [[*one.schedules] for one in segments]
     while True:
-        distances = [way.distances for some in ways for way in some]
+        distances = [schedule.distances for some in schedules for schedule in some]
         rooms.place(distances)
-        chosen = [rooms.fitting(some) for some in ways]
+        chosen = [rooms.fitting(some) for some in schedules]
         if all(chosen):
             break
         # Its images share memory in both directions at once: leave it one of them.
-        for some, way in zip(ways, chosen, strict=True):
-            if way is None:
+        for some, schedule in zip(schedules, chosen, strict=True):
+            if schedule is None:
                 some.pop()
     moves: list[Call | Slide] = []
-    for number, (one, way) in enumerate(zip(segments, chosen, strict=True)):
-        if way is not None:
-            moves += _moves(network, one, way, rooms.where, rooms.scratch(number))
+    for number, (one, schedule) in enumerate(zip(segments, chosen, strict=True)):
+        if schedule is not None:
+            moves += _moves(network, one, schedule, rooms.where, rooms.scratch(number))
     given = {layer.out for layer in network.layers if layer.given}
     rings = rooms.rings.keys() - given
     return RowPlan(
@@ -163,13 +163,13 @@ class _Rooms:
         """Offset of the scratch memory of a segment."""
         return self._offsets[self._scratch[number]] if number in self._scratch else 0
 
-    def fitting(self, ways: Sequence[Way]) -> Way | None:
+    def fitting(self, schedules: Sequence[Schedule]) -> Schedule | None:
         """The first way whose distances these places keep."""
-        pairs = {frozenset(pair) for way in ways for pair in way.distances}
+        pairs = {frozenset(pair) for schedule in schedules for pair in schedule.distances}
         shared = [p for p in pairs if len(p) > 1 and self._is_shared(*p)]
-        for way in ways:
-            if all(self._keeps(way, *pair) for pair in shared):
-                return way
+        for schedule in schedules:
+            if all(self._keeps(schedule, *pair) for pair in shared):
+                return schedule
         return None
 
     def _is_shared(self, one: int, other: int) -> bool:
@@ -179,9 +179,9 @@ class _Rooms:
             and self._offsets[there] < self._offsets[here] + self._blocks[here].size_bytes
         )
 
-    def _keeps(self, way: Way, one: int, other: int) -> bool:
+    def _keeps(self, schedule: Schedule, one: int, other: int) -> bool:
         for above, below in ((one, other), (other, one)):
-            distance = way.distances.get((above, below))
+            distance = schedule.distances.get((above, below))
             between = self.where[above] - self.where[below]
             if distance is not None and (
                 between >= aligned(distance) if distance else between == 0
@@ -191,10 +191,10 @@ class _Rooms:
 
 
 def _moves(
-    network: Network, one: Segment, way: Way, where: Mapping[int, int], scratch: int
+    network: Network, one: Segment, schedule: Schedule, where: Mapping[int, int], scratch: int
 ) -> Iterator[Call | Slide]:
     """Calls of a segment, and slides where a ring is full."""
-    base, merged = first_rows(network, one.rings, way), one.merged
+    base, merged = first_rows(network, one.rings, schedule), one.merged
     leads = one.leads(network)
     where = {image: at + leads.get(image, 0) for image, at in where.items()}
     over: dict[int, int] = {}  # by image over its input: where its rows begin
@@ -210,8 +210,8 @@ def _moves(
         size, here = (network.images[i].row_bytes for i in (root, image))
         return where[root] + (first - base.get(root, 0)) * size + rows * (size - here)
 
-    found = kept_rows(network, one.rings, merged, way)
-    for step, moved in zip(way.steps, found, strict=True):
+    found = kept_rows(network, one.rings, merged, schedule)
+    for step, moved in zip(schedule.steps, found, strict=True):
         layer = network.layers[step.layer]
         root = root_of(layer.out)
         size = network.images[root].row_bytes

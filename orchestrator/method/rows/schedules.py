@@ -43,7 +43,7 @@ class Step(NamedTuple):
         return low if self.over is None else min(low, self.over)
 
 
-class Schedule:
+class StepMaker:
     """The steps of a segment: each makes the rows that it needs before.
 
     Args:
@@ -119,7 +119,7 @@ class Schedule:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Way:
+class Schedule:
     """The calls of a segment in one direction.
 
     Args:
@@ -135,7 +135,7 @@ class Way:
     distances: Mapping[tuple[int, int], int]
 
 
-def at_once(network: Network, number: int) -> Way:
+def at_once(network: Network, number: int) -> Schedule:
     """The one call of a layer for all rows."""
     layer = network.layers[number]
     distances: dict[tuple[int, int], int] = {}
@@ -146,10 +146,10 @@ def at_once(network: Network, number: int) -> Way:
             distances = {(image, layer.out): 0, (layer.out, image): 0}
     reads = tuple((0, network.images[image].rows - 1) for image, _ in layer.reads)
     step = Step(number, 0, network.images[layer.out].rows - 1, reads)
-    return Way(descends=False, steps=(step,), distances=distances)
+    return Schedule(descends=False, steps=(step,), distances=distances)
 
 
-def way_of(
+def schedule_of(
     network: Network,
     steps: Sequence[Step],
     rings: dict[int, int],
@@ -157,7 +157,7 @@ def way_of(
     over: Mapping[int, int],
     *,
     descends: bool = False,
-) -> Way:
+) -> Schedule:
     """The steps, and distances of inputs that die from outputs; rings grow."""
     numbers = [step.layer for step in steps]
     first, last = min(numbers), max(numbers)
@@ -186,7 +186,7 @@ def way_of(
             else:
                 distance = _distance_up(network, step, out, image, wanted, later=later)
             distances[key] = max(distances.get(key, 1), distance)
-    return Way(descends=descends, steps=tuple(placed[::-1]), distances=distances)
+    return Schedule(descends=descends, steps=tuple(placed[::-1]), distances=distances)
 
 
 def note_reads(network: Network, step: Step, wanted: dict[int, int], *, descends: bool) -> None:

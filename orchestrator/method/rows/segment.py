@@ -13,12 +13,18 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from orchestrator.method.rows.ways import Schedule, Step, Way, at_once, note_reads, way_of
+from orchestrator.method.rows.schedules import (
+    Schedule,
+    Step,
+    StepMaker,
+    at_once,
+    note_reads,
+    schedule_of,
+)
 from orchestrator.planner.blocks import aligned
 
 if TYPE_CHECKING:
     from orchestrator.method.rows.network import Network
-    from orchestrator.method.rows.ways import Step, Way
 
 
 # Images of a segment that lie where others do, as they are not needed together.
@@ -103,16 +109,16 @@ def places_of(
     rings: Mapping[int, int],
     merged: Mapping[int, int],
     over: Mapping[int, int],
-    ways: Sequence[Way],
+    schedules: Sequence[Schedule],
 ) -> tuple[tuple[int, ...], ...]:
     """The rings, those that take turns together: the largest ones first."""
     makers = {image: network.layers[network.born[image]] for image in rings}
     short = {i for i, of in makers.items() if not (of.given or of.accumulates)}
     short -= {*over.values()}
     apart: set[tuple[int, int]] = set()  # read and written by one step
-    for way in ways:
+    for schedule in schedules:
         before: Step | None = None
-        for step in way.steps:
+        for step in schedule.steps:
             layer = network.layers[step.layer]
             out = merged.get(layer.out, layer.out)
             for (read, _), rows in zip(layer.reads, step.reads, strict=True):
@@ -163,10 +169,12 @@ class KeptRows(NamedTuple):
     base: int
 
 
-def first_rows(network: Network, rings: Mapping[int, int], way: Way) -> dict[int, int]:
+def first_rows(network: Network, rings: Mapping[int, int], schedule: Schedule) -> dict[int, int]:
     """By ring: the row whose place is its beginning at first."""
-    found = {i: network.images[i].rows - rows if way.descends else 0 for i, rows in rings.items()}
-    for step in way.steps:
+    found = {
+        i: network.images[i].rows - rows if schedule.descends else 0 for i, rows in rings.items()
+    }
+    for step in schedule.steps:
         if step.over is not None:
             ((ring, _),) = network.layers[step.layer].reads
             found[ring] = min(found[ring], step.over)
@@ -174,34 +182,34 @@ def first_rows(network: Network, rings: Mapping[int, int], way: Way) -> dict[int
 
 
 def kept_rows(
-    network: Network, rings: Mapping[int, int], merged: Mapping[int, int], way: Way
+    network: Network, rings: Mapping[int, int], merged: Mapping[int, int], schedule: Schedule
 ) -> Iterator[KeptRows | None]:
     """By step: what it needs of its ring; None if its output lies in none."""
-    base = first_rows(network, rings, way)
-    for step, wanted in zip(way.steps, _reads_after(network, way), strict=True):
+    base = first_rows(network, rings, schedule)
+    for step, wanted in zip(schedule.steps, _reads_after(network, schedule), strict=True):
         out = network.layers[step.layer].out
         out = merged.get(out, out)
         if out not in base:
             yield None
             continue
         rows, kept = rings[out], KeptRows(0, 0, base[out])
-        if way.descends and step.first < base[out]:
+        if schedule.descends and step.first < base[out]:
             last = max(wanted.get(out, step.last), step.last)
             kept = KeptRows(step.last + 1, last - step.last, last - rows + 1)
-        elif not way.descends and step.last >= base[out] + rows:
+        elif not schedule.descends and step.last >= base[out] + rows:
             first = min(wanted.get(out, step.first), step.first)
             kept = KeptRows(first, step.first - first, first)
         base[out] = kept.base
         yield kept
 
 
-def _reads_after(network: Network, way: Way) -> list[dict[int, int]]:
+def _reads_after(network: Network, schedule: Schedule) -> list[dict[int, int]]:
     """By step: for each image, the outermost row that is read after it."""
     found: list[dict[int, int]] = []
     wanted: dict[int, int] = {}
-    for step in reversed(way.steps):
+    for step in reversed(schedule.steps):
         found.append({**wanted})
-        note_reads(network, step, wanted, descends=way.descends)
+        note_reads(network, step, wanted, descends=schedule.descends)
     return found[::-1]
 
 
@@ -218,7 +226,7 @@ class Segment:
     Args:
         first: First layer.
         last: Last layer.
-        ways: To compute it.
+        schedules: To compute it.
         rings: By image between layers: rows that are kept at most, in any way.
         merged: By image whose rows lie where those of another one come: that image,
             a ring or a whole one. It has no memory of its own.
@@ -235,7 +243,7 @@ class Segment:
 
     first: int
     last: int
-    ways: tuple[Way, ...]
+    schedules: tuple[Schedule, ...]
     rings: Mapping[int, int]
     merged: Mapping[int, int]
     over: Mapping[int, int]
@@ -294,34 +302,34 @@ def segment(
     merged = merged_images(network, first, last, inner) if by_rows else {}
     rings, over = dict.fromkeys(inner - merged.keys(), 1), dict[int, int]()
     if by_rows:
-        steps = Schedule(network, first, last, band).steps
+        steps = StepMaker(network, first, last, band).steps
         over = images_over(network, rings, merged, steps)
         rings = dict.fromkeys(rings.keys() - {merged.get(image, image) for image in over}, 1)
         merged = rooted(merged, over)
-        ways: tuple[Way, ...] = (way_of(network, steps, rings, merged, over),)
+        schedules: tuple[Schedule, ...] = (schedule_of(network, steps, rings, merged, over),)
         if descends and not given and not over:
             larger = {**rings}
-            steps = Schedule(network, first, last, band, descends=True).steps
-            way = way_of(network, steps, larger, merged, over, descends=True)
-            ways += (way,) if larger == rings else ()
+            steps = StepMaker(network, first, last, band, descends=True).steps
+            schedule = schedule_of(network, steps, larger, merged, over, descends=True)
+            schedules += (schedule,) if larger == rings else ()
     else:
-        ways = (at_once(network, first),)
-    scratch = _scratch(network, ways[0])
-    places = places_of(network, rings, merged, over, ways)
+        schedules = (at_once(network, first),)
+    scratch = _scratch(network, schedules[0])
+    places = places_of(network, rings, merged, over, schedules)
     found = Segment(
         first=first,
         last=last,
-        ways=ways,
+        schedules=schedules,
         rings=rings,
         merged=merged,
         over=over,
         places=places,
         whole=whole,
         scratch_bytes=scratch,
-        peak_bytes=_peak(network, whole, ways) + aligned(scratch),
-        setup=sum(_cost(network, step, scratch) for step in ways[0].steps)
-        + _STEP * (len(ways[0].steps) - len(layers))
-        + _cost_of_slides(network, ways[0], rings, merged)
+        peak_bytes=_peak(network, whole, schedules) + aligned(scratch),
+        setup=sum(_cost(network, step, scratch) for step in schedules[0].steps)
+        + _STEP * (len(schedules[0].steps) - len(layers))
+        + _cost_of_slides(network, schedules[0], rings, merged)
         - sum(layer.whole for layer in layers if not layer.again),
     )
     return replace(found, peak_bytes=found.peak_bytes + found.ring_bytes(network))
@@ -332,23 +340,24 @@ def narrowed(network: Network, one: Segment) -> Segment | None:
 
     It has to save no less of the memory than it takes more of the instructions.
     """
-    least = _scratch(network, one.ways[0], 0)
-    few = replace(one, scratch_bytes=least, narrow=True)
+    least = _scratch(network, one.schedules[0], 0)
+    narrow = replace(one, scratch_bytes=least, narrow=True)
     saved = aligned(one.scratch_bytes) - aligned(least)
-    saved -= few.ring_bytes(network) - one.ring_bytes(network)
-    steps = one.ways[0].steps
+    saved -= narrow.ring_bytes(network) - one.ring_bytes(network)
+    steps = one.schedules[0].steps
     more = sum(
         _cost(network, step, least) - _cost(network, step, one.scratch_bytes) for step in steps
     )
     if saved * network.whole_cost <= more * one.peak_bytes or saved <= 0:
         return None
-    return replace(few, peak_bytes=one.peak_bytes - saved, setup=one.setup + more)
+    return replace(narrow, peak_bytes=one.peak_bytes - saved, setup=one.setup + more)
 
 
-def _scratch(network: Network, way: Way, room_bytes: float = inf) -> int:
+def _scratch(network: Network, schedule: Schedule, room_bytes: float = inf) -> int:
     """Scratch memory of the steps, in a room as far as that is possible."""
     return max(
-        network.scratch_of(step.layer, step.last - step.first + 1, room_bytes) for step in way.steps
+        network.scratch_of(step.layer, step.last - step.first + 1, room_bytes)
+        for step in schedule.steps
     )
 
 
@@ -356,22 +365,22 @@ def _cost(network: Network, step: Step, room_bytes: int) -> int:
     """Instructions of a step, with a room for scratch memory."""
     layer = network.layers[step.layer]
     rows, count = step.last - step.first + 1, network.images[layer.out].rows
-    few = network.few_of(step.layer, rows, room_bytes)
+    variant = network.scratch_saving_of(step.layer, rows, room_bytes)
     if layer.accumulates:
         ((low, high),) = step.reads
         rows = high - low + 1
-    elif rows == count and few is None:
+    elif rows == count and variant is None:
         return layer.whole
-    return sum(cost.of(rows) for cost in (few.costs if few else layer.costs))
+    return sum(cost.of(rows) for cost in (variant.costs if variant else layer.costs))
 
 
 def _cost_of_slides(
-    network: Network, way: Way, rings: Mapping[int, int], merged: Mapping[int, int]
+    network: Network, schedule: Schedule, rings: Mapping[int, int], merged: Mapping[int, int]
 ) -> int:
     """Instructions of moves within rings."""
     total = 0
-    found = kept_rows(network, rings, merged, way)
-    for step, kept in zip(way.steps, found, strict=True):
+    found = kept_rows(network, rings, merged, schedule)
+    for step, kept in zip(schedule.steps, found, strict=True):
         if kept is not None and kept.rows:
             out = network.layers[step.layer].out
             size = network.images[merged.get(out, out)].row_bytes
@@ -379,12 +388,12 @@ def _cost_of_slides(
     return total
 
 
-def _peak(network: Network, whole: frozenset[int], ways: Sequence[Way]) -> int:
+def _peak(network: Network, whole: frozenset[int], schedules: Sequence[Schedule]) -> int:
     """Bytes of whole images, of which one pair may share memory."""
     sizes = {i: aligned(network.images[i].size_bytes) for i in whole}
     saved = 0
-    for way in ways:
-        for (above, below), distance in way.distances.items():
+    for schedule in schedules:
+        for (above, below), distance in schedule.distances.items():
             together = max(aligned(distance) + sizes[above], sizes[below])
             saved = max(saved, sizes[above] + sizes[below] - together)
     return sum(sizes.values()) - saved

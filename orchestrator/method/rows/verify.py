@@ -141,7 +141,7 @@ class _Machine:
             same |= is_end and (end - begin) % (until - at) == 0
             over = layer.over
             if over is not None and len(rows) <= over.rows:
-                is_few = self._network.few_of(step.layer, len(rows), room) is not None
+                is_few = self._network.scratch_saving_of(step.layer, len(rows), room) is not None
                 same |= at - begin >= over.lead(is_few=is_few) and not (
                     (at - begin) % over.pixel_bytes or len(rows) == images[out].rows
                 )

@@ -16,7 +16,7 @@ from orchestrator.method.places import Access, placed
 from orchestrator.method.rows.bands import band_of, channels_of, pixels_of
 from orchestrator.method.rows.copies import COPY, Images, copied_rows
 from orchestrator.method.rows.costs import SUMS
-from orchestrator.method.rows.found import with_narrow_kernels, with_scratch_saving
+from orchestrator.method.rows.extracted import with_narrow_kernels, with_scratch_saving
 from orchestrator.method.rows.plan import Call, RowPlan, Slide
 from orchestrator.method.rows.strips import header_position
 from orchestrator.method.steps import GIVEN_ROWS, header_of
@@ -24,7 +24,7 @@ from orchestrator.method.windows import Rows
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
-    from orchestrator.method.rows.found import Found
+    from orchestrator.method.rows.extracted import ExtractedNetwork
 
 
 # Headers as most steps have them: a step then changes none of their words.
@@ -72,7 +72,7 @@ _FILLS: Final = (Access.READS, Access.FILLS)
 _MOVE: Final = "orch::move_bytes", "orch::MoveCall"
 
 
-def method_by_rows(method: LinkedMethod, found: Found, plan: RowPlan) -> LinkedMethod:
+def method_by_rows(method: LinkedMethod, found: ExtractedNetwork, plan: RowPlan) -> LinkedMethod:
     """The method with the calls and places of a plan.
 
     Args:
@@ -87,7 +87,7 @@ def method_by_rows(method: LinkedMethod, found: Found, plan: RowPlan) -> LinkedM
 class _Writer:
     """Writes the calls of a plan; the tensors of bands have no slots."""
 
-    def __init__(self, method: LinkedMethod, found: Found, plan: RowPlan) -> None:
+    def __init__(self, method: LinkedMethod, found: ExtractedNetwork, plan: RowPlan) -> None:
         self._method = found.banded
         self._whole = method
         self._found = found
@@ -168,18 +168,18 @@ class _Writer:
                 source, low, high = network.images[image], begin, end
         accesses = list(old.accesses)
         room = self._plan.rooms.get(step.layer, inf)
-        few = network.few_of(step.layer, rows[1] - rows[0] + 1, room)
+        variant = network.scratch_saving_of(step.layer, rows[1] - rows[0] + 1, room)
         # Kernels for whole tensors read words of them.
         is_odd = any(at % _WORD for at in call.reads)
-        assert few is None or not few.whole or not is_odd  # noqa: S101  # as one row
+        assert variant is None or not variant.whole or not is_odd  # noqa: S101  # as one row
         for position, access in enumerate(accesses):
             if access in (Access.FILLS, Access.UPDATES):
                 args[position] = self._at(layer.out, call.out, *rows)
                 accesses[position] = Access.FILLS if begins else Access.UPDATES
             elif access is Access.SCRATCH:
                 value = self._method.tensor(args[position])
-                if few is not None:
-                    value = replace(value, sizes=(few.scratch_bytes,))
+                if variant is not None:
+                    value = replace(value, sizes=(variant.scratch_bytes,))
                 args[position] = self._add(value, call.scratch)
         if not is_whole:
             band = Rows(low=low, high=high, first=rows[0], last=rows[1], count=out.rows)
@@ -188,7 +188,7 @@ class _Writer:
                 return []
             prepared = found
         new = _with(replace(old, accesses=tuple(accesses)), tuple(args), prepared)
-        return [new if few is None else with_scratch_saving(self._method, new)]
+        return [new if variant is None else with_scratch_saving(self._method, new)]
 
     def _band(
         self, old: LinkedCall, prepared: Prepared, rows: Rows, images: Images

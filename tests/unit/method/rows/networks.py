@@ -88,7 +88,7 @@ def random_network(random: Random, *, is_given: bool = False) -> Network:
                 out=out,
                 scratch_bytes=(scratch := random.choice([0, 0, random.randint(1, 99)])),
                 whole_scratch_bytes=(most := random.choice([0, 0, random.randint(1, 40)])),
-                few=random_few(random, scratch, most),
+                scratch_saving=random_few(random, scratch, most),
                 by_rows=kind != "all",
                 accumulates=kind == "add up",
                 in_place=kind in ("sum", "rows")
@@ -121,7 +121,7 @@ def random_cost(random: Random) -> Cost:
     )
     if cost.together == 3:  # as kernels have it
         return replace(cost, two=cost.tile * 3 // 4)
-    return replace(cost, few=(cost.of(1) * 3 // 4,)) if cost.together > 1 else cost
+    return replace(cost, first_rows=(cost.of(1) * 3 // 4,)) if cost.together > 1 else cost
 
 
 def random_few(
@@ -314,7 +314,7 @@ class _Run:
         if rows == self._network.images[layer.out].rows:
             return False
         room = self._rooms.get(step.layer, inf)
-        is_few = self._network.few_of(step.layer, rows, room) is not None
+        is_few = self._network.scratch_saving_of(step.layer, rows, room) is not None
         distance = call.reads[0] - call.out
         is_whole = distance % over.pixel_bytes == 0
         return is_whole and distance >= over.lead(is_few=is_few)

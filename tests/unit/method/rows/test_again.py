@@ -12,8 +12,14 @@ import numpy as np
 import pytest
 
 from orchestrator.method.rows.adapt import choices_in
-from orchestrator.method.rows.again import Twice, computed_again, plan_of, skips, with_skips_again
-from orchestrator.method.rows.found import Segments
+from orchestrator.method.rows.again import (
+    RecomputedNetwork,
+    computed_again,
+    plan_of,
+    skips,
+    with_skips_again,
+)
+from orchestrator.method.rows.extracted import Segments
 from orchestrator.method.rows.network import Layer, Network
 from orchestrator.method.rows.verify import problems_of_rows, problems_of_twins
 from orchestrator.method.windows import Axis, Cost, Image, RowTable, Window
@@ -126,7 +132,7 @@ def smallest(network: Network) -> RowPlan:
 
 def chosen(
     network: Network, most_setup: float = inf, most_again: float = inf
-) -> list[tuple[Twice, RowPlan]]:
+) -> list[tuple[RecomputedNetwork, RowPlan]]:
     plan = plan_of(Segments(network), most_setup)
     assert plan is not None
     found = with_skips_again(network, plan, most_setup=most_setup, most_again=most_again)
@@ -142,9 +148,13 @@ def test_a_long_skip_is_computed_again() -> None:
     """From the input, which is smaller: both layers, before the sum."""
     network = u_net()
     before = smallest(network)
-    ((twice, plan),) = chosen(network)
-    assert twice.twins == (0, 1, 2, 3, 4, 0, 1, 5)
-    assert [layer.again for layer in twice.network.layers] == [*[False] * 5, *[True] * 2, False]
+    ((recomputed, plan),) = chosen(network)
+    assert recomputed.twins == (0, 1, 2, 3, 4, 0, 1, 5)
+    assert [layer.again for layer in recomputed.network.layers] == [
+        *[False] * 5,
+        *[True] * 2,
+        False,
+    ]
     skip, given, deep = SIDE * 32, SIDE * 4, SIDE // 2 * (4 + 60)
     assert before.arena_bytes == skip + deep + 64  # beside the deep path
     assert plan.arena_bytes == given + deep + 64
@@ -158,7 +168,7 @@ def test_every_skip_computed_again_gives_the_same(seed: int) -> None:
         given = given_to(network, seed)
         expected = whole(network, given)
         for skip in skips(network):
-            made = computed_again(Twice.of(network), skip)
+            made = computed_again(RecomputedNetwork.of(network), skip)
             assert problems_of_twins(network, made.network, made.twins) == ()
             found = whole(made.network, given, made.twins)
             assert all(np.array_equal(found[i], expected[i]) for i in expected)
@@ -172,9 +182,9 @@ def test_plans_with_skips_again_are_smaller_and_give_the_same() -> None:
         given = given_to(network, seed)
         expected = whole(network, given)
         plans = [smallest(network)]
-        for twice, plan in chosen(network):
-            assert problems_of_rows(twice.network, plan) == ()
-            found = by_plan(twice.network, plan, given, twice.twins)
+        for recomputed, plan in chosen(network):
+            assert problems_of_rows(recomputed.network, plan) == ()
+            found = by_plan(recomputed.network, plan, given, recomputed.twins)
             assert all(np.array_equal(found[i], expected[i]) for i in network.outputs)
             plans.append(plan)
             seen += 1
@@ -210,7 +220,7 @@ def test_rows_that_the_caller_gives_do_not_come_again() -> None:
     rows = Layer(reads=(), out=0, given=1)
     given = replace(network, layers=(rows, *network.layers), inputs=frozenset())
     assert all(0 not in skip.layers for skip in skips(given))
-    again = [of for twice, _ in chosen(given) for of in twice.network.layers if of.again]
+    again = [of for recomputed, _ in chosen(given) for of in recomputed.network.layers if of.again]
     assert not any(layer.given for layer in again)
 
 
@@ -224,8 +234,8 @@ def test_an_average_of_a_whole_image_is_not_computed_again() -> None:
 
 def test_damaged_twins_are_refused() -> None:
     network = u_net()
-    ((twice, _),) = chosen(network)
-    made, twins = twice.network, twice.twins
+    ((recomputed, _),) = chosen(network)
+    made, twins = recomputed.network, recomputed.twins
     layers = [*made.layers]
     other = [*layers[:5], replace(layers[5], reads=layers[1].reads), *layers[6:]]
     swapped = [*layers[:5], layers[6], layers[5], layers[7]]

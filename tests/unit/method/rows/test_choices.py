@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from orchestrator.method.rows.adapt import Choice, choices_in
-from orchestrator.method.rows.found import Segments
+from orchestrator.method.rows.extracted import Segments
 from orchestrator.method.rows.network import Layer, Network
 from orchestrator.method.rows.plan import plan_rows
 from orchestrator.method.windows import Axis, Image

@@ -15,7 +15,7 @@ from orchestrator.method.passes.packing.kernels import packed_header
 from orchestrator.method.passes.packing.strips import Strips
 from orchestrator.method.places import Access
 from orchestrator.method.rows.bands import may_write_over_input
-from orchestrator.method.rows.found import with_narrow_kernels, with_scratch_saving
+from orchestrator.method.rows.extracted import with_narrow_kernels, with_scratch_saving
 from orchestrator.method.windows import Core, Cost, ScratchSavingVariant
 from orchestrator.program.values import Allocation, Dynamism, TensorValue
 
@@ -307,9 +307,9 @@ def test_two_pixels_cost_what_the_best_mix_does(two: int) -> None:
 
 
 def test_one_row_costs_what_its_kernel_does() -> None:
-    cost = Cost(setup=7, tile=100, together=2, few=(60,))
+    cost = Cost(setup=7, tile=100, together=2, first_rows=(60,))
     assert [cost.of(rows) for rows in (1, 2, 3)] == [60, 107, 207]
-    assert replace(cost, few=()).of(1) == 107
+    assert replace(cost, first_rows=()).of(1) == 107
 
 
 @pytest.mark.parametrize("limited", ["", "limited_"])

@@ -134,7 +134,7 @@ def test_an_output_begins_within_the_row_that_a_call_reads() -> None:
     )
     one = segment(network, 0, 0)
     assert one is not None
-    assert one.ways[0].distances == {(0, 1): 94}
+    assert one.schedules[0].distances == {(0, 1): 94}
     plan = plan_rows(network, [one])
     assert plan.arena_bytes == 96 * 288 + 96
     assert problems_of_rows(network, plan) == ()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from orchestrator.method.rows.found import Segments
+from orchestrator.method.rows.extracted import Segments
 from orchestrator.method.rows.network import Layer, Network
 from orchestrator.method.rows.plan import Call, RowPlan, Slide, plan_rows
 from orchestrator.method.rows.segment import narrowed, segment
@@ -21,7 +21,7 @@ from tests.unit.method.rows.networks import by_plan, grown, random_network, rand
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from orchestrator.method.rows.ways import Way
+    from orchestrator.method.rows.schedules import Schedule
 
 SEEDS = 150
 ALIGNMENT = 16
@@ -41,7 +41,7 @@ def test_a_network_by_rows_computes_the_same(seed: int) -> None:
     network = random_network(Random(seed))  # noqa: S311  # the same each time
     segments = Segments(network)
     every = [segments.cuts(limit) for limit in segments.limits()]
-    different = {tuple(s.ways[0].steps for s in cuts): cuts for cuts in every}
+    different = {tuple(s.schedules[0].steps for s in cuts): cuts for cuts in every}
     for cuts in different.values():
         plan = plan_rows(network, cuts)
         assert problems_of_rows(network, plan) == ()
@@ -161,15 +161,17 @@ def test_an_output_lies_at_the_least_distance_from_its_input() -> None:
         )
         one = segment(network, 0, 0, band=random.randint(1, 3), descends=True)
         assert one is not None
-        for way, distances in ((way, way.distances.items()) for way in one.ways):
+        for schedule, distances in (
+            (schedule, schedule.distances.items()) for schedule in one.schedules
+        ):
             if not distances:  # its windows see padding only
                 continue
             (((above, _), distance),) = distances
-            plan = in_place(network, way, above, distance)
+            plan = in_place(network, schedule, above, distance)
             assert problems_of_rows(network, plan) == ()
             assert is_right(network, plan, seed)
             if distance > 1:  # else none is too small
-                nearer = in_place(network, way, above, distance - 1)
+                nearer = in_place(network, schedule, above, distance - 1)
                 assert problems_of_rows(network, nearer)
                 wrong += not is_right(network, nearer, seed)
                 seen += 1
@@ -178,7 +180,7 @@ def test_an_output_lies_at_the_least_distance_from_its_input() -> None:
     assert wrong > 0.85 * seen
 
 
-def in_place(network: Network, way: Way, above: int, distance: int) -> RowPlan:
+def in_place(network: Network, schedule: Schedule, above: int, distance: int) -> RowPlan:
     """The steps of the only layer, with one of its images behind the other one."""
     where = {above: distance, 1 - above: 0}
     images = network.images
@@ -190,7 +192,7 @@ def in_place(network: Network, way: Way, above: int, distance: int) -> RowPlan:
                 out=where[1] + step.first * images[1].row_bytes,
                 scratch=0,
             )
-            for step in way.steps
+            for step in schedule.steps
             for reads in (step.reads,)
         ),
         offsets=where,
@@ -322,8 +324,8 @@ def test_the_first_part_of_a_concatenation_is_the_end_of_it() -> None:
         one = segment(network, 0, 2, band=band, descends=True)
         assert one is not None
         assert one.merged == {1: 2}
-        for way in one.ways:
-            plan = plan_rows(network, [replace(one, ways=(way,))])
+        for schedule in one.schedules:
+            plan = plan_rows(network, [replace(one, schedules=(schedule,))])
             assert problems_of_rows(network, plan) == ()
             assert is_right(network, plan, band)
     less = replace(network.images[1], row_bytes=20)
@@ -369,8 +371,8 @@ def scarce(few_cost: int) -> Network:
     few = ScratchSavingVariant(scratch_bytes=320, costs=(Cost(tile=few_cost),))
     other = ScratchSavingVariant(scratch_bytes=128, costs=(Cost(tile=9000),))
     layers = (
-        Layer(reads=((0, rows),), out=1, scratch_bytes=256, few=other),
-        Layer(reads=((1, three),), out=2, scratch_bytes=640, few=few),
+        Layer(reads=((0, rows),), out=1, scratch_bytes=256, scratch_saving=other),
+        Layer(reads=((1, three),), out=2, scratch_bytes=640, scratch_saving=few),
         Layer(reads=((2, rows),), out=3, scratch_bytes=16),
     )
     return Network(
@@ -391,8 +393,8 @@ def test_fewer_pixels_at_once_where_scratch_memory_is_scarce() -> None:
     assert (one.scratch_bytes, less.scratch_bytes) == (640, 320)
     assert one.peak_bytes - less.peak_bytes == 320
     assert less.setup - one.setup == 64 * 10
-    assert [network.few_of(n, 1, 320) is None for n in range(3)] == [True, False, True]
-    assert network.few_of(1, 64, 0) is None  # whole calls have no other way
+    assert [network.scratch_saving_of(n, 1, 320) is None for n in range(3)] == [True, False, True]
+    assert network.scratch_saving_of(1, 64, 0) is None  # whole calls have no other way
     plan = plan_rows(network, [less])
     assert plan.rooms == {0: 320, 1: 320, 2: 320}
     assert problems_of_rows(network, plan) == ()
@@ -415,11 +417,15 @@ def test_calls_for_all_rows_without_scratch_memory() -> None:
     """Where that is scarce: the largest one alone."""
     row, cost = Axis(size=1, out=1), Cost(tile=1000)
     few = ScratchSavingVariant(scratch_bytes=0, costs=(Cost(tile=1040),), whole=True)
-    layer = Layer(reads=((0, row),), out=1, whole_scratch_bytes=1284, few=few, whole=1000)
+    layer = Layer(
+        reads=((0, row),), out=1, whole_scratch_bytes=1284, scratch_saving=few, whole=1000
+    )
     small = Layer(reads=((1, row),), out=2, whole_scratch_bytes=260, whole=1000)
     network = Network(
         images={i: Image(rows=1, row_bytes=n) for i, n in enumerate((640, 128, 128))},
-        layers=tuple(replace(a, costs=(cost,), few=few, by_rows=False) for a in (layer, small)),
+        layers=tuple(
+            replace(a, costs=(cost,), scratch_saving=few, by_rows=False) for a in (layer, small)
+        ),
         inputs=frozenset({0}),
         outputs=frozenset({2}),
     )
@@ -432,7 +438,7 @@ def test_calls_for_all_rows_without_scratch_memory() -> None:
     # With pairs of inputs the same calls have no room.
     assert problems_of_rows(network, replace(plan, rooms={0: 1284, 1: 260}))
     banded = replace(few, whole=False)
-    layers = tuple(replace(a, few=banded) for a in network.layers)
+    layers = tuple(replace(a, scratch_saving=banded) for a in network.layers)
     assert planned(replace(network, layers=layers)).arena_bytes > 640 + 1284
 
 
@@ -441,7 +447,7 @@ def test_single_rows_stay_where_kernels_for_them_take_less(
     few: tuple[int, ...], steps: int
 ) -> None:
     rows = Axis(size=32, out=32)
-    cost = Cost(setup=500, tile=1000, together=2, few=few)
+    cost = Cost(setup=500, tile=1000, together=2, first_rows=few)
     network = Network(
         images={i: Image(rows=32, row_bytes=256 if i == 1 else 64) for i in range(3)},
         layers=tuple(
@@ -453,7 +459,7 @@ def test_single_rows_stay_where_kernels_for_them_take_less(
     segments = Segments(network)
     # Room for bands of up to 16 rows.
     (found,) = segments.cuts(segments.least_peak() + 16 * 256)
-    assert len(found.ways[0].steps) == steps
+    assert len(found.schedules[0].steps) == steps
 
 
 def test_rows_that_the_next_step_reads_take_turns_in_one_place() -> None:
@@ -531,7 +537,7 @@ def is_short(network: Network, call: Call, plan: RowPlan, most: int) -> bool:
     layer, step = network.layers[call.step.layer], call.step
     rows, count = step.last - step.first + 1, network.images[layer.out].rows
     room = plan.rooms[step.layer]
-    few = network.few_of(step.layer, rows, room)
+    few = network.scratch_saving_of(step.layer, rows, room)
     if layer.accumulates:
         ((low, high),) = step.reads
         rows, count = high - low + 1, network.images[layer.reads[0][0]].rows
