@@ -35,12 +35,11 @@ def alias_copies(method: LinkedMethod, context: Context) -> LinkedMethod:
     planned afterwards. The planner then finds the room of the copies again.
     """
     flow, written = Dataflow(method), method.written
-    dropped: set[int] = set()
     again = True
     while again:
         again = False
         for index, call in enumerate(method.instructions):
-            if index in dropped or not isinstance(call, LinkedCall):
+            if index in flow.dropped or not isinstance(call, LinkedCall):
                 continue
             views = views_of(method, call, written)
             if views is None:
@@ -50,9 +49,8 @@ def alias_copies(method: LinkedMethod, context: Context) -> LinkedMethod:
                 method = method.with_values(changed)
                 flow.drop(index)
                 flow.move({tensor: method.places[tensor] for tensor in changed})
-                dropped.add(index)
                 again = True
-    return without(method, dropped)
+    return without(method, flow.dropped)
 
 
 def shared_places(

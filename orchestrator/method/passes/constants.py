@@ -23,8 +23,7 @@ from orchestrator.method.passes.views import ITEM_BYTES, moves_items, views_of
 from orchestrator.program.values import TensorValue, Value
 
 if TYPE_CHECKING:
-    from orchestrator.method.passes.dataflow import Dataflow
-    from orchestrator.method.passes.fold import Contents
+    from orchestrator.method.passes.fold import Contents, Folding
     from orchestrator.method.passes.views import View
 
 
@@ -128,76 +127,62 @@ def evaluate_constants(method: LinkedMethod) -> LinkedMethod:
     return folded(method, outputs_of, may_grow=False, number_of=_number)
 
 
-def _number(
-    method: LinkedMethod, flow: Dataflow, written: frozenset[int], call: LinkedCall
-) -> Value | None:
+def _number(state: Folding, call: LinkedCall) -> Value | None:
     """The number that a call returns."""
     if not may_be_number(call):
         return None  # before a set of all values is made
-    return number_of(method, call, written | flow.moved, flow.moved)
+    moved = state.flow.moved
+    return number_of(state.method, call, state.written | moved, moved)
 
 
 def _computed_outputs(
-    method: LinkedMethod,
-    flow: Dataflow,
-    written: frozenset[int],
-    call: LinkedCall,
-    *,
-    given: frozenset[int],
+    state: Folding, call: LinkedCall, *, given: frozenset[int]
 ) -> Contents | None:
     """Items of a call's outputs, if they can be computed.
 
     Moves of constants in `given`, which the method had before the pass, are left to
     the other passes: the profile may skip these.
     """
+    method, moved = state.method, state.flow.moved
     outs = [method.values[out] for out in call.outs]
-    if not flow.moved.isdisjoint(call.outs) or not all(
+    if not moved.isdisjoint(call.outs) or not all(
         isinstance(out, TensorValue) and (out.allocation or not out.size_bytes) for out in outs
     ):
         return None
     if may_be_computed(method, call):
-        results = results_of(method, call, written | flow.moved)
+        results = results_of(method, call, state.written | moved)
         if results is not None:
             return results
-    views = views_of(method, call, written, converts=True)
+    views = views_of(method, call, state.written, converts=True)
     if views is None or given.issuperset(view.source for view in views):
         return None
-    return _moved(method, flow, call, views)
+    return _moved(state, call, views)
 
 
 def _moved_outputs(
-    method: LinkedMethod,
-    flow: Dataflow,
-    written: frozenset[int],
-    call: LinkedCall,
-    *,
-    permutes: bool,
-    expands: bool = True,
+    state: Folding, call: LinkedCall, *, permutes: bool, expands: bool = True
 ) -> Contents | None:
     """Items of a call's outputs, if it only moves items of constants."""
     if (str(call.operator) == PERMUTE) is not permutes:
         return None
-    views = views_of(method, call, written, converts=True)
-    if views is None:
-        return None
-    outputs = _moved(method, flow, call, views)
-    if outputs is None:
+    views = views_of(state.method, call, state.written, converts=True)
+    outputs = _moved(state, call, views) if views else None
+    if views is None or outputs is None:
         return None
     sources = {view.source for view in views}
-    data = method.contents
+    data = state.method.contents
     room = sum(len(data[source]) for source in sources)
     is_expanded = sum(map(len, outputs.values())) > room
-    if (expands or not is_expanded) and _replaces(method, flow, sources):
+    if (expands or not is_expanded) and _replaces(state, sources):
         return outputs
     known = {*data.values()}
     is_cheap = all(len(content) <= SMALL_BYTES or content in known for content in outputs.values())
     return outputs if is_cheap else None
 
 
-def _moved(
-    method: LinkedMethod, flow: Dataflow, call: LinkedCall, views: tuple[View, ...]
-) -> Contents | None:
+def _moved(state: Folding, call: LinkedCall, views: tuple[View, ...]) -> Contents | None:
     """Items of a call's outputs, if all items that it moves are constant."""
+    method = state.method
     data = method.contents
     moves: dict[int, list[tuple[View, Bytes]]] = {}
     for view in views:
@@ -209,7 +194,7 @@ def _moved(
             and target.allocation is not None
             and view.source in data
             and target.dtype.item_bytes in ITEM_BYTES
-            and not {view.source, *call.args} & flow.moved
+            and not {view.source, *call.args} & state.flow.moved
         ):
             return None
         items = converted(data[view.source], source.dtype, target.dtype)
@@ -225,12 +210,13 @@ def _moved(
     return outputs if len(outputs) == len(set(call.outs)) else None
 
 
-def _replaces(method: LinkedMethod, flow: Dataflow, sources: set[int]) -> bool:
+def _replaces(state: Folding, sources: set[int]) -> bool:
     """Whether only calls that may be folded, too, read some constants."""
+    flow = state.flow
     if not sources.isdisjoint(flow.outputs):
         return False
     readers = (i for s in sources for i in flow.touching(s) if s in flow.at[i].reads)
-    calls = (method.instructions[index] for index in readers)
+    calls = (state.method.instructions[index] for index in readers)
     return all(isinstance(c, LinkedCall) and moves_items(c.operator) for c in calls)
 
 

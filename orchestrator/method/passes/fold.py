@@ -7,11 +7,10 @@ initial value of its slot.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Collection, Mapping
-from copy import copy
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from math import prod
-from typing import TYPE_CHECKING, Final, Self, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from orchestrator.core.lazy_bytes import Bytes, part_of, settled
 from orchestrator.method.linked import LinkedCall, LinkedMethod, read_by, written_by
@@ -30,13 +29,8 @@ if TYPE_CHECKING:
 Contents: TypeAlias = "dict[int, Bytes]"
 """By value index: items of tensors, in memory order."""
 
-ComputeOutputs: TypeAlias = (
-    "Callable[[LinkedMethod, Dataflow, frozenset[int], LinkedCall], Contents | None]"
-)
-
-ComputeNumber: TypeAlias = (
-    "Callable[[LinkedMethod, Dataflow, frozenset[int], LinkedCall], Value | None]"
-)
+ComputeOutputs: TypeAlias = "Callable[[Folding, LinkedCall], Contents | None]"
+ComputeNumber: TypeAlias = "Callable[[Folding, LinkedCall], Value | None]"
 
 SMALL_BYTES: Final = 32
 """Least flash of a call with its arguments and the value that it writes."""
@@ -53,8 +47,7 @@ def folded(
 
     Args:
         method: The method.
-        outputs_of: Computes all outputs of a call; None keeps the call. Its
-            third argument: values that instructions still write.
+        outputs_of: Computes all outputs of a call; None keeps the call.
         may_grow: Whether constants may take more bytes than before. If not, they may
             grow by as many bytes as the removed calls took.
         number_of: Computes the number that a call returns, or returns None.
@@ -62,69 +55,50 @@ def folded(
     Returns:
         The method; results of earlier calls are constants for later ones.
     """
-    state = _Folding(method, outputs_of)
-    for index in range(len(method.instructions)):
-        if number_of is not None:
-            state.fold_number(index, number_of)
-        outputs = None if index in state.dropped else state.outputs_of(index)
-        if outputs and may_grow:
-            state.fold(index, outputs)
-        elif outputs:
-            state = _folded_within_flash(state, index, outputs)
-    return without(state.method, state.dropped)
+    state = Folding(method, Dataflow(method), method.written)
+    for index, call in enumerate(method.instructions):
+        if not isinstance(call, LinkedCall) or index in state.flow.dropped:
+            continue
+        number = number_of(state, call) if number_of else None
+        if number is not None and _is_only_source(state, index):
+            state.drop(index, call.outs)
+            state.method = state.method.with_values(dict.fromkeys(call.outs, number))
+        elif outputs := _with_items(outputs_of(state, call)):
+            if may_grow:
+                state.fold(index, outputs)
+            else:
+                state = _folded_within_flash(state, index, outputs, outputs_of)
+    return without(state.method, state.flow.dropped)
 
 
-class _Folding:
-    """A method while calls are folded; still contains the calls in `dropped`.
+def _with_items(outputs: Contents | None) -> Contents:
+    """Outputs without those that have no items, and no place in memory."""
+    return {o: data for o, data in (outputs or {}).items() if len(data)}
+
+
+@dataclass(slots=True)
+class Folding:
+    """A method while calls are folded; those that are dropped are still in it.
 
     Args:
         method: The method.
-        outputs_of: See `folded`.
+        flow: Its dataflow.
+        written: Values that instructions still write.
     """
 
-    def __init__(self, method: LinkedMethod, outputs_of: ComputeOutputs) -> None:
-        self.method = method
-        self.dropped: frozenset[int] = frozenset()
-        self._compute = outputs_of
-        self._flow = Dataflow(method)
-        self._written = method.written
+    method: LinkedMethod
+    flow: Dataflow
+    written: frozenset[int]
 
-    def copy(self) -> Self:
-        """A copy to try a change on."""
-        new = copy(self)
-        new._flow = self._flow.copy()  # noqa: SLF001  # its own
-        return new
-
-    def outputs_of(self, index: int) -> Contents | None:
-        """Outputs of a call that have items, if the build can compute all of them."""
-        call = self.method.instructions[index]
-        if not isinstance(call, LinkedCall):
-            return None
-        found = self._compute(self.method, self._flow, self._written, call)
-        # Tensors without items have no place in memory.
-        return {o: data for o, data in found.items() if len(data)} if found else None
-
-    def fold_number(self, index: int, number_of: ComputeNumber) -> None:
-        """Remove a call that returns the same number in every run."""
-        call = self.method.instructions[index]
-        if not isinstance(call, LinkedCall) or index in self.dropped:
-            return
-        number = number_of(self.method, self._flow, self._written, call)
-        if number is None or not _is_only_source(self.method, self._flow, self.dropped, index):
-            return
-        self._flow.drop(index)
-        self.dropped |= {index}
-        self._written = self._written.difference(call.outs)
-        self.method = self.method.with_values(dict.fromkeys(call.outs, number))
-
-    def touches(self, index: int, tensors: Contents) -> bool:
-        """Whether an instruction has one of the tensors as an argument."""
-        return not tensors.keys().isdisjoint(self._flow.at[index].touches)
+    def drop(self, index: int, outs: Iterable[int]) -> None:
+        """Note that nothing writes some values any more."""
+        self.flow.drop(index)
+        self.written = self.written.difference(outs)
 
     def constant_bytes(self) -> int:
         """Bytes of the constants in use; equal ones count once."""
-        used = {*self._flow.outputs}
-        for effect in self._flow.at:
+        used = {*self.flow.outputs}
+        for effect in self.flow.at:
             used.update(effect.touches)
         return sum(map(len, {d for v, d in self.method.data if v in used}))
 
@@ -134,9 +108,8 @@ class _Folding:
         Returns:
             Tensors that became constants; empty if the call stays.
         """
-        call = self.method.call(index)
-        places = self.method.places
-        shown = _shown(self._flow, index, outputs, places)
+        call, places = self.method.call(index), self.method.places
+        shown = _shown(self.flow, index, outputs, places)
         changed = {
             v: replace(self.method.tensor(v), allocation=None, data_buffer_index=1) for v in shown
         }
@@ -146,18 +119,18 @@ class _Folding:
                 (Place(("constant", v), 0, len(items)), places[v]) for v, items in shown.items()
             ),
         )
-        if not shown or not is_same(self.method, self._flow, changed, {index: leaves}):
+        if not shown or not is_same(self.method, self.flow, changed, {index: leaves}):
             return {}
-        self._flow.drop(index)
-        self.dropped |= {index}
-        self._written = self._written.difference(shown)
+        self.drop(index, shown)
         self.method = self.method.with_values(changed, shown)
         return shown
 
 
-def _folded_within_flash(state: _Folding, index: int, outputs: Contents) -> _Folding:
+def _folded_within_flash(
+    state: Folding, index: int, outputs: Contents, outputs_of: ComputeOutputs
+) -> Folding:
     """Remove a call, and calls that depend on it, if flash does not grow."""
-    trial = state.copy()
+    trial = replace(state, flow=state.flow.copy())
     shown = trial.fold(index, outputs)
     if not shown:
         return state
@@ -171,8 +144,10 @@ def _folded_within_flash(state: _Folding, index: int, outputs: Contents) -> _Fol
             later += 1
             if later == len(state.method.instructions):
                 return state
-            found = trial.outputs_of(later) if trial.touches(later, shown) else None
-            more = trial.fold(later, found) if found else {}
+            call = state.method.instructions[later]
+            if isinstance(call, LinkedCall) and shown.keys() & trial.flow.at[later].touches:
+                found = _with_items(outputs_of(trial, call))
+                more = trial.fold(later, found) if found else {}
         shown |= more
         most += SMALL_BYTES
     return trial
@@ -195,32 +170,25 @@ def _shown(flow: Dataflow, index: int, outputs: Contents, places: Mapping[int, P
     return shown
 
 
-def _is_only_source(
-    method: LinkedMethod, flow: Dataflow, dropped: Collection[int], index: int
-) -> bool:
-    """Whether every reader of a call's result gets what this call returned.
+def _is_only_source(state: Folding, index: int) -> bool:
+    """Whether every reader of a call's result, a number, gets what this call returned.
 
     Nothing else writes the slot, the method does not return or take it, and every path
     to a reader leads through the call.
-
-    Args:
-        method: The method of the call.
-        flow: Its dataflow.
-        dropped: Calls that were removed.
-        index: Index of the call, which has one result, a number.
     """
+    method = state.method
     (slot,) = method.call(index).outs
     if slot in method.named((*method.inputs, *method.outputs)):
         return False
     readers = set()
     for at, instruction in enumerate(method.instructions):
-        if at in dropped or at == index:
+        if at in state.flow.dropped or at == index:
             continue
         if slot in written_by(instruction):
             return False
         if slot in method.named(read_by(instruction)):
             readers.add(at)
-    return readers.isdisjoint(_reached_around(flow, index))
+    return readers.isdisjoint(_reached_around(state.flow, index))
 
 
 def _reached_around(flow: Dataflow, index: int) -> set[int]:

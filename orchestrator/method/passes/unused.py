@@ -77,7 +77,6 @@ def drop_unused_calls(method: LinkedMethod) -> LinkedMethod:
     Only calls that cannot fail for any items and computed numbers.
     """
     flow, written = Dataflow(method), method.written
-    dropped: set[int] = set()
     places = method.places
     # From the last call on, as removing a call may make its inputs unused.
     for index, call in reversed([*enumerate(method.instructions)]):
@@ -92,8 +91,7 @@ def drop_unused_calls(method: LinkedMethod) -> LinkedMethod:
             continue
         if is_same(method, flow, {}, {index: Dropped(outs=outs)}):
             flow.drop(index)
-            dropped.add(index)
-    return without(method, dropped)
+    return without(method, flow.dropped)
 
 
 def _is_pure(call: LinkedCall) -> bool:
