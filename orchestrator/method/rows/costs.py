@@ -1,7 +1,9 @@
 """What prepared calls cost, in instructions: estimates from what kernels loop over.
 
 Numbers are those of loops in kernels/cortex_m. Where one is not known well, it is small
-for whole calls and large for bands: a run then becomes less slow than estimated.
+for whole calls and large for bands: a run then becomes less slow than estimated. In an emulator
+the longest step of DS-CNN and of ResNet-8 takes 0.75 to 1.35 of its estimate, which
+tests/qemu/test_bounded_steps.py holds.
 """
 
 from __future__ import annotations

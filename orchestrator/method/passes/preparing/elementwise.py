@@ -38,14 +38,16 @@ if TYPE_CHECKING:
     from orchestrator.method.passes.preparing.form import Preparer
 
 _MOST_ZERO_POINT: Final = 383
-"""Largest zero point of a plain addition, of either sign."""
+"""Largest zero point of a plain addition, of either sign: with int8 items of up to 128 beside it,
+differences have 9 bits and a sign (`is_near` of op_quantized_add.cpp)."""
 _HALF_MULTIPLIER: Final = 1 << 30
-"""Multiplier of the larger scale of a plain addition."""
+"""Multiplier of the larger scale of a plain addition, as exporters write it: a half."""
 _LEAST_SHIFT: Final = -21
-"""Smallest shift of a plain addition with DSP instructions."""
+"""Smallest shift of a plain addition with DSP instructions, whose sums have 30 bits and a sign
+(`is_plain` of op_quantized_add.cpp)."""
 _ITEM: Final = 128
 _DSP_SHIFT: Final = 13
-"""Largest shift of products for DSP instructions."""
+"""Largest shift of products for DSP instructions (op_quantized_mul.cpp)."""
 _VECTOR_ITEM: Final = (1 << 15) - 1
 """Largest difference from a zero point in vectors of products."""
 _TRANSPOSED_DIMS: Final = 4
