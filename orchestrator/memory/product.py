@@ -268,10 +268,15 @@ def method_state_bytes(
 ) -> int:
     """Size of the method state block the device loader needs, exactly.
 
-    `delegates` are the state bytes of the product's delegates, by backend.
+    Args:
+        method: Of the program.
+        pointer_bytes: Of the target.
+        delegates: State bytes of the delegates of the product, by backend. A product
+            without any knows nothing of the delegates of a method.
 
-    Source: sizes of `Value` and `Instruction` in runtime/include/orch/value.h and
-    method.h, which assert them; layout in runtime/src/load_method.cpp.
+    Source: sizes of `Value`, `Instruction` and `DelegateHandle`, and
+    `kDelegateStateAlignment`, in runtime/include/orch/value.h, method.h and delegate.h,
+    which assert them; layout in runtime/src/load_method.cpp and load_delegates.cpp.
     """
     value_bytes = 4 * pointer_bytes
     words = sum(
@@ -282,39 +287,12 @@ def method_state_bytes(
         + len(method.instructions) * instruction_bytes(pointer_bytes)
         + 4 * words
     )
-    return _with_delegates(size, method, pointer_bytes=pointer_bytes, delegates=delegates)
-
-
-def _delegate_states(method: Method, delegates: Mapping[str, int]) -> tuple[DelegateState, ...]:
-    """The state of each part that a linked delegate runs, in the program's order."""
-    return tuple(
-        DelegateState(backend=d.backend, state_bytes=delegates[d.backend])
-        for d in method.delegates
-        if d.backend in delegates
-    )
-
-
-def _with_delegates(
-    size_bytes: int, method: Method, *, pointer_bytes: int, delegates: Mapping[str, int]
-) -> int:
-    """Size of a method state with handles and states of the method's delegates.
-
-    Args:
-        size_bytes: Without them.
-        method: Of the program.
-        pointer_bytes: Of the target.
-        delegates: State bytes of the delegates of the product, by backend. A product
-            without any knows nothing of the delegates of a method.
-
-    Source: `DelegateHandle` and `kDelegateStateAlignment` in
-    runtime/include/orch/delegate.h; layout in runtime/src/load_delegates.cpp.
-    """
     if delegates:
-        size_bytes += len(method.delegates) * 4 * pointer_bytes
+        size += len(method.delegates) * 4 * pointer_bytes
     states = [delegates.get(d.backend, 0) for d in method.delegates]
     if not any(states):
-        return size_bytes
-    return sum(-(-part // _STATE_WORD_BYTES) * _STATE_WORD_BYTES for part in (size_bytes, *states))
+        return size
+    return sum(-(-part // _STATE_WORD_BYTES) * _STATE_WORD_BYTES for part in (size, *states))
 
 
 def instructions_offset(method: Method, *, pointer_bytes: int) -> int:
@@ -366,7 +344,11 @@ def _method_memory(
         state_bytes=state_bytes,
         input_bytes=tuple(_value_bytes(method, i, most) for i in method.inputs),
         output_bytes=tuple(_value_bytes(method, i, most) for i in method.outputs),
-        delegates=_delegate_states(method, delegates),
+        delegates=tuple(
+            DelegateState(backend=d.backend, state_bytes=delegates[d.backend])
+            for d in method.delegates
+            if d.backend in delegates
+        ),
         caller_bytes=caller_bytes(method),
         scratch=tuple(need for need in scratch if need.method == method.name),
     )

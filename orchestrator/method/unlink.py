@@ -94,14 +94,10 @@ def _has_data(program: Program, method: Method, linked: LinkedMethod) -> bool:
     values = (method.values[index] for index, _ in linked.data)
     return all(
         isinstance(value, TensorValue)
-        and (_begins_with_zeros(value) or program.data_bytes(value) == data)
+        # State for which the program has no data begins with zeros.
+        and ((value.is_state and not value.is_mutable_state) or program.data_bytes(value) == data)
         for value, (_, data) in zip(values, linked.data, strict=True)
     )
-
-
-def _begins_with_zeros(value: TensorValue) -> bool:
-    """Whether it is state for which the program has no data."""
-    return value.is_state and not value.is_mutable_state
 
 
 class _Unlinker:

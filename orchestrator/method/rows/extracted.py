@@ -435,7 +435,9 @@ class Segments:
 
         The larger a limit, the fewer calls.
         """
-        return bisect_left(limits, x=True, key=lambda b: self._setup(b) <= most_setup)
+        return bisect_left(
+            limits, x=True, key=lambda b: sum(s.setup for s in self.cuts(b)) <= most_setup
+        )
 
     def _limits_between(self, low: float, high: float) -> list[float]:
         """What the segments for a limit need in wider bands, if less than another."""
@@ -453,9 +455,6 @@ class Segments:
         low = self.least_peak()
         peaks = {s.peak_bytes for found in self._ending for s in found}
         return [low, *sorted(peak for peak in peaks if peak > low)]
-
-    def _setup(self, limit_bytes: float) -> int:
-        return sum(one.setup for one in self.cuts(limit_bytes))
 
     def cuts(self, limit_bytes: float) -> tuple[Segment, ...]:
         """Segments that each need no more than a limit, at the least cost."""
