@@ -28,8 +28,7 @@ from orchestrator.method.passes.packing.convolution import (
     all_convolutions,
     convolutions,
     in_one_column,
-    memory_of,
-    sums_with,
+    with_weights,
 )
 from orchestrator.method.passes.packing.header import Packed, Room, bytes_of
 from orchestrator.method.passes.packing.kernels import Kernel
@@ -239,9 +238,6 @@ def _with_call(
 # Each output of a convolution or matrix product has the step that suits its weights best, or each
 # group of its inputs. Scales and biases stay as they are. `pack_weights` then stores the numbers.
 
-_WEIGHTS: Final = 1
-"""Position of the argument."""
-
 
 def round_weights(method: LinkedMethod) -> LinkedMethod:
     """Round the weights of all calls that can have 4 bits."""
@@ -257,15 +253,12 @@ def round_weights(method: LinkedMethod) -> LinkedMethod:
         if (rounded == conv.weights).all():
             continue
         arguments = Arguments(method, call)
-        new = {_WEIGHTS: memory_of(method, call, rounded)}
-        new |= sums_with(method, call, rounded - conv.weights)
+        new = with_weights(arguments, call.function, rounded, rounded - conv.weights)
         method, slots = with_slots(
-            method, *((arguments.tensor(at), settled(data)) for at, data in new.items())
+            method, *((arguments.tensor(name), settled(data)) for name, data in new.items())
         )
-        args = [*call.args]
-        for at, slot in zip(new, slots, strict=True):
-            args[at] = slot
-        method = with_call(method, number, replace(call, args=tuple(args)))
+        args = arguments.replaced(dict(zip(new, slots, strict=True)))
+        method = with_call(method, number, replace(call, args=args))
     return method
 
 

@@ -121,11 +121,11 @@ def _folded(site: Site, *, uneven: Collection[int] | None) -> Site | None:
     if call.function not in _READERS:
         return None
     arguments = site.arguments
-    found = site.producer(arguments.index(0))
+    found = site.producer(arguments.index("input"))
     if found is None or not is_pad(found.call):
         return None
     pad = _pad_of(found.arguments, found.call.function)
-    padded, x = arguments.tensor(0), arguments.tensor_at(pad.tensor)
+    padded, x = arguments.tensor("input"), arguments.tensor_at(pad.tensor)
     need(x.dtype is padded.dtype and x.dim_order == padded.dim_order)
     sizes = zip(pad.before, x.sizes, pad.after, strict=True)
     need(tuple(b + n + a for b, n, a in sizes) == padded.sizes)

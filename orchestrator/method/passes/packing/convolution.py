@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from orchestrator.core.layout import FORMATS, logical_items, stored_items
 from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.method.passes.arguments import Arguments, UnknownCallError, need
-from orchestrator.method.passes.images import axes_of, image_of
+from orchestrator.method.passes.images import Image, axes_of, image_of
 from orchestrator.method.windows import Axis
 
 if TYPE_CHECKING:
@@ -155,31 +155,29 @@ def all_convolutions(method: LinkedMethod, most: int) -> list[tuple[int, LinkedC
     return found
 
 
-def array_of(arguments: Arguments, position: int) -> Ints:
+def array_of(arguments: Arguments, name: str) -> Ints:
     """Items of a constant tensor of integers, by index."""
-    value = arguments.tensor(position)
-    return _items(arguments, position, value.sizes, value.dim_order)
+    value = arguments.tensor(name)
+    return _items(arguments, name, value.sizes, value.dim_order)
 
 
-def row_of(arguments: Arguments, position: int) -> Ints:
+def _row_of(arguments: Arguments, name: str) -> Ints:
     """Items as they lie in memory, which is how kernels read those of channels."""
-    return _items(arguments, position, [arguments.tensor(position).numel], [0])
+    return _items(arguments, name, [arguments.tensor(name).numel], [0])
 
 
-def sums_of(arguments: Arguments, position: int, outputs: int) -> Ints:
+def _sums_of(arguments: Arguments, name: str, outputs: int) -> Ints:
     """What each sum starts with: a row, or zeros where the argument is None."""
     import numpy as np  # noqa: PLC0415  # only where something is packed
 
-    if arguments.is_none(position):
-        return np.zeros(outputs, np.int64)
-    return row_of(arguments, position)
+    return np.zeros(outputs, np.int64) if arguments.is_none(name) else _row_of(arguments, name)
 
 
-def _items(arguments: Arguments, position: int, sizes: Sequence[int], order: Sequence[int]) -> Ints:
+def _items(arguments: Arguments, name: str, sizes: Sequence[int], order: Sequence[int]) -> Ints:
     import numpy as np  # noqa: PLC0415  # only where something is packed
 
-    dtype = arguments.tensor(position).dtype
-    data = arguments.constant(position)
+    dtype = arguments.tensor(name).dtype
+    data = arguments.constant(name)
     items = logical_items(data, FORMATS[dtype], sizes, order)
     return items.astype(np.int64, order="C")
 
@@ -194,38 +192,47 @@ def _convolution(arguments: Arguments, function: str) -> Convolution:
         return _linear(arguments)
     depthwise = function in _DEPTHWISE
     nhwc = (_DEPTHWISE if depthwise else _CONVOLUTIONS)[function]
-    weights = array_of(arguments, 1)
+    weights = array_of(arguments, "weight")
     if depthwise:
         need(weights.shape[0] == 1)
         weights = weights.transpose(3, 1, 2, 0)
-    next_one = 7 if depthwise else 6
-    x, y = arguments.tensor(0), arguments.tensor(next_one + 7)
-    image, out = image_of(x, nhwc=nhwc), image_of(y, nhwc=nhwc)
+    x = arguments.tensor("input")
+    image, out = image_of(x, nhwc=nhwc), image_of(arguments.tensor("out"), nhwc=nhwc)
     channels, outputs = image[-1], out[-1]
     need(weights.shape[0] == outputs)
     groups, rest = divmod(channels, weights.shape[3])
     need(groups > 0 and not rest)
     # One of one input channel is a convolution.
     depthwise = depthwise and channels > 1 and outputs == channels
-    rows, columns = axes_of(arguments, image, out, weights.shape[1:3], (3, 4, 5))
-    return Convolution(
-        batch=image[0],
-        channels=channels,
-        rows=rows,
-        columns=columns,
-        weights=weights.reshape(outputs, -1),
+    axes = axes_of(arguments, image, out, weights.shape[1:3], ("stride", "padding", "dilation"))
+    return replace(
+        convolution_of(arguments, image, axes, weights.reshape(outputs, -1)),
         depthwise=depthwise,
         groups=groups,
         has_words=x.allocation is not None
         and x.allocation.offset_bytes % WORD == 0
         and channels % WORD == 0,
-        sums=sums_of(arguments, 2, outputs),
-        x_offset=arguments.number(next_one),
-        multipliers=row_of(arguments, next_one + 2),
-        shifts=row_of(arguments, next_one + 3),
-        offset=arguments.number(next_one + 1),
-        low=arguments.number(next_one + 4),
-        high=arguments.number(next_one + 5),
+    )
+
+
+def convolution_of(
+    arguments: Arguments, image: Image, axes: tuple[Axis, Axis], weights: Ints
+) -> Convolution:
+    """A convolution over an image, with windows along rows and columns; outputs come first."""
+    low, high = map(arguments.number, ("activation_min", "activation_max"))
+    return Convolution(
+        batch=image[0],
+        channels=image[-1],
+        rows=axes[0],
+        columns=axes[1],
+        weights=weights,
+        sums=_sums_of(arguments, "bias", len(weights)),
+        x_offset=arguments.number("input_offset"),
+        multipliers=_row_of(arguments, "requantize_multipliers"),
+        shifts=_row_of(arguments, "requantize_shifts"),
+        offset=arguments.number("output_offset"),
+        low=low,
+        high=high,
     )
 
 
@@ -233,11 +240,12 @@ def _linear(arguments: Arguments) -> Convolution:
     """A matrix product: rows are the pixels of an image of one line."""
     import numpy as np  # noqa: PLC0415
 
-    x, weights = arguments.tensor(0), array_of(arguments, 1)
+    x, weights = arguments.tensor("input"), array_of(arguments, "weights")
     outputs, depth = weights.shape
-    has_sums = not arguments.is_none(3)
-    need(arguments.number(5) == 0)
-    multiplier, shift = arguments.numbers(7)[0], arguments.numbers(8)[0]
+    has_sums = not arguments.is_none("kernel_sum")
+    need(arguments.number("filter_offset") == 0)
+    scale = ("requantize_multipliers", "requantize_shifts")
+    multiplier, shift = (arguments.numbers(name)[0] for name in scale)
     rows = x.numel // depth
     return Convolution(
         batch=1,
@@ -245,41 +253,39 @@ def _linear(arguments: Arguments) -> Convolution:
         rows=Axis(size=1, out=1),
         columns=Axis(size=rows, out=rows),
         weights=weights,
-        sums=sums_of(arguments, 3 if has_sums else 2, outputs),
+        sums=_sums_of(arguments, "kernel_sum" if has_sums else "bias", outputs),
         # Sums of programs for MVE hold the part of the offset.
-        x_offset=0 if has_sums else arguments.number(4),
+        x_offset=0 if has_sums else arguments.number("input_offset"),
         multipliers=np.full(outputs, multiplier),
         shifts=np.full(outputs, shift),
-        offset=arguments.number(6),
-        low=arguments.number(10),
-        high=arguments.number(9),
+        offset=arguments.number("output_offset"),
+        low=arguments.number("activation_min"),
+        high=arguments.number("activation_max"),
     )
 
 
-def memory_of(method: LinkedMethod, call: LinkedCall, weights: Ints) -> bytes:
-    """Weights [outputs, taps] of a call as they lie in memory."""
-    value = Arguments(method, call).tensor(1)
-    if call.function in _DEPTHWISE:
-        weights = weights.T
-    return stored_items(weights.astype("i1").reshape(value.sizes), value.dim_order)
-
-
-def sums_with(method: LinkedMethod, call: LinkedCall, added: Ints) -> dict[int, bytes]:
-    """Position and bytes of an argument that depends on weights.
+def with_weights(
+    arguments: Arguments, function: str, weights: Ints, added: Ints
+) -> dict[str, bytes]:
+    """By name: the memory of a call's arguments that depend on weights.
 
     Sums of matrix products for MVE hold the part of the input offset.
 
     Args:
-        method: The method.
-        call: The call.
-        added: To the weights, [outputs, taps].
+        arguments: Of the call.
+        function: Of the call.
+        weights: The weights, [outputs, taps].
+        added: What they are more than before.
     """
-    arguments = Arguments(method, call)
-    if call.function != _LINEAR or arguments.is_none(3):
-        return {}
-    sums = row_of(arguments, 3)
-    sums += arguments.number(4) * added.sum(axis=1)
-    return {3: stored_items(sums.astype("<i4"), [0])}
+    name = "weights" if function == _LINEAR else "weight"
+    value = arguments.tensor(name)
+    stored = (weights.T if function in _DEPTHWISE else weights).astype("i1")
+    found = {name: stored_items(stored.reshape(value.sizes), value.dim_order)}
+    if function == _LINEAR and not arguments.is_none("kernel_sum"):
+        sums = _row_of(arguments, "kernel_sum")
+        sums += arguments.number("input_offset") * added.sum(axis=1)
+        found["kernel_sum"] = stored_items(sums.astype("<i4"), [0])
+    return found
 
 
 def check(conv: Convolution, most: int) -> None:

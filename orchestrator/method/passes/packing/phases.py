@@ -19,8 +19,7 @@ from orchestrator.method.passes.packing.convolution import (
     Convolution,
     array_of,
     check,
-    row_of,
-    sums_of,
+    convolution_of,
 )
 from orchestrator.method.windows import Axis
 
@@ -144,25 +143,13 @@ def _phases(arguments: Arguments, *, nhwc: bool) -> list[Phase]:
     """
     import numpy as np  # noqa: PLC0415  # only where something is packed
 
-    weights = array_of(arguments, 1)
-    image, out = (image_of(arguments.tensor(at), nhwc=nhwc) for at in (0, 15))
+    weights = array_of(arguments, "weight")
+    image, out = (image_of(arguments.tensor(name), nhwc=nhwc) for name in ("input", "out"))
     channels, outputs = image[-1], out[-1]
     need(weights.shape[0] == outputs and weights.shape[3] == channels)
-    rows, columns = axes_of(arguments, image, out, weights.shape[1:3], (3, 4, 6))
-    whole = Convolution(
-        batch=image[0],
-        channels=channels,
-        rows=rows,
-        columns=columns,
-        weights=weights,
-        sums=sums_of(arguments, 2, outputs),
-        x_offset=arguments.number(7),
-        multipliers=row_of(arguments, 9),
-        shifts=row_of(arguments, 10),
-        offset=arguments.number(8),
-        low=arguments.number(11),
-        high=arguments.number(12),
-    )
+    lists = ("stride", "padding", "dilation")
+    rows, columns = axes = axes_of(arguments, image, out, weights.shape[1:3], lists)
+    whole = convolution_of(arguments, image, axes, weights)
     line = columns.out * outputs
     return [
         Phase(
