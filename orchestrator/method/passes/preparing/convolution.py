@@ -21,7 +21,13 @@ from orchestrator.method.passes.images import (
     one_or_two,
 )
 from orchestrator.method.passes.packing.convolution import HIGHEST, LOWEST
-from orchestrator.method.passes.preparing.form import Form, int8_form, members, scale_of_output
+from orchestrator.method.passes.preparing.form import (
+    Form,
+    Memory,
+    int8_form,
+    members,
+    scale_of_output,
+)
 from orchestrator.method.windows import Axis
 
 if TYPE_CHECKING:
@@ -115,10 +121,10 @@ def _convolution(*, depthwise: bool, nhwc: bool) -> Preparer:
     return prepare
 
 
-def _memory(arguments: Arguments, *names: str | None) -> tuple[tuple[str, int | None], ...]:
+def _memory(arguments: Arguments, *names: str | None) -> Memory:
     """The tensors of a call, by their names in the schema; the output comes last."""
-    members = ("input", "weights", "bias", "multipliers", "shifts")
-    return arguments.places(**dict(zip(members, names, strict=True)), out="out")
+    pointers = ("input", "weights", "bias", "multipliers", "shifts")
+    return arguments.places(**dict(zip(pointers, names, strict=True)), out="out")
 
 
 def _range(arguments: Arguments) -> Numbers:
