@@ -27,4 +27,15 @@
 #define ORCH_SAVE_VECTORS \
   ORCH_SAVE "  vpush {d8-d15}\n  .cfi_adjust_cfa_offset 64\n"
 #define ORCH_RETURN "  pop {r4-r11, pc}\n"
+/// The same with four registers.
+#define ORCH_SAVE_FEW                                   \
+  "  push {r4-r7, lr}\n  .cfi_def_cfa_offset 20\n"      \
+  "  .cfi_rel_offset r4, 0\n  .cfi_rel_offset r5, 4\n"  \
+  "  .cfi_rel_offset r6, 8\n  .cfi_rel_offset r7, 12\n" \
+  "  .cfi_rel_offset lr, 16\n"
+#define ORCH_RETURN_FEW "  pop {r4-r7, pc}\n"
 #define ORCH_RETURN_VECTORS "  vpop {d8-d15}\n" ORCH_RETURN
+
+/// A function of such a body, which may use all registers.
+#define ORCH_WHOLE(name, body) \
+  ORCH_FUNCTION(name) ORCH_SAVE "  " body "\n" ORCH_RETURN ORCH_END(name)

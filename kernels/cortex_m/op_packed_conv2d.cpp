@@ -7,8 +7,7 @@
 #include "packed_dsp.h"
 #include "packed_gather.h"
 #include "packed_limits.h"
-#include "packed_three_pixels.h"
-#include "packed_two_pixels.h"
+#include "packed_loops_dsp.h"
 #include "tile_dsp.h"
 #include "unroll.h"
 #include "util/check.h"
@@ -198,30 +197,6 @@ ORCH_HOT void run(const PackedCall& prepared) {
   }
 }
 #else
-// Moves `from` and what follows, up to `end`, to `to`, which lies before it: a
-// multiple of six pairs.
-extern "C" void orch_move_pairs(const Pair* from, Pair* to, const Pair* end);
-asm(R"(
-  .section .text.orch_move_pairs, "ax", %progbits
-  .syntax unified
-  .thumb
-  .balign 4
-  .globl orch_move_pairs
-  .hidden orch_move_pairs
-  .type orch_move_pairs, %function
-  .thumb_func
-orch_move_pairs:
-  push {r4-r7, lr}
-1:
-  ldm r0!, {r3-r7, r12}
-  stm r1!, {r3-r7, r12}
-  cmp r0, r2
-  bne 1b
-  pop {r4-r7, pc}
-  .size orch_move_pairs, . - orch_move_pairs
-  .text
-)");
-
 /// A call and where it is.
 struct Pixels {
   const PackedPairs& call;
