@@ -5,6 +5,7 @@
 #include "orch/kernel.h"
 #include "packed_dsp.h"
 #include "packed_limits.h"
+#include "packed_windows_dsp.h"
 #include "tile_dsp.h"
 #include "unroll.h"
 
@@ -15,202 +16,10 @@ namespace {
 /// of a call.
 constexpr int32_t kChannels = 4;
 constexpr int32_t kChannelWords = 9;
-/// Words of a column: for each channel two pairs of rows.
+/// Words of a column: for each channel a pair of the two upper rows; then one
+/// of the two lower ones, or of the only one an input in the lower half.
 constexpr int32_t kColumnWords = 2 * kChannels;
-
-/// What `orch_packed_two_rows` takes besides pointers. Known to the assembly.
-struct RowLoop {
-  int32_t column_bytes;  // of the pairs that windows begin with
-  int32_t line;          // from the first output row to the second one, or 0
-  int32_t channels;
-};
-
-// Where speed counts, two columns of outputs at a time: they share two of their
-// columns of inputs. An odd last one is left.
-#if !ORCH_FAVOUR_SPEED
-#define ORCH_FIND_PAIRS ""
-#define ORCH_TWO_COLUMNS ""
-#else
-#define ORCH_FIND_PAIRS \
-  "  and r7, r4, #32\n" \
-  "  bic r4, r4, #32\n" \
-  "  str r7, [sp, #44]\n"
-#define ORCH_TWO_COLUMNS "  orch_two_columns \\upper, \\lower\n"
-#endif
-
-// Four channels of two output rows. r0: `x`, columns; r1: `w`, what `expand`
-// makes of four channels; r2: `y`; r3: `loop`. The first pair of rows of a
-// column are the two upper ones; for the other function the second one is. The
-// lower output is stored first: without a line the upper one stays.
-using RowsFn = void(const Pair* x, const int32_t* w, int8_t* y,
-                    const RowLoop* loop);
-extern "C" RowsFn orch_packed_two_rows;
-extern "C" RowsFn orch_packed_two_rows_swapped;
-/// The same for windows that move by two: one output row.
-extern "C" RowsFn orch_packed_row;
-extern "C" RowsFn orch_packed_row_swapped;
-asm(R"(
-  .syntax unified
-  @ Adds products of a column: of two rows with the first two weights, of the
-  @ last one with the third weight; for the lower output one row further down.
-  .macro orch_column upper, lower, w01, w12, sum0=r7, sum1=r8
-  smlad \sum0, \upper, \w01, \sum0
-  smlatb \sum1, \upper, \w01, \sum1
-  smlabt \sum0, \lower, \w12, \sum0
-  smlad \sum1, \lower, \w12, \sum1
-  .endm
-  @ 0: multiplier, what is added; 8: line, channels; 16: x, y; 24: bytes of
-  @ columns, end of x; 32: w; 36: end of pairs of columns, start, and
-  @ the bytes of an odd column of outputs.
-  @
-  @ Four channels; leaves weights in r5, r6, r9 to r12, and the start in lr.
-  .macro orch_begin_rows name, two_columns
-  .section .text.\name, "ax", %progbits
-  .thumb
-  .balign 4
-  .globl \name
-  .hidden \name
-  .type \name, %function
-  .thumb_func
-\name:
-  push {r4-r11, lr}
-  sub sp, #52
-  ldm r3, {r4, r5, r6}
-  .ifnb \two_columns
-)" ORCH_FIND_PAIRS R"(
-  .endif
-  add r7, r0, #32
-  strd r5, r6, [sp, #8]
-  strd r0, r2, [sp, #16]
-  strd r4, r7, [sp, #24]
-1:
-  ldm r1!, {r3, r4, r5, r6, r9, r10, r11, r12, lr}
-  strd r3, r4, [sp]
-  str r1, [sp, #32]
-  ldrd r0, r2, [sp, #16]
-  ldr r1, [sp, #24]
-  add r1, r0
-  .endm
-  .macro orch_end_rows name
-  ldrd r0, r2, [sp, #16]
-  adds r0, #8
-  adds r2, #1
-  strd r0, r2, [sp, #16]
-  ldrd r3, r1, [sp, #28]
-  cmp r0, r3
-  bne 1b
-  add sp, #52
-  pop {r4-r11, pc}
-  .size \name, . - \name
-  .endm
-  .macro orch_two_columns upper, lower
-  strd r1, lr, [sp, #36]
-  cmp r0, r1
-  beq 5f
-4:
-  ldr r1, [sp, #40]
-  ldrd r3, r4, [r0], #64
-  smlad r7, \upper, r5, r1
-  smlatb r8, \upper, r5, r1
-  smlabt r7, \lower, r6, r7
-  smlad r8, \lower, r6, r8
-  ldrd r3, r4, [r0, #-32]
-  orch_column \upper, \lower, r9, r10
-  smlad lr, \upper, r5, r1
-  smlatb r1, \upper, r5, r1
-  smlabt lr, \lower, r6, lr
-  smlad r1, \lower, r6, r1
-  ldrd r3, r4, [r0]
-  orch_column \upper, \lower, r11, r12
-  orch_column \upper, \lower, r9, r10, lr, r1
-  ldrd r3, r4, [r0, #32]
-  orch_column \upper, \lower, r11, r12, lr, r1
-  ldrd r3, r4, [sp]
-  smmla r7, r7, r3, r4
-  smmla r8, r8, r3, r4
-  smmla lr, lr, r3, r4
-  smmla r1, r1, r3, r4
-  ssat r7, #8, r7, asr #11
-  ssat r8, #8, r8, asr #11
-  ssat lr, #8, lr, asr #11
-  ssat r1, #8, r1, asr #11
-  ldrd r3, r4, [sp, #8]
-  strb r8, [r2, r3]
-  strb r7, [r2]
-  add r2, r4
-  strb r1, [r2, r3]
-  strb lr, [r2]
-  add r2, r4
-  ldr r3, [sp, #36]
-  cmp r0, r3
-  bne 4b
-5:
-  ldr r1, [sp, #44]
-  cbz r1, 3f
-  ldr lr, [sp, #40]
-  add r1, r0
-  .endm
-  .macro orch_two_rows name, upper, lower
-  orch_begin_rows \name, two_columns
-)" ORCH_TWO_COLUMNS R"(
-2:
-  ldrd r3, r4, [r0], #32
-  smlad r7, \upper, r5, lr
-  smlatb r8, \upper, r5, lr
-  smlabt r7, \lower, r6, r7
-  smlad r8, \lower, r6, r8
-  ldrd r3, r4, [r0]
-  orch_column \upper, \lower, r9, r10
-  ldrd r3, r4, [r0, #32]
-  orch_column \upper, \lower, r11, r12
-  ldrd r3, r4, [sp]
-  smmla r7, r7, r3, r4
-  smmla r8, r8, r3, r4
-  ssat r7, #8, r7, asr #11
-  ssat r8, #8, r8, asr #11
-  ldrd r3, r4, [sp, #8]
-  strb r8, [r2, r3]
-  strb r7, [r2]
-  add r2, r4
-  cmp r0, r1
-  bne 2b
-3:
-  orch_end_rows \name
-  .endm
-  .macro orch_row name, upper, lower
-  orch_begin_rows \name
-  ldr r8, [sp, #12]
-2:
-  ldrd r3, r4, [r0], #64
-  smlad r7, \upper, r5, lr
-  smlabt r7, \lower, r6, r7
-  ldrd r3, r4, [r0, #-32]
-  smlad r7, \upper, r9, r7
-  smlabt r7, \lower, r10, r7
-  ldrd r3, r4, [r0]
-  smlad r7, \upper, r11, r7
-  smlabt r7, \lower, r12, r7
-  ldrd r3, r4, [sp]
-  smmla r7, r7, r3, r4
-  ssat r7, #8, r7, asr #11
-  strb r7, [r2]
-  add r2, r8
-  cmp r0, r1
-  bne 2b
-  orch_end_rows \name
-  .endm
-  orch_two_rows orch_packed_two_rows, r3, r4
-  orch_two_rows orch_packed_two_rows_swapped, r4, r3
-  orch_row orch_packed_row, r3, r4
-  orch_row orch_packed_row_swapped, r4, r3
-  .purgem orch_column
-  .purgem orch_begin_rows
-  .purgem orch_end_rows
-  .purgem orch_two_columns
-  .purgem orch_two_rows
-  .purgem orch_row
-  .text
-)");
+constexpr int32_t kWindow = 3;
 
 /// The lower halves of two numbers as a pair.
 ORCH_ALWAYS_INLINE Pair pair_of(int32_t low, int32_t high) {
@@ -241,50 +50,6 @@ ORCH_HOT void expand(const PackedChannel* channel, int32_t* to) {
     to += 7;
   }
 }
-
-/// Where a row of the image begins, or a word of padding. Known to the
-/// assembly.
-struct Row {
-  const int8_t* from;
-  int32_t step;
-};
-
-// Four channels of two rows as pairs. r0: `rows`; r1: `to`; r2: `end`.
-extern "C" void orch_pair_rows(const Row* rows, Pair* to, const Pair* end);
-asm(R"(
-  .section .text.orch_pair_rows, "ax", %progbits
-  .syntax unified
-  .thumb
-  .balign 4
-  .globl orch_pair_rows
-  .hidden orch_pair_rows
-  .type orch_pair_rows, %function
-  .thumb_func
-orch_pair_rows:
-  push {r4-r8, lr}
-  ldm r0, {r0, r3, r4, r5}
-1:
-  ldr r6, [r0]
-  ldr r7, [r4]
-  add r0, r3
-  add r4, r5
-  @ Channels 0 and 1 of both rows, then 2 and 3.
-  pkhbt r8, r6, r7, lsl #16
-  pkhtb r12, r7, r6, asr #16
-  sxtb16 r6, r8
-  sxtb16 r7, r8, ror #8
-  sxtb16 r8, r12
-  sxtb16 r12, r12, ror #8
-  str r6, [r1], #32
-  str r7, [r1, #-24]
-  str r8, [r1, #-16]
-  str r12, [r1, #-8]
-  cmp r1, r2
-  bne 1b
-  pop {r4-r8, pc}
-  .size orch_pair_rows, . - orch_pair_rows
-  .text
-)");
 
 void run(const PackedCall& prepared) {
   const int8_t* image = static_cast<const int8_t*>(prepared.input);
@@ -357,6 +122,71 @@ void run(const PackedCall& prepared) {
   }
 }
 
+/// A band, some columns of outputs at a time.
+template <int32_t kRows, int32_t kStride>
+ORCH_ALWAYS_INLINE void run_band(const PreparedCall& prepared) {
+  const PackedCall& call = static_cast<const PackedCall&>(prepared);
+  const PackedDepthwise& conv =
+      *static_cast<const PackedDepthwise*>(call.header);
+  const int32_t channels = conv.channels;
+  Pair* const pairs = static_cast<Pair*>(call.scratch);
+  const uint32_t padding = static_cast<uint8_t>(conv.padding) * 0x01010101U;
+  const Pair two = even(padding);
+  const PackedChannel* const w =
+      static_cast<const PackedChannel*>(call.weights);
+  const int32_t line = conv.columns.in * channels;
+  RowsCall<kRows> rows;
+  rows.offset = INT8_MIN * (1 << 11);
+  rows.channels = channels;
+  rows.below = conv.rows.out > 1 ? conv.columns.out * channels : 0;
+  rows.x_end = pairs + kColumnWords;
+  rows.w_end = w + channels;
+  int8_t* y = static_cast<int8_t*>(call.out);
+  int32_t left = conv.columns.out;
+  // Of the window that is next.
+  int32_t begin = -conv.columns.padding;
+  do {
+    const int32_t count = left < conv.pairs ? left : conv.pairs;
+    const int32_t end = begin + (count - 1) * kStride + kWindow;
+    const int32_t first = begin < 0 ? 0 : begin;
+    const int32_t last = end < conv.columns.in ? end : conv.columns.in;
+    rows.image = pairs + (first - begin) * kColumnWords;
+    rows.image_end = pairs + (last - begin) * kColumnWords;
+    ORCH_FEW_ROUNDS
+    for (Pair* to = pairs; to != rows.image; ++to) *to = two;
+    Pair* const pairs_end = pairs + (end - begin) * kColumnWords;
+    ORCH_FEW_ROUNDS
+    for (Pair* to = rows.image_end; to != pairs_end; ++to) *to = two;
+    rows.line = line;
+    const int8_t* from = static_cast<const int8_t*>(call.input) -
+                         conv.rows.padding * line + first * channels;
+    ORCH_FEW_ROUNDS
+    for (int32_t i = 0; i < kRows; ++i) {
+      const bool inside = static_cast<uint32_t>(i - conv.rows.padding) <
+                          static_cast<uint32_t>(conv.rows.in);
+      rows.rows[i] = inside ? from : reinterpret_cast<const int8_t*>(&padding);
+      rows.step[i] = inside ? channels : 0;
+      rows.next[i] = inside ? kChannels : 0;
+      if (!inside) rows.line = 0;
+      from += line;
+    }
+    rows.w = w;
+    rows.x = pairs;
+    rows.y = y;
+    rows.count = count << 8;
+    if constexpr (kRows != kWindow) {
+      orch_packed_both_rows(&rows);
+    } else if constexpr (kStride == 1) {
+      orch_packed_one_row(&rows);
+    } else {
+      orch_packed_one_row_by_two(&rows);
+    }
+    y += count * channels;
+    begin += count * kStride;
+    left -= count;
+  } while (left != 0);
+}
+
 }  // namespace
 
 // What the build makes of cortex_m::quantized_depthwise_conv2d.out: (Tensor
@@ -381,6 +211,36 @@ void limited_packed_depthwise_3x3(const PreparedCall& call) {
 
 Error limited_packed_depthwise_3x3_out(const Args& args) {
   return run_limited<PackedDepthwise>(packed_depthwise_3x3, args);
+}
+
+// Prepared: what packed_depthwise_3x3 does, for a band of one row. Both have
+// the same tensors, but `scratch` holds pairs of inputs alone: of the columns
+// that `pairs` outputs need.
+ORCH_HOT void packed_depthwise_row(const PreparedCall& call) {
+  run_band<kWindow, 1>(call);
+}
+
+// The same for windows that move by two.
+ORCH_HOT void packed_depthwise_row_by_two(const PreparedCall& call) {
+  run_band<kWindow, 2>(call);
+}
+
+// The same as the first one for a band of one or two rows.
+ORCH_HOT void packed_depthwise_two_rows(const PreparedCall& call) {
+  run_band<kWindow + 1, 1>(call);
+}
+
+// The same with limits.
+void limited_packed_depthwise_row(const PreparedCall& call) {
+  run_limited<PackedDepthwise>(packed_depthwise_row, call);
+}
+
+void limited_packed_depthwise_row_by_two(const PreparedCall& call) {
+  run_limited<PackedDepthwise>(packed_depthwise_row_by_two, call);
+}
+
+void limited_packed_depthwise_two_rows(const PreparedCall& call) {
+  run_limited<PackedDepthwise>(packed_depthwise_two_rows, call);
 }
 
 }  // namespace orch::cortex_m

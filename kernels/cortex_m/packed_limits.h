@@ -52,7 +52,8 @@ inline int32_t outputs_of(const PackedDepthwiseStrips& conv) {
 
 #endif
 
-inline int32_t outputs_of(const PackedDepthwise& conv) {
+// At -Os, gcc would call it.
+ORCH_ALWAYS_INLINE int32_t outputs_of(const PackedDepthwise& conv) {
   return conv.batch * conv.rows.out * conv.columns.out * conv.channels;
 }
 

@@ -89,8 +89,9 @@ asm(R"(
   strb \y1, [r5, r4]
   strb \y0, [r0, r4]
   .endm
-  @ The sums in `b`, less those of A in `a`, are those of B; `y` is where outputs
-  @ go, and ties. With `peels`, sums begin with the first step.
+  @ The sums in `b`, less those of A in `a`, are those of B; `y` are registers
+  @ of places of outputs, and of ties. With `peels`, sums begin with the first
+  @ step.
   .macro orch_pixels pixels, b, a, y, steps, peels=0
   @ 0: x, bytes of weights; 8: two of y, ties, the last y of three; then entry,
   @ end of weights.
@@ -294,16 +295,19 @@ asm(R"(
   bne 1b
   add sp, #28
   .endm
-)" ORCH_WHOLE("orch_packed_pixels",
-              "orch_three_pixels " ORCH_STEPS("2", "16, 1"))
+)"
+    // clang-format off
+    ORCH_WHOLE("orch_packed_pixels",
+               "orch_three_pixels " ORCH_STEPS("2", "16, 1"))
 #if !ORCH_FAVOUR_SPEED
-        ORCH_WHOLE("orch_packed_band_pixels", "orch_three_pixels 4")
+    ORCH_WHOLE("orch_packed_band_pixels", "orch_three_pixels 4")
 #endif
-            ORCH_WHOLE("orch_packed_two_pixels",
-                       "orch_two_pixels " ORCH_STEPS("4", "16"))
-                ORCH_WHOLE("orch_packed_tiles",
-                           "orch_tiles " ORCH_STEPS("1", "2") ", 0")
-                    ORCH_WHOLE("orch_packed_tiles_few", "orch_tiles 4, 1") R"(
+    ORCH_WHOLE("orch_packed_two_pixels",
+               "orch_two_pixels " ORCH_STEPS("4", "16"))
+    ORCH_WHOLE("orch_packed_tiles", "orch_tiles " ORCH_STEPS("1", "2") ", 0")
+    ORCH_WHOLE("orch_packed_tiles_few", "orch_tiles 4, 1")
+    // clang-format on
+    R"(
   .purgem orch_scale
   .purgem orch_ties_down
   .purgem orch_each
