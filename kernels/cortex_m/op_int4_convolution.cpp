@@ -105,18 +105,8 @@ void int4_packed_convolution(const PreparedCall& prepared) {
   }
 }
 
-Error int4_packed_convolution_out(const Args& args) {
-  return run_packed(int4_packed_convolution, args);
-}
-
-// The same with limits: `int low, int high` in front of `out`.
-void int4_limited_packed_convolution(const PreparedCall& call) {
-  run_limited<PackedConvolution>(int4_packed_convolution, call);
-}
-
-Error int4_limited_packed_convolution_out(const Args& args) {
-  return run_limited<PackedConvolution>(int4_packed_convolution, args);
-}
+ORCH_PACKED_FORMS(PackedConvolution, int4_packed_convolution,
+                  int4_limited_packed_convolution)
 
 }  // namespace orch::cortex_m
 

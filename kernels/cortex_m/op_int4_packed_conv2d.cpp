@@ -114,18 +114,7 @@ void int4_packed_conv2d(const PreparedCall& prepared) {
   }
 }
 
-Error int4_packed_conv2d_out(const Args& args) {
-  return run_packed(int4_packed_conv2d, args);
-}
-
-// The same with limits: `int low, int high` in front of `out`.
-void int4_limited_packed_conv2d(const PreparedCall& call) {
-  run_limited<PackedPairs>(int4_packed_conv2d, call);
-}
-
-Error int4_limited_packed_conv2d_out(const Args& args) {
-  return run_limited<PackedPairs>(int4_packed_conv2d, args);
-}
+ORCH_PACKED_FORMS(PackedPairs, int4_packed_conv2d, int4_limited_packed_conv2d)
 
 }  // namespace orch::cortex_m
 

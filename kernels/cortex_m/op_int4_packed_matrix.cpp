@@ -147,18 +147,7 @@ void int4_packed_matrix(const PreparedCall& prepared) {
   }
 }
 
-Error int4_packed_matrix_out(const Args& args) {
-  return run_packed(int4_packed_matrix, args);
-}
-
-// The same with limits: `int low, int high` in front of `out`.
-void int4_limited_packed_matrix(const PreparedCall& call) {
-  run_limited<Int4Matrix>(int4_packed_matrix, call);
-}
-
-Error int4_limited_packed_matrix_out(const Args& args) {
-  return run_limited<Int4Matrix>(int4_packed_matrix, args);
-}
+ORCH_PACKED_FORMS(Int4Matrix, int4_packed_matrix, int4_limited_packed_matrix)
 
 }  // namespace orch::cortex_m
 

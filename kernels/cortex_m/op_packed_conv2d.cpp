@@ -460,18 +460,7 @@ void packed_conv2d(const PreparedCall& call) {
   run<false>(static_cast<const PackedCall&>(call));
 }
 
-Error packed_conv2d_out(const Args& args) {
-  return run_packed(packed_conv2d, args);
-}
-
-// The same with limits: `int low, int high` in front of `out`.
-void limited_packed_conv2d(const PreparedCall& call) {
-  run_limited<PackedPairs>(packed_conv2d, call);
-}
-
-Error limited_packed_conv2d_out(const Args& args) {
-  return run_limited<PackedPairs>(packed_conv2d, args);
-}
+ORCH_PACKED_FORMS(PackedPairs, packed_conv2d, limited_packed_conv2d)
 
 // Prepared: the same for bands of few pixels, of which the last ones are two at
 // once.
@@ -479,9 +468,7 @@ void packed_conv2d_two(const PreparedCall& call) {
   run<true>(static_cast<const PackedCall&>(call));
 }
 
-void limited_packed_conv2d_two(const PreparedCall& call) {
-  run_limited<PackedPairs>(packed_conv2d_two, call);
-}
+ORCH_LIMITED_BAND(PackedPairs, packed_conv2d_two, limited_packed_conv2d_two)
 
 }  // namespace orch::cortex_m
 

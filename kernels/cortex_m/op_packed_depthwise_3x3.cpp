@@ -201,17 +201,8 @@ void packed_depthwise_3x3(const PreparedCall& call) {
   run(static_cast<const PackedCall&>(call));
 }
 
-Error packed_depthwise_3x3_out(const Args& args) {
-  return run_packed(packed_depthwise_3x3, args);
-}
-
-void limited_packed_depthwise_3x3(const PreparedCall& call) {
-  run_limited<PackedDepthwise>(packed_depthwise_3x3, call);
-}
-
-Error limited_packed_depthwise_3x3_out(const Args& args) {
-  return run_limited<PackedDepthwise>(packed_depthwise_3x3, args);
-}
+ORCH_PACKED_FORMS(PackedDepthwise, packed_depthwise_3x3,
+                  limited_packed_depthwise_3x3)
 
 // Prepared: what packed_depthwise_3x3 does, for a band of one row. Both have
 // the same tensors, but `scratch` holds pairs of inputs alone: of the columns
@@ -230,18 +221,14 @@ ORCH_HOT void packed_depthwise_two_rows(const PreparedCall& call) {
   run_band<kWindow + 1, 1>(call);
 }
 
-// The same with limits.
-void limited_packed_depthwise_row(const PreparedCall& call) {
-  run_limited<PackedDepthwise>(packed_depthwise_row, call);
-}
+ORCH_LIMITED_BAND(PackedDepthwise, packed_depthwise_row,
+                  limited_packed_depthwise_row)
 
-void limited_packed_depthwise_row_by_two(const PreparedCall& call) {
-  run_limited<PackedDepthwise>(packed_depthwise_row_by_two, call);
-}
+ORCH_LIMITED_BAND(PackedDepthwise, packed_depthwise_row_by_two,
+                  limited_packed_depthwise_row_by_two)
 
-void limited_packed_depthwise_two_rows(const PreparedCall& call) {
-  run_limited<PackedDepthwise>(packed_depthwise_two_rows, call);
-}
+ORCH_LIMITED_BAND(PackedDepthwise, packed_depthwise_two_rows,
+                  limited_packed_depthwise_two_rows)
 
 }  // namespace orch::cortex_m
 

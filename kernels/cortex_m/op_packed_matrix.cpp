@@ -74,18 +74,7 @@ void packed_matrix(const PreparedCall& call) {
   run(static_cast<const PackedCall&>(call));
 }
 
-Error packed_matrix_out(const Args& args) {
-  return run_packed(packed_matrix, args);
-}
-
-// The same with limits: `int low, int high` in front of `out`.
-void limited_packed_matrix(const PreparedCall& call) {
-  run_limited<PackedMatrix>(packed_matrix, call);
-}
-
-Error limited_packed_matrix_out(const Args& args) {
-  return run_limited<PackedMatrix>(packed_matrix, args);
-}
+ORCH_PACKED_FORMS(PackedMatrix, packed_matrix, limited_packed_matrix)
 
 // Prepared: what packed_matrix does, where memory is scarce. Inputs are whole
 // words, and whole steps of the loop: nothing lies beyond them.
@@ -103,10 +92,7 @@ void packed_matrix_few(const PreparedCall& prepared) {
   }
 }
 
-// The same with limits.
-void limited_packed_matrix_few(const PreparedCall& call) {
-  run_limited<PackedMatrix>(packed_matrix_few, call);
-}
+ORCH_LIMITED_BAND(PackedMatrix, packed_matrix_few, limited_packed_matrix_few)
 
 }  // namespace orch::cortex_m
 

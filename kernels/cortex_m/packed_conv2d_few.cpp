@@ -112,10 +112,7 @@ ORCH_HOT void packed_conv2d_few(const PreparedCall& prepared) {
   }
 }
 
-// The same with limits.
-void limited_packed_conv2d_few(const PreparedCall& call) {
-  run_limited<PackedPairs>(packed_conv2d_few, call);
-}
+ORCH_LIMITED_BAND(PackedPairs, packed_conv2d_few, limited_packed_conv2d_few)
 
 }  // namespace orch::cortex_m
 

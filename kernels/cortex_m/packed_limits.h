@@ -133,4 +133,16 @@ Error run_limited(void (*run)(const PreparedCall& call), const Args& args) {
   return Error::Ok;
 }
 
+/// The forms of a packed kernel `name` besides the one for prepared calls: for
+/// arguments, and `limited`, for prepared calls and arguments that have limits,
+/// `int low, int high` in front of `out`. Bands have prepared calls only.
+#define ORCH_LIMITED_BAND(Header, name, limited) \
+  void limited(const PreparedCall& call) { run_limited<Header>(name, call); }
+#define ORCH_PACKED_FORMS(Header, name, limited)                        \
+  Error name##_out(const Args& args) { return run_packed(name, args); } \
+  ORCH_LIMITED_BAND(Header, name, limited)                              \
+  Error limited##_out(const Args& args) {                               \
+    return run_limited<Header>(name, args);                             \
+  }
+
 }  // namespace orch::cortex_m

@@ -99,10 +99,8 @@ asm(R"(
   bne 1b
   add sp, #12
   .endm
-)" ORCH_FUNCTION("orch_sum_pairs_1") ORCH_SAVE
-    "  orch_sum_pairs 1\n" ORCH_RETURN ORCH_END("orch_sum_pairs_1")
-        ORCH_FUNCTION("orch_sum_pairs_2") ORCH_SAVE
-    "  orch_sum_pairs 2\n" ORCH_RETURN ORCH_END("orch_sum_pairs_2") R"(
+)" ORCH_WHOLE("orch_sum_pairs_1", "orch_sum_pairs 1")
+        ORCH_WHOLE("orch_sum_pairs_2", "orch_sum_pairs 2") R"(
   .purgem orch_multiply_one
   .purgem orch_multiply_two
   .purgem orch_sum_pairs
