@@ -32,20 +32,22 @@ asm(R"(
   ssat \sum, #8, \sum, asr #11
   .endr
   .endm
-  @ Four channels of two rows become pairs at r1: they are at r0 and r4, to
-  @ which r3 and r5 are added.
+  @ Four channels of two rows, x above y, as pairs: of channels a, b, c and d.
+  .macro orch_pair x, y, a, b, c, d
+  pkhbt \c, \x, \y, lsl #16
+  pkhtb \d, \y, \x, asr #16
+  sxtb16 \a, \c
+  sxtb16 \b, \c, ror #8
+  sxtb16 \c, \d
+  sxtb16 \d, \d, ror #8
+  .endm
+  @ Pairs at r1, of rows at r0 and r4, to which r3 and r5 are added.
   .macro orch_pair_two
   ldr r6, [r0]
   ldr r7, [r4]
   add r0, r3
   add r4, r5
-  @ Channels 0 and 1 of both rows, then 2 and 3.
-  pkhbt lr, r6, r7, lsl #16
-  pkhtb r12, r7, r6, asr #16
-  sxtb16 r6, lr
-  sxtb16 r7, lr, ror #8
-  sxtb16 lr, r12
-  sxtb16 r12, r12, ror #8
+  orch_pair r6, r7, r6, r7, lr, r12
   str r6, [r1], #32
   str r7, [r1, #-24]
   str lr, [r1, #-16]
@@ -181,12 +183,7 @@ asm(R"(
   ldr r9, [r1, r2]
   ldr lr, [r1, r3]
   add r1, r4
-  pkhbt r6, r7, r9, lsl #16
-  pkhtb r8, r9, r7, asr #16
-  sxtb16 r0, r6
-  sxtb16 r6, r6, ror #8
-  sxtb16 r12, r8, ror #8
-  sxtb16 r8, r8
+  orch_pair r7, r9, r0, r6, r8, r12
   sxtb r5, lr
   sxtb r7, lr, ror #8
   sxtb r9, lr, ror #16
@@ -231,24 +228,13 @@ asm(R"(
   str r3, [r9]
   add r3, r2, r2, lsl #1
 7:
-  @ Channels 0 and 1, then 2 and 3, of the upper rows; then of the lower ones.
   ldr r0, [r1]
   ldr r6, [r1, r2]
   ldr r5, [r1, r2, lsl #1]
   ldr r7, [r1, r3]
   add r1, r4
-  pkhbt r8, r0, r6, lsl #16
-  pkhtb r12, r6, r0, asr #16
-  pkhbt r9, r5, r7, lsl #16
-  pkhtb lr, r7, r5, asr #16
-  sxtb16 r0, r8
-  sxtb16 r6, r8, ror #8
-  sxtb16 r8, r12
-  sxtb16 r12, r12, ror #8
-  sxtb16 r5, r9
-  sxtb16 r7, r9, ror #8
-  sxtb16 r9, lr
-  sxtb16 lr, lr, ror #8
+  orch_pair r0, r6, r0, r6, r8, r12
+  orch_pair r5, r7, r5, r7, r9, lr
   stm r10!, {r0, r5-r9, r12, lr}
   cmp r10, r11
   bne 7b
@@ -443,6 +429,7 @@ asm(R"(
     // clang-format on
     R"(
   .purgem orch_to_items
+  .purgem orch_pair
   .purgem orch_pair_two
   .purgem orch_column
   .purgem orch_store_two
