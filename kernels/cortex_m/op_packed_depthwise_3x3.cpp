@@ -51,77 +51,6 @@ ORCH_HOT void expand(const PackedChannel* channel, int32_t* to) {
   }
 }
 
-void run(const PackedCall& prepared) {
-  const int8_t* image = static_cast<const int8_t*>(prepared.input);
-  uint8_t* scratch = static_cast<uint8_t*>(prepared.scratch);
-  int8_t* y = static_cast<int8_t*>(prepared.out);
-  const PackedDepthwise& conv =
-      *static_cast<const PackedDepthwise*>(prepared.header);
-  int32_t* const weights = reinterpret_cast<int32_t*>(scratch);
-  Pair* const pairs =
-      reinterpret_cast<Pair*>(weights + kChannels * kChannelWords);
-  const int32_t margin = conv.columns.padding * kColumnWords;
-  // Windows may end behind the image, by as much as they begin in front of it
-  // or not, or before its end.
-  const int32_t words =
-      ((conv.columns.out - 1) * conv.columns.stride + 3) * kColumnWords;
-  const Pair two = pair_of(conv.padding, conv.padding);
-  for (int32_t i = 0; i < margin; ++i) pairs[i] = two;
-  for (int32_t i = margin + conv.columns.in * kColumnWords; i < words; ++i) {
-    pairs[i] = two;
-  }
-  const uint32_t padding = static_cast<uint8_t>(conv.padding) * 0x01010101U;
-  const int32_t line = conv.columns.in * conv.channels;
-  const int32_t out_line = conv.columns.out * conv.channels;
-  const int32_t stride = conv.columns.stride;
-  const int32_t outputs = stride == 1 ? 2 : 1;  // rows at once
-  RowLoop loop = {conv.columns.out * kColumnWords * 4 * stride, 0,
-                  conv.channels};
-  for (int32_t n = 0; n < conv.batch; ++n) {
-    const PackedChannel* channel =
-        static_cast<const PackedChannel*>(prepared.weights);
-    for (int32_t c = 0; c < conv.channels; c += kChannels) {
-      expand(channel, weights);
-      channel += kChannels;
-      int32_t row = -conv.rows.padding;
-      int8_t* to = y + c;
-      int32_t slot = 0;
-      for (int32_t h = -outputs; h < conv.rows.out; h += outputs) {
-        Row two_rows[2];
-        for (Row& of : two_rows) {
-          of = {reinterpret_cast<const int8_t*>(&padding), 0};
-          if (static_cast<uint32_t>(row) <
-              static_cast<uint32_t>(conv.rows.in)) {
-            of = {image + row * line + c, conv.channels};
-          }
-          ++row;
-        }
-        Pair* const first = pairs + margin + slot;
-        orch_pair_rows(two_rows, first, first + conv.columns.in * kColumnWords);
-        slot ^= 1;
-        if (h < 0) continue;
-        loop.line = h + 1 < conv.rows.out ? out_line : 0;
-        if (stride == 1) {
-          if (slot == 0) {
-            orch_packed_two_rows(pairs, weights, to, &loop);
-          } else {
-            orch_packed_two_rows_swapped(pairs, weights, to, &loop);
-          }
-        } else {
-          if (slot == 0) {
-            orch_packed_row(pairs, weights, to, &loop);
-          } else {
-            orch_packed_row_swapped(pairs, weights, to, &loop);
-          }
-        }
-        to += outputs * out_line;
-      }
-    }
-    image += conv.rows.in * line;
-    y += conv.rows.out * out_line;
-  }
-}
-
 /// A band, some columns of outputs at a time.
 template <int32_t kRows, int32_t kStride>
 ORCH_ALWAYS_INLINE void run_band(const PreparedCall& prepared) {
@@ -198,7 +127,75 @@ ORCH_ALWAYS_INLINE void run_band(const PreparedCall& prepared) {
 // `scratch` holds four channels of weights, and of four input rows. The build
 // has checked everything.
 void packed_depthwise_3x3(const PreparedCall& call) {
-  run(static_cast<const PackedCall&>(call));
+  const PackedCall& prepared = static_cast<const PackedCall&>(call);
+  const int8_t* image = static_cast<const int8_t*>(prepared.input);
+  uint8_t* scratch = static_cast<uint8_t*>(prepared.scratch);
+  int8_t* y = static_cast<int8_t*>(prepared.out);
+  const PackedDepthwise& conv =
+      *static_cast<const PackedDepthwise*>(prepared.header);
+  int32_t* const weights = reinterpret_cast<int32_t*>(scratch);
+  Pair* const pairs =
+      reinterpret_cast<Pair*>(weights + kChannels * kChannelWords);
+  const int32_t margin = conv.columns.padding * kColumnWords;
+  // Windows may end behind the image, by as much as they begin in front of it
+  // or not, or before its end.
+  const int32_t words =
+      ((conv.columns.out - 1) * conv.columns.stride + 3) * kColumnWords;
+  const Pair two = pair_of(conv.padding, conv.padding);
+  for (int32_t i = 0; i < margin; ++i) pairs[i] = two;
+  for (int32_t i = margin + conv.columns.in * kColumnWords; i < words; ++i) {
+    pairs[i] = two;
+  }
+  const uint32_t padding = static_cast<uint8_t>(conv.padding) * 0x01010101U;
+  const int32_t line = conv.columns.in * conv.channels;
+  const int32_t out_line = conv.columns.out * conv.channels;
+  const int32_t stride = conv.columns.stride;
+  const int32_t outputs = stride == 1 ? 2 : 1;  // rows at once
+  RowLoop loop = {conv.columns.out * kColumnWords * 4 * stride, 0,
+                  conv.channels};
+  for (int32_t n = 0; n < conv.batch; ++n) {
+    const PackedChannel* channel =
+        static_cast<const PackedChannel*>(prepared.weights);
+    for (int32_t c = 0; c < conv.channels; c += kChannels) {
+      expand(channel, weights);
+      channel += kChannels;
+      int32_t row = -conv.rows.padding;
+      int8_t* to = y + c;
+      int32_t slot = 0;
+      for (int32_t h = -outputs; h < conv.rows.out; h += outputs) {
+        Row two_rows[2];
+        for (Row& of : two_rows) {
+          of = {reinterpret_cast<const int8_t*>(&padding), 0};
+          if (static_cast<uint32_t>(row) <
+              static_cast<uint32_t>(conv.rows.in)) {
+            of = {image + row * line + c, conv.channels};
+          }
+          ++row;
+        }
+        Pair* const first = pairs + margin + slot;
+        orch_pair_rows(two_rows, first, first + conv.columns.in * kColumnWords);
+        slot ^= 1;
+        if (h < 0) continue;
+        loop.line = h + 1 < conv.rows.out ? out_line : 0;
+        if (stride == 1) {
+          if (slot == 0) {
+            orch_packed_two_rows(pairs, weights, to, &loop);
+          } else {
+            orch_packed_two_rows_swapped(pairs, weights, to, &loop);
+          }
+        } else {
+          if (slot == 0) {
+            orch_packed_row(pairs, weights, to, &loop);
+          } else {
+            orch_packed_row_swapped(pairs, weights, to, &loop);
+          }
+        }
+        to += outputs * out_line;
+      }
+    }
+    image += conv.rows.in * line;
+    y += conv.rows.out * out_line;
+  }
 }
 
 ORCH_PACKED_FORMS(PackedDepthwise, packed_depthwise_3x3,

@@ -47,21 +47,6 @@ ORCH_HOT int32_t sum_of_products(const int8_t* x, int32_t items) {
   return sum;
 }
 
-void run(const PackedCall& prepared) {
-  const int8_t* x = static_cast<const int8_t*>(prepared.input);
-  const uint8_t* tiles = static_cast<const uint8_t*>(prepared.weights);
-  uint8_t* scratch = static_cast<uint8_t*>(prepared.scratch);
-  int8_t* y = static_cast<int8_t*>(prepared.out);
-  const PackedMatrix& call = *static_cast<const PackedMatrix*>(prepared.header);
-  int32_t* const pairs = reinterpret_cast<int32_t*>(scratch);
-  for (int32_t pixel = 0; pixel < call.pixels; ++pixel) {
-    widen_pixel(x, call.items, call.depth, pairs);
-    orch_packed_tiles(pairs, tiles, y, &call.tile_bytes);
-    x += call.items;
-    y += call.out_channels;
-  }
-}
-
 }  // namespace
 
 // What the build makes of cortex_m::quantized_linear.out and others: (Tensor
@@ -70,8 +55,19 @@ void run(const PackedCall& prepared) {
 //
 // `header` is a PackedMatrix; `scratch` holds the pairs of a pixel. The build
 // has checked everything.
-void packed_matrix(const PreparedCall& call) {
-  run(static_cast<const PackedCall&>(call));
+void packed_matrix(const PreparedCall& prepared) {
+  const PackedCall& packed = static_cast<const PackedCall&>(prepared);
+  const PackedMatrix& call = *static_cast<const PackedMatrix*>(packed.header);
+  const int8_t* x = static_cast<const int8_t*>(packed.input);
+  const uint8_t* tiles = static_cast<const uint8_t*>(packed.weights);
+  int32_t* const pairs = static_cast<int32_t*>(packed.scratch);
+  int8_t* y = static_cast<int8_t*>(packed.out);
+  for (int32_t pixel = 0; pixel < call.pixels; ++pixel) {
+    widen_pixel(x, call.items, call.depth, pairs);
+    orch_packed_tiles(pairs, tiles, y, &call.tile_bytes);
+    x += call.items;
+    y += call.out_channels;
+  }
 }
 
 ORCH_PACKED_FORMS(PackedMatrix, packed_matrix, limited_packed_matrix)
