@@ -217,14 +217,6 @@ struct PlainAddition {
 extern "C" void orch_add_plain(const int8_t* a, const int8_t* b, int8_t* to,
                                const PlainAddition* add);
 asm(R"(
-  .section .text.orch_add_plain, "ax", %progbits
-  .syntax unified
-  .thumb
-  .balign 4
-  .globl orch_add_plain
-  .hidden orch_add_plain
-  .type orch_add_plain, %function
-  .thumb_func
   .macro orch_add_item ties
   ldrsb r7, [r1], #1
   ldrsb r6, [r0], #1
@@ -247,19 +239,14 @@ asm(R"(
   ssat r7, #8, r7
   strb r7, [r2], #1
   .endm
-orch_add_plain:
-  push {r4-r11, lr}
+)" ORCH_FUNCTION("orch_add_plain") ORCH_SAVE R"(
   ldm r3, {r3-r5, r8-r12, lr}
 )" ORCH_ADD_FOURS R"(
 1:
   orch_add_item ties
   cmp r2, r3
   bne 1b
-  pop {r4-r11, pc}
-  .size orch_add_plain, . - orch_add_plain
-  .purgem orch_add_item
-  .text
-)");
+)" ORCH_RETURN ORCH_END("orch_add_plain") "  .purgem orch_add_item\n");
 
 /// Computes a row of items side by side for a plain addition.
 void add_plain(const Addition& add, const PairRow<int8_t>& row) {

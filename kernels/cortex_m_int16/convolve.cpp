@@ -33,17 +33,10 @@ asm(ORCH_FUNCTION("orch_int16_sums") ORCH_SAVE R"(
 #elif ORCH_ISA == ORCH_ISA_DSP && ORCH_UNALIGNED
 // Weights are widened in pairs, the first and the third of four: inputs are
 // paired in the same way.
-asm(R"(
-  .section .text.orch_int16_products, "ax", %progbits
-  .syntax unified
-  .thumb
-  .balign 4
-  .globl orch_int16_products
-  .hidden orch_int16_products
-  .type orch_int16_products, %function
-  .thumb_func
-orch_int16_products:
+asm(ORCH_FUNCTION("orch_int16_products") R"(
   push {r3-r11, lr}
+  .cfi_def_cfa_offset 40
+  .cfi_rel_offset lr, 36
   ldm r1, {r7-r10}
   ldm r3, {r1, r11, r12, lr}
 1:
@@ -75,10 +68,7 @@ orch_int16_products:
   bne 1b
   pop {r3}
   stm r3, {r1, r11, r12, lr}
-  pop {r4-r11, pc}
-  .size orch_int16_products, . - orch_int16_products
-  .text
-)");
+)" ORCH_RETURN ORCH_END("orch_int16_products"));
 #endif
 
 namespace orch::cortex_m_int16 {
