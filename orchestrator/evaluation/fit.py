@@ -13,7 +13,8 @@ import numpy.typing as npt
 
 from orchestrator.core.border import Quantization as CallerQuantization
 from orchestrator.core.dtype import ScalarType
-from orchestrator.evaluation.samples import Sample, bad_data
+from orchestrator.evaluation.bad_data import bad_data
+from orchestrator.evaluation.samples import Sample
 from orchestrator.program.program import KernelCall, Method
 from orchestrator.program.values import DoubleValue, IntValue, ValueKind
 from orchestrator.running.compare import decoded

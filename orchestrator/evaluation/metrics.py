@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from orchestrator.errors import MismatchError
-from orchestrator.evaluation.samples import bad_data
+from orchestrator.evaluation.bad_data import bad_data
 
 if TYPE_CHECKING:
     Floats = npt.NDArray[np.float64]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import re
-import textwrap
 import warnings
 import zipfile
 import zlib
@@ -19,8 +17,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from orchestrator.errors import SourceSpan, UsageError
-from orchestrator.running.npy import read_npy
+from orchestrator.evaluation.bad_data import bad_data, name_list
+from orchestrator.evaluation.csv_rows import CSV_TEXT, csv_rows
+from orchestrator.running.npy import read_npy, read_texts
 from orchestrator.shell.distribution import extra_needed
 
 if TYPE_CHECKING:
@@ -28,13 +27,8 @@ if TYPE_CHECKING:
 
 _MOST_BYTES: Final = 2 << 30
 """Largest array of an archive that is read."""
-_FORMS: Final = (
-    "a .csv or .npz file, a folder of samples or of a folder for each class, a folder"
-    " that `datasets` saved, or a function as package.module:name"
-)
 _IMAGES: Final = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".pgm", ".ppm", ".webp")
 _SAMPLES: Final = (".npy", ".npz", *_IMAGES, ".wav", ".flac", ".ogg")
-_MOST_TEXT: Final = 300
 NO_LABELS: Final = "none"
 """What `--labels` says of data without labels."""
 _ARCHIVE_ERRORS: Final = (
@@ -136,40 +130,13 @@ class Files:
         """The array in a `.npy` file."""
         return read_npy(self.bytes_of(name), file=f"{self.place}/{name}").numpy
 
-
-def bad_data(
-    place: str, message: str, *, line: int = 0, found: str = "", expected: str = "", hint: str = ""
-) -> UsageError:
-    """The error of a data set (`bad-data`).
-
-    Args:
-        place: File or folder, with the sample if there is one.
-        message: What is wrong.
-        line: Of the file; 0 for all of it.
-        found: What was there; "" for nothing.
-        expected: What should be; "" if the message says it.
-        hint: What to do; "" for where to read about it.
-    """
-    notes = {"found": found, "expected": expected}
-    return UsageError.of(
-        "bad-data",
-        message,
-        where=SourceSpan(file=place, line=line),
-        hint=hint or "see docs/evaluate.md for the forms of data",
-        **{label: text for label, text in notes.items() if text},
-    )
-
-
-def name_list(names: Iterable[str]) -> str:
-    """Names for a message; not all if there are very many."""
-    return textwrap.shorten(", ".join(names), _MOST_TEXT, placeholder=" ...")
-
-
-def unknown_form(text: str, *, exists: bool) -> UsageError:
-    """The error of `--data` that names nothing, or a file of another form."""
-    message = "unknown form of data" if exists else "no such data"
-    hint = "convert it, or read it in a function" if exists else "check the path"
-    return bad_data(text, message, expected=_FORMS, hint=hint)
+    def labels(self, name: str, classes: Sequence[str]) -> tuple[Numbers, tuple[str, ...]]:
+        """The labels in a `.npy` file as numbers, and the classes if they are names."""
+        place = f"{self.place}/{name}"
+        texts = read_texts(self.bytes_of(name), file=place)
+        if texts is None or not texts.ndim or not texts.size:
+            return self.array(name), ()
+        return parsed_labels(texts.reshape(len(texts), -1).tolist(), place, classes)
 
 
 def _natural(name: str) -> tuple[tuple[int, str], ...]:
@@ -249,8 +216,10 @@ def archive_data(files: Files, choice: Choice) -> DataSet:
         UsageError: Arrays are missing, or of different lengths (`bad-data`).
     """
     keys = _keys(files, "labels", choice)
-    names = (*keys.inputs, *((keys.labels,) if keys.labels else ()), *keys.expected)
-    arrays = {name: files.array(name) for name in names}
+    arrays = {name: files.array(name) for name in (*keys.inputs, *keys.expected)}
+    classes: tuple[str, ...] = ()
+    if keys.labels is not None:
+        arrays[keys.labels], classes = files.labels(keys.labels, choice.classes)
     lengths = {name: len(a) if a.ndim else -1 for name, a in arrays.items()}
     if len(set(lengths.values())) > 1 or -1 in lengths.values():
         raise bad_data(
@@ -272,7 +241,7 @@ def archive_data(files: Files, choice: Choice) -> DataSet:
                 expected=tuple(arrays[name][number] for name in keys.expected) or None,
             )
 
-    return DataSet(name=files.place, count=count, read=read, names=files.names)
+    return DataSet(name=files.place, count=count, read=read, classes=classes, names=files.names)
 
 
 def folder_data(files: Files, choice: Choice) -> DataSet:
@@ -402,7 +371,7 @@ def _labels(
         return _by_name(names, folders, files.place, classes or sorted(every))
     if "labels.npy" not in files.names:
         return {}, ()
-    found = files.array("labels.npy")
+    found, known = files.labels("labels.npy", classes)
     if not found.ndim or len(found) != len(names):
         raise bad_data(
             f"{files.place}/labels.npy",
@@ -410,31 +379,28 @@ def _labels(
             found=f"shape {list(found.shape)}",
             expected=f"{len(names)} labels, in the natural order of the names",
         )
-    return dict(zip(names, found, strict=True)), ()
+    return dict(zip(names, found, strict=True)), known
 
 
 def _csv_labels(
     files: Files, names: Sequence[str], classes: Sequence[str]
 ) -> tuple[dict[str, Numbers], tuple[str, ...]]:
     place = f"{files.place}/labels.csv"
-    try:
-        text = files.bytes_of("labels.csv").decode("utf-8-sig")
-        rows = [row for row in csv.reader(io.StringIO(text, newline="")) if row]
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise bad_data(place, "not a CSV file in UTF-8", found=str(error)) from None
+    data = files.bytes_of("labels.csv")
+    rows = csv_rows(place, lambda: io.TextIOWrapper(io.BytesIO(data), **CSV_TEXT))
     stems = {PurePosixPath(name).stem: name for name in names}
     texts: dict[str, list[str]] = {}
-    for number, row in enumerate(rows):
-        name = row[0].strip()
+    for number, (line, row) in enumerate(rows):
+        name, *cells = row
         name = name if name in names else stems.get(name, name)
         if name not in names and number == 0:
             continue  # the header
-        cells = [cell.strip() for cell in row[1:]]
         if name not in names or name in texts or not all(cells) or not cells:
             problem = "two lines for it" if name in texts else "no such sample"
             raise bad_data(
                 place,
-                f"line {number + 1} is wrong",
+                "the line is wrong",
+                line=line,
                 found=",".join(row),
                 expected="the name of a sample and its label, separated by a comma",
                 hint=problem if cells and all(cells) else "write the label after it",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -17,14 +16,14 @@ import numpy as np
 import numpy.typing as npt
 
 from orchestrator.errors import did_you_mean
+from orchestrator.evaluation.bad_data import bad_data, name_list
+from orchestrator.evaluation.csv_rows import csv_rows, number_of
 from orchestrator.evaluation.samples import (
     NO_LABELS,
     Choice,
     DataSet,
     Sample,
-    bad_data,
     media,
-    name_list,
     number_array,
     parsed_labels,
 )
@@ -94,7 +93,8 @@ class _Table:
                 found=", ".join(self.names[at] for at in found),
                 hint="name it: --labels NAME",
             )
-        return found or [*({len(self.names) - 1} - inputs)]
+        last = max((at for at, name in enumerate(self.names) if name), default=-1)
+        return found or [*({last} - inputs)]
 
     def data(self, choice: Choice) -> DataSet:
         """The samples; all rows are read once for their labels."""
@@ -156,7 +156,7 @@ class _Table:
             if is_number and not any("_" in str(value) for value in values):
                 return numbers
             wrong = zip(columns, values, strict=True)
-            at, text = next((a, v) for a, v in wrong if not isfinite(_number(v)))
+            at, text = next((a, v) for a, v in wrong if not isfinite(number_of(v)))
             raise bad_data(
                 place,
                 f"column {self.names[at]} has no number",
@@ -167,13 +167,6 @@ class _Table:
         return number_array(values if len(values) > 1 else values[0], place)
 
 
-def _number(value: Any) -> float:  # noqa: ANN401
-    """A number, or NaN; Python reads 1_0 as 10."""
-    with suppress(ValueError, TypeError):
-        return nan if "_" in str(value) else float(value)
-    return nan
-
-
 def csv_data(place: str, opened: Callable[[], TextIO], choice: Choice) -> DataSet:
     """The data in a CSV file: a row per sample.
 
@@ -182,21 +175,8 @@ def csv_data(place: str, opened: Callable[[], TextIO], choice: Choice) -> DataSe
     Raises:
         UsageError: It is damaged, or has no such columns (`bad-data`).
     """
-
-    def cells() -> Iterator[tuple[int, list[str]]]:
-        try:
-            with opened() as file:
-                delimiter = max(",;\t", key=file.readline().count)
-                file.seek(0)
-                reader = csv.reader(file, delimiter=delimiter)
-                for row in reader:
-                    if any(stripped := [cell.strip() for cell in row]):
-                        yield reader.line_num, stripped
-        except (OSError, UnicodeDecodeError, csv.Error) as error:
-            raise bad_data(place, "not a CSV file in UTF-8", found=str(error)) from None
-
-    _, first = next(cells(), (0, []))
-    numbers = [cell for cell in first if not isnan(_number(cell))]
+    _, first = next(csv_rows(place, opened), (0, []))
+    numbers = [cell for cell in first if not isnan(number_of(cell))]
     # pandas numbers columns without names from 0, and gives the index the name "".
     is_counted = numbers == [str(number) for number in range(len(numbers))]
     texts = {cell.lower() for cell in first if cell not in numbers}
@@ -205,7 +185,7 @@ def csv_data(place: str, opened: Callable[[], TextIO], choice: Choice) -> DataSe
     names = first if has_header else map(str, range(1, len(first) + 1))
 
     def rows() -> Iterator[_Row]:
-        for line, row in islice(cells(), int(has_header), None):
+        for line, row in islice(csv_rows(place, opened), int(has_header), None):
             if len(row) != len(first):
                 message = f"the row has {len(row)} cells, the first row {len(first)}"
                 raise bad_data(place, message, line=line)

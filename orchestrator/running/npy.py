@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import io
 import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from math import prod
 from tokenize import TokenError
@@ -109,8 +111,35 @@ def read_npy(data: bytes, *, file: str) -> Array:
         UsageError: The file is no `.npy` file, is damaged, or holds something else
             than numbers or truth values (`bad-npy`).
     """
+    with _in_file(file):
+        return Array.of(_read(data, _NAMES.get))
+
+
+def read_texts(data: bytes, *, file: str) -> npt.NDArray[Any] | None:
+    """The texts in the bytes of a `.npy` file; None if it is one of other items.
+
+    Raises:
+        UsageError: As `read_npy`, or a text is none in UTF-8.
+    """
+    import numpy as np  # noqa: PLC0415  # only for arrays
+
+    with _in_file(file):
+        if _header(data)[0][2].kind not in "SU":
+            return None
+        try:
+            found = _read(data, lambda _: "text")
+            if found.dtype.kind == "S":
+                return np.char.decode(found, "utf-8")
+            return np.array(found.tolist(), "U")  # refuses what is no character
+        except ValueError as error:
+            raise _bad("a text in the .npy file is damaged", str(error), "UTF-8") from None
+
+
+@contextmanager
+def _in_file(file: str) -> Iterator[None]:
+    """Names the file in errors."""
     try:
-        return _read(data)
+        yield
     except UsageError as error:
         where = SourceSpan(file=file)
         raise UsageError([replace(d, where=where) for d in error.diagnostics]) from None
@@ -131,17 +160,18 @@ def _bad(
     return UsageError.of("bad-npy", message, found=found, expected=expected, hint=hint)
 
 
-def _read(data: bytes) -> Array:
+def _read(data: bytes, name_of: Callable[[str], str | None]) -> npt.NDArray[Any]:
+    """The items of a file whose dtype, as little endian, has a name."""
     import numpy as np  # noqa: PLC0415  # only for arrays
 
     (shape, fortran, dtype), start = _header(data)
-    name = _NAMES.get(dtype.newbyteorder("<").str)
+    name = name_of(dtype.newbyteorder("<").str)
     if name is None:
         raise _bad(
             "unsupported dtype in the .npy file",
-            found=f"{dtype.str}",
+            found="Python objects" if dtype.hasobject else dtype.str,
             expected=", ".join(_NAMES.values()),
-            hint="convert the array with astype before it is saved",
+            hint="convert the array with astype before it is saved: texts with astype(str)",
         )
     # In Python's integers: a product of sizes may not fit those of NumPy.
     size_bytes = prod(shape) * dtype.itemsize
@@ -157,7 +187,7 @@ def _read(data: bytes) -> Array:
         raise _damaged(str(error)) from None
     if name == "bool" and (wrong := data[start:].translate(None, b"\0\1")):
         raise _bad("invalid bool in the .npy file", found=f"byte {wrong[0]}", expected="0 or 1")
-    return Array.of(array)
+    return array
 
 
 def _header(data: bytes) -> tuple[tuple[tuple[int, ...], bool, np.dtype[Any]], int]:

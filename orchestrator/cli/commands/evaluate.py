@@ -48,6 +48,7 @@ from orchestrator.errors import (
     UsageError,
     did_you_mean,
 )
+from orchestrator.evaluation.bad_data import bad_data, name_list
 from orchestrator.evaluation.fit import (
     Quantization,
     input_quantizations,
@@ -58,7 +59,7 @@ from orchestrator.evaluation.layers import Layers, Probe, match_layers, signal
 from orchestrator.evaluation.metrics import METRICS, TOP1, Scores, agreement, default_metric, scores
 from orchestrator.evaluation.records import may_hold_records
 from orchestrator.evaluation.report import Evaluation, Reference, evaluation_data, evaluation_text
-from orchestrator.evaluation.samples import Choice, DataSet, bad_data, name_list
+from orchestrator.evaluation.samples import Choice, DataSet
 from orchestrator.program.encode import write_program
 from orchestrator.program.program import Program
 from orchestrator.program.reader import read_program

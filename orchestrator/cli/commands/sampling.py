@@ -22,6 +22,8 @@ from orchestrator.build.device_status import explain_failure
 from orchestrator.build.firmware import results_as_they_come
 from orchestrator.cli.console import Console
 from orchestrator.errors import MismatchError, SourceSpan, UsageError
+from orchestrator.evaluation.bad_data import bad_data, unknown_form
+from orchestrator.evaluation.csv_rows import CSV_TEXT
 from orchestrator.evaluation.fit import Quantization, inputs_of
 from orchestrator.evaluation.records import (
     Record,
@@ -38,10 +40,8 @@ from orchestrator.evaluation.samples import (
     Sample,
     archive_data,
     archive_files,
-    bad_data,
     folder_data,
     loader_data,
-    unknown_form,
 )
 from orchestrator.evaluation.tables import arrow_data, csv_data
 from orchestrator.running.product import Product, ProductMethod
@@ -295,8 +295,6 @@ _FUNCTION = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*", re.ASCII)
 _CORRECT = "correct the function: it raised this"
 _SEARCHED = "modules are searched in the current folder and on PYTHONPATH"
 _MOST_TEXT = 500
-_TEXT: dict[str, Any] = {"encoding": "utf-8-sig", "newline": ""}
-"""How a CSV file is read: with or without a byte order mark."""
 
 
 def data_set(text: str, choice: Choice) -> DataSet:
@@ -325,7 +323,7 @@ def data_set(text: str, choice: Choice) -> DataSet:
         if form == ".npz" and path.exists():
             return archive_data(archive_files(read_file(path), text), choice)
         if form in (".csv", ".tsv") and path.exists():
-            return csv_data(text, partial(path.open, **_TEXT), choice)
+            return csv_data(text, partial(path.open, **CSV_TEXT), choice)
     except OSError as error:
         raise bad_data(text, "the data cannot be read", found=reason_of(error)) from None
     if is_function(text) and not path.exists():

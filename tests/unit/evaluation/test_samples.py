@@ -164,6 +164,7 @@ def test_labels_of_a_folder_as_csv() -> None:
         (b"file,label\na.npy,3\nb.npy,4\n", [3, 4]),
         (b"b,4\r\n\r\na,3\r\n", [3, 4]),
         ("\ufeffa,1.5\nb,2\n".encode(), [1.5, 2.0]),
+        (b"sep=;\r\nfile;label\r\na;1,5\r\nb;2\r\n", [1.5, 2.0]),
     ):
         found = [s.label for s in folder(**images, labels__csv=text).read()]
         assert [x.item() for x in found if x is not None] == labels
@@ -177,6 +178,35 @@ def test_labels_may_be_names_of_classes() -> None:
     assert [int(s.label) for s in data.read() if s.label is not None] == [1, 0]
 
 
+def test_labels_of_arrays_may_be_texts() -> None:
+    for texts in (
+        np.array(["dog", "cat", "dog", "cat"]),
+        np.array([b"dog", b"cat", b"dog", b"cat"]),
+    ):
+        data = archive(inputs=IMAGES, labels=texts)
+        assert data.classes == ("cat", "dog")
+        assert [int(s.label) for s in data.read() if s.label is not None] == [1, 0, 1, 0]
+    data = archive(Choice(classes=("dog", "cat")), inputs=IMAGES, labels=texts)
+    assert [int(s.label) for s in data.read() if s.label is not None] == [0, 1, 0, 1]
+    data = folder(a__npy=npy(IMAGES[0]), b__npy=npy(IMAGES[1]), labels__npy=npy(["up", "down"]))
+    assert data.classes == ("down", "up")
+    assert [int(s.label) for s in data.read() if s.label is not None] == [1, 0]
+
+
+def test_labels_that_are_python_objects_are_refused() -> None:
+    """That is what pandas gives for texts: to read them would run code of the file."""
+    with pytest.raises(UsageError) as error:
+        archive(inputs=IMAGES, labels=np.array(["a", "b", "c", "d"], dtype=object))
+    (found,) = error.value.diagnostics
+    assert str(found.where) == "d.npz/labels"
+    assert dict(found.notes)["found"] == "Python objects"
+    assert found.hint == (
+        "convert the array with astype before it is saved: texts with astype(str)"
+    )
+    not_utf8 = np.array([b"\xff", b"a", b"b", b"c"])
+    assert "a text in the .npy file is damaged" in message(lambda: archive(inputs=IMAGES, labels=not_utf8))
+
+
 def test_folders_that_are_refused() -> None:
     image = npy(IMAGES[0])
     assert message(folder) == (
@@ -185,11 +215,11 @@ def test_folders_that_are_refused() -> None:
         ".flac, .ogg]"
     )
     for text, expected in (
-        (b"a\n", "d/labels.csv: line 1 is wrong"),
-        (b"a,\nb,1\n", "d/labels.csv: line 1 is wrong"),
+        (b"a\n", "d/labels.csv:1: the line is wrong"),
+        (b"a,\nb,1\n", "d/labels.csv:1: the line is wrong"),
         (b"a,1\n", "labels are missing [found: none for b.npy]"),
-        (b"a,1\na,2\n", "d/labels.csv: line 2 is wrong"),
-        (b"a,1\nz,2\n", "d/labels.csv: line 2 is wrong"),
+        (b"a,1\na,2\n", "d/labels.csv:2: the line is wrong"),
+        (b"a,1\nz,2\n", "d/labels.csv:2: the line is wrong"),
         (b"a,1\nb,1,2\n", "the labels have different numbers of columns"),
         (b"a,1,x\nb,1,2\n", "a label with several columns has a text"),
         (b"\xff\xfe", "d/labels.csv: not a CSV file in UTF-8"),

@@ -141,6 +141,61 @@ def test_separators_blank_lines_and_quotes(separator: str) -> None:
     assert data.classes == ("x", "y")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sep=;\r\na;b;label\r\n1;2;x\r\n3;4;y\r\n",
+        '\ufeff"sep=;"\r\na;b;label\r\n1;2;x\r\n3;4;y\r\n',
+        "# made by a logger\n# a, b, label\na,b,label\n1,2,x\n3,4,y\n",
+        "# made by a logger\n#\n#a,b,label\n1,2,x\n3,4,y\n",
+        "#a;b;label\n1,0;2,0;x\n3,0;4,0;y\n",
+        "\n\na,b,label\n1,2,x\n3,4,y\n",
+        '"a", "b", "label"\n1, 2, "x"\n3, 4, "y"\n;;\n'.replace(";;", ",,"),
+        "a,b,label,\n1,2,x,\n3,4,y,\n",
+        "# a b label\n1.0e+00  2.0 x\n3.0 4.0 y\n",
+    ],
+)
+def test_what_programs_write_around_the_rows(text: str) -> None:
+    """Excel, loggers, numpy.savetxt, and programs that end each row with a separator."""
+    data = table(text)
+    assert [name for name in data.names if name] == ["a", "b", "label"]
+    assert inputs(data) == [[[1, 2]], [[3, 4]]]
+    assert data.classes == ("x", "y")
+
+
+def test_a_row_without_a_name_for_the_label_ends_with_it() -> None:
+    assert labels(table("a,b,kind,\n1,2,5,\n")) == [5]
+
+
+def test_decimal_commas_between_semicolons() -> None:
+    for head in ("", "a;b;c\n", '"a, x";"b, x";c\n'):
+        data = table(f"{head}1,5;-,25;1,5e3\n,5;2;2,5\n")
+        assert inputs(data) == [[[1.5, -0.25]], [[0.5, 2]]]
+        assert labels(data) == [1500, 2.5]
+    # Between commas it might separate thousands.
+    assert message(lambda: list(table('a,b,c\n"1,500",2,3\n').read())) == (
+        "d.csv:2: column a has no number [found: 1,500]"
+    )
+    assert message(lambda: table("a;b;c\n1,500;2;0\n1;2.5;0\n")) == (
+        "d.csv:3: decimal commas and decimal points are mixed"
+    )
+    # A class may have a semicolon.
+    assert table("0.1,0.2,walk;run\n0.3,0.4,sit\n").classes == ("sit", "walk;run")
+
+
+def test_lines_count_what_is_before_the_rows() -> None:
+    text = 'sep=,\n# by hand\n\na,b,y\n1,"2\n",3\n\n4,x,6\n'
+    assert message(lambda: list(table(text).read())) == (
+        "d.csv:8: column b has no number [found: x]"
+    )
+
+
+def test_another_encoding_is_named_with_its_remedy() -> None:
+    with pytest.raises(UsageError) as error:
+        table("größe,label\n1,2\n".encode("cp1252"))
+    assert error.value.diagnostics[0].hint == ("save it in UTF-8; Excel calls this form CSV UTF-8")
+
+
 def test_names_of_classes_are_numbered() -> None:
     text = "a,label\n1,rose\n2,iris\n3,rose\n"
     data = table(text)

@@ -215,7 +215,7 @@ def test_objects_are_never_unpickled() -> None:
     np.save(file, np.array([Trap()], dtype=object), allow_pickle=True)
     shown, notes = message(file.getvalue())
     assert shown == "unsupported dtype in the .npy file"
-    assert notes["found"] == "|O"
+    assert notes["found"] == "Python objects"
 
 
 @given(data=st.data())

@@ -1,0 +1,111 @@
+"""Rows of CSV files, as spreadsheets, pandas and NumPy write them."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from itertools import chain
+from math import isnan, nan
+from typing import Any, Final, TextIO
+
+from orchestrator.evaluation.bad_data import bad_data
+
+CSV_TEXT: Final[dict[str, Any]] = {"encoding": "utf-8-sig", "newline": ""}
+"""How a CSV file is opened: with or without a byte order mark."""
+_SAID: Final = re.compile("sep=(.)", re.IGNORECASE)
+"""Excel's first line, which says what separates cells."""
+_QUOTED: Final = re.compile('"[^"]*"')
+_FRACTION: Final = re.compile(r"[+-]?\d*([.,])\d+([eE][+-]?\d+)?", re.ASCII)
+
+
+def number_of(value: Any) -> float:  # noqa: ANN401
+    """A number, or NaN; Python reads 1_0 as 10."""
+    with suppress(ValueError, TypeError):
+        return nan if "_" in str(value) else float(value)
+    return nan
+
+
+def csv_rows(place: str, opened: Callable[[], TextIO]) -> Iterator[tuple[int, list[str]]]:
+    """The rows of a file that are not blank, each with its line; cells are stripped.
+
+    Comments before them, which begin with `#`, are left out. The last one is a row if it
+    names the columns, as that of `numpy.savetxt`. Decimal commas of files whose cells are
+    separated by semicolons become points.
+
+    Args:
+        place: The file, for messages.
+        opened: Begins to read it.
+
+    Raises:
+        UsageError: It is none, or has decimal commas and points (`bad-data`).
+    """
+    try:
+        with opened() as file:
+            yield from _rows(place, file)
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        is_code = isinstance(error, UnicodeDecodeError)
+        hint = "save it in UTF-8; Excel calls this form CSV UTF-8" if is_code else ""
+        raise bad_data(place, "not a CSV file in UTF-8", found=str(error), hint=hint) from None
+
+
+def _rows(place: str, file: TextIO) -> Iterator[tuple[int, list[str]]]:
+    separator, comment, skipped, first = _beginning(file)
+    form: dict[str, Any] = {"delimiter": separator, "skipinitialspace": True}
+    reader = csv.reader(chain(first, file), **form)
+    names = next(csv.reader([comment], **form), [])
+    marks: set[str] = set()
+    for row in reader:
+        cells = [cell.strip() for cell in row]
+        if not any(cells):
+            continue
+        at = skipped + reader.line_num
+        if separator == ";":
+            cells = [_with_point(cell, marks) for cell in cells]
+        if len(marks) > 1:
+            raise bad_data(
+                place,
+                "decimal commas and decimal points are mixed",
+                line=at,
+                hint="write all numbers with one of them, and without separators of thousands",
+            )
+        if len(names) == len(cells) and not _has_number(names) and _has_number(cells):
+            yield skipped, [name.strip() for name in names]
+        names = []
+        yield at, cells
+
+
+def _beginning(file: TextIO) -> tuple[str, str, int, list[str]]:
+    """What separates cells, the last comment, the lines before the first row, and this one."""
+    separator, comment = "", ""
+    for skipped, line in enumerate(file):
+        if not separator and (said := _SAID.fullmatch(line.strip('\r\n" '))):
+            separator = said[1]
+        elif line.startswith("#"):
+            comment = line.strip("# \r\n")
+        elif line.strip():
+            return separator or _separator(line), comment, skipped, [line]
+    return ",", "", 0, []
+
+
+def _has_number(cells: Sequence[str]) -> bool:
+    return not all(isnan(number_of(cell)) for cell in cells)
+
+
+def _with_point(cell: str, marks: set[str]) -> str:
+    """A cell; a decimal comma becomes a point. `marks` gets which of them there was."""
+    if (found := _FRACTION.fullmatch(cell)) is None:
+        return cell
+    marks.add(found[1])
+    return cell.replace(",", ".")
+
+
+def _separator(line: str) -> str:
+    """What separates the cells of a line; a decimal comma does not."""
+    line = _QUOTED.sub("", line)
+    cells = line.split(";")
+    if len(cells) > 1 and all("," not in c or _FRACTION.fullmatch(c.strip()) for c in cells):
+        return ";"
+    found = max(",;\t", key=line.count)
+    return found if found in line else " "  # as numpy.savetxt writes
