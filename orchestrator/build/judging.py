@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import repeat
 from pathlib import Path
@@ -118,8 +118,20 @@ def product_of(project: Project) -> Product:
     return read_product(text)
 
 
-def scenario_of(path: Path, product: Product) -> Scenario:
+def read_bytes(path: str) -> bytes:
+    """A file of a scenario or of the command line."""
+    return read_file(Path(path))
+
+
+def scenario_of(
+    path: Path, product: Product, read: Callable[[str], bytes] = read_bytes
+) -> Scenario:
     """The calls of a file.
+
+    Args:
+        path: The file.
+        product: What is called.
+        read: Gives the bytes of the files that it names.
 
     Raises:
         UsageError: It cannot be read, or is not for this product (`bad-scenario`).
@@ -134,12 +146,7 @@ def scenario_of(path: Path, product: Product) -> Scenario:
             found=getattr(error, "strerror", None) or reason_of(error),
             hint="name a JSON file with runs and tolerance",
         ) from error
-    return read_scenario(text, file=str(path), product=product, read_bytes=read_bytes)
-
-
-def read_bytes(path: str) -> bytes:
-    """A file of a scenario or of the command line."""
-    return read_file(Path(path))
+    return read_scenario(text, file=str(path), product=product, read_bytes=read)
 
 
 Calls: TypeAlias = "tuple[Call, ...]"

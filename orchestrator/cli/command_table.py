@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from orchestrator.cli import values
 from orchestrator.cli.declaring import Arguments, Command, Group, Option
+from orchestrator.shell.output_file import ANY, FOLDER
 from orchestrator.targets.cores import BOARDS, CPUS, TOOLCHAINS
 
 READERS: Final[dict[str, Callable[[str], Any]]] = {
@@ -71,8 +72,8 @@ WORKSPACE: Final = _group(
     "--shard I/N  only part I of N of the products, chosen by their names",
     "--scheduler ADDRESS  do the work on the workers of a Dask scheduler: tcp://HOST:8786",
     "--base REV  show changes from the locks at a git revision",
-    "--junit FILE  write results as JUnit XML",
-    "--markdown FILE  write a summary in Markdown",
+    Option("--junit FILE  write results as JUnit XML", writes=(".xml",)),
+    Option("--markdown FILE  write a summary in Markdown", writes=(".md",)),
     title="without PROFILE: all products of the workspace",
 )
 _PRODUCT: Arguments = (_PROFILE, _OUT)
@@ -96,7 +97,9 @@ _TARGET: Arguments = (
     Option("--board BOARD  board, likewise; default: that of the core", choices=tuple(BOARDS)),
     Option("--toolchain  compiler; default: the first that is installed", choices=TOOLCHAINS),
 )
-_DEPFILE = Option("--depfile FILE  write the files that were read, as a rule for make")
+_DEPFILE = Option(
+    "--depfile FILE  write the files that were read, as a rule for make", writes=(".d",)
+)
 _DEPFILE_TARGET = Option("--depfile-target NAME  name of the target in the depfile")
 _EXPLAIN = _of_one("--explain  show why each stage ran, or did not")
 _NO_BUILD = _of_one("--no-build  fail if the build is not current")
@@ -105,7 +108,7 @@ _MODEL = Option("--model NAME  model, if there are several")
 
 def _document(text: str) -> Command:
     """A command that prints a document of a build."""
-    output = _of_one("--output FILE  where to write it; default: stdout")
+    output = _of_one("--output FILE  where to write it; default: stdout", writes=(".json",))
     return _command(text, *_PRODUCTS, output, _JOBS, *_LOCKING)
 
 
@@ -157,7 +160,7 @@ COMMANDS: Final = {
         "show arenas, and what less RAM costs",
         *_PRODUCT,
         "--pareto  list plans by rows: bytes against instructions",
-        "--svg F.svg  draw what --pareto lists",
+        Option("--svg F.svg  draw what --pareto lists", writes=(".svg",)),
     ),
     "export": _command(
         "export models given as Python to programs",
@@ -177,8 +180,8 @@ COMMANDS: Final = {
         "give each block of a CSV file an offset",
         "file FILE  CSV with id,lower,upper,size",
         Option("--capacity N  accept any plan of at most N bytes", read=values.byte_count),
-        "--output F.csv  write the blocks with offsets",
-        "--svg F.svg  draw the plan",
+        Option("--output F.csv  write the blocks with offsets", writes=(".csv",)),
+        Option("--svg F.svg  draw the plan", writes=(".svg",)),
     ),
     "oplist": _command(
         "write an operator list for ExecuTorch's own build",
@@ -187,7 +190,7 @@ COMMANDS: Final = {
         "--ops-dict JSON...  operators with dtypes or kernel keys",
         "--yaml FILE...  functions.yaml or selected_operators.yaml",
         Option("--all  list every operator", place="every"),
-        Option("--output FILE  where to write", required=True),
+        Option("--output FILE  where to write", required=True, writes=(".yaml", ".yml", FOLDER)),
         _DEPFILE,
         _DEPFILE_TARGET,
     ),
@@ -283,7 +286,7 @@ COMMANDS: Final = {
         "--at-least X  fail if the metric is less",
         "--at-most X  fail if the metric is more",
         "--resume  continue an interrupted evaluation",
-        _of_one("--results FILE  where outputs are kept"),
+        _of_one("--results FILE  where outputs are kept", writes=(ANY,)),
         Option("--timeout SECONDS  seconds for one sample; default 600", default=600.0),
         *_LOCKING,
         _JOBS,
@@ -332,7 +335,8 @@ COMMANDS: Final = {
         _of_one("--costs FILE  add what `run --profile --json` measured"),
         _of_one("--accuracy FILE...  add what `evaluate --json` found"),
         _of_one(
-            "--output FILE  where to write a page with additions; default: in the build folder"
+            "--output FILE  where to write a page with additions; default: in the build folder",
+            writes=(".html",),
         ),
         _of_one("--output-dir DIR  folder of the pictures"),
         _of_one("--port N  of --serve; default: a free one", read=values.port_number),
@@ -377,7 +381,7 @@ COMMANDS: Final = {
             read=values.firmware_version,
         ),
         "--key KEY  pack: private key, PEM; show: public key, to check the signature",
-        "--output FILE  pack: the update; default: FILE.update",
+        Option("--output FILE  pack: the update; default: FILE.update", writes=(".update",)),
     ),
     "package": _command(
         "make a package for another build system",
@@ -410,7 +414,11 @@ COMMANDS: Final = {
         " check an envelope",
         "file FILE  what to sign; or an envelope",
         Option("--key KEY  create: private key, PEM; verify: public key", required=True),
-        "--output FILE  create: the envelope, default: FILE.dsse.json; verify: write what is in it",
+        Option(
+            "--output FILE  create: the envelope, default: FILE.dsse.json; verify: write what is"
+            " in it",
+            writes=(ANY,),
+        ),
     ),
     "lock": _command(
         "write the lock file",

@@ -24,6 +24,7 @@ class Option:
         place: Its name in the namespace; "" for the first long name.
         required: It must be given.
         one: It requires PROFILE, without which the command works on a workspace.
+        writes: It names a file for results, with one of these suffixes.
     """
 
     line: str
@@ -33,6 +34,7 @@ class Option:
     place: str = ""
     required: bool = False
     one: bool = False
+    writes: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:

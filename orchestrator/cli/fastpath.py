@@ -96,7 +96,10 @@ def _depfile_written(options: dict[str, str], stamp_file: str, stamp: dict[str, 
     if not isinstance(target, str) or not inputs:
         return False
     from orchestrator.shell.depfile import write_depfile  # noqa: PLC0415
+    from orchestrator.shell.output_file import lost  # noqa: PLC0415
 
+    if lost(options["--depfile"], (".d",), inputs):
+        return False
     try:
         write_depfile(options["--depfile"], target=target, inputs=inputs)
     except (OSError, ValueError):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from orchestrator.cli.arguments import parser
 from orchestrator.cli.console import Console
 from orchestrator.cli.manual import PLUMBING, RENAMED
+from orchestrator.cli.outputs import check_outputs
 from orchestrator.errors import ExitCode, OrchestratorError
 from orchestrator.shell.signals import Ended
 
@@ -32,6 +33,7 @@ def run(arguments: Sequence[str], *, shell: Shell | None = None) -> int:
     try:
         arguments, note = _renamed(arguments)
         args = _parsed(arguments, console)
+        check_outputs(args)
         console.settings(color=args.color, quiet=args.quiet, verbose=args.verbose)
         if note and not console.json:
             console.status(note)

@@ -347,6 +347,14 @@ _FAMILIES: Final = {ValueKind.INT: "iu", ValueKind.DOUBLE: "fiu", ValueKind.BOOL
 # Outputs of a run as files.
 
 
+_OUTPUT: Final = re.compile(r"(run\d+\.)?out\d+(\.item\d+)*\.(npy|txt)")
+
+
+def may_be_output(name: str) -> bool:
+    """Whether `output_files` may give a file this name."""
+    return _OUTPUT.fullmatch(name) is not None
+
+
 def output_files(results: Sequence[CallResult]) -> tuple[tuple[str, bytes], ...]:
     """(file name, content) of every output that has a content.
 

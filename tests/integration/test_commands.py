@@ -288,6 +288,15 @@ def test_a_run_writes_its_outputs(w: Workspace) -> None:
     assert done.code == 0
     (path,) = outputs.iterdir()
     assert path.read_bytes()[:6] == b"\x93NUMPY"
+    expected = ("--expect", str(path), "--output-dir", f"{w.folder}/../{w.folder.name}/outputs")
+    done = w.run("run", "--input", str(CASE / "in0.npy"), *expected)
+    assert done.code == 2
+    assert "error[would-overwrite]: --output-dir would write over" in done.err
+    scenario = outputs / "case.json"
+    shutil.copytree(CASE, outputs, dirs_exist_ok=True)
+    done = w.run("run", "--scenario", str(scenario), "--output-dir", str(outputs))
+    assert done.code == 2
+    assert "outputs/out0.npy\n" in done.err
 
 
 @pytest.mark.toolchain

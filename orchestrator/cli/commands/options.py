@@ -11,6 +11,7 @@ from orchestrator.build import BuildOptions, ExportChoice, Project, load
 from orchestrator.build.project import piped_name
 from orchestrator.catalog import read_library
 from orchestrator.cli.command_table import COMMANDS
+from orchestrator.cli.outputs import would_overwrite
 from orchestrator.core.kernel import Kernel
 from orchestrator.core.lazy_bytes import Bytes
 from orchestrator.errors import Diagnostic, ModelError, SourceSpan, UsageError
@@ -18,6 +19,7 @@ from orchestrator.program.program import Program
 from orchestrator.program.reader import read_program
 from orchestrator.shell.depfile import write_depfile
 from orchestrator.shell.files import MOST_TEXT_BYTES, lazy_file, read_text_file, reason_of
+from orchestrator.shell.output_file import ANY, lost
 from orchestrator.shell.sources import library_file, library_names
 
 
@@ -169,7 +171,11 @@ def write_dependencies(depfile: Path, *, target: str, inputs: Iterable[str]) -> 
 
     Raises:
         UsageError: `bad-depfile`: a path has a character that depfiles cannot hold.
+            `would-overwrite`: the depfile has the path of one.
     """
+    inputs = tuple(inputs)
+    if found := lost(str(depfile), (ANY,), inputs):
+        raise UsageError(would_overwrite("--depfile", str(depfile), found))
     try:
         write_depfile(str(depfile), target=target, inputs=inputs)
     except ValueError as error:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Sequence
+from pathlib import Path
 
 from orchestrator.build.device_status import explain_failure
 from orchestrator.build.firmware import carry_out, need_runnable
@@ -12,10 +14,11 @@ from orchestrator.cli.commands.measuring import measure, running
 from orchestrator.cli.commands.options import project_of
 from orchestrator.cli.commands.workspace import needs_profile, run_workspace
 from orchestrator.cli.console import Console
+from orchestrator.cli.outputs import would_overwrite
 from orchestrator.errors import ExitCode, UsageError
 from orchestrator.fleet.outcome import Kind
 from orchestrator.running.compare import Tolerance, compare_calls
-from orchestrator.running.inputs import command_line_call, output_files
+from orchestrator.running.inputs import command_line_call, may_be_output, output_files
 from orchestrator.running.product import Product
 from orchestrator.running.protocol import decode_response
 from orchestrator.running.report import failures, render_table, report_data
@@ -37,7 +40,9 @@ def run(args: Namespace, console: Console) -> ExitCode:
     (need_current if args.no_build else make_current)(project, console)
     product = product_of(project)
     need_runnable(product)
-    calls, tolerance = _calls(args, product)
+    read: list[str] = []
+    calls, tolerance = _calls(args, product, read)
+    _check_outputs(args.output_dir, read)
     measured = None
     if args.costs:
         results, measured = measure(
@@ -64,8 +69,31 @@ def run(args: Namespace, console: Console) -> ExitCode:
     return console.verdict(failures(calls, results, outputs, tolerance, failure))
 
 
-def _calls(args: Namespace, product: Product) -> tuple[tuple[Call, ...], Tolerance | None]:
-    """Calls of the command line, and their tolerance if outputs are expected."""
+def _check_outputs(folder: Path | None, read: Sequence[str]) -> None:
+    """Refuse to write outputs over files that were read. Raises UsageError."""
+    if folder is None or not folder.is_dir():
+        return
+    names = [path.name for path in map(Path, read) if path.parent.samefile(folder)]
+    if mine := [name for name in names if may_be_output(name)]:
+        found = "an input of the command"
+        raise UsageError(would_overwrite("--output-dir", str(folder / mine[0]), found))
+
+
+def _calls(
+    args: Namespace, product: Product, read: list[str]
+) -> tuple[tuple[Call, ...], Tolerance | None]:
+    """Calls of the command line, and their tolerance if outputs are expected.
+
+    Args:
+        args: Of the command line.
+        product: What is called.
+        read: Gets the paths of all files with inputs and expected outputs.
+    """
+
+    def noted(path: str) -> bytes:
+        read.append(path)
+        return read_bytes(path)
+
     if args.scenario is None:
         call = command_line_call(
             product,
@@ -73,7 +101,7 @@ def _calls(args: Namespace, product: Product) -> tuple[tuple[Call, ...], Toleran
             method=args.method,
             inputs=args.input,
             expected=args.expect or None,
-            read_bytes=read_bytes,
+            read_bytes=noted,
         )
         atol = _DEFAULT.atol if args.atol is None else args.atol
         rtol = _DEFAULT.rtol if args.rtol is None else args.rtol
@@ -84,5 +112,5 @@ def _calls(args: Namespace, product: Product) -> tuple[tuple[Call, ...], Toleran
             "--scenario names models, inputs and outputs itself",
             hint="leave out --model, --input and --expect",
         )
-    scenario = scenario_of(args.scenario, product)
+    scenario = scenario_of(args.scenario, product, noted)
     return scenario.calls, scenario.tolerance

@@ -150,3 +150,15 @@ def test_a_name_in_another_form_is_not_guessed(folder: Path, text: str) -> None:
 
 def test_what_it_says() -> None:
     assert up_to_date("p/a.toml", "build/a") == ("p/a.toml: up to date, outputs in build/a")
+
+
+def test_a_depfile_in_the_place_of_a_source_is_left_to_the_full_program(folder: Path) -> None:
+    for name in ("a.toml", "net.pte", "link.d"):
+        path = folder / name
+        if name == "link.d":
+            path.symlink_to("a.toml")
+        elif not path.exists():
+            path.write_text(name)
+        text = path.read_text()
+        assert not unchanged_build(["a.toml", "--depfile", name])
+        assert path.read_text() == text

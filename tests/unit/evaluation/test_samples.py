@@ -204,7 +204,9 @@ def test_labels_that_are_python_objects_are_refused() -> None:
         "convert the array with astype before it is saved: texts with astype(str)"
     )
     not_utf8 = np.array([b"\xff", b"a", b"b", b"c"])
-    assert "a text in the .npy file is damaged" in message(lambda: archive(inputs=IMAGES, labels=not_utf8))
+    assert "a text in the .npy file is damaged" in message(
+        lambda: archive(inputs=IMAGES, labels=not_utf8)
+    )
 
 
 def test_folders_that_are_refused() -> None:
