@@ -262,11 +262,11 @@ def _left_in_float(
             first, _, rest = text.partition("\n")
             yield Diagnostic.of(
                 LEFT_IN_FLOAT,
-                f'model "{model.name}": {first}',
+                f'model "{model.name}": {first.partition("; see")[0]}',
                 where=where,
                 found=dedent(rest),
-                hint="write these layers with operators that int8 kernels have, or"
-                " leave out --deny-float",
+                hint="write these layers with operators that int8 kernels have"
+                " (docs/export.md#what-stays-in-float), or leave out --deny-float",
             )
 
 

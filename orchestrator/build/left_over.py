@@ -83,6 +83,8 @@ def left_over(
         f" {sum(left.size_bytes for left in found):,} bytes of results{cost};"
         " see docs/export.md"
     )
+    if code == LEFT_IN_FLOAT:
+        text += "#what-stays-in-float; --deny-float makes this an error"
     return [(code, "\n    ".join((text, *_table(found))))]
 
 

@@ -141,5 +141,6 @@ def _long(
             found=f"{name}, instruction {origin}",
             allowed=f"{most_cycles:,} cycles",
             reason=why,
-            hint=f"raise max_step_cycles to {max(worst.values())[0]} or more",
+            hint=f"raise max_step_cycles to {max(worst.values())[0]}, which the longest step of"
+            " the method takes, or more",
         )

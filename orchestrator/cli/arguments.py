@@ -6,6 +6,8 @@ import argparse
 import re
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Any, Final, NoReturn
 
 import orchestrator
@@ -13,6 +15,7 @@ from orchestrator.cli.command_table import COMMANDS, COMMON, READERS
 from orchestrator.cli.declaring import Arguments, Option
 from orchestrator.cli.manual import GROUP_OF, GROUPS, PLUMBING, RENAMED, SYNONYMS, epilog
 from orchestrator.errors import UsageError, did_you_mean, nearest
+from orchestrator.shell.files import read_text_file
 
 
 class _CMakeFolder(argparse.Action):
@@ -170,6 +173,9 @@ class CommandParser(argparse.ArgumentParser):
             return ""
         is_board, word, own = wrong.groups()
         if is_board and word.endswith(".toml"):
+            with suppress(OSError, UnicodeDecodeError):
+                if re.search(r"^\s*\[\[\s*models", read_text_file(Path(word)), re.MULTILINE):
+                    return f"it is a profile: `orchestrator build {word}` builds it"
             return f'leave it out, and write board = "{word}" in the profile'
         options = {
             str(choice): action.option_strings[-1]
@@ -192,6 +198,8 @@ class CommandParser(argparse.ArgumentParser):
         option, known = unknown.partition("=")[0], options[commands[name]]
         if option in known:
             return _AFTER
+        if not option.startswith("-") and "--product" in known:
+            return f"it takes one PROFILE; for several products: -p NAME -p {option}"
         having = [name_of(c) for c, others in options.items() if option in others]
         if option.startswith("--") and having:
             return f"{option} is an option of {', '.join(having)}"
@@ -228,5 +236,7 @@ def command_near(word: str, program: argparse.ArgumentParser) -> str:
     meant = RENAMED.get(meant, meant)
     if meant != word:
         return f'did you mean "{meant}"?'
+    if word in RENAMED.values():
+        return f"leave out the quotes: `orchestrator {word}`"
     known = (*commands_of(program), *RENAMED.values(), "help")
     return did_you_mean(word, known) or (f"run `{program.prog} --help` to see all commands")

@@ -89,7 +89,6 @@ _LOCK_USE = _group(
     "--frozen  like --locked, and compare the inputs first",
 )
 _LOCKING: Arguments = (_LOCK, _LOCK_USE)
-_ANY_LOCKING: Arguments = (replace(_LOCK, one=False), _LOCK_USE)
 _TARGET: Arguments = (
     Option(
         "--cpu CORE  core, as `orchestrator targets` lists them; default: host", choices=tuple(CPUS)
@@ -219,7 +218,7 @@ COMMANDS: Final = {
         _of_one("--output-dir DIR  write every output as .npy"),
         _of_one("--scenario FILE  JSON file of calls and expected outputs"),
         _NO_BUILD,
-        *_ANY_LOCKING,
+        *_LOCKING,
         _JOBS,
         Option("--timeout SECONDS  stop the run after that time; default: 600", default=600.0),
         # argparse would name this option `profile`, which the positional argument has.
@@ -233,7 +232,7 @@ COMMANDS: Final = {
         _of_one("--seed N  of the random inputs", read=values.count),
         _of_one("--scenario FILE  more calls; default: scenarios/NAME.json beside the profile"),
         _of_one("--bisect  find the pass or the part of the plan that makes a difference"),
-        *_ANY_LOCKING,
+        *_LOCKING,
         _JOBS,
         Option(
             "--timeout SECONDS  stop each firmware after that time; default: 600", default=600.0

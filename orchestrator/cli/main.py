@@ -63,7 +63,7 @@ def run(arguments: Sequence[str], *, shell: Shell | None = None) -> int:
 def _renamed(arguments: Sequence[str]) -> tuple[Sequence[str], str]:
     """Arguments with the command by its name of today, and a note if it had another."""
     if arguments[:1] == ["help"]:
-        wanted = arguments[1:]
+        wanted = " ".join(arguments[1:]).split()  # of two words in quotes as well
         arguments = [*([] if wanted == ["help"] else wanted), "--help"]
     for place, word in enumerate(arguments):
         if now := RENAMED.get(word):

@@ -19,6 +19,7 @@ from orchestrator.fleet.task import Task, Work
 from orchestrator.shell.git import lines_at
 from orchestrator.shell.stamp import STAMP_NAME, Looked, is_current
 from orchestrator.workspace import Product
+from orchestrator.workspace.product import names_text
 
 
 def run_tasks(
@@ -174,7 +175,7 @@ def chosen(products: Sequence[Product], patterns: Sequence[str]) -> tuple[Produc
         Diagnostic.of(
             "no-product",
             f'the workspace has no product "{pattern}"',
-            found=f"{len(names)} products",
+            found=names_text(names),
             hint=did_you_mean(pattern, names) or "`*` stands for any text",
         )
         for pattern in dict.fromkeys(patterns)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import tomli
 
@@ -117,6 +117,17 @@ MOST_VALUES = 10_000
 """Most keys and items of a profile: each is checked and may produce a message."""
 
 
+_KINDS: Final = {
+    "profile": ({"models"}, 'name a profile; it names a board below [target]: board = "{}"'),
+    "board file": (
+        {"cpu", "regions"},
+        "name a file that describes a board: docs/howto-own-board.md",
+    ),
+    "workspace": ({"workspace"}, "name an orchestrator.toml, or the profile without --workspace"),
+}
+"""Kinds of files: keys that only they have, and what to do about one of another kind."""
+
+
 def read_document(
     path: Path,
     *,
@@ -133,7 +144,7 @@ def read_document(
         what: Kind of the file, for messages.
 
     Raises:
-        ProfileError: The file cannot be read or is not TOML.
+        ProfileError: The file cannot be read, is not TOML, or is of another kind.
     """
     text = _read_text(path, text_of, named_by, what).removeprefix("\ufeff")
     lines = [line.removesuffix("\r") for line in text.split("\n")]
@@ -169,6 +180,14 @@ def read_document(
             found=str(error).partition(";")[0],
             hint="see docs/profile.md for what a profile may hold",
         ) from error
+    kinds = [kind for kind, (keys, _) in _KINDS.items() if keys <= data.keys()]
+    if kinds and what not in kinds:
+        raise ProfileError.of(
+            "other-file",
+            f"{file} is a {kinds[0]}, not a {what}",
+            where=named_by or SourceSpan(file=file),
+            hint=_KINDS[what][1].format(path.name),
+        )
     spans = {
         key_path: SourceSpan(file=file, line=line, text=lines[line - 1])
         for key_path, line in found.items()

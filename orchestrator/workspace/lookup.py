@@ -13,7 +13,7 @@ from orchestrator.shell.settings import Settings, read_settings
 from orchestrator.shell.stamp import State, state_of
 from orchestrator.workspace.listing import expand, products_of
 from orchestrator.workspace.load import Workspace, read_workspace, seen_from_here
-from orchestrator.workspace.product import WORKSPACE_FILE, Product
+from orchestrator.workspace.product import WORKSPACE_FILE, Product, names_text
 
 # Find the workspace that a folder is in.
 
@@ -85,10 +85,14 @@ def _named(name: Path) -> tuple[Path, Member, Workspace | None]:
         for product in products:
             if product.name == str(name):
                 return product.profile, member_of(workspace, product), workspace
-        if hint := did_you_mean(str(name), (product.name for product in products)):
-            message = f'there is no profile and no product "{name}"'
-            where = SourceSpan(file=str(file))
-            raise ProfileError.of("missing-file", message, where=where, hint=hint)
+        names = [product.name for product in products]
+        raise ProfileError.of(
+            "missing-file",
+            f'there is no file and no product "{name}"',
+            where=SourceSpan(file=str(file)),
+            found=names_text(names),
+            hint=did_you_mean(str(name), names) or "name a product of the workspace, or a file",
+        )
     return name, Member(), None
 
 
@@ -111,11 +115,10 @@ def settings_here() -> Settings:
 def _only(products: tuple[Product, ...], path: Path, workspace: Workspace) -> Product:
     if len(products) == 1:
         return products[0]
-    names = ", ".join(product.name for product in products)
     raise UsageError.of(
         "several-products",
         f"{path} gives {len(products)} products in its workspace",
         where=SourceSpan(file=str(workspace.file)),
-        found=names,
+        found=names_text([product.name for product in products]),
         hint="write the name of one in the place of the profile",
     )

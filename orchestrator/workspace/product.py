@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,6 +32,14 @@ class Product:
         if self.is_variant:
             return self.profile.with_name(f"{self.name}.lock")
         return self.profile.with_suffix(".lock")
+
+
+_MOST_NAMES = 8
+
+
+def names_text(names: Sequence[str]) -> str:
+    """Names of products for a message; of many, how many they are."""
+    return ", ".join(names) if len(names) <= _MOST_NAMES else f"{len(names)} products"
 
 
 def product_shard(name: str, count: int) -> int:

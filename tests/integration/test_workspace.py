@@ -320,6 +320,8 @@ def test_changes_against_a_revision(
     [
         (["build", "--out", "x"], "--out requires PROFILE"),
         (["size", "--full"], "--full requires PROFILE"),
+        (["run", "--lock", "x.lock"], "--lock requires PROFILE"),
+        (["test", "--lock", "x.lock"], "--lock requires PROFILE"),
         (["check", "two-host", "--shard", "1/2"], "--shard works on a workspace"),
         (["lock"], "without PROFILE, lock only checks"),
         (["check", "--shard", "3/2"], "3/2 is not a part such as 1/4"),

@@ -49,7 +49,8 @@ def needs_profile(args: Namespace, named: object) -> bool:
             raise UsageError.of(
                 "usage",
                 f"{option.long_name} requires PROFILE",
-                hint="without PROFILE the command works on all products of the workspace",
+                hint="name a profile or a product: without one the command works on all products"
+                " of the workspace",
             )
     return bool(named)
 

@@ -69,7 +69,7 @@ error[step-too-long]: a step of model "m", method forward, takes about 29,044 cy
    = found: cortex_m::quantized_conv2d.out, instruction 3
    = allowed: 27,000 cycles
    = reason: the call computes a single row, or needs all of its input at once
-   hint: raise max_step_cycles to 29044 or more
+   hint: raise max_step_cycles to 29044, which the longest step of the method takes, or more
 """
     )
     assert not any(f"instruction {layer}\n" in found for layer in layers)

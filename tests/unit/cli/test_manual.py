@@ -52,6 +52,9 @@ def test_help(
     with pytest.raises(SystemExit):
         run(["help", *words])
     assert capsys.readouterr().out == text
+    with pytest.raises(SystemExit):
+        run(["help", " ".join(words)])
+    assert capsys.readouterr().out == text
 
 
 @pytest.mark.parametrize(
@@ -104,7 +107,17 @@ AFTER = (
         (
             "check x.toml y.toml",
             "unrecognized arguments: y.toml",
-            "run `orchestrator check --help` to see its arguments",
+            "it takes one PROFILE; for several products: -p NAME -p y.toml",
+        ),
+        (
+            "plan x.toml y.toml",
+            "unrecognized arguments: y.toml",
+            "run `orchestrator plan --help` to see its arguments",
+        ),
+        (
+            "signature\\ create",
+            'there is no command "signature create"',
+            "leave out the quotes: `orchestrator signature create`",
         ),
         ("hlep", 'there is no command "hlep"', 'did you mean "help"?'),
         ("watsh", 'there is no command "watsh"', 'did you mean "watch"?'),
@@ -133,7 +146,7 @@ AFTER = (
 def test_arguments_in_the_wrong_place(
     line: str, message: str, hint: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(line.split()) == 2
+    assert run(shlex.split(line)) == 2
     assert capsys.readouterr().err == f"error[usage]: {message}\n   hint: {hint}\n"
 
 

@@ -15,6 +15,7 @@ from orchestrator.shell.sources import package_files
 from orchestrator.shell.toolchain import KnownToolchains
 from orchestrator.targets.cores import Toolchain, resolve_target
 from orchestrator.workspace import Product
+from orchestrator.workspace.product import names_text
 
 if TYPE_CHECKING:
     from orchestrator.targets.cores import Target
@@ -39,7 +40,13 @@ def test_a_name_that_is_none() -> None:
         chosen(PRODUCTS, ["a-m5", "*"])
     (problem,) = caught.value.diagnostics
     assert problem.message == 'the workspace has no product "a-m5"'
+    assert problem.notes == (("found", "a-host, a-m4, b-m4"),)
     assert problem.hint == 'did you mean "a-m4"?'
+
+
+def test_of_many_names_the_number_is_shown() -> None:
+    assert names_text(["a"] * 8) == "a, a, a, a, a, a, a, a"
+    assert names_text(["a"] * 9) == "9 products"
 
 
 def test_the_last_results_are_kept() -> None:

@@ -75,6 +75,25 @@ def test_files_of_the_package_are_valid(name: str) -> None:
     assert 'source = "' in path.read_text()
 
 
+def test_a_profile_in_the_place_of_a_board() -> None:
+    problem = _problem(PROFILE)
+    assert (problem.code, problem.message) == (
+        "other-file",
+        "boards/own.toml is a profile, not a board file",
+    )
+    assert str(problem.where) == "p.toml:5"
+    assert problem.hint == "name a file that describes a board: docs/howto-own-board.md"
+
+
+def test_a_board_in_the_place_of_a_profile() -> None:
+    problem = _problem(None, OWN)
+    assert (problem.code, problem.message) == (
+        "other-file",
+        "p.toml is a board file, not a profile",
+    )
+    assert problem.hint == 'name a profile; it names a board below [target]: board = "p.toml"'
+
+
 def test_a_profile_names_its_own() -> None:
     profile = _read(OWN)
     board = profile.target.described_board

@@ -284,12 +284,14 @@ def test_names_of_products_have_neighbours(c: Commands) -> None:
     Path("orchestrator.toml").write_text(text)
     c.run("check", "demoo", code=3)
     assert c.err == (
-        'error[missing-file]: there is no profile and no product "demoo"\n'
+        'error[missing-file]: there is no file and no product "demoo"\n'
         "  --> orchestrator.toml\n"
+        "   = found: demo\n"
         '   hint: did you mean "demo"?\n'
     )
     c.run("check", "other", code=3)
-    assert c.err.startswith('error[missing-file]: there is no profile "other"\n')
+    assert c.err.startswith('error[missing-file]: there is no file and no product "other"\n')
+    assert c.err.endswith("hint: name a product of the workspace, or a file\n")
     c.run("check", "orchestrator.toml", code=3)
     assert c.err.endswith("name a product of it, or build all with --workspace .\n")
 
@@ -302,6 +304,7 @@ def test_names_of_products_have_neighbours(c: Commands) -> None:
         (("--board", "cortex-m5"), "did you mean --cpu cortex-m55?"),
         (("--board", "zzz"), "run `orchestrator targets` to list them"),
         (("--board", "my.toml"), 'leave it out, and write board = "my.toml" in the profile'),
+        (("--board", "demo.toml"), "it is a profile: `orchestrator build demo.toml` builds it"),
     ],
 )
 def test_targets_of_other_options(c: Commands, arguments: tuple[str, ...], hint: str) -> None:
