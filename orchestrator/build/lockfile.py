@@ -165,7 +165,8 @@ def damaged(file: str, found: str) -> LockError:
         "the lock file is damaged, or it is not a lock file",
         where=SourceSpan(file=file),
         found=found,
-        hint="restore it, or remove it and build again to write a new one",
+        hint="restore it; if it was a lock, remove it and build again; if not, name another"
+        " file with --lock",
     )
 
 

@@ -203,8 +203,10 @@ class CommandParser(argparse.ArgumentParser):
         having = [name_of(c) for c, others in options.items() if option in others]
         if option.startswith("--") and having:
             return f"{option} is an option of {', '.join(having)}"
-        if near := did_you_mean(option, known):
-            return near
+        # Dashes alone would make any two options alike.
+        words = {name.lstrip("-"): name for name in known}
+        if near := nearest(option.lstrip("-"), words):
+            return f'did you mean "{words[near]}"?'
         return f"run `{commands[name].prog} --help` to see its arguments"
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Final
 
-from orchestrator.errors import SourceSpan, UsageError
+from orchestrator.errors import SourceSpan, UsageError, nearest_path
 
 _FORMS: Final = (
     "a .csv or .npz file, a folder of samples or of a folder for each class, a folder"
@@ -47,4 +48,6 @@ def unknown_form(text: str, *, exists: bool) -> UsageError:
     """The error of `--data` that names nothing, or a file of another form."""
     message = "unknown form of data" if exists else "no such data"
     hint = "convert it, or read it in a function" if exists else "check the path"
+    if not exists and (near := nearest_path(Path(text))):
+        hint = f'did you mean "{near}"?'
     return bad_data(text, message, expected=_FORMS, hint=hint)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import isfinite
@@ -89,7 +90,7 @@ def evaluation_text(found: Evaluation) -> str:
     ]
     lines += _summary(found)
     if found.scores is not None and found.scores.confusion:
-        lines += ["", *_confusion(found, found.scores)]
+        lines += ["", *_confusion(found, found.scores), *_other_order(found, found.scores)]
     if found.worst_samples:
         lines += ["", *_worst(found)]
     if found.layers is not None:
@@ -160,6 +161,19 @@ def _confusion(found: Evaluation, of: Scores) -> Iterator[str]:
         share = f"{100 * row[label] / total:.1f} %" if total else "-"
         table.append([found.class_name(label), *(str(n or ".") for n in row), share])
     yield from table_lines(table, right=range(1, count + 2))
+
+
+def _other_order(found: Evaluation, of: Scores) -> Iterator[str]:
+    """The order of the classes that answers suggest, where it was that of the alphabet."""
+    matrix = of.confusion
+    answers = [row.index(max(row)) for row in matrix]
+    is_order = sorted(answers) == [*range(len(matrix))]
+    right, total = sum(map(max, matrix)), sum(map(sum, matrix))
+    is_better = right > (of.right or 0) and 2 * right > total  # most, not by chance
+    names = [*found.classes]
+    if is_order and is_better and len(names) == len(matrix) and names == sorted(names):
+        order = ",".join(names[answers.index(number)] for number in range(len(names)))
+        yield f"right would be {right} of {total} with --classes {shlex.quote(order)}"
 
 
 def _worst(found: Evaluation) -> Iterator[str]:

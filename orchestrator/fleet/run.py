@@ -176,7 +176,7 @@ def chosen(products: Sequence[Product], patterns: Sequence[str]) -> tuple[Produc
             "no-product",
             f'the workspace has no product "{pattern}"',
             found=names_text(names),
-            hint=did_you_mean(pattern, names) or "`*` stands for any text",
+            hint=_repeated(pattern) or did_you_mean(pattern, names) or "`*` stands for any text",
         )
         for pattern in dict.fromkeys(patterns)
         if not any(fnmatchcase(name, pattern) for name in names)
@@ -188,6 +188,12 @@ def chosen(products: Sequence[Product], patterns: Sequence[str]) -> tuple[Produc
         for product in products
         if any(fnmatchcase(product.name, pattern) for pattern in patterns)
     )
+
+
+def _repeated(pattern: str) -> str:
+    """The hint for several names in one, as other programs take them."""
+    names = pattern.split(",")
+    return f"repeat the option: -p {' -p '.join(names)}" if len(names) > 1 and all(names) else ""
 
 
 def unchanged(

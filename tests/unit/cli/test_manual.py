@@ -110,6 +110,11 @@ AFTER = (
             "it takes one PROFILE; for several products: -p NAME -p y.toml",
         ),
         (
+            "targets --bord",
+            "unrecognized arguments: --bord",
+            "run `orchestrator targets --help` to see its arguments",
+        ),
+        (
             "plan x.toml y.toml",
             "unrecognized arguments: y.toml",
             "run `orchestrator plan --help` to see its arguments",

@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from orchestrator.evaluation.layers import Layer, Layers, Probe
 from orchestrator.evaluation.metrics import AUC, TOP1, agreement, scores
@@ -136,6 +137,28 @@ def test_of_many_classes_only_what_was_confused_is_printed() -> None:
         "0      1             2",
         "4      3             1",
     ]
+
+
+@pytest.mark.parametrize(
+    ("answers", "classes", "line"),
+    [
+        # Labels are a, b, c, c; the model has c first.
+        ((1, 2, 0, 0), ("a", "b", "c"), "right would be 4 of 4 with --classes c,a,b"),
+        ((1, 2, 0, 0), ("a 1", "b", "c"), "right would be 4 of 4 with --classes 'c,a 1,b'"),
+        ((1, 2, 0, 0), ("b", "a", "c"), ""),  # the user's own order
+        ((0, 1, 2, 2), ("a", "b", "c"), ""),  # it is the order
+        ((1, 1, 0, 0), ("a", "b", "c"), ""),  # no order is right
+    ],
+)
+def test_another_order_of_the_classes(
+    answers: tuple[int, ...], classes: tuple[str, ...], line: str
+) -> None:
+    outputs = [np.eye(3)[answer] for answer in answers]
+    given = scores(TOP1, outputs, [np.array(n) for n in (0, 1, 2, 2)], NAMES, "d")
+    found = replace(evaluation(), scores=given, reference=None, layers=None, worst=0)
+    text = evaluation_text(replace(found, classes=classes))
+    assert ("--classes" in text) == bool(line)
+    assert line in text.splitlines() or not line
 
 
 def test_a_reference_of_another_model_is_said() -> None:

@@ -44,6 +44,12 @@ def test_a_name_that_is_none() -> None:
     assert problem.hint == 'did you mean "a-m4"?'
 
 
+def test_several_names_in_one() -> None:
+    with pytest.raises(UsageError) as caught:
+        chosen(PRODUCTS, ["a-m4,b-m4"])
+    assert caught.value.diagnostics[0].hint == "repeat the option: -p a-m4 -p b-m4"
+
+
 def test_of_many_names_the_number_is_shown() -> None:
     assert names_text(["a"] * 8) == "a, a, a, a, a, a, a, a"
     assert names_text(["a"] * 9) == "9 products"

@@ -109,6 +109,9 @@ def test_files_of_other_forms(tmp_path: Path) -> None:
         message, notes, hint = refused(tmp_path / name)
         assert (message, hint) == ("no such data", "check the path")
         assert notes["expected"].startswith("a .csv or .npz file, ")
+    for name in ("data.csv", "data.npz"):
+        (tmp_path / name).write_bytes(b"")
+    assert refused(tmp_path / "dat.csv")[2] == f'did you mean "{tmp_path}/data.csv"?'
     (tmp_path / "d.csv").mkdir()
     assert refused(tmp_path / "d.csv")[0] == "the folder has no samples"
 
