@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from orchestrator.errors import did_you_mean
 from orchestrator.evaluation.bad_data import bad_data, name_list
 from orchestrator.evaluation.csv_rows import CSV_TEXT, csv_rows
 from orchestrator.running.npy import read_npy, read_texts
@@ -191,7 +192,8 @@ def _keys(files: Files, usual: str, choice: Choice) -> _Keys:
             f"the archive has no {missing[0] if missing else 'inputs'}",
             found=name_list(names) or "an empty archive",
             expected="" if missing else usually,
-            hint="name its arrays: --inputs NAME,... --labels NAME",
+            hint=did_you_mean(missing[0] if missing else "", names)
+            or "name its arrays: --inputs NAME,... --labels NAME",
         )
     return _Keys(
         inputs=inputs,

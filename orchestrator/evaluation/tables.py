@@ -107,9 +107,8 @@ class _Table:
             inputs = [rest] if is_line else [[at] for at in rest]
         inputs = [[at for at in group if at not in labels] for group in inputs]
         if not all(inputs):
-            message = "no column is left for an input"
-            message = message if self.names else "the file is empty"
-            raise bad_data(self.place, message, hint=_CHOOSE)
+            message, found = "no column is left for an input", name_list(self.names)
+            raise bad_data(self.place, message, found=found, hint=_CHOOSE)
         texts: list[list[str]] = []
         lines: list[int] = []
         for place, line, cell in self.rows():
@@ -176,6 +175,8 @@ def csv_data(place: str, opened: Callable[[], TextIO], choice: Choice) -> DataSe
         UsageError: It is damaged, or has no such columns (`bad-data`).
     """
     _, first = next(csv_rows(place, opened), (0, []))
+    if not first:
+        raise bad_data(place, "the file is empty")
     numbers = [cell for cell in first if not isnan(number_of(cell))]
     # pandas numbers columns without names from 0, and gives the index the name "".
     is_counted = numbers == [str(number) for number in range(len(numbers))]

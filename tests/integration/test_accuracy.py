@@ -376,6 +376,9 @@ def test_a_bound_that_is_missed(digits: Digits) -> None:
     assert "error[missed-accuracy]: top1 of digits.forward is 0.964405" in done.err
     assert "expected: at least 0.97" in done.err
     assert digits.evaluate(*arguments, "--at-most", "0.9").code == 10
+    assert (
+        "hint: top1 is a share: 95 % is 0.95" in digits.evaluate(*arguments, "--at-least", "95").err
+    )
 
 
 def test_data_that_are_refused(digits: Digits, tmp_path: Path) -> None:

@@ -56,7 +56,15 @@ from orchestrator.evaluation.fit import (
     output_quantizations,
 )
 from orchestrator.evaluation.layers import Layers, Probe, match_layers, signal
-from orchestrator.evaluation.metrics import METRICS, TOP1, Scores, agreement, default_metric, scores
+from orchestrator.evaluation.metrics import (
+    AUC,
+    METRICS,
+    TOP1,
+    Scores,
+    agreement,
+    default_metric,
+    scores,
+)
 from orchestrator.evaluation.records import may_hold_records
 from orchestrator.evaluation.report import Evaluation, Reference, evaluation_data, evaluation_text
 from orchestrator.evaluation.samples import Choice, DataSet
@@ -514,12 +522,15 @@ def _missed_bounds(args: Namespace, found: Evaluation) -> tuple[Diagnostic, ...]
             )
         name, value = found.scores.values[0]
         if not holds(value, bound):
+            hint = "see worst samples and layers for what is lost, and where"
+            if name in (TOP1, AUC) and bound > 1:
+                hint = f"{name} is a share: 95 % is 0.95"
             problems.append(
                 Diagnostic.of(
                     "missed-accuracy",
                     f"{name} of {found.model}.{found.method} is {value:.6g}",
                     expected=f"{option[2:].replace('-', ' ')} {bound:g}",
-                    hint="see worst samples and layers for what is lost, and where",
+                    hint=hint,
                 )
             )
     return tuple(problems)

@@ -108,6 +108,12 @@ def test_a_part_of_the_samples() -> None:
         assert part.count == len(names)
 
 
+def test_a_misspelt_array_has_a_neighbour() -> None:
+    with pytest.raises(UsageError) as error:
+        archive(Choice(labels="lables"), inputs=IMAGES, labels=np.zeros(4))
+    assert error.value.diagnostics[0].hint == 'did you mean "labels"?'
+
+
 def test_archives_that_are_refused() -> None:
     assert message(lambda: archive(x=IMAGES)) == (
         "d.npz: the archive has no inputs [found: x; "

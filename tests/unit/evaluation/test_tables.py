@@ -232,7 +232,7 @@ def test_one_kind_of_number_for_all_labels() -> None:
         ("a,class,y\n1,2,3\n", "several columns may be the label [found: class, y]"),
         ("a,b,y\n", "d.csv: the data have no samples"),
         ("", "d.csv: the file is empty"),
-        ("label\n1\n", "d.csv: no column is left for an input"),
+        ("label\n1\n", "d.csv: no column is left for an input [found: label]"),
         (b"\xff\xfea,b", "d.csv: not a CSV file in UTF-8"),
         ('1,2\n"3,4', "d.csv:2: the row has 1 cells, the first row 2"),
     ],
