@@ -52,7 +52,7 @@ def plan_commands(
     sections: Mapping[str, str],
 ) -> CompilePlan:
     """Every compile and link step."""
-    from orchestrator.emit.compile import is_empty, plan_compile, sums_flags  # noqa: PLC0415
+    from orchestrator.emit.compile import has_floats, is_empty, plan_compile, sums_flags  # noqa: PLC0415
 
     freestanding = ("freestanding/",) if target.freestanding else ()
     platforms = tuple(f"platform/{name}/" for name in target.platforms)
@@ -94,6 +94,7 @@ def plan_commands(
         sums=sums_flags(
             (m for methods in adapted.linked.values() for m in methods), target.isa.name
         ),
+        floats=has_floats(programs, adapted.linked, adapted.resolution),
         proved_calls=tables.compact and _are_proved(adapted, library_options),
         is_empty=lambda source: is_empty(native[source], target.isa.level),
     )

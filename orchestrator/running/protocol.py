@@ -68,6 +68,7 @@ class DeviceError(IntEnum):
     MemoryNotSet = 15, "an input or output has no memory"
     ScratchTooSmall = 16, "a kernel has less scratch memory than it needs"
     NotDone = 17, "a run in parts has instructions left"
+    WrongFloatMode = 18, "the FPU flushes to zero, or does not round to nearest"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -333,4 +333,6 @@ _REMEDIES: Final = {
     DeviceError.ScratchTooSmall: 'build with policy = "plan" in [scratch]; a program'
     " that comes over the air must be the one in models/ of its build",
     DeviceError.NotDone: "call ..._step until it returns another status",
+    DeviceError.WrongFloatMode: "leave the FPU of the task as reset does: clear FZ, FZ16,"
+    " AHP and RMode of FPSCR (or frm on RISC-V), and of FPDSCR for new tasks",
 }

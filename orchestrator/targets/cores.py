@@ -104,6 +104,14 @@ class Cpu:
         return self.clang_triple.startswith("thumb")
 
     @property
+    def has_float_modes(self) -> bool:
+        """Whether firmware may have set an FPU that kernels use to other bits.
+
+        Operating systems give programs an FPU as it is after reset.
+        """
+        return self.default_board is not None and self.float_abi != "soft"
+
+    @property
     def has_unaligned(self) -> bool:
         """Whether words load from any address, unless firmware makes that fault."""
         return self.is_arm and not self.clang_triple.startswith(_ALIGNED_ONLY)

@@ -40,6 +40,8 @@ const char* to_string(Error error) {
       return "ScratchTooSmall";
     case Error::NotDone:
       return "NotDone";
+    case Error::WrongFloatMode:
+      return "WrongFloatMode";
   }
   return "unknown error";
 }

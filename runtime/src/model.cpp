@@ -6,6 +6,37 @@
 #include "switches.h"
 
 namespace orch {
+namespace {
+
+/// WrongFloatMode if floats give other bits than on a core after its reset.
+///
+/// Sources: FPSCR in the Armv7-M and Armv8-M Architecture Reference Manuals;
+/// frm in the RISC-V Instruction Set Manual, volume I.
+Error check_floats() {
+  // Sources of a package may be compiled without the FPU.
+#if ORCH_CHECKS_FLOATS && defined(__ARM_FP)
+  // AHP, FZ and RMode, and FZ16 where it is not reserved. DN changes no number:
+  // only which NaN an operation gives.
+  constexpr uint32_t kHalves =
+#if defined(__ARM_ARCH_8_1M_MAIN__)
+      1U << 19;
+#else
+      0;
+#endif
+  constexpr uint32_t kModes = 1U << 26 | 1U << 24 | 3U << 22 | kHalves;
+  uint32_t modes;
+  asm volatile("vmrs %0, fpscr" : "=r"(modes));
+  return (modes & kModes) == 0 ? Error::Ok : Error::WrongFloatMode;
+#elif ORCH_CHECKS_FLOATS && defined(__riscv_flen)
+  uintptr_t rounding;
+  asm volatile("frrm %0" : "=r"(rounding));
+  return rounding == 0 ? Error::Ok : Error::WrongFloatMode;
+#else
+  return Error::Ok;
+#endif
+}
+
+}  // namespace
 
 // Compact tables have no loader beside them.
 #if ORCH_INDEX_BYTES == 4
@@ -42,6 +73,7 @@ MethodMemory memory_of(const ModelMethod& method) {
 }  // namespace
 
 Error load_linked(const ModelMethod& method) {
+  ORCH_TRY(check_floats());
   LoadedMethod& loaded = *method.loaded;
   Program program;
   ORCH_TRY(Program::open(method.program, program));
@@ -54,6 +86,7 @@ Error load_linked(const ModelMethod& method) {
 #endif
 
 Error start_prelinked(const ModelMethod& method) {
+  ORCH_TRY(check_floats());
   if constexpr (kInitialBytes) {
     for (const InitialBytes& bytes : method.prelinked->initial) {
       if (kInitialZeros && bytes.from == nullptr) {
@@ -108,6 +141,7 @@ Error replace(const ModelMethod& method, Span<const uint8_t> bytes,
               Span<const Port> inputs, Span<const Port> outputs,
               KernelTable kernels) {
   unload(method);
+  ORCH_TRY(check_floats());
   LoadedMethod& loaded = *method.loaded;
   Program program;
   ORCH_TRY(Program::open(bytes, program));

@@ -12,7 +12,8 @@ static_assert(same(ORCH_OK, orch::Error::Ok) &&
                   same(ORCH_IMAGE_DAMAGED, orch::Error::ImageDamaged) &&
                   same(ORCH_MEMORY_NOT_SET, orch::Error::MemoryNotSet) &&
                   same(ORCH_SCRATCH_TOO_SMALL, orch::Error::ScratchTooSmall) &&
-                  same(ORCH_NOT_DONE, orch::Error::NotDone),
+                  same(ORCH_NOT_DONE, orch::Error::NotDone) &&
+                  same(ORCH_WRONG_FLOAT_MODE, orch::Error::WrongFloatMode),
               "status.h and error.h list the same codes");
 
 }  // namespace

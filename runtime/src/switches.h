@@ -38,6 +38,12 @@
 #define ORCH_INITIAL_ZEROS 1
 #endif
 
+/// 1 if kernels of the product compute with floats, and the core has modes that
+/// change what these give.
+#ifndef ORCH_CHECKS_FLOATS
+#define ORCH_CHECKS_FLOATS 0
+#endif
+
 /// 1 if arenas of methods overlap: no program may keep anything in those.
 #ifndef ORCH_COMMON_ARENAS
 #define ORCH_COMMON_ARENAS 0

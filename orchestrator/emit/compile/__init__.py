@@ -5,7 +5,7 @@ ninja's folder, so that objects do not depend on the machine.
 """
 
 from orchestrator.emit.compile.object_keys import object_keys
-from orchestrator.emit.compile.plan import plan_compile, sums_flags
+from orchestrator.emit.compile.plan import has_floats, plan_compile, sums_flags
 from orchestrator.emit.compile.units import (
     API_OBJECT,
     BUILTINS,
@@ -26,6 +26,7 @@ __all__ = [
     "CompileUnit",
     "LibraryOptions",
     "compile_commands",
+    "has_floats",
     "is_empty",
     "object_keys",
     "plan_compile",

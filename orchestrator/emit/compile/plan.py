@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from orchestrator.catalog.scratch_arguments import scratch_arguments
-from orchestrator.core.dtype import ScalarType
+from orchestrator.core.dtype import COMPLEX, FLOATING, ScalarType
 from orchestrator.core.operator import ArgKind
 from orchestrator.emit.compile.units import (
     SELECTED,
@@ -125,6 +125,35 @@ def sums_flags(linked: Iterable[LinkedMethod], isa: str) -> tuple[str, ...]:
     return (*("-DORCH_SUMS_ADDED=1",) * added, *("-DORCH_SUMS_LIMITED=1",) * limited)
 
 
+def has_floats(
+    models: Collection[str], linked: Mapping[str, Sequence[LinkedMethod]], resolution: Resolution
+) -> bool:
+    """Whether calls have tensors or parameters of floats.
+
+    Prelinked methods hold what is left of their calls; for programs that the device loads,
+    the kernel table says it.
+
+    Args:
+        models: Names of all models.
+        linked: By name of a prelinked model: its methods.
+        resolution: The kernels to link.
+    """
+    dtypes: set[ScalarType] = set()
+    kinds: set[str] = set()
+    if set(models) == set(linked):
+        schemas = resolution.schemas
+        for method in (m for of_model in linked.values() for m in of_model):
+            dtypes |= {v.dtype for v in method.values if isinstance(v, TensorValue)}
+            for call in method.instructions:
+                if isinstance(call, LinkedCall) and call.operator in schemas:
+                    kinds |= set(schemas[call.operator].signature)
+    else:
+        for entry in resolution.table_entries:
+            dtypes |= entry.dtypes
+            kinds |= set(entry.signature)
+    return bool(dtypes & (FLOATING | COMPLEX) or kinds & {ArgKind.FLOAT, ArgKind.FLOAT_LIST})
+
+
 def method_flags(tables: TableLayout) -> tuple[str, ...]:
     """Flags that decide what tables of methods look like: not of kernels.
 
@@ -143,7 +172,7 @@ def table_switches(source: str, tables: TableLayout) -> tuple[str, ...]:
         flags = () if tables.control_flow else ("-DORCH_CONTROL_FLOW=0",)
         mixed = tables.prepared_calls and tables.kernel_calls
         return (*flags, "-DORCH_PREPARED_CALLS=1") if mixed else flags
-    if source == "runtime/src/model.cpp":
+    if source == _MAKES_READY:
         if not tables.initial_bytes:
             return ("-DORCH_INITIAL_BYTES=0",)
         return () if tables.initial_zeros else ("-DORCH_INITIAL_ZEROS=0",)
@@ -225,6 +254,7 @@ def plan_compile(
     tables: TableLayout = WIDE_TABLES,
     proved_calls: bool = False,
     sums: tuple[str, ...] = (),
+    floats: bool = False,
     is_empty: Callable[[str], bool] = lambda _: False,
     updates: bool = False,
     sections: Mapping[str, str] = MappingProxyType({}),
@@ -253,6 +283,7 @@ def plan_compile(
         tables: The layout of the tables of methods.
         proved_calls: No check of an argument in a kernel can fail.
         sums: Macros of kernels for sums of floats.
+        floats: Kernels compute with floats: `has_floats`.
         is_empty: Whether a source of our kernels has no code for the target.
         updates: The product takes signed updates.
         sections: Names of sections in the library.
@@ -290,6 +321,8 @@ def plan_compile(
             switches = ("-DORCH_EXTERNAL_DATA=1", *switches)
         if source.endswith("/startup.cpp") and target.board:
             switches += ("-DORCH_COPIES_CODE=1",) * target.board.copies_code
+        if source == _MAKES_READY and target.cpu.has_float_modes and floats:
+            switches += ("-DORCH_CHECKS_FLOATS=1",)
         switches += table_switches(source, tables)
         return _unit(source, (*flags, *switches), target, toolchain)
 
@@ -411,6 +444,7 @@ _CALLER_IO = frozenset(
 )
 _INLINE_CONSTANTS = frozenset(f"runtime/src/{name}.cpp" for name in ("load_values", "program"))
 _LOADS_STATE = "runtime/src/load_values.cpp"
+_MAKES_READY = "runtime/src/model.cpp"
 _EXTERNAL_DATA = frozenset(
     f"runtime/src/{name}.cpp" for name in ("load_delegates", "load_method", "load_values", "model")
 )

@@ -28,6 +28,7 @@ enum class [[nodiscard]] Error : uint8_t {
   MemoryNotSet,
   ScratchTooSmall,
   NotDone,
+  WrongFloatMode,
 };
 // clang-format on
 

@@ -84,13 +84,15 @@ extern const Span<const ModelData> kModelData;
 /// there are any.
 extern const Span<const Span<uint8_t>> kCommonArenas;
 
-/// Loads the method out of its program. Errors: those of load_method.
+/// Loads the method out of its program. Errors: WrongFloatMode, those of
+/// load_method.
 Error load_linked(const ModelMethod& method);
 
-/// Gives a prelinked method the bytes it starts with.
+/// Gives a prelinked method the bytes it starts with. Errors: WrongFloatMode.
 Error start_prelinked(const ModelMethod& method);
 
-/// Makes the method ready to run, unless it is. Errors: those of load_method.
+/// Makes the method ready to run, unless it is. Errors: WrongFloatMode, those
+/// of load_method.
 inline Error prepare(const ModelMethod& method) {
   if (method.loaded->state_used != 0) return Error::Ok;
   return method.make_ready(method);
@@ -155,9 +157,9 @@ struct Port {
 /// `method`: it runs in its place until `unload`. The bytes are not trusted,
 /// are used in place, and must stay where they are.
 ///
-/// Errors: those of Program::open, find_method and load_method; InvalidArgument
-/// if inputs and outputs are not those of the API. After an error the method is
-/// not loaded: the next call loads the linked program.
+/// Errors: WrongFloatMode; those of Program::open, find_method and load_method;
+/// InvalidArgument if inputs and outputs are not those of the API. After an
+/// error the method is not loaded: the next call loads the linked program.
 Error replace(const ModelMethod& method, Span<const uint8_t> program,
               Span<const Port> inputs, Span<const Port> outputs,
               KernelTable kernels = kRegisteredKernels);

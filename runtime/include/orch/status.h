@@ -70,7 +70,10 @@ enum {
   /** A scratch tensor is smaller than its kernel needs. */
   ORCH_SCRATCH_TOO_SMALL,
   /** A run in parts goes on: there are instructions left. */
-  ORCH_NOT_DONE
+  ORCH_NOT_DONE,
+  /** The FPU rounds otherwise than to nearest, or takes subnormal numbers
+   * for 0. */
+  ORCH_WRONG_FLOAT_MODE
 };
 
 /** Name of a status, "InvalidProgram". Never null. */

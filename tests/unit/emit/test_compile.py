@@ -10,10 +10,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from orchestrator.core.dtype import ScalarType
 from orchestrator.core.kernel import KernelKey
 from orchestrator.core.operator import OperatorName, parse_schema
 from orchestrator.emit import compile as stage
-from orchestrator.emit.compile import CompilePlan, compile_commands, plan_compile, toolchain_text
+from orchestrator.emit.compile import (
+    CompilePlan,
+    compile_commands,
+    has_floats,
+    plan_compile,
+    toolchain_text,
+)
 from orchestrator.selection.resolution import Resolution, TableEntry
 from orchestrator.shell import sources
 from orchestrator.targets.cores import CPUS, TOOLCHAIN_FILE
@@ -335,6 +342,60 @@ def test_keys_are_compared_only_where_a_kernel_is_found_by_one(
     without = {u.source for u in plan.units if "-DORCH_KERNEL_KEYS=0" in u.flags}
     found = {"src/runtime/src/find_kernel.cpp"}
     assert without == (set() if any(keys) else found)
+
+
+def _integers(signature: str = "TTt", dtype: ScalarType = ScalarType.Char) -> Resolution:
+    """A kernel for integers alone, but for what is said here."""
+    entry = TableEntry(
+        operator=OperatorName("my", "op"),
+        key=None,
+        function="my::op",
+        signature=signature,
+        dtypes=frozenset({ScalarType.Char, dtype}),
+    )
+    return Resolution(table_entries=(entry,))
+
+
+@pytest.mark.parametrize(
+    ("resolution", "floats"),
+    [
+        (Resolution(), False),
+        (_integers(), False),
+        (_integers(dtype=ScalarType.Half), True),
+        (_integers(dtype=ScalarType.ComplexFloat), True),
+        (_integers("TITDt"), True),
+        (_integers("TE?t"), True),
+    ],
+)
+def test_loaded_programs_have_the_floats_of_the_kernel_table(
+    resolution: Resolution, *, floats: bool
+) -> None:
+    assert has_floats({"model"}, {}, resolution) is floats
+
+
+@pytest.mark.parametrize(
+    ("cpu", "has_modes"),
+    [
+        *(("cortex-m4", True), ("cortex-m55", True), ("rv32imafc", True), ("rv64gc", True)),
+        *(("cortex-m0plus", False), ("cortex-m3", False), ("rv32imac", False)),
+        *(("host", False), ("armv7a", False)),
+    ],
+)
+@pytest.mark.parametrize("floats", [False, True])
+def test_the_mode_of_an_fpu_is_checked_for_floats_on_bare_metal(
+    cpu: str, *, has_modes: bool, floats: bool
+) -> None:
+    plan = plan_compile(
+        profile="test",
+        target=target_of(cpu, "gnu"),
+        toolchain=GNU,
+        resolution=Resolution(),
+        runtime_sources=("src/executor.cpp", "src/model.cpp"),
+        models=(),
+        floats=floats,
+    )
+    checking = {u.source for u in plan.units if "-DORCH_CHECKS_FLOATS=1" in u.flags}
+    assert checking == ({"src/runtime/src/model.cpp"} if has_modes and floats else set())
 
 
 @pytest.mark.parametrize("checked", [False, True])
