@@ -51,15 +51,22 @@ def step_cycles(method: LinkedMethod, target: Target) -> list[int | None]:
 
 def longest_steps(
     models: Mapping[str, Sequence[LinkedMethod]], target: Target
-) -> dict[tuple[str, str], int]:
-    """By model and method: cycles of its longest step, if all have an estimate."""
-    found: dict[tuple[str, str], int] = {}
+) -> dict[tuple[str, str], int | tuple[str, ...]]:
+    """By model and method: cycles of its longest step, or operators without an estimate.
+
+    Nothing of a method without instructions, or on a core without estimates.
+    """
+    found: dict[tuple[str, str], int | tuple[str, ...]] = {}
     for model, methods in models.items():
         for method in methods:
-            cycles = step_cycles(method, target)
-            known = [c for c in cycles if c is not None]
-            if known and len(known) == len(cycles):
-                found[model, method.name] = max(known)
+            known, unknown = [], set()
+            for call, cycles in zip(method.instructions, step_cycles(method, target), strict=True):
+                if cycles is not None:
+                    known.append(cycles)
+                elif cycles_each(target) and isinstance(call, LinkedCall):
+                    unknown.add(str(call.operator))
+            if known or unknown:
+                found[model, method.name] = tuple(sorted(unknown)) or max(known)
     return found
 
 

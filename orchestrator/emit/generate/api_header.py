@@ -43,7 +43,7 @@ def api_header(
     has_random: bool = False,
     instances: Mapping[str, str] = MappingProxyType({}),
     updates: Collection[str] = (),
-    steps: Mapping[tuple[str, str], int] = MappingProxyType({}),
+    steps: Mapping[tuple[str, str], int | tuple[str, ...]] = MappingProxyType({}),
     versions: Mapping[str, str] = MappingProxyType({}),
 ) -> GeneratedFile:
     """The public header: constants for every buffer, typed functions, C and C++.
@@ -55,7 +55,8 @@ def api_header(
     how many instructions a run executes; 0: any number. `has_random`: kernels draw
     random numbers. `instances`: by model that is an instance, what the profile names
     it. `updates`: models that take signed updates. `steps`: by model and method, cycles
-    of its longest step. `versions`: by name of a constant.
+    of its longest step, or operators whose steps have no estimate. `versions`: by name of
+    a constant.
     """
     methods = api_methods(profile, programs, checked=checked, updates=updates)
     declared = {
@@ -65,7 +66,7 @@ def api_header(
             memory=memory_of(memory, m),
             is_linked=m.model in linked,
             limit=limits.get(m.model, 0),
-            step_cycles=steps.get((m.model, m.method.name)),
+            longest_step=steps.get((m.model, m.method.name)),
             checked=checked,
         )
         for m in methods

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.build import BuildOptions, Project, load, open_build, table
 from orchestrator.cli.main import run
 
 MODELS = Path(__file__).parents[3] / "examples" / "models"
@@ -121,6 +122,38 @@ def test_steps_without_an_estimate(
     assert _check(tmp_path, model=model, cpu=cpu, load=keys.get("load", "prelinked"))
     text = UNKNOWN.format(what=what, folder=tmp_path, found=found, known=known)
     assert capsys.readouterr().err == text
+
+
+@pytest.mark.parametrize(
+    ("keys", "says"),
+    [
+        ({}, "#define P_M_FORWARD_STEP_MOST_CYCLES "),
+        (
+            {"model": "add_mul"},
+            """\
+/* P_M_FORWARD_STEP_MOST_CYCLES is unknown: there is no estimate of
+ * cycles for steps of
+ * aten::add.out,
+ * aten::mm.out. */
+""",
+        ),
+        ({"model": "add_mul", "load": "pte"}, ""),
+        ({"cpu": "cortex-m23"}, ""),
+    ],
+)
+def test_the_header_says_what_is_known_of_steps(
+    keys: dict[str, str], says: str, tmp_path: Path
+) -> None:
+    model = keys.get("model", "kws_dscnn_int8")
+    (tmp_path / "m.pte").write_bytes((MODELS / f"{model}.pte").read_bytes())
+    cpu, load_as = keys.get("cpu", "cortex-m4"), keys.get("load", "prelinked")
+    text = PROFILE.format(cpu=cpu, model="m", load=load_as, cycles=1, more="")
+    profile = tmp_path / "p.toml"
+    profile.write_text(text.partition("[schedule]")[0])
+    build = open_build(Project(load(profile), BuildOptions(out=tmp_path)))
+    (header,) = (f.text for f in build[table.GENERATE] if f.path == "gen/include/p.h")
+    assert says in header
+    assert ("STEP_MOST_CYCLES" in header) is bool(says)
 
 
 def test_an_input_by_rows_has_no_steps(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
