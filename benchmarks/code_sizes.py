@@ -10,6 +10,12 @@ dtypes, the second one, how many others there are, and the power of their number
 its code grows with. For each group of sections it has the bytes with first, second and
 all dtypes, and the users: numbers of functions, plus the count of functions if they
 need the group from the second dtype on, and plus twice the count if with further ones.
+
+    python -m benchmarks.code_sizes --sources op_hypot.cpp op_polar.cpp
+
+adds what these sources have and the table has not, in a minute for each column. What such
+functions share with others may count twice, so that only the first `together` functions say
+what a firmware takes at least.
 """
 
 from __future__ import annotations
@@ -24,7 +30,7 @@ import tempfile
 from collections import Counter, defaultdict
 from math import log
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks.clock import ROOT
 from benchmarks.kernels import first_dtypes, resolved, run_command
@@ -41,7 +47,7 @@ from orchestrator.shell.toolchain import find_toolchain, with_builtins
 from orchestrator.targets.cores import resolve_target
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from orchestrator.core.kernel import Kernel
     from orchestrator.measure.elf import Symbol
@@ -67,10 +73,14 @@ _SOURCES: Final = ("integrity", "load_delegates", "update")
 """Sources of the runtime of which all functions count, if a product has their part."""
 _KERNEL: Final = re.compile(r"_ZN([0-9]\w*?)ERKNS_(?:4Args|12PreparedCall)E")
 _ALLOCATED, _GROUP, _NO_CONTENTS, _WEAK = 2, 0x200, 8, 2
+_SUMS: Final = ("-DORCH_SUMS_ADDED=1", "-DORCH_SUMS_LIMITED=1")
+"""Macros without which some kernels for MVE have no code."""
 _LEFT_OUT: Final = frozenset({ScalarType.ComplexDouble})
 """Dtypes that are not measured: this one makes every item of memory larger."""
 _DROPPED: Final = (".ARM.exidx", ".ARM.extab", ".eh_frame", ".note")
 
+_Column = dict[str, Any]
+"""Of the table, as JSON."""
 _Node = tuple[str, str]
 """Object ("" if any object has the section; with a number if it has several of the
 name) and name of a section: equal in all programs."""
@@ -154,6 +164,7 @@ def _compiled(
     target: Target,
     toolchain: Toolchain,
     dtypes: Callable[[Kernel], tuple[ScalarType, ...]],
+    chosen: Collection[str],
 ) -> _Program:
     found = [resolved(library, dtypes) for library in library_names()]
     for kernels, resolution in found:
@@ -164,13 +175,18 @@ def _compiled(
     (folder / "src").symlink_to(ROOT)
     tops = ("src", "app", *(f"platform/{name}" for name in target.platforms))
     tops += ("freestanding",) if target.freestanding else ()
+    tops = ("src",) if chosen else tops
     runtime = ROOT / "runtime"
     plan = plan_compile(
         profile="kernels",
         target=target,
         toolchain=toolchain,
         resolution=Resolution(
-            sources=tuple(s for _, r in found for s in r.sources),
+            sources=tuple(
+                (library, tuple(s for s in sources if not chosen or s in chosen))
+                for _, r in found
+                for library, sources in r.sources
+            ),
             table_entries=tuple(
                 entry for _, r in found for entry in r.table_entries if not _LEFT_OUT & entry.dtypes
             ),
@@ -187,6 +203,7 @@ def _compiled(
         caller_bytes=16,
         external=True,
         inline_constants=True,
+        sums=_SUMS if target.isa.name == "mve" else (),
     )
     units = [u for u in plan.units if not u.source.startswith("gen/")]
     launcher = os.environ.get(LAUNCHER, "").split()
@@ -247,8 +264,8 @@ def _dtypes() -> dict[str, tuple[list[int], list[int], int]]:
     return found
 
 
-def measure(cpu: str, toolchain_name: str) -> dict[str, object]:
-    """One column of the table."""
+def measure(cpu: str, toolchain_name: str, chosen: Collection[str] = ()) -> list[_Program]:
+    """The programs of one column of the table, of some sources or of all."""
     target = resolve_target(
         cpu=cpu, isa=None, board=None, toolchain=toolchain_name, optimize="size"
     )
@@ -256,15 +273,42 @@ def measure(cpu: str, toolchain_name: str) -> dict[str, object]:
     programs = []
     for dtypes in (first_dtypes, second_dtypes, every_dtypes):
         with tempfile.TemporaryDirectory() as folder:
-            programs.append(_compiled(Path(folder), target, toolchain, dtypes))
-    return _column(programs)
+            programs.append(_compiled(Path(folder), target, toolchain, dtypes, chosen))
+    return programs
 
 
-def _column(programs: Sequence[_Program]) -> dict[str, object]:
-    one, *_, every = programs
+def _roots(programs: Sequence[_Program]) -> dict[str, list[str]]:
+    """What the table has: symbols by name."""
+    one, *_ = programs
     roots = {name: [*symbols] for name, symbols in _ROOTS.items()}
     roots |= {name: one.sources[f"{name}.cpp.o"] for name in _SOURCES}
-    roots |= {n: s for n, s in every.kernels.items() if n in one.kernels}
+    return roots | _kernels(programs)
+
+
+def _kernels(programs: Sequence[_Program]) -> dict[str, list[str]]:
+    one, *_, every = programs
+    return {n: s for n, s in every.kernels.items() if n in one.kernels}
+
+
+def joined(column: _Column, more: _Column) -> _Column:
+    """A column with functions that were measured later."""
+    count, added = len(column["functions"]), len(more["functions"])
+
+    def numbered(groups: list[list[int]], known: int, first: int) -> list[list[int]]:
+        levels = count + added
+        return [
+            [*group[:3], *sorted(first + u % known + u // known * levels for u in group[3:])]
+            for group in groups
+        ]
+
+    return {
+        "together": column.get("together", count),
+        "functions": column["functions"] + more["functions"],
+        "groups": numbered(column["groups"], count, 0) + numbered(more["groups"], added, count),
+    }
+
+
+def _column(programs: Sequence[_Program], roots: Mapping[str, Sequence[str]]) -> _Column:
     names = sorted(roots)
     known = _dtypes()
     users: dict[_Node, set[int]] = defaultdict(set)
@@ -309,12 +353,20 @@ def main() -> int:
     """Write the table; the result is the exit code."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--only", help="a column, such as `cortex-m4 zig`")
+    parser.add_argument("--sources", nargs="+", default=[], help="add what these have")
     args = parser.parse_args()
     table = json.loads(CODE_SIZES.read_text()) if CODE_SIZES.exists() else {}
     for cpu, toolchain in PLACES:
         column = f"{cpu} {toolchain}"
         if args.only in (None, column):
-            table[column] = measure(cpu, toolchain)
+            programs = measure(cpu, toolchain, args.sources)
+            if not args.sources:
+                table[column] = _column(programs, _roots(programs))
+                continue
+            known = {name for name, *_ in table[column]["functions"]}
+            roots = {n: s for n, s in _kernels(programs).items() if n not in known}
+            if roots:
+                table[column] = joined(table[column], _column(programs, roots))
     lines = ",\n".join(
         f' "{column}": {json.dumps(table[column], separators=(",", ":"))}'
         for column in sorted(table)

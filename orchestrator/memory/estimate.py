@@ -177,6 +177,7 @@ def _code_bytes(
     column, times = column_of(target)
     table = _columns()[column]
     known = len(table["functions"])
+    together = table.get("together", known)
     weights: dict[int, tuple[float, float, float]] = {}
     unknown = len(chosen) + len(resolution.delegates)
     for number, (name, first, second, others, power) in enumerate(table["functions"]):
@@ -198,7 +199,7 @@ def _code_bytes(
             total += max(
                 a * one + b * two + c * every for a, b, c in (weights[user] for user in found)
             )
-            least += one if found[0] < known else 0
+            least += one if found[0] < together else 0
     code = ceil(total * times) + unknown * _UNKNOWN_BYTES
     return code, int(least * times), unknown
 

@@ -6,8 +6,12 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
+from benchmarks.code_sizes import joined
+from orchestrator.cli.main import run
+from orchestrator.core.dtype import ScalarType
 from orchestrator.errors import Diagnostic, MemoryPlanError
 from orchestrator.memory.estimate import CODE_SIZES, estimated_costs
 from orchestrator.memory.plan import FirmwareNeeds, MemoryPlan
@@ -20,6 +24,7 @@ from orchestrator.memory.product import (
 from orchestrator.planner.blocks import aligned
 from orchestrator.shell.sources import library_file, library_names
 from orchestrator.targets.boards import NO_PLACES, Board, Pins, Places, Region
+from tests.integration.joined_nets import Net, program_bytes
 from tests.unit.products import program_of
 
 if TYPE_CHECKING:
@@ -62,6 +67,39 @@ def test_the_table_has_the_kernels() -> None:
     }
     # A kernel that was not measured yet counts with a fixed size.
     assert len(names - known) < len(names) // 20, sorted(names - known)
+
+
+@pytest.mark.parametrize("load_as", ["prelinked", "pte"])
+def test_kernels_that_were_measured_later_are_no_guess(
+    load_as: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    net = Net(name="forward")
+    x = net.given((2, 8), ScalarType.Float)
+    edges = net.constant(np.arange(5), ScalarType.Float)
+    y = net.tensor((2, 8), ScalarType.Long)
+    sides = (False, False)
+    net.returns(net.call("aten::bucketize.Tensor_out", x, edges, *sides, y))
+    (tmp_path / "net.pte").write_bytes(program_bytes([net]))
+    profile = tmp_path / "p.toml"
+    profile.write_text(
+        'schema = 1\nname = "p"\n[target]\ncpu = "cortex-m4"\n'
+        f'[[models]]\nname = "net"\npath = "net.pte"\nload = "{load_as}"\n'
+    )
+    assert run(["check", str(profile)]) == 0
+    assert capsys.readouterr().out.startswith("p: everything fits: 1 kernels")
+
+
+def test_functions_measured_later_have_the_numbers_after_others() -> None:
+    column = {"functions": [["a"], ["b"]], "groups": [[10, 11, 12, 0, 1, 3], [20, 0, 0, 5]]}
+    more = {"functions": [["c"]], "groups": [[1, 2, 3, 0, 2], [4, 4, 4, 1]]}
+    first = joined(column, more)
+    assert first == {
+        "together": 2,
+        "functions": [["a"], ["b"], ["c"]],
+        # a, b, c; then the same from the second dtype on; then with further ones.
+        "groups": [*([10, 11, 12, 0, 1, 4], [20, 0, 0, 7]), *([1, 2, 3, 2, 8], [4, 4, 4, 5])],
+    }
+    assert joined(first, {"functions": [], "groups": []}) == first
 
 
 def _board(
