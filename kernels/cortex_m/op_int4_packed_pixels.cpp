@@ -229,72 +229,19 @@ orch_int4_pixel:
 // `header` is a PackedPixels, `weights` an Int4Weights and tiles of four
 // channels; `scratch` holds a block of tiles as packed_pixels reads them, then
 // what that needs. The build has checked everything.
-void int4_packed_pixels(const PreparedCall& call) {
-  compute_blocks<packed_pixels>(call);
-}
+#define ORCH_INT4_PIXELS(name, limited, packed)                         \
+  void name(const PreparedCall& call) { compute_blocks<packed>(call); } \
+  ORCH_PACKED_FORMS(PackedPixels, name, limited)
 
-Error int4_packed_pixels_out(const Args& args) {
-  return run_packed(int4_packed_pixels, args);
-}
-
-// The same with limits: `int low, int high` in front of `out`.
-void int4_limited_packed_pixels(const PreparedCall& call) {
-  run_limited<PackedPixels>(int4_packed_pixels, call);
-}
-
-Error int4_limited_packed_pixels_out(const Args& args) {
-  return run_limited<PackedPixels>(int4_packed_pixels, args);
-}
-
+ORCH_INT4_PIXELS(int4_packed_pixels, int4_limited_packed_pixels, packed_pixels)
 #if ORCH_FAVOUR_SPEED
-// The same for depths of a multiple of two, three or four vectors.
-void int4_packed_pixels_2(const PreparedCall& call) {
-  compute_blocks<packed_pixels_2>(call);
-}
-
-Error int4_packed_pixels_2_out(const Args& args) {
-  return run_packed(int4_packed_pixels_2, args);
-}
-
-void int4_limited_packed_pixels_2(const PreparedCall& call) {
-  run_limited<PackedPixels>(int4_packed_pixels_2, call);
-}
-
-Error int4_limited_packed_pixels_2_out(const Args& args) {
-  return run_limited<PackedPixels>(int4_packed_pixels_2, args);
-}
-
-void int4_packed_pixels_3(const PreparedCall& call) {
-  compute_blocks<packed_pixels_3>(call);
-}
-
-Error int4_packed_pixels_3_out(const Args& args) {
-  return run_packed(int4_packed_pixels_3, args);
-}
-
-void int4_limited_packed_pixels_3(const PreparedCall& call) {
-  run_limited<PackedPixels>(int4_packed_pixels_3, call);
-}
-
-Error int4_limited_packed_pixels_3_out(const Args& args) {
-  return run_limited<PackedPixels>(int4_packed_pixels_3, args);
-}
-
-void int4_packed_pixels_4(const PreparedCall& call) {
-  compute_blocks<packed_pixels_4>(call);
-}
-
-Error int4_packed_pixels_4_out(const Args& args) {
-  return run_packed(int4_packed_pixels_4, args);
-}
-
-void int4_limited_packed_pixels_4(const PreparedCall& call) {
-  run_limited<PackedPixels>(int4_packed_pixels_4, call);
-}
-
-Error int4_limited_packed_pixels_4_out(const Args& args) {
-  return run_limited<PackedPixels>(int4_packed_pixels_4, args);
-}
+// For depths of a multiple of two, three or four vectors.
+ORCH_INT4_PIXELS(int4_packed_pixels_2, int4_limited_packed_pixels_2,
+                 packed_pixels_2)
+ORCH_INT4_PIXELS(int4_packed_pixels_3, int4_limited_packed_pixels_3,
+                 packed_pixels_3)
+ORCH_INT4_PIXELS(int4_packed_pixels_4, int4_limited_packed_pixels_4,
+                 packed_pixels_4)
 #endif
 
 // The same of a single pixel, as in a matrix product of one row: `header` is a
@@ -315,19 +262,7 @@ ORCH_HOT void int4_packed_pixel(const PreparedCall& prepared) {
   orch_int4_pixel(x, reinterpret_cast<const uint8_t*>(&packed) + sizeof packed,
                   static_cast<int8_t*>(call.out), &pixel);
 }
-
-Error int4_packed_pixel_out(const Args& args) {
-  return run_packed(int4_packed_pixel, args);
-}
-
-// The same with limits: `int low, int high` in front of `out`.
-void int4_limited_packed_pixel(const PreparedCall& call) {
-  run_limited<PackedPixel>(int4_packed_pixel, call);
-}
-
-Error int4_limited_packed_pixel_out(const Args& args) {
-  return run_limited<PackedPixel>(int4_packed_pixel, args);
-}
+ORCH_PACKED_FORMS(PackedPixel, int4_packed_pixel, int4_limited_packed_pixel)
 
 }  // namespace orch::cortex_m
 

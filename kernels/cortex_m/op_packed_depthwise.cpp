@@ -348,19 +348,7 @@ void packed_depthwise(const PreparedCall& prepared) {
     image += conv.rows.in * conv.columns.in * conv.channels;
   }
 }
-
-Error packed_depthwise_out(const Args& args) {
-  return run_packed(packed_depthwise, args);
-}
-
-// The same with limits: `int low, int high` in front of `out`.
-void limited_packed_depthwise(const PreparedCall& call) {
-  run_limited<PackedDepthwise>(packed_depthwise, call);
-}
-
-Error limited_packed_depthwise_out(const Args& args) {
-  return run_limited<PackedDepthwise>(packed_depthwise, args);
-}
+ORCH_PACKED_FORMS(PackedDepthwise, packed_depthwise, limited_packed_depthwise)
 
 }  // namespace orch::cortex_m
 

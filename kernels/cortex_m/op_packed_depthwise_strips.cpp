@@ -422,28 +422,15 @@ void run(const PackedCall& call) {
 void packed_depthwise_strips(const PreparedCall& prepared) {
   run<false>(static_cast<const PackedCall&>(prepared));
 }
-
-Error packed_depthwise_strips_out(const Args& args) {
-  return run_packed(packed_depthwise_strips, args);
-}
-
-// The same with limits: `int low, int high` in front of `out`.
-void limited_packed_depthwise_strips(const PreparedCall& call) {
-  run_limited<PackedDepthwiseStrips>(packed_depthwise_strips, call);
-}
-
-Error limited_packed_depthwise_strips_out(const Args& args) {
-  return run_limited<PackedDepthwiseStrips>(packed_depthwise_strips, args);
-}
+ORCH_PACKED_FORMS(PackedDepthwiseStrips, packed_depthwise_strips,
+                  limited_packed_depthwise_strips)
 
 // Prepared: the same for bands with an odd number of pixels.
 void packed_depthwise_strips_band(const PreparedCall& prepared) {
   run<true>(static_cast<const PackedCall&>(prepared));
 }
-
-void limited_packed_depthwise_strips_band(const PreparedCall& call) {
-  run_limited<PackedDepthwiseStrips>(packed_depthwise_strips_band, call);
-}
+ORCH_LIMITED_BAND(PackedDepthwiseStrips, packed_depthwise_strips_band,
+                  limited_packed_depthwise_strips_band)
 
 }  // namespace orch::cortex_m
 

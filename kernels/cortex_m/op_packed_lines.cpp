@@ -316,19 +316,7 @@ void packed_lines(const PreparedCall& prepared) {
     image += conv.rows.in * steps.x_line;
   }
 }
-
-Error packed_lines_out(const Args& args) {
-  return run_packed(packed_lines, args);
-}
-
-// The same with limits: `int low, int high` in front of `out`.
-void limited_packed_lines(const PreparedCall& call) {
-  run_limited<PackedLines>(packed_lines, call);
-}
-
-Error limited_packed_lines_out(const Args& args) {
-  return run_limited<PackedLines>(packed_lines, args);
-}
+ORCH_PACKED_FORMS(PackedLines, packed_lines, limited_packed_lines)
 
 }  // namespace orch::cortex_m
 

@@ -137,105 +137,22 @@ void compute_phases(const PreparedCall& prepared) {
 // both in `header`, one after the other, and no `weights`. `scratch` has room
 // for what some pixels see, and for a vector more. The build has checked
 // everything.
-void packed_pixels(const PreparedCall& call) {
-  compute_phases<compute_pixels>(call);
-}
+//
+// Bands have few pixels, and strips of their own.
+#define ORCH_PIXELS(name, limited, loop)                              \
+  void name(const PreparedCall& call) { compute_phases<loop>(call); } \
+  ORCH_PACKED_FORMS(PackedPixels, name, limited)                      \
+  void name##_band(const PreparedCall& call) {                        \
+    compute_phases<loop, true>(call);                                 \
+  }                                                                   \
+  ORCH_LIMITED_BAND(PackedPixels, name##_band, limited##_band)
 
-Error packed_pixels_out(const Args& args) {
-  return run_packed(packed_pixels, args);
-}
-
-// The same with limits: `int low, int high` in front of `out`.
-void limited_packed_pixels(const PreparedCall& call) {
-  run_limited<PackedPixels>(packed_pixels, call);
-}
-
-Error limited_packed_pixels_out(const Args& args) {
-  return run_limited<PackedPixels>(packed_pixels, args);
-}
-
-// Prepared: the same for bands, which have few pixels, and strips of their own.
-void packed_pixels_band(const PreparedCall& call) {
-  compute_phases<compute_pixels, true>(call);
-}
-
-void limited_packed_pixels_band(const PreparedCall& call) {
-  run_limited<PackedPixels>(packed_pixels_band, call);
-}
-
+ORCH_PIXELS(packed_pixels, limited_packed_pixels, compute_pixels)
 #if ORCH_FAVOUR_SPEED
-// The same for depths of a multiple of two, three or four vectors.
-void packed_pixels_2(const PreparedCall& call) {
-  compute_phases<orch_packed_pixels_2>(call);
-}
-
-Error packed_pixels_2_out(const Args& args) {
-  return run_packed(packed_pixels_2, args);
-}
-
-void limited_packed_pixels_2(const PreparedCall& call) {
-  run_limited<PackedPixels>(packed_pixels_2, call);
-}
-
-Error limited_packed_pixels_2_out(const Args& args) {
-  return run_limited<PackedPixels>(packed_pixels_2, args);
-}
-
-void packed_pixels_2_band(const PreparedCall& call) {
-  compute_phases<orch_packed_pixels_2, true>(call);
-}
-
-void limited_packed_pixels_2_band(const PreparedCall& call) {
-  run_limited<PackedPixels>(packed_pixels_2_band, call);
-}
-
-void packed_pixels_3(const PreparedCall& call) {
-  compute_phases<orch_packed_pixels_3>(call);
-}
-
-Error packed_pixels_3_out(const Args& args) {
-  return run_packed(packed_pixels_3, args);
-}
-
-void limited_packed_pixels_3(const PreparedCall& call) {
-  run_limited<PackedPixels>(packed_pixels_3, call);
-}
-
-Error limited_packed_pixels_3_out(const Args& args) {
-  return run_limited<PackedPixels>(packed_pixels_3, args);
-}
-
-void packed_pixels_3_band(const PreparedCall& call) {
-  compute_phases<orch_packed_pixels_3, true>(call);
-}
-
-void limited_packed_pixels_3_band(const PreparedCall& call) {
-  run_limited<PackedPixels>(packed_pixels_3_band, call);
-}
-
-void packed_pixels_4(const PreparedCall& call) {
-  compute_phases<orch_packed_pixels_4>(call);
-}
-
-Error packed_pixels_4_out(const Args& args) {
-  return run_packed(packed_pixels_4, args);
-}
-
-void limited_packed_pixels_4(const PreparedCall& call) {
-  run_limited<PackedPixels>(packed_pixels_4, call);
-}
-
-Error limited_packed_pixels_4_out(const Args& args) {
-  return run_limited<PackedPixels>(packed_pixels_4, args);
-}
-
-void packed_pixels_4_band(const PreparedCall& call) {
-  compute_phases<orch_packed_pixels_4, true>(call);
-}
-
-void limited_packed_pixels_4_band(const PreparedCall& call) {
-  run_limited<PackedPixels>(packed_pixels_4_band, call);
-}
+// For depths of a multiple of two, three or four vectors.
+ORCH_PIXELS(packed_pixels_2, limited_packed_pixels_2, orch_packed_pixels_2)
+ORCH_PIXELS(packed_pixels_3, limited_packed_pixels_3, orch_packed_pixels_3)
+ORCH_PIXELS(packed_pixels_4, limited_packed_pixels_4, orch_packed_pixels_4)
 #endif
 
 // The same of a single pixel, as in a matrix product of one row: `header` is a
@@ -253,19 +170,7 @@ ORCH_HOT void packed_pixel(const PreparedCall& prepared) {
   }
   orch_packed_pixel(x, static_cast<const uint8_t*>(call.weights), y, &pixel);
 }
-
-Error packed_pixel_out(const Args& args) {
-  return run_packed(packed_pixel, args);
-}
-
-// The same with limits: `int low, int high` in front of `out`.
-void limited_packed_pixel(const PreparedCall& call) {
-  run_limited<PackedPixel>(packed_pixel, call);
-}
-
-Error limited_packed_pixel_out(const Args& args) {
-  return run_limited<PackedPixel>(packed_pixel, args);
-}
+ORCH_PACKED_FORMS(PackedPixel, packed_pixel, limited_packed_pixel)
 
 }  // namespace orch::cortex_m
 
