@@ -4,8 +4,8 @@
 
 #include <string.h>
 
+#include "loop_macros_mve.h"
 #include "orch/kernel.h"
-#include "packed.h"
 #include "packed_limits.h"
 
 namespace orch::cortex_m {
@@ -26,9 +26,15 @@ extern "C" void orch_packed_depthwise(const int8_t* const* taps,
                                       const uint8_t* w, int8_t* y,
                                       const Groups* groups, const int8_t* base);
 asm(R"(
-  .section .text.orch_packed_depthwise, "ax", %progbits
-  .syntax unified
-  .thumb
+  @ Two taps of two channels; both are used up.
+  .macro orch_two_taps x, w, first, second
+  sxtb16 lr, \x
+  sxtb16 r5, \w
+  smlad \first, lr, r5, \first
+  sxtb16 \x, \x, ror #8
+  sxtb16 \w, \w, ror #8
+  smlad \second, \x, \w, \second
+  .endm
   @ Twice a sum, scaled and stored at r8 and an output channel; r9 is added
   @ before. The product is rounded up at ties. Then ties are rounded away from
   @ zero: what a shift drops last is its carry, and a negative number is made
@@ -42,14 +48,9 @@ asm(R"(
   lsr \to, \to, #8
   strb \sum, [r8, \to]
   .endm
-  .balign 4
-  .globl orch_packed_depthwise
-  .hidden orch_packed_depthwise
-  .type orch_packed_depthwise, %function
-  .thumb_func
-orch_packed_depthwise:
-  push {r4-r11, lr}
+)" ORCH_FUNCTION("orch_packed_depthwise") ORCH_SAVE R"(
   sub sp, #28
+  .cfi_adjust_cfa_offset 28
   ldm r3, {r4, r5, r6}
   add r4, r0
   add r5, r1
@@ -69,18 +70,8 @@ orch_packed_depthwise:
   ldr r5, [r5, r2]
   pkhbt r12, r4, r5, lsl #16
   pkhtb r4, r5, r4, asr #16
-  sxtb16 lr, r12
-  sxtb16 r5, r6
-  smlad r8, lr, r5, r8
-  sxtb16 r12, r12, ror #8
-  sxtb16 r6, r6, ror #8
-  smlad r9, r12, r6, r9
-  sxtb16 lr, r4
-  sxtb16 r5, r7
-  smlad r10, lr, r5, r10
-  sxtb16 r4, r4, ror #8
-  sxtb16 r7, r7, ror #8
-  smlad r11, r4, r7, r11
+  orch_two_taps r12, r6, r8, r9
+  orch_two_taps r4, r7, r10, r11
   cmp r0, r3
   bne 2b
   lsl r2, r8, #1
@@ -95,14 +86,13 @@ orch_packed_depthwise:
   orch_scale r10, r7, r12
   ldm r1!, {r0, r4}
   orch_scale r11, r0, r4
-  .purgem orch_scale
   ldr r2, [sp, #12]
   cmp r1, r2
   bne 1b
   add sp, #28
-  pop {r4-r11, pc}
-  .size orch_packed_depthwise, . - orch_packed_depthwise
-  .text
+)" ORCH_RETURN ORCH_END("orch_packed_depthwise") R"(
+  .purgem orch_two_taps
+  .purgem orch_scale
 )");
 
 #else
@@ -118,9 +108,8 @@ struct Groups {
 /// Of 16 channels with four taps, four times.
 constexpr int32_t kColumnBytes = 16 * 4 * 4;
 
-// All channels of a pixel. r0: `taps`, for each tap how far its first channel
-// is from `base`; r1: `w`, groups of eight channels; r2: `y`; r3: `groups`;
-// then `base`.
+// All channels of a pixel; `taps`: for each tap how far its first channel is
+// from `base`; `w`: groups of eight channels.
 //
 // 16 channels at a time, taps are brought together: four of each channel in a
 // word, up to four times 16 words. A load then takes all taps of a channel, and
@@ -128,27 +117,18 @@ constexpr int32_t kColumnBytes = 16 * 4 * 4;
 extern "C" void orch_packed_depthwise(const int8_t* const* taps,
                                       const uint8_t* w, int8_t* y,
                                       const Groups* groups, const int8_t* base);
-asm(R"(
-  .section .text.orch_packed_depthwise, "ax", %progbits
-  .syntax unified
-  .thumb
-  .balign 4
-  .globl orch_packed_depthwise
-  .hidden orch_packed_depthwise
-  .type orch_packed_depthwise, %function
-  .thumb_func
-  .macro orch_two_channels first, second
+asm(ORCH_LOOP_MACROS R"(
+  @ Four taps of two channels, which lie four bytes apart, at four times each.
+  .macro orch_four_times first, second
   vldrw.u32 q0, [q7, #4]!
   vldrw.u32 q1, [q6, #4]!
   vmladava.s8 \first, q0, q1
   vldrw.u32 q2, [q7, #4]!
-  vldrw.u32 q3, [q6, #4]!
-  vmladava.s8 \second, q2, q3
+  orch_load w.u32, q3, "[q6, #4]!", \second, q2, q3
   .endm
-orch_packed_depthwise:
-  push {r4-r11, lr}
-  vpush {d10-d15}
-  sub sp, #52
+  @ 0: sums; 32: taps, their end, offset, columns; 48: bytes of weights of
+  @ eight channels.
+  orch_begin orch_packed_depthwise, 52, d10-d15, 48
   ldm r3, {r4, r5, r6, r7}
   @ Four taps of eight channels are 32 bytes; a pointer to a tap has four.
   lsl r8, r4, #1
@@ -175,10 +155,9 @@ orch_packed_depthwise:
 2:
   ldrd r0, r2, [r5], #8
   ldrd r4, r6, [r5], #8
-  add r0, r11
-  add r2, r11
-  add r4, r11
-  add r6, r11
+  .irp tap, r0, r2, r4, r6
+  add \tap, r11
+  .endr
   vpstttt
   vldrbt.8 q0, [r0]
   vldrbt.8 q1, [r2]
@@ -197,37 +176,17 @@ orch_packed_depthwise:
   ldm r1!, {r0, r2, r4, r6, r8, r10, r12, lr}
   vadd.i32 q6, q5, r1
   add r1, r5
-  orch_two_channels r0, r8
-  orch_two_channels r2, r10
-  orch_two_channels r4, r12
-  orch_two_channels r6, lr
-  stm sp, {r0, r2, r4, r6, r8, r10, r12, lr}
+  orch_four_times r0, r8
+  orch_four_times r2, r10
+  orch_four_times r4, r12
+  orch_four_times r6, lr
+  orch_multiply "[r1], #16", "[r1], #16"
   vldrw.32 q2, [r1], #16
-  vldrw.32 q0, [sp]
-  vqrdmulh.s32 q0, q0, q2
-  vldrw.32 q2, [r1], #16
-  vldrw.32 q1, [sp, #16]
-  vqrdmulh.s32 q1, q1, q2
-  @ Ties of negative numbers go down, for which they are made smaller by one.
-  @ Without a shift there are none.
   vldrw.32 q3, [r1], #16
-  vshr.s32 q2, q3, #31
-  vpt.s32 lt, q0, zr
-  vaddt.i32 q0, q0, q2
-  vrshl.s32 q0, q0, q3
-  vldrw.32 q3, [r1], #16
-  vshr.s32 q2, q3, #31
-  vpt.s32 lt, q1, zr
-  vaddt.i32 q1, q1, q2
-  vrshl.s32 q1, q1, q3
-  vqmovnb.s32 q0, q0
-  vqmovnt.s32 q0, q1
+  orch_ties q6, q2, q3
   ldr r0, [sp, #40]
-  vqadd.s16 q0, q0, r0
-  vqmovnb.s16 q0, q0
-  vctp.16 r9
-  vpst
-  vstrbt.16 q0, [r3], #8
+  orch_shift r0, q2, q3
+  orch_store "[r3], #8", r9
   subs r9, #8
   ble 4f
   subs r7, #1
@@ -238,13 +197,10 @@ orch_packed_depthwise:
   vadd.i32 q7, q7, r0
   b 1b
 4:
-  add sp, #52
-  vpop {d10-d15}
-  pop {r4-r11, pc}
-  .size orch_packed_depthwise, . - orch_packed_depthwise
-  .purgem orch_two_channels
-  .text
-)");
+  orch_return 52, d10-d15
+  orch_end orch_packed_depthwise
+  .purgem orch_four_times
+)" ORCH_LOOP_MACROS_END);
 
 #endif
 

@@ -2,8 +2,10 @@
 
 #if ORCH_ISA == ORCH_ISA_MVE
 
+#include <stddef.h>
+
+#include "loop_macros_mve.h"
 #include "orch/kernel.h"
-#include "packed.h"
 #include "packed_limits.h"
 #include "packed_strip.h"
 
@@ -48,7 +50,11 @@ struct Lines {
   int32_t all_bytes;
 };
 
-// All channels of some pixels of a few lines; r0: `lines`.
+static_assert(sizeof(Phase) == 12 && offsetof(Lines, phases) == 64 &&
+                  offsetof(Lines, all_bytes) == 104,
+              "the assembly knows where things are");
+
+// All channels of some pixels of a few lines.
 //
 // For 16 channels at a time, first the strip: four inputs across in a word, for
 // each channel and column. The taps of a pixel are then a word from each of
@@ -56,42 +62,27 @@ struct Lines {
 // 4 and 6 before 1, 3, 5 and 7. Weights that are read from a byte before are
 // those of the next line. If the pixels are odd in number, the second one is
 // computed twice; in a band, where it counts, the last one is by itself.
-extern "C" {
-using Strip = void(const Lines* lines);
-Strip orch_packed_depthwise_strips;
-Strip orch_packed_depthwise_strips_band;
-}
-asm(R"(
-  .syntax unified
+extern "C" void orch_packed_depthwise_strips(const Lines* lines);
+extern "C" void orch_packed_depthwise_strips_band(const Lines* lines);
+asm(ORCH_LOOP_MACROS R"(
+  @ A channel of two pixels, or of one, whose taps are a word from each of four
+  @ columns.
+  .macro orch_channel weights, word, first, second, next=12
+  vldrb.8 \weights, [r7], #\next
+  orch_load w.u32, q0, "[q7, #\word]", \first, q0, \weights
+  .ifnb \second
+  orch_load w.u32, q1, "[q7, #\word + 64]", \second, q1, \weights
+  .endif
+  .endm
+  @ Four channels; `narrow` puts them into every other lane.
   .macro orch_four_channels word, narrow, to_weights, to_scales
   ldm r1, {r0, r2, r4, r6}
   ldm r1!, {r8, r10, r12, lr}
-  vldrb.8 q3, [r7], #12
-  vldrw.u32 q0, [q7, #\word]
-  vmladava.s8 r0, q0, q3
-  vldrw.u32 q1, [q7, #\word + 64]
-  vmladava.s8 r8, q1, q3
-  vldrb.8 q2, [r7], #12
-  vldrw.u32 q0, [q7, #\word + 8]
-  vmladava.s8 r2, q0, q2
-  vldrw.u32 q1, [q7, #\word + 72]
-  vmladava.s8 r10, q1, q2
-  vldrb.8 q3, [r7], #12
-  vldrw.u32 q0, [q7, #\word + 16]
-  vmladava.s8 r4, q0, q3
-  vldrw.u32 q1, [q7, #\word + 80]
-  vmladava.s8 r12, q1, q3
-  vldrb.8 q2, [r7], #\to_weights
-  vldrw.u32 q0, [q7, #\word + 24]
-  vmladava.s8 r6, q0, q2
-  vldrw.u32 q1, [q7, #\word + 88]
-  vmladava.s8 lr, q1, q2
-  stm sp, {r0, r2, r4, r6, r8, r10, r12, lr}
-  vldrw.u32 q2, [r1], #16
-  vldrw.u32 q0, [sp]
-  vqrdmulh.s32 q0, q0, q2
-  vldrw.u32 q1, [sp, #16]
-  vqrdmulh.s32 q1, q1, q2
+  orch_channel q3, \word, r0, r8
+  orch_channel q2, \word + 8, r2, r10
+  orch_channel q3, \word + 16, r4, r12
+  orch_channel q2, \word + 24, r6, lr, \to_weights
+  orch_multiply "[r1], #16"
   vldrw.u32 q3, [r1], #\to_scales
   vrshl.s32 q0, q0, q3
   vrshl.s32 q1, q1, q3
@@ -99,20 +90,10 @@ asm(R"(
   \narrow q5, q1
   .endm
   .macro orch_strips name, band
-  .section .text.\name, "ax", %progbits
-  .thumb
-  .balign 4
-  .globl \name
-  .hidden \name
-  .type \name, %function
-  .thumb_func
-\name:
-  push {r4-r11, lr}
-  vpush {d8-d15}
   @ 0: sums; 32: lines; 36: first channel; 40: channels left; 44: y of a line;
   @ 48: lines left; 52: end of y; 56: words of a subgroup; 60: scales;
   @ 64: weights; 68: y of a subgroup.
-  sub sp, #76
+  orch_begin \name, 76, d8-d15, 64
   str r0, [sp, #32]
   ldrd r1, r2, [r0, #72]
   strd r1, r2, [sp, #60]
@@ -202,46 +183,19 @@ asm(R"(
   ldm r1!, {r0, r2, r4, r6}
   adds r1, #32
   ldm r1!, {r8, r10, r12, lr}
-  vldrb.8 q3, [r7], #12
-  vldrw.u32 q0, [q7]
-  vmladava.s8 r0, q0, q3
-  vldrb.8 q2, [r7], #12
-  vldrw.u32 q1, [q7, #8]
-  vmladava.s8 r2, q1, q2
-  vldrb.8 q3, [r7], #12
-  vldrw.u32 q0, [q7, #16]
-  vmladava.s8 r4, q0, q3
-  vldrb.8 q2, [r7], #12
-  vldrw.u32 q1, [q7, #24]
-  vmladava.s8 r6, q1, q2
-  vldrb.8 q3, [r7], #12
-  vldrw.u32 q0, [q7, #4]
-  vmladava.s8 r8, q0, q3
-  vldrb.8 q2, [r7], #12
-  vldrw.u32 q1, [q7, #12]
-  vmladava.s8 r10, q1, q2
-  vldrb.8 q3, [r7], #12
-  vldrw.u32 q0, [q7, #20]
-  vmladava.s8 r12, q0, q3
-  vldrb.8 q2, [r7], #-84
-  vldrw.u32 q1, [q7, #28]
-  vmladava.s8 lr, q1, q2
-  stm sp, {r0, r2, r4, r6, r8, r10, r12, lr}
-  vldrw.32 q2, [r1, #-48]
-  vldrw.32 q0, [sp]
-  vqrdmulh.s32 q0, q0, q2
-  vldrw.32 q3, [r1]
-  vldrw.32 q1, [sp, #16]
-  vqrdmulh.s32 q1, q1, q3
+  orch_channel q3, 0, r0
+  orch_channel q2, 8, r2
+  orch_channel q3, 16, r4
+  orch_channel q2, 24, r6
+  orch_channel q3, 4, r8
+  orch_channel q2, 12, r10
+  orch_channel q3, 20, r12
+  orch_channel q2, 28, lr, , -84
+  orch_multiply "[r1, #-48]", "[r1]"
   vldrw.32 q2, [r1, #-32]
-  vrshl.s32 q0, q0, q2
   vldrw.32 q3, [r1, #16]
-  vrshl.s32 q1, q1, q3
-  vqmovnb.s32 q0, q0
-  vqmovnt.s32 q0, q1
+  orch_shift r5, q2, q3
   subs r1, #64
-  vqadd.s16 q0, q0, r5
-  vqmovnb.s16 q0, q0
   vpst
   vstrbt.16 q0, [r3]
   .else
@@ -282,17 +236,13 @@ asm(R"(
   adds r1, #16
   b 1b
 10:
-  add sp, #76
-  vpop {d8-d15}
-  pop {r4-r11, pc}
-  .size \name, . - \name
+  orch_return 76, d8-d15
+  orch_end \name
   .endm
   orch_strips orch_packed_depthwise_strips
   orch_strips orch_packed_depthwise_strips_band, band
-  .purgem orch_four_channels
-  .purgem orch_strips
-  .text
-)");
+  .purgem orch_channel; .purgem orch_four_channels; .purgem orch_strips
+)" ORCH_LOOP_MACROS_END);
 
 /// Phases of a strip that have all columns. Of others the last one is behind
 /// all windows.

@@ -3,9 +3,8 @@
 #if ORCH_ISA == ORCH_ISA_MVE
 
 #include "orch/kernel.h"
-#include "packed.h"
 #include "packed_limits.h"
-#include "packed_pixels.h"
+#include "packed_loops_mve.h"
 #include "packed_strip.h"
 
 namespace orch::cortex_m {
