@@ -131,17 +131,11 @@ ORCH_INT4_PIXELS(int4_packed_pixels_4, int4_limited_packed_pixels_4,
 // PackedPixel, tiles are of eight channels.
 ORCH_HOT void int4_packed_pixel(const PreparedCall& prepared) {
   const PackedCall& call = static_cast<const PackedCall&>(prepared);
-  const int8_t* x = static_cast<const int8_t*>(call.input);
-  int8_t* const patch = static_cast<int8_t*>(call.scratch);
-  const PackedPixel& header = *static_cast<const PackedPixel*>(call.header);
+  const PackedPixel& pixel = *static_cast<const PackedPixel*>(call.header);
   const Int4Weights& packed = *static_cast<const Int4Weights*>(call.weights);
-  const PackedConvolution& conv = header.conv;
-  if (conv.depth != conv.in_channels) {
-    copy_lines(x, 0, conv.in_channels, 1, patch, {0, 16, 0, {}});
-    x = patch;
-  }
-  orch_int4_pixel(x, reinterpret_cast<const uint8_t*>(&packed) + sizeof packed,
-                  static_cast<int8_t*>(call.out), &header, packed.group);
+  orch_int4_pixel(whole_vectors(call, pixel.conv),
+                  reinterpret_cast<const uint8_t*>(&packed) + sizeof packed,
+                  static_cast<int8_t*>(call.out), &pixel, packed.group);
 }
 ORCH_PACKED_FORMS(PackedPixel, int4_packed_pixel, int4_limited_packed_pixel)
 

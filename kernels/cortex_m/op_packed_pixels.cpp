@@ -158,16 +158,10 @@ ORCH_PIXELS(packed_pixels_4, limited_packed_pixels_4, orch_packed_pixels_4)
 // PackedPixel, `weights` tiles of eight channels.
 ORCH_HOT void packed_pixel(const PreparedCall& prepared) {
   const PackedCall& call = static_cast<const PackedCall&>(prepared);
-  const int8_t* x = static_cast<const int8_t*>(call.input);
-  int8_t* const patch = static_cast<int8_t*>(call.scratch);
-  int8_t* y = static_cast<int8_t*>(call.out);
   const PackedPixel& pixel = *static_cast<const PackedPixel*>(call.header);
-  const int32_t channels = pixel.conv.in_channels;
-  if (pixel.conv.depth != channels) {
-    copy_lines(x, 0, channels, 1, patch, {0, 16, 0, {}});
-    x = patch;
-  }
-  orch_packed_pixel(x, static_cast<const uint8_t*>(call.weights), y, &pixel);
+  orch_packed_pixel(whole_vectors(call, pixel.conv),
+                    static_cast<const uint8_t*>(call.weights),
+                    static_cast<int8_t*>(call.out), &pixel);
 }
 ORCH_PACKED_FORMS(PackedPixel, packed_pixel, limited_packed_pixel)
 

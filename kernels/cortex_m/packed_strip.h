@@ -45,6 +45,17 @@ __attribute__((noinline)) inline void copy_lines(const int8_t* from,
   }
 }
 
+/// The inputs of a single pixel in whole vectors: in scratch memory, if they
+/// are not that many.
+ORCH_ALWAYS_INLINE const int8_t* whole_vectors(const PackedCall& call,
+                                               const PackedConvolution& conv) {
+  const int8_t* const x = static_cast<const int8_t*>(call.input);
+  if (conv.depth == conv.in_channels) return x;
+  int8_t* const to = static_cast<int8_t*>(call.scratch);
+  copy_lines(x, 0, conv.in_channels, 1, to, {0, 16, 0, {}});
+  return to;
+}
+
 /// Copies lines of up to eight items that lie side by side, for some taps, up
 /// to 16 bytes at a time.
 ///
