@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "packed_strip.h"
 #include "requantize_mve.h"
 #include "run.h"
 #include "tile_mve.h"
@@ -99,8 +100,7 @@ class Strips {
         kernel_rows_(conv.rows.kernel),
         taps_(kernel_rows_ * conv.columns.kernel),
         line_bytes_(conv.in.width * conv.in.channels),
-        row_span_(wrapping_product(conv.rows.kernel - 1, conv.rows.dilation)),
-        padding_(static_cast<uint8_t>(-conv.x_offset) * 0x01010101U) {}
+        row_span_(wrapping_product(conv.rows.kernel - 1, conv.rows.dilation)) {}
 
   /// Four channels of all pixels; each has its own input.
   __attribute__((noinline)) void compute_channels(int32_t channel) {
@@ -221,14 +221,8 @@ class Strips {
     }
   }
 
-  /// Items that add nothing, at least so many.
-  void pad(int32_t bytes) {
-    int8_t* to = strip_;
-    for (; bytes > 0; bytes -= 4) {
-      memcpy(to, &padding_, 4);
-      to += 4;
-    }
-  }
+  /// Items that add nothing.
+  void pad(int32_t bytes) { cortex_m::fill(strip_, bytes, -conv_.x_offset); }
 
   /// One row, column by column.
   ORCH_HOT void copy_row(const int8_t* x, int8_t* to, int32_t count) const {
@@ -287,13 +281,12 @@ class Strips {
   int32_t taps_;
   int32_t line_bytes_;
   int32_t row_span_;  // from a window's first row to its last
-  uint32_t padding_;
   alignas(4) int8_t strip_[kStripBytes + kReadBehind];
 };
 
 /// Computes a convolution with few taps, which most are; false if it is none of
-/// these.
-bool convolve_strips(const Convolution& conv) {
+/// these. Not inlined, as others do without the stack that strips need.
+__attribute__((noinline)) bool convolve_strips(const Convolution& conv) {
   const bool shared = conv.multiplier > 1;
   const int32_t most_taps = shared ? kMostSharedTaps : kMostStripTaps;
   const bool fits = conv.rows.kernel <= most_taps &&
@@ -409,7 +402,7 @@ ORCH_HOT void compute_window(const Convolution& conv, Window& window,
   finish<1, 4>(conv.to, window.sums, channel, count, y, 0);
 }
 
-/// Any convolution, pixel by pixel. Not inlined, as strips need the stack.
+/// Any convolution, pixel by pixel. Not inlined either.
 __attribute__((noinline)) void convolve_pixels(const Convolution& conv) {
   const int32_t channels = conv.out.channels;
   const int32_t m = conv.multiplier;
