@@ -20,25 +20,19 @@ inline int32_t outputs_of(const PackedConvolution& conv) {
   return conv.batch * conv.rows.out * conv.columns.out * conv.out_channels;
 }
 
-#if ORCH_ISA == ORCH_ISA_DSP
-
-inline int32_t outputs_of(const PackedPairs& pairs) {
-  return outputs_of(pairs.conv);
+/// Headers of other kernels have a convolution.
+template <typename Header>
+int32_t outputs_of(const Header& header) {
+  return outputs_of(header.conv);
 }
+
+#if ORCH_ISA == ORCH_ISA_DSP
 
 inline int32_t outputs_of(const PackedMatrix& matrix) {
   return matrix.pixels * matrix.out_channels;
 }
 
 #else
-
-inline int32_t outputs_of(const PackedLines& lines) {
-  return outputs_of(lines.conv);
-}
-
-inline int32_t outputs_of(const PackedPixel& pixel) {
-  return outputs_of(pixel.conv);
-}
 
 inline int32_t outputs_of(const PackedPixels& phase) {
   // One of several has its share of an image.
