@@ -15,16 +15,16 @@ namespace {
 
 /// What `orch_packed_depthwise` takes besides pointers. Known to the assembly.
 struct Groups {
-  int32_t pair_bytes;  // of the pointers
+  int32_t pair_bytes;  // of the distances
   int32_t all_bytes;
   int32_t offset;
 };
 
 // All channels of a pixel. r0: `taps`, for each tap how far its first channel
 // is from `base`; r1: `w`, groups; r2: `y`; r3: `groups`; then `base`.
-extern "C" void orch_packed_depthwise(const int8_t* const* taps,
-                                      const uint8_t* w, int8_t* y,
-                                      const Groups* groups, const int8_t* base);
+extern "C" void orch_packed_depthwise(const int32_t* taps, const uint8_t* w,
+                                      int8_t* y, const Groups* groups,
+                                      const int8_t* base);
 asm(R"(
   @ Two taps of two channels; both are used up.
   .macro orch_two_taps x, w, first, second
@@ -99,7 +99,7 @@ asm(R"(
 
 /// What `orch_packed_depthwise` takes besides pointers. Known to the assembly.
 struct Groups {
-  int32_t tap_bytes;  // of the pointers
+  int32_t tap_bytes;  // of the distances
   int32_t channels;
   int32_t offset;
   uint8_t* columns;
@@ -114,9 +114,9 @@ constexpr int32_t kColumnBytes = 16 * 4 * 4;
 // 16 channels at a time, taps are brought together: four of each channel in a
 // word, up to four times 16 words. A load then takes all taps of a channel, and
 // zeros where there are no more.
-extern "C" void orch_packed_depthwise(const int8_t* const* taps,
-                                      const uint8_t* w, int8_t* y,
-                                      const Groups* groups, const int8_t* base);
+extern "C" void orch_packed_depthwise(const int32_t* taps, const uint8_t* w,
+                                      int8_t* y, const Groups* groups,
+                                      const int8_t* base);
 asm(ORCH_LOOP_MACROS R"(
   @ Four taps of two channels, which lie four bytes apart, at four times each.
   .macro orch_four_times first, second
@@ -130,7 +130,7 @@ asm(ORCH_LOOP_MACROS R"(
   @ eight channels.
   orch_begin orch_packed_depthwise, 52, d10-d15, 48
   ldm r3, {r4, r5, r6, r7}
-  @ Four taps of eight channels are 32 bytes; a pointer to a tap has four.
+  @ Four taps of eight channels are 32 bytes; a distance has four.
   lsl r8, r4, #1
   str r8, [sp, #48]
   movs r8, #0
@@ -204,27 +204,30 @@ asm(ORCH_LOOP_MACROS R"(
 
 #endif
 
-/// Writes where each tap of a pixel begins; taps outside of the image are
-/// padding.
-ORCH_HOT void point_to_taps(const PackedDepthwise& conv, const int8_t* image,
-                            int32_t h, int32_t v, const int8_t* padding,
-                            const int8_t** to) {
-  const int8_t** const end = to + 2 * conv.pairs;
-  int32_t row = h * conv.rows.stride - conv.rows.padding;
+/// Writes how far from the image each tap of a pixel is whose first one is at
+/// `row` and `column`; for those outside of the image that is `padding`, as for
+/// those beyond the last one, which have no weights.
+ORCH_HOT void find_taps(const PackedDepthwise& conv, int32_t row,
+                        int32_t column, int32_t padding, int32_t* to) {
+  int32_t* const end = to + 2 * conv.pairs;
+  // Copies, as what is written could be where these numbers are.
+  const Axis rows = conv.rows;
+  const Axis columns = conv.columns;
+  const int32_t channels = conv.channels;
   ORCH_FEW_ROUNDS
-  for (int32_t i = 0; i < conv.rows.kernel; ++i) {
+  for (int32_t i = 0; i < rows.kernel; ++i) {
     const bool inside =
-        static_cast<uint32_t>(row) < static_cast<uint32_t>(conv.rows.in);
-    const int8_t* line = image + row * conv.columns.in * conv.channels;
-    int32_t column = v * conv.columns.stride - conv.columns.padding;
+        static_cast<uint32_t>(row) < static_cast<uint32_t>(rows.in);
+    const int32_t line = row * columns.in * channels;
+    int32_t at = column;
     ORCH_FEW_ROUNDS
-    for (int32_t j = 0; j < conv.columns.kernel; ++j) {
-      const bool both = inside && static_cast<uint32_t>(column) <
-                                      static_cast<uint32_t>(conv.columns.in);
-      *to++ = both ? line + column * conv.channels : padding;
-      column += conv.columns.dilation;
+    for (int32_t j = 0; j < columns.kernel; ++j) {
+      const bool both = inside && static_cast<uint32_t>(at) <
+                                      static_cast<uint32_t>(columns.in);
+      *to++ = both ? line + at * channels : padding;
+      at += columns.dilation;
     }
-    row += conv.rows.dilation;
+    row += rows.dilation;
   }
   ORCH_FEW_ROUNDS
   while (to != end) *to++ = padding;
@@ -235,29 +238,12 @@ ORCH_ALWAYS_INLINE bool lies_inside(const Axis& axis, int32_t first) {
   return first >= 0 && first + (axis.kernel - 1) * axis.dilation < axis.in;
 }
 
-/// Writes how far each tap is from the first one. Those beyond the last one
-/// have no weights.
-void measure_taps(const PackedDepthwise& conv, const int8_t** to) {
-  const int8_t** const end = to + 2 * conv.pairs;
-  ORCH_FEW_ROUNDS
-  for (int32_t i = 0; i < conv.rows.kernel; ++i) {
-    const int32_t row = i * conv.rows.dilation * conv.columns.in;
-    ORCH_FEW_ROUNDS
-    for (int32_t j = 0; j < conv.columns.kernel; ++j) {
-      const int32_t items = (row + j * conv.columns.dilation) * conv.channels;
-      *to++ = reinterpret_cast<const int8_t*>(items);
-    }
-  }
-  ORCH_FEW_ROUNDS
-  while (to != end) *to++ = nullptr;
-}
-
 }  // namespace
 
 // What the build makes of cortex_m::quantized_depthwise_conv2d.out: (Tensor
 //   input, Tensor packed, Tensor scratch, *, Tensor(a!) out) -> Tensor(a!)
 //
-// `packed` is a PackedDepthwise; `scratch` holds pointers to the taps of a
+// `packed` is a PackedDepthwise; `scratch` holds distances to the taps of a
 // pixel, with vector instructions taps of 16 channels, then a pixel of padding.
 // The build has checked everything.
 void packed_depthwise(const PreparedCall& prepared) {
@@ -268,12 +254,13 @@ void packed_depthwise(const PreparedCall& prepared) {
   int8_t* y = static_cast<int8_t*>(call.out);
   const PackedDepthwise& conv =
       *static_cast<const PackedDepthwise*>(call.header);
-  const int32_t pair_bytes = conv.pairs * static_cast<int32_t>(2 * sizeof y);
-  const int8_t** const taps = reinterpret_cast<const int8_t**>(scratch);
+  const int32_t pair_bytes =
+      conv.pairs * static_cast<int32_t>(2 * sizeof(int32_t));
+  int32_t* const taps = reinterpret_cast<int32_t*>(scratch);
   scratch += pair_bytes;
-  // Where all taps lie in the image, all pixels have them at the same
-  // distances.
-  const int8_t** const inside = reinterpret_cast<const int8_t**>(scratch);
+  // Where all taps lie in the image, all pixels have them at the same distances
+  // from the first one.
+  int32_t* const inside = reinterpret_cast<int32_t*>(scratch);
   scratch += pair_bytes;
 #if ORCH_ISA == ORCH_ISA_DSP
   const Groups groups = {pair_bytes, conv.group_bytes, conv.offset};
@@ -282,10 +269,13 @@ void packed_depthwise(const PreparedCall& prepared) {
   memset(scratch, 0, kColumnBytes);
   scratch += kColumnBytes;
 #endif
-  measure_taps(conv, inside);
+  find_taps(conv, 0, 0, 0, inside);
   int8_t* const padding = reinterpret_cast<int8_t*>(scratch);
   memset(padding, conv.padding, static_cast<size_t>(conv.channels));
   for (int32_t n = 0; n < conv.batch; ++n) {
+    const int32_t to_padding =
+        static_cast<int32_t>(reinterpret_cast<intptr_t>(padding) -
+                             reinterpret_cast<intptr_t>(image));
     for (int32_t h = 0; h < conv.rows.out; ++h) {
       for (int32_t v = 0; v < conv.columns.out; ++v) {
         const int32_t row = h * conv.rows.stride - conv.rows.padding;
@@ -295,8 +285,8 @@ void packed_depthwise(const PreparedCall& prepared) {
               image + (row * conv.columns.in + column) * conv.channels;
           orch_packed_depthwise(inside, packed, y, &groups, base);
         } else {
-          point_to_taps(conv, image, h, v, padding, taps);
-          orch_packed_depthwise(taps, packed, y, &groups, nullptr);
+          find_taps(conv, row, column, to_padding, taps);
+          orch_packed_depthwise(taps, packed, y, &groups, image);
         }
         y += conv.channels;
       }
