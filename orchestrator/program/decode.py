@@ -1,7 +1,5 @@
 """Decodes a flatbuffer into a `Program`; its meaning is checked later.
 
-Slots and union numbers are those of ExecuTorch `schema/program.fbs` (ET12).
-
 ExecuTorch 1.6 plans scratch memory for calls of delegates beside the values of a
 method: bytes of an arena that one call has for itself. Here it becomes values, tensors
 of bytes that the call names last, so that everything that follows what calls touch sees
@@ -11,12 +9,15 @@ it too. Source: ExecuTorch pull request 21985, `DelegateCall.scratch` and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.core.lazy_bytes import Bytes
 from orchestrator.core.operator import OperatorName
+from orchestrator.program.flatbuffer import Kind
 from orchestrator.program.problems import (
     DecodeError,
     NewerError,
@@ -64,9 +65,48 @@ from orchestrator.program.values import (
 )
 
 if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
     from orchestrator.program.flatbuffer import Buffer, Table
 
 T = TypeVar("T")
+
+RECORDS: Final[Mapping[str, type[DataclassInstance]]] = {
+    "ContainerMetadata": ContainerMetadata,
+    "NonConstBufferDevice": BufferDevice,
+    "Frame": Frame,
+    "CompileSpec": CompileSpec,
+    "DataSegment": Segment,
+    "SubsegmentOffsets": SubsegmentOffsets,
+    "NamedData": NamedData,
+    "KernelCall": KernelCall,
+    "MoveCall": MoveCall,
+    "JumpFalseCall": JumpFalseCall,
+    "FreeCall": FreeCall,
+    "Null": NoneValue,
+    "Int": IntValue,
+    "Bool": BoolValue,
+    "Double": DoubleValue,
+    "String": StringValue,
+    "IntList": IntListValue,
+    "DoubleList": DoubleListValue,
+    "BoolList": BoolListValue,
+    "TensorList": TensorListValue,
+    "OptionalTensorList": OptionalTensorListValue,
+}
+"""Classes whose fields are those of a kind of table, in its order."""
+
+
+@cache
+def field_names(record: type[DataclassInstance]) -> tuple[str, ...]:
+    """Names of the fields of a class of `RECORDS`."""
+    return tuple(field.name for field in fields(record))
+
+
+def _record(table: Table) -> Any:  # noqa: ANN401  # of the class of its kind
+    """A table as an instance of its class."""
+    record = RECORDS[table.kind]
+    return record(**dict(zip(field_names(record), table.values(), strict=True)))
 
 
 def decode_program(
@@ -99,18 +139,18 @@ class _Decoder:
         self._has_scratch = False
 
     def program(self, root: Table, header: ExtendedHeader | None) -> Program:
-        constants = root.table(5)
-        methods = self._each(root, 1, "method", self._method)
+        constants = root["constant_segment"]
+        methods = self._each(root, "execution_plan", "method", self._method)
         return Program(
-            version=root.uint32(0),
+            version=root["version"],
             header=header,
             methods=methods,
-            inline_constants=self._each(root, 2, "constant", _inline_data),
-            inline_data=self._each(root, 3, "delegate data", _inline_data),
-            segments=self._each(root, 4, "segment", _segment),
-            constants=None if constants is None else _subsegments(constants),
-            mutable_segments=self._each(root, 6, "mutable segment", _subsegments),
-            named_data=self._each(root, 7, "named data", _named_data),
+            inline_constants=self._each(root, "constant_buffer", "constant", _inline_data),
+            inline_data=self._each(root, "backend_delegate_data", "delegate data", _inline_data),
+            segments=self._each(root, "segments", "segment", _record),
+            constants=constants and _record(constants),
+            mutable_segments=self._each(root, "mutable_data_segments", "mutable segment", _record),
+            named_data=self._each(root, "named_data", "named data", _record),
             data=self._data,
             original=self._data if self._has_scratch else None,
         )
@@ -118,20 +158,17 @@ class _Decoder:
     def _each(
         self,
         table: Table,
-        slot: int,
+        field: str,
         place: str,
         decode: Callable[[Table], T],
         *,
         instead: Callable[[], T] | None = None,
     ) -> tuple[T, ...]:
         """Decode a vector of tables, noting the damaged ones."""
-        entries = table.entries(slot)
-        if entries is None:
-            return ()
         decoded = []
-        for index, entry in enumerate(entries):
+        for index, entry in enumerate(table[field]):
             try:
-                decoded.append(decode(table.entry(slot, entry)))
+                decoded.append(decode(table.entry(field, entry)))
             except DecodeError as error:
                 self._problems.undecodable(error, f"{place} {index}")
                 if instead is None:
@@ -141,7 +178,7 @@ class _Decoder:
         return tuple(decoded)
 
     def _method(self, table: Table) -> Method:
-        name = required(table.string(0), "the name of a method")
+        name = table["name"]
         self._buffer.charge(len(name))
         place = method_place(name)
         try:
@@ -161,47 +198,50 @@ class _Decoder:
         )
 
     def _method_body(self, table: Table, name: str, place: str) -> Method:
-        required(table.entries(2), "the list of values")
-        required(table.entries(6), "the list of operators")
+        # What is missing is noted before anything that is damaged.
+        for field in ("values", "operators"):
+            table[field]
 
         def delegate(found: Table) -> Delegate:
             return self._delegate(found, place)
 
         def frames(found: Table) -> tuple[Frame, ...]:
-            return self._each(found, 0, f"{place}, frame", _frame)
+            return self._each(found, "items", f"{place}, frame", _record)
 
-        container, chain = table.table(1), self._chain(table)
-        arena_bytes = required(table.int64s(8), "the list of arena sizes")
+        container, chain = table["container_meta_type"], self._chain(table)
+        arena_bytes = table["non_const_buffer_sizes"]
         values: list[Value] = [
-            *self._each(table, 2, f"{place}, value", decode_value, instead=_unknown_value)
+            *self._each(table, "values", f"{place}, value", decode_value, instead=UnknownValue)
         ]
         count = len(values)
         # These add scratch memory of delegates behind the values of the file.
         instructions = self._each(
             chain,
-            2,
+            "instructions",
             f"{place}, instruction",
             lambda found: _instruction(found, arena_bytes, values),
-            instead=_unknown_instruction,
+            instead=lambda: UnknownInstruction(value=-1),
         )
         self._has_scratch |= len(values) > count
         return Method(
             name=name,
-            container=None if container is None else _container(container),
+            container=container and _record(container),
             values=tuple(values),
-            inputs=required(table.int32s(3), "the list of inputs"),
-            outputs=required(table.int32s(4), "the list of outputs"),
+            inputs=table["inputs"],
+            outputs=table["outputs"],
             instructions=instructions,
-            operators=self._each(table, 6, f"{place}, operator", self._operator),
-            delegates=self._each(table, 7, f"{place}, delegate", delegate),
+            operators=self._each(table, "operators", f"{place}, operator", self._operator),
+            delegates=self._each(table, "delegates", f"{place}, delegate", delegate),
             arena_bytes=arena_bytes,
-            arena_devices=self._each(table, 9, f"{place}, arena device", _device),
-            frames=self._each(chain, 3, f"{place}, frames", frames),
+            arena_devices=self._each(
+                table, "non_const_buffer_device", f"{place}, arena device", _record
+            ),
+            frames=self._each(chain, "stacktrace", f"{place}, frames", frames),
         )
 
     def _chain(self, table: Table) -> Table:
         """The only chain of a method; its own inputs and outputs mean nothing."""
-        chains = table.entries(5) or ()
+        chains = table["chains"]
         if len(chains) != 1:
             raise UnsupportedError(
                 "a method has not exactly one chain of instructions",
@@ -209,20 +249,19 @@ class _Decoder:
                 expected="1 chain",
                 hint="export the model again with ExecuTorch's own exporter",
             )
-        chain = table.entry(5, chains[0])
-        required(chain.entries(2), "the list of instructions")
+        chain = table.entry("chains", chains[0])
+        chain["instructions"]  # it is there
         return chain
 
     def _operator(self, table: Table) -> OperatorName:
-        name = required(table.string(0), "the name of an operator")
-        overload = table.string(1) or ""
+        name, overload = table["name"], table["overload"]
         # Texts are remembered, so that many operators may share a long one.
         self._buffer.charge(len(name) + len(overload))
         return _operator(f"{name}.{overload}" if overload else name)
 
     def _delegate(self, table: Table, place: str) -> Delegate:
-        data = required(table.table(1), "the data of a delegate")
-        location = data.int8(0)
+        data = table["processed"]
+        location = data["location"]
         if location not in (0, 1):
             raise DecodeError(
                 "the data of a delegate is at an unknown location",
@@ -230,52 +269,25 @@ class _Decoder:
                 expected="0 (inline) or 1 (segment)",
             )
         return Delegate(
-            backend=required(table.string(0), "the backend of a delegate"),
+            backend=table["id"],
             is_inline=location == 0,
-            data_index=data.uint32(1),
-            compile_specs=self._each(table, 2, f"{place}, compile spec", _compile_spec),
+            data_index=data["index"],
+            compile_specs=self._each(table, "compile_specs", f"{place}, compile spec", _record),
         )
-
-
-def _unknown_value() -> Value:
-    return UnknownValue()
-
-
-def _unknown_instruction() -> Instruction:
-    return UnknownInstruction(value=-1)
 
 
 def _instruction(table: Table, arena_bytes: Sequence[int], values: list[Value]) -> Instruction:
-    kind = table.uint8(0)
-    if not 1 <= kind <= _INSTRUCTION_KINDS:
-        raise NewerError(
-            "an instruction is of an unknown kind",
-            found=f"kind {kind}",
-            expected=f"1 to {_INSTRUCTION_KINDS}",
-        )
-    body = required(table.table(1), "the content of an instruction")
-    match kind:
-        case 1:
-            args = required(body.int32s(1), "the list of arguments")
-            return KernelCall(operator=body.int32(0), args=args)
-        case 2:
-            args = required(body.int32s(1), "the list of arguments")
-            first = len(values)
-            values += scratch_tensors(body, arena_bytes)
-            return DelegateCall(
-                delegate=body.int32(0),
-                args=(*args, *range(first, len(values))),
-                scratch_count=len(values) - first,
-            )
-        case 3:
-            return MoveCall(source=body.int32(0), target=body.int32(1))
-        case 4:
-            return JumpFalseCall(condition=body.int32(0), destination=body.int32(1))
-        case _:
-            return FreeCall(value=body.int32(0))
-
-
-_INSTRUCTION_KINDS: Final = 5
+    body = table["instr_args"]
+    if body.kind != "DelegateCall":
+        found: Instruction = _record(body)
+        return found
+    args, first = body["args"], len(values)
+    values += [_scratch_tensor(body.entry("scratch", at), arena_bytes) for at in body["scratch"]]
+    return DelegateCall(
+        delegate=body["delegate_index"],
+        args=(*args, *range(first, len(values))),
+        scratch_count=len(values) - first,
+    )
 
 
 def _operator(text: str) -> OperatorName:
@@ -296,63 +308,16 @@ def _bad_operator(text: str) -> DecodeError:
     )
 
 
-def _frame(table: Table) -> Frame:
-    return Frame(
-        filename=table.string(0) or "",
-        line=table.int32(1),
-        name=table.string(2) or "",
-        context=table.string(3) or "",
-    )
-
-
-def _container(table: Table) -> ContainerMetadata:
-    return ContainerMetadata(inputs=table.string(0) or "", outputs=table.string(1) or "")
-
-
-def _device(table: Table) -> BufferDevice:
-    return BufferDevice(
-        buffer_index=table.int32(0), device_type=table.int8(1), device_index=table.int8(2)
-    )
-
-
-def _compile_spec(table: Table) -> CompileSpec:
-    return CompileSpec(
-        key=required(table.string(0), "the key of a compile spec"), value=table.uint8s(1) or b""
-    )
-
-
 def _inline_data(table: Table) -> tuple[int, int]:
-    return table.span(0) or (0, 0)
-
-
-def _segment(table: Table) -> Segment:
-    return Segment(offset=table.uint64(0), size_bytes=table.uint64(1))
-
-
-def _subsegments(table: Table) -> SubsegmentOffsets:
-    return SubsegmentOffsets(segment_index=table.uint32(0), offsets=table.uint64s(1) or ())
-
-
-def _named_data(table: Table) -> NamedData:
-    return NamedData(
-        key=required(table.string(0), "the key of named data"), segment_index=table.uint32(1)
-    )
+    """Where data lies in the file: the only field of both kinds that have some."""
+    span: tuple[int, int]
+    (span,) = table.values()
+    return span
 
 
 _NONE: Final = NoneValue()
 _DTYPES: Final = {int(dtype): dtype for dtype in ScalarType}
 _DYNAMISMS: Final = {int(dynamism): dynamism for dynamism in Dynamism}
-
-
-def required(field: T | None, what: str) -> T:
-    """A field that every program has.
-
-    Raises:
-        DecodeError: It is missing.
-    """
-    if field is None:
-        raise DecodeError(f"{what} is missing", found="nothing")
-    return field
 
 
 def decode_value(evalue: Table) -> Value:
@@ -361,19 +326,24 @@ def decode_value(evalue: Table) -> Value:
     Raises:
         DecodeError: It is damaged, or of a kind, dtype or layout unknown here.
     """
-    kind = evalue.uint8(0)
-    decode = _DECODERS.get(kind)
-    if decode is None:
-        raise NewerError("a value is of an unknown kind", found=f"kind {kind}", expected="1 to 11")
-    return decode(required(evalue.table(1), "the content of a value"))
+    body = evalue["val"]
+    match body.kind:
+        case "Null":
+            return _NONE
+        case "Tensor":
+            return _tensor(body)
+        case "BoolList":
+            return BoolListValue(tuple(map(bool, body["items"])))
+    value: Value = _record(body)
+    return value
 
 
 def _tensor(body: Table) -> TensorValue:
-    code, dynamism = body.int8(0), body.int8(8)
+    code, dynamism = body["scalar_type"], body["shape_dynamism"]
     if code not in _DTYPES:
         raise DecodeError("a tensor has an unknown dtype", found=f"dtype {code}")
     dtype = _DTYPES[code]
-    storage_offset, layout = body.int32(1), body.int8(7)
+    storage_offset, layout = body["storage_offset"], body["layout"]
     if storage_offset != 0 or layout != 0:
         raise UnsupportedError(
             "a tensor is not stored densely from the start of its buffer",
@@ -385,26 +355,26 @@ def _tensor(body: Table) -> TensorValue:
         raise DecodeError(
             "a tensor has an unknown dynamism", found=f"dynamism {dynamism}", expected="0, 1 or 2"
         )
-    allocation, extra = body.table(6), body.table(9)
+    allocation, extra = body["allocation_info"], body["extra_tensor_info"]
     return TensorValue(
         dtype=dtype,
-        sizes=required(body.int32s(2), "the list of sizes of a tensor"),
-        dim_order=tuple(required(body.uint8s(3), "the dim order of a tensor")),
-        requires_grad=body.boolean(4),
-        data_buffer_index=body.uint32(5),
-        allocation=None if allocation is None else allocation_of(allocation),
+        sizes=body["sizes"],
+        dim_order=tuple(body["dim_order"]),
+        requires_grad=body["requires_grad"],
+        data_buffer_index=body["data_buffer_idx"],
+        allocation=allocation and _allocation(allocation),
         dynamism=_DYNAMISMS[dynamism],
-        extra=None if extra is None else _extra(extra),
+        extra=extra and _extra(extra),
     )
 
 
-def allocation_of(body: Table) -> Allocation:
-    """The place in an `AllocationDetails` table."""
-    return Allocation(memory_id=body.uint32(0), offset_bytes=body.uint32(2) << 32 | body.uint32(1))
+def _allocation(body: Table) -> Allocation:
+    memory_id, low, high = body.values()
+    return Allocation(memory_id=memory_id, offset_bytes=high << 32 | low)
 
 
 def _extra(body: Table) -> ExtraTensorInfo:
-    location = body.int8(2)
+    index, name, location, device_type, device_index = body.values()
     if location not in (0, 1):
         raise DecodeError(
             "a tensor is stored at an unknown location",
@@ -412,57 +382,15 @@ def _extra(body: Table) -> ExtraTensorInfo:
             expected="0 (segment) or 1 (external)",
         )
     return ExtraTensorInfo(
-        mutable_segment_index=body.uint64(0),
-        qualified_name=body.string(1) or "",
+        mutable_segment_index=index,
+        qualified_name=name,
         is_external=location == 1,
-        device_type=body.int8(3),
-        device_index=body.int8(4),
+        device_type=device_type,
+        device_index=device_index,
     )
 
 
-def _bool_list(body: Table) -> BoolListValue:
-    items = required(body.uint8s(0), "the list of items of a bool list")
-    return BoolListValue(tuple(item != 0 for item in items))
-
-
-_DECODERS: Final[dict[int, Callable[[Table], Value]]] = {
-    1: lambda _: _NONE,
-    2: lambda body: IntValue(body.int64(0)),
-    3: lambda body: BoolValue(body.boolean(0)),
-    4: lambda body: DoubleValue(body.float64(0)),
-    5: _tensor,
-    6: lambda body: StringValue(required(body.string(0), "the text of a string")),
-    7: lambda body: IntListValue(required(body.int64s(0), "the list of items of an int list")),
-    8: lambda body: DoubleListValue(
-        required(body.float64s(0), "the list of items of a double list")
-    ),
-    9: _bool_list,
-    10: lambda body: TensorListValue(
-        required(body.int32s(0), "the list of items of a tensor list")
-    ),
-    11: lambda body: OptionalTensorListValue(
-        required(body.int32s(0), "the list of items of a list of optional tensors")
-    ),
-}
-
-
-SCRATCH: Final = 2
-"""Slot of `DelegateCall`."""
-
-
-def scratch_tensors(call: Table, arena_bytes: Sequence[int]) -> tuple[TensorValue, ...]:
-    """Scratch memory of a call, as tensors, in the order of the file.
-
-    Args:
-        call: The `DelegateCall`.
-        arena_bytes: Size of the arena of each memory id.
-
-    Raises:
-        DecodeError: Some of it is damaged, or does not lie inside an arena.
-    """
-    return tuple(
-        _scratch_tensor(call.entry(SCRATCH, at), arena_bytes) for at in call.entries(SCRATCH) or ()
-    )
+_TURNED: Final = Kind("DelegateScratch", {"allocation": "AllocationDetails", "size": "uint"})
 
 
 def _scratch_tensor(scratch: Table, arena_bytes: Sequence[int]) -> TensorValue:
@@ -474,11 +402,11 @@ def _scratch_tensor(scratch: Table, arena_bytes: Sequence[int]) -> TensorValue:
     """
     found = []
     newer: DecodeError | None = None
-    for size_slot, place_slot in ((0, 1), (1, 0)):
+    for table in (scratch, scratch.seen_as(_TURNED)):
         try:
-            place = scratch.table(place_slot)
-            allocation = None if place is None else allocation_of(place)
-            size = scratch.uint32(size_slot)
+            place = table["allocation"]
+            allocation = place and _allocation(place)
+            size = table["size"]
         except NewerError as error:
             newer = error
             continue

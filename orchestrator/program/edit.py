@@ -19,19 +19,12 @@ from typing import Final
 
 from orchestrator.core.lazy_bytes import Bytes, joined
 from orchestrator.errors import ModelError
-from orchestrator.program.flatbuffer import Table
+from orchestrator.program.flatbuffer import PROGRAM, Table
 from orchestrator.program.problems import DecodeError
 from orchestrator.program.program import ExtendedHeader, Method, Program
 from orchestrator.program.reader import flatbuffer_of, read_program
-from orchestrator.program.values import TensorValue
+from orchestrator.program.values import Allocation, TensorValue
 
-_METHODS: Final = 1
-_VALUES: Final = 2
-_ARENA_BYTES: Final = 8
-_CONTENT: Final = 1
-_SIZES: Final = 2
-_ALLOCATION: Final = 6
-_ALLOCATION_FIELDS: Final = 3
 _NUMBER: Final = {4: Struct("<I"), 8: Struct("<q")}
 _ALLOCATION_TABLE: Final = Struct("<HHHHHxxiIII")
 """A vtable with three fields, and the table after it."""
@@ -97,25 +90,23 @@ class _Editor:
     def methods(self, methods: Sequence[Method]) -> None:
         """Note what has to be written."""
         root = self._buffer.root()
-        entries = root.entries(_METHODS) or range(0)
-        for entry, method in zip(entries, methods, strict=True):
-            table = root.entry(_METHODS, entry)
-            self._numbers(table, _ARENA_BYTES, method.arena_bytes, 8)
-            values = table.entries(_VALUES) or range(0)
-            for at, value in zip(values, method.values, strict=True):
+        for entry, method in zip(root["execution_plan"], methods, strict=True):
+            table = root.entry("execution_plan", entry)
+            self._numbers(table, "non_const_buffer_sizes", method.arena_bytes, 8)
+            for at, value in zip(table["values"], method.values, strict=True):
                 if isinstance(value, TensorValue) and value.allocation is not None:
-                    self._tensor(table.entry(_VALUES, at).table(_CONTENT), value)
+                    self._tensor(table.entry("values", at)["val"], value.sizes, value.allocation)
 
-    def _tensor(self, table: Table | None, value: TensorValue) -> None:
-        allocation = table and table.table(_ALLOCATION)
-        if table is None or allocation is None or value.allocation is None:
+    def _tensor(self, table: Table, sizes: Sequence[int], place: Allocation) -> None:
+        allocation = table["allocation_info"]
+        if allocation is None:
             raise EditError("a tensor has no place")
-        self._numbers(table, _SIZES, value.sizes, 4)
-        high, low = divmod(value.allocation.offset_bytes, _WORD)
-        wanted = (value.allocation.memory_id, low, high)
+        self._numbers(table, "sizes", sizes, 4)
+        high, low = divmod(place.offset_bytes, _WORD)
+        wanted = (place.memory_id, low, high)
         writes = {}
-        for slot, number in enumerate(wanted):
-            at = allocation.place(slot, 4)
+        for name, number in zip(PROGRAM["AllocationDetails"].types, wanted, strict=True):
+            at = allocation.place(name)
             if at:
                 writes[at] = _NUMBER[4].pack(number)
             elif number:
@@ -123,15 +114,15 @@ class _Editor:
         else:
             if self._write(writes):
                 return
-        self._point(table, _ALLOCATION, self._allocation(wanted))
+        self._point(table, "allocation_info", self._allocation(wanted))
 
-    def _numbers(self, table: Table, slot: int, numbers: Sequence[int], width: int) -> None:
+    def _numbers(self, table: Table, field: str, numbers: Sequence[int], width: int) -> None:
         """Write a vector in place, or a new one if that is longer or another's too."""
-        start, count = self._buffer.vector(self._buffer.target(table.place(slot, 4)), width)
+        start, count = self._buffer.vector(self._buffer.target(table.place(field)), width)
         packed = [_NUMBER[width].pack(n) for n in numbers]
         writes = {start + width * n: p for n, p in enumerate(packed)}
         if count != len(numbers) or not self._write(writes):
-            self._point(table, slot, self._vector(numbers, width))
+            self._point(table, field, self._vector(numbers, width))
 
     def _write(self, writes: dict[int, bytes]) -> bool:
         """Note bytes by position; False, and nothing noted, if others go there."""
@@ -140,8 +131,8 @@ class _Editor:
         self._writes |= writes
         return True
 
-    def _point(self, table: Table, slot: int, target: int) -> None:
-        at = table.place(slot, 4)
+    def _point(self, table: Table, field: str, target: int) -> None:
+        at = table.place(field)
         if not self._write({at: _NUMBER[4].pack(target - at)}):
             raise EditError("two tensors are one table")
 
@@ -162,9 +153,7 @@ class _Editor:
         if key not in self._added:
             self._tail += bytes(-len(self._tail) % 4)
             self._added[key] = self._start + len(self._tail) + _VTABLE_BYTES
-            self._tail += _ALLOCATION_TABLE.pack(
-                4 + 2 * _ALLOCATION_FIELDS, 16, 4, 8, 12, _VTABLE_BYTES, *fields
-            )
+            self._tail += _ALLOCATION_TABLE.pack(10, 16, 4, 8, 12, _VTABLE_BYTES, *fields)
         return self._added[key]
 
     def result(self) -> Bytes:

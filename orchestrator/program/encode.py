@@ -1,48 +1,28 @@
-"""Encodes a `Program` as a flatbuffer; the reverse of `decode.py`.
-
-Slots and union numbers are those of ExecuTorch `schema/program.fbs` (ET12).
-"""
+"""Encodes a `Program` as a flatbuffer; the reverse of `decode.py`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from struct import Struct, pack
-from typing import TYPE_CHECKING, Final, NewType, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NewType
 
 from orchestrator.core.lazy_bytes import Bytes, joined, part_of
+from orchestrator.program.decode import RECORDS, field_names
+from orchestrator.program.flatbuffer import NUMBERS, PROGRAM, UNIONS, Kind
 from orchestrator.program.program import (
     Delegate,
     DelegateCall,
-    Frame,
     Instruction,
-    JumpFalseCall,
-    KernelCall,
     Method,
-    MoveCall,
     Program,
     Segment,
     SubsegmentOffsets,
 )
-from orchestrator.program.values import (
-    Allocation,
-    BoolListValue,
-    BoolValue,
-    DoubleListValue,
-    DoubleValue,
-    ExtraTensorInfo,
-    IntListValue,
-    IntValue,
-    NoneValue,
-    OptionalTensorListValue,
-    StringValue,
-    TensorListValue,
-    TensorValue,
-    Value,
-)
+from orchestrator.program.values import Allocation, TensorValue, Value
 
 if TYPE_CHECKING:
-    from orchestrator.core.operator import OperatorName
+    from _typeshed import DataclassInstance
 
 # Writes the tables, vectors and texts of a flatbuffer.
 #
@@ -53,19 +33,6 @@ if TYPE_CHECKING:
 
 Ref = NewType("Ref", int)
 """A table, vector or text that was written: where it begins, in bytes from the end."""
-Field: TypeAlias = "tuple[str, int | float] | Ref | None"
-"""A number with its type, what an offset leads to, or nothing."""
-
-_STRUCTS: Final = {
-    "Bool": Struct("<?"),
-    "Int8": Struct("<b"),
-    "Uint8": Struct("<B"),
-    "Int32": Struct("<i"),
-    "Uint32": Struct("<I"),
-    "Int64": Struct("<q"),
-    "Uint64": Struct("<Q"),
-    "Float64": Struct("<d"),
-}
 _OFFSET_BYTES: Final = 4
 _MOST_ALIGNMENT: Final = 16
 """Largest alignment in a flatbuffer, whose size is a multiple of it."""
@@ -75,28 +42,68 @@ class Tables:
     """A flatbuffer, written from its end: offsets lead to what was written before.
 
     Vectors of numbers and texts that are equal are written once.
+
+    Args:
+        kinds: Of its tables, by name.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, kinds: Mapping[str, Kind]) -> None:
+        self._kinds = kinds
         self._parts: list[bytes] = []
         self._size = 0
         self._known: dict[tuple[str, bytes], Ref] = {}
 
-    def table(self, *fields: Field) -> Ref:
-        """A table with these fields, by slot; zeros are left out."""
-        widths = [_width(field) for field in fields]
+    def table(self, kind: str, fields: Iterable[object]) -> Ref:
+        """A table.
+
+        Args:
+            kind: Its kind.
+            fields: By slot, as the reader gives them; a table has its own fields in turn.
+                Zeros and None are left out.
+        """
+        written: list[bytes | Ref] = []
+        before: Any = 0
+        for type_, field in zip(self._kinds[kind].types.values(), fields, strict=True):
+            if number := NUMBERS.get(type_):
+                # A double is always written: -0.0 is not the default, but equal to it.
+                written.append(number.pack(field) if field or type_ == "double" else b"")
+            elif field is None:
+                written.append(b"")
+            else:
+                # The type of a union is the field before it.
+                member = UNIONS[type_][before - 1] if type_ in UNIONS else type_
+                written.append(self._written(member, field))
+            before = field
+        return self._table(written)
+
+    def _written(self, type_: str, field: Any) -> Ref:  # noqa: ANN401  # as the type says
+        """What an offset leads to, from its type."""
+        if type_ == "string":
+            text = field.encode()
+            return self._shared(type_, text + b"\0", len(text), 1)
+        if type_ in self._kinds:
+            return self.table(type_, field)
+        if type_[1:-1] in self._kinds:
+            return self._tables([self.table(type_[1:-1], item) for item in field])
+        if type_ == "data" or isinstance(field, bytes):
+            return self._data(field, _MOST_ALIGNMENT if type_ == "data" else _OFFSET_BYTES)
+        number = NUMBERS[type_[1:-1]]
+        numbers = b"".join(number.pack(item) for item in field)
+        return self._shared(type_, numbers, len(field), number.size)
+
+    def _table(self, fields: Sequence[bytes | Ref]) -> Ref:
+        """A table of numbers and of what offsets lead to, by slot; b"" is left out."""
+        widths = [len(f) if isinstance(f, bytes) else _OFFSET_BYTES for f in fields]
         places, table_bytes = _places(widths)
         # Fields are aligned, not the offset before them.
         fields_bytes = table_bytes - _OFFSET_BYTES
         alignment = max([*widths, _OFFSET_BYTES])
         start = self._padded(fields_bytes, alignment) + _OFFSET_BYTES
         body = bytearray(table_bytes)
-        for field, at in zip(fields, places, strict=True):
-            if at and isinstance(field, tuple):
-                kind, number = field
-                _STRUCTS[kind].pack_into(body, at, number)
-            elif at and not isinstance(field, tuple) and field is not None:
-                body[at : at + _OFFSET_BYTES] = pack("<I", start - at - field)
+        for field, width, at in zip(fields, widths, places, strict=True):
+            body[at : at + width] = (
+                field if isinstance(field, bytes) else pack("<I", start - at - field)
+            )
         while places and not places[-1]:
             places.pop()
         slots = pack(f"<{len(places)}H", *places)
@@ -110,27 +117,16 @@ class Tables:
             self._known["vtable", vtable] = where
         return Ref(start)
 
-    def tables(self, tables: Sequence[Ref]) -> Ref:
+    def _tables(self, tables: Sequence[Ref]) -> Ref:
         """A vector of tables."""
         start = self._padded(_OFFSET_BYTES * len(tables), _OFFSET_BYTES)
         offsets = [start - _OFFSET_BYTES * number - table for number, table in enumerate(tables)]
         self._prepend(pack(f"<{len(tables)}I", *offsets))
         return self._counted(len(tables))
 
-    def numbers(self, kind: str, numbers: Sequence[float]) -> Ref:
-        """A vector of numbers of a type."""
-        packer = _STRUCTS[kind]
-        data = b"".join(packer.pack(number) for number in numbers)
-        return self._shared(kind, data, len(numbers), packer.size)
-
-    def text(self, text: str) -> Ref:
-        """A text."""
-        data = text.encode()
-        return self._shared("text", data + b"\0", len(data), 1)
-
-    def data(self, data: Bytes, *, alignment: int = 1) -> Ref:
+    def _data(self, data: Bytes, alignment: int) -> Ref:
         """A vector of bytes that begins at a multiple of the alignment, up to 16."""
-        self._padded(len(data), max(alignment, _OFFSET_BYTES))
+        self._padded(len(data), alignment)
         self._prepend(bytes(data))
         return self._counted(len(data))
 
@@ -164,17 +160,6 @@ class Tables:
         self._size += len(data)
 
 
-def _width(field: Field) -> int:
-    """Bytes of a field in its table; 0 if it is left out."""
-    if field is None:
-        return 0
-    if not isinstance(field, tuple):
-        return _OFFSET_BYTES
-    kind, number = field
-    # A double is always written: -0.0 is not the default, but equal to it.
-    return _STRUCTS[kind].size if number or kind == "Float64" else 0
-
-
 def _places(widths: Sequence[int]) -> tuple[list[int], int]:
     """Offset of each field, 0 for those left out, and the bytes of the table.
 
@@ -189,8 +174,6 @@ def _places(widths: Sequence[int]) -> tuple[list[int], int]:
 
 
 _IDENTIFIER: Final = b"ET12"
-_DATA_ALIGNMENT: Final = 16
-"""Alignment of constants and data of delegates in the flatbuffer."""
 
 
 def encode_program(
@@ -203,194 +186,99 @@ def encode_program(
         inline_constants: Constants that lie in the flatbuffer.
         inline_data: Data of delegates that lies there.
     """
-    tables = Tables()
-    encoder = _Encoder(tables)
-    constants = program.constants
-    root = tables.table(
-        ("Uint32", program.version),
-        tables.tables([encoder.method(method) for method in program.methods]),
-        tables.tables([encoder.data(data) for data in inline_constants]),
-        tables.tables([encoder.data(data) for data in inline_data]),
-        tables.tables([encoder.segment(segment) for segment in program.segments]),
-        None if constants is None else encoder.subsegments(constants),
-        tables.tables([encoder.subsegments(s) for s in program.mutable_segments]),
-        tables.tables(
-            [
-                tables.table(tables.text(d.key), ("Uint32", d.segment_index))
-                for d in program.named_data
-            ]
-        ),
+    tables = Tables(PROGRAM)
+    root = (
+        program.version,
+        [_method(method) for method in program.methods],
+        [(data,) for data in inline_constants],
+        [(data,) for data in inline_data],
+        _each(program.segments),
+        program.constants and _fields(program.constants),
+        _each(program.mutable_segments),
+        _each(program.named_data),
     )
-    return tables.finish(root, _IDENTIFIER)
+    return tables.finish(tables.table("Program", root), _IDENTIFIER)
 
 
-class _Encoder:
-    def __init__(self, tables: Tables) -> None:
-        self._tables = tables
-
-    def method(self, method: Method) -> Ref:
-        tables = self._tables
-        container = method.container
-        return tables.table(
-            tables.text(method.name),
-            None
-            if container is None
-            else tables.table(tables.text(container.inputs), tables.text(container.outputs)),
-            tables.tables([encode_value(tables, value) for value in method.values]),
-            tables.numbers("Int32", method.inputs),
-            tables.numbers("Int32", method.outputs),
-            tables.tables([self._chain(method)]),
-            tables.tables([self._operator(name) for name in method.operators]),
-            tables.tables([self._delegate(found) for found in method.delegates]),
-            tables.numbers("Int64", method.arena_bytes),
-            tables.tables(
-                [
-                    tables.table(
-                        ("Int32", d.buffer_index), ("Int8", d.device_type), ("Int8", d.device_index)
-                    )
-                    for d in method.arena_devices
-                ]
-            )
-            if method.arena_devices
-            else None,
-        )
-
-    def _chain(self, method: Method) -> Ref:
-        tables = self._tables
-        return tables.table(
-            tables.numbers("Int32", ()),
-            tables.numbers("Int32", ()),
-            tables.tables([self._instruction(i) for i in method.instructions]),
-            tables.tables([self._frames(frames) for frames in method.frames])
-            if method.frames
-            else None,
-        )
-
-    def _instruction(self, instruction: Instruction) -> Ref:
-        tables = self._tables
-        fields: tuple[Field, ...]
-        match instruction:
-            case KernelCall(operator=index, args=args):
-                kind, fields = 1, (("Int32", index), tables.numbers("Int32", args))
-            case DelegateCall(delegate=index, args=args):
-                kind, fields = 2, (("Int32", index), tables.numbers("Int32", args))
-            case MoveCall(source=source, target=target):
-                kind, fields = 3, (("Int32", source), ("Int32", target))
-            case JumpFalseCall(condition=condition, destination=destination):
-                kind, fields = 4, (("Int32", condition), ("Int32", destination))
-            case _:
-                kind, fields = 5, (("Int32", instruction.value),)
-        return tables.table(("Uint8", kind), tables.table(*fields))
-
-    def _frames(self, frames: Sequence[Frame]) -> Ref:
-        return self._tables.table(self._tables.tables([self._frame(frame) for frame in frames]))
-
-    def _frame(self, frame: Frame) -> Ref:
-        text = self._tables.text
-        return self._tables.table(
-            text(frame.filename), ("Int32", frame.line), text(frame.name), text(frame.context)
-        )
-
-    def _operator(self, operator: OperatorName) -> Ref:
-        name, _, overload = str(operator).partition(".")
-        text = self._tables.text
-        return self._tables.table(text(name), text(overload))
-
-    def _delegate(self, delegate: Delegate) -> Ref:
-        tables = self._tables
-        location = 0 if delegate.is_inline else 1
-        return tables.table(
-            tables.text(delegate.backend),
-            tables.table(("Int8", location), ("Uint32", delegate.data_index)),
-            tables.tables(
-                [
-                    tables.table(tables.text(spec.key), tables.data(spec.value))
-                    for spec in delegate.compile_specs
-                ]
-            ),
-        )
-
-    def data(self, data: Bytes) -> Ref:
-        return self._tables.table(self._tables.data(data, alignment=_DATA_ALIGNMENT))
-
-    def segment(self, segment: Segment) -> Ref:
-        return self._tables.table(("Uint64", segment.offset), ("Uint64", segment.size_bytes))
-
-    def subsegments(self, offsets: SubsegmentOffsets) -> Ref:
-        return self._tables.table(
-            ("Uint32", offsets.segment_index), self._tables.numbers("Uint64", offsets.offsets)
-        )
+_Fields = tuple[object, ...]
+"""Fields of a table by slot."""
+_KINDS: Final = {record: kind for kind, record in RECORDS.items()}
 
 
-_WORD: Final = 1 << 32
-_NUMBERS: Final[dict[type[Value], tuple[int, str]]] = {
-    IntValue: (2, "Int64"),
-    BoolValue: (3, "Bool"),
-    DoubleValue: (4, "Float64"),
-}
-"""Union number and type of each kind of number."""
-_LISTS: Final[dict[type[Value], tuple[int, str]]] = {
-    IntListValue: (7, "Int64"),
-    DoubleListValue: (8, "Float64"),
-    BoolListValue: (9, "Uint8"),
-    TensorListValue: (10, "Int32"),
-    OptionalTensorListValue: (11, "Int32"),
-}
-"""Union number, and type of the items, of each kind of list."""
+def _fields(record: DataclassInstance) -> _Fields:
+    """Fields of an instance of a class of `RECORDS`, or of one with the fields of its kind."""
+    return tuple(getattr(record, name) for name in field_names(type(record)))
 
 
-def encode_value(tables: Tables, value: Value) -> Ref:
-    """The `EValue` table of a value."""
-    kind, body = _body(tables, value)
-    return tables.table(("Uint8", kind), body)
+def _each(records: Iterable[DataclassInstance]) -> list[_Fields]:
+    return [_fields(record) for record in records]
 
 
-def _body(tables: Tables, value: Value) -> tuple[int, Ref]:
-    table = tables.table
-    match value:
-        case NoneValue():
-            return 1, table()
-        case IntValue() | BoolValue() | DoubleValue():
-            kind, number = _NUMBERS[type(value)]
-            return kind, table((number, value.value))
-        case TensorValue():
-            return 5, _tensor(tables, value)
-        case StringValue(text):
-            return 6, table(tables.text(text))
-        case _:
-            kind, items = _LISTS[type(value)]
-            return kind, table(tables.numbers(items, value.items))
-
-
-def _tensor(tables: Tables, value: TensorValue) -> Ref:
-    allocation, extra = value.allocation, value.extra
-    return tables.table(
-        ("Int8", int(value.dtype)),
-        None,
-        tables.numbers("Int32", value.sizes),
-        tables.numbers("Uint8", value.dim_order),
-        ("Bool", value.requires_grad),
-        ("Uint32", value.data_buffer_index),
-        None if allocation is None else _allocation(tables, allocation),
-        None,
-        ("Int8", int(value.dynamism)),
-        None if extra is None else _extra(tables, extra),
+def _method(method: Method) -> _Fields:
+    chain = (
+        (),
+        (),
+        [_instruction(i) for i in method.instructions],
+        [(_each(frames),) for frames in method.frames] or None,
+    )
+    return (
+        method.name,
+        method.container and _fields(method.container),
+        [_value(value) for value in method.values],
+        method.inputs,
+        method.outputs,
+        [chain],
+        [
+            (name, overload)
+            for name, _, overload in (str(o).partition(".") for o in method.operators)
+        ],
+        [_delegate(found) for found in method.delegates],
+        method.arena_bytes,
+        _each(method.arena_devices) or None,
     )
 
 
-def _allocation(tables: Tables, allocation: Allocation) -> Ref:
-    high, low = divmod(allocation.offset_bytes, _WORD)
-    return tables.table(("Uint32", allocation.memory_id), ("Uint32", low), ("Uint32", high))
+def _member(union: str, kind: str, fields: _Fields) -> _Fields:
+    """A table with a union and its type."""
+    return UNIONS[union].index(kind) + 1, fields
 
 
-def _extra(tables: Tables, extra: ExtraTensorInfo) -> Ref:
-    return tables.table(
-        ("Uint64", extra.mutable_segment_index),
-        tables.text(extra.qualified_name),
-        ("Int8", int(extra.is_external)),
-        ("Int8", extra.device_type),
-        ("Int8", extra.device_index),
+def _instruction(instruction: Instruction) -> _Fields:
+    if isinstance(instruction, DelegateCall):
+        fields = (instruction.delegate, instruction.args, None)
+        return _member("InstructionArguments", "DelegateCall", fields)
+    return _member("InstructionArguments", _KINDS[type(instruction)], _fields(instruction))
+
+
+def _delegate(delegate: Delegate) -> _Fields:
+    location = 0 if delegate.is_inline else 1
+    return delegate.backend, (location, delegate.data_index), _each(delegate.compile_specs)
+
+
+def _value(value: Value) -> _Fields:
+    if isinstance(value, TensorValue):
+        return _member("KernelTypes", "Tensor", _tensor(value))
+    return _member("KernelTypes", _KINDS[type(value)], _fields(value))
+
+
+def _tensor(value: TensorValue) -> _Fields:
+    return (
+        value.dtype,
+        0,
+        value.sizes,
+        value.dim_order,
+        value.requires_grad,
+        value.data_buffer_index,
+        value.allocation and _allocation(value.allocation),
+        0,
+        value.dynamism,
+        value.extra and _fields(value.extra),
     )
+
+
+def _allocation(allocation: Allocation) -> _Fields:
+    high, low = divmod(allocation.offset_bytes, 1 << 32)
+    return allocation.memory_id, low, high
 
 
 # Writes `.pte` programs: the reverse of `reader.py`.

@@ -297,10 +297,10 @@ def _read(data: Bytes) -> tuple[StoredTensor, ...]:
             expected=f"from byte {size} to {len(data)}",
         )
     root = Buffer(bytes(data[:size]), size, DATA_FILE).root()
-    if root.uint32(0) != 0:
-        raise DecodeError("the file has another version", found=str(root.uint32(0)), expected="0")
-    segments = [_segment(root.entry(1, at), base, base_bytes) for at in root.entries(1) or ()]
-    found = [_tensor(root.entry(2, at), segments, data) for at in root.entries(2) or ()]
+    if root["version"] != 0:
+        raise DecodeError("the file has another version", found=str(root["version"]), expected="0")
+    segments = [_segment(root.entry("segments", at), base, base_bytes) for at in root["segments"]]
+    found = [_tensor(root.entry("named_data", at), segments, data) for at in root["named_data"]]
     names = Counter(tensor.name for tensor in found)
     if twice := next((name for name, count in names.items() if count > 1), ""):
         raise DecodeError("a name is there twice", found=f'"{twice}"')
@@ -309,7 +309,7 @@ def _read(data: Bytes) -> tuple[StoredTensor, ...]:
 
 def _segment(table: Table, base: int, base_bytes: int) -> tuple[int, int]:
     """Where a segment begins and ends in the file."""
-    offset, size = table.uint64(0), table.uint64(1)
+    offset, size = table.values()
     if offset + size > base_bytes:
         raise DecodeError(
             "a segment leaves the file",
@@ -320,20 +320,18 @@ def _segment(table: Table, base: int, base_bytes: int) -> tuple[int, int]:
 
 
 def _tensor(table: Table, segments: list[tuple[int, int]], data: Bytes) -> StoredTensor:
-    name, index, layout = table.string(0), table.uint32(1), table.table(2)
+    name, index, layout = table.values()
     if not name or index >= len(segments):
         raise DecodeError(
             "an entry has no name, or a segment that is not there",
-            found=f'"{name or ""}", segment {index}',
+            found=f'"{name}", segment {index}',
             expected=f"a name, a segment below {len(segments)}",
         )
     begin, end = segments[index]
     content = part_of(data, begin, end - begin)
     if layout is None:
         return StoredTensor(name=name, dtype=None, sizes=(), dim_order=(), data=content)
-    code = layout.int8(0)
-    sizes = layout.int32s(1) or ()
-    dim_order = tuple(layout.uint8s(2) or b"")
+    code, sizes, dim_order = layout["scalar_type"], layout["sizes"], tuple(layout["dim_order"])
     if code not in set(ScalarType):
         raise DecodeError("a tensor has an unknown dtype", found=f'"{name}", {code}')
     dtype = ScalarType(code)

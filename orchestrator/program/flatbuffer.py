@@ -10,9 +10,9 @@ Source: flatbuffers `docs/source/internals.md` (binary encoding).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from struct import Struct, unpack_from
-from typing import Final
+from typing import Any, Final
 
 from orchestrator.program.problems import DecodeError, NewerError
 
@@ -26,36 +26,6 @@ from orchestrator.program.problems import DecodeError, NewerError
 # ExecuTorch 1.6, and `extension/flat_tensor/serialize/flat_tensor.fbs` (FT01).
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
-    """What kind of table it is.
-
-    Args:
-        name: In the schema.
-        fields: By slot; a union takes two, its type and its value.
-        tables: Name of the table, or of the union, that a slot leads to, or a vector
-            of them.
-    """
-
-    name: str
-    fields: tuple[str, ...]
-    tables: Mapping[int, str]
-
-
-def _kinds(text: str) -> dict[str, Kind]:
-    """Kinds of lines `name: field field=Table ...`."""
-    found = {}
-    for line in text.strip().splitlines():
-        name, _, fields = line.strip().partition(":")
-        pairs = [field.partition("=") for field in fields.split()]
-        found[name] = Kind(
-            name=name,
-            fields=tuple(field for field, _, _ in pairs),
-            tables={slot: table for slot, (_, _, table) in enumerate(pairs) if table},
-        )
-    return found
-
-
 UNIONS: Final = {
     "KernelTypes": (
         *("Null", "Int", "Bool", "Double", "Tensor", "String", "IntList"),
@@ -65,77 +35,149 @@ UNIONS: Final = {
         *("KernelCall", "DelegateCall", "MoveCall", "JumpFalseCall", "FreeCall"),
     ),
 }
-"""Members by union; they are numbered from 1."""
+"""Members by union; they are numbered from 1, in the field before that of the union."""
+
+_IN_A_UNION: Final = {"KernelTypes": "a value", "InstructionArguments": "an instruction"}
+"""What a member is, for messages."""
+
+NUMBERS: Final = {
+    "bool": Struct("<?"),
+    "byte": Struct("<b"),
+    "ubyte": Struct("<B"),
+    "int": Struct("<i"),
+    "uint": Struct("<I"),
+    "long": Struct("<q"),
+    "ulong": Struct("<Q"),
+    "double": Struct("<d"),
+}
+"""Types of numbers, by the names that schemas have for them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of table.
+
+    Args:
+        name: In the schema.
+        types: Type of each field by its name, in the order of their slots: of `NUMBERS`,
+            `string`, `data` (bytes that stay in the file), a kind of table, a union, or
+            in brackets a vector of numbers or tables. A union takes two slots, its type
+            and its value.
+    """
+
+    name: str
+    types: Mapping[str, str]
+    layout: Mapping[str, tuple[int, str, Struct | None]] = field(init=False)
+    """By name of a field: its slot, its type, and how a number is stored."""
+
+    def __post_init__(self) -> None:
+        layout = {n: (at, t, NUMBERS.get(t)) for at, (n, t) in enumerate(self.types.items())}
+        object.__setattr__(self, "layout", layout)
+
+
+def _kinds(text: str) -> dict[str, Kind]:
+    """Kinds of lines `name: field:type ...`."""
+    found = {}
+    for line in text.strip().splitlines():
+        name, _, fields = line.strip().partition(":")
+        pairs = [field.partition(":") for field in fields.split()]
+        found[name] = Kind(name, {field: type_ for field, _, type_ in pairs})
+    return found
+
 
 PROGRAM: Final = _kinds("""
-    Program: version execution_plan=ExecutionPlan constant_buffer=Buffer\
- backend_delegate_data=BackendDelegateInlineData segments=DataSegment\
- constant_segment=SubsegmentOffsets mutable_data_segments=SubsegmentOffsets\
- named_data=NamedData
-    ExecutionPlan: name container_meta_type=ContainerMetadata values=EValue inputs\
- outputs chains=Chain operators=Operator delegates=BackendDelegate\
- non_const_buffer_sizes non_const_buffer_device=NonConstBufferDevice
-    ContainerMetadata: encoded_inp_str encoded_out_str
-    NonConstBufferDevice: buffer_idx device_type device_index
-    Chain: inputs outputs instructions=Instruction stacktrace=FrameList
-    FrameList: items=Frame
-    Frame: filename lineno name context
-    Operator: name overload
-    BackendDelegate: id processed=BackendDelegateDataReference\
- compile_specs=CompileSpec
-    BackendDelegateDataReference: location index
-    CompileSpec: key value
-    Instruction: instr_args_type instr_args=InstructionArguments
-    KernelCall: op_index args
-    DelegateCall: delegate_index args scratch=DelegateScratch
-    DelegateScratch: size=AllocationDetails allocation=AllocationDetails
-    MoveCall: move_from move_to
-    JumpFalseCall: cond_value_index destination_instruction
-    FreeCall: value_index
-    EValue: val_type val=KernelTypes
+    Program: version:uint execution_plan:[ExecutionPlan] constant_buffer:[Buffer]\
+ backend_delegate_data:[BackendDelegateInlineData] segments:[DataSegment]\
+ constant_segment:SubsegmentOffsets mutable_data_segments:[SubsegmentOffsets]\
+ named_data:[NamedData]
+    ExecutionPlan: name:string container_meta_type:ContainerMetadata values:[EValue]\
+ inputs:[int] outputs:[int] chains:[Chain] operators:[Operator]\
+ delegates:[BackendDelegate] non_const_buffer_sizes:[long]\
+ non_const_buffer_device:[NonConstBufferDevice]
+    ContainerMetadata: encoded_inp_str:string encoded_out_str:string
+    NonConstBufferDevice: buffer_idx:int device_type:byte device_index:byte
+    Chain: inputs:[int] outputs:[int] instructions:[Instruction] stacktrace:[FrameList]
+    FrameList: items:[Frame]
+    Frame: filename:string lineno:int name:string context:string
+    Operator: name:string overload:string
+    BackendDelegate: id:string processed:BackendDelegateDataReference\
+ compile_specs:[CompileSpec]
+    BackendDelegateDataReference: location:byte index:uint
+    CompileSpec: key:string value:[ubyte]
+    Instruction: instr_args_type:ubyte instr_args:InstructionArguments
+    KernelCall: op_index:int args:[int]
+    DelegateCall: delegate_index:int args:[int] scratch:[DelegateScratch]
+    DelegateScratch: size:uint allocation:AllocationDetails
+    MoveCall: move_from:int move_to:int
+    JumpFalseCall: cond_value_index:int destination_instruction:int
+    FreeCall: value_index:int
+    EValue: val_type:ubyte val:KernelTypes
     Null:
-    Int: int_val
-    Bool: bool_val
-    Double: double_val
-    String: string_val
-    IntList: items
-    DoubleList: items
-    BoolList: items
-    TensorList: items
-    OptionalTensorList: items
-    Tensor: scalar_type storage_offset sizes dim_order requires_grad data_buffer_idx\
- allocation_info=AllocationDetails layout shape_dynamism\
- extra_tensor_info=ExtraTensorInfo
-    AllocationDetails: memory_id memory_offset_low memory_offset_high
-    ExtraTensorInfo: mutable_data_segments_idx fully_qualified_name location\
- device_type device_index
-    Buffer: storage
-    BackendDelegateInlineData: data
-    DataSegment: offset size
-    SubsegmentOffsets: segment_index offsets
-    NamedData: key segment_index
+    Int: int_val:long
+    Bool: bool_val:bool
+    Double: double_val:double
+    String: string_val:string
+    IntList: items:[long]
+    DoubleList: items:[double]
+    BoolList: items:[ubyte]
+    TensorList: items:[int]
+    OptionalTensorList: items:[int]
+    Tensor: scalar_type:byte storage_offset:int sizes:[int] dim_order:[ubyte]\
+ requires_grad:bool data_buffer_idx:uint allocation_info:AllocationDetails layout:byte\
+ shape_dynamism:byte extra_tensor_info:ExtraTensorInfo
+    AllocationDetails: memory_id:uint memory_offset_low:uint memory_offset_high:uint
+    ExtraTensorInfo: mutable_data_segments_idx:ulong fully_qualified_name:string\
+ location:byte device_type:byte device_index:byte
+    Buffer: storage:data
+    BackendDelegateInlineData: data:data
+    DataSegment: offset:ulong size:ulong
+    SubsegmentOffsets: segment_index:uint offsets:[ulong]
+    NamedData: key:string segment_index:uint
 """)
 """Tables of programs, by name.
 
-Of the two fields of `DelegateScratch` either may come first, see `decode.py`.
+Of the two fields of `DelegateScratch` the other may come first, see `decode.py`.
 """
 
 DATA_FILE: Final = _kinds("""
-    FlatTensor: version segments=DataSegment named_data=NamedData
-    DataSegment: offset size
-    NamedData: key segment_index tensor_layout=TensorLayout
-    TensorLayout: scalar_type sizes dim_order
+    FlatTensor: version:uint segments:[DataSegment] named_data:[NamedData]
+    DataSegment: offset:ulong size:ulong
+    NamedData: key:string segment_index:uint tensor_layout:TensorLayout
+    TensorLayout: scalar_type:byte sizes:[int] dim_order:[ubyte]
 """)
 """Tables of data files, by name."""
 
+_REQUIRED: Final = {
+    "ExecutionPlan.name": "the name of a method",
+    "ExecutionPlan.values": "the list of values",
+    "ExecutionPlan.inputs": "the list of inputs",
+    "ExecutionPlan.outputs": "the list of outputs",
+    "ExecutionPlan.operators": "the list of operators",
+    "ExecutionPlan.non_const_buffer_sizes": "the list of arena sizes",
+    "Chain.instructions": "the list of instructions",
+    "Operator.name": "the name of an operator",
+    "BackendDelegate.id": "the backend of a delegate",
+    "BackendDelegate.processed": "the data of a delegate",
+    "CompileSpec.key": "the key of a compile spec",
+    "NamedData.key": "the key of named data",
+    "Instruction.instr_args": "the content of an instruction",
+    "KernelCall.args": "the list of arguments",
+    "DelegateCall.args": "the list of arguments",
+    "EValue.val": "the content of a value",
+    "String.string_val": "the text of a string",
+    "IntList.items": "the list of items of an int list",
+    "DoubleList.items": "the list of items of a double list",
+    "BoolList.items": "the list of items of a bool list",
+    "TensorList.items": "the list of items of a tensor list",
+    "OptionalTensorList.items": "the list of items of a list of optional tensors",
+    "Tensor.sizes": "the list of sizes of a tensor",
+    "Tensor.dim_order": "the dim order of a tensor",
+}
+"""Fields that every program has, as messages name them."""
 
-_INT8: Final = Struct("<b")
+_INT32: Final = NUMBERS["int"]
 _UINT16X2: Final = Struct("<HH")
-_INT32: Final = Struct("<i")
-_UINT32: Final = Struct("<I")
-_INT64: Final = Struct("<q")
-_UINT64: Final = Struct("<Q")
-_FLOAT64: Final = Struct("<d")
+_UINT32: Final = NUMBERS["uint"]
 
 _VTABLE_HEAD: Final = 4
 """Bytes of a vtable before its entries, and of a table before its fields."""
@@ -166,12 +208,12 @@ class Buffer:
         kinds: Of its tables, by name.
     """
 
-    __slots__ = (*("_budget", "_kinds", "_numbers", "_strings", "_vtables"), *("data", "size"))
+    __slots__ = ("_budget", "_numbers", "_strings", "_vtables", "data", "kinds", "size")
 
     def __init__(self, data: bytes, size: int, kinds: Mapping[str, Kind]) -> None:
         self.data = data
         self.size = min(size, len(data))
-        self._kinds = kinds
+        self.kinds = kinds
         self._budget = _MOST_READS * self.size + 4096
         self._strings: dict[int, str] = {}
         self._numbers: dict[tuple[int, str], tuple[int, ...]] = {}
@@ -183,7 +225,7 @@ class Buffer:
         Raises:
             DecodeError: Its offset points outside the buffer.
         """
-        return self.table_at(self.target(0), next(iter(self._kinds)))
+        return self.table_at(self.target(0), next(iter(self.kinds)))
 
     def table_at(self, position: int, kind: str) -> Table:
         """The table at a byte position.
@@ -200,8 +242,8 @@ class Buffer:
         if known is None:
             known = self._vtables[vtable] = self._read_vtable(vtable)
         self.charge(8)
-        found = self._kinds[kind]
-        if len(known) > len(found.fields):
+        found = self.kinds[kind]
+        if len(known) > len(found.types):
             self._reject_newer(known, found)
         return Table(self, position, known, found)
 
@@ -211,14 +253,14 @@ class Buffer:
         Writers leave out defaults, so a field that is present means something, and its
         type is unknown.
         """
-        for slot in range(len(kind.fields), len(slots)):
+        for slot in range(len(kind.types), len(slots)):
             if slots[slot]:
-                names = ", ".join(kind.fields)
+                names = ", ".join(kind.types)
                 raise NewerError(
                     "the file has a field that this version does not know",
                     found=f"field {slot} of table {kind.name}",
-                    expected=f"fields 0 to {len(kind.fields) - 1} ({names})"
-                    if kind.fields
+                    expected=f"fields 0 to {len(kind.types) - 1} ({names})"
+                    if kind.types
                     else "no fields",
                 )
 
@@ -297,22 +339,33 @@ class Buffer:
                 found=f"more than {_MOST_READS} reads per byte",
             )
 
-    def numbers_at(self, position: int, code: str, width: int) -> tuple[int, ...]:
-        """The vector of numbers at a byte position.
+    def vector_at(self, position: int, type_: str) -> Any:  # noqa: ANN401  # as the type says
+        """The text, bytes, numbers or places of tables at a byte position.
 
         Raises:
             DecodeError: It leaves the buffer, or is not aligned to its items.
         """
-        known = self._numbers.get((position, code))
-        if known is not None:
-            return known
-        start, count = self.vector(position, width)
-        self.charge(count * width)
-        found = unpack_from(f"<{count}{code}", self.data, start)
-        self._numbers[position, code] = found
-        return found
+        if type_ == "string":
+            return self._string_at(position)
+        if type_ == "data":
+            return self.vector(position, 1)
+        number = NUMBERS.get(type_[1:-1])
+        if type_ == "[ubyte]" or number is None:
+            width = 1 if number else 4
+            start, count = self.vector(position, width)
+            self.charge(count * width)
+            return (
+                self.data[start : start + count] if number else range(start, start + 4 * count, 4)
+            )
+        known = self._numbers.get((position, type_))
+        if known is None:
+            start, count = self.vector(position, number.size)
+            self.charge(count * number.size)
+            known = unpack_from(f"<{count}{number.format[1:]}", self.data, start)
+            self._numbers[position, type_] = known
+        return known
 
-    def string_at(self, position: int) -> str:
+    def _string_at(self, position: int) -> str:
         """The string at a byte position.
 
         Raises:
@@ -334,11 +387,9 @@ class Buffer:
 
 
 class Table:
-    """One table; fields are named by their slot, the position in the schema.
+    """One table; fields are named as in the schema.
 
-    A union takes two slots: its type, then its value. Every method raises
-    DecodeError if the field does not lie inside the buffer. A missing scalar is
-    its default; a missing table, vector or string is None.
+    Every method raises DecodeError if the field does not lie inside the buffer.
     """
 
     __slots__ = ("_buffer", "_fields", "_kind", "position")
@@ -349,14 +400,54 @@ class Table:
         self._fields = fields
         self._kind = kind
 
-    def _field(self, slot: int, width: int) -> int:
+    @property
+    def kind(self) -> str:
+        """Name of its kind."""
+        return self._kind.name
+
+    def __getitem__(self, name: str) -> Any:  # noqa: ANN401  # what the schema says
+        """A field: a number, a text, bytes, a tuple of numbers or a table.
+
+        Of bytes that stay in the file it is (position, count), and of a vector of tables
+        where their offsets lie, for `entry`: one damaged table does not hide the others.
+        What is missing is 0, empty, or None for a table.
+
+        Raises:
+            DecodeError: Every program has the field, and it is missing here.
+        """
+        slot, type_, number = self._kind.layout[name]
+        if number is not None:
+            at = self._place(slot, number)
+            return number.unpack_from(self._buffer.data, at)[0] if at else _ABSENT.get(type_, 0)
+        member = self._member(name) if type_ in UNIONS else type_
+        at = self._place(slot, _UINT32)
+        if at:
+            target = self._buffer.target(at)
+            if member in self._buffer.kinds:
+                return self._buffer.table_at(target, member)
+            return self._buffer.vector_at(target, member)
+        if required := _REQUIRED.get(f"{self.kind}.{name}"):
+            raise DecodeError(f"{required} is missing", found="nothing")
+        return None if member in self._buffer.kinds else _ABSENT.get(member, ())
+
+    def values(self) -> list[Any]:
+        """All fields, in the order of the schema."""
+        return [self[name] for name in self._kind.types]
+
+    def seen_as(self, kind: Kind) -> Table:
+        """The table, read as one of another kind."""
+        return Table(self._buffer, self.position, self._fields, kind)
+
+    def place(self, name: str) -> int:
         """Byte position of a field; 0 if it is missing."""
-        if slot >= len(self._fields):
-            return 0
-        offset = self._fields[slot]
+        slot, _, number = self._kind.layout[name]
+        return self._place(slot, number or _UINT32)
+
+    def _place(self, slot: int, number: Struct) -> int:
+        offset = self._fields[slot] if slot < len(self._fields) else 0
         if offset == 0:
             return 0
-        most = self._buffer.size - self.position - width
+        most = self._buffer.size - self.position - number.size
         if offset < _VTABLE_HEAD or offset > most:
             raise DecodeError(
                 "a field lies outside the program",
@@ -365,131 +456,27 @@ class Table:
             )
         return self.position + offset
 
-    def _target(self, slot: int) -> int:
-        """Byte position a reference leads to; 0 if it is missing."""
-        at = self._field(slot, 4)
-        return self._buffer.target(at) if at else 0
-
-    def place(self, slot: int, width: int) -> int:
-        """Byte position of a field of so many bytes; 0 if it is missing."""
-        return self._field(slot, width)
-
-    def uint8(self, slot: int) -> int:
-        """An unsigned byte, or an enum stored as one."""
-        at = self._field(slot, 1)
-        return self._buffer.data[at] if at else 0
-
-    def int8(self, slot: int) -> int:
-        """A signed byte."""
-        at = self._field(slot, 1)
-        return int(_INT8.unpack_from(self._buffer.data, at)[0]) if at else 0
-
-    def boolean(self, slot: int) -> bool:
-        """A truth value; every byte but zero is true."""
-        return self.uint8(slot) != 0
-
-    def int32(self, slot: int) -> int:
-        """A signed 32-bit integer."""
-        at = self._field(slot, 4)
-        return int(_INT32.unpack_from(self._buffer.data, at)[0]) if at else 0
-
-    def uint32(self, slot: int) -> int:
-        """An unsigned 32-bit integer."""
-        at = self._field(slot, 4)
-        return int(_UINT32.unpack_from(self._buffer.data, at)[0]) if at else 0
-
-    def int64(self, slot: int) -> int:
-        """A signed 64-bit integer."""
-        at = self._field(slot, 8)
-        return int(_INT64.unpack_from(self._buffer.data, at)[0]) if at else 0
-
-    def uint64(self, slot: int) -> int:
-        """An unsigned 64-bit integer."""
-        at = self._field(slot, 8)
-        return int(_UINT64.unpack_from(self._buffer.data, at)[0]) if at else 0
-
-    def float64(self, slot: int) -> float:
-        """A double."""
-        at = self._field(slot, 8)
-        return float(_FLOAT64.unpack_from(self._buffer.data, at)[0]) if at else 0.0
-
-    def string(self, slot: int) -> str | None:
-        """A string."""
-        at = self._target(slot)
-        return self._buffer.string_at(at) if at else None
-
-    def table(self, slot: int) -> Table | None:
-        """A table."""
-        at = self._target(slot)
-        return self._buffer.table_at(at, self._kind_at(slot)) if at else None
-
-    def entry(self, slot: int, position: int) -> Table:
+    def entry(self, name: str, position: int) -> Table:
         """A table of a vector of tables: the one the offset at a position leads to."""
         buffer = self._buffer
-        return buffer.table_at(buffer.target(position), self._kind_at(slot))
+        return buffer.table_at(buffer.target(position), self._kind.types[name][1:-1])
 
-    def _kind_at(self, slot: int) -> str:
-        name = self._kind.tables[slot]
-        members = UNIONS.get(name)
-        if members is None:
-            return name
-        number = self.uint8(slot - 1)
+    def _member(self, name: str) -> str:
+        """The kind of the table that a union is."""
+        union = self._kind.types[name]
+        number: int = self[f"{name}_type"]
+        members = UNIONS[union]
         if not 1 <= number <= len(members):
-            raise DecodeError(
-                f"the {name} of a table are of an unknown kind",
+            raise NewerError(
+                f"{_IN_A_UNION[union]} is of an unknown kind",
                 found=f"kind {number}",
                 expected=f"1 to {len(members)}",
             )
         return members[number - 1]
 
-    def _numbers(self, slot: int, code: str, width: int) -> tuple[int, ...] | None:
-        at = self._target(slot)
-        if not at:
-            return None
-        return self._buffer.numbers_at(at, code, width)
 
-    def int32s(self, slot: int) -> tuple[int, ...] | None:
-        """A vector of signed 32-bit integers."""
-        return self._numbers(slot, "i", 4)
-
-    def int64s(self, slot: int) -> tuple[int, ...] | None:
-        """A vector of signed 64-bit integers."""
-        return self._numbers(slot, "q", 8)
-
-    def uint64s(self, slot: int) -> tuple[int, ...] | None:
-        """A vector of unsigned 64-bit integers."""
-        return self._numbers(slot, "Q", 8)
-
-    def float64s(self, slot: int) -> tuple[float, ...] | None:
-        """A vector of doubles."""
-        return self._numbers(slot, "d", 8)
-
-    def uint8s(self, slot: int) -> bytes | None:
-        """A vector of bytes, copied."""
-        span = self.span(slot)
-        if span is None:
-            return None
-        start, count = span
-        self._buffer.charge(count)
-        return self._buffer.data[start : start + count]
-
-    def span(self, slot: int) -> tuple[int, int] | None:
-        """(position of the first byte, count) of a vector of bytes, not copied."""
-        at = self._target(slot)
-        return self._buffer.vector(at, 1) if at else None
-
-    def entries(self, slot: int) -> range | None:
-        """Where the offsets of a vector of tables lie, for `entry`.
-
-        The tables are not looked at, so that one damaged table does not hide the
-        others.
-        """
-        at = self._target(slot)
-        if not at:
-            return None
-        start, count = self._buffer.vector(at, 4)
-        self._buffer.charge(count * 4)
-        return range(start, start + 4 * count, 4)
+_ABSENT: Final = {"bool": False, "double": 0.0, "string": "", "[ubyte]": b"", "data": (0, 0)}
+"""What is missing, by type; other numbers are 0, other vectors ()."""
 
 
 def _outside(what: str, position: int) -> DecodeError:

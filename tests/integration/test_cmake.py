@@ -294,10 +294,9 @@ def test_an_edit_is_built_and_linked(project: Project, what: str) -> None:
 def _with_alpha(program: bytes, alpha: int) -> bytes:
     """The program with another factor in its sum: its value 5."""
     root = Buffer(program, len(program), PROGRAM).root()
-    method = root.entry(1, (root.entries(1) or range(0))[0])
-    number = method.entry(2, (method.entries(2) or range(0))[5]).table(1)
-    assert number is not None
-    at = number.place(0, 8)
+    method = root.entry("execution_plan", root["execution_plan"][0])
+    number = method.entry("values", method["values"][5])["val"]
+    at = number.place("int_val")
     assert program[at : at + 8] == struct.pack("<q", 1)
     return program[:at] + struct.pack("<q", alpha) + program[at + 8 :]
 

@@ -130,16 +130,13 @@ def _shared() -> bytes:
     editor = edit._Editor(found)  # noqa: SLF001  # finds the tables
     tables = []
     root = editor._buffer.root()  # noqa: SLF001
-    for entry in root.entries(1) or ():
-        table = root.entry(1, entry)
-        for at in table.entries(2) or ():
-            value = table.entry(2, at)
-            content = value.table(1)
-            if value.uint8(0) == 5 and content is not None:
-                tables.append(content)
+    for entry in root["execution_plan"]:
+        table = root.entry("execution_plan", entry)
+        values = (table.entry("values", at)["val"] for at in table["values"])
+        tables += [value for value in values if value.kind == "Tensor"]
     one, other = tables[:2]
-    for slot in (2, 6):
-        first, second = (t.place(slot, 4) for t in (one, other))
+    for field in ("sizes", "allocation_info"):
+        first, second = (t.place(field) for t in (one, other))
         # Offsets lead forward: both go to what lies further back.
         last = max(at + struct.unpack_from("<I", data, at)[0] for at in (first, second))
         for at in (first, second):
@@ -168,8 +165,8 @@ def test_two_values_that_are_one_tensor_cannot_differ() -> None:
     data = bytearray(write_program(program))
     editor = edit._Editor(read(bytes(data)))  # noqa: SLF001
     root = editor._buffer.root()  # noqa: SLF001
-    (entry,) = root.entries(1) or range(0)
-    values = [*(root.entry(1, entry).entries(2) or ())]
+    (entry,) = root["execution_plan"]
+    values = [*root.entry("execution_plan", entry)["values"]]
     last = max(at + struct.unpack_from("<I", data, at)[0] for at in values[:2])
     for at in values[:2]:
         struct.pack_into("<I", data, at, last - at)

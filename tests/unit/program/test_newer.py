@@ -59,7 +59,7 @@ def test_a_field_more_is_refused_by_name(table: str, gap: int) -> None:
     (problem,) = problems(with_newer_field(table, gap=gap))
     assert problem.code == "newer-program"
     notes = dict(problem.notes)
-    field = len(PROGRAM[table].fields) + gap
+    field = len(PROGRAM[table].types) + gap
     assert notes["found"] == f"field {field} of table {table}"
     assert notes["at"] in _ABOVE or notes["at"].startswith('method "forward"')
 
@@ -111,7 +111,7 @@ def test_a_longer_vtable_without_fields_is_fine() -> None:
 
 def test_the_writer_of_the_tests_has_the_same_fields() -> None:
     assert {name: slots_of(name) for name in PROGRAM} == {
-        name: len(kind.fields) for name, kind in PROGRAM.items()
+        name: len(kind.types) for name, kind in PROGRAM.items()
     }
     assert UNIONS == {
         "KernelTypes": program_writer._VALUES,  # noqa: SLF001
@@ -155,22 +155,23 @@ def test_the_device_knows_the_same_fields() -> None:
     assert found.keys() == _LEADS_TO.keys()
     for name, (slot, fields) in found.items():
         table = _LEADS_TO[name]
-        assert fields == len(PROGRAM[table].fields), name
+        assert fields == len(PROGRAM[table].types), name
         parents = [
             kind
             for kind in PROGRAM.values()
-            if table in (to := kind.tables.get(slot, "")) or table in UNIONS.get(to, ())
+            for to in [*kind.types.values()][slot : slot + 1]
+            if to.strip("[]") == table or table in UNIONS.get(to, ())
         ]
         assert parents, name
     # Other values have one field, other calls two but for what builds write anew.
-    counts = {m: len(PROGRAM[m].fields) for u in UNIONS.values() for m in u}
+    counts = {m: len(PROGRAM[m].types) for u in UNIONS.values() for m in u}
     others = counts.keys() - {"Null", "Tensor", "FreeCall"}
     assert {counts[m] for m in others & set(UNIONS["KernelTypes"])} == {1}
     calls = others & set(UNIONS["InstructionArguments"]) - {"DelegateCall"}
     assert {counts[m] for m in calls} == {2}
-    assert PROGRAM["DelegateCall"].fields[2:] == ("scratch",)
+    assert [*PROGRAM["DelegateCall"].types][2:] == ["scratch"]
     (program,) = re.findall(r"kProgramFields = (\d+)", HEADER.read_text())
-    assert int(program) == len(PROGRAM["Program"].fields)
+    assert int(program) == len(PROGRAM["Program"].types)
 
 
 def _data_file(newer: str) -> bytes:
@@ -178,7 +179,7 @@ def _data_file(newer: str) -> bytes:
     builder = flatbuffers.Builder(256)
 
     def table(name: str, *fields: tuple[str, int]) -> int:
-        count = len(DATA_FILE[name].fields)
+        count = len(DATA_FILE[name].types)
         builder.StartObject(count + 1)
         for slot, (kind, value) in enumerate(fields):
             getattr(builder, f"Prepend{kind}Slot")(slot, value, 0)
@@ -224,7 +225,7 @@ def test_a_field_more_in_a_data_file_is_refused() -> None:
         (problem,) = caught.value.diagnostics
         assert problem.code == "newer-program"
         found = dict(problem.notes)["found"]
-        assert found == f"field {len(kind.fields)} of table {table}"
+        assert found == f"field {len(kind.types)} of table {table}"
 
 
 def test_the_data_file_of_the_corpus_has_no_such_field() -> None:
