@@ -83,12 +83,6 @@ class Stamp:
 class Stamps(dict[Any, Stamp]):
     """Stamps of a graph's nodes; not copied or pickled with it."""
 
-    def __init__(self) -> None:
-        self.names: list[tuple[Any, str]] = []
-        """Nodes after the replay that made the graph, if one did."""
-        self.run: object = None
-        """The run of a pass manager that it was in."""
-
     def __reduce__(self) -> Any:
         return Stamps, ()
 
@@ -108,15 +102,10 @@ class Copies:
         self.names: dict[int, tuple[Any, str, bool]] = {}
         self._graphs: WeakSet[Graph] = WeakSet()
 
-    def install(self, patches: Patches, *, copy: bool) -> None:
-        """Stamp nodes until the patches are reverted.
-
-        Args:
-            patches: Record the replacements.
-            copy: Whether nodes are copied as well.
-        """
+    def install(self, patches: Patches) -> None:
+        """Stamp and copy nodes until the patches are reverted."""
         patches.afterwards(self._forget)
-        for base in BASES if copy else ():
+        for base in BASES:
             self._install(base, patches)
 
     def _install(self, base: Any, patches: Patches) -> None:

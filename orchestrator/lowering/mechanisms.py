@@ -17,28 +17,15 @@ class Mechanism(StrEnum):
     MEMO = "memo"
     """Do not dispatch an operator again if its arguments had the same metadata before
     and its node has the metadata of that result."""
-    SHOULD_RUN = "should_run"
-    """Skip a pass if the graph has no operator that it changes."""
-    NO_OP = "no_op"
-    """Skip a replay if the graph has not changed since an earlier one."""
-    CHECKS = "checks"
-    """Verify a program once in a run of a pass manager."""
     COPY = "copy"
     """Copy a node that the pass does not change and whose inputs are unchanged."""
-    SIGNATURES = "signatures"
-    """Build the tables of a signature once, not for each lookup of a node."""
-    OPERATORS = "operators"
-    """Look up the decomposable operators once, not for each library."""
     COLLECTOR = "collector"
     """Run the garbage collector less often."""
 
 
 # The work of accelerated lowering: in total, and by pass.
 
-HEADINGS: Final = (
-    *("pass", "pass manager", "copied", "remembered", "dispatched"),
-    *("CPU seconds", "skipped"),
-)
+HEADINGS: Final = ("pass", "copied", "remembered", "dispatched", "CPU seconds")
 """Headings of the columns of `Ledger.rows`."""
 
 
@@ -48,9 +35,6 @@ class PassLedger:
 
     Args:
         name: Class of the pass.
-        manager: Class of the pass manager that ran it; empty if none did.
-        skipped: Why a replay was skipped, or that it did not change the graph; empty
-            otherwise.
         copied: Nodes that were copied unchanged.
         remembered: Nodes whose result was known from an earlier dispatch.
         dispatched: Nodes that took the full path.
@@ -58,8 +42,6 @@ class PassLedger:
     """
 
     name: str
-    manager: str = ""
-    skipped: str = ""
     copied: int = 0
     remembered: int = 0
     dispatched: int = 0
@@ -74,7 +56,6 @@ class Ledger:
         copied: Nodes that were copied, in all passes.
         remembered: Nodes whose result was known.
         dispatched: Nodes that took the full path.
-        skipped: Replays that were skipped, as they would have changed nothing.
         deferred: Modules whose code was to be generated.
         generated: Those whose code was generated after all.
         passes: Every run of a pass, in order.
@@ -83,7 +64,6 @@ class Ledger:
     copied: int = 0
     remembered: int = 0
     dispatched: int = 0
-    skipped: int = 0
     deferred: int = 0
     generated: int = 0
     passes: list[PassLedger] = field(default_factory=list)
@@ -91,10 +71,6 @@ class Ledger:
     def rows(self) -> list[tuple[str, ...]]:
         """Texts for a table with `HEADINGS`, one row for each run of a pass."""
         return [
-            (
-                *(run.name, run.manager),
-                *(str(run.copied), str(run.remembered), str(run.dispatched)),
-                *(f"{run.cpu_s:.3f}", run.skipped),
-            )
+            (run.name, *map(str, (run.copied, run.remembered, run.dispatched)), f"{run.cpu_s:.3f}")
             for run in self.passes
         ]

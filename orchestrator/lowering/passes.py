@@ -1,27 +1,21 @@
 """Tracks which pass runs, for the ledger.
 
-Passes and pass managers are classes that define `__call__`, or inherit it; those that
-are imported later are found when they are made.
+Passes are classes that define `__call__`, or inherit it; those that are imported later
+are found when they are made.
 """
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any
 
 import executorch.exir.pass_manager  # noqa: F401  # so that its classes are known
 import torch
-from executorch.exir.program import _program
 from torch.fx.passes.infra.pass_base import PassBase
-from torch.fx.passes.infra.pass_manager import PassManager
 
 from orchestrator.lowering.mechanisms import Ledger, PassLedger
 from orchestrator.lowering.patches import Patches
-
-_CORTEX_M: Final = "executorch.backends.cortex_m.passes.cortex_m_pass_manager"
 
 
 class Passes:
@@ -33,19 +27,11 @@ class Passes:
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
-        self._managers: list[tuple[int | None, str, object]] = []
         self._running: list[tuple[Any, PassLedger]] = []
         self._since = 0.0
         self._outside = PassLedger("")
         self.now = self._outside
         """The counts of the current run."""
-        self.skipped = 0
-        """Replays that were skipped."""
-
-    @property
-    def manager_run(self) -> object:
-        """Identity of the current run of a pass manager; None outside one."""
-        return self._managers[-1][2] if self._managers else None
 
     def total(self, name: str) -> int:
         """A count over all passes and outside them."""
@@ -55,54 +41,19 @@ class Passes:
     def install(self, patches: Patches) -> None:
         """Watch passes until the patches are reverted."""
         _wrap_calls(PassBase, self._run_pass, patches)
-        _wrap_calls(PassManager, self._run_manager, patches)
-        self._scope(_program, "_generate_edge_program", "to_edge", patches)
-        cortex_m = sys.modules.get(_CORTEX_M)
-        if cortex_m is not None:
-            owner = cortex_m.CortexMPassManager
-            self._scope(owner, "transform", owner.__name__, patches)
-
-    def _run_manager(self, call: Callable[..., Any], manager: Any, *args: Any) -> Any:
-        if self._managers and (self._managers[-1][0] in {id(manager), None}):
-            return call(manager, *args)
-        with self._managing(id(manager), type(manager).__name__):
-            return call(manager, *args)
-
-    @contextmanager
-    def _managing(self, number: int | None, name: str) -> Iterator[None]:
-        """A run of a pass manager or, without a number, of a similar function."""
-        self._managers.append((number, name, object()))
-        try:
-            yield
-        finally:
-            self._managers.pop()
-
-    def _scope(self, owner: Any, function: str, name: str, patches: Patches) -> None:
-        """Let a function act as a pass manager, as it keeps its graphs to itself."""
-        call = vars(owner)[function]
-
-        def managed(*args: Any, **kwargs: Any) -> Any:
-            with self._managing(None, name):
-                return call(*args, **kwargs)
-
-        patches.replace(owner, function, managed)
 
     def _run_pass(self, call: Callable[..., Any], own: Any, *args: Any) -> Any:
         if self._running and self._running[-1][0] is own:
             return call(own, *args)
-        manager = self._managers[-1][1] if self._managers else ""
-        run = PassLedger(type(own).__name__, manager)
+        run = PassLedger(type(own).__name__)
         self._ledger.passes.append(run)
         self._running.append((own, run))
         self._switch(run)
         try:
-            result = call(own, *args)
+            return call(own, *args)
         finally:
             self._running.pop()
             self._switch(self._running[-1][1] if self._running else self._outside)
-        if not run.skipped and result is not None and not result.modified:
-            run.skipped = "found nothing to change"
-        return result
 
     def _switch(self, run: PassLedger) -> None:
         """Count time and work for another run."""
