@@ -33,7 +33,7 @@ def accelerated(mechanisms: Collection[Mechanism] = tuple(Mechanism)) -> Iterato
         mechanisms: Those to use; all by default.
 
     Yields:
-        The work done, pass by pass; totals are available at the end.
+        The work done so far.
     """
     with _Running.lock:
         if _Running.depth or unknown_versions():
@@ -46,16 +46,13 @@ def accelerated(mechanisms: Collection[Mechanism] = tuple(Mechanism)) -> Iterato
 
         patches = Patches()
         ledger = _Running.ledger = Ledger()
-        finish = None
         try:
             _Running.depth += 1
-            finish = install(frozenset(mechanisms), ledger, patches)
+            install(frozenset(mechanisms), ledger, patches)
             yield ledger
         finally:
             patches.restore()
             _Running.depth -= 1
-            if finish is not None:
-                finish()
 
 
 def unknown_versions() -> list[str]:

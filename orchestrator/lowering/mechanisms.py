@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
 
 
 class Mechanism(StrEnum):
@@ -23,42 +22,16 @@ class Mechanism(StrEnum):
     """Run the garbage collector less often."""
 
 
-# The work of accelerated lowering: in total, and by pass.
-
-HEADINGS: Final = ("pass", "copied", "remembered", "dispatched", "CPU seconds")
-"""Headings of the columns of `Ledger.rows`."""
-
-
 @dataclass(slots=True)
-class PassLedger:
-    """One run of one pass.
-
-    Args:
-        name: Class of the pass.
-        copied: Nodes that were copied unchanged.
-        remembered: Nodes whose result was known from an earlier dispatch.
-        dispatched: Nodes that took the full path.
-        cpu_s: Processor time in seconds, without passes that ran inside of it.
-    """
-
-    name: str
-    copied: int = 0
-    remembered: int = 0
-    dispatched: int = 0
-    cpu_s: float = 0.0
-
-
-@dataclass
 class Ledger:
     """What the mechanisms did; all counts are 0 for those that are off.
 
     Args:
-        copied: Nodes that were copied, in all passes.
-        remembered: Nodes whose result was known.
+        copied: Nodes that were copied unchanged.
+        remembered: Nodes whose result was known from an earlier dispatch.
         dispatched: Nodes that took the full path.
         deferred: Modules whose code was to be generated.
         generated: Those whose code was generated after all.
-        passes: Every run of a pass, in order.
     """
 
     copied: int = 0
@@ -66,11 +39,3 @@ class Ledger:
     dispatched: int = 0
     deferred: int = 0
     generated: int = 0
-    passes: list[PassLedger] = field(default_factory=list)
-
-    def rows(self) -> list[tuple[str, ...]]:
-        """Texts for a table with `HEADINGS`, one row for each run of a pass."""
-        return [
-            (run.name, *map(str, (run.copied, run.remembered, run.dispatched)), f"{run.cpu_s:.3f}")
-            for run in self.passes
-        ]

@@ -17,6 +17,7 @@ from weakref import ref
 from torch.fx.graph import _PyTreeCodeGen
 from torch.fx.graph_module import GraphModule
 
+from orchestrator.lowering.mechanisms import Ledger
 from orchestrator.lowering.patches import Patches
 
 _GENERATED: Final = ("_code", "_lineno_map", "_prologue_start")
@@ -26,12 +27,15 @@ _PICKLED: Final = ("__reduce__", "__reduce_package__")
 
 
 class DeferredCode:
-    """Code that is generated on demand."""
+    """Code that is generated on demand.
 
-    def __init__(self) -> None:
+    Args:
+        ledger: Counts what is deferred and what is generated.
+    """
+
+    def __init__(self, ledger: Ledger) -> None:
         self._recompile = GraphModule.recompile
-        self.deferred = 0
-        self.generated = 0
+        self._ledger = ledger
 
     def install(self, patches: Patches) -> None:
         """Defer code until the patches are reverted."""
@@ -44,7 +48,7 @@ class DeferredCode:
 
     def _put_off(self, module: GraphModule) -> _Code:
         """Note that a module's code, and that of its children, is to be generated."""
-        self.deferred += 1
+        self._ledger.deferred += 1
         codegen = module.graph._codegen
         if isinstance(codegen, _PyTreeCodeGen):
             module._in_spec = codegen.pytree_info.in_spec
@@ -67,7 +71,7 @@ class DeferredCode:
         for name in (*_GENERATED, *_PICKLED, "forward"):
             if isinstance(vars(own).get(name), _Wanted):
                 delattr(own, name)
-        self.generated += 1
+        self._ledger.generated += 1
         return self._recompile(module)
 
 
