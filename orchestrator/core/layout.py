@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from orchestrator.core.lazy_bytes import Bytes
 
 _S = ScalarType
+ALIGNMENT: Final = 16
+"""Bytes of which the places of tensors, constants and segments are a multiple."""
+
 FORMATS: Final[Mapping[ScalarType, str]] = MappingProxyType(
     {
         _S.Bool: "|u1",

@@ -10,14 +10,12 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from orchestrator.core.layout import ALIGNMENT
 from orchestrator.program.program import Method, MoveCall
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
     from orchestrator.program.program import Method
-
-ALIGNMENT = 16
-"""Alignment of each tensor in the block that the application of `run` has for them."""
 
 
 def lacks_memory(value: object) -> bool:
@@ -50,7 +48,7 @@ def own_outputs(method: Method) -> tuple[bool, ...]:
 
 
 def caller_bytes(method: Method) -> int:
-    """Bytes of one block with all of them."""
+    """Bytes of one block with all of them, as the application of `run` has it."""
     sizes = (
         value.size_bytes
         for value in (method.values[index] for index in caller_values(method))

@@ -17,8 +17,10 @@ from operator import is_
 from struct import Struct
 from typing import Final
 
+from orchestrator.core.layout import ALIGNMENT
 from orchestrator.core.lazy_bytes import Bytes, joined
 from orchestrator.errors import ModelError
+from orchestrator.program.encode import segment_alignment
 from orchestrator.program.flatbuffer import PROGRAM, Table
 from orchestrator.program.problems import DecodeError
 from orchestrator.program.program import ExtendedHeader, Method, Program
@@ -33,9 +35,6 @@ _PROGRAM_BYTES_AT: Final = 16
 _SEGMENT_BASE_AT: Final = 24
 _UINT64: Final = Struct("<Q")
 _WORD: Final = 1 << 32
-_ALIGNMENT: Final = 16
-_MOST_ALIGNMENT: Final = 128
-"""Alignment of segments, by default of exporters."""
 
 
 class EditError(Exception):
@@ -82,7 +81,7 @@ class _Editor:
         self._program = program
         self._buffer = flatbuffer_of(program.data, header)
         self._size = size = self._buffer.size
-        self._start = -(-size // _ALIGNMENT) * _ALIGNMENT
+        self._start = -(-size // ALIGNMENT) * ALIGNMENT
         self._tail = bytearray()
         self._writes: dict[int, bytes] = {}
         self._added: dict[tuple[int, ...], int] = {}
@@ -183,6 +182,6 @@ class _Editor:
 def _new_base(header: ExtendedHeader, flatbuffer_bytes: int) -> int:
     """Where segments begin now, aligned as they were."""
     base = header.segment_base
-    step = min(max(base & -base, _ALIGNMENT), _MOST_ALIGNMENT)
+    step = segment_alignment(base)
     missing = max(flatbuffer_bytes - base, 0)
     return base + -(-missing // step) * step

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from struct import Struct, pack
 from typing import TYPE_CHECKING, Any, Final, NewType
 
+from orchestrator.core.layout import ALIGNMENT
 from orchestrator.core.lazy_bytes import Bytes, joined, part_of
 from orchestrator.program.decode import RECORDS, field_names
 from orchestrator.program.flatbuffer import NUMBERS, PROGRAM, UNIONS, Kind
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
 Ref = NewType("Ref", int)
 """A table, vector or text that was written: where it begins, in bytes from the end."""
 _OFFSET_BYTES: Final = 4
-_MOST_ALIGNMENT: Final = 16
-"""Largest alignment in a flatbuffer, whose size is a multiple of it."""
 
 
 class Tables:
@@ -86,7 +85,7 @@ class Tables:
         if type_[1:-1] in self._kinds:
             return self._tables([self.table(type_[1:-1], item) for item in field])
         if type_ == "data" or isinstance(field, bytes):
-            return self._data(field, _MOST_ALIGNMENT if type_ == "data" else _OFFSET_BYTES)
+            return self._data(field, ALIGNMENT if type_ == "data" else _OFFSET_BYTES)
         number = NUMBERS[type_[1:-1]]
         numbers = b"".join(number.pack(item) for item in field)
         return self._shared(type_, numbers, len(field), number.size)
@@ -132,7 +131,7 @@ class Tables:
 
     def finish(self, root: Ref, identifier: bytes) -> bytes:
         """All of it."""
-        start = self._padded(_OFFSET_BYTES + len(identifier), _MOST_ALIGNMENT)
+        start = self._padded(_OFFSET_BYTES + len(identifier), ALIGNMENT)
         self._prepend(pack("<I", start - root) + identifier)
         return b"".join(reversed(self._parts))
 
@@ -289,7 +288,6 @@ _HEADER_AT: Final = 8
 """After the root offset and the file identifier."""
 _HEADER: Final = Struct("<4sIQQQ")
 _ROOT: Final = Struct("<I")
-_ALIGNMENT: Final = 16
 _MOST_SEGMENT_ALIGNMENT: Final = 128
 """Alignment of segments, by default of exporters."""
 
@@ -318,7 +316,7 @@ def write_program(program: Program, *, constants: Sequence[Bytes] | None = None)
     )
     if program.header is None and not len(data):
         return flatbuffer
-    alignment = max((a for _, a in contents.segments), default=_ALIGNMENT)
+    alignment = max((a for _, a in contents.segments), default=ALIGNMENT)
     return _with_header(flatbuffer, data, alignment)
 
 
@@ -343,7 +341,7 @@ class _Contents:
         """Those of a program as it was read."""
         return _Contents(
             segments=tuple(
-                (program.segment_bytes(i), _alignment(program.segment_offset(i)))
+                (program.segment_bytes(i), segment_alignment(program.segment_offset(i)))
                 for i in range(len(program.segments))
             ),
             constants=program.constants,
@@ -364,7 +362,7 @@ class _Contents:
         if index in _named(program):
             index = len(self.segments)
         segments = dict(enumerate(self.segments))
-        _, alignment = segments.get(index, (b"", _ALIGNMENT))
+        _, alignment = segments.get(index, (b"", ALIGNMENT))
         segments[index] = (data, alignment)
         return replace(
             self,
@@ -381,10 +379,10 @@ def _named(program: Program) -> set[int]:
     return found | {d.data_index for d in delegates if not d.is_inline}
 
 
-def _alignment(position: int) -> int:
+def segment_alignment(position: int) -> int:
     """The largest power of two up to the most that a position is a multiple of."""
     own = position & -position or _MOST_SEGMENT_ALIGNMENT
-    return min(max(own, _ALIGNMENT), _MOST_SEGMENT_ALIGNMENT)
+    return min(max(own, ALIGNMENT), _MOST_SEGMENT_ALIGNMENT)
 
 
 def _joined(constants: Sequence[Bytes]) -> tuple[Bytes, tuple[int, ...]]:
@@ -392,7 +390,7 @@ def _joined(constants: Sequence[Bytes]) -> tuple[Bytes, tuple[int, ...]]:
     parts: list[Bytes] = []
     offsets, end = [], 0
     for constant in constants:
-        padding = -end % _ALIGNMENT
+        padding = -end % ALIGNMENT
         offsets.append(end + padding)
         parts += (bytes(padding), constant)
         end += padding + len(constant)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from orchestrator.core.layout import ALIGNMENT
 from orchestrator.core.lazy_bytes import joined
 from orchestrator.core.operator import OperatorName
 from orchestrator.program.encode import write_program
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
 _CAT: Final = OperatorName("aten", "cat", "out")
 _SLICE: Final = OperatorName("aten", "slice_copy", "Tensor_out")
 _PRIMS: Final = "executorch_prim"
-_ALIGNMENT: Final = 16
 
 
 class StreamError(Exception):
@@ -114,7 +114,7 @@ class _State:
         if not self._most:
             return program
         base = program.header.segment_base if program.header is not None else 0
-        data = joined((program.data, bytes(-len(program.data) % _ALIGNMENT)))
+        data = joined((program.data, bytes(-len(program.data) % ALIGNMENT)))
         zeros = Segment(offset=len(data) - base, size_bytes=self._most)
         table = SubsegmentOffsets(segment_index=len(program.segments), offsets=(0, 0))
         return replace(
@@ -421,7 +421,7 @@ class _Writer:
         place = value.allocation
         memory_id = place.memory_id if place is not None else 1
         self._arenas += [0] * (memory_id + 1 - len(self._arenas))
-        at = -(-self._arenas[memory_id] // _ALIGNMENT) * _ALIGNMENT
+        at = -(-self._arenas[memory_id] // ALIGNMENT) * ALIGNMENT
         new = replace(
             _resized(value, axis, count),
             data_buffer_index=0,

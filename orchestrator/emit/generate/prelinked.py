@@ -10,6 +10,7 @@ from math import inf, isinf, isnan, nan
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
+from orchestrator.core.layout import ALIGNMENT
 from orchestrator.core.lazy_bytes import Bytes, joined
 from orchestrator.core.operator import OperatorName, OpSchema
 from orchestrator.emit.artifact import row_comment
@@ -154,8 +155,6 @@ ListValue: TypeAlias = (
     | OptionalTensorListValue
 )
 _WORD = 0xFFFFFFFF
-_ALIGNMENT: Final = 16
-"""Alignment of constants, in bytes."""
 _CODES = {"uint8_t": "B", "uint16_t": "H", "int32_t": "i", "int64_t": "q", "double": "d"}
 _INDEX_TYPES = {1: "uint8_t", 2: "uint16_t", WIDE: "int32_t"}
 _ORDER_WORD = 4  # dimensions of a dim order in a 32-bit word
@@ -184,7 +183,7 @@ def constants_file(model: str) -> str:
 
 def constants_bytes(constants: Sequence[Bytes]) -> Bytes:
     """The contents of that file: one after the other, at multiples of 16."""
-    return joined(part for data in constants for part in (data, bytes(-len(data) % _ALIGNMENT)))
+    return joined(part for data in constants for part in (data, bytes(-len(data) % ALIGNMENT)))
 
 
 def constants_assembly(model: str, constants: Sequence[Bytes]) -> str:
@@ -194,10 +193,10 @@ def constants_assembly(model: str, constants: Sequence[Bytes]) -> str:
         symbol = constant_symbol(model, index)
         text += (
             f'  .section {model_section(model)}.c{index},"a"\n'
-            f"  .balign {_ALIGNMENT}\n  .globl {symbol}\n{symbol}:\n"
+            f"  .balign {ALIGNMENT}\n  .globl {symbol}\n{symbol}:\n"
             f'  .incbin "{constants_file(model)}", {offset}, {len(data)}\n\n'
         )
-        offset += -(-len(data) // _ALIGNMENT) * _ALIGNMENT
+        offset += -(-len(data) // ALIGNMENT) * ALIGNMENT
     return text
 
 
