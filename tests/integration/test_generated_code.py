@@ -11,6 +11,7 @@ import pytest
 
 from orchestrator.emit.generate.api_header import api_header
 from orchestrator.emit.generate.api_source import api_source
+from orchestrator.emit.generate.product import Product
 from orchestrator.shell.toolchain import zig_program
 from tests.tools import need_tool, need_toolchain
 from tests.unit.products import SUPPORTED, memory_of, program_of, target_of
@@ -36,8 +37,8 @@ def _apis() -> dict[str, dict[str, Program]]:
 def _api_files(target: Target) -> Iterator[GeneratedFile]:
     for profile, programs in _apis().items():
         memory = memory_of(programs, replace(target, board=None))
-        yield api_header(profile, HEAD, programs, memory)
-        source = api_source(profile, HEAD, programs, memory)
+        yield api_header(Product(profile, HEAD, programs, memory))
+        source = api_source(Product(profile, HEAD, programs, memory))
         yield replace(source, path=f"gen/src/{profile}.cpp")
 
 
@@ -116,7 +117,7 @@ def test_names_that_mean_something_in_cpp_are_no_obstacle(tmp_path: Path, name: 
     gcc = need_tool("g++")
     model = name.replace("-", "_")
     program = _renamed(program_of("add_mul"), model)
-    header = api_header(name, HEAD, {model: program}, memory_of({model: program}, HOST))
+    header = api_header(Product(name, HEAD, {model: program}, memory_of({model: program}, HOST)))
     (tmp_path / "gen/include").mkdir(parents=True)
     (tmp_path / header.path).write_text(header.text)
     (tmp_path / "use.cpp").write_text(f'#include "{name}.h"\n')

@@ -15,9 +15,11 @@ from orchestrator.core.dtype import ScalarType
 from orchestrator.emit.generate.api_header import api_header
 from orchestrator.emit.generate.api_source import api_source
 from orchestrator.emit.generate.names import cpp_namespace
+from orchestrator.emit.generate.product import Product
 from orchestrator.emit.generate.target_check import target_check
 from orchestrator.measure.size import MethodStack, SizeMethod, StackPart
 from orchestrator.measure.stack import with_stacks
+from orchestrator.profile.choices import CheckImage
 from orchestrator.program.reader import read_program
 from orchestrator.program.values import TensorValue
 from orchestrator.shell.toolchain import zig_program
@@ -58,16 +60,18 @@ def _header(
     checked: bool = False,
 ) -> str:
     return api_header(
-        profile,
-        HEAD,
-        programs,
-        memory_of(programs, HOST),
-        linked=list(programs) if linked else (),
-        traced=traced,
-        checked=checked,
-        target=HOST,
-        steps={(name, "forward"): 1000 for name in programs},
-        versions={"VERSION": "1.4.0", "ORCHESTRATOR_VERSION": "0.1.0.dev1"},
+        Product(
+            profile,
+            HEAD,
+            programs,
+            memory_of(programs, HOST),
+            linked=dict.fromkeys(programs, ()) if linked else {},
+            traced=traced,
+            integrity=CheckImage.START if checked else CheckImage.NEVER,
+            target=HOST,
+            steps={(name, "forward"): 1000 for name in programs},
+            versions={"VERSION": "1.4.0", "ORCHESTRATOR_VERSION": "0.1.0.dev1"},
+        )
     ).text
 
 
@@ -257,7 +261,7 @@ def _texts() -> str:
     runtime = (ROOT / "runtime").rglob("*.h")
     texts = [
         *_headers().values(),
-        api_source("p", HEAD, programs, memory).text,
+        api_source(Product("p", HEAD, programs, memory)).text,
         *(path.read_text() for path in runtime),
     ]
     return re.sub(r"//[^\n]*|/\*.*?\*/", "", "\n".join(texts), flags=re.DOTALL)
@@ -292,7 +296,7 @@ def test_models_and_methods_may_have_any_name(tmp_path: Path) -> None:
     program = program_of("add_mul")
     programs = {n: _renamed(program, method) for n, method in methods.items()}
     assert len(programs) > 500
-    header = api_header("p", HEAD, programs, memory_of(programs, HOST)).text
+    header = api_header(Product("p", HEAD, programs, memory_of(programs, HOST))).text
     (tmp_path / "p.h").write_text(header)
     (tmp_path / "use.cpp").write_text(f'{_PROBE}#include "p.h"\n')
     (tmp_path / "use.c").write_text(f'{_PROBE}#include "p.h"\n')
@@ -330,10 +334,10 @@ def test_the_source_of_a_product_of_any_name(tmp_path: Path, name: str) -> None:
         for model in ("status", "method", "orch_status", "execute", "forward")
     }
     memory = memory_of(programs, HOST)
-    header = api_header(name, HEAD, programs, memory, checked=True)
+    header = api_header(Product(name, HEAD, programs, memory, integrity=CheckImage.START))
     (tmp_path / f"{name}.h").write_text(header.text)
     source = tmp_path / "api.cpp"
-    source.write_text(api_source(name, HEAD, programs, memory).text)
+    source.write_text(api_source(Product(name, HEAD, programs, memory)).text)
     _compile(tmp_path, [need_tool("g++"), "-std=c++17", *STRICT], source)
 
 
@@ -343,9 +347,9 @@ def test_models_that_share_state_may_have_any_name(tmp_path: Path) -> None:
     (program,) = _in_memory("shared_cache").values()
     programs = dict.fromkeys(("prelinked", "together", "model"), program)
     memory = memory_of(programs, HOST)
-    (tmp_path / "p.h").write_text(api_header("p", HEAD, programs, memory).text)
+    (tmp_path / "p.h").write_text(api_header(Product("p", HEAD, programs, memory)).text)
     source = tmp_path / "api.cpp"
-    source.write_text(api_source("p", HEAD, programs, memory).text)
+    source.write_text(api_source(Product("p", HEAD, programs, memory)).text)
     _compile(tmp_path, [need_tool("g++"), "-std=c++17", *STRICT], source)
 
 

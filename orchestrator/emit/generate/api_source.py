@@ -3,76 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
-from typing import TYPE_CHECKING
 
-from orchestrator.core.operator import OperatorName, OpSchema
 from orchestrator.emit.artifact import GeneratedFile
 from orchestrator.emit.generate.integrity import intact_functions
 from orchestrator.emit.generate.load_interface import load_interface
-from orchestrator.emit.generate.ports import api_methods, memory_of, update_names
 from orchestrator.emit.generate.prelinked import constant_symbol, constant_symbols, prelinked_block
 from orchestrator.emit.generate.prepared import prepared_declaration, prepared_header
+from orchestrator.emit.generate.product import Product
 from orchestrator.emit.generate.render import render
-from orchestrator.emit.generate.shared import common_constant, sharing
+from orchestrator.emit.generate.shared import sharing
 from orchestrator.emit.generate.tables import (
     external_symbols,
     external_table,
     kernel_declaration,
     model_symbol,
 )
-from orchestrator.emit.generate.update import PARAMETERS
 from orchestrator.memory.plan import (
-    MemoryPlan,
     arena_section,
     common_section,
     common_symbol,
-    identifier,
     method_symbol,
     own_constants,
 )
 from orchestrator.method.compact import table_layout
-from orchestrator.method.linked import LinkedCall, LinkedMethod
+from orchestrator.method.linked import LinkedCall
 from orchestrator.profile.choices import CheckImage
-from orchestrator.program.program import Method, Program
+from orchestrator.program.program import Method
 from orchestrator.program.values import TensorValue
 from orchestrator.targets.boards import ARENA_ALIGNMENT
 
-if TYPE_CHECKING:
-    from orchestrator.emit.generate.update import UpdateTarget
 
-
-def api_source(
-    profile: str,
-    head: str,
-    programs: Mapping[str, Program],
-    memory: MemoryPlan,
-    linked: Mapping[str, Sequence[LinkedMethod]] = MappingProxyType({}),
-    *,
-    delegates: Mapping[str, int] = MappingProxyType({}),
-    integrity: CheckImage = CheckImage.NEVER,
-    limits: Mapping[str, int] = MappingProxyType({}),
-    schemas: Mapping[OperatorName, OpSchema] = MappingProxyType({}),
-    has_random: bool = False,
-    updates: Mapping[str, UpdateTarget] = MappingProxyType({}),
-) -> GeneratedFile:
-    """Memory of every method, the method table, and the functions of the header.
-
-    Args:
-        profile: Name of the profile.
-        head: Text of the first line.
-        programs: By model name, in the profile's order.
-        memory: Sizes of all blocks.
-        linked: By name of a prelinked model: its methods in the program's order.
-        delegates: State bytes of the delegates of the product, by backend.
-        integrity: When the product checks that flash holds what was linked.
-        limits: By model, the most instructions that a run executes; 0: any number.
-        schemas: Schemas of operators that prelinked methods call, for comments.
-        has_random: Kernels draw random numbers.
-        updates: By model that takes signed updates, which ones.
-    """
-    checked, at_load = integrity is not CheckImage.NEVER, integrity is CheckImage.LOAD
-    methods = api_methods(profile, programs, checked=checked, updates=updates)
+def api_source(product: Product) -> GeneratedFile:
+    """Memory of every method, the method table, and the functions of the header."""
+    programs, memory, linked = product.programs, product.memory, product.linked
+    methods, delegates = product.methods, product.resolution.delegate_states
+    checked, at_load = product.checked, product.integrity is CheckImage.LOAD
+    schemas, shared = product.resolution.schemas, product.context
     own = own_constants(linked)
     constants = constant_symbols(own)
     layout = table_layout(programs, linked)
@@ -96,19 +62,17 @@ def api_source(
     features = {
         "orch/delegate.h": delegates,
         "orch/integrity.h": checked,
-        "orch/random.h": has_random,
+        "orch/random.h": shared["has_random"],
         "orch/part.h": methods,
         "orch/rows.h": layout.given_rows,
-        "orch/check_update.h": updates,
+        "orch/check_update.h": product.updates,
         "orch/caller.h": any(m.given for m in methods),
         "orch/together.h": groups,
     }
     prepared = {prepared_header(c.prepared) for c in calls if c.prepared is not None}
     text = render(
         "api.cpp",
-        profile=profile,
-        head=head,
-        base=identifier(profile),
+        **shared,
         headers=[*(name for name, is_used in features.items() if is_used), *sorted(prepared)],
         symbols=[
             symbol
@@ -120,19 +84,13 @@ def api_source(
             )
         ],
         declarations=_declarations(calls),
-        programs=programs,
-        methods=methods,
-        linked=linked,
         layout=layout,
         tables=tables,
-        memory=memory,
         alignment=memory.alignment if memory.alignment != ARENA_ALIGNMENT else "kArenaAlignment",
         delegates=delegates,
-        limits=limits,
         sharing=groups,
         together=together,
         loads={m.base: load_interface(m) for m in methods if m.model not in linked},
-        checked=checked,
         at_load=at_load,
         intact=intact_functions(methods, programs, linked, tables, ready=ready, layout=layout)
         if checked
@@ -140,15 +98,9 @@ def api_source(
         # All methods of a loaded program have the same checksums.
         checked_once={(m.base if m.model in linked else m.model): m.base for m in methods}.values(),
         data=external_table(programs, linked),
-        has_random=has_random,
-        updates=updates,
-        update_parameters=PARAMETERS,
-        update_names=update_names,
         arena_section=arena_section,
-        common_constant=common_constant,
         common_section=common_section,
         common_symbol=common_symbol,
-        memory_of=memory_of,
         method_symbol=method_symbol,
         model_symbol=model_symbol,
         state_size=_state_size,

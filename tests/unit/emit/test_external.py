@@ -11,6 +11,7 @@ from orchestrator.compat.firmware import firmware_facts, read_firmware
 from orchestrator.emit.compile import plan_compile
 from orchestrator.emit.generate import generate
 from orchestrator.emit.generate.api_source import api_source
+from orchestrator.emit.generate.product import Product
 from orchestrator.emit.generate.tables import external_table
 from orchestrator.memory.product import method_state_bytes, plan_memory
 from orchestrator.selection.extract import extract
@@ -25,7 +26,7 @@ PROGRAM = program_of(CASE)
 def test_the_loader_gets_a_table_of_names() -> None:
     programs = {"m": PROGRAM, "other": program_of("add_mul")}
     memory = plan_memory(programs, pointer_bytes=4, board=None, spans={})
-    source = api_source("p", "head", programs, memory).text
+    source = api_source(Product("p", "head", programs, memory)).text
     (first, *_) = PROGRAM.external
     size = len(first.data)
     row = f'{{"{first.name}", orch_constant_m_0, {size}, ScalarType::Float}}'
@@ -33,11 +34,10 @@ def test_the_loader_gets_a_table_of_names() -> None:
     assert 'constexpr ModelData kDataTable[] = {\n    {"m", m_data}};' in source
     assert "kModelData{kDataTable};" in source
     assert "extern const uint8_t orch_constant_m_3[];" in source
+    others = replace(memory, models=memory.models[1:])
     assert (
         "kModelData"
-        not in api_source(
-            "p", "head", {"other": programs["other"]}, replace(memory, models=memory.models[1:])
-        ).text
+        not in api_source(Product("p", "head", {"other": programs["other"]}, others)).text
     )
     assert external_table(programs, {"m"}) == ""
     odd = replace(first, name='a"\\b\n?é')
@@ -47,15 +47,10 @@ def test_the_loader_gets_a_table_of_names() -> None:
 
 def test_the_data_is_assembled_once() -> None:
     target = target_of("cortex-m4", "gnu")
-    files = generate(
-        profile="p",
-        generator="Orchestrator",
-        programs={"m": PROGRAM},
-        resolution=resolution_of(CASE),
-        kernels=(),
-        memory=memory_of({"m": PROGRAM}, target),
-        target=target,
-    )
+    programs = {"m": PROGRAM}
+    memory = memory_of(programs, target)
+    made_of = Product("p", "Head.", programs, memory, resolution=resolution_of(CASE))
+    files = generate(made_of, target, generator="Orchestrator", kernels=())
     texts = {file.path: file.text for file in files}
     for index in range(4):
         line = f'  .section .rodata.orch_model_m.c{index},"a"'

@@ -14,6 +14,7 @@ from orchestrator.emit.generate import generate
 from orchestrator.emit.generate.api_header import api_header
 from orchestrator.emit.generate.api_source import api_source
 from orchestrator.emit.generate.ports import C_TYPES, api_methods
+from orchestrator.emit.generate.product import Product
 from orchestrator.emit.generate.tables import registered_kernels
 from orchestrator.errors import Diagnostic, ModelError
 from orchestrator.program.values import StringValue, TensorValue
@@ -33,15 +34,13 @@ M4 = target_of("cortex-m4", "gnu")
 def _generate(target: Target, **models: str) -> dict[str, str]:
     """Text by path of a product called `test`: case by name of the model."""
     programs = {name: program_of(case) for name, case in models.items()}
-    files = generate(
-        profile="test",
-        generator="Orchestrator",
-        programs=programs,
+    made_of = Product(
+        *("test", HEAD, programs, memory_of(programs, target)),
         resolution=resolution_of(*models.values()),
-        kernels=tuple(k for _, ks in catalog().libraries for k in ks),
-        memory=memory_of(programs, target),
         target=target,
     )
+    kernels = tuple(k for _, ks in catalog().libraries for k in ks)
+    files = generate(made_of, target, generator="Orchestrator", kernels=kernels)
     assert list(files) == sorted(files)
     return {file.path: file.text for file in files}
 
@@ -83,8 +82,8 @@ def test_order_and_names_of_models_are_the_profiles() -> None:
 def test_a_product_with_hooks_declares_them_and_numbers_its_methods() -> None:
     programs = {name: program_of(name) for name in ("multi_method", "add_mul")}
     memory = memory_of(programs, HOST)
-    plain = api_header("p", HEAD, programs, memory).text
-    traced = api_header("p", HEAD, programs, memory, traced=True).text
+    plain = api_header(Product("p", HEAD, programs, memory)).text
+    traced = api_header(Product("p", HEAD, programs, memory, traced=True)).text
     numbered = [
         f"P_{model.upper()}_{method.name.upper()}_METHOD"
         for model, program in programs.items()
@@ -107,7 +106,7 @@ def test_a_product_with_hooks_declares_them_and_numbers_its_methods() -> None:
         *(f"#define {name} {index}" for index, name in enumerate(numbered)),
     ]
     # Without methods there is nothing to number.
-    empty = api_header("p", HEAD, {}, memory_of({}, HOST), traced=True).text
+    empty = api_header(Product("p", HEAD, {}, memory_of({}, HOST), traced=True)).text
     assert "_METHOD " not in empty
 
 
@@ -118,7 +117,7 @@ def _renamed(program: Program, name: str) -> Program:
 
 def _defines(case: str) -> dict[str, int]:
     programs = {"m": program_of(case)}
-    text = api_header("p", HEAD, programs, memory_of(programs, HOST)).text
+    text = api_header(Product("p", HEAD, programs, memory_of(programs, HOST))).text
     found = re.findall(r"^#define (\w+) (\d+)$", text, re.MULTILINE)
     assert len(found) == len(dict(found))
     return {name: int(value) for name, value in found}
@@ -147,7 +146,7 @@ def test_constants_are_the_numbers_of_plan_and_program(case: str) -> None:
 
 def _declarations(case: str) -> str:
     programs = {"m": program_of(case)}
-    text = api_header("p", HEAD, programs, memory_of(programs, HOST)).text
+    text = api_header(Product("p", HEAD, programs, memory_of(programs, HOST))).text
     text = text.partition("#ifdef __cplusplus\n}")[0]
     return text.replace("ORCH_NODISCARD ", "").replace(" ORCH_NOEXCEPT", "")
 
@@ -208,11 +207,11 @@ def test_a_string_is_an_output_with_its_length() -> None:
     )
     programs = {"m": replace(program_of("add_mul"), methods=(method,))}
     memory = memory_of(programs, HOST)
-    header = api_header("p", HEAD, programs, memory).text
+    header = api_header(Product("p", HEAD, programs, memory)).text
     assert "const char** output1, uint32_t* output1_length) ORCH_NOEXCEPT;" in header
     assert "input3)" not in header  # there is no way to give it
     assert "input3," not in header
-    source = api_source("p", HEAD, programs, memory).text
+    source = api_source(Product("p", HEAD, programs, memory)).text
     assert "*output1_length = orch::output(method, 1).list().count;" in source
 
 
@@ -298,7 +297,7 @@ def test_an_arena_without_bytes_is_no_variable() -> None:
     arenas = (replace(first, size_bytes=0), second)
     sizes = replace(sizes, arenas=arenas)
     memory = replace(memory, models=(replace(model, methods=(sizes,)),))
-    text = api_source("p", HEAD, programs, memory).text
+    text = api_source(Product("p", HEAD, programs, memory)).text
     base = f"p_m_{method.name}"
     assert f"uint8_t {base}_arena1" not in text
     assert f"uint8_t {base}_arena2[{second.size_bytes}];" in text
@@ -306,7 +305,7 @@ def test_an_arena_without_bytes_is_no_variable() -> None:
 
 
 def test_a_product_without_models_has_no_methods() -> None:
-    source = api_source("p", HEAD, {}, memory_of({}, HOST)).text
+    source = api_source(Product("p", HEAD, {}, memory_of({}, HOST))).text
     assert "kModelMethods{};" in source
     assert "orch_status" not in source
 

@@ -15,6 +15,7 @@ from orchestrator.emit.generate.api_header import api_header
 from orchestrator.emit.generate.api_source import api_source
 from orchestrator.emit.generate.integrity import table_words
 from orchestrator.emit.generate.prelinked import argument_table, prelinked_block
+from orchestrator.emit.generate.product import Product
 from orchestrator.errors import ModelError
 from orchestrator.memory.plan import constants_of
 from orchestrator.memory.product import plan_memory
@@ -53,7 +54,7 @@ def _source(*cases: str, integrity: CheckImage = CheckImage.START, prelinked: bo
         if prelinked
     }
     memory = plan_memory(programs, pointer_bytes=4, board=None, spans={}, linked=linked)
-    return api_source("p", HEAD, programs, memory, linked, integrity=integrity).text
+    return api_source(Product("p", HEAD, programs, memory, linked, integrity=integrity)).text
 
 
 def _checked(text: str) -> dict[str, tuple[int, int]]:
@@ -226,12 +227,14 @@ def test_a_prelinked_method_of_nothing_has_no_blocks() -> None:
     made = prelinked_block(_method(), "b", {})
     assert made.blocks == ()
     text = api_source(
-        "p",
-        HEAD,
-        {"passthrough": program_of("passthrough")},
-        memory_of({"passthrough": program_of("passthrough")}, HOST),
-        {"passthrough": (_method(),)},
-        integrity=CheckImage.START,
+        Product(
+            "p",
+            HEAD,
+            {"passthrough": program_of("passthrough")},
+            memory_of({"passthrough": program_of("passthrough")}, HOST),
+            {"passthrough": (_method(),)},
+            integrity=CheckImage.START,
+        )
     ).text
     assert "_intact() {\n  return check_tables({}, {},\n" in text
 
@@ -245,7 +248,7 @@ def test_a_product_without_models_is_intact() -> None:
 def _header(names: dict[str, str]) -> str:
     programs = {name: program_of(case) for name, case in names.items()}
     memory = memory_of(programs, HOST)
-    return api_header("p-q", HEAD, programs, memory, checked=True).text
+    return api_header(Product("p-q", HEAD, programs, memory, integrity=CheckImage.START)).text
 
 
 def test_the_header_declares_the_functions() -> None:
@@ -254,7 +257,9 @@ def test_the_header_declares_the_functions() -> None:
     assert "orch_status p_q_m_forward_check(void) ORCH_NOEXCEPT;" in text
     assert "inline orch_status check() ORCH_NOEXCEPT {\n  return ::p_q_check();" in text
     plain = api_header(
-        "p-q", HEAD, {"m": program_of("add_mul")}, memory_of({"m": program_of("add_mul")}, HOST)
+        Product(
+            "p-q", HEAD, {"m": program_of("add_mul")}, memory_of({"m": program_of("add_mul")}, HOST)
+        )
     ).text
     assert "_check" not in plain
 
@@ -272,7 +277,7 @@ def test_a_method_cannot_have_the_name_of_anothers_check() -> None:
     renamed = (replace(first, name="check"), *others)
     programs["m_forward"] = replace(programs["m_forward"], methods=renamed)
     memory = memory_of(programs, HOST)
-    api_header("p", HEAD, programs, memory)
+    api_header(Product("p", HEAD, programs, memory))
     with pytest.raises(ModelError) as caught:
-        api_header("p", HEAD, programs, memory, checked=True)
+        api_header(Product("p", HEAD, programs, memory, integrity=CheckImage.START))
     assert [d.code for d in caught.value.diagnostics] == ["name-clash"]

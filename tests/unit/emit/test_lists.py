@@ -12,6 +12,7 @@ from orchestrator.emit.generate.api_header import api_header
 from orchestrator.emit.generate.api_source import api_source
 from orchestrator.emit.generate.ports import api_methods
 from orchestrator.emit.generate.prelinked import prelinked_block
+from orchestrator.emit.generate.product import Product
 from orchestrator.errors import ModelError
 from orchestrator.method.checks import check_writes
 from orchestrator.method.lifetimes import peak_live_bytes
@@ -101,7 +102,7 @@ def test_memory_counts_items() -> None:
 
 def test_header_has_what_a_caller_gives_and_gets() -> None:
     programs = {"m": LISTS}
-    text = api_header("lists", "Head.", programs, memory_of(programs, HOST)).text
+    text = api_header(Product("lists", "Head.", programs, memory_of(programs, HOST))).text
     for line in (
         "/* input5: string, fixed by the program */",
         "/* input6: int list [7, -9], fixed by the program */",
@@ -116,7 +117,7 @@ def test_header_has_what_a_caller_gives_and_gets() -> None:
         "double lists_m_forward_output7(void);",
     ):
         assert f"\n{line}\n" in text.replace(" ORCH_NOEXCEPT", "")
-    source = api_source("lists", "Head.", programs, memory_of(programs, HOST)).text
+    source = api_source(Product("lists", "Head.", programs, memory_of(programs, HOST))).text
     assert "orch::get_ints(method, 2, output2,\n                           3, " in source
     assert "orch::input(method, 1).set_int(input1);" in source
     assert "input2" not in source
@@ -130,7 +131,7 @@ def test_functions_of_lists_clash_like_others() -> None:
 
 
 def test_load_checks_the_items() -> None:
-    source = api_source("p", "head", {"m": LISTS}, memory_of({"m": LISTS}, HOST)).text
+    source = api_source(Product("p", "head", {"m": LISTS}, memory_of({"m": LISTS}, HOST))).text
     text = source[source.index("_load(const void* program") :]
     assert "static constexpr orch::Port inputs0_items[]" in text
     assert "inputs0_items, true)" in text

@@ -10,6 +10,7 @@ import pytest
 from orchestrator.emit.generate.api_header import api_header
 from orchestrator.emit.generate.api_source import api_source
 from orchestrator.emit.generate.ports import api_methods
+from orchestrator.emit.generate.product import Product
 from orchestrator.emit.generate.update import UpdateTarget
 from orchestrator.errors import ModelError
 from tests.unit.products import memory_of, program_of, target_of
@@ -24,7 +25,7 @@ def test_all_methods_of_the_model_are_loaded_or_none() -> None:
     two = replace(program, methods=tuple(replace(method, name=n) for n in "ab"))
     programs = {"m": two, "other": program}
     memory = memory_of(programs, HOST)
-    source = api_source("p", "head", programs, memory, updates={"m": TARGET}).text
+    source = api_source(Product("p", "head", programs, memory, updates={"m": TARGET})).text
     text = source[source.index("p_m_check_update_target") :]
     loads = [f"if (error == ORCH_OK) error = p_m_{n}_load(program" for n in "ab"]
     assert all(load in text for load in loads)
@@ -39,8 +40,8 @@ def test_all_methods_of_the_model_are_loaded_or_none() -> None:
 def test_what_is_declared_is_defined() -> None:
     programs = {"m": program_of("add_mul")}
     memory = memory_of(programs, HOST)
-    declared = api_header("a-b", "head", programs, memory, updates=["m"]).text
-    defined = api_source("a-b", "head", programs, memory, updates={"m": TARGET}).text
+    declared = api_header(Product("a-b", "head", programs, memory, updates={"m": TARGET})).text
+    defined = api_source(Product("a-b", "head", programs, memory, updates={"m": TARGET})).text
     for name in ("a_b_m_check_update(", "a_b_m_load_update("):
         assert f"orch_update_result {name}" in declared
         assert f"orch_update_result {name}" in defined

@@ -10,6 +10,7 @@ from orchestrator.build import BuildOptions, Project, open_build, table
 from orchestrator.build import load as read
 from orchestrator.emit.generate.api_source import api_source
 from orchestrator.emit.generate.linker import linker_script
+from orchestrator.emit.generate.product import Product
 from orchestrator.errors import ModelError
 from orchestrator.memory.product import plan_memory
 from orchestrator.profile.choices import Load
@@ -40,7 +41,7 @@ def test_arenas_begin_and_end_with_a_line(alignment: int, concurrency: Concurren
             concurrency=concurrency,
             alignment=alignment,
         )
-        text = api_source("p", "Head.", programs, plan).text
+        text = api_source(Product("p", "Head.", programs, plan)).text
         own = "kArenaAlignment" if alignment == 16 else alignment
         blocks = [a for m in plan.models for x in m.methods for a in x.own_arenas]
         full = [a for a in blocks if a.size_bytes]

@@ -12,6 +12,7 @@ from orchestrator.compat.check import check_compat, firmware_of
 from orchestrator.emit.compile import plan_compile
 from orchestrator.emit.generate.api_header import api_header
 from orchestrator.emit.generate.api_source import api_source
+from orchestrator.emit.generate.product import Product
 from orchestrator.errors import MemoryPlanError, ModelError
 from orchestrator.memory.plan import CALLER_SECTION, memory_plan_json
 from orchestrator.memory.product import method_state_bytes, plan_memory
@@ -79,7 +80,7 @@ def test_the_application_has_a_block_for_them() -> None:
 def test_the_api_names_memory_of_the_caller() -> None:
     programs = {"r": RETURNED, "w": ROWS}
     memory = plan_memory(programs, pointer_bytes=4, board=None, spans={})
-    header = api_header("p", "head", programs, memory).text
+    header = api_header(Product("p", "head", programs, memory)).text
     header = header.replace(" ORCH_NOEXCEPT", "")
     assert "/** output1: Float [2, 3], in your memory */" in header
     assert "orch_status p_r_forward_set_input1(const float* memory);" in header
@@ -88,7 +89,7 @@ def test_the_api_names_memory_of_the_caller() -> None:
     assert "const float* p_r_forward_output2(void);" in header
     assert "p_r_forward_set_output0" not in header
     assert "forward_set_input0(const float (&memory)[32])" in header
-    source = api_source("p", "head", programs, memory).text
+    source = api_source(Product("p", "head", programs, memory)).text
     assert '#include "orch/caller.h"' in source
     assert source.count("orch::check_memory(method)") == 8
     assert "orch::get_sizes(method, 0, output0_sizes);" in source

@@ -14,6 +14,7 @@ from orchestrator.emit.compile import plan_compile
 from orchestrator.emit.generate.api_header import api_header
 from orchestrator.emit.generate.api_source import api_source
 from orchestrator.emit.generate.linker import linker_script
+from orchestrator.emit.generate.product import Product
 from orchestrator.errors import MemoryPlanError
 from orchestrator.measure.owner import Owners
 from orchestrator.memory.plan import Arena, CommonArena, MemoryPlan, memory_plan_json
@@ -142,11 +143,11 @@ def test_every_output_names_the_block() -> None:
     plan = _plan("mlp", "add_mul")
     (block,) = plan.common
     programs = {case: program_of(case) for case in ("mlp", "add_mul")}
-    header = api_header("p", "head", programs, plan).text
+    header = api_header(Product("p", "head", programs, plan)).text
     assert f"#define P_COMMON_ARENA_BYTES {block.size_bytes}\n" in header
     assert "            + P_COMMON_ARENA_BYTES\n" in header
     assert "read them before" in header
-    source = api_source("p", "head", programs, plan).text
+    source = api_source(Product("p", "head", programs, plan)).text
     assert f"uint8_t common_arena[{block.size_bytes}];" in source
     assert "constexpr uint8_t* p_mlp_forward_arena1 = common_arena + 0;" in source
     assert "kCommonArenas{kCommonBlocks}" in source

@@ -14,6 +14,7 @@ from orchestrator.compat.firmware import firmware_facts, read_firmware
 from orchestrator.emit.compile import LibraryOptions, plan_compile
 from orchestrator.emit.generate import generate
 from orchestrator.emit.generate.api_source import api_source
+from orchestrator.emit.generate.product import Product
 from orchestrator.emit.generate.tables import registered_delegates
 from orchestrator.memory.product import method_state_bytes, plan_memory
 from orchestrator.program.reader import read_program
@@ -51,14 +52,12 @@ def test_only_a_product_with_delegates_has_a_table(*, has_delegates: bool) -> No
     resolution = Resolution(delegates=(LINKED,) if has_delegates else ())
     states = resolution.delegate_states
     programs = {"m": program()}
+    memory = plan_memory(programs, pointer_bytes=4, board=None, spans={}, delegates=states)
     files = generate(
-        profile="p",
+        Product("p", "Head.", programs, memory, resolution=resolution),
+        target_of("host", "gnu"),
         generator="Orchestrator",
-        programs=programs,
-        resolution=resolution,
         kernels=(),
-        memory=plan_memory(programs, pointer_bytes=4, board=None, spans={}, delegates=states),
-        target=target_of("host", "gnu"),
     )
     texts = {file.path: file.text for file in files}
     assert ("gen/src/registered_delegates.cpp" in texts) == has_delegates
@@ -83,7 +82,9 @@ def test_only_a_product_with_delegates_has_a_table(*, has_delegates: bool) -> No
 def test_the_compiler_counts_handles_and_states(delegates: dict[str, int], expected: str) -> None:
     programs = {"m": program()}
     memory = plan_memory(programs, pointer_bytes=4, board=None, spans={}, delegates=delegates)
-    text = api_source("p", "Head.", programs, memory, delegates=delegates).text
+    codes = (replace(CODE, backend=b, state_bytes=size) for b, size in delegates.items())
+    resolution = Resolution(delegates=tuple(ResolvedDelegate(code=c, origins=()) for c in codes))
+    text = api_source(Product("p", "Head.", programs, memory, resolution=resolution)).text
     found = re.search(r"static_assert\((.*?)==", text, re.DOTALL)
     assert found
     assert re.sub(r"\s", "", found[1]) == expected

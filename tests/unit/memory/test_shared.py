@@ -12,6 +12,7 @@ import pytest
 from orchestrator.core.dtype import ScalarType
 from orchestrator.emit.generate.api_header import api_header
 from orchestrator.emit.generate.api_source import api_source
+from orchestrator.emit.generate.product import Product
 from orchestrator.measure.owner import Owners
 from orchestrator.memory.plan import memory_plan_json
 from orchestrator.memory.product import plan_memory
@@ -150,7 +151,7 @@ def test_the_arena_is_planned_once() -> None:
 
 def test_the_api_has_one_arena_and_one_start() -> None:
     plan = _plan()
-    source = api_source("p", "head", {"m": CACHE}, plan).text
+    source = api_source(Product("p", "head", {"m": CACHE}, plan)).text
     assert source.count("uint8_t p_m_decode_arena2[112]") == 1
     # Passes may leave nothing of a method in it: compilers warn of unused names.
     alias = "constexpr uint8_t* p_m_peek_arena2 = p_m_decode_arena2;"
@@ -159,7 +160,7 @@ def test_the_api_has_one_arena_and_one_start() -> None:
     assert source.count("nullptr, start_model_m}") == 3
     assert "start_together(method, start_model_m_methods, load_linked)" in source
     assert '#include "orch/together.h"' in source
-    header = api_header("p", "head", {"m": CACHE}, plan).text
+    header = api_header(Product("p", "head", {"m": CACHE}, plan)).text
     assert header.count("state that these methods share: decode, peek, prefill") == 3
     total = header.partition("ORCH_ASSERT(P_RAM_BYTES")[2].partition(";")[0]
     assert total.count("+ P_M_DECODE_ARENA2_BYTES") == 1

@@ -10,7 +10,7 @@ from orchestrator.catalog import Catalog, LibraryText, read_catalog
 from orchestrator.core.dtype import ScalarType
 from orchestrator.core.kernel import TensorMeta
 from orchestrator.core.operator import OperatorName
-from orchestrator.emit.generate import generate
+from orchestrator.emit.generate import Product, generate
 from orchestrator.errors import KernelError
 from orchestrator.selection.extract import aggregate, extract
 from orchestrator.selection.op_info import CallPattern, Origin, SelectedOperator, Selection
@@ -120,15 +120,8 @@ def test_every_output_says_what_is_missing() -> None:
         allow_missing=["aten::mul.out"],
     )
     (missing,) = found.missing
-    files = generate(
-        profile="test",
-        generator="Orchestrator",
-        programs=programs,
-        resolution=found,
-        kernels=(),
-        memory=memory_of(programs, target),
-        target=target,
-    )
+    product = Product("test", "Head.", programs, memory_of(programs, target), resolution=found)
+    files = generate(product, target, generator="Orchestrator", kernels=())
     texts = {file.path: file.text for file in files}
     assert str(missing) in texts["gen/include/test.h"]
     assert "#define TEST_MISSING 1\n" in texts["gen/include/test.h"]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from orchestrator.catalog import Catalog, LibraryText, read_catalog
 from orchestrator.emit.executorch_headers import executorch_headers
-from orchestrator.emit.generate import generate
+from orchestrator.emit.generate import Product, generate
 from orchestrator.errors import KernelError, OrchestratorError
 from orchestrator.memory.plan import MemoryPlan
 from orchestrator.selection.extract import aggregate, extract
@@ -158,13 +158,10 @@ def _outputs(world: World, shuffle: Shuffle) -> dict[str, str] | list[str]:
     used = {library for library, _ in resolution.sources}
     files = [
         *generate(
-            profile="p",
+            Product("p", "Head.", {}, MemoryPlan(models=()), resolution=resolution),
+            target_of("host", "zig"),
             generator="Orchestrator",
-            programs={},
-            resolution=resolution,
             kernels=tuple(k for n, ks in catalog.libraries if n in used for k in ks),
-            memory=MemoryPlan(models=()),
-            target=target_of("host", "zig"),
         ),
         *executorch_headers("head", selection, resolution),
     ]
