@@ -213,7 +213,7 @@ def with_builtins(toolchain: Toolchain, target: Target, *, cache: Path | None = 
     if not toolchain.needs_builtins:
         return toolchain
     zig = Path(toolchain.compiler[0])
-    triple, cpu = target.cpu.zig_target[target.isa.name]
+    triple, cpu = target.isa.zig_target
     if target.cpu.has_unaligned and not target.unaligned:
         cpu += "+strict_align"
     triple = triple.format(machine=platform.machine())

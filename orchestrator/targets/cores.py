@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Final
 
 from orchestrator.targets.boards import BOARDS, Board, Region
 
@@ -42,10 +41,12 @@ class Isa:
     Args:
         name: As the profile writes it.
         machine_flags: Select core, FPU and float ABI.
+        zig_target: For compiler_rt: target and cpu as zig names them.
     """
 
     name: str
     machine_flags: tuple[str, ...]
+    zig_target: tuple[str, str]
 
     @property
     def level(self) -> int:
@@ -63,35 +64,37 @@ class Cpu:
 
     Args:
         name: As the profile writes it.
-        platforms: Folders under runtime/platform/ by toolchain.
-        isas: Instruction set variants by name.
-        default_isa: Variant if the profile names none.
+        isas: Instruction set variants by name, the default first.
+        clang_triple: For clang and lld.
+        gnu_prefix: Of the GNU programs, "arm-none-eabi-".
+        platform: Folder under runtime/platform/; "" for programs of Linux.
         pointer_bytes: Size of a pointer.
         float_abi: For reports: hard, softfp or soft.
         toolchains: Those that can build for it; the first is the default.
-        default_board: Board if the profile names none; None for hosts.
-        gnu_prefix: Of the GNU programs, "arm-none-eabi-".
-        clang_triple: For clang and lld.
-        zig_target: For compiler_rt: (target, cpu) as zig names them, by ISA.
-        freestanding: Toolchains that build without a C library.
-        machine: Of Linux programs: the machine that runs them, as `uname -m` says.
-        emulator: Of Linux programs: what runs them on other machines.
+        default_board: Board if the profile names none; None for programs of Linux.
+        machine: Of programs for another machine: that machine, as `uname -m` says.
     """
 
     name: str
-    platforms: Mapping[str, tuple[str, ...]]
     isas: Mapping[str, Isa]
-    default_isa: str
-    pointer_bytes: int
-    float_abi: str
-    toolchains: tuple[str, ...]
-    default_board: str | None
-    gnu_prefix: str
     clang_triple: str
-    zig_target: Mapping[str, tuple[str, str]]
-    freestanding: frozenset[str]
+    gnu_prefix: str = ""
+    platform: str = ""
+    pointer_bytes: int = 8
+    float_abi: str = "hard"
+    toolchains: tuple[str, ...] = ("zig", "gnu")
+    default_board: str | None = None
     machine: str = ""
-    emulator: tuple[str, ...] = ()
+
+    @property
+    def default_isa(self) -> str:
+        """Variant if the profile names none."""
+        return next(iter(self.isas))
+
+    @property
+    def emulator(self) -> tuple[str, ...]:
+        """Of programs for another machine: what runs them on this one."""
+        return (f"qemu-{self.machine.removesuffix('v7l')}-static",) if self.machine else ()
 
     @property
     def is_host(self) -> bool:
@@ -132,63 +135,13 @@ class Cpu:
         return self.clang_triple.startswith("thumbv8")
 
 
-_PROGRAMS: Final = MappingProxyType({"gnu": ("posix",), "zig": ("linux",)})
-"""Platforms of programs for Linux."""
-
-
-def _host() -> Cpu:
-    return Cpu(
-        name="host",
-        platforms=_PROGRAMS,
-        isas=MappingProxyType({"scalar": Isa(name="scalar", machine_flags=())}),
-        default_isa="scalar",
-        pointer_bytes=8,
-        float_abi="hard",
-        toolchains=TOOLCHAINS,
-        default_board=None,
-        gnu_prefix="",
-        clang_triple="{machine}-linux-none",
-        zig_target=MappingProxyType({"scalar": ("{machine}-freestanding", "baseline")}),
-        freestanding=frozenset({"zig"}),
-    )
-
-
-def _linux(
-    name: str,
-    *,
-    machine: str,
-    flags: tuple[str, ...],
-    gnu_prefix: str,
-    triple: str,
-    zig_target: tuple[str, str],
-    pointer_bytes: int = 8,
-) -> Cpu:
-    """Static programs for Linux on one kind of processor.
-
-    Args:
-        name: Of the core.
-        machine: As `uname -m` says; also in the name of QEMU's program.
-        flags: Machine flags.
-        gnu_prefix: Of the GNU programs.
-        triple: For clang and lld.
-        zig_target: For compiler_rt: (target, cpu) as zig names them.
-        pointer_bytes: Size of a pointer.
-    """
-    return Cpu(
-        name=name,
-        platforms=_PROGRAMS,
-        isas=MappingProxyType({"scalar": Isa(name="scalar", machine_flags=flags)}),
-        default_isa="scalar",
-        pointer_bytes=pointer_bytes,
-        float_abi="hard",
-        toolchains=("zig", "gnu"),
-        default_board=None,
-        gnu_prefix=gnu_prefix,
-        clang_triple=triple,
-        zig_target=MappingProxyType({"scalar": zig_target}),
-        freestanding=frozenset({"zig"}),
-        machine=machine,
-        emulator=(f"qemu-{machine.removesuffix('v7l')}-static",),
+def _isas(zig: str, isas: Mapping[str, tuple[tuple[str, ...], str]]) -> Mapping[str, Isa]:
+    """Variants of zig's target, by name: (machine flags, zig's name of the cpu)."""
+    return MappingProxyType(
+        {
+            name: Isa(name=name, machine_flags=flags, zig_target=(zig, cpu))
+            for name, (flags, cpu) in isas.items()
+        }
     )
 
 
@@ -203,25 +156,18 @@ def _cortex_m(
         isas: By name, the default first: (machine flags, zig's name of the cpu).
         board: Default board.
     """
-    zig_triple = "thumb-freestanding-" + triple.rsplit("-", 1)[1]
     return Cpu(
         name=name,
-        platforms=MappingProxyType(dict.fromkeys(TOOLCHAINS, ("cortex_m", "semihosting"))),
-        isas=MappingProxyType(
-            {
-                isa: Isa(name=isa, machine_flags=("-mthumb", *flags))
-                for isa, (flags, _) in isas.items()
-            }
+        platform="cortex_m",
+        isas=_isas(
+            f"thumb-freestanding-{triple.rsplit('-', 1)[1]}",
+            {isa: (("-mthumb", *flags), cpu) for isa, (flags, cpu) in isas.items()},
         ),
-        default_isa=next(iter(isas)),
         pointer_bytes=4,
         float_abi="hard" if triple.endswith("hf") else "soft",
-        toolchains=("zig", "gnu"),
         default_board=board,
         gnu_prefix="arm-none-eabi-",
         clang_triple=triple,
-        zig_target=MappingProxyType({isa: (zig_triple, cpu) for isa, (_, cpu) in isas.items()}),
-        freestanding=frozenset(TOOLCHAINS),
     )
 
 
@@ -245,17 +191,13 @@ def _riscv(name: str, *, abi: str, zig_cpu: str, board: str, flags: tuple[str, .
     )
     return Cpu(
         name=name,
-        platforms=MappingProxyType(dict.fromkeys(TOOLCHAINS, ("riscv", "semihosting"))),
-        isas=MappingProxyType({"scalar": Isa(name="scalar", machine_flags=machine)}),
-        default_isa="scalar",
+        platform="riscv",
+        isas=_isas(f"riscv{bits}-freestanding-none", {"scalar": (machine, zig_cpu)}),
         pointer_bytes=int(bits) // 8,
         float_abi="hard" if abi.endswith(("f", "d")) else "soft",
-        toolchains=("zig", "gnu"),
         default_board=board,
         gnu_prefix="riscv64-unknown-elf-",
         clang_triple=f"riscv{bits}-none-elf",
-        zig_target=MappingProxyType({"scalar": (f"riscv{bits}-freestanding-none", zig_cpu)}),
-        freestanding=frozenset(TOOLCHAINS),
     )
 
 
@@ -264,6 +206,7 @@ _SP_V5 = ("-mfpu=fpv5-sp-d16", "-mfloat-abi=hard")
 _DP_V5 = ("-mfpu=fpv5-d16", "-mfloat-abi=hard")
 _AUTO_FPU = ("-mfloat-abi=hard",)
 _NO_FPU = ("-mfloat-abi=soft",)
+_ARMV7A = ("-march=armv7-a+fp", "-mfpu=vfpv3-d16", "-mfloat-abi=hard", "-marm")
 
 
 def _core(cpu: str, fpu: tuple[str, ...]) -> tuple[str, ...]:
@@ -279,31 +222,33 @@ CPUS: Mapping[str, Cpu] = MappingProxyType(
     {
         cpu.name: cpu
         for cpu in (
-            _host(),
-            _linux(
-                "x86-64",
-                machine="x86_64",
-                flags=("-march=x86-64",),
-                gnu_prefix="x86_64-linux-gnu-",
-                triple="x86_64-linux-none",
-                zig_target=("x86_64-freestanding", "baseline"),
+            Cpu(
+                name="host",
+                isas=_isas("{machine}-freestanding", {"scalar": ((), "baseline")}),
+                clang_triple="{machine}-linux-none",
+                toolchains=TOOLCHAINS,
             ),
-            _linux(
-                "aarch64",
+            Cpu(
+                name="x86-64",
+                machine="x86_64",
+                isas=_isas("x86_64-freestanding", {"scalar": (("-march=x86-64",), "baseline")}),
+                gnu_prefix="x86_64-linux-gnu-",
+                clang_triple="x86_64-linux-none",
+            ),
+            Cpu(
+                name="aarch64",
                 machine="aarch64",
-                flags=("-march=armv8-a",),
+                isas=_isas("aarch64-freestanding", {"scalar": (("-march=armv8-a",), "baseline")}),
                 gnu_prefix="aarch64-linux-gnu-",
-                triple="aarch64-linux-none",
-                zig_target=("aarch64-freestanding", "baseline"),
+                clang_triple="aarch64-linux-none",
             ),
             # Without NEON, whose floats lose subnormals.
-            _linux(
-                "armv7a",
+            Cpu(
+                name="armv7a",
                 machine="armv7l",
-                flags=(*("-march=armv7-a+fp", "-mfpu=vfpv3-d16", "-mfloat-abi=hard"), "-marm"),
+                isas=_isas("arm-freestanding-eabihf", {"scalar": (_ARMV7A, "generic+v7a+vfp3d16")}),
                 gnu_prefix="arm-linux-gnueabihf-",
-                triple="armv7a-linux-eabihf",
-                zig_target=("arm-freestanding-eabihf", "generic+v7a+vfp3d16"),
+                clang_triple="armv7a-linux-eabihf",
                 pointer_bytes=4,
             ),
             _cortex_m(
@@ -427,28 +372,30 @@ class Target:
     @property
     def platforms(self) -> tuple[str, ...]:
         """Folders under runtime/platform/."""
-        return self.cpu.platforms[self.toolchain]
+        if self.cpu.platform:
+            return (self.cpu.platform, "semihosting")
+        return ("linux" if self.toolchain == "zig" else "posix",)
 
     @property
     def freestanding(self) -> bool:
         """Built without a C library."""
-        return self.toolchain in self.cpu.freestanding
+        return self.toolchain == "zig" or bool(self.cpu.platform)
 
 
 def _with_softfp(core: Cpu) -> Cpu:
     """A core with an FPU whose functions take floats as those without one do."""
 
-    def flags(isa: Isa) -> tuple[str, ...]:
-        return tuple(f.replace("-abi=hard", "-abi=softfp") for f in isa.machine_flags)
+    def changed(isa: Isa) -> Isa:
+        flags = (f.replace("-abi=hard", "-abi=softfp") for f in isa.machine_flags)
+        triple, cpu = isa.zig_target
+        zig_target = (triple.removesuffix("hf"), cpu)
+        return replace(isa, machine_flags=tuple(flags), zig_target=zig_target)
 
     return replace(
         core,
-        isas={n: replace(isa, machine_flags=flags(isa)) for n, isa in core.isas.items()},
+        isas={name: changed(isa) for name, isa in core.isas.items()},
         float_abi="softfp",
         clang_triple=core.clang_triple.removesuffix("hf"),
-        zig_target={
-            isa: (triple.removesuffix("hf"), cpu) for isa, (triple, cpu) in core.zig_target.items()
-        },
     )
 
 

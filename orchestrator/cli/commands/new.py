@@ -107,7 +107,7 @@ def _words(name: str, target: NewTarget, platform: str) -> dict[str, str]:
             compiler = f"{cpu.gnu_prefix}gcc"
             link = f"-nostdlib {link} -lgcc"
         else:
-            triple, core = cpu.zig_target[cpu.default_isa]
+            triple, core = cpu.isas[cpu.default_isa].zig_target
             # Clang takes this core with an FPU for one without DSP instructions.
             lacks = cpu.default_isa == "dsp" and cpu.clang_triple.startswith("thumbv8m")
             machine = f"-target {triple} -mcpu={core}{'+dsp' * lacks}"

@@ -250,7 +250,7 @@ def test_support_functions_are_built_once_per_core(
     assert built.builtins.startswith(str(tmp_path / "cache" / "compiler_rt"))
     assert Path(built.builtins).read_text() == "object\n"
     log = zig.parent / "log"
-    triple, core = target.cpu.zig_target[isa]
+    triple, core = target.isa.zig_target
     triple = triple.format(machine=platform.machine())
     assert f"-target {triple} -mcpu={core} " in log.read_text()
     log.unlink()
