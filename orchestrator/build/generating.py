@@ -19,7 +19,7 @@ from orchestrator.targets.cores import Target
 if TYPE_CHECKING:
     from orchestrator.build import lockfile
     from orchestrator.build.methods import AdaptedModels
-    from orchestrator.emit.generate.update import UpdateTarget
+    from orchestrator.emit.generate.product import UpdateTarget
     from orchestrator.profile.tables import IntegrityTable, RegistryTable, TraceTable
 
 GENERATOR = f"Orchestrator {orchestrator.__version__}"
@@ -149,7 +149,7 @@ def _update_targets(
     updates: Mapping[str, str], facts: Mapping[str, str]
 ) -> dict[str, UpdateTarget]:
     """What the firmware accepts, by model that takes signed updates."""
-    from orchestrator.emit.generate.update import UpdateTarget  # noqa: PLC0415
+    from orchestrator.emit.generate.product import UpdateTarget  # noqa: PLC0415
     from orchestrator.update import read_fact, update_fact  # noqa: PLC0415
 
     found = {model: read_fact(facts[update_fact(model)]) for model in updates}

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import groupby
+from operator import attrgetter
 
 from orchestrator.emit.artifact import GeneratedFile
 from orchestrator.emit.generate.integrity import intact_functions
 from orchestrator.emit.generate.load_interface import load_interface
+from orchestrator.emit.generate.ports import ApiMethod, memory_of
 from orchestrator.emit.generate.prelinked import constant_symbol, constant_symbols, prelinked_block
 from orchestrator.emit.generate.prepared import prepared_declaration, prepared_header
 from orchestrator.emit.generate.product import Product
 from orchestrator.emit.generate.render import render
-from orchestrator.emit.generate.shared import sharing
 from orchestrator.emit.generate.tables import (
     external_symbols,
     external_table,
@@ -19,6 +21,7 @@ from orchestrator.emit.generate.tables import (
     model_symbol,
 )
 from orchestrator.memory.plan import (
+    MemoryPlan,
     arena_section,
     common_section,
     common_symbol,
@@ -56,7 +59,7 @@ def api_source(product: Product) -> GeneratedFile:
         for i in m.instructions
         if isinstance(i, LinkedCall)
     ]
-    groups = sharing(methods, memory)
+    groups = _sharing(methods, memory)
     together = {m.base: group for group in groups for m in group}
     ready = [m for m in methods if m.base not in together] if at_load else []
     features = {
@@ -106,6 +109,15 @@ def api_source(product: Product) -> GeneratedFile:
         state_size=_state_size,
     )
     return GeneratedFile("gen/src/api.cpp", text)
+
+
+def _sharing(methods: Sequence[ApiMethod], memory: MemoryPlan) -> list[list[ApiMethod]]:
+    """Groups of methods that share state, by model."""
+    return [
+        found
+        for _, group in groupby(methods, attrgetter("model"))
+        if (found := [m for m in group if any(a.shared for a in memory_of(memory, m).arenas)])
+    ]
 
 
 def _declarations(calls: Sequence[LinkedCall]) -> list[str]:

@@ -8,20 +8,34 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.emit.generate.ports import ApiMethod, api_methods, memory_of, update_names
-from orchestrator.emit.generate.shared import common_constant
-from orchestrator.emit.generate.update import PARAMETERS
-from orchestrator.memory.plan import MemoryPlan, identifier
+from orchestrator.memory.plan import MemoryPlan, common_symbol, identifier
 from orchestrator.method.linked import LinkedMethod
 from orchestrator.profile.choices import CheckImage
 from orchestrator.program.program import Program
 from orchestrator.selection.resolution import Resolution
 
 if TYPE_CHECKING:
-    from orchestrator.emit.generate.update import UpdateTarget
     from orchestrator.targets.cores import Target
 
 _DRAWING: Final = frozenset({"op_native_dropout.cpp", "op_rand.cpp", "op_randn.cpp"})
 """Sources of `portable` whose kernels draw random numbers."""
+_UPDATE_PARAMETERS: Final = (
+    "const void* update, uint32_t size, uint32_t lowest_version, const orch_update_trust* trust"
+)
+"""Parameters of functions that take signed updates of a model."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpdateTarget:
+    """Which signed updates a firmware accepts for a model.
+
+    Args:
+        identity: Of product and interface, 32 bytes.
+        firmware_version: Packed.
+    """
+
+    identity: bytes
+    firmware_version: int
 
 
 @dataclass(frozen=True)
@@ -90,8 +104,13 @@ class Product:
             ),
             "limits": self.limits,
             "updates": self.updates,
-            "update_parameters": PARAMETERS,
+            "update_parameters": _UPDATE_PARAMETERS,
             "update_names": update_names,
             "common_constant": common_constant,
             "memory_of": memory_of,
         }
+
+
+def common_constant(profile: str, name: str) -> str:
+    """Name of the header's constant for the size of a block that methods have in common."""
+    return f"{identifier(profile)}_{common_symbol(name)}_BYTES".upper()

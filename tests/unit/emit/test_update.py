@@ -10,8 +10,7 @@ import pytest
 from orchestrator.emit.generate.api_header import api_header
 from orchestrator.emit.generate.api_source import api_source
 from orchestrator.emit.generate.ports import api_methods
-from orchestrator.emit.generate.product import Product
-from orchestrator.emit.generate.update import UpdateTarget
+from orchestrator.emit.generate.product import Product, UpdateTarget
 from orchestrator.errors import ModelError
 from tests.unit.products import memory_of, program_of, target_of
 
