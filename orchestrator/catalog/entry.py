@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from yaml.nodes import Node, SequenceNode
 
-from orchestrator.catalog.expressions.condition import check_condition, check_size
-from orchestrator.catalog.expressions.values import ExpressionError
+from orchestrator.catalog.expressions.reader import compiled
+from orchestrator.catalog.expressions.values import ExpressionError, Kind
 from orchestrator.catalog.keys import KeyReader, tensor_arguments
 from orchestrator.catalog.nodes import is_null, line_of
 from orchestrator.catalog.scratch_arguments import scratch_arguments
@@ -133,7 +133,7 @@ class EntryReader:
     def _sources(self, entry: Node, node: Node | None) -> tuple[str, ...]:
         """Files to compile for an entry, relative to the library's folder."""
         library = self._library
-        found = (self._file.scalars(node, "`sources`") if node else None) or []
+        found = self._file.scalars(node, "`sources`")
         prefix = f"{library.folder}/" if library.folder else ""
         for source, item in found:
             if _SOURCE.fullmatch(source) is None or ".." in source.split("/"):
@@ -189,13 +189,13 @@ class EntryReader:
     def _dtype_arguments(self, node: Node | None, tensors: dict[str, Argument]) -> tuple[str, ...]:
         if node is None:
             return tuple(tensors)
-        found = self._file.scalars(node, "`dtype_arguments`") or []
+        found = self._file.scalars(node, "`dtype_arguments`")
         for name, item in found:
             self._keys.argument(name, item, tensors)
         return tuple(dict.fromkeys(name for name, _ in found))
 
     def _argument_sets(self, node: Node | None, deciding: tuple[str, ...]) -> tuple[str, ...]:
-        found = (self._file.scalars(node, "`argument_sets`") if node else None) or []
+        found = self._file.scalars(node, "`argument_sets`")
         for name, item in found:
             if name not in deciding:
                 message = f'"{name}" does not decide what is instantiated'
@@ -245,7 +245,7 @@ class EntryReader:
     def _scratch_size(self, node: Node, name: str, text: str, schema: OpSchema) -> str:
         text = " ".join(text.split())
         try:
-            check_size(text, schema)
+            compiled(text, schema, Kind.NUMBER)
         except ExpressionError as error:
             self._file.problem(
                 "bad-scratch-size",
@@ -272,7 +272,7 @@ class EntryReader:
         known = [
             a.name for a in schema.arguments if a.kind is ArgKind.TENSOR and a.name not in outs
         ]
-        found = self._file.scalars(node, "`in_place`") or []
+        found = self._file.scalars(node, "`in_place`")
         for name, item in found:
             if name not in known:
                 message = f'"{name}" is not an input of {schema.name}'
@@ -283,7 +283,7 @@ class EntryReader:
 
     def _isas(self, node: Node | None) -> tuple[str, ...]:
         """Instruction sets with code of their own."""
-        found = (self._file.scalars(node, "`isas`") if node else None) or []
+        found = self._file.scalars(node, "`isas`")
         for name, item in found:
             if name not in _ISAS:
                 message, hint = (f'unknown instruction set "{name}"', "name dsp, mve or both")
@@ -306,12 +306,12 @@ class EntryReader:
 
     def _requires(self, node: Node | None, schema: OpSchema) -> tuple[str, ...]:
         """Conditions on the arguments of a call, in the order of the file."""
-        found = (self._file.scalars(node, "`requires`") if node else None) or []
+        found = self._file.scalars(node, "`requires`")
         texts = []
         for written, item in found:
             text = " ".join(written.split())
             try:
-                check_condition(text, schema)
+                compiled(text, schema, Kind.TRUTH)
             except ExpressionError as error:
                 self._file.problem(
                     "bad-condition",

@@ -43,10 +43,8 @@ class KeyReader:
 
     def dtypes(self, node: Node | None, what: str) -> frozenset[ScalarType]:
         """The dtypes that a list of dtype and group names means."""
-        if node is None:
-            return frozenset()
         found: set[ScalarType] = set()
-        for name, item in self._file.scalars(node, what) or ():
+        for name, item in self._file.scalars(node, what):
             found |= self._dtype(name, item)
         return frozenset(found)
 

@@ -150,14 +150,12 @@ class YamlFile:
         text: str = node.value
         return text
 
-    def scalars(self, node: Node, what: str) -> list[tuple[str, Node]] | None:
-        """Texts of a list of scalars, each with its node."""
-        items = self.sequence(node, what)
-        if items is None:
-            return None
+    def scalars(self, node: Node | None, what: str) -> list[tuple[str, Node]]:
+        """Texts of a list of scalars, each with its node; none of a wrong or absent one."""
+        items = (self.sequence(node, what) if node is not None else None) or []
         texts = [(self.scalar(item, f"an item of {what}"), item) for item in items]
         good = [(text, item) for text, item in texts if text is not None]
-        return good if len(good) == len(items) else None
+        return good if len(good) == len(items) else []
 
     def _wrong(self, node: Node, what: str, expected: str) -> None:
         self.problem(

@@ -8,8 +8,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from orchestrator.catalog.expressions.condition import check_size
-from orchestrator.catalog.expressions.values import ExpressionError
+from orchestrator.catalog.expressions.reader import compiled
+from orchestrator.catalog.expressions.values import ExpressionError, Kind
 from orchestrator.catalog.keys import tensor_arguments
 from orchestrator.catalog.scratch_arguments import scratch_arguments
 from orchestrator.core.dtype import ALL, DTYPE_GROUPS, ScalarType
@@ -304,6 +304,6 @@ def cmsis_nn_sizes(schema: OpSchema) -> tuple[tuple[str, str], ...]:
     for _, argument in scratch_arguments(schema):
         text = sizes.get(argument.name, "").format(input=f"input.{order}", out=f"out.{order}")
         with suppress(ExpressionError):
-            check_size(text, schema)
+            compiled(text, schema, Kind.NUMBER)
             found.append((argument.name, text))
     return tuple(found) if len(found) == len(sizes) else ()

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from orchestrator.catalog.cmsis_nn import Backend
-from orchestrator.catalog.expressions.condition import check_condition, check_size
+from orchestrator.catalog.expressions.reader import compiled
+from orchestrator.catalog.expressions.values import Kind
 from orchestrator.catalog.scratch_arguments import scratch_arguments
 from orchestrator.core.dtype import ScalarType
 from orchestrator.core.kernel import KernelKey
@@ -225,9 +226,9 @@ def _rule(
     for argument, expression in scratch:
         if argument not in known:
             raise ValueError(f"{argument} is no scratch argument of {operator}")
-        check_size(expression, schema)
+        compiled(expression, schema, Kind.NUMBER)
     for condition in requires:
-        check_condition(condition, schema)
+        compiled(condition, schema, Kind.TRUTH)
     return KernelRule(schema=schema, scratch=tuple(scratch), requires=requires)
 
 

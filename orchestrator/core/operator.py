@@ -95,6 +95,9 @@ class ArgKind(StrEnum):
     BOOL_LIST = "A"
 
 
+NONE = "N"
+"""Letter of a call argument that is None."""
+
 OPTIONAL_ITEMS: Final = "O"
 """Letter of a tensor list whose items may be None; in a call, of one with None."""
 

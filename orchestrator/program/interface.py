@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from math import prod
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
@@ -165,17 +166,9 @@ def _convolution(named: _Named, *, channels: int = 1) -> int:
     return ends.numel * weight.numel // ends.sizes[channels]
 
 
-def _convolution_nhwc(named: _Named) -> int:
-    return _convolution(named, channels=-1)
-
-
 def _transposed(named: _Named, *, channels: int = 1) -> int:
     source = _tensor(named, "input")
     return source.numel * _tensor(named, "weight").numel // source.sizes[channels]
-
-
-def _transposed_nhwc(named: _Named) -> int:
-    return _transposed(named, channels=-1)
 
 
 def _product(name: str) -> Callable[[_Named], int]:
@@ -187,11 +180,11 @@ _COUNTS: Final[Mapping[str, Callable[[_Named], int]]] = MappingProxyType(
     {
         "convolution": _convolution,
         "quantized_conv2d": _convolution,
-        "quantized_conv2d_nhwc": _convolution_nhwc,
+        "quantized_conv2d_nhwc": partial(_convolution, channels=-1),
         "quantized_depthwise_conv2d": _convolution,
-        "quantized_depthwise_conv2d_nhwc": _convolution_nhwc,
+        "quantized_depthwise_conv2d_nhwc": partial(_convolution, channels=-1),
         "quantized_transpose_conv2d": _transposed,
-        "quantized_transpose_conv2d_nhwc": _transposed_nhwc,
+        "quantized_transpose_conv2d_nhwc": partial(_transposed, channels=-1),
         "quantized_linear": _product("input"),
         "quantized_batch_matmul": _product("lhs"),
         "linear": _product("input"),

@@ -10,7 +10,19 @@ from typing import Final
 from orchestrator.core.dtype import FLOATING, ScalarType
 from orchestrator.core.operator import ArgKind, OperatorName
 from orchestrator.program.program import KernelCall, Method
-from orchestrator.program.values import BoolValue, DoubleValue, IntValue, TensorValue, Value
+from orchestrator.program.values import (
+    BoolListValue,
+    BoolValue,
+    DoubleListValue,
+    DoubleValue,
+    IntListValue,
+    IntValue,
+    OptionalTensorListValue,
+    StringValue,
+    TensorListValue,
+    TensorValue,
+    Value,
+)
 
 _SIGNATURES: Final = {
     "aten::_local_scalar_dense": "T>S",
@@ -93,10 +105,17 @@ def _number(argument: ArgKind | ScalarType | None) -> ArgKind | None:
 # A program declares each of them as an int, because the exporter leaves it to the kernel what it
 # writes there. Everything else is checked against what the kernel does write.
 
-_KINDS: Final[dict[type, ArgKind]] = {
+ARG_KINDS: Final[Mapping[type[Value], ArgKind]] = {
+    TensorValue: ArgKind.TENSOR,
+    TensorListValue: ArgKind.TENSOR_LIST,
+    OptionalTensorListValue: ArgKind.TENSOR_LIST,
     IntValue: ArgKind.INT,
-    BoolValue: ArgKind.BOOL,
     DoubleValue: ArgKind.FLOAT,
+    BoolValue: ArgKind.BOOL,
+    StringValue: ArgKind.STRING,
+    IntListValue: ArgKind.INT_LIST,
+    DoubleListValue: ArgKind.FLOAT_LIST,
+    BoolListValue: ArgKind.BOOL_LIST,
 }
 
 
@@ -131,4 +150,4 @@ def _settle(values: list[Value], signature: str, args: tuple[int, ...]) -> None:
 
 
 def _kind(value: Value) -> ArgKind | ScalarType | None:
-    return value.dtype if isinstance(value, TensorValue) else _KINDS.get(type(value))
+    return value.dtype if isinstance(value, TensorValue) else ARG_KINDS.get(type(value))

@@ -16,12 +16,6 @@ _MOST: Final = 20
 
 _REEXPORT: Final = "export the model again, the file is damaged or was cut off"
 
-_NEWER: Final = (
-    "update Orchestrator, or export the model with a version of ExecuTorch that it"
-    " knows (docs/executorch-compatibility.md)"
-)
-
-
 _LONGEST_NAME: Final = 100
 """Characters of a method's name in a message; a place is written for every value."""
 
@@ -40,50 +34,34 @@ class DecodeError(ValueError):
         message: What is wrong.
         found: Value or place that shows it.
         expected: What would be right; may be "".
-        hint: What to do next.
+        hint: What to do next, if it is not what such an error usually needs.
     """
 
     code = "bad-program"
+    usual_hint = _REEXPORT
 
-    def __init__(
-        self, message: str, *, found: str, expected: str = "", hint: str = _REEXPORT
-    ) -> None:
+    def __init__(self, message: str, *, found: str, expected: str = "", hint: str = "") -> None:
         super().__init__(message)
         self.message = message
         self.found = found
         self.expected = expected
-        self.hint = hint
+        self.hint = hint or self.usual_hint
 
 
 class UnsupportedError(DecodeError):
-    """A part of the file is valid, but the runtime does not support it.
-
-    Args:
-        message: What the program needs.
-        found: Value that shows it.
-        expected: What the runtime can do.
-        hint: What to do next.
-    """
+    """A part of the file is valid, but the runtime does not support it."""
 
     code = "unsupported-program"
 
-    def __init__(self, message: str, *, found: str, expected: str, hint: str) -> None:
-        super().__init__(message, found=found, expected=expected, hint=hint)
-
 
 class NewerError(DecodeError):
-    """A part of the file is unknown to this version.
-
-    Args:
-        message: What it is.
-        found: Value that shows it; each is noted once.
-        expected: What is known.
-    """
+    """A part of the file is unknown to this version; each `found` is noted once."""
 
     code = "newer-program"
-
-    def __init__(self, message: str, *, found: str, expected: str) -> None:
-        super().__init__(message, found=found, expected=expected, hint=_NEWER)
+    usual_hint = (
+        "update Orchestrator, or export the model with a version of ExecuTorch that it"
+        " knows (docs/executorch-compatibility.md)"
+    )
 
 
 class Problems:

@@ -15,7 +15,7 @@ from orchestrator.core.dtype import ScalarType
 from orchestrator.core.kernel import Kernel, KernelKey, TensorMeta
 from orchestrator.core.layout import FORMATS, logical_items
 from orchestrator.core.lazy_bytes import Bytes
-from orchestrator.core.operator import OPTIONAL_ITEMS, ArgKind, Argument, OpSchema
+from orchestrator.core.operator import NONE, OPTIONAL_ITEMS, ArgKind, Argument, OpSchema
 from orchestrator.program import values as pte
 from orchestrator.program.interface import with_items
 from orchestrator.program.program import DelegateCall, FreeCall, KernelCall, Method, MoveCall
@@ -36,9 +36,6 @@ from orchestrator.selection.op_info import CallPattern
 
 if TYPE_CHECKING:
     from orchestrator.selection.resolution import TableEntry
-
-NONE = "N"
-"""Letter of a call argument that is None."""
 
 _KIND_NAMES = {
     ArgKind.TENSOR: "a tensor",

@@ -3,27 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.core.kernel import KernelKey, TensorMeta
-from orchestrator.core.operator import OPTIONAL_ITEMS, ArgKind
+from orchestrator.core.operator import NONE, OPTIONAL_ITEMS
 from orchestrator.errors import Diagnostic, KernelError, SourceSpan
+from orchestrator.program.prim_ops import ARG_KINDS
 from orchestrator.program.program import DelegateCall, KernelCall, Method, Program
-from orchestrator.program.values import (
-    BoolListValue,
-    BoolValue,
-    DoubleListValue,
-    DoubleValue,
-    IntListValue,
-    IntValue,
-    NoneValue,
-    OptionalTensorListValue,
-    StringValue,
-    TensorListValue,
-    TensorValue,
-    Value,
-)
+from orchestrator.program.values import OptionalTensorListValue, TensorListValue, TensorValue, Value
 from orchestrator.selection.op_info import (
     CallPattern,
     DelegateUse,
@@ -37,20 +25,6 @@ from orchestrator.selection.op_info import (
 if TYPE_CHECKING:
     from orchestrator.catalog.entry import Catalog
     from orchestrator.core.operator import OperatorName
-
-_LETTERS: Final[dict[type[Value], str]] = {
-    TensorValue: ArgKind.TENSOR.value,
-    TensorListValue: ArgKind.TENSOR_LIST.value,
-    OptionalTensorListValue: ArgKind.TENSOR_LIST.value,
-    IntValue: ArgKind.INT.value,
-    DoubleValue: ArgKind.FLOAT.value,
-    BoolValue: ArgKind.BOOL.value,
-    StringValue: ArgKind.STRING.value,
-    IntListValue: ArgKind.INT_LIST.value,
-    DoubleListValue: ArgKind.FLOAT_LIST.value,
-    BoolListValue: ArgKind.BOOL_LIST.value,
-    NoneValue: "N",
-}
 
 
 def extract(program: Program, *, model: str) -> OpInfo:
@@ -110,7 +84,7 @@ class _Shapes:
     """Letter and meta of each value of a method, worked out once."""
 
     def __init__(self, values: tuple[Value, ...]) -> None:
-        self._letters = [_LETTERS[type(value)] for value in values]
+        self._letters = [ARG_KINDS.get(type(value), NONE) for value in values]
         self._metas = [
             TensorMeta(value.dtype, value.dim_order) if isinstance(value, TensorValue) else None
             for value in values

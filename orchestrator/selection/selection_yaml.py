@@ -230,11 +230,11 @@ class _Reader:
         for text, key, value in self._named(node, "et_kernel_metadata"):
             wanted = self._want(text, key)
             found = self.file.scalars(value, f'the kernel keys of "{text}"')
-            if wanted is not None and found is not None and not found:
-                wanted.every_dtype = True
-            for key_text, item in found or ():
-                if wanted is not None:
-                    self._add_key(wanted, key_text.strip(), item)
+            if wanted is None:
+                continue
+            wanted.every_dtype |= not found
+            for key_text, item in found:
+                self._add_key(wanted, key_text.strip(), item)
 
     def _named(self, node: Node, what: str) -> list[tuple[str, Node, Node]]:
         """Name, where it stands, and what is said of it, of every operator."""

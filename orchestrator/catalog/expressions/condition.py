@@ -30,15 +30,6 @@ class Refusal:
     reason: str = ""
 
 
-def check_condition(text: str, schema: OpSchema) -> None:
-    """Read a condition on the arguments of an operator.
-
-    Raises:
-        ExpressionError: The condition is invalid.
-    """
-    compiled(text, schema, Kind.TRUTH)
-
-
 def refusal(
     requires: Iterable[str], schema: OpSchema, arguments: Mapping[str, Value]
 ) -> Refusal | None:
@@ -90,20 +81,11 @@ def named_arguments(text: str, schema: OpSchema) -> tuple[str, ...]:
 _MAX_BYTES = 2**31 - 1
 
 
-def check_size(text: str, schema: OpSchema) -> None:
-    """Read an expression for a scratch argument of an operator.
-
-    Raises:
-        ExpressionError: The expression is invalid.
-    """
-    compiled(text, schema, Kind.NUMBER)
-
-
 def scratch_bytes(text: str, schema: OpSchema, arguments: Mapping[str, Value], isa: str) -> int:
     """Compute the size of a scratch argument of a call.
 
     Args:
-        text: An expression that `check_size` accepts for this schema.
+        text: An expression that gives a number with this schema.
         schema: Schema of the operator.
         arguments: By name, all that sizes may depend on; None for a missing one. Those
             that the program computes are left out.

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from orchestrator.catalog.expressions.condition import check_size, scratch_bytes
-from orchestrator.catalog.expressions.values import ExpressionError, TensorFacts
+from orchestrator.catalog.expressions.condition import scratch_bytes
+from orchestrator.catalog.expressions.reader import compiled
+from orchestrator.catalog.expressions.values import ExpressionError, Kind, TensorFacts
 from orchestrator.catalog.scratch_arguments import scratch_arguments
 from orchestrator.core.dtype import ScalarType
 from orchestrator.core.operator import parse_schema
@@ -77,7 +78,7 @@ def size(text: str, isa: str = "dsp") -> int:
     ],
 )
 def test_expressions(text: str, expected: int) -> None:
-    check_size(text, SCHEMA)
+    compiled(text, SCHEMA, Kind.NUMBER)
     assert size(text) == expected
 
 
@@ -177,7 +178,7 @@ def test_an_argument_named_isa_gives_way() -> None:
 )
 def test_errors_are_found_before_any_call(text: str, message: str) -> None:
     with pytest.raises(ExpressionError) as caught:
-        check_size(text, SCHEMA)
+        compiled(text, SCHEMA, Kind.NUMBER)
     assert str(caught.value) == message
 
 
@@ -205,7 +206,7 @@ def test_errors_are_found_before_any_call(text: str, message: str) -> None:
     ],
 )
 def test_what_has_no_result_for_a_call(text: str, message: str) -> None:
-    check_size(text, SCHEMA)
+    compiled(text, SCHEMA, Kind.NUMBER)
     with pytest.raises(ExpressionError) as caught:
         size(text)
     assert str(caught.value) == message
@@ -221,7 +222,7 @@ def test_what_the_program_computes_is_not_known(text: str) -> None:
 
 def test_a_long_part_is_cut_in_messages() -> None:
     with pytest.raises(ExpressionError) as caught:
-        check_size("1 + [" + "groups, " * 12 + "1]", SCHEMA)
+        compiled("1 + [" + "groups, " * 12 + "1]", SCHEMA, Kind.NUMBER)
     assert str(caught.value) == (
         "[groups, groups, groups, groups, groups, groups, groups, gro... is a list of"
         " numbers, not a number"
@@ -314,7 +315,7 @@ TOKENS = (
 @example("[" * 90 + "1" + "]" * 90)
 def test_any_text_has_a_size_or_is_refused(text: str) -> None:
     try:
-        check_size(text, SCHEMA)
+        compiled(text, SCHEMA, Kind.NUMBER)
     except ExpressionError:
         return
     with suppress(ExpressionError):
