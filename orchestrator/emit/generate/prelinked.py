@@ -6,7 +6,7 @@ import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from math import inf, isinf, isnan, nan
+from math import isnan, nan
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
@@ -15,6 +15,7 @@ from orchestrator.core.lazy_bytes import Bytes, joined
 from orchestrator.core.operator import OperatorName, OpSchema
 from orchestrator.emit.artifact import row_comment
 from orchestrator.emit.generate.prepared import (
+    exact,
     number_block,
     number_bytes,
     prepared_block,
@@ -343,7 +344,7 @@ class _Writer:
         self._args = argument_table(method)
         self._layout = layout
         self._steps = step_table(method) if method.by_rows else None
-        self._tables: dict[tuple[str, str], str] = {}
+        self._tables: dict[tuple[str, bytes], tuple[str, str]] = {}
         self._words = 0
         self._initial: list[tuple[str, str, str]] = []
         self._capacities: list[int] = []
@@ -369,10 +370,7 @@ class _Writer:
         )
         inputs = self._array(self._index_type, method.inputs)
         outputs = self._array(self._index_type, method.outputs)
-        lines = [
-            f"constexpr {declared} = {{{content}}};"
-            for (_, content), declared in self._tables.items()
-        ]
+        lines = [f"constexpr {declared};" for _, declared in self._tables.values()]
         if self._words:
             start = ", ".join(map(str, self._capacities))
             lines += [
@@ -460,12 +458,8 @@ class _Writer:
             yield f"{self._base}_steps", step_bytes(self._steps)
         for shape, name in self._shapes.items():
             yield f"&{name}", number_bytes(shape.numbers)
-        for (c_type, content), declared in self._tables.items():
-            name = declared.split(" ")[-1].partition("[")[0]
-            items = content.split(", ")
-            code = _CODES[c_type]
-            numbers = map(_from_double if code == "d" else int, items)
-            yield name, struct.pack(f"<{len(items)}{code}", *numbers)
+        for (_, packed), (name, _) in self._tables.items():
+            yield name, packed
         if self._words:
             yield (f"{self._base}_sizes_first", struct.pack(f"<{self._words}i", *self._capacities))
 
@@ -474,18 +468,18 @@ class _Writer:
         slots = 0 if self._method.has_constant_slots else self._method.slots
         return f"{slots} * sizeof(Value) + {self._words} * sizeof(int32_t)"
 
-    def _array(self, c_type: str, items: Iterable[object]) -> str:
+    def _array(self, c_type: str, items: Iterable[float]) -> str:
         """Name of a constant array; "" if it is empty."""
-        content = ", ".join(map(str, items))
-        if not content:
+        # C++ has one NaN.
+        numbers = [nan if isnan(item) else item for item in items]
+        if not numbers:
             return ""
-        count = content.count(",") + 1
-        key = (c_type, content)
-        known = self._tables.get(key)
-        if known is None:
+        key = (c_type, struct.pack(f"<{len(numbers)}{_CODES[c_type]}", *numbers))
+        if key not in self._tables:
             name = f"{self._base}_table{len(self._tables)}"
-            self._tables[key] = known = f"{c_type} {name}[{count}]"
-        return known.split(" ")[-1].partition("[")[0]
+            content = ", ".join(map(exact if c_type == "double" else str, numbers))
+            self._tables[key] = name, f"{c_type} {name}[{len(numbers)}] = {{{content}}}"
+        return self._tables[key][0]
 
     def _value(self, index: int, value: Value) -> str:
         if isinstance(value, TensorValue):
@@ -495,20 +489,20 @@ class _Writer:
         return self._list(value)
 
     def _list(self, value: ListValue) -> str:
+        items: Sequence[float]
         match value:
             case StringValue(value=text):
-                tag, c_type, items = "String", "uint8_t", [*map(str, text.encode())]
+                tag, c_type, items = "String", "uint8_t", text.encode()
             case DoubleListValue(items=numbers):
-                tag, c_type, items = "DoubleList", "double", [*map(_double, numbers)]
+                tag, c_type, items = "DoubleList", "double", numbers
             case BoolListValue(items=truths):
-                tag, c_type = "BoolList", "uint8_t"
-                items = [str(int(truth)) for truth in truths]
+                tag, c_type, items = "BoolList", "uint8_t", [*map(int, truths)]
             case IntListValue(items=indices):
                 tag, c_type = ("IntList", self._index_type if self._compact else "int64_t")
-                items = [*map(str, indices)]
+                items = indices
             case TensorListValue(items=indices) | OptionalTensorListValue(items=indices):
                 tag, c_type = "TensorList", self._index_type
-                items = [str(self._none if i < 0 else i) for i in indices]
+                items = [self._none if i < 0 else i for i in indices]
         name = self._array(c_type, items) or "nullptr"
         return f"Value(List{{Tag::{tag}, {len(items)}, {name}}})"
 
@@ -629,23 +623,6 @@ def _order_words(dim_order: Sequence[int]) -> Iterator[int]:
     """A dim order as stored after sizes: bytes packed into 32-bit words."""
     for at in range(0, len(dim_order), _ORDER_WORD):
         yield int.from_bytes(bytes(dim_order[at : at + _ORDER_WORD]), "little")
-
-
-def _double(number: float) -> str:
-    """An exact C++ literal of a double."""
-    if isnan(number):
-        return '__builtin_nan("")'
-    if isinf(number):
-        return "-__builtin_inf()" if number < 0 else "__builtin_inf()"
-    return number.hex()
-
-
-def _from_double(text: str) -> float:
-    """The number of a literal from `_double`."""
-    for number in (nan, -inf, inf):
-        if _double(number) == text:
-            return number
-    return float.fromhex(text)
 
 
 def _scalar(value: NoneValue | IntValue | BoolValue | DoubleValue) -> str:

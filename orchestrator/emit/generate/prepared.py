@@ -91,16 +91,16 @@ def _numbers(value: Numbers) -> str:
     """A number, or a struct with the names of its members."""
     if isinstance(value, tuple):
         return f"{{{', '.join(f'/* {name} */ {_numbers(v)}' for name, v in value)}}}"
-    return _float(value) if isinstance(value, float) else str(value)
+    return exact(value, "f") if isinstance(value, float) else str(value)
 
 
-def _float(number: float) -> str:
-    """An exact C++ literal of a float."""
+def exact(number: float, suffix: str = "") -> str:
+    """An exact C++ literal of a double, or with the suffix `f` of a float."""
     if isnan(number):
-        return '__builtin_nanf("")'
+        return f'__builtin_nan{suffix}("")'
     if isinf(number):
-        return "-__builtin_inff()" if number < 0 else "__builtin_inff()"
-    return f"{number.hex()}F"
+        return f"{'-' * (number < 0)}__builtin_inf{suffix}()"
+    return number.hex() + suffix.upper()
 
 
 def _words(members: tuple[tuple[str, Numbers], ...]) -> Iterator[bytes]:
