@@ -31,7 +31,8 @@ _ITEMS_PER_BYTE: Final = 2
 
 Calls may share one list of arguments, and without a bound a small file would keep the
 device busy for as long as the square of its size: one of 193 KB, 24,000 calls with one
-list, took 16 s to load. What each has for itself takes four bytes or more. `MethodLoader::spend` of the runtime counts the same, per method.
+list, took 16 s to load. What each has for itself takes four bytes or more.
+`MethodLoader::spend` of the runtime counts the same, per method.
 """
 _LEAST_METHOD_BYTES: Final = 36
 """An entry in the vector, and a table with the fields that each method has."""

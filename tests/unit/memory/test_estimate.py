@@ -29,6 +29,7 @@ from tests.unit.products import program_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
 
 NET = program_of("add_mul")
