@@ -15,7 +15,6 @@ from orchestrator.cli.command_table import COMMANDS, COMMON, READERS
 from orchestrator.cli.declaring import Arguments, Option
 from orchestrator.cli.manual import GROUP_OF, GROUPS, PLUMBING, RENAMED, SYNONYMS, epilog
 from orchestrator.errors import UsageError, did_you_mean, nearest
-from orchestrator.shell.files import read_text_file
 
 
 class _CMakeFolder(argparse.Action):
@@ -173,6 +172,8 @@ class CommandParser(argparse.ArgumentParser):
             return ""
         is_board, word, own = wrong.groups()
         if is_board and word.endswith(".toml"):
+            from orchestrator.shell.files import read_text_file  # noqa: PLC0415  # errors only
+
             with suppress(OSError, UnicodeDecodeError):
                 if re.search(r"^\s*\[\[\s*models", read_text_file(Path(word)), re.MULTILINE):
                     return f"it is a profile: `orchestrator build {word}` builds it"
