@@ -113,6 +113,46 @@ def test_what_is_not_like_its_output_keeps_its_place(kind: str) -> None:
     assert run_passes(method, ["in_place"], replans=True) == method
 
 
+@pytest.mark.parametrize("kind", ["input", "later", "before", "dynamic"])
+def test_a_pair_that_cannot_share_leaves_others_alone(kind: str) -> None:
+    """It would make the proof of all of them fail."""
+    b = Builder()
+    x, u, v, w = (b.tensor((2,), at) for at in (0, 16, 32, 0))
+    given = (v,)
+    if kind != "input":
+        b.call(RELU, x, u)
+    if kind == "input":
+        b.call(ADD, x, x, v, in_place=(0, 1))
+    elif kind == "later":
+        b.call(ADD, u, u, v, in_place=(0, 1))
+        given = (u, v)
+    elif kind == "before":
+        b.call(RELU, x, v)
+        b.call(RELU, u, v, w)
+        b.call(ADD, u, u, v, in_place=(0, 1))
+        given = (w, v)
+    else:
+        b.call(RELU, b.tensor((2,), 16, dynamic=True), w)
+        b.call(ADD, u, u, v, in_place=(0, 1))
+        given = (w, v)
+    y, z, out = b.tensor((6,), 48), b.tensor((6,), 64), b.tensor((2,), 0)
+    b.call(RELU, *given, y)
+    b.call(ADD, y, y, z, in_place=(0, 1))
+    b.call(RELU, z, out)
+    method = run_passes(b.method((x,), (out,)), ["in_place"], replans=True)
+    assert shares(method, y, z)
+    assert not shares(method, u, v)
+
+
+def test_without_a_lower_peak_nothing_changes() -> None:
+    b, (x, _, z, _) = chain()
+    b.code[2:] = []
+    out = b.tensor((12,), 0)
+    b.call(RELU, z, out)
+    method = b.method((x,), (out,))
+    assert after(method) == method
+
+
 def test_methods_with_jumps_stay_as_they_are() -> None:
     b, (x, _, _, out) = chain()
     number = b.value(BoolValue(value=True))
