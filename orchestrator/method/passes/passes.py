@@ -100,6 +100,7 @@ def drop_values(method: LinkedMethod) -> LinkedMethod:
 
 Change: TypeAlias = Callable[[LinkedMethod, Context], LinkedMethod]
 """Returns the changed method, or the same object if nothing changed."""
+Need: TypeAlias = Literal["io", "rounding", "plan", "prelinked", "isa"]
 _ISAS: Final = ("scalar", "dsp", "mve")
 
 
@@ -125,7 +126,7 @@ class Pass:
 
     change: Change
     calls: Callable[[LinkedCall], bool] | None = None
-    needs: frozenset[str] = frozenset()
+    needs: tuple[Need, ...] = ()
     planned: bool = False
     notes: Callable[[LinkedMethod, LinkedMethod], tuple[str, ...]] | None = None
     trades: Literal["", "flash", "ram", "room"] = ""
@@ -163,8 +164,6 @@ def _anywhere(change: Callable[[LinkedMethod], LinkedMethod]) -> Change:
     return lambda method, _: change(method)
 
 
-_IO, _PLAN = frozenset({"io"}), frozenset({"plan"})
-
 # Passes that remove calls come first: fewer calls shorten lifetimes, which decide what
 # `in_place` can share. Slots are cleaned up last, when no pass needs them any more;
 # prepared calls have no arguments that other passes could read.
@@ -188,32 +187,29 @@ PASSES: Final[Mapping[str, Pass]] = MappingProxyType(
             change=cancel_quantize, calls=is_quantize, trades="flash", may_be_modest=True
         ),
         "drop_unused_calls": Pass(change=_anywhere(drop_unused_calls), calls=may_be_unused),
-        "keep_inputs": Pass(change=_anywhere(keep_inputs), needs=_IO),
-        "quantized_io": Pass(change=_anywhere(quantized_io), needs=_IO),
-        "in_place": Pass(change=_anywhere(in_place), calls=may_be_in_place, needs=_PLAN),
+        "keep_inputs": Pass(change=_anywhere(keep_inputs), needs=("io",)),
+        "quantized_io": Pass(change=_anywhere(quantized_io), needs=("io",)),
+        "in_place": Pass(change=_anywhere(in_place), calls=may_be_in_place, needs=("plan",)),
         "fuse_activations": Pass(change=fuse_activations, calls=may_be_activation, trades="ram"),
         "fuse_float_activations": Pass(
-            change=fuse_float_activations, calls=is_activation, needs=frozenset({"plan", "isa"})
+            change=fuse_float_activations, calls=is_activation, needs=("plan", "isa")
         ),
         "round_weights": Pass(
             change=_anywhere(round_weights),
             calls=lambda call: call.function in FUNCTIONS,
-            needs=frozenset({"rounding", "plan"}),
+            needs=("rounding", "plan"),
             notes=rounding_notes,
         ),
         "pack_weights": Pass(
             change=pack_weights,
             calls=lambda call: call.function in {*FUNCTIONS, *TRANSPOSED, MIXED},
-            needs=frozenset({"isa"}),
+            needs=("isa",),
             trades="room",
         ),
-        "order_calls": Pass(change=_anywhere(order_calls), needs=_PLAN),
+        "order_calls": Pass(change=_anywhere(order_calls), needs=("plan",)),
         "drop_values": Pass(change=_anywhere(drop_values)),
         "prepare_calls": Pass(
-            change=prepare_calls,
-            calls=may_be_prepared,
-            needs=frozenset({"prelinked"}),
-            planned=True,
+            change=prepare_calls, calls=may_be_prepared, needs=("prelinked",), planned=True
         ),
         "share_values": Pass(change=_anywhere(share_values), planned=True),
     }
