@@ -28,9 +28,9 @@ from orchestrator.method.passes.packing.kernels import (
     Kernel,
     arguments_of,
 )
-from orchestrator.method.passes.preparing.convolution import CONVOLUTIONS, POOLS
+from orchestrator.method.passes.preparing.convolution import CONVOLUTIONS
 from orchestrator.method.passes.preparing.copies import may_be_copies, prepared_copies
-from orchestrator.method.passes.preparing.elementwise import AFFINE, ELEMENTWISE, SCALED
+from orchestrator.method.passes.preparing.elementwise import ELEMENTWISE
 from orchestrator.method.passes.preparing.floats import FLOATS
 from orchestrator.method.passes.preparing.form import MOST_COPIES, Form
 from orchestrator.method.places import Access
@@ -69,7 +69,7 @@ PACKED: Final[Mapping[str, Preparer]] = MappingProxyType(
 
 
 PREPARERS: Final[Mapping[str, Preparer]] = MappingProxyType(
-    {**PACKED, **AFFINE, **CONVOLUTIONS, **ELEMENTWISE, **POOLS, **FLOATS, **SCALED}
+    {**PACKED, **CONVOLUTIONS, **ELEMENTWISE, **FLOATS}
 )
 """By kernel: what prepares its calls."""
 _LOWEST, _HIGHEST = -(1 << 31), (1 << 31) - 1

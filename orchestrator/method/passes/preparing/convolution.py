@@ -200,23 +200,6 @@ def _transposed(*, nhwc: bool) -> Preparer:
     return prepare
 
 
-CONVOLUTIONS: Final[Mapping[str, Preparer]] = MappingProxyType(
-    {
-        "orch::cortex_m::quantized_linear_out": _linear,
-        "orch::cortex_m::quantized_batch_matmul_out": _batch_matmul,
-        "orch::cortex_m::quantized_transpose_conv2d_out": _transposed(nhwc=False),
-        "orch::cortex_m::quantized_transpose_conv2d_nhwc_out": _transposed(nhwc=True),
-        **{
-            f"orch::cortex_m::quantized_{kind}conv2d{layout}_out": _convolution(
-                depthwise=bool(kind), nhwc=bool(layout)
-            )
-            for kind in ("", "depthwise_")
-            for layout in ("", "_nhwc")
-        },
-    }
-)
-
-
 # Pooling of int8 images, as kernels/cortex_m/pool.h has it.
 
 _LOWEST_EXPONENT, _HIGHEST_EXPONENT = 1, 254
@@ -292,8 +275,19 @@ def _largest(*, nhwc: bool) -> Preparer:
     return prepare
 
 
-POOLS: Final[Mapping[str, Preparer]] = MappingProxyType(
+CONVOLUTIONS: Final[Mapping[str, Preparer]] = MappingProxyType(
     {
+        "orch::cortex_m::quantized_linear_out": _linear,
+        "orch::cortex_m::quantized_batch_matmul_out": _batch_matmul,
+        "orch::cortex_m::quantized_transpose_conv2d_out": _transposed(nhwc=False),
+        "orch::cortex_m::quantized_transpose_conv2d_nhwc_out": _transposed(nhwc=True),
+        **{
+            f"orch::cortex_m::quantized_{kind}conv2d{layout}_out": _convolution(
+                depthwise=bool(kind), nhwc=bool(layout)
+            )
+            for kind in ("", "depthwise_")
+            for layout in ("", "_nhwc")
+        },
         "orch::cortex_m::quantized_avg_pool2d_out": _average(nhwc=False),
         "orch::cortex_m::quantized_avg_pool2d_nhwc_out": _average(nhwc=True),
         "orch::cortex_m::quantized_max_pool2d_out": _largest(nhwc=False),

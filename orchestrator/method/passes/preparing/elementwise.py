@@ -213,22 +213,6 @@ def _pad(*, contiguous: bool) -> Preparer:
     return prepare
 
 
-ELEMENTWISE: Final[Mapping[str, Preparer]] = MappingProxyType(
-    {
-        "orch::cortex_m::quantized_add_out": _add,
-        "orch::cortex_m::quantized_mul_out": _multiply,
-        "orch::cortex_m::quantized_div_out": _divide,
-        "orch::cortex_m::maximum_out": _extreme("maximum"),
-        "orch::cortex_m::minimum_out": _extreme("minimum"),
-        "orch::cortex_m::quantized_activation_out": _activation,
-        "orch::cortex_m::softmax_out": _softmax,
-        "orch::cortex_m::transpose_out": _transpose,
-        "orch::cortex_m::pad_out": _pad(contiguous=False),
-        "orch::cortex_m::pad_contiguous_out": _pad(contiguous=True),
-    }
-)
-
-
 # Images that are scaled, as kernels/portable/prepared.h has them.
 
 
@@ -275,14 +259,6 @@ def _nearest(arguments: Arguments, _isa: str) -> Form:
     need(times[0][0] > MOST_COPIES or any(rest for _, rest in times))
     pixel = x.sizes[1] * x.dtype.item_bytes
     return _form(arguments, "upsample_nearest2d", pixel, corners=False)
-
-
-SCALED: Final[Mapping[str, Preparer]] = MappingProxyType(
-    {
-        "orch::portable::upsample_bilinear2d_vec_out": _bilinear,
-        "orch::portable::upsample_nearest2d_vec_out": _nearest,
-    }
-)
 
 
 # Quantizing and dequantizing with one scale, items side by side.
@@ -357,8 +333,20 @@ def _dequantize(library: str) -> Preparer:
     return prepare
 
 
-AFFINE: Final[Mapping[str, Preparer]] = MappingProxyType(
+ELEMENTWISE: Final[Mapping[str, Preparer]] = MappingProxyType(
     {
+        "orch::cortex_m::quantized_add_out": _add,
+        "orch::cortex_m::quantized_mul_out": _multiply,
+        "orch::cortex_m::quantized_div_out": _divide,
+        "orch::cortex_m::maximum_out": _extreme("maximum"),
+        "orch::cortex_m::minimum_out": _extreme("minimum"),
+        "orch::cortex_m::quantized_activation_out": _activation,
+        "orch::cortex_m::softmax_out": _softmax,
+        "orch::cortex_m::transpose_out": _transpose,
+        "orch::cortex_m::pad_out": _pad(contiguous=False),
+        "orch::cortex_m::pad_contiguous_out": _pad(contiguous=True),
+        "orch::portable::upsample_bilinear2d_vec_out": _bilinear,
+        "orch::portable::upsample_nearest2d_vec_out": _nearest,
         "orch::cortex_m::quantize_per_tensor_out": _quantize("cortex_m"),
         "orch::quantized::quantize_per_tensor_out": _quantize("quantized"),
         "orch::cortex_m::dequantize_per_tensor_out": _dequantize("cortex_m"),
