@@ -7,6 +7,6 @@ this package. `orchestrator.lowering.record` compares the graphs of two runs.
 """
 
 from orchestrator.lowering.accelerate import accelerated
-from orchestrator.lowering.mechanisms import Ledger, Mechanism
+from orchestrator.lowering.mechanisms import HEADINGS, Ledger, Mechanism, PassLedger
 
-__all__ = ["Ledger", "Mechanism", "accelerated"]
+__all__ = ["HEADINGS", "Ledger", "Mechanism", "PassLedger", "accelerated"]

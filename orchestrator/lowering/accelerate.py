@@ -33,7 +33,7 @@ def accelerated(mechanisms: Collection[Mechanism] = tuple(Mechanism)) -> Iterato
         mechanisms: Those to use; all by default.
 
     Yields:
-        The work done so far.
+        The work done, pass by pass; totals are available at the end.
     """
     with _Running.lock:
         if _Running.depth or unknown_versions():
@@ -46,13 +46,16 @@ def accelerated(mechanisms: Collection[Mechanism] = tuple(Mechanism)) -> Iterato
 
         patches = Patches()
         ledger = _Running.ledger = Ledger()
+        finish = None
         try:
             _Running.depth += 1
-            install(frozenset(mechanisms), ledger, patches)
+            finish = install(frozenset(mechanisms), ledger, patches)
             yield ledger
         finally:
             patches.restore()
             _Running.depth -= 1
+            if finish is not None:
+                finish()
 
 
 def unknown_versions() -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Final
 
 from executorch.exir import pass_base as executorch_base
@@ -24,14 +23,3 @@ INTERPRETERS: Final = (
     *(base.ExportInterpreter for base in BASES),
     executorch_base.ExportPass.ExportInterpreter,
 )
-
-
-def classes_of(base: type) -> Iterator[type]:
-    """A class and all its subclasses, each once."""
-    found: list[type] = [base]
-    for owner in found:
-        subclasses: list[type] = owner.__subclasses__()
-        for made in subclasses:
-            if made not in found:
-                found.append(made)
-    yield from found

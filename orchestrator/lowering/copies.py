@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import operator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakSet
 
 from executorch.exir.dialects.edge._ops import EdgeOpOverload
@@ -32,10 +32,13 @@ from torch.fx.node import map_arg
 from torch.fx.proxy import _COPY_META_FIELDS
 
 from orchestrator.lowering.bases import BASES, INTERPRETERS, PROXIES, TRACERS
-from orchestrator.lowering.mechanisms import Ledger
-from orchestrator.lowering.memo import Memo, advance
+from orchestrator.lowering.passes import advance
 from orchestrator.lowering.patches import Patches
 from orchestrator.lowering.targets import Targets
+
+if TYPE_CHECKING:
+    from orchestrator.lowering.memo import Memo
+    from orchestrator.lowering.passes import Passes
 
 _STAMPS: Final = "_orchestrator_stamps"
 _STATE: Final = "_orchestrator_copying"
@@ -54,7 +57,7 @@ class Stamp:
         val: Its value.
         inputs: Values of the nodes among its arguments.
         context: Modes that results depend on.
-        numbers: How many numbers dispatching takes (`orchestrator.lowering.memo`).
+        numbers: How many numbers dispatching takes (`orchestrator.lowering.passes`).
     """
 
     target: Any
@@ -88,12 +91,12 @@ class Copies:
     """Copies nodes where it can.
 
     Args:
-        ledger: Counts what is copied.
+        passes: Count what is copied.
         memo: Knows which results depend on metadata alone, and results.
     """
 
-    def __init__(self, ledger: Ledger, memo: Memo) -> None:
-        self.ledger = ledger
+    def __init__(self, passes: Passes, memo: Memo) -> None:
+        self.passes = passes
         self.memo = memo
         self.guards: dict[Any, Any] = {}
         self.names: dict[int, tuple[Any, str, bool]] = {}
@@ -199,16 +202,16 @@ class _Replay:
             return None
         context = self._copies.memo.context()
         stamp = self._old.get(node)
-        ledger = self._copies.ledger
+        run = self._copies.passes.now
         if stamp is not None and stamp.holds(node, values, context):
             made = self._make(node, values, context, stamp.numbers)
-            ledger.copied += made is not None
+            run.copied += made is not None
             return made
         numbers = self._copies.memo.knows(node, self._interpreter)
         if numbers is None:
             return None
         made = self._make(node, values, context, numbers)
-        ledger.remembered += made is not None
+        run.remembered += made is not None
         return made
 
     def _values(self, node: Node) -> tuple[Any, ...] | None:
@@ -269,7 +272,7 @@ class _Replay:
         meta["tensor_meta"] = None
         context = self._copies.memo.context()
         self._new[made] = Stamp(*(made.target, made._args, made._kwargs, val, values, context))
-        self._copies.ledger.copied += 1
+        self._copies.passes.now.copied += 1
         return self._proxy(val, self._tracer.proxy(made))
 
     def _placeholder(self, node: Node) -> Any:
@@ -284,7 +287,7 @@ class _Replay:
             self._tracer.set_metadata(made, value)
         else:
             made.meta["val"] = value
-        self._copies.ledger.copied += 1
+        self._copies.passes.now.copied += 1
         return self._proxy(value, self._tracer.proxy(made))
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from executorch.exir.dialects.edge._ops import EdgeOpOverload
@@ -22,8 +22,11 @@ from torch.fx.immutable_collections import immutable_dict, immutable_list
 from torch.utils import _pytree as pytree
 
 from orchestrator.lowering.bases import BASES, PROXIES, PROXY_KINDS
-from orchestrator.lowering.mechanisms import Ledger
+from orchestrator.lowering.passes import advance, sequence_number
 from orchestrator.lowering.patches import Patches
+
+if TYPE_CHECKING:
+    from orchestrator.lowering.passes import Passes
 
 
 class UnknownValueError(Exception):
@@ -88,13 +91,13 @@ class Memo:
     """Results of operators, by their arguments.
 
     Args:
-        ledger: Counts what is remembered and what is dispatched.
+        passes: Count what is remembered and what is dispatched.
         remembers: Whether results are kept; otherwise only their dependencies are
             computed.
     """
 
-    def __init__(self, ledger: Ledger, *, remembers: bool) -> None:
-        self._ledger = ledger
+    def __init__(self, passes: Passes, *, remembers: bool) -> None:
+        self._passes = passes
         self._remembers = remembers
         self._results: dict[Any, Any] = {}
         self._pure: dict[Any, bool] = {}
@@ -118,14 +121,14 @@ class Memo:
                 token, numbers = memo._results[key]
                 value = meta.data.get("val")
                 if memo.token(value) == token:
-                    memo._ledger.remembered += 1
+                    memo._passes.now.remembered += 1
                     advance(numbers)
                     step = (self, kind, target, args, kwargs, meta, value)
                     result = _replayed(PROXIES[base], *step)
                     memo._stamp(result, numbers)
                     return result
             if kind == "call_function":
-                memo._ledger.dispatched += 1
+                memo._passes.now.dispatched += 1
             result = original(self, kind, target, args, kwargs, meta)
             token = None if key is None else memo.token(result.data)
             if token is not None:
@@ -145,7 +148,7 @@ class Memo:
         """Whether dispatching a node would give a value like the one it has.
 
         Returns:
-            How many numbers dispatching takes (`sequence_number`); None
+            How many numbers dispatching takes (`orchestrator.lowering.passes`); None
             if the value would be another one, or that is not known.
         """
         if not self._remembers:
@@ -267,23 +270,3 @@ def _replayed(  # noqa: PLR0917  # as `_fx`
     else:
         tracer.set_metadata(proxy.node, value)
     return proxy_value(value, proxy)
-
-
-# PyTorch's sequence number for gradient records.
-#
-# Dispatching with gradients counts on, and nodes of graphs are numbered by that (`seq_nr`). If a
-# result is known without dispatching, the number advances by as much.
-#
-# Source: PyTorch 2.13 `torch/csrc/autograd/function.h`, `Node`: each one that is made takes the
-# next number.
-
-
-def sequence_number() -> int:
-    """The next number."""
-    return int(torch.autograd._get_sequence_nr())
-
-
-def advance(count: int) -> None:
-    """Consume `count` numbers."""
-    for _ in range(count):
-        torch._C._functions.UndefinedGrad()

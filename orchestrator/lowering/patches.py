@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+_ABSENT = object()
+
 
 class Patches:
     """Replacements that are reverted in reverse order."""
@@ -21,6 +23,17 @@ class Patches:
         self._before.append((owner, name, vars(owner)[name]))
         setattr(owner, name, new)
 
+    def add(self, owner: Any, name: str, new: Any) -> None:
+        """Add an attribute that `owner` itself does not have.
+
+        Raises:
+            KeyError: It has one of that name.
+        """
+        if name in vars(owner):
+            raise KeyError(name)
+        self._before.append((owner, name, _ABSENT))
+        setattr(owner, name, new)
+
     def afterwards(self, undo: Callable[[], None]) -> None:
         """Call something once all later replacements are reverted."""
         self._before.append((None, "", undo))
@@ -31,5 +44,7 @@ class Patches:
             owner, name, value = self._before.pop()
             if owner is None:
                 value()
+            elif value is _ABSENT:
+                delattr(owner, name)
             else:
                 setattr(owner, name, value)

@@ -17,7 +17,6 @@ from weakref import ref
 from torch.fx.graph import _PyTreeCodeGen
 from torch.fx.graph_module import GraphModule
 
-from orchestrator.lowering.mechanisms import Ledger
 from orchestrator.lowering.patches import Patches
 
 _GENERATED: Final = ("_code", "_lineno_map", "_prologue_start")
@@ -27,15 +26,12 @@ _PICKLED: Final = ("__reduce__", "__reduce_package__")
 
 
 class DeferredCode:
-    """Code that is generated on demand.
+    """Code that is generated on demand."""
 
-    Args:
-        ledger: Counts what is deferred and what is generated.
-    """
-
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self) -> None:
         self._recompile = GraphModule.recompile
-        self._ledger = ledger
+        self.deferred = 0
+        self.generated = 0
 
     def install(self, patches: Patches) -> None:
         """Defer code until the patches are reverted."""
@@ -48,7 +44,7 @@ class DeferredCode:
 
     def _put_off(self, module: GraphModule) -> _Code:
         """Note that a module's code, and that of its children, is to be generated."""
-        self._ledger.deferred += 1
+        self.deferred += 1
         codegen = module.graph._codegen
         if isinstance(codegen, _PyTreeCodeGen):
             module._in_spec = codegen.pytree_info.in_spec
@@ -71,7 +67,7 @@ class DeferredCode:
         for name in (*_GENERATED, *_PICKLED, "forward"):
             if isinstance(vars(own).get(name), _Wanted):
                 delattr(own, name)
-        self._ledger.generated += 1
+        self.generated += 1
         return self._recompile(module)
 
 

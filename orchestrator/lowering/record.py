@@ -25,7 +25,7 @@ from torch.fx.passes.infra.pass_base import PassBase
 from torch.fx.passes.infra.pass_manager import PassManager
 from torch.fx.traceback import NodeSource
 
-from orchestrator.lowering.bases import classes_of
+from orchestrator.lowering.passes import classes_of
 from orchestrator.lowering.patches import Patches
 
 _GENERATED = re.compile(r"<eval_with_key>\.\d+")

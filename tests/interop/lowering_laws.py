@@ -21,6 +21,7 @@ import torch
 from executorch.exir.pass_base import ExportPass, _ExportPassBase
 from torch._export.pass_base import _ExportPassBaseDeprecatedDoNotUse
 from torch.fx import GraphModule
+from torch.fx.passes.infra.pass_base import PassBase
 from torch.fx.traceback import NodeSource
 
 import orchestrator.lowering.accelerate as accelerate_module
@@ -36,6 +37,7 @@ PATCHED = (
     (_ExportPassBase, "_fx"),
     (_ExportPassBase.ExportInterpreter, "run_node"),
     (_ExportPassBaseDeprecatedDoNotUse, "_fx"),
+    (PassBase, "__call__"),
 )
 
 
@@ -47,7 +49,9 @@ def _restores() -> bool:
     before = _now()
     with accelerated():
         changed = all(a is not b for a, b in zip(before, _now(), strict=True))
-    return changed and _now() == before
+    added = ((_ExportPassBase, "node_debug_str"), (PassBase, "__init_subclass__"))
+    absent = all(name not in vars(owner) for owner, name in added)
+    return changed and _now() == before and absent
 
 
 def _restores_after_an_error() -> bool:

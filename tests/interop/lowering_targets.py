@@ -31,7 +31,8 @@ from executorch.exir.passes.sym_to_tensor_pass import SymToTensorPass
 from torch._ops import OpOverload
 from torch.export import Dim, export
 
-from orchestrator.lowering.bases import BASES, classes_of
+from orchestrator.lowering.bases import BASES
+from orchestrator.lowering.passes import classes_of
 from orchestrator.lowering.patches import Patches
 from orchestrator.lowering.registry import BY_NODE, BY_OPERATOR
 from orchestrator.lowering.targets import Targets, guard_of

@@ -54,6 +54,17 @@ def test_the_mechanisms_have_done_something() -> None:
         assert ledger["generated"] < ledger["deferred"] / 10, name
 
 
+def test_the_ledger_has_every_pass() -> None:
+    ledger = _compared()["cortex-m"]["ledger"]
+    runs = ledger["passes"]
+    assert {run["manager"] for run in runs} >= {"to_edge", "CortexMPassManager"}
+    assert "AtenToCortexMPass" in {run["name"] for run in runs}
+    for count in ("copied", "remembered", "dispatched"):
+        assert sum(run[count] for run in runs) == ledger[count]
+    assert {run["skipped"] for run in runs} == {"", "found nothing to change"}
+    assert all(run["cpu_s"] >= 0 for run in runs)
+
+
 def test_each_mechanism_was_compared_alone() -> None:
     assert {f"random 1, {mechanism}" for mechanism in Mechanism} < set(_compared())
 
