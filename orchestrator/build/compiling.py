@@ -298,7 +298,7 @@ def _own_library(name: str, commands: CompilePlan, compiled: Compiled) -> bytes:
     """
     from orchestrator.emit.compile import API_OBJECT  # noqa: PLC0415
     from orchestrator.emit.compile.archive import defined_symbols, own_symbols  # noqa: PLC0415
-    from orchestrator.emit.generate.trace import hook_names  # noqa: PLC0415
+    from orchestrator.emit.generate.names import hook_names  # noqa: PLC0415
 
     defined = defined_symbols(compiled.library)
     problems = [

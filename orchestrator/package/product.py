@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final
 from orchestrator.core.lazy_bytes import Bytes
 from orchestrator.emit.compile import SOURCES, CompilePlan
 from orchestrator.emit.compile.archive import defined_symbols
+from orchestrator.emit.generate.names import hook_names
 from orchestrator.emit.generate.nonsecure import FOLDER as NONSECURE
 from orchestrator.emit.generate.target_check import target_check
-from orchestrator.emit.generate.trace import hook_names
 from orchestrator.memory.plan import identifier
 from orchestrator.package.self_test import Case, self_test_header, self_test_source
 from orchestrator.package.sources import (

@@ -7,12 +7,11 @@ from typing import Final
 from orchestrator.core.spelling import packed_version
 from orchestrator.emit.artifact import GeneratedFile
 from orchestrator.emit.generate.instances import instances_of
-from orchestrator.emit.generate.names import cpp_name, cpp_namespace, with_attributes
+from orchestrator.emit.generate.names import cpp_name, cpp_namespace, hook_names, with_attributes
 from orchestrator.emit.generate.ports import has_complex, memory_of
 from orchestrator.emit.generate.product import Product
 from orchestrator.emit.generate.render import render
 from orchestrator.emit.generate.target_check import target_check
-from orchestrator.emit.generate.trace import hook_names
 from orchestrator.memory.plan import identifier
 
 END: Final = "/* The same sizes in structs: no flash unless they are used. */"

@@ -55,6 +55,16 @@ def cpp_namespace(profile: str) -> str:
     return f"{found}_" if is_c_global(found) else found
 
 
+def hook_names(profile: str) -> dict[str, str]:
+    """Names of the hooks of a traced product, in the runtime and in its library.
+
+    Each product has its own, as numbers of methods are only its own, too. The application
+    defines them.
+    """
+    base = identifier(profile)
+    return {f"orch_trace_{hook}": f"{base}_trace_{hook}" for hook in ("ticks", "record")}
+
+
 # Attributes of the functions of the API.
 
 _FUNCTION: Final = re.compile(
