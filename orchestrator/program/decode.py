@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
-from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from orchestrator.core.dtype import ScalarType
@@ -65,13 +64,11 @@ from orchestrator.program.values import (
 )
 
 if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
     from orchestrator.program.flatbuffer import Buffer, Table
 
 T = TypeVar("T")
 
-RECORDS: Final[Mapping[str, type[DataclassInstance]]] = {
+RECORDS: Final[Mapping[str, type[Any]]] = {
     "ContainerMetadata": ContainerMetadata,
     "NonConstBufferDevice": BufferDevice,
     "Frame": Frame,
@@ -97,16 +94,17 @@ RECORDS: Final[Mapping[str, type[DataclassInstance]]] = {
 """Classes whose fields are those of a kind of table, in its order."""
 
 
-@cache
-def field_names(record: type[DataclassInstance]) -> tuple[str, ...]:
-    """Names of the fields of a class of `RECORDS`."""
-    return tuple(field.name for field in fields(record))
+FIELDS: Final[Mapping[type[Any], tuple[str, ...]]] = {
+    record: tuple(field.name for field in fields(record))
+    for record in (*RECORDS.values(), ExtraTensorInfo)
+}
+"""Names of their fields; those of `ExtraTensorInfo` have the order of its table, too."""
 
 
 def _record(table: Table) -> Any:  # noqa: ANN401  # of the class of its kind
     """A table as an instance of its class."""
     record = RECORDS[table.kind]
-    return record(**dict(zip(field_names(record), table.values(), strict=True)))
+    return record(**dict(zip(FIELDS[record], table.values(), strict=True)))
 
 
 def decode_program(
@@ -198,7 +196,7 @@ class _Decoder:
         )
 
     def _method_body(self, table: Table, name: str, place: str) -> Method:
-        # What is missing is noted before anything that is damaged.
+        # A method without them is an error of its own, before those of what else it has.
         for field in ("values", "operators"):
             table[field]
 
@@ -250,7 +248,7 @@ class _Decoder:
                 hint="export the model again with ExecuTorch's own exporter",
             )
         chain = table.entry("chains", chains[0])
-        chain["instructions"]  # it is there
+        chain["instructions"]  # an error if it is missing
         return chain
 
     def _operator(self, table: Table) -> OperatorName:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from struct import Struct, pack
-from typing import TYPE_CHECKING, Any, Final, NewType
+from typing import Any, Final, NewType
 
 from orchestrator.core.layout import ALIGNMENT
 from orchestrator.core.lazy_bytes import Bytes, joined, part_of
-from orchestrator.program.decode import RECORDS, field_names
+from orchestrator.program.decode import FIELDS, RECORDS
 from orchestrator.program.flatbuffer import NUMBERS, PROGRAM, UNIONS, Kind
 from orchestrator.program.program import (
     Delegate,
@@ -21,9 +21,6 @@ from orchestrator.program.program import (
     SubsegmentOffsets,
 )
 from orchestrator.program.values import Allocation, TensorValue, Value
-
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
 
 # Writes the tables, vectors and texts of a flatbuffer.
 #
@@ -204,12 +201,12 @@ _Fields = tuple[object, ...]
 _KINDS: Final = {record: kind for kind, record in RECORDS.items()}
 
 
-def _fields(record: DataclassInstance) -> _Fields:
-    """Fields of an instance of a class of `RECORDS`, or of one with the fields of its kind."""
-    return tuple(getattr(record, name) for name in field_names(type(record)))
+def _fields(record: object) -> _Fields:
+    """Fields of an instance of a class of `FIELDS`."""
+    return tuple(getattr(record, name) for name in FIELDS[type(record)])
 
 
-def _each(records: Iterable[DataclassInstance]) -> list[_Fields]:
+def _each(records: Iterable[object]) -> list[_Fields]:
     return [_fields(record) for record in records]
 
 
