@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from orchestrator.core.border import ModelIo
 from orchestrator.core.operator import OperatorName, OpSchema
@@ -33,11 +33,9 @@ from orchestrator.method.rows.adapt import with_rows
 from orchestrator.method.windows import Core
 from orchestrator.planner.blocks import Block, BlockPlan
 from orchestrator.planner.policy import Fusing
+from orchestrator.profile.tables import BudgetTable
 from orchestrator.program.program import Program
 from orchestrator.targets.cores import Board
-
-if TYPE_CHECKING:
-    from orchestrator.profile.tables import BudgetTable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

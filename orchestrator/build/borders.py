@@ -13,6 +13,7 @@ from orchestrator.method.linked import Linkage
 from orchestrator.method.passes import BorderError
 from orchestrator.method.replan import Adapted
 from orchestrator.program.program import Method, Program
+from orchestrator.program.reader import read_program
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
@@ -176,8 +177,6 @@ def with_streams(adapted: Adapted, program: Program, io: ModelIo) -> Adapted:
         program: As it was read, whose file is that of windows.
         io: What the profile says of the model.
     """
-    from orchestrator.program.reader import read_program  # noqa: PLC0415
-
     port = next((p for p in io.ports if p.stream is not None), None)
     if port is None or port.stream is None:
         return adapted

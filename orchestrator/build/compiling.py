@@ -8,16 +8,38 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from orchestrator.build.methods import all_pins
+from orchestrator.build.libraries import Libraries
+from orchestrator.build.methods import AdaptedModels, all_pins
 from orchestrator.catalog.scratch_arguments import scratch_arguments
 from orchestrator.core.lazy_bytes import Bytes
 from orchestrator.emit.artifact import GeneratedFile
-from orchestrator.emit.compile import CompilePlan, LibraryOptions
+from orchestrator.emit.compile import (
+    API_OBJECT,
+    BUILTINS,
+    SOURCES,
+    CompilePlan,
+    LibraryOptions,
+    compile_commands,
+    has_floats,
+    is_empty,
+    object_keys,
+    plan_compile,
+    sums_flags,
+    toolchain_text,
+)
+from orchestrator.emit.compile.archive import defined_symbols, linkable, own_symbols
+from orchestrator.emit.generate.trace import hook_names
 from orchestrator.errors import CompileError, Diagnostic, RegionOverflowError
+from orchestrator.measure import compare_dtypes, measure, report_json
 from orchestrator.measure.size import SizeReport
+from orchestrator.measure.stack import with_stacks
 from orchestrator.memory.plan import MemoryPlan, identifier
+from orchestrator.memory.product import link_overflow
+from orchestrator.method.checks import are_proved
 from orchestrator.method.compact import table_layout
 from orchestrator.profile.choices import Load
+from orchestrator.profile.kernels import DtypesTable
+from orchestrator.profile.tables import BudgetTable, IntegrityTable, ScratchTable, TraceTable
 from orchestrator.program.program import Program
 from orchestrator.shell import sources
 from orchestrator.shell.compile_folder import CompileFolder
@@ -25,10 +47,6 @@ from orchestrator.targets.boards import Pins
 from orchestrator.targets.cores import TOOLCHAIN_FILE, Target, Toolchain
 
 if TYPE_CHECKING:
-    from orchestrator.build.libraries import Libraries
-    from orchestrator.build.methods import AdaptedModels
-    from orchestrator.profile.kernels import DtypesTable
-    from orchestrator.profile.tables import BudgetTable, IntegrityTable, ScratchTable, TraceTable
     from orchestrator.report import ReportFacts
 
 
@@ -52,8 +70,6 @@ def plan_commands(
     sections: Mapping[str, str],
 ) -> CompilePlan:
     """Every compile and link step."""
-    from orchestrator.emit.compile import has_floats, is_empty, plan_compile, sums_flags  # noqa: PLC0415
-
     freestanding = ("freestanding/",) if target.freestanding else ()
     platforms = tuple(f"platform/{name}/" for name in target.platforms)
     tops = ("src/", "app/", *platforms, *freestanding)
@@ -102,8 +118,6 @@ def plan_commands(
 
 def _are_proved(adapted: AdaptedModels, custom: Collection[str]) -> bool:
     """Whether kernels need not check the arguments of any call."""
-    from orchestrator.method.checks import are_proved  # noqa: PLC0415  # numpy
-
     methods = [method for methods in adapted.linked.values() for method in methods]
     return are_proved(methods, adapted.resolution, unknown=frozenset(custom))
 
@@ -150,8 +164,6 @@ def compile_product(
         MemoryPlanError: A memory of the board overflowed at link time.
         ToolchainError: The compiler's support functions cannot be built.
     """
-    from orchestrator.emit.compile import BUILTINS, SOURCES, object_keys, toolchain_text  # noqa: PLC0415
-
     files: dict[str, Bytes] = {
         f"{SOURCES}/{name}": data for name, data in native.items() if not name.endswith(".yaml")
     }
@@ -170,8 +182,6 @@ def compile_product(
     except RegionOverflowError as error:
         if target.board is None:
             raise
-        from orchestrator.memory.product import link_overflow  # noqa: PLC0415
-
         found = all_pins(pins, programs)
         raise link_overflow(memory, target.board, found, error.over) from error
     stack_usage = {}
@@ -201,8 +211,6 @@ def measure_product(
     every_dtype_size: Callable[[], SizeReport | None],
 ) -> SizeReport:
     """Stage measure."""
-    from orchestrator.measure import compare_dtypes, measure  # noqa: PLC0415
-
     report = measure(
         elf=compiled.firmware,
         map_text=compiled.map_text,
@@ -266,9 +274,6 @@ def collect_outputs(
     commands_json: bytes,
 ) -> dict[str, Bytes]:
     """Every published file by path. Files named in the lock hold no absolute path."""
-    from orchestrator.emit.compile.archive import linkable  # noqa: PLC0415
-    from orchestrator.measure import report_json  # noqa: PLC0415
-    from orchestrator.measure.stack import with_stacks  # noqa: PLC0415
     from orchestrator.report.page import page  # noqa: PLC0415  # imports Jinja2
 
     files: dict[str, Bytes] = {f.path: f.text.encode() for f in generated}
@@ -296,10 +301,6 @@ def _own_library(name: str, commands: CompilePlan, compiled: Compiled) -> bytes:
     Raises:
         CompileError: No source has a symbol that the profile exports.
     """
-    from orchestrator.emit.compile import API_OBJECT  # noqa: PLC0415
-    from orchestrator.emit.compile.archive import defined_symbols, own_symbols  # noqa: PLC0415
-    from orchestrator.emit.generate.names import hook_names  # noqa: PLC0415
-
     defined = defined_symbols(compiled.library)
     problems = [
         Diagnostic.of(
@@ -328,8 +329,6 @@ def write_commands_json(
     *, commands: CompilePlan, toolchain: Toolchain, libraries: Libraries, work: Path
 ) -> bytes:
     """The only file that names the absolute build folder: editors need it."""
-    from orchestrator.emit.compile import compile_commands  # noqa: PLC0415
-
     return compile_commands(
         commands,
         compiler=toolchain.compiler,

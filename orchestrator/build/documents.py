@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from orchestrator.build import lockfile
+from orchestrator.build.libraries import Libraries
 from orchestrator.measure.owner import contributor_of
 from orchestrator.measure.size import ContributorKind, SizeReport
 from orchestrator.profile.choices import Load
+from orchestrator.profile.lowering_tables import CardTable
 from orchestrator.program.program import Program
 from orchestrator.program.values import TensorValue
 from orchestrator.provenance.sbom import (
@@ -20,10 +21,6 @@ from orchestrator.provenance.sbom import (
     sbom,
     statement,
 )
-
-if TYPE_CHECKING:
-    from orchestrator.build.libraries import Libraries
-    from orchestrator.profile.lowering_tables import CardTable
 
 _FILE = "file "
 _SETTINGS = ("source", "lowering", "quantize", "vela")

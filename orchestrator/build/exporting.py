@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from textwrap import dedent
 from threading import Event, Thread
-from typing import TYPE_CHECKING
 
 from orchestrator.build.engine import digest
 from orchestrator.build.left_over import left_over
@@ -32,6 +31,9 @@ from orchestrator.errors import (
 from orchestrator.export.request import LEFT_IN_FLOAT, STEP_FILE, Request, changed_answer
 from orchestrator.profile.fields import shown
 from orchestrator.profile.lowering import CORTEX_M, Vela, with_defaults
+from orchestrator.profile.models import ModelTable
+from orchestrator.profile.paths import PythonCallable
+from orchestrator.profile.tables import Profile
 from orchestrator.program.reader import read_program
 from orchestrator.shell import sources
 from orchestrator.shell.build_folder import EXPORTED, WORK, claim, refuse_links
@@ -61,11 +63,6 @@ from orchestrator.shell.process import (
 )
 from orchestrator.shell.publish import publish_exported
 from orchestrator.shell.reporter import Reporter
-
-if TYPE_CHECKING:
-    from orchestrator.profile.models import ModelTable
-    from orchestrator.profile.paths import PythonCallable
-    from orchestrator.profile.tables import Profile
 
 _TIMEOUT_S = 24 * 3600.0
 _LOG_LINES = 12

@@ -9,12 +9,14 @@ from dataclasses import replace
 from orchestrator.build import inputs, table
 from orchestrator.build.engine import Build
 from orchestrator.build.project import Project
+from orchestrator.build.report_file import last_report
 from orchestrator.catalog import Catalog
 from orchestrator.errors import KernelError, MemoryPlanError, ModelError
 from orchestrator.explain import Facts, Outcome
 from orchestrator.measure.size import SizeReport
 from orchestrator.selection.op_info import SelectedOperator
 from orchestrator.selection.resolution import Resolution
+from orchestrator.selection.resolve import resolve
 
 
 def selection_facts(project: Project, build: Build) -> Facts:
@@ -32,8 +34,6 @@ def selection_facts(project: Project, build: Build) -> Facts:
     every_library = build[inputs.EVERY_LIBRARY]()
 
     def resolve_one(selected: SelectedOperator, catalog: Catalog) -> Outcome:
-        from orchestrator.selection.resolve import resolve  # noqa: PLC0415
-
         try:
             resolution = resolve(
                 replace(selection, operators=(selected,), delegates=(), every_operator=False),
@@ -60,8 +60,6 @@ def selection_facts(project: Project, build: Build) -> Facts:
             if str(selected.name) in allowed
         ]
     except KernelError:
-        from orchestrator.selection.resolve import resolve  # noqa: PLC0415
-
         known = {code.backend for code in delegates}
         served = []
         for selected in selection.operators:
@@ -114,7 +112,5 @@ def selection_facts(project: Project, build: Build) -> Facts:
 
 def _report(project: Project) -> SizeReport | None:
     """The report of the last build; None if there is none."""
-    from orchestrator.build.report_file import last_report  # noqa: PLC0415
-
     is_built = os.path.lexists(project.reports / "report.json")
     return last_report(project)[1] if is_built else None

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 
 import orchestrator
+from orchestrator.build import lockfile
+from orchestrator.build.methods import AdaptedModels
 from orchestrator.catalog import Catalog
 from orchestrator.emit.artifact import GeneratedFile
+from orchestrator.emit.generate import Product, generate
+from orchestrator.emit.generate.product import UpdateTarget
 from orchestrator.errors import SourceSpan
-from orchestrator.memory.plan import MemoryPlan
+from orchestrator.memory.plan import MemoryPlan, memory_plan_json
+from orchestrator.method.checks import check_writes
 from orchestrator.profile.choices import Load
+from orchestrator.profile.tables import IntegrityTable, RegistryTable, TraceTable
 from orchestrator.program.program import Program
+from orchestrator.running.product import product_json
 from orchestrator.selection.resolution import Resolution
+from orchestrator.selection.resolve import resolution_json
 from orchestrator.targets.cores import Target
-
-if TYPE_CHECKING:
-    from orchestrator.build import lockfile
-    from orchestrator.build.methods import AdaptedModels
-    from orchestrator.emit.generate.product import UpdateTarget
-    from orchestrator.profile.tables import IntegrityTable, RegistryTable, TraceTable
+from orchestrator.update import fact_text, identity_of, read_fact, update_fact
 
 GENERATOR = f"Orchestrator {orchestrator.__version__}"
 
@@ -44,7 +46,6 @@ def list_firmware_facts(
     """What the firmware offers to programs that are installed later."""
     from orchestrator.compat.check import firmware_of  # noqa: PLC0415
     from orchestrator.compat.firmware import firmware_facts  # noqa: PLC0415
-    from orchestrator.update import fact_text, identity_of, update_fact  # noqa: PLC0415
 
     firmware = firmware_of(
         resolution=adapted.resolution,
@@ -94,14 +95,9 @@ def generate_files(
         ModelError: A program writes to memory that is constant.
         KernelError: More kernels than `registry.max_kernels`.
     """
-    from orchestrator.build.stepping import longest_steps  # noqa: PLC0415  # numpy
+    from orchestrator.build.stepping import longest_steps  # noqa: PLC0415  # row plans
     from orchestrator.emit.executorch_headers import check_max_kernels, executorch_headers  # noqa: PLC0415
-    from orchestrator.emit.generate import Product, generate  # noqa: PLC0415
-    from orchestrator.memory.plan import memory_plan_json  # noqa: PLC0415
-    from orchestrator.method.checks import check_writes  # noqa: PLC0415
-    from orchestrator.running.product import product_json  # noqa: PLC0415
     from orchestrator.selection.oplist import selected_operators_yaml  # noqa: PLC0415
-    from orchestrator.selection.resolve import resolution_json  # noqa: PLC0415
 
     check_writes(programs, resolution, model_spans)
     max_kernels = registry.max_kernels
@@ -149,9 +145,6 @@ def _update_targets(
     updates: Mapping[str, str], facts: Mapping[str, str]
 ) -> dict[str, UpdateTarget]:
     """What the firmware accepts, by model that takes signed updates."""
-    from orchestrator.emit.generate.product import UpdateTarget  # noqa: PLC0415
-    from orchestrator.update import read_fact, update_fact  # noqa: PLC0415
-
     found = {model: read_fact(facts[update_fact(model)]) for model in updates}
     return {
         model: UpdateTarget(identity=identity, firmware_version=version)

@@ -381,8 +381,6 @@ class _Variants:
 
 def _random_calls(product: Product, trial: Trial) -> tuple[Call, ...]:
     """Calls of all methods, to and fro: each after each other, and twice in a row."""
-    import numpy as np  # noqa: PLC0415  # only for random inputs
-
     random = np.random.default_rng(trial.seed)
     calls: list[Call] = []
     for model in product.models:
@@ -459,8 +457,6 @@ def _values(
         if got.shape != want.shape or got.dtype != want.dtype:
             yield (), str(got), str(want)
         elif got.data != want.data:
-            import numpy as np  # noqa: PLC0415  # only for what differs
-
             ours, theirs = (decoded(x, port.dtype) for x in (got, want))
             # Both parts of complex numbers, each on its own.
             a, b = (x.view(x.real.dtype).reshape(x.size, -1) for x in (ours, theirs))

@@ -5,23 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from orchestrator.catalog import LibraryText
 from orchestrator.emit.compile import LibraryOptions
 from orchestrator.errors import Diagnostic, ProfileError, SourceSpan
+from orchestrator.profile.delegates import DelegateTable
+from orchestrator.profile.kernels import CustomTable
+from orchestrator.profile.source_map import KeyPath
+from orchestrator.profile.tables import Profile
 from orchestrator.selection.resolution import DelegateCode
 from orchestrator.shell import sources
 from orchestrator.shell.files import MOST_LIST_BYTES
 from orchestrator.shell.input_files import InputFiles
 from orchestrator.shell.library_files import LibraryFiles, find_library
-
-if TYPE_CHECKING:
-    from orchestrator.profile.delegates import DelegateTable
-    from orchestrator.profile.kernels import CustomTable
-    from orchestrator.profile.source_map import KeyPath
-    from orchestrator.profile.tables import Profile
-
 
 # Decode the text files that a profile names.
 

@@ -10,31 +10,28 @@ from contextlib import suppress
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import orchestrator
 from orchestrator.build import lockfile
 from orchestrator.build.engine import digest
-from orchestrator.build.reading import relative
+from orchestrator.build.exporting import Exported
+from orchestrator.build.libraries import Libraries
+from orchestrator.build.reading import OperatorFile, relative
 from orchestrator.core.lazy_bytes import Bytes
 from orchestrator.emit.artifact import Artifact, GeneratedFile
 from orchestrator.emit.compile import SOURCES, CompilePlan, CompileUnit
 from orchestrator.errors import UsageError
 from orchestrator.measure.size import SizeReport
-from orchestrator.memory.plan import MemoryPlan
+from orchestrator.memory.plan import MemoryPlan, memory_facts
+from orchestrator.profile.kernels import KernelsTable
 from orchestrator.profile.lowering import quantize_text, vela_text
+from orchestrator.profile.tables import Profile
 from orchestrator.provenance.sbom import DOCUMENTS
 from orchestrator.shell.distribution import DISTRIBUTION
 from orchestrator.shell.files import WriteError, check_writable, read_text_file, reason_of
 from orchestrator.shell.input_files import InputFiles
 from orchestrator.targets.cores import Target, Toolchain
-
-if TYPE_CHECKING:
-    from orchestrator.build.exporting import Exported
-    from orchestrator.build.libraries import Libraries
-    from orchestrator.build.reading import OperatorFile
-    from orchestrator.profile.kernels import KernelsTable
-    from orchestrator.profile.tables import Profile
 
 MACHINE_FILES = frozenset({"build.ninja", "compile_commands.json"})
 """Published files with absolute paths, for editors and for ninja."""
@@ -128,8 +125,6 @@ def list_memory_facts(
     *, memory: MemoryPlan, isa: str, function_files: Mapping[str, str], native: Mapping[str, bytes]
 ) -> lockfile.Facts:
     """Arenas, and the scratch memory that they were planned with."""
-    from orchestrator.memory.plan import memory_facts  # noqa: PLC0415
-
     return memory_facts(memory, isa=isa, library=lambda name: digest(native[function_files[name]]))
 
 

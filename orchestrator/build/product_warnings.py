@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from orchestrator.build.exporting import Exported
+from orchestrator.build.methods import AdaptedModels
 from orchestrator.build.selecting import allowed_names
 from orchestrator.memory.plan import MemoryPlan
 from orchestrator.method.link import reordered_reads
 from orchestrator.method.state import zeroed_state
+from orchestrator.profile.kernels import OperatorsTable
+from orchestrator.profile.tables import Profile
 from orchestrator.program.program import KernelCall, Method, Program
 from orchestrator.program.values import BoolValue, TensorValue
 from orchestrator.selection.resolution import DelegateCode, Resolution
-
-if TYPE_CHECKING:
-    from orchestrator.build.exporting import Exported
-    from orchestrator.build.methods import AdaptedModels
-    from orchestrator.profile.kernels import OperatorsTable
-    from orchestrator.profile.tables import Profile
 
 _DROPOUT = "aten::native_dropout.out"
 _TRAIN = 2

@@ -9,13 +9,16 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from orchestrator.build import inputs, table
-from orchestrator.build.engine import Build
+from orchestrator.build.engine import Build, Results, Value
 from orchestrator.build.exporting import ExportChoice
-from orchestrator.build.published import KnownLists, published_at
+from orchestrator.build.published import KnownLists, PublishedFiles, published_at
 from orchestrator.errors import ProfileError, SourceSpan
+from orchestrator.profile.load import Member, load_profile
+from orchestrator.profile.tables import Profile
+from orchestrator.program.foreign import NAME, TEXT, foreign
 from orchestrator.shell import files, process, sources
 from orchestrator.shell.build_folder import OVER_BUDGET, WORK, BuildNotes
 from orchestrator.shell.compile_folder import CompileFolder
@@ -25,14 +28,9 @@ from orchestrator.shell.process import Processes
 from orchestrator.shell.reporter import Reporter
 from orchestrator.shell.settings import Settings, read_settings
 from orchestrator.shell.toolchain import InstalledToolchains, Toolchains
-
-if TYPE_CHECKING:
-    from orchestrator.build.engine import Results, Value
-    from orchestrator.build.published import PublishedFiles
-    from orchestrator.profile.load import Member
-    from orchestrator.profile.tables import Profile
-    from orchestrator.workspace.load import Workspace
-    from orchestrator.workspace.product import Product
+from orchestrator.workspace.load import Workspace, matrix_problems
+from orchestrator.workspace.lookup import is_name, member_at, member_of
+from orchestrator.workspace.product import WORKSPACE_FILE, Product
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,8 +177,6 @@ def load(path: Path) -> Profile:
         ProfileError: Every problem of the file, or of its workspace's.
         UsageError: It gives several products in its workspace.
     """
-    from orchestrator.workspace.lookup import member_at  # noqa: PLC0415  # pydantic
-
     pipe = piped_name(path)
     if pipe is not None:
         return _load(pipe, None, pipe=pipe)
@@ -195,10 +191,6 @@ def load(path: Path) -> Profile:
 
 def _no_profile(path: Path) -> ProfileError | None:
     """The error of a file of another kind; None if it seems to be a profile."""
-    # Only errors need them.
-    from orchestrator.program.foreign import NAME, TEXT, foreign  # noqa: PLC0415
-    from orchestrator.workspace.product import WORKSPACE_FILE  # noqa: PLC0415
-
     empty = found = foreign(b"")
     is_folder = os.path.isdir(path)  # noqa: PTH112  # a name may be too long for a file
     with suppress(OSError):
@@ -236,8 +228,6 @@ def _no_profile(path: Path) -> ProfileError | None:
 
 def project_at(path: Path) -> Project | None:
     """The product that an option names by its profile or name. Raises as `load`."""
-    from orchestrator.workspace.lookup import is_name, member_at  # noqa: PLC0415
-
     is_profile = path.suffix == ".toml" or (is_name(path) and member_at(path)[2])
     return Project(load(path)) if is_profile else None
 
@@ -248,15 +238,11 @@ def load_product(workspace: Workspace, product: Product) -> Profile:
     Raises:
         ProfileError: Every problem of the profile.
     """
-    from orchestrator.workspace.lookup import member_of  # noqa: PLC0415  # pydantic
-
     profile = _load(product.profile, member_of(workspace, product))
     return _checked(profile, workspace)
 
 
 def _checked(profile: Profile, workspace: Workspace | None) -> Profile:
-    from orchestrator.workspace.load import matrix_problems  # noqa: PLC0415
-
     if workspace is None:
         return profile
     if problems := [*matrix_problems(profile, workspace)]:
@@ -265,8 +251,6 @@ def _checked(profile: Profile, workspace: Workspace | None) -> Profile:
 
 
 def _load(path: Path, member: Member | None, *, pipe: Path | None = None) -> Profile:
-    from orchestrator.profile.load import load_profile  # noqa: PLC0415  # imports pydantic
-
     def text_of(file: Path) -> str:
         if file == pipe:
             files.remember_pipe(file, int(str(file).removeprefix("-") or 0))

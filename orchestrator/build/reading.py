@@ -8,17 +8,23 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from orchestrator.build.borders import stream_model
 from orchestrator.build.engine import digest
+from orchestrator.build.exporting import Exported
 from orchestrator.build.libraries import Libraries, library_text
-from orchestrator.catalog import Catalog, LibraryText
+from orchestrator.catalog import Catalog, LibraryText, read_catalog
 from orchestrator.core.border import ModelIo
 from orchestrator.core.lazy_bytes import Bytes
 from orchestrator.errors import Diagnostic, ModelError, ProfileError, SourceSpan
 from orchestrator.profile.choices import Optimize
 from orchestrator.profile.memory import RegionTable, with_regions
+from orchestrator.profile.tables import Profile
+from orchestrator.profile.target import TargetTable
+from orchestrator.program.external import read_flat_tensors, with_data
 from orchestrator.program.program import Program
+from orchestrator.program.reader import read_program
 from orchestrator.selection.op_info import Origin
 from orchestrator.shell import sources
 from orchestrator.shell.files import MOST_LIST_BYTES
@@ -26,11 +32,6 @@ from orchestrator.shell.input_files import InputFiles
 from orchestrator.shell.toolchain import Toolchains
 from orchestrator.targets.boards import Places
 from orchestrator.targets.cores import CPUS, Target, Toolchain, resolve_target
-
-if TYPE_CHECKING:
-    from orchestrator.build.exporting import Exported
-    from orchestrator.profile.tables import Profile
-    from orchestrator.profile.target import TargetTable
 
 
 def find_model_spans(*, profile: Profile) -> dict[str, SourceSpan]:
@@ -170,10 +171,6 @@ def decode_programs(
 
     Raises ModelError with every problem.
     """
-    from orchestrator.build.borders import stream_model  # noqa: PLC0415
-    from orchestrator.program.external import read_flat_tensors, with_data  # noqa: PLC0415
-    from orchestrator.program.reader import read_program  # noqa: PLC0415
-
     programs: dict[str, Program] = {}
     problems: list[Diagnostic] = []
     for name, data in model_bytes.items():
@@ -275,8 +272,6 @@ def read_every_library(
     """Kernels of all libraries, for hints; a broken library offers none."""
 
     def every_library() -> Catalog:
-        from orchestrator.catalog import Catalog, read_catalog  # noqa: PLC0415
-
         names = [library.name for library in profile.kernels.custom]
         names += sources.library_names()
         with suppress(ProfileError):

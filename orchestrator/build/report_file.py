@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from orchestrator.build.project import Project
 from orchestrator.errors import SourceSpan, UsageError
 from orchestrator.measure import read_report
 from orchestrator.measure.size import SizeReport
+from orchestrator.profile.tables import Profile
 from orchestrator.shell.files import read_text_file, reason_of
-
-if TYPE_CHECKING:
-    from orchestrator.profile.tables import Profile
 
 
 def last_report(project: Project) -> tuple[str, SizeReport]:

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from orchestrator.core.operator import OperatorName
 from orchestrator.errors import Diagnostic, UsageError, did_you_mean
 from orchestrator.measure.size import SizeOperator
 from orchestrator.profile.choices import DtypeSelect, Optimize
+from orchestrator.profile.kernels import DtypesTable, OperatorsTable
+from orchestrator.profile.tables import Profile
+from orchestrator.profile.target import TargetTable
 from orchestrator.targets.cores import CPUS
-
-if TYPE_CHECKING:
-    from orchestrator.profile.kernels import DtypesTable, OperatorsTable
-    from orchestrator.profile.tables import Profile
-    from orchestrator.profile.target import TargetTable
 
 _REMOVABLE = frozenset({"operators.include", "dtypes.operators"})
 """Keys of the profile that name single operators."""

@@ -14,16 +14,14 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import numpy.typing as npt
 
 from orchestrator.document import document
 from orchestrator.program.values import ValueKind
 from orchestrator.running.npy import Array, dtype_name
 from orchestrator.running.values import OtherValue, RunValue
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
 
 VERSION: Final = 1
 _MOST_FIRST: Final = 4096

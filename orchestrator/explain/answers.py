@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from orchestrator.core.dtype import dtype_names
 from orchestrator.document import document, picked
+from orchestrator.errors import Diagnostic
+from orchestrator.explain.why import DelegateUse, KernelUse, PartUse, Requester, Why
+from orchestrator.explain.why_not import Absence, WhyNot
 from orchestrator.measure.size import Contributor
 from orchestrator.printable import printable
-
-if TYPE_CHECKING:
-    from orchestrator.errors import Diagnostic
-    from orchestrator.explain.why import DelegateUse, KernelUse, PartUse, Requester, Why
-    from orchestrator.explain.why_not import Absence, WhyNot
-    from orchestrator.selection.resolution import Binding
-
+from orchestrator.selection.resolution import Binding
 
 # Answers for people.
 

@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
 
+from orchestrator.catalog.entry import Catalog
 from orchestrator.core.kernel import Kernel
 from orchestrator.core.operator import OperatorName
 from orchestrator.errors import Diagnostic
 from orchestrator.measure.size import Contributor, ContributorKind, SizeReport
 from orchestrator.selection.op_info import SelectedOperator, Selection
-
-if TYPE_CHECKING:
-    from orchestrator.catalog.entry import Catalog
-    from orchestrator.selection.resolution import Binding, Resolution, ResolvedDelegate
+from orchestrator.selection.resolution import Binding, Resolution, ResolvedDelegate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

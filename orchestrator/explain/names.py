@@ -6,15 +6,12 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
 
 from orchestrator.core.kernel import Kernel
 from orchestrator.core.operator import OperatorName
 from orchestrator.errors import UsageError, did_you_mean
+from orchestrator.explain.facts import Facts
 from orchestrator.measure.size import Contributor, SizeReport, SizeSymbol
-
-if TYPE_CHECKING:
-    from orchestrator.explain.facts import Facts
 
 _TEMPLATE = re.compile(r"<[^<>]*>")
 

@@ -5,21 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.core.kernel import KernelKey
 from orchestrator.core.operator import OperatorName
 from orchestrator.errors import UsageError
+from orchestrator.explain.facts import Facts
 from orchestrator.explain.names import meaning_of, unknown_name
 from orchestrator.measure.size import Contributor, SizeSymbol
 from orchestrator.measure.size import ContributorKind as Kind
 from orchestrator.selection.call import calls_of_key, takes, tensor_names
 from orchestrator.selection.op_info import Origin
-
-if TYPE_CHECKING:
-    from orchestrator.explain.facts import Facts
-    from orchestrator.selection.resolution import Binding, DelegateCode
+from orchestrator.selection.resolution import Binding, DelegateCode
 
 REASONS: Final[Mapping[Kind, str]] = MappingProxyType(
     {

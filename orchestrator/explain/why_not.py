@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.core.kernel import Kernel
 from orchestrator.core.operator import OperatorName, nearest_operator
 from orchestrator.errors import Diagnostic, UsageError, did_you_mean
+from orchestrator.explain.facts import Facts
 from orchestrator.explain.names import meaning_of, operator_in_full, unknown_name
-from orchestrator.explain.why import requesters_of
+from orchestrator.explain.why import Requester, requesters_of
 from orchestrator.selection.op_info import Origin, SelectedOperator
-
-if TYPE_CHECKING:
-    from orchestrator.explain.facts import Facts
-    from orchestrator.explain.why import Requester
-    from orchestrator.selection.resolution import Binding
+from orchestrator.selection.resolution import Binding
 
 
 class Reason(StrEnum):

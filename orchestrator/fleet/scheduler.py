@@ -18,6 +18,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from numpy import __version__ as numpy_version
+
 import orchestrator
 from orchestrator.build import Shell
 from orchestrator.errors import ToolchainError
@@ -129,8 +131,6 @@ def _unusable(address: str, found: str) -> ToolchainError:
 @cache
 def own_facts() -> dict[str, str]:
     """What has to be the same on all machines: it decides about bytes."""
-    from numpy import __version__ as numpy_version  # noqa: PLC0415
-
     whole = hashlib.sha256()
     for path in package_files():
         whole.update(path.read_bytes())

@@ -5,14 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING
 
+from orchestrator.errors import Diagnostic
+from orchestrator.fleet.outcome import Costs, Outcome
 from orchestrator.plain_table import table_lines
 from orchestrator.printable import printable
-
-if TYPE_CHECKING:
-    from orchestrator.errors import Diagnostic
-    from orchestrator.fleet.outcome import Costs, Outcome
 
 
 def in_order(outcomes: Iterable[Outcome]) -> tuple[Outcome, ...]:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+import numpy as np
+
 from orchestrator.errors import UsageError
 from orchestrator.package.self_test import Case
 from orchestrator.running.new_scenario import random_input
@@ -22,8 +24,6 @@ def random_calls(product: Product) -> tuple[Call, ...]:
     Raises:
         UsageError: A method has an input that no file can hold (`case-needed`).
     """
-    import numpy as np  # noqa: PLC0415  # only for arrays
-
     random = np.random.default_rng(_SEED)
     calls: list[Call] = []
     for method in product.methods:

@@ -7,12 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrator.errors import UsageError, did_you_mean
-
-if TYPE_CHECKING:
-    from orchestrator.targets.cores import Cpu, Target
+from orchestrator.targets.cores import Cpu, Target
 
 
 class Family(StrEnum):

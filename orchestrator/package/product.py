@@ -21,6 +21,7 @@ from orchestrator.package.sources import (
     MODELS,
     RUNNER,
     Places,
+    Unit,
     assembly_functions,
     common_defines,
     constants_source,
@@ -31,11 +32,10 @@ from orchestrator.package.sources import (
     with_own_symbols,
     with_sections,
 )
+from orchestrator.targets.cores import Target
 
 if TYPE_CHECKING:
     from orchestrator.package.rust import RustMethod
-    from orchestrator.package.sources import Unit
-    from orchestrator.targets.cores import Target
 
 
 # A piece of linker script that takes the functions of a package of sources.

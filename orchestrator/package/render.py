@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Final
 import jinja2
 
 from orchestrator.package.product import FACTS, Built, Product, product_of
+from orchestrator.targets.cores import Target
 
 if TYPE_CHECKING:
     from orchestrator.package.ecosystem import Ecosystem
-    from orchestrator.targets.cores import Target
 
 ZEPHYR_BOARDS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {

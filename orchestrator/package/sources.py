@@ -12,13 +12,11 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from orchestrator.core.lazy_bytes import Bytes
 from orchestrator.emit.compile import SOURCES, CompileUnit
 from orchestrator.emit.compile.archive import named_section
-
-if TYPE_CHECKING:
-    from orchestrator.core.lazy_bytes import Bytes
 
 RUNNER: Final = f"{SOURCES}/runtime/app/runner.cpp"
 """The application of `run`; the self test is made of it."""

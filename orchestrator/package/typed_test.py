@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrator.core.layout import stored_items
 from orchestrator.emit.generate.ports import ApiMethod, Port, c_item, c_scalar
@@ -18,10 +18,8 @@ from orchestrator.package.sources import byte_rows
 from orchestrator.program.interface import NUMBER_LISTS
 from orchestrator.program.values import IntListValue, StringValue, TensorValue
 from orchestrator.running.npy import Array
+from orchestrator.running.protocol import CallResult
 from orchestrator.running.values import Call, ListValue, RunValue
-
-if TYPE_CHECKING:
-    from orchestrator.running.protocol import CallResult
 
 _ALIGNMENT: Final = 16
 """Alignment of tensors, in bytes."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 from pydantic import AfterValidator, Field, StrictBool, StrictStr
 
@@ -22,12 +22,9 @@ from orchestrator.profile.fields import (
     shown,
     sorted_set,
 )
-from orchestrator.profile.paths import RelativePath, SourcePattern
+from orchestrator.profile.paths import Facts, RelativePath, SourcePattern
+from orchestrator.profile.source_map import KeyPath
 from orchestrator.profile.table import BrokenValueError, Table, sound
-
-if TYPE_CHECKING:
-    from orchestrator.profile.paths import Facts
-    from orchestrator.profile.source_map import KeyPath
 
 _MOST_STATE_BYTES: Final = 16 * 1024 * 1024
 

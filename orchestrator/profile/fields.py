@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence, Sized
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -25,10 +25,8 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 from orchestrator.core.operator import OperatorName
 from orchestrator.core.spelling import SIZE, UNIT_BYTES, parse_size, size_text
 from orchestrator.errors import did_you_mean
+from orchestrator.profile.source_map import KeyPath
 from orchestrator.targets.boards import ARENA_ALIGNMENT
-
-if TYPE_CHECKING:
-    from orchestrator.profile.source_map import KeyPath
 
 MAX_NAME_LENGTH: Final = 40
 OPERATOR: Final = r"([A-Za-z_]\w*::)?[A-Za-z_]\w*(\.[A-Za-z_]\w*)?"

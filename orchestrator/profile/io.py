@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Self
+from typing import Annotated, Any, ClassVar, Final, Self
 
 from pydantic import ConfigDict, Field, StrictBool, StrictInt, model_validator
 
@@ -13,11 +13,9 @@ from orchestrator.core.border import IoDtype, IoPort, ModelIo, Stream
 from orchestrator.errors import Diagnostic
 from orchestrator.profile.choices import Load
 from orchestrator.profile.fields import Alignment, choice, key_text, problem, whole_number
+from orchestrator.profile.paths import Facts
+from orchestrator.profile.source_map import KeyPath
 from orchestrator.profile.table import BrokenValueError, Table
-
-if TYPE_CHECKING:
-    from orchestrator.profile.paths import Facts
-    from orchestrator.profile.source_map import KeyPath
 
 _PORT: Final = "(input|output)(0|[1-9][0-9]{0,8})"
 _MOST_ROWS: Final = 65535

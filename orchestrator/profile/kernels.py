@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Annotated, Any, Final, Self
+from typing import Annotated, Any, Final, Self
 
 from pydantic import AfterValidator, Field, StrictBool, StrictStr, WithJsonSchema
 
@@ -35,13 +35,10 @@ from orchestrator.profile.fields import (
     text_schema,
 )
 from orchestrator.profile.lowering import kernel_libraries, needed_library
-from orchestrator.profile.paths import RelativePath, SourcePattern
+from orchestrator.profile.models import ModelTable
+from orchestrator.profile.paths import Facts, RelativePath, SourcePattern
+from orchestrator.profile.source_map import KeyPath
 from orchestrator.profile.table import BrokenValueError, Table, sound
-
-if TYPE_CHECKING:
-    from orchestrator.profile.models import ModelTable
-    from orchestrator.profile.paths import Facts
-    from orchestrator.profile.source_map import KeyPath
 
 _RESERVED: Final = ("util",)
 """Names that no library may have: other folders beside the libraries."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 from pydantic import AfterValidator, Field, StrictBool, StrictInt, StrictStr
 
@@ -12,12 +12,12 @@ from orchestrator.errors import Diagnostic
 from orchestrator.profile.choices import Load
 from orchestrator.profile.fields import bad_value, choice, key_text, matching, one_of, only, problem
 from orchestrator.profile.lowering import VELA_SET, Activations, Weights
-from orchestrator.profile.paths import RelativePath  # pydantic reads it
+from orchestrator.profile.paths import (
+    Facts,
+    RelativePath,  # pydantic reads it
+)
+from orchestrator.profile.source_map import KeyPath
 from orchestrator.profile.table import Table
-
-if TYPE_CHECKING:
-    from orchestrator.profile.paths import Facts
-    from orchestrator.profile.source_map import KeyPath
 
 
 def _check_option(value: str) -> str:

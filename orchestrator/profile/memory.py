@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import combinations, permutations
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 from pydantic import Field, StrictStr
 
@@ -24,7 +24,11 @@ from orchestrator.profile.fields import (
     matching,
     shown,
 )
+from orchestrator.profile.models import ModelTable
+from orchestrator.profile.paths import Facts
+from orchestrator.profile.source_map import FindSpan, KeyPath
 from orchestrator.profile.table import BrokenValueError, Table, sound
+from orchestrator.profile.target import TargetTable
 from orchestrator.targets.boards import (
     ARENA_ALIGNMENT,
     NO_PLACES,
@@ -33,12 +37,6 @@ from orchestrator.targets.boards import (
     Places,
     Region,
 )
-
-if TYPE_CHECKING:
-    from orchestrator.profile.models import ModelTable
-    from orchestrator.profile.paths import Facts
-    from orchestrator.profile.source_map import FindSpan, KeyPath
-    from orchestrator.profile.target import TargetTable
 
 _PERCENT: Final = "([0-9]{1,3}) ?%"
 _REGIONS: Final[KeyPath] = ("memory", "regions")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Annotated, Final, Self
+from typing import Annotated, Final, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, StrictBool, StrictInt, StrictStr
 
@@ -46,13 +46,10 @@ from orchestrator.profile.lowering_tables import (
     WeightsTable,
     weight_problems,
 )
-from orchestrator.profile.paths import ModelCode, ModelPath, NamedFile, RelativePattern
+from orchestrator.profile.paths import Facts, ModelCode, ModelPath, NamedFile, RelativePattern
+from orchestrator.profile.source_map import KeyPath
 from orchestrator.profile.table import BrokenValueError, Table, sound
 from orchestrator.targets.boards import Pins, TensorKind, TensorPin
-
-if TYPE_CHECKING:
-    from orchestrator.profile.paths import Facts
-    from orchestrator.profile.source_map import KeyPath
 
 DEFAULT_MAX_INSTRUCTIONS: Final = 1_000_000
 """Default instruction limit for a run of a program that the device loads.

@@ -6,17 +6,15 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 from pydantic import InstanceOf
 
 from orchestrator.errors import Diagnostic, nearest_path
+from orchestrator.profile.document import Text
 from orchestrator.profile.fields import ReadFrom, bad_value, text_schema
+from orchestrator.profile.source_map import FindSpan
 from orchestrator.profile.table import sound
-
-if TYPE_CHECKING:
-    from orchestrator.profile.document import Text
-    from orchestrator.profile.source_map import FindSpan
 
 _PATH: Final = r"[^/\\][^\\]*"
 _SOURCE_SUFFIXES: Final = (".cpp", ".cc", ".cxx", ".c", ".S")

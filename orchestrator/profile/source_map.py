@@ -13,10 +13,9 @@ import re
 from bisect import bisect_right
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
-if TYPE_CHECKING:
-    from orchestrator.errors import SourceSpan
+from orchestrator.errors import SourceSpan
 
 KeyPath: TypeAlias = tuple[str | int, ...]
 """Keys and array indices from the top of a TOML file: `("models", 0, "path")`."""

@@ -8,9 +8,10 @@ from contextlib import suppress
 from functools import cache, cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Final, Self, get_args, get_origin
+from typing import Annotated, Final, Self, get_args, get_origin
 
 from pydantic import AfterValidator, Field, StrictBool, StrictInt, StrictStr, WithJsonSchema
+from pydantic.fields import FieldInfo
 
 from orchestrator.core.spelling import VERSION, packed_version
 from orchestrator.errors import Diagnostic, SourceSpan, did_you_mean
@@ -40,7 +41,7 @@ from orchestrator.profile.kernels import (
 )
 from orchestrator.profile.memory import MemoryTable, memory_problems
 from orchestrator.profile.models import ModelTable, model_problems
-from orchestrator.profile.paths import RelativePath
+from orchestrator.profile.paths import Facts, RelativePath
 from orchestrator.profile.source_map import KeyPath, find_span
 from orchestrator.profile.table import BrokenValueError, Table, keys_of, sound
 from orchestrator.profile.target import (
@@ -54,11 +55,6 @@ from orchestrator.profile.target import (
     unaligned_problems,
 )
 from orchestrator.targets.c_names import HEADERS, LIBRARIES
-
-if TYPE_CHECKING:
-    from pydantic.fields import FieldInfo
-
-    from orchestrator.profile.paths import Facts
 
 SCHEMA_VERSION: Final = 1
 _PRODUCT_NAME: Final = "[a-z][a-z0-9-]*"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Final, Self, TypeVar
+from typing import Annotated, Any, Final, Self, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -18,12 +18,10 @@ from pydantic import (
 from orchestrator.errors import Diagnostic, did_you_mean, nearest
 from orchestrator.profile.choices import Optimize
 from orchestrator.profile.fields import ReadFrom, WaitStates, bad_value, choice, problem, shown
+from orchestrator.profile.paths import Facts
 from orchestrator.profile.table import BrokenValueError, Table
 from orchestrator.targets.boards import Board, boards_of
 from orchestrator.targets.cores import BOARDS, CPUS, FLOAT_ABIS, TOOLCHAINS
-
-if TYPE_CHECKING:
-    from orchestrator.profile.paths import Facts
 
 SUFFIX: Final = ".toml"
 """By which a profile's `board` is known to be a path."""

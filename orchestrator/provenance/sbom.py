@@ -14,11 +14,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from orchestrator.profile.lowering_tables import CardTable
-
+from orchestrator.profile.lowering_tables import CardTable
 
 # How a build was made: an in-toto statement with SLSA's predicate of provenance.
 #

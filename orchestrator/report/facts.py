@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
 
 from orchestrator.core.dtype import dtype_names
 from orchestrator.core.operator import OperatorName, OpSchema
@@ -32,10 +31,8 @@ from orchestrator.program.program import (
     Program,
 )
 from orchestrator.program.values import TensorValue
-
-if TYPE_CHECKING:
-    from orchestrator.selection.resolution import Binding, Resolution
-    from orchestrator.targets.boards import Board
+from orchestrator.selection.resolution import Binding, Resolution
+from orchestrator.targets.boards import Board
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

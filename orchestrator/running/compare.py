@@ -8,18 +8,17 @@ from dataclasses import dataclass, replace
 from itertools import repeat
 from math import floor, inf
 from operator import sub
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
+
+import numpy as np
+import numpy.typing as npt
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.program.values import ValueKind
 from orchestrator.running.npy import Array
 from orchestrator.running.product import Port
+from orchestrator.running.protocol import CallResult
 from orchestrator.running.values import Call, ListValue, RunValue, dequantized, describe
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from orchestrator.running.protocol import CallResult
 
 Numbers = Sequence[int] | Sequence[float] | Sequence[complex]
 
@@ -259,6 +258,4 @@ def _compare(
 
 def index_of(position: int, shape: tuple[int, ...]) -> tuple[int, ...]:
     """Index by dimension of an element in C order."""
-    import numpy as np  # noqa: PLC0415  # only for what differs
-
     return tuple(map(int, np.unravel_index(position, shape)))

@@ -6,16 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from statistics import median_low
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrator.document import picked
 from orchestrator.errors import MismatchError
 from orchestrator.plain_table import table_lines
+from orchestrator.running.protocol import CallResult
+from orchestrator.running.values import Call
 from orchestrator.targets.timing import Event, Timing
-
-if TYPE_CHECKING:
-    from orchestrator.running.protocol import CallResult
-    from orchestrator.running.values import Call
 
 NANOSECONDS: Final = "ns"
 INSTRUCTIONS: Final = "instructions"

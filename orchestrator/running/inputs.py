@@ -8,13 +8,16 @@ from contextlib import suppress
 from dataclasses import replace
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+import numpy as np
 
 from orchestrator.errors import Diagnostic, SourceSpan, UsageError, did_you_mean, nearest_path
 from orchestrator.program.values import ValueKind
 from orchestrator.running.compare import elements
 from orchestrator.running.npy import Array, read_npy, write_npy
 from orchestrator.running.product import Port, Product, ProductMethod
+from orchestrator.running.protocol import CallResult
 from orchestrator.running.values import (
     NPY_DTYPES,
     PATTERNS,
@@ -27,9 +30,6 @@ from orchestrator.running.values import (
     kind_of,
     stored_as,
 )
-
-if TYPE_CHECKING:
-    from orchestrator.running.protocol import CallResult
 
 ReadBytes = Callable[[str], bytes]
 """Reads the file of a path; raises OSError as `open` does."""
@@ -220,8 +220,6 @@ def read_array(
 
 def _element(text: str, port: Port, read_bytes: ReadBytes) -> Array | None:
     """The number that is the only element of a tensor; None if it is a file."""
-    import numpy as np  # noqa: PLC0415  # only for arrays
-
     if port.dtype is None or port.dtype in PATTERNS or prod(port.sizes) != 1:
         return None
     dtype = NPY_DTYPES.get(port.dtype, "")
@@ -381,8 +379,6 @@ def _files(name: str, value: RunValue) -> Iterator[tuple[str, bytes]]:
 
 
 def _as_array(value: RunValue) -> Array | None:
-    import numpy as np  # noqa: PLC0415  # only for arrays
-
     match value:
         case Array():
             return value

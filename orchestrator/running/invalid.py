@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+from pydantic_core import ErrorDetails
 
 from orchestrator.errors import did_you_mean
 from orchestrator.program.values import ValueKind
-
-if TYPE_CHECKING:
-    from pydantic_core import ErrorDetails
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,10 +6,13 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, assert_never
+from typing import Any, assert_never
+
+import numpy as np
 
 from orchestrator.core.dtype import COMPLEX, FLOATING, ScalarType
 from orchestrator.program.values import ValueKind
+from orchestrator.running.compare import Tolerance
 from orchestrator.running.npy import Array, dtype_name, write_npy
 from orchestrator.running.product import Port
 from orchestrator.running.values import (
@@ -21,11 +24,6 @@ from orchestrator.running.values import (
     fixed_value,
     kind_of,
 )
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from orchestrator.running.compare import Tolerance
 
 _BYTE_DTYPES = frozenset({ScalarType.Char, ScalarType.Byte})
 
@@ -76,8 +74,6 @@ def random_input(  # noqa: PLR0911  # one per kind
 
 
 def _random_array(port: Port, random: np.random.Generator) -> Array | None:
-    import numpy as np  # noqa: PLC0415  # only for arrays
-
     dtype = port.dtype
     if dtype is None or dtype not in NPY_DTYPES:
         return None

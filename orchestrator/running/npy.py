@@ -1,6 +1,6 @@
 """Arrays of numbers or truth values, and `.npy` files of them.
 
-NumPy reads and writes the files; it is imported when there is one.
+NumPy reads and writes the files.
 """
 
 from __future__ import annotations
@@ -12,13 +12,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from math import prod
 from tokenize import TokenError
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
+
+import numpy as np
+import numpy.typing as npt
 
 from orchestrator.errors import SourceSpan, UsageError
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
 
 _MAX_HEADER_BYTES: Final = 10_000
 """Longest header that is parsed, as in NumPy: the cost of parsing is unbounded."""
@@ -69,8 +68,6 @@ class Array:
     @property
     def numpy(self) -> npt.NDArray[Any]:
         """The items as a NumPy array, read-only."""
-        import numpy as np  # noqa: PLC0415  # only for arrays
-
         return np.frombuffer(self.data, self.dtype).reshape(self.shape)
 
     @property
@@ -121,8 +118,6 @@ def read_texts(data: bytes, *, file: str) -> npt.NDArray[Any] | None:
     Raises:
         UsageError: As `read_npy`, or a text is none in UTF-8.
     """
-    import numpy as np  # noqa: PLC0415  # only for arrays
-
     with _in_file(file):
         if _header(data)[0][2].kind not in "SU":
             return None
@@ -147,8 +142,6 @@ def _in_file(file: str) -> Iterator[None]:
 
 def write_npy(item: Array) -> bytes:
     """The bytes of a `.npy` file, format version 1.0."""
-    import numpy as np  # noqa: PLC0415  # only for arrays
-
     file = io.BytesIO()
     np.lib.format.write_array(file, item.numpy, version=(1, 0), allow_pickle=False)
     return file.getvalue()
@@ -162,8 +155,6 @@ def _bad(
 
 def _read(data: bytes, name_of: Callable[[str], str | None]) -> npt.NDArray[Any]:
     """The items of a file whose dtype, as little endian, has a name."""
-    import numpy as np  # noqa: PLC0415  # only for arrays
-
     (shape, fortran, dtype), start = _header(data)
     name = name_of(dtype.newbyteorder("<").str)
     if name is None:
@@ -192,8 +183,6 @@ def _read(data: bytes, name_of: Callable[[str], str | None]) -> npt.NDArray[Any]
 
 def _header(data: bytes) -> tuple[tuple[tuple[int, ...], bool, np.dtype[Any]], int]:
     """Shape, whether it is in Fortran's order, and dtype; where the elements begin."""
-    import numpy as np  # noqa: PLC0415  # only for arrays
-
     npy = np.lib.format
     file = io.BytesIO(data)
     try:

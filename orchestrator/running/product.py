@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Final, Literal, Self
+from typing import Annotated, Final, Literal, Self
 
 from pydantic import (
     BaseModel,
@@ -25,6 +25,7 @@ from orchestrator.core.border import Quantization, border_of
 from orchestrator.core.bounds import SizeBound, bounds_of
 from orchestrator.core.dtype import ScalarType
 from orchestrator.errors import SourceSpan, UsageError
+from orchestrator.memory.plan import MemoryPlan
 from orchestrator.program.interface import TENSOR_LISTS, given_inputs
 from orchestrator.program.program import Method, Program
 from orchestrator.program.values import (
@@ -37,11 +38,8 @@ from orchestrator.program.values import (
     Value,
     ValueKind,
 )
-
-if TYPE_CHECKING:
-    from orchestrator.memory.plan import MemoryPlan
-    from orchestrator.targets.cores import Target
 from orchestrator.running.invalid import sentence_of
+from orchestrator.targets.cores import Target
 
 FIRMWARE: Final = "firmware.elf"
 """Name of the program in the output folder."""

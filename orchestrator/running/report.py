@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrator.document import document, picked
 from orchestrator.errors import Diagnostic, SourceSpan
 from orchestrator.plain_table import table_lines
 from orchestrator.program.values import ValueKind
+from orchestrator.running.compare import Comparison, OutputResult, Tolerance
 from orchestrator.running.npy import Array
 from orchestrator.running.product import Port
 from orchestrator.running.protocol import CallResult, DeviceError
+from orchestrator.running.status import Explanation
 from orchestrator.running.values import Call, ListValue, OtherValue, RunValue, describe, kind_of
-
-if TYPE_CHECKING:
-    from orchestrator.running.compare import Comparison, OutputResult, Tolerance
-    from orchestrator.running.status import Explanation
 
 _HEAD: Final = ("call", "method", "output", "value", "largest error", "tolerance", "result")
 

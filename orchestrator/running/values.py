@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from orchestrator.core.border import SIGN_OFFSET, Quantization
 from orchestrator.core.dtype import ScalarType
@@ -13,11 +16,6 @@ from orchestrator.core.layout import FORMATS
 from orchestrator.program.values import ValueKind
 from orchestrator.running.npy import Array, dtype_name
 from orchestrator.running.product import Port, ProductMethod
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
 
 NPY_DTYPES: Final[Mapping[ScalarType, str]] = MappingProxyType(
     {
@@ -258,8 +256,6 @@ def quantized(floats: npt.NDArray[Any], quantization: Quantization) -> npt.NDArr
 
     Source: `orch_quantize` in runtime/include/orch/quantize.h.
     """
-    import numpy as np  # noqa: PLC0415  # only for arrays
-
     with np.errstate(all="ignore"):
         inverse = np.float32(1) / np.float32(quantization.scale)
         scaled = floats.astype(np.float32) * inverse
@@ -273,8 +269,6 @@ def quantized(floats: npt.NDArray[Any], quantization: Quantization) -> npt.NDArr
 
 def dequantized(numbers: npt.NDArray[Any], quantization: Quantization) -> npt.NDArray[np.float32]:
     """The floats that int8 numbers stand for, as the kernels compute them."""
-    import numpy as np  # noqa: PLC0415  # only for arrays
-
     found: npt.NDArray[np.float32] = (numbers.astype(np.int32) - quantization.zero_point).astype(
         np.float32
     ) * np.float32(quantization.scale)

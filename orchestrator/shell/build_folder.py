@@ -20,6 +20,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
+from pydantic import TypeAdapter, ValidationError
+
 from orchestrator.errors import Diagnostic, ToolchainError, UsageError
 from orchestrator.shell.files import DISK, Files, read_file, write_atomic, write_if_changed
 from orchestrator.shell.stamp import STAMP_NAME, shared_file
@@ -457,8 +459,6 @@ class BuildNotes:
 
     @cached_property
     def _noted(self) -> dict[str, dict[str, str]]:
-        from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415  # slow
-
         with suppress(OSError, ValidationError):
             adapter = TypeAdapter(dict[str, dict[str, str]])
             return adapter.validate_json(read_file(self._stages), strict=True)

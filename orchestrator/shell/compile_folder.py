@@ -10,16 +10,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 from orchestrator.core.lazy_bytes import Bytes
 from orchestrator.shell.files import remove_others, write_if_changed
+from orchestrator.shell.launcher import Launcher
+from orchestrator.shell.object_store import ObjectStore
+from orchestrator.shell.reporter import Reporter
 from orchestrator.targets.cores import TOOLCHAIN_FILE
-
-if TYPE_CHECKING:
-    from orchestrator.shell.launcher import Launcher
-    from orchestrator.shell.object_store import ObjectStore
-    from orchestrator.shell.reporter import Reporter
 
 
 class CompileFolder(Protocol):

@@ -24,6 +24,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from pydantic import TypeAdapter, ValidationError
+
 from orchestrator.core.bounds import SizeBound
 from orchestrator.core.lazy_bytes import Bytes
 from orchestrator.shell.cache import file_digest
@@ -171,8 +173,6 @@ class PublishedExports(Protocol):
 
 def read_installed(text: str) -> Installed | None:
     """Read what a Python says about itself; None if it is something else."""
-    from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415  # slow to import
-
     with suppress(ValidationError):
         return TypeAdapter(Installed).validate_json(text)
     return None
@@ -180,8 +180,6 @@ def read_installed(text: str) -> Installed | None:
 
 def read_result(path: Path) -> ExportResult | ExportFailure:
     """Read the results that the export process wrote."""
-    from pydantic import TypeAdapter  # noqa: PLC0415  # slow to import
-
     adapter: TypeAdapter[ExportResult | _Failed] = TypeAdapter(ExportResult | _Failed)
     found = adapter.validate_json(path.read_bytes())
     return found.failure if isinstance(found, _Failed) else found
@@ -195,8 +193,6 @@ def _read_facts(path: Path) -> ExportFacts | None:
 
 
 def _parse_facts(data: bytes) -> ExportFacts | None:
-    from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415  # slow to import
-
     with suppress(ValidationError):
         return TypeAdapter(ExportFacts).validate_json(data)
     return None

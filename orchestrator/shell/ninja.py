@@ -9,15 +9,12 @@ import subprocess
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from orchestrator.errors import CompileError, RegionOverflowError
 from orchestrator.shell import process
 from orchestrator.shell.files import remedy_for
 from orchestrator.shell.process import compiler_environment
-
-if TYPE_CHECKING:
-    from orchestrator.shell.reporter import Reporter
+from orchestrator.shell.reporter import Reporter
 
 _STATUS = re.compile(r"\[(\d+)/(\d+)\] (.*)")
 _OVERFLOW = re.compile(r"region [`'](\w+)':? overflowed by (\d+) bytes")

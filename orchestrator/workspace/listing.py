@@ -18,8 +18,9 @@ from orchestrator.errors import Diagnostic, ProfileError, SourceSpan
 from orchestrator.profile.document import Document, read_document
 from orchestrator.profile.load import base_path_of
 from orchestrator.profile.target import AXES
+from orchestrator.shell.files import write_atomic
 from orchestrator.shell.stamp import Looked, State, environment, state_of
-from orchestrator.workspace.load import Workspace, text_of
+from orchestrator.workspace.load import Workspace, read_workspace, text_of
 from orchestrator.workspace.product import WORKSPACE_FILE, Product
 
 _LISTING = "build/.workspace.json"
@@ -51,8 +52,6 @@ def read_listing(file: Path, looked: Looked) -> Listing:
 
 
 def _read(file: Path) -> Listing:
-    from orchestrator.workspace.load import read_workspace  # noqa: PLC0415
-
     states = {str(file.absolute()): state_of(str(file.absolute()))}
     workspace = read_workspace(file)
     table = workspace.table.workspace
@@ -94,8 +93,6 @@ _WILD = frozenset("*?[")
 
 
 def _keep(file: Path, listing: Listing, states: dict[str, State]) -> None:
-    from orchestrator.shell.files import write_atomic  # noqa: PLC0415
-
     document = {
         "environment": environment(),
         "products": [

@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from pathlib import Path
 
+from orchestrator.build.published import publish
 from orchestrator.cli.commands.documents import cryptography_needed, read_named
 from orchestrator.cli.console import Console
 from orchestrator.errors import Diagnostic, ExitCode, MismatchError, UsageError
@@ -50,8 +51,6 @@ def run(args: Namespace, console: Console) -> ExitCode:
 
 
 def _publish(store: ObjectStore, cache: Path, args: Namespace, console: Console) -> ExitCode:
-    from orchestrator.build.published import publish  # noqa: PLC0415  # cryptography
-
     if not args.url or not args.key:
         raise _usage("cache publish needs a URL and --key")
     pem = read_named(args.key, wanted="a private key in PEM")

@@ -6,16 +6,14 @@ from argparse import Namespace
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from orchestrator.build import BuildOptions, ExportChoice, Project, inputs, load, open_build
 from orchestrator.build.exporting import Exported, named_calls, published
 from orchestrator.cli.console import Console
 from orchestrator.errors import ExitCode, SourceSpan, UsageError
+from orchestrator.profile.tables import Profile
 from orchestrator.shell.build_folder import exclusive
-
-if TYPE_CHECKING:
-    from orchestrator.profile.tables import Profile
 
 
 def run(args: Namespace, console: Console) -> ExitCode:

@@ -24,6 +24,7 @@ from orchestrator.cli.commands.new_files import (
 )
 from orchestrator.cli.commands.new_scenario import new_scenario
 from orchestrator.cli.console import Console
+from orchestrator.cli.render import diagnostic_to_json
 from orchestrator.core.spelling import parse_size
 from orchestrator.errors import Diagnostic, ExitCode, OrchestratorError, UsageError, did_you_mean
 from orchestrator.profile.lowering import CORTEX_M, LOWERINGS, PORTABLE
@@ -74,7 +75,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
             "kept": list(map(str, done.kept)),
             "has_expected_outputs": bool(made and made.has_outputs),
             "check": checked.document,
-            "diagnostics": [diagnostic_of(d) for d in error.diagnostics] if error else [],
+            "diagnostics": [diagnostic_to_json(d) for d in error.diagnostics] if error else [],
             "next": next_commands,
         }
     )
@@ -90,13 +91,6 @@ def run(args: Namespace, console: Console) -> ExitCode:
     console.data(checked.text)
     console.data("\nnext:\n" + "\n".join(f"  {line}" for line in next_commands))
     return ExitCode.OK
-
-
-def diagnostic_of(diagnostic: Diagnostic) -> dict[str, object]:
-    """A diagnostic as JSON."""
-    from orchestrator.cli.render import diagnostic_to_json  # noqa: PLC0415
-
-    return diagnostic_to_json(diagnostic)
 
 
 def _check(args: Namespace) -> None:

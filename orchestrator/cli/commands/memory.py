@@ -96,8 +96,8 @@ def _methods(build: Build) -> Iterator[LinkedMethod]:
 
 def _choices(method: LinkedMethod, build: Build) -> tuple[tuple[Choice, ...], str]:
     """Plans of a method; or none, and why."""
-    from orchestrator.method.rows.adapt import choices_of  # noqa: PLC0415  # numpy
-    from orchestrator.method.rows.extracted import UnknownNetworkError  # noqa: PLC0415
+    from orchestrator.method.rows.adapt import choices_of  # noqa: PLC0415  # `check` needs none
+    from orchestrator.method.rows.extracted import UnknownNetworkError  # noqa: PLC0415  # likewise
     from orchestrator.method.windows import Core  # noqa: PLC0415
 
     core = Core(build[inputs.TARGET].isa.name, build[inputs.FAST])
@@ -122,7 +122,7 @@ def _calls(choice: Choice) -> str:
 
 
 def _draw(args: Namespace, found: dict[str, tuple[Choice, ...]]) -> None:
-    from orchestrator.report.pictures import choices_svg  # noqa: PLC0415
+    from orchestrator.report.pictures import choices_svg  # noqa: PLC0415  # likewise
 
     drawn = {title: choices for title, choices in found.items() if choices}
     if len(drawn) != 1:

@@ -6,6 +6,8 @@ import math
 from argparse import Namespace
 from pathlib import Path
 
+import numpy as np
+
 from orchestrator.cli.commands.new_files import GITIGNORE, NewTarget, choose_target, write_files
 from orchestrator.cli.console import Console
 from orchestrator.errors import ExitCode, SourceSpan, UsageError
@@ -136,7 +138,5 @@ def _words(name: str, target: NewTarget, platform: str) -> dict[str, str]:
 
 
 def _call(angle: float) -> NewCall:
-    import numpy as np  # noqa: PLC0415  # takes a tenth of a second
-
     given, wanted = (Array.of(np.array([[value]], "<f4")) for value in (angle, math.sin(angle)))
     return NewCall(model=_MODEL, method="forward", inputs=(given,), outputs=(wanted,))

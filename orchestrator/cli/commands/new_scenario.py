@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import numpy as np
+
 from orchestrator.build import Build, inputs
 from orchestrator.build.exporting import Exported
 from orchestrator.build.reference import reference_outputs
@@ -48,8 +50,6 @@ def new_scenario(name: str, build: Build, processes: Processes, reporter: Report
         processes: Runs ExecuTorch.
         reporter: Gets the progress.
     """
-    import numpy as np  # noqa: PLC0415  # takes a tenth of a second
-
     random = np.random.Generator(np.random.PCG64(0))
     programs, exported = build[inputs.PROGRAMS], build[inputs.EXPORTED]
     profile = build[inputs.PROFILE]

@@ -7,9 +7,12 @@ from pathlib import Path
 from typing import Final
 
 from orchestrator.build import inputs, open_build, table
+from orchestrator.catalog.operator_page import cmsis_nn_sizes
 from orchestrator.cli.commands.options import project_of, read_text
 from orchestrator.cli.console import Console
 from orchestrator.errors import ExitCode, UsageError
+from orchestrator.scratch import product_scratch
+from orchestrator.scratch.table import check_tables, scratch_json, scratch_text
 
 _TABLE: Final = "a table of scratch sizes (CSV)"
 
@@ -28,10 +31,6 @@ def run(args: Namespace, console: Console) -> ExitCode:
 
 
 def _show(args: Namespace, console: Console) -> ExitCode:
-    from orchestrator.catalog.operator_page import cmsis_nn_sizes  # noqa: PLC0415  # not for --check
-    from orchestrator.scratch import product_scratch  # noqa: PLC0415  # likewise
-    from orchestrator.scratch.table import scratch_json, scratch_text  # noqa: PLC0415  # likewise
-
     project = project_of(args)
     with console.progress() as reporter:
         build = open_build(project, console.shell(reporter))
@@ -58,8 +57,6 @@ def _show(args: Namespace, console: Console) -> ExitCode:
 
 
 def _check(paths: list[Path], console: Console) -> ExitCode:
-    from orchestrator.scratch.table import check_tables  # noqa: PLC0415
-
     rows = check_tables({str(path): read_text(path, wanted=_TABLE) for path in paths})
     return console.result(
         {"tables": [{"file": file, "rows": count} for file, count in rows.items()]},

@@ -7,23 +7,22 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from orchestrator.cli.command_table import COMMANDS, WORKSPACE
 from orchestrator.cli.commands.options import build_options
 from orchestrator.cli.console import Console
+from orchestrator.cli.render import diagnostic_to_json, render_diagnostics
 from orchestrator.errors import ExitCode, UsageError
 from orchestrator.fleet.outcome import Kind, Outcome
-from orchestrator.fleet.run import chosen, unchanged
-from orchestrator.fleet.table import by_cause, counts, document, in_order, table_text
+from orchestrator.fleet.run import chosen, junit_text, run_tasks, sizes_at, unchanged
+from orchestrator.fleet.table import by_cause, counts, document, in_order, markdown_text, table_text
+from orchestrator.fleet.task import Work
+from orchestrator.shell.files import write_atomic
 from orchestrator.shell.stamp import Looked
 from orchestrator.workspace import Product
 from orchestrator.workspace.listing import read_listing
 from orchestrator.workspace.lookup import find_workspace
 from orchestrator.workspace.product import WORKSPACE_FILE, in_shard
-
-if TYPE_CHECKING:
-    from orchestrator.fleet.task import Work
 
 
 def needs_profile(args: Namespace, named: object) -> bool:
@@ -73,8 +72,6 @@ def run_workspace(args: Namespace, console: Console, kind: Kind | Work) -> ExitC
     products = in_shard(chosen(listing.products, args.products), args.shard)
     before = None
     if args.base is not None:
-        from orchestrator.fleet.run import sizes_at  # noqa: PLC0415  # starts git
-
         before = sizes_at(args.base, products, file.parent)
     done = []
     known: dict[str, Outcome] = {}
@@ -116,8 +113,6 @@ def _worked(
     products: Sequence[Product], file: Path, console: Console, kind: Kind | Work, args: Namespace
 ) -> Iterator[Outcome]:
     """Outcomes of what is not known yet, as they are known."""
-    from orchestrator.fleet.run import run_tasks  # noqa: PLC0415  # imports the build
-
     options = build_options(args)
     with console.progress() as reporter:
         shell = console.shell()
@@ -143,8 +138,6 @@ def _report(
     if args.junit is not None or args.markdown is not None:
         _write_reports(args, what, outcomes)
     if console.json:
-        from orchestrator.cli.render import diagnostic_to_json  # noqa: PLC0415
-
         found = document(str(file), outcomes)
         for one, entry in zip(outcomes, found["products"], strict=True):  # type: ignore[call-overload]  # a list of our own
             entry["diagnostics"] = [diagnostic_to_json(d) for d in one.problems]
@@ -155,11 +148,6 @@ def _report(
 
 
 def _write_reports(args: Namespace, what: str, outcomes: Sequence[Outcome]) -> None:
-    from orchestrator.cli.render import render_diagnostics  # noqa: PLC0415
-    from orchestrator.fleet.run import junit_text  # noqa: PLC0415
-    from orchestrator.fleet.table import markdown_text  # noqa: PLC0415
-    from orchestrator.shell.files import write_atomic  # noqa: PLC0415
-
     if args.junit is not None:
         text = junit_text(
             what, outcomes, shown=lambda problems: render_diagnostics(problems, color=False)
