@@ -122,11 +122,24 @@ class OrchestratorError(Exception):
         """The error of one problem."""
         return cls(Diagnostic.of(code, message, where=where, hint=hint, **notes))
 
+    @classmethod
+    def raise_if(cls, problems: Sequence[Diagnostic]) -> None:
+        """Raise the error of these problems; without any, nothing happens."""
+        if problems:
+            raise cls(problems)
+
 
 class UsageError(OrchestratorError):
     """The command line, or a file that it names, is invalid."""
 
     exit_code = ExitCode.USAGE
+
+    @classmethod
+    def wrong(
+        cls, message: str, hint: str, *, where: SourceSpan | None = None, **notes: str
+    ) -> Self:
+        """The error of options that are wrong (`usage`)."""
+        return cls.of("usage", message, where=where, hint=hint, **notes)
 
 
 class ProfileError(OrchestratorError):

@@ -23,7 +23,7 @@ from orchestrator.shell import files, process, sources
 from orchestrator.shell.build_folder import OVER_BUDGET, WORK, BuildNotes
 from orchestrator.shell.compile_folder import CompileFolder
 from orchestrator.shell.exported import EXPORTS
-from orchestrator.shell.input_files import CommonFiles, DiskFiles
+from orchestrator.shell.input_files import CommonFiles, InputFiles
 from orchestrator.shell.process import Processes
 from orchestrator.shell.reporter import Reporter
 from orchestrator.shell.settings import Settings, read_settings
@@ -245,8 +245,7 @@ def load_product(workspace: Workspace, product: Product) -> Profile:
 def _checked(profile: Profile, workspace: Workspace | None) -> Profile:
     if workspace is None:
         return profile
-    if problems := [*matrix_problems(profile, workspace)]:
-        raise ProfileError(problems)
+    ProfileError.raise_if([*matrix_problems(profile, workspace)])
     return profile
 
 
@@ -287,7 +286,7 @@ def open_build(
         table.STAGES,
         {
             inputs.PROFILE: project.profile,
-            inputs.FILES: DiskFiles(shell.common),
+            inputs.FILES: InputFiles(shell.common),
             inputs.FOLDER: project.folder,
             inputs.WORK: project.work,
             inputs.TOOLCHAINS: toolchains,

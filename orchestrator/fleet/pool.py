@@ -110,7 +110,7 @@ def _begin(parent: int) -> None:
 
 
 @cache
-def _worker() -> Worker:
+def own_worker() -> Worker:
     """That of this process: what tasks share lives as long as the process."""
     return Worker(Shell())
 
@@ -120,7 +120,7 @@ def _do(task: Task) -> Outcome:
     try:
         unwind_on_signals()
         try:
-            return _worker().do(task)
+            return own_worker().do(task)
         finally:
             # While it waits, there is nothing to clean up.
             for number in set(ENDING) - {signal.SIGINT}:

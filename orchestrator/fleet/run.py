@@ -181,8 +181,7 @@ def chosen(products: Sequence[Product], patterns: Sequence[str]) -> tuple[Produc
         for pattern in dict.fromkeys(patterns)
         if not any(fnmatchcase(name, pattern) for name in names)
     ]
-    if problems:
-        raise UsageError(problems)
+    UsageError.raise_if(problems)
     return tuple(
         product
         for product in products

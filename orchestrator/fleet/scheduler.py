@@ -21,11 +21,10 @@ from typing import TYPE_CHECKING, Final
 from numpy import __version__ as numpy_version
 
 import orchestrator
-from orchestrator.build import Shell
 from orchestrator.errors import ToolchainError
 from orchestrator.fleet.outcome import Outcome
-from orchestrator.fleet.pool import died
-from orchestrator.fleet.task import Task, Worker
+from orchestrator.fleet.pool import died, own_worker
+from orchestrator.fleet.task import Task
 from orchestrator.shell.distribution import extra_needed
 from orchestrator.shell.files import write_atomic
 from orchestrator.shell.sources import native_files, native_root, package_files
@@ -149,13 +148,7 @@ def _facts(probe: str) -> dict[str, str]:
     return {**own_facts(), "workspace": found}
 
 
-@cache
-def _worker() -> Worker:
-    """That of this process: what tasks share lives as long as the process."""
-    return Worker(Shell())
-
-
 def _do(task: Task, folder: Path) -> Outcome:
     """Do a task as if in a folder; a worker runs this, in one of its threads."""
     with _ONE_TASK, chdir(folder):
-        return _worker().do(task)
+        return own_worker().do(task)

@@ -94,8 +94,7 @@ def read_board(
         raise ProfileError(sorted(found, key=_line)) from error
     board = replace(board_of(PurePosixPath(written).stem, document.data), is_own=True)
     problems = sorted(_problems(table, board, document), key=_line)
-    if problems:
-        raise ProfileError(problems)
+    ProfileError.raise_if(problems)
     return OwnBoard(written, board)
 
 

@@ -207,6 +207,5 @@ def _read_base(document: Document, base_path: Path, text_of: Callable[[Path], st
                 hint=f"write schema = {SCHEMA_VERSION}",
             )
         )
-    if problems:
-        raise ProfileError(problems)
+    ProfileError.raise_if(problems)
     return base

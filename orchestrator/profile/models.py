@@ -185,16 +185,13 @@ class ModelTable(Table):
         description="Inputs and outputs that are not as the program has them. "
         "Default: as the program has them.",
     )
-    weights_: WeightsTable | None = Field(
+    weights: WeightsTable | None = Field(
         default=None,
-        alias="weights",
         description='With `load = "prelinked"`: weights of fewer bits. Default: as '
         "the program has them.",
     )
-    card_: CardTable | None = Field(
-        default=None,
-        alias="card",
-        description="What only you know of the model, for the SBOM. Default: nothing.",
+    card: CardTable | None = Field(
+        default=None, description="What only you know of the model, for the SBOM. Default: nothing."
     )
     data: tuple[ModelPath, ...] = Field(
         default=(),
@@ -307,12 +304,7 @@ class ModelTable(Table):
     @property
     def rounding(self) -> WeightRounding | None:
         """What is said of its weights."""
-        return None if self.weights_ is None else self.weights_.rounding
-
-    @property
-    def card(self) -> CardTable:
-        """What the user says of it."""
-        return CardTable() if self.card_ is None else self.card_
+        return None if self.weights is None else self.weights.rounding
 
     @property
     def pins(self) -> Pins:
@@ -559,7 +551,7 @@ def _io_problems(model: ModelTable, where: KeyPath, facts: Facts) -> Iterator[Di
 
 
 def _weight_problems(model: ModelTable, where: KeyPath, facts: Facts) -> Iterator[Diagnostic]:
-    if model.weights_ is not None:
+    if model.weights is not None:
         yield from weight_problems(model.load, (*where, "weights"), facts)
 
 

@@ -252,8 +252,7 @@ def check_names(folder: Path, names: Iterable[str]) -> None:
         and not is_output(folder, name)
         and not (_kind(folder / name) == "a folder" and _is_empty(folder / name))
     ]
-    if taken:
-        raise UsageError([_taken(path) for path in taken])
+    UsageError.raise_if([_taken(path) for path in taken])
 
 
 def check_exported(folder: Path) -> None:

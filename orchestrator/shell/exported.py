@@ -20,7 +20,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -376,15 +376,7 @@ class ExportCache:
         if changed:
             files[self._label(result.files[0])] = (_CHANGED, [])
         facts = ExportFacts(
-            arrays=result.arrays,
-            warnings=result.warnings,
-            seconds=result.seconds,
-            ledger=result.ledger,
-            python=result.python,
-            verified=result.verified,
-            decomposed=result.decomposed,
-            asked=result.asked,
-            bounds=result.bounds,
+            **{kept.name: getattr(result, kept.name) for kept in fields(_Made)},
             files=files,
             folders={self._label(p): folder_digest(Path(p)) for p in result.folders},
             records=_records(result.distributions.values()),

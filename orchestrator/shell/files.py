@@ -14,7 +14,6 @@ import stat
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Protocol
 
 from orchestrator.core.lazy_bytes import CHUNK_BYTES, LARGE, Bytes, LazyBytes, chunks_of, settled
 from orchestrator.errors import ModelError, UsageError
@@ -206,67 +205,42 @@ def read_own_json(path: Path) -> object:
     return None
 
 
-class Files(Protocol):
-    """The operations that change a file system; each is one step that may fail."""
+class Files:
+    """Operations that change the file system; each is one step that may fail."""
 
     def make_folder(self, path: Path) -> None:
         """Make a folder and those above it, unless they are there."""
-
-    def write(self, path: Path, data: Bytes, *, executable: bool = False) -> None:
-        """Write a new file durably: it survives a loss of power."""
-
-    def link(self, path: Path, text: str) -> None:
-        """Make a new symbolic link."""
-
-    def rename(self, old: Path, new: Path) -> None:
-        """Rename in one step, replacing a file or link of that name."""
-
-    def unlink(self, path: Path) -> None:
-        """Remove a file or a link."""
-
-    def remove_folder(self, path: Path) -> None:
-        """Remove an empty folder."""
-
-    def remove(self, path: Path) -> None:
-        """Remove a file, folder or link; the target of a link stays."""
-
-
-class Disk:
-    """The file system of this machine."""
-
-    def make_folder(self, path: Path) -> None:
-        """See `Files`."""
         path.mkdir(parents=True, exist_ok=True)
 
     def write(self, path: Path, data: Bytes, *, executable: bool = False) -> None:
-        """See `Files`."""
+        """Write a new file durably: it survives a loss of power."""
         write_new(path, data, executable=executable, durable=True)
 
     def link(self, path: Path, text: str) -> None:
-        """See `Files`."""
+        """Make a new symbolic link."""
         path.symlink_to(text)
 
     def rename(self, old: Path, new: Path) -> None:
-        """See `Files`."""
+        """Rename in one step, replacing a file or link of that name."""
         old.replace(new)
 
     def unlink(self, path: Path) -> None:
-        """See `Files`."""
+        """Remove a file or a link."""
         path.unlink()
 
     def remove_folder(self, path: Path) -> None:
-        """See `Files`."""
+        """Remove an empty folder."""
         path.rmdir()
 
     def remove(self, path: Path) -> None:
-        """See `Files`."""
+        """Remove a file, folder or link; the target of a link stays."""
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
         else:
             path.unlink(missing_ok=True)
 
 
-DISK = Disk()
+DISK = Files()
 """The file system that commands use."""
 
 

@@ -5,35 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Protocol
 
 from orchestrator.core.lazy_bytes import Bytes
 from orchestrator.shell import sources
 from orchestrator.shell.files import MOST_BYTES, lazy_file, read_file
 from orchestrator.shell.stamp import State, state_of
-
-
-class InputFiles(Protocol):
-    """Reads files, and remembers their states."""
-
-    def read(self, path: Path, *, most_bytes: int = MOST_BYTES) -> bytes:
-        """Bytes of a file. Raises OSError."""
-
-    def lazy(self, path: Path) -> Bytes:
-        """The bytes of a file; those of a large one are read when they are needed."""
-
-    def note(self, paths: Iterable[str]) -> None:
-        """Remember files that other code read, by absolute path."""
-
-    def native_files(self) -> tuple[str, ...]:
-        """See `sources.native_files`."""
-
-    def package_files(self) -> tuple[Path, ...]:
-        """See `sources.package_files`."""
-
-    @property
-    def states(self) -> Mapping[str, State]:
-        """By absolute path: the state of each file before it was read."""
 
 
 class CommonFiles:
@@ -75,8 +51,8 @@ class CommonFiles:
         return found
 
 
-class DiskFiles:
-    """Files of this machine.
+class InputFiles:
+    """Reads files, and remembers their states.
 
     Args:
         common: Files that were read for other builds of the command.
@@ -87,7 +63,7 @@ class DiskFiles:
         self._common = common
 
     def read(self, path: Path, *, most_bytes: int = MOST_BYTES) -> bytes:
-        """See `InputFiles`."""
+        """Bytes of a file. Raises OSError."""
         if self._common is not None and (found := self._common.read(path)):
             absolute, state, data = found
             self._states.setdefault(absolute, state)
@@ -96,24 +72,24 @@ class DiskFiles:
         return read_file(path, most_bytes=most_bytes)
 
     def native_files(self) -> tuple[str, ...]:
-        """See `InputFiles`."""
+        """See `sources.native_files`."""
         return self._common.native if self._common else sources.native_files()
 
     def package_files(self) -> tuple[Path, ...]:
-        """See `InputFiles`."""
+        """See `sources.package_files`."""
         return self._common.package if self._common else sources.package_files()
 
     def lazy(self, path: Path) -> Bytes:
-        """See `InputFiles`."""
+        """The bytes of a file; those of a large one are read when they are needed."""
         self.note([str(path.absolute())])
         return lazy_file(path)
 
     def note(self, paths: Iterable[str]) -> None:
-        """See `InputFiles`."""
+        """Remember files that other code read, by absolute path."""
         for path in paths:
             self._states.setdefault(path, state_of(path))
 
     @property
     def states(self) -> Mapping[str, State]:
-        """See `InputFiles`."""
+        """By absolute path: the state of each file before it was read."""
         return dict(self._states)

@@ -124,8 +124,7 @@ def _check(folder: Path, new: Mapping[str, str], before: Mapping[str, frozenset[
         if os.path.lexists(path := folder / name)
         and not _is_ours(path, {*before.get(name, ()), new[name]})
     ]
-    if taken:
-        raise UsageError([_taken(path) for path in taken])
+    UsageError.raise_if([_taken(path) for path in taken])
 
 
 def _is_ours(path: Path, digests: Iterable[str]) -> bool:

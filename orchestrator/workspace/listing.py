@@ -228,8 +228,7 @@ def products_of(workspace: Workspace, expanded: Mapping[Path, Expanded]) -> tupl
                 hint="add a profile, or take less out with exclude",
             )
         )
-    if problems:
-        raise ProfileError(problems)
+    ProfileError.raise_if(problems)
     return tuple(sorted(products, key=lambda product: product.name))
 
 

@@ -80,8 +80,7 @@ class Workspace:
                 problems.append(self._no_files(index, pattern))
             found.update(matched)
         problems += [_outside(p) for p in sorted(found - left_out) if self._leaves(p)]
-        if problems:
-            raise ProfileError(problems)
+        ProfileError.raise_if(problems)
         return tuple(sorted(found - left_out))
 
     def _leaves(self, member: Path) -> bool:

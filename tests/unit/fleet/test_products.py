@@ -10,7 +10,7 @@ import pytest
 from orchestrator.errors import UsageError
 from orchestrator.fleet.run import chosen
 from orchestrator.fleet.task import MOST_RESULTS, RecentResults
-from orchestrator.shell.input_files import CommonFiles, DiskFiles
+from orchestrator.shell.input_files import CommonFiles, InputFiles
 from orchestrator.shell.sources import package_files
 from orchestrator.shell.toolchain import KnownToolchains
 from orchestrator.targets.cores import Toolchain, resolve_target
@@ -71,16 +71,16 @@ def test_own_files_are_read_once_and_noted_each_time(
     own, other = package_files()[0], tmp_path / "model.pte"
     other.write_bytes(b"1")
     common = CommonFiles()
-    first = DiskFiles(common)
+    first = InputFiles(common)
     data = first.read(own)
     monkeypatch.setattr("orchestrator.shell.input_files.read_file", lambda *_, **__: b"")
-    second = DiskFiles(common)
+    second = InputFiles(common)
     assert second.read(own) == data == own.read_bytes()
     assert second.states == first.states
     assert list(second.states) == [str(own)]
     # What only one product reads is read each time.
     assert second.read(other) == b""
-    assert DiskFiles().read(own) == b""
+    assert InputFiles().read(own) == b""
 
 
 class _Counting:

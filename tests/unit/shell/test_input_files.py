@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from orchestrator.shell.input_files import DiskFiles
+from orchestrator.shell.input_files import InputFiles
 from orchestrator.shell.stamp import state_of
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ def test_files_are_noted_as_they_were_before_they_were_read(tmp_path: Path) -> N
     path = tmp_path / "a.txt"
     path.write_bytes(b"first")
     before = state_of(str(path))
-    files = DiskFiles()
+    files = InputFiles()
     assert files.read(path) == b"first"
     path.write_bytes(b"another")
     assert files.read(path) == b"another"
@@ -25,7 +25,7 @@ def test_files_are_noted_as_they_were_before_they_were_read(tmp_path: Path) -> N
 
 
 def test_other_files_are_noted_by_name(tmp_path: Path) -> None:
-    files = DiskFiles()
+    files = InputFiles()
     files.note([str(tmp_path / "missing")])
     assert files.states == {str(tmp_path / "missing"): []}
 
@@ -33,4 +33,4 @@ def test_other_files_are_noted_by_name(tmp_path: Path) -> None:
 def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes(b"12345")
     with pytest.raises(OSError, match="more than 4"):
-        DiskFiles().read(tmp_path / "a.txt", most_bytes=4)
+        InputFiles().read(tmp_path / "a.txt", most_bytes=4)

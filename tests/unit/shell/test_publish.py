@@ -13,7 +13,7 @@ import pytest
 from orchestrator.errors import UsageError
 from orchestrator.shell import publish
 from orchestrator.shell.build_folder import CURRENT, EXPORTED, MARKER, STORE, claim, recorded_names
-from orchestrator.shell.files import Disk
+from orchestrator.shell.files import Files
 from orchestrator.shell.publish import identity_of, published_files
 from tests.unit.shell.test_build_folder import tree
 
@@ -139,7 +139,7 @@ GROWING = {"make_folder", "write", "link"}
 """What a full disk refuses; the rest needs no space."""
 
 
-class _Faulty(Disk):
+class _Faulty(Files):
     """A file system on which the operation of a number fails, or the process ends.
 
     Args:
@@ -363,7 +363,7 @@ def test_links_in_the_store_are_not_followed(tmp_path: Path, name: str) -> None:
 def test_a_signal_between_outputs_and_lock_waits(tmp_path: Path) -> None:
     out = _product(tmp_path, first=False)
 
-    class Signalled(Disk):
+    class Signalled(Files):
         def rename(self, old: Path, new: Path) -> None:
             super().rename(old, new)
             if new.name == CURRENT:
