@@ -3,19 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
 from orchestrator.errors import UsageError
-from orchestrator.package.self_test import Case
 from orchestrator.running.new_scenario import random_input
 from orchestrator.running.product import Product, ProductMethod
 from orchestrator.running.protocol import encode_request, untraced
 from orchestrator.running.values import Call
 
 _SEED: Final = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """Calls of a product, and what came out.
+
+    The self test of a package of sources is the application of `run` with this in flash
+    instead of a file, so that it knows every kind of input and output.
+
+    Args:
+        request: As `run` sends it to the firmware.
+        response: What the firmware wrote, without times.
+        calls: Of each call: `model.method`, and where it ends in the response.
+    """
+
+    request: bytes
+    response: bytes
+    calls: tuple[tuple[str, int], ...]
 
 
 def random_calls(product: Product) -> tuple[Call, ...]:

@@ -7,7 +7,7 @@ import posixpath
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrator.core.lazy_bytes import Bytes
 from orchestrator.emit.compile import SOURCES, CompilePlan
@@ -16,7 +16,9 @@ from orchestrator.emit.generate.names import hook_names
 from orchestrator.emit.generate.nonsecure import FOLDER as NONSECURE
 from orchestrator.emit.generate.target_check import target_check
 from orchestrator.memory.plan import identifier
-from orchestrator.package.self_test import Case, self_test_header, self_test_source
+from orchestrator.package.case import Case
+from orchestrator.package.rendering import rendered
+from orchestrator.package.rust import RustMethod
 from orchestrator.package.sources import (
     MODELS,
     RUNNER,
@@ -33,10 +35,6 @@ from orchestrator.package.sources import (
     with_sections,
 )
 from orchestrator.targets.cores import Target
-
-if TYPE_CHECKING:
-    from orchestrator.package.rust import RustMethod
-
 
 # A piece of linker script that takes the functions of a package of sources.
 #
@@ -96,69 +94,6 @@ def user_files(units: Iterable[Unit], names: Iterable[str]) -> frozenset[str]:
         for unit in units
         if unit.path.startswith(folders)
     )
-
-
-# The header that each packaged source includes first: macros, and what flags may be.
-#
-# Another build system gives its own flags. What decides about the bits of results is not left to
-# them: it is in this header, or the header refuses to compile.
-
-
-def config_header(
-    head: str, product: str, defines: Iterable[tuple[str, str]], includes: Iterable[str]
-) -> str:
-    """The text of the header.
-
-    Args:
-        head: Text of the first line.
-        product: Name of the product.
-        defines: Macros of all sources, (name, value).
-        includes: Headers that all sources include, relative to it.
-    """
-    macros = "".join(f"#define {name} {value}\n" for name, value in defines)
-    included = "".join(f'#include "{path}"\n' for path in includes)
-    return f"""\
-/* {head} */
-#pragma once
-
-/* What the build of the product decided. */
-{macros}
-#ifndef __ASSEMBLER__
-
-#if defined(__cplusplus) && __cplusplus < 201703L
-#error "{product} is C++17: compile with -std=c++17 or newer, or package with --binary"
-#endif
-
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-#error "{product} is for little-endian machines"
-#endif
-
-/* Results have the same bits everywhere. Flags that would change them: */
-#if defined(__FAST_MATH__) || defined(__ASSOCIATIVE_MATH__) || \\
-    defined(__RECIPROCAL_MATH__) || defined(__NO_SIGNED_ZEROS__) || \\
-    (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__ != 0)
-#error "{product} has exact floats: compile it without -ffast-math and its parts"
-#endif
-#if defined(__FLT_EVAL_METHOD__) && __FLT_EVAL_METHOD__ != 0 && \\
-    __FLT_EVAL_METHOD__ != 16
-#error "{product} has exact floats: compile it without excess precision (-mfpmath=sse)"
-#endif
-#ifdef __cplusplus
-static_assert(sizeof(1.0) == 8,
-              "compile it without -fsingle-precision-constant and -fshort-double");
-#endif
-
-/* A product is rounded before it is added to a sum, as by -ffp-contract=off. Vectors
- * that a compiler makes of loops would round subnormal numbers to 0 on cores with MVE;
- * clang has only the flags of the package against them. */
-#if defined(__clang__)
-#pragma clang fp contract(off)
-#elif defined(__GNUC__)
-#pragma GCC optimize("fp-contract=off", "no-tree-vectorize")
-#endif
-
-{included}#endif
-"""
 
 
 FACTS: Final = "orchestrator"
@@ -333,7 +268,7 @@ def product_of(built: Built, *, headers: str, sources: str, library: str = "") -
         )
         files[header] = published.replace(ours, theirs)
         if built.case is not None:
-            text = self_test_header(first_line(built), base, built.case)
+            text = rendered("self_test.h.j2", head=first_line(built), base=base, case=built.case)
             files[test] = text.encode()
             public.add(test)
     compiled = tuple(sorted(path for path in files if path.endswith(_COMPILED)))
@@ -412,18 +347,23 @@ def _sources(built: Built, places: Places, base: str) -> dict[str, bytes]:
         config=config,
         common=common,
     )
-    files[config] = config_header(head, built.name, common, relative).encode()
+    # Another build system gives its own flags. What decides about the bits of results is not
+    # left to them: it is in this header, or the header refuses to compile.
+    text = rendered("config.h.j2", head=head, product=built.name, defines=common, includes=relative)
+    files[config] = text.encode()
     if built.case is not None:
         up = "../" * (top.count("/") + 1)
-        files[f"{top}/self_test.cpp"] = self_test_source(
-            head,
-            base,
-            built.case,
+        text = rendered(
+            "self_test.cpp.j2",
+            head=head,
+            base=base,
+            case=built.case,
             defines=[d for d in runner.defines if d not in common and d[0] != _TRACE],
             config=f"../{base}_config.h",
             runner="../runtime/runner.h",
             header=f"{up}{places.headers}/{base}_self_test.h",
-        ).encode()
+        )
+        files[f"{top}/self_test.cpp"] = text.encode()
     text = named(constants_source(head, assembly, built.models))
     files[f"{top}/models.c"] = text.encode()
     return files

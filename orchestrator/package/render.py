@@ -6,17 +6,13 @@ import json
 import posixpath
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-import jinja2
-
+from orchestrator.package.ecosystem import Ecosystem
 from orchestrator.package.product import FACTS, Built, Product, product_of
+from orchestrator.package.rendering import rendered
 from orchestrator.targets.cores import Target
-
-if TYPE_CHECKING:
-    from orchestrator.package.ecosystem import Ecosystem
 
 ZEPHYR_BOARDS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
@@ -116,18 +112,15 @@ def _facts(ecosystem: Ecosystem, product: Product) -> bytes:
 
 def _render(ecosystem: Ecosystem, product: Product, template: str) -> str:
     path = posixpath.normpath(f"{ecosystem.name}/{template}")
-    return (
-        _templates()
-        .get_template(path)
-        .render(
-            **_names(product),
-            p=product,
-            b=product.built,
-            ecosystem=ecosystem,
-            target=product.built.target,
-            machine_flags=product.built.target.isa.machine_flags,
-            facts=FACTS,
-        )
+    return rendered(
+        path,
+        **_names(product),
+        p=product,
+        b=product.built,
+        ecosystem=ecosystem,
+        target=product.built.target,
+        machine_flags=product.built.target.isa.machine_flags,
+        facts=FACTS,
     )
 
 
@@ -152,15 +145,3 @@ def _names(product: Product) -> dict[str, object]:
         "cpp_sources": cpp,
         "c_sources": [s for s in product.sources if s not in cpp],
     }
-
-
-@cache
-def _templates() -> jinja2.Environment:
-    return jinja2.Environment(
-        loader=jinja2.PackageLoader("orchestrator.package"),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=jinja2.select_autoescape(("pdsc.j2",), default=False),
-    )

@@ -14,6 +14,7 @@ from typing import Final
 from orchestrator.core.layout import stored_items
 from orchestrator.emit.generate.ports import ApiMethod, Port, c_item, c_scalar
 from orchestrator.memory.plan import identifier
+from orchestrator.package.rendering import rendered
 from orchestrator.package.sources import byte_rows
 from orchestrator.program.interface import NUMBER_LISTS
 from orchestrator.program.values import IntListValue, StringValue, TensorValue
@@ -54,55 +55,17 @@ def typed_test(
         _CallText(f"{base}_self_test_{number}", method, call, result)
         for number, (method, call, result) in enumerate(zip(owners, calls, results, strict=True))
     ]
-    reset = "".join(
-        f"  if (status == ORCH_OK) status = {own.base}_"
-        f"{'reset()' if own.model in prelinked else 'load(NULL, 0)'};\n"
-        for own in dict.fromkeys(owners)
+    return rendered(
+        "typed_test.h.j2",
+        product=product,
+        base=base,
+        calls=calls,
+        owners=[*dict.fromkeys(owners)],
+        prelinked=prelinked,
+        functions="\n".join(text.function() for text in texts),
+        memory_bytes=max(1, *(text.memory_bytes for text in texts)),
+        alignment=_ALIGNMENT,
     )
-    steps = "".join(
-        f'  if (status == ORCH_OK) {{\n    name = "{call.method}";\n'
-        + (f"    status = {base}_self_test_reset();\n" if call.fresh else "")
-        + f"    if (status == ORCH_OK) status = {text.name}(memory);\n  }}\n"
-        for call, text in zip(calls, texts, strict=True)
-    )
-    tested = ", ".join(dict.fromkeys(str(call.method) for call in calls))
-    guard = f"{base.upper()}_SELF_TEST_H_"
-    functions = "\n".join(text.function() for text in texts)
-    return f"""\
-/* Self test of {product}, which `orchestrator package` made. Do not edit. */
-#ifndef {guard}
-#define {guard}
-
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include "{product}.h"
-
-static inline orch_status {base}_self_test_reset(void) {{
-  orch_status status = ORCH_OK;
-{reset}  return status;
-}}
-
-{functions}
-/* Runs {tested} on the case of the package, and
- * compares every bit of the outputs. Methods are reset before, and keep the state that
- * the case leaves. Call it from one source: each that does has a copy.
- *
- * Returns ORCH_OK; the status of a method that failed; ORCH_IMAGE_DAMAGED if an
- * output has other bits. `failed`, unless null, then gets the name of the method,
- * "model.method"; else null. */
-static inline orch_status {base}_self_test(const char** failed) {{
-  static uint8_t memory[{max(1, *(text.memory_bytes for text in texts))}]
-      __attribute__((aligned({_ALIGNMENT})));
-  const char* name = NULL;
-  orch_status status = ORCH_OK;
-{steps}  if (failed != NULL) *failed = status == ORCH_OK ? NULL : name;
-  return status;
-}}
-
-#endif
-"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,14 @@ from pathlib import Path
 
 import numpy as np
 
-from orchestrator.cli.commands.new_files import GITIGNORE, NewTarget, choose_target, write_files
+from orchestrator.cli.commands.new_files import (
+    GITIGNORE,
+    TEMPLATES,
+    NewTarget,
+    choose_target,
+    template_text,
+    write_files,
+)
 from orchestrator.cli.console import Console
 from orchestrator.errors import ExitCode, SourceSpan, UsageError
 from orchestrator.profile.reference import schema_text
@@ -22,10 +29,8 @@ from orchestrator.profile.starter import (
 from orchestrator.running.compare import Tolerance
 from orchestrator.running.new_scenario import NewCall, scenario_files
 from orchestrator.running.npy import Array
-from orchestrator.shell.distribution import PACKAGE_FOLDER
 from orchestrator.targets.cores import BOARDS, CPUS
 
-_TEMPLATES = PACKAGE_FOLDER / "firmware_template"
 _MODEL = "sine"
 _TOLERANCE = Tolerance(atol=0.01, rtol=0.0)
 """How well the network has learned the sine."""
@@ -49,12 +54,12 @@ def run(args: Namespace, console: Console) -> ExitCode:
     commands = [f"cd {folder}", "make run" if emulator or not target.board else "make"]
     commands.append(f"orchestrator test {name}.toml")
     commands.append(f"orchestrator size {name}.toml")
-    console.document(
-        {"folder": str(folder), "written": [str(path) for path in done.created], "next": commands}
+    lines = [f"wrote {path}" for path in done.created]
+    lines += ["", "next:", *(f"  {line}" for line in commands)]
+    return console.result(
+        {"folder": str(folder), "written": [str(path) for path in done.created], "next": commands},
+        "\n".join(lines),
     )
-    console.data("\n".join(f"wrote {path}" for path in done.created))
-    console.data("\nnext:\n" + "\n".join(f"  {line}" for line in commands))
-    return ExitCode.OK
 
 
 def _taken(folder: Path, found: str) -> UsageError:
@@ -80,12 +85,8 @@ def _files(name: str, target: NewTarget) -> dict[str, str | bytes]:
     names = ("main.c", f"{platform}.c", "text.h", "Makefile", "README.md", "sine.py")
     words = _words(name, target, platform)
     files: dict[str, str | bytes] = {f"{name}.toml": profile_text(profile)}
-    for file in names:
-        text = (_TEMPLATES / f"{file}.in").read_text(encoding="utf-8")
-        for word, value in words.items():
-            text = text.replace(f"@{word}@", value)
-        files[file] = text
-    files[f"{_MODEL}.pte"] = (_TEMPLATES / f"{_MODEL}.pte").read_bytes()
+    files |= {file: template_text(file, words) for file in names}
+    files[f"{_MODEL}.pte"] = (TEMPLATES / f"{_MODEL}.pte").read_bytes()
     made = scenario_files(
         name,
         [_call(angle) for angle in (0.0, 1.0, math.pi / 2, 4.0)],

@@ -31,6 +31,7 @@ from orchestrator.printable import printable
 from orchestrator.profile.starter import NewModel, model_names
 from orchestrator.program.reader import read_program
 from orchestrator.program.values import TensorValue
+from orchestrator.shell.distribution import PACKAGE_FOLDER
 from orchestrator.shell.files import lazy_file, read_text_file
 from orchestrator.shell.sources import library_file, library_names
 from orchestrator.shell.toolchain import InstalledToolchains, Toolchains
@@ -79,10 +80,9 @@ def ask(
         line = sys.stdin.readline()
         if not line:
             say("\n")
-            raise UsageError.of(
-                "usage",
+            raise UsageError.wrong(
                 "standard input ended before all questions were answered",
-                hint="answer them by options, or take the defaults with --yes",
+                "answer them by options, or take the defaults with --yes",
             )
         answer = line.strip() or default
         if is_long and answer == "?":
@@ -106,6 +106,17 @@ def _in_columns(choices: Sequence[str]) -> str:
     return "".join(
         f"  {''.join(f'{name:{width}}' for name in line)}".rstrip() + "\n" for line in lines
     )
+
+
+TEMPLATES: Final = PACKAGE_FOLDER / "firmware_template"
+
+
+def template_text(name: str, words: Mapping[str, str]) -> str:
+    """The text of a template, with what stands in it between `@` signs."""
+    text = (TEMPLATES / f"{name}.in").read_text(encoding="utf-8")
+    for word, value in words.items():
+        text = text.replace(f"@{word}@", value)
+    return text
 
 
 GITIGNORE: Final = """\
@@ -147,8 +158,7 @@ def write_files(
     """
     wanted = [*(folder / name for name in create), *absent]
     there = [path for path in wanted if path.exists() or path.is_symlink()]
-    if there:
-        raise UsageError([_exists(path) for path in there])
+    UsageError.raise_if([_exists(path) for path in there])
     created, kept = [], []
     for name, data in create.items():
         _create(folder / name, data)
@@ -221,10 +231,9 @@ def choose_target(args: Namespace, toolchains: Toolchains | None, *, asks: bool)
     elif cpu is None:
         cpu = BOARDS[board].cpu
     elif cpu not in BOARDS[board].cpus:
-        raise UsageError.of(
-            "usage",
+        raise UsageError.wrong(
             f"board {board} does not run firmware for {cpu}",
-            hint=f"leave out --cpu: the board has a {BOARDS[board].cpu}",
+            f"leave out --cpu: the board has a {BOARDS[board].cpu}",
         )
     names = CPUS[cpu].toolchains
     toolchain = args.toolchain or _default(cpu, toolchains or InstalledToolchains())
@@ -284,8 +293,7 @@ def given_models(texts: Sequence[str], *, asks: bool) -> tuple[GivenModel, ...]:
             found.append(_given(text, asks=asks))
         except UsageError as error:
             problems += error.diagnostics
-    if problems:
-        raise UsageError(problems)
+    UsageError.raise_if(problems)
     return tuple(found)
 
 
@@ -311,12 +319,11 @@ def _function(path: Path, function: str, *, asks: bool) -> str:
         tree = ast.parse(read_text_file(path))
     except (OSError, UnicodeDecodeError, ValueError, SyntaxError) as error:
         line = getattr(error, "lineno", None) or 0
-        raise UsageError.of(
-            "usage",
+        raise UsageError.wrong(
             f"{path} is not Python code",
+            f"name {_EXPECTED}",
             where=SourceSpan(file=str(path), line=line),
             found=str(error),
-            hint=f"name {_EXPECTED}",
         ) from error
     names = [
         node.name
@@ -344,13 +351,12 @@ def _needs_arguments(arguments: ast.arguments) -> bool:
 
 
 def _bad(file: str, message: str, found: str, hint: str = "") -> UsageError:
-    return UsageError.of(
-        "usage",
+    return UsageError.wrong(
         message,
+        hint or f"name {_EXPECTED}",
         where=SourceSpan(file=file),
         found=found,
         expected=_EXPECTED,
-        hint=hint or f"name {_EXPECTED}",
     )
 
 
@@ -375,7 +381,8 @@ def new_models(
             continue
         source = f"{path}:{one.function}"
         if one.file.suffix == EXPORTED:
-            files[f"{name}_pt2.py"] = _loader(path)
+            words = {"PATH": path, "QUOTED": repr(path)}
+            files[f"{name}_pt2.py"] = template_text("pt2.py", words)
             source = f"{name}_pt2.py:build"
         models.append(NewModel(name=name, source=source, lowering=lowering, quantize=quantize))
     return tuple(models), files
@@ -425,25 +432,3 @@ def _kernels(library: str, namespaces: set[str]) -> tuple[Kernel, ...]:
 _PORTABLE = "portable"
 _ALWAYS = frozenset({_PORTABLE, "prim_ops"})
 """Libraries that every profile has by default."""
-
-
-def _loader(path: str) -> str:
-    """Python code that gives the model of a `.pt2` file."""
-    return f'''\
-"""The model of {path}, for the profile beside this file."""
-
-from pathlib import Path
-
-import torch
-
-FILE = Path(__file__).parent / {path!r}
-
-
-def build():
-    """Return the module, its example inputs, and inputs for calibration."""
-    program = torch.export.load(FILE)
-    inputs, _ = program.example_inputs
-    # Quantization chooses scales from these: list real inputs, not the example alone.
-    calibration = [inputs]
-    return program.module(), inputs, calibration
-'''
