@@ -13,7 +13,12 @@ from pathlib import Path
 from orchestrator.errors import Diagnostic, MismatchError, ToolchainError
 from orchestrator.running.counting import COUNTS_FILE, EVENTS_FILE, CountPlan
 from orchestrator.running.product import Product
-from orchestrator.running.protocol import CallResult, ResponseReader, encode_request
+from orchestrator.running.protocol import (
+    CallResult,
+    ResponseReader,
+    decode_response,
+    encode_request,
+)
 from orchestrator.running.values import Call
 from orchestrator.shell import process
 from orchestrator.shell.qemu_plugin import PLUGIN, counting_plugin
@@ -28,15 +33,22 @@ _POLL_S = 0.01
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """The results of a firmware's run.
+    """What a firmware made of calls.
 
     Args:
+        calls: In order.
         response: Its response; empty if it wrote none.
         counts: Counts of the emulator; "" without a counting plan.
     """
 
+    calls: Sequence[Call]
     response: bytes
     counts: str = ""
+
+    @property
+    def results(self) -> tuple[CallResult, ...]:
+        """What the response says. Raises MismatchError (`bad-response`)."""
+        return decode_response(self.response, self.calls)
 
 
 def carry_out(
@@ -81,7 +93,7 @@ def carry_out(
             response = (work / _RESPONSE).read_bytes()
         with suppress(OSError):
             counts = (work / COUNTS_FILE).read_text(errors="replace")
-        return Answer(response=response, counts=counts)
+        return Answer(calls=calls, response=response, counts=counts)
 
 
 def _command(product: Product, firmware: Path) -> tuple[str, ...]:

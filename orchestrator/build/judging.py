@@ -31,12 +31,12 @@ from orchestrator.planner.policy import Fuse, Planner
 from orchestrator.profile.choices import PASSES, Load
 from orchestrator.profile.tables import Profile
 from orchestrator.program.encode import write_program
-from orchestrator.running.compare import compare_calls, decoded, index_of
+from orchestrator.running.compare import decoded, index_of
 from orchestrator.running.new_scenario import random_input
 from orchestrator.running.npy import Array
 from orchestrator.running.product import Port, Product, ProductMethod, read_product
-from orchestrator.running.protocol import CallResult, DeviceError, decode_response
-from orchestrator.running.report import failures
+from orchestrator.running.protocol import CallResult, DeviceError
+from orchestrator.running.report import Ran
 from orchestrator.running.scenario import Scenario, read_scenario
 from orchestrator.running.values import Call, ListValue, RunValue
 from orchestrator.shell.build_folder import exclusive
@@ -89,13 +89,10 @@ def run_scenario(project: Project, path: Path) -> None:
     need_runnable(product)
     scenario = scenario_of(path, product)
     firmware = (project.folder / product.firmware).resolve()
-    answer = carry_out(product, firmware, scenario.calls, timeout_s=_TIMEOUT_S)
-    results = decode_response(answer.response, scenario.calls)
-    outputs = compare_calls(scenario.calls, results, scenario.tolerance)
+    results = carry_out(product, firmware, scenario.calls, timeout_s=_TIMEOUT_S).results
     failure = explain_failure(project, scenario.calls, results)
-    problems = failures(scenario.calls, results, outputs, scenario.tolerance, failure)
-    if problems:
-        raise MismatchError(problems)
+    ran = Ran(calls=scenario.calls, results=results, tolerance=scenario.tolerance, failure=failure)
+    MismatchError.raise_if(ran.problems)
 
 
 def product_of(project: Project) -> Product:
@@ -323,8 +320,7 @@ def _run(
     own = [replace(c, method=methods[c.method.model, c.method.name]) for c in calls]
     if not own:
         return ()
-    answer = carry_out(product, firmware, own, timeout_s=trial.timeout_s)
-    return decode_response(answer.response, own)
+    return carry_out(product, firmware, own, timeout_s=trial.timeout_s).results
 
 
 @dataclass(frozen=True, slots=True)

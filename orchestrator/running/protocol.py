@@ -130,8 +130,7 @@ def encode_request(calls: Sequence[Call]) -> bytes:
                 continue
             at = f"call {number} of {call.method}, input {index}"
             problems.append(Diagnostic.of("bad-input", at=at, **misfit._asdict()))
-    if problems:
-        raise UsageError(problems)
+    UsageError.raise_if(problems)
     return b"".join(parts)
 
 

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 from orchestrator.document import document, picked
 from orchestrator.errors import Diagnostic, SourceSpan
 from orchestrator.plain_table import table_lines
 from orchestrator.program.values import ValueKind
-from orchestrator.running.compare import Comparison, OutputResult, Tolerance
+from orchestrator.running.compare import Comparison, OutputResult, Tolerance, compare_calls
 from orchestrator.running.npy import Array
 from orchestrator.running.product import Port
 from orchestrator.running.protocol import CallResult, DeviceError
 from orchestrator.running.status import Explanation
 from orchestrator.running.values import Call, ListValue, OtherValue, RunValue, describe, kind_of
 
+_EXACT: Final = Tolerance(atol=0.0, rtol=0.0)
 _HEAD: Final = ("call", "method", "output", "value", "largest error", "tolerance", "result")
 
 
@@ -33,28 +35,82 @@ class Failure:
     where: SourceSpan
 
 
-def render_table(
-    calls: Sequence[Call], outputs: Sequence[OutputResult], tolerance: Tolerance | None
-) -> str:
-    """A plain table with a line per output, and a newline at the end.
+@dataclass(frozen=True, kw_only=True)
+class Ran:
+    """Calls that a firmware carried out, and what came of them.
 
     Args:
         calls: Those of the request.
-        outputs: Of `compare_calls`.
-        tolerance: None if nothing was compared.
+        results: Of `decode_response`.
+        tolerance: Of expected outputs; None if nothing is compared.
+        failure: Of the call that failed on the device; None if it is not known.
     """
-    rows = [_HEAD]
-    for item in outputs:
-        error, limit, result = "-", "-", "-"
-        comparison = item.comparison
-        if comparison is not None:
-            error = "-" if comparison.problem else f"{comparison.max_abs_error:.3g}"
-            limit = str(tolerance)
-            result = "ok" if comparison.is_ok else "FAIL"
-        method = str(calls[item.call].method)
-        value = _value_text(item)
-        rows.append((str(item.call), method, str(item.output), value, error, limit, result))
-    return "\n".join(table_lines(rows)) + "\n"
+
+    calls: Sequence[Call]
+    results: Sequence[CallResult]
+    tolerance: Tolerance | None = None
+    failure: Failure | None = None
+
+    @cached_property
+    def outputs(self) -> tuple[OutputResult, ...]:
+        """Every output that came, compared where something is expected."""
+        return compare_calls(self.calls, self.results, self.tolerance or _EXACT)
+
+    @property
+    def problems(self) -> tuple[Diagnostic, ...]:
+        """What to raise as a MismatchError; empty if the run is right."""
+        found = [
+            _mismatch(self.calls[item.call], item, item.comparison, self.tolerance)
+            for item in self.outputs
+            if item.comparison is not None and not item.comparison.is_ok
+        ]
+        found += [
+            _device_error(number, self.calls[number], result, self.failure)
+            for number, result in enumerate(self.results)
+            if result.error is not DeviceError.Ok
+        ]
+        return tuple(found)
+
+    @property
+    def table(self) -> str:
+        """A plain table with a line per output, and a newline at the end."""
+        rows = [_HEAD]
+        for item in self.outputs:
+            error, limit, result = "-", "-", "-"
+            comparison = item.comparison
+            if comparison is not None:
+                error = "-" if comparison.problem else f"{comparison.max_abs_error:.3g}"
+                limit = str(self.tolerance)
+                result = "ok" if comparison.is_ok else "FAIL"
+            method = str(self.calls[item.call].method)
+            value = _value_text(item)
+            rows.append((str(item.call), method, str(item.output), value, error, limit, result))
+        return "\n".join(table_lines(rows)) + "\n"
+
+    @property
+    def data(self) -> dict[str, object]:
+        """All that the text says and more as JSON data; the keys are stable.
+
+        Numbers that are not finite are the texts `inf`, `-inf` and `nan`. `ok` is true if
+        every call was carried out and no output is out of tolerance.
+        """
+        return {
+            "ok": not self.problems,
+            "tolerance": self.tolerance and picked(self.tolerance, "atol", "rtol"),
+            "calls": [
+                {
+                    "model": call.method.model,
+                    "method": call.method.name,
+                    "fresh": call.fresh,
+                    **picked(result, "error", "instruction"),
+                    "failure": _failure_data(result, self.failure),
+                    "state_bytes": call.method.state_bytes,
+                    "state_used_bytes": result.state_used_bytes,
+                    "outputs": [_output_data(o) for o in self.outputs if o.call == number],
+                }
+                for number, (call, result) in enumerate(zip(self.calls, self.results, strict=False))
+            ],
+        }
 
 
 def _value_text(item: OutputResult) -> str:
@@ -62,44 +118,6 @@ def _value_text(item: OutputResult) -> str:
     if isinstance(item.value, Array) and item.port.dtype is not None:
         return f"{item.port.dtype.name} {list(item.value.shape)}"
     return describe(item.value)
-
-
-def report_data(
-    calls: Sequence[Call],
-    results: Sequence[CallResult],
-    outputs: Sequence[OutputResult],
-    tolerance: Tolerance | None,
-    failure: Failure | None = None,
-) -> dict[str, object]:
-    """All that the text says and more as JSON data; the keys are stable.
-
-    Numbers that are not finite are the texts `inf`, `-inf` and `nan`. `ok` is true if
-    every call was carried out and no output is out of tolerance.
-
-    Args:
-        calls: Those of the request.
-        results: Of `decode_response`.
-        outputs: Of `compare_calls`.
-        tolerance: None if nothing was compared.
-        failure: Of the call that failed on the device; None if it is not known.
-    """
-    return {
-        "ok": not failures(calls, results, outputs, tolerance),
-        "tolerance": tolerance and picked(tolerance, "atol", "rtol"),
-        "calls": [
-            {
-                "model": call.method.model,
-                "method": call.method.name,
-                "fresh": call.fresh,
-                **picked(result, "error", "instruction"),
-                "failure": _failure_data(result, failure),
-                "state_bytes": call.method.state_bytes,
-                "state_used_bytes": result.state_used_bytes,
-                "outputs": [_output_data(o) for o in outputs if o.call == number],
-            }
-            for number, (call, result) in enumerate(zip(calls, results, strict=False))
-        ],
-    }
 
 
 def _failure_data(result: CallResult, failure: Failure | None) -> dict[str, object] | None:
@@ -140,35 +158,6 @@ def _comparison_data(comparison: Comparison) -> dict[str, object]:
         **picked(comparison, "max_abs_error", "max_rel_error"),
         "worst": worst and {**picked(worst, "index", "got"), "expected": document(worst.want)},
     }
-
-
-def failures(
-    calls: Sequence[Call],
-    results: Sequence[CallResult],
-    outputs: Sequence[OutputResult],
-    tolerance: Tolerance | None,
-    failure: Failure | None = None,
-) -> tuple[Diagnostic, ...]:
-    """What to raise as a MismatchError; empty if the run is right.
-
-    Args:
-        calls: Those of the request.
-        results: Of `decode_response`.
-        outputs: Of `compare_calls`.
-        tolerance: None if nothing was compared.
-        failure: Of the call that failed on the device; None if it is not known.
-    """
-    found = [
-        _mismatch(calls[item.call], item, item.comparison, tolerance)
-        for item in outputs
-        if item.comparison is not None and not item.comparison.is_ok
-    ]
-    found += [
-        _device_error(number, calls[number], result, failure)
-        for number, result in enumerate(results)
-        if result.error is not DeviceError.Ok
-    ]
-    return tuple(found)
 
 
 def _mismatch(

@@ -16,7 +16,7 @@ from orchestrator.cli.console import Console
 from orchestrator.running.costs import RunCosts, cost_data, cost_table, timed
 from orchestrator.running.counting import counted, read_counts
 from orchestrator.running.product import Product
-from orchestrator.running.protocol import CallResult, DeviceError, decode_response
+from orchestrator.running.protocol import CallResult, DeviceError
 from orchestrator.running.values import Call
 
 _PASSES = 11
@@ -86,7 +86,7 @@ def measure(
                 plan=ready.plan,
                 cache=project.settings.cache,
             )
-    results = decode_response(answer.response, every)
+    results = answer.results
     first = results[: len(calls)]
     if any(result.error is not DeviceError.Ok for result in first):
         return first, None

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from orchestrator.build import Project, inputs, open_build, table
-from orchestrator.build.firmware import carry_out, need_runnable
+from orchestrator.build.firmware import Answer, carry_out, need_runnable
 from orchestrator.build.generating import GENERATOR
 from orchestrator.build.judging import product_of, scenario_of
 from orchestrator.build.report_file import last_report
@@ -29,10 +28,7 @@ from orchestrator.package.typed_test import typed_test
 from orchestrator.profile.choices import Load
 from orchestrator.program.program import Program
 from orchestrator.provenance.sbom import SBOM, STATEMENT
-from orchestrator.running.compare import compare_calls
-from orchestrator.running.protocol import decode_response
-from orchestrator.running.report import failures
-from orchestrator.running.values import Call
+from orchestrator.running.report import Ran
 from orchestrator.shell.files import read_file
 from orchestrator.shell.package_folder import check_package_folder, write_package
 from orchestrator.shell.sources import licence
@@ -63,15 +59,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
     return ExitCode.OK
 
 
-@dataclass(frozen=True, slots=True)
-class _Answered:
-    """Calls, and what the firmware wrote."""
-
-    calls: tuple[Call, ...]
-    response: bytes
-
-
-def _case(args: Namespace, project: Project, console: Console) -> _Answered | None:
+def _case(args: Namespace, project: Project, console: Console) -> Answer | None:
     """What the firmware makes of the scenario, or of random inputs.
 
     None if nothing here can run it, and no scenario was given.
@@ -90,18 +78,14 @@ def _case(args: Namespace, project: Project, console: Console) -> _Answered | No
     firmware = (project.folder / product.firmware).resolve()
     with running(console, product):
         answer = carry_out(product, firmware, calls, timeout_s=_TIMEOUT_S)
-    results = decode_response(answer.response, calls)
+    results = answer.results
     if scenario is not None:
-        compared = compare_calls(calls, results, scenario.tolerance)
-        problems = failures(calls, results, compared, scenario.tolerance, None)
-        if problems:
-            raise MismatchError(problems)
-    return _Answered(calls, answer.response)
+        ran = Ran(calls=calls, results=results, tolerance=scenario.tolerance)
+        MismatchError.raise_if(ran.problems)
+    return answer
 
 
-def _built(
-    project: Project, console: Console, *, version: str, answered: _Answered | None
-) -> Built:
+def _built(project: Project, console: Console, *, version: str, answered: Answer | None) -> Built:
     """Everything of the build that goes into packages."""
     build = open_build(project, console.shell())
     name = project.profile.name
@@ -156,10 +140,7 @@ def _built(
 
 
 def _typed_test(
-    name: str,
-    programs: Mapping[str, Program],
-    loads: Mapping[str, Load],
-    answered: _Answered | None,
+    name: str, programs: Mapping[str, Program], loads: Mapping[str, Load], answered: Answer | None
 ) -> str:
     """The self test beside the library; "" if there is none."""
     if answered is None:
@@ -168,6 +149,6 @@ def _typed_test(
         name,
         api_methods(name, programs),
         answered.calls,
-        decode_response(answered.response, answered.calls),
+        answered.results,
         prelinked={model for model, load in loads.items() if load is Load.PRELINKED},
     )

@@ -17,11 +17,10 @@ from orchestrator.cli.console import Console
 from orchestrator.cli.outputs import would_overwrite
 from orchestrator.errors import ExitCode, UsageError
 from orchestrator.fleet.outcome import Kind
-from orchestrator.running.compare import Tolerance, compare_calls
+from orchestrator.running.compare import Tolerance
 from orchestrator.running.inputs import command_line_call, may_be_output, output_files
 from orchestrator.running.product import Product
-from orchestrator.running.protocol import decode_response
-from orchestrator.running.report import failures, render_table, report_data
+from orchestrator.running.report import Ran
 from orchestrator.running.values import Call
 from orchestrator.shell.files import write_atomic
 
@@ -33,8 +32,8 @@ def run(args: Namespace, console: Console) -> ExitCode:
     if not needs_profile(args, args.profile):
         return run_workspace(args, console, Kind.RUN)
     if args.passes is not None and not args.costs:
-        raise UsageError.of(
-            "usage", "--passes requires --profile", hint="add --profile, or leave out --passes"
+        raise UsageError.wrong(
+            "--passes requires --profile", "add --profile, or leave out --passes"
         )
     project = project_of(args)
     (need_current if args.no_build else make_current)(project, console)
@@ -51,22 +50,18 @@ def run(args: Namespace, console: Console) -> ExitCode:
     else:
         firmware = (project.folder / product.firmware).resolve()
         with running(console, product):
-            answer = carry_out(product, firmware, calls, timeout_s=args.timeout)
-        results = decode_response(answer.response, calls)
-    limit = tolerance or _DEFAULT
-    outputs = compare_calls(calls, results, limit)
+            results = carry_out(product, firmware, calls, timeout_s=args.timeout).results
     if args.output_dir is not None:
         for name, data in output_files(results):
             write_atomic(args.output_dir / name, data)
     failure = explain_failure(project, calls, results)
-    document = report_data(calls, results, outputs, tolerance, failure)
-    table = render_table(calls, outputs, tolerance)
+    ran = Ran(calls=calls, results=results, tolerance=tolerance, failure=failure)
+    document, table = ran.data, ran.table
     if measured is not None:
         document["profile"] = measured.data
         table += f"\n{measured.table}"
-    console.document(document)
-    console.data(table)
-    return console.verdict(failures(calls, results, outputs, tolerance, failure))
+    console.result(document, table)
+    return console.verdict(ran.problems)
 
 
 def _check_outputs(folder: Path | None, read: Sequence[str]) -> None:
@@ -107,10 +102,9 @@ def _calls(
         rtol = _DEFAULT.rtol if args.rtol is None else args.rtol
         return (call,), Tolerance(atol=atol, rtol=rtol) if args.expect else None
     if args.input or args.expect or args.model:
-        raise UsageError.of(
-            "usage",
+        raise UsageError.wrong(
             "--scenario names models, inputs and outputs itself",
-            hint="leave out --model, --input and --expect",
+            "leave out --model, --input and --expect",
         )
     scenario = scenario_of(args.scenario, product, noted)
     return scenario.calls, scenario.tolerance

@@ -46,7 +46,7 @@ from orchestrator.evaluation.samples import (
 from orchestrator.evaluation.tables import arrow_data, csv_data
 from orchestrator.running.product import Product, ProductMethod
 from orchestrator.running.protocol import DeviceError
-from orchestrator.running.report import failures
+from orchestrator.running.report import Ran
 from orchestrator.running.values import Call, RunValue
 from orchestrator.shell.files import read_file, reason_of
 from orchestrator.shell.reporter import Reporter
@@ -210,7 +210,7 @@ class Session:
                 for (name, digest, call), result in zip(batch, results, strict=False):
                     if result.error is not DeviceError.Ok:
                         failure = explain_failure(self.project, [call], [result])
-                        (problem,) = failures([call], [result], (), None, failure)
+                        (problem,) = Ran(calls=[call], results=[result], failure=failure).problems
                         at = ("sample", f"{name} of {self.data.name}")
                         raise MismatchError(replace(problem, notes=(at, *problem.notes[1:])))
                     done += 1

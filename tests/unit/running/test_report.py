@@ -14,12 +14,12 @@ from orchestrator.core.dtype import ScalarType
 from orchestrator.errors import Diagnostic, SourceSpan
 from orchestrator.program.program import Frame
 from orchestrator.program.values import ValueKind
-from orchestrator.running.compare import Tolerance, compare_calls
+from orchestrator.running.compare import Tolerance
 from orchestrator.running.inputs import output_files
 from orchestrator.running.npy import Array
 from orchestrator.running.product import Port, ProductMethod
 from orchestrator.running.protocol import CallResult, DeviceError
-from orchestrator.running.report import Failure, failures, render_table, report_data
+from orchestrator.running.report import Failure, Ran
 from orchestrator.running.status import Place, explain_status
 from orchestrator.running.values import Call, OtherValue, RunValue
 from tests.unit.products import program_of
@@ -66,11 +66,11 @@ RESULTS: Final = [
     result(floats(0, 0, 0), 1),
     failed(DeviceError.ShapeTooLarge, 12),
 ]
-OUTPUTS: Final = compare_calls(CALLS, RESULTS, TOLERANCE)
+RAN: Final = Ran(calls=CALLS, results=RESULTS, tolerance=TOLERANCE)
 
 
 def test_table() -> None:
-    assert render_table(CALLS, OUTPUTS, TOLERANCE) == (
+    assert RAN.table == (
         "call  method       output  value         largest error"
         "  tolerance              result\n"
         "0     kws.forward  0       Float [1, 3]  0.25         "
@@ -93,7 +93,7 @@ def test_table() -> None:
 
 
 def test_failures() -> None:
-    found = failures(CALLS, RESULTS, OUTPUTS, TOLERANCE)
+    found = RAN.problems
     assert [d.code for d in found] == ["run-mismatch"] * 3 + ["device-error"]
     assert found[0] == Diagnostic(
         code="run-mismatch",
@@ -133,24 +133,23 @@ def test_a_failure_is_explained() -> None:
         explanation=explain_status(DeviceError.NotSupported, place, state_bytes=0),
         where=SourceSpan(file="product.toml", line=4, text='path = "kws.pte"'),
     )
-    results = [failed(DeviceError.NotSupported, 1)]
-    (found,) = failures(CALLS[:1], results, (), None, failure)
+    ran = Ran(calls=CALLS[:1], results=[failed(DeviceError.NotSupported, 1)], failure=failure)
+    (found,) = ran.problems
     assert found.where == failure.where
     assert dict(found.notes)["instruction"] == f"1, which calls {place.operator}"
     assert dict(found.notes)["exported from"] == "net.py:7"
     assert found.hint == failure.explanation.remedy
-    document = report_data(CALLS[:1], results, (), None, failure)
-    calls: Any = document["calls"]
+    calls: Any = ran.data["calls"]
     assert calls[0]["failure"] == {**failure.explanation.data, "where": "product.toml:4"}
     # After linking the firmware was changed: no status of the device says that.
     damaged = [failed(DeviceError.ImageDamaged, None)]
-    (found,) = failures(CALLS[:1], damaged, (), None, failure)
+    (found,) = replace(ran, results=damaged).problems
     assert found.hint.startswith("build the profile again: the firmware was changed")
 
 
 def test_method_that_does_not_load() -> None:
     results = [failed(DeviceError.OperatorMissing, None)]
-    (found,) = failures(CALLS, results, (), None)
+    (found,) = Ran(calls=CALLS, results=results).problems
     assert found.message == ("kws.forward could not be loaded on the device: OperatorMissing")
     assert "instruction" not in dict(found.notes)
     assert found.hint
@@ -159,8 +158,8 @@ def test_method_that_does_not_load() -> None:
 def test_integer_mismatch_names_the_numbers() -> None:
     calls = [Call(method=METHOD, inputs=(), expected=(floats(1), 2**62 + 1))]
     results = [result(floats(1), 2**62)]
-    outputs = compare_calls(calls, results, Tolerance(atol=0, rtol=0))
-    (found,) = failures(calls, results, outputs, Tolerance(atol=0, rtol=0))
+    exact = Tolerance(atol=0, rtol=0)
+    (found,) = Ran(calls=calls, results=results, tolerance=exact).problems
     assert found.notes[1:3] == (
         ("found", "1 of 1 elements differ by more than exact"),
         ("worst", "4611686018427387904, expected 4611686018427387905"),
@@ -168,7 +167,7 @@ def test_integer_mismatch_names_the_numbers() -> None:
 
 
 def test_data() -> None:
-    data: Any = report_data(CALLS, RESULTS, OUTPUTS, TOLERANCE)
+    data: Any = RAN.data
     assert json.loads(json.dumps(data, allow_nan=False)) == data
     assert data["ok"] is False
     assert data["tolerance"] == {"atol": 0.01, "rtol": 0.5}
@@ -233,10 +232,10 @@ def test_data() -> None:
 
 
 def test_right_runs_are_ok() -> None:
-    outputs = compare_calls(CALLS[:1], RESULTS[:1], TOLERANCE)
-    assert failures(CALLS[:1], RESULTS[:1], outputs, TOLERANCE) == ()
-    assert report_data(CALLS[:1], RESULTS[:1], outputs, TOLERANCE)["ok"] is True
-    data = report_data(CALLS[3:4], RESULTS[3:4], (), None)
+    ran = Ran(calls=CALLS[:1], results=RESULTS[:1], tolerance=TOLERANCE)
+    assert ran.problems == ()
+    assert ran.data["ok"] is True
+    data = Ran(calls=CALLS[3:4], results=RESULTS[3:4]).data
     assert (data["ok"], data["tolerance"]) == (True, None)
 
 
