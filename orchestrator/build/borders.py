@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 
 from orchestrator.core.border import Border, ModelIo, border_of
 from orchestrator.core.bounds import SizeBound
 from orchestrator.errors import Diagnostic, ModelError, SourceSpan
-from orchestrator.method.linked import Linkage
+from orchestrator.method.linked import Linkage, LinkedMethod
 from orchestrator.method.passes import BorderError
 from orchestrator.method.replan import Adapted
 from orchestrator.program.program import Method, Program
 from orchestrator.program.reader import read_program
 from orchestrator.program.values import TensorValue
 
-if TYPE_CHECKING:
-    Span = Callable[..., SourceSpan]
+Span: TypeAlias = Callable[..., SourceSpan]
 
 
 def border_problem(model: str, error: BorderError, names: Sequence[str], span: Span) -> Diagnostic:
@@ -123,7 +122,7 @@ def with_borders(adapted: Adapted, linkage: Linkage) -> Adapted:
         linked = adapted.linked or linkage.methods
         borders = linked[index].borders
         if adapted.linked is not None and borders:
-            method = _with_ports(method, adapted, index)  # noqa: PLW2901
+            method = _with_ports(method, linked[index])  # noqa: PLW2901
         methods.append(replace(method, borders=borders))
     return replace(adapted, program=replace(adapted.program, methods=tuple(methods)))
 
@@ -196,10 +195,8 @@ def with_streams(adapted: Adapted, program: Program, io: ModelIo) -> Adapted:
     return replace(adapted, program=replace(adapted.program, methods=tuple(methods)))
 
 
-def _with_ports(method: Method, adapted: Adapted, index: int) -> Method:
-    """A method that was linked with the inputs and outputs of the linked one."""
-    assert adapted.linked is not None  # noqa: S101  # it was linked
-    linked = adapted.linked[index]
+def _with_ports(method: Method, linked: LinkedMethod) -> Method:
+    """A method with the inputs and outputs that it has when it is linked."""
     values = list(method.values)
     for slots, now in ((method.inputs, linked.inputs), (method.outputs, linked.outputs)):
         for slot, value in zip(slots, now, strict=True):

@@ -313,8 +313,7 @@ def _own_library(name: str, commands: CompilePlan, compiled: Compiled) -> bytes:
         for symbol, where in commands.exports
         if symbol not in defined
     ]
-    if problems:
-        raise CompileError(problems)
+    CompileError.raise_if(problems)
     return own_symbols(
         compiled.library,
         compiled.objects[API_OBJECT],

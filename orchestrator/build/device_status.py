@@ -8,6 +8,7 @@ from contextlib import suppress
 from orchestrator.build import inputs, open_build, table
 from orchestrator.build.facts import selection_facts
 from orchestrator.build.project import Project
+from orchestrator.build.reading import find_model_spans
 from orchestrator.errors import OrchestratorError
 from orchestrator.memory.product import method_state_bytes
 from orchestrator.method.compact import table_layout
@@ -92,9 +93,6 @@ def explain_failure(
                 method=call.method.name,
                 instruction=result.instruction,
             )
-            models = project.profile.models
-            index = [model.name for model in models].index(call.method.model)
-            key = "path" if models[index].source is None else "source"
-            where = project.profile.span("models", index, key)
+            where = find_model_spans(profile=project.profile)[call.method.model]
             return Failure(explanation=found, where=where)
     return None

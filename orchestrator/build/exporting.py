@@ -57,6 +57,7 @@ from orchestrator.shell.input_files import InputFiles
 from orchestrator.shell.process import (
     NOT_STARTED,
     PYTHON,
+    Finished,
     Processes,
     interpreter,
     python_environment,
@@ -123,35 +124,7 @@ class ExportChoice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportRequest:
-    """Which models to export, and how.
-
-    Args:
-        profile: Names the models.
-        files: Reads their inputs.
-        choice: How to export.
-        offered: Gives the operators that have kernels.
-        published: Gives exports of other machines; None if there are none.
-    """
-
-    profile: Profile
-    files: InputFiles
-    choice: ExportChoice
-    offered: Callable[[], Mapping[str, OpSchema]]
-    published: Callable[[], PublishedExports | None] = lambda: None
-
-
-def export_models(
-    *,
-    profile: Profile,
-    files: InputFiles,
-    export_choice: ExportChoice,
-    offered: Callable[[], Mapping[str, OpSchema]],
-    published: Callable[[], PublishedExports | None],
-    folder: Path,
-    processes: Processes,
-    reporter: Reporter,
-) -> dict[str, Exported]:
-    """Stage export: every model that is given as Python, as a program.
+    """Which models to export, and with what.
 
     Args:
         profile: Names the models.
@@ -162,6 +135,24 @@ def export_models(
         folder: The build folder; logs go into its work folder.
         processes: Runs the Python that exports.
         reporter: Gets the progress.
+    """
+
+    profile: Profile
+    files: InputFiles
+    export_choice: ExportChoice
+    offered: Callable[[], Mapping[str, OpSchema]]
+    published: Callable[[], PublishedExports | None]
+    folder: Path
+    processes: Processes
+    reporter: Reporter
+
+    def log_of(self, model: str) -> Path:
+        """The file with what the code of a model printed."""
+        return self.folder / WORK / "exports" / f"{model}.log"
+
+
+def export_models(*, export_request: ExportRequest) -> dict[str, Exported]:
+    """Stage export: every model that is given as Python, as a program.
 
     Raises:
         ProfileError: A file that the profile names is missing or has the wrong content.
@@ -169,71 +160,50 @@ def export_models(
         ToolchainError: A package that export needs is not installed.
         ReproducibilityError: Accelerated lowering gave a different result.
     """
-    what = ExportRequest(
-        profile=profile, files=files, choice=export_choice, offered=offered, published=published
-    )
+    what, profile = export_request, export_request.profile
     found: dict[str, Exported] = {}
     problems: list[Diagnostic] = []
     for index, model in enumerate(profile.models):
         if model.source is None:
             continue
         where = profile.span("models", index, "source")
-        check_vela_config(profile, model, files.read)
+        check_vela_config(profile, model, what.files.read)
         try:
-            found[model.name] = exported = _export(
-                what,
-                model,
-                model.source,
-                where,
-                folder=folder,
-                processes=processes,
-                reporter=reporter,
-            )
-            files.note(exported.paths)
-            if export_choice.deny_float:
+            found[model.name] = exported = _export(what, model, model.source, where)
+            what.files.note(exported.paths)
+            if what.export_choice.deny_float:
                 problems += _left_in_float(model, exported.facts, where)
         except ModelError as error:
             problems += error.diagnostics
-    if problems:
-        raise ModelError(problems)
+    ModelError.raise_if(problems)
     return found
 
 
 def _export(
-    what: ExportRequest,
-    model: ModelTable,
-    source: PythonCallable,
-    where: SourceSpan,
-    *,
-    folder: Path,
-    processes: Processes,
-    reporter: Reporter,
+    what: ExportRequest, model: ModelTable, source: PythonCallable, where: SourceSpan
 ) -> Exported:
-    request = _request(what, model, source)
+    request, reporter = _request(what, model, source), what.reporter
     cache = _cache(what, model, request)
     label = f"export {model.name}"
     entry, reason = None, "requested"
-    if not what.choice.again:
+    if not what.export_choice.again:
         entry, reason = _find(what, cache)
-        entry = entry or _fetch(what, cache, request, processes=processes)
+        entry = entry or _fetch(what, cache, request)
         reason = "" if entry else reason
     if entry is None:
         reporter.stage(label, reason)
         reporter.note(f"exporting {model.name}, {reason} ...")
         # `plan` and `check` export too; the log goes to the build folder.
-        claim(folder)
-        refuse_links(folder)
-        log = folder / WORK / "exports" / f"{model.name}.log"
+        claim(what.folder)
+        refuse_links(what.folder)
         start_ns = started()
         with tempfile.TemporaryDirectory(prefix="orchestrator-export-") as name:
             made = Path(name) / "made"
             made.mkdir()
             request = replace(request, offered=tuple(sorted(what.offered())))
-            result = _run(
-                *(request, made, log, model.name, where), processes=processes, reporter=reporter
-            )
+            result = _run(what, request, made, model.name, where)
             if isinstance(result, ExportFailure):
-                raise _error(result, model, where, log)
+                raise _error(result, model, where, what.log_of(model.name))
             with suppress(ModelError):  # which the stage that reads programs reports
                 program = read_program((made / PROGRAM).read_bytes(), file=PROGRAM)
                 left = left_over(program, request, what.offered())
@@ -276,7 +246,7 @@ def _find(what: ExportRequest, cache: ExportCache) -> tuple[Entry | None, str]:
     """The valid entry of the cache, or the reason why there is none."""
 
     def changed(facts: ExportFacts) -> str:
-        if facts.fetched and not what.choice.fetched:
+        if facts.fetched and not what.export_choice.fetched:
             return "another machine exported it"
         return _changed(what, facts)
 
@@ -287,53 +257,31 @@ def _changed(what: ExportRequest, facts: ExportFacts) -> str:
     return changed_answer(facts.asked, what.offered()) if facts.asked else ""
 
 
-def _fetch(
-    what: ExportRequest, cache: ExportCache, request: Request, *, processes: Processes
-) -> Entry | None:
+def _fetch(what: ExportRequest, cache: ExportCache, request: Request) -> Entry | None:
     """The entry of another machine, if what it depends on is the same here."""
-    published = what.published() if what.choice.fetched else None
+    published = what.published() if what.export_choice.fetched else None
     if published is None:
         return None
 
     def installed(names: Iterable[str]) -> Installed | None:
-        done = processes.run(
-            [
-                *(interpreter(), "-B", "-m", "orchestrator.export.installed"),
-                *(request.lowering, *names),
-            ],
-            cwd=Path(request.folder),
-            env=_environment(),
-            timeout_s=_TIMEOUT_S,
-        )
-        return read_installed(done.stdout)
+        arguments = ("orchestrator.export.installed", request.lowering, *names)
+        return read_installed(_run_python(what, request, *arguments).stdout)
 
     return cache.fetch(published, changed=lambda facts: _changed(what, facts), installed=installed)
 
 
-def pending_exports(
-    *,
-    profile: Profile,
-    files: InputFiles,
-    export_choice: ExportChoice,
-    offered: Callable[[], Mapping[str, OpSchema]],
-) -> dict[str, str]:
+def pending_exports(*, export_request: ExportRequest) -> dict[str, str]:
     """Why models would be exported now, by name; no code of a model runs.
-
-    Args:
-        profile: Names the models.
-        files: Reads their inputs.
-        export_choice: How to export.
-        offered: Gives the operators that have kernels.
 
     Raises:
         ProfileError: A file that the profile names is missing or has the wrong content.
     """
-    what = ExportRequest(profile=profile, files=files, choice=export_choice, offered=offered)
+    what, profile = export_request, export_request.profile
     found = {}
     for model in profile.models:
         if model.source is None:
             continue
-        check_vela_config(profile, model, files.read)
+        check_vela_config(profile, model, what.files.read)
         request = _request(what, model, model.source)
         entry, reason = _find(what, _cache(what, model, request))
         if entry is None:
@@ -346,13 +294,13 @@ def _cache(what: ExportRequest, model: ModelTable, request: Request) -> ExportCa
         _key(what, request, _read_files(what, model)),
         base=Path(request.file).parent,
         interpreter=interpreter(),
-        folder=what.choice.cache or cache_folder() / EXPORTS,
+        folder=what.export_choice.cache or cache_folder() / EXPORTS,
     )
 
 
 def _request(what: ExportRequest, model: ModelTable, source: PythonCallable) -> Request:
     target = what.profile.target
-    choice = what.choice
+    choice = what.export_choice
     return Request(
         file=os.path.abspath(model.path),  # noqa: PTH100  # keeps links
         function=source.function,
@@ -429,35 +377,34 @@ def _read_files(what: ExportRequest, model: ModelTable) -> list[Path]:
     return sorted(found)
 
 
+def _run_python(what: ExportRequest, request: Request, *arguments: str) -> Finished:
+    """Run a module with arguments in the Python that exports."""
+    return what.processes.run(
+        [interpreter(), "-B", "-m", *arguments],
+        cwd=Path(request.folder),
+        env=python_environment() | _SAME_EVERYWHERE,
+        timeout_s=_TIMEOUT_S,
+    )
+
+
 def _run(
-    request: Request,
-    made: Path,
-    log: Path,
-    name: str,
-    where: SourceSpan,
-    *,
-    processes: Processes,
-    reporter: Reporter,
+    what: ExportRequest, request: Request, made: Path, name: str, where: SourceSpan
 ) -> ExportResult | ExportFailure:
     """Run the process that exports, and return its result."""
     request_file = made.with_name("request.json")
     request_file.write_text(request.text(), encoding="utf-8")
-    python = interpreter()
-    with _followed(made / STEP_FILE, f"exporting {name}", reporter):
-        done = processes.run(
-            [python, "-B", "-m", "orchestrator.export.worker", str(request_file), str(made)],
-            cwd=Path(request.folder),
-            env=_environment(),
-            timeout_s=_TIMEOUT_S,
-        )
+    arguments = ("orchestrator.export.worker", str(request_file), str(made))
+    with _followed(made / STEP_FILE, f"exporting {name}", what.reporter):
+        done = _run_python(what, request, *arguments)
     if done.status == NOT_STARTED:
         raise ToolchainError.of(
             "missing-extra",
             "the interpreter that exports models does not start",
             where=where,
-            found=f"{python}: {done.stderr}",
+            found=f"{interpreter()}: {done.stderr}",
             hint=f"correct {PYTHON}",
         )
+    log = what.log_of(name)
     log.parent.mkdir(parents=True, exist_ok=True)
     log.write_text(done.stdout + done.stderr, encoding="utf-8")
     result = made / "result.json"
@@ -475,11 +422,6 @@ def _run(
     found = read_result(result)
     result.unlink()
     return found
-
-
-def _environment() -> dict[str, str]:
-    """The environment of the Python that exports."""
-    return python_environment() | _SAME_EVERYWHERE
 
 
 @contextmanager
@@ -577,8 +519,7 @@ def check_vela_config(profile: Profile, model: ModelTable, read: Callable[[Path]
                     hint=did_you_mean(name, known) or "name one of its sections",
                 )
             )
-    if problems:
-        raise ProfileError(problems)
+    ProfileError.raise_if(problems)
 
 
 def _sections_of(file: str, read: Callable[[Path], bytes]) -> list[str]:

@@ -9,10 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
 
-from orchestrator.build.engine import Effect, Given, Item, Values, digest, repr_digest
-from orchestrator.build.exporting import ExportChoice, Exported, export_models
+from orchestrator.build.engine import Effect, Given, Input, Item, Values, digest, repr_digest
+from orchestrator.build.exporting import (
+    ExportChoice,
+    Exported,
+    ExportRequest,
+    export_models,
+    pending_exports,
+)
 from orchestrator.build.libraries import (
     delegate_codes,
     delegate_options,
@@ -44,7 +50,10 @@ from orchestrator.build.selecting import name_offered
 from orchestrator.core.operator import OpSchema
 from orchestrator.errors import SourceSpan
 from orchestrator.measure.size import SizeReport
-from orchestrator.profile.choices import Load
+from orchestrator.profile.kernels import OperatorsTable
+from orchestrator.profile.lowering_tables import CardTable
+from orchestrator.profile.models import ModelTable
+from orchestrator.profile.tables import Profile
 from orchestrator.program.program import Program
 from orchestrator.shell.compile_folder import CompileFolder
 from orchestrator.shell.exported import PublishedExports
@@ -52,13 +61,7 @@ from orchestrator.shell.input_files import InputFiles
 from orchestrator.shell.process import Processes
 from orchestrator.shell.reporter import Reporter
 from orchestrator.shell.toolchain import Toolchains
-from orchestrator.targets.boards import Pins
 from orchestrator.targets.cores import Target, Toolchain
-
-if TYPE_CHECKING:
-    from orchestrator.build.engine import Input
-    from orchestrator.profile.kernels import OperatorsTable
-    from orchestrator.profile.tables import Profile
 
 T = TypeVar("T")
 
@@ -95,14 +98,9 @@ def setting(gives: str, table: str, run: Callable[[Profile], T]) -> Input[T]:
     )
 
 
-def _loads(profile: Profile) -> dict[str, Load]:
-    """How each model gets onto the device, in the profile's order."""
-    return {model.name: model.load for model in profile.models}
-
-
-def _pins(profile: Profile) -> dict[str, Pins]:
-    """Where arenas and tensors of each model have to lie."""
-    return {model.name: model.pins for model in profile.models}
+def by_model(gives: str, run: Callable[[ModelTable], T]) -> Input[dict[str, T]]:
+    """A setting of each model by its name, in the profile's order."""
+    return setting(gives, "models", lambda p: {m.name: run(m) for m in p.models})
 
 
 def _operators(profile: Profile) -> OperatorsTable:
@@ -112,21 +110,19 @@ def _operators(profile: Profile) -> OperatorsTable:
 
 NAME = setting("name", "name", lambda p: p.name)
 PRODUCT = setting("product", "version", lambda p: (p.name, p.version, p.description))
-CARDS = setting("cards", "models", lambda p: {m.name: m.card for m in p.models})
+CARDS = by_model("cards", lambda m: m.card or CardTable())
 TARGET_CHOICE = setting("target_choice", "target", lambda p: p.target)
 NONSECURE = setting("nonsecure", "target", lambda p: p.target.nonsecure_entries)
-LOADS = setting("loads", "models", _loads)
-PINS = setting("pins", "models", _pins)
-IO = setting("io", "models", lambda p: {m.name: m.io for m in p.models})
+LOADS = by_model("loads", lambda m: m.load)
+PINS = by_model("pins", lambda m: m.pins)
+IO = by_model("io", lambda m: m.io)
 STREAMS = setting(
     "streams",
     "models",
     lambda p: {m.name: m.io for m in p.models if any(x.stream for x in m.io.ports)},
 )
-SHARED_STATE = setting(
-    "shared_state", "models", lambda p: {m.name: m.shared_state for m in p.models}
-)
-ROUNDING = setting("rounding", "models", lambda p: {m.name: m.rounding for m in p.models})
+SHARED_STATE = by_model("shared_state", lambda m: m.shared_state)
+ROUNDING = by_model("rounding", lambda m: m.rounding)
 LIMITS = setting("limits", "limits", lambda p: {m.name: m.instruction_limit for m in p.models})
 UPDATES = setting("updates", "models", lambda p: {m.name: p.version for m in p.models if m.update})
 """By model that takes signed updates, the version of the firmware."""
@@ -187,7 +183,7 @@ TOOLCHAIN = VALUES.input(
 
 # Kernels on offer.
 
-LIBRARIES = VALUES.input(gives="libraries", run=lambda *, profile: find_libraries(profile))
+LIBRARIES = VALUES.input(gives="libraries", run=find_libraries)
 LIBRARY_TEXTS = VALUES.input(
     gives="library_texts", run=read_library_texts, label="library", digests=digest_texts
 )
@@ -198,8 +194,11 @@ OFFERED: Input[Callable[[], Mapping[str, OpSchema]]] = VALUES.input(
 
 # Models.
 
+EXPORT_REQUEST = VALUES.input(gives="export_request", run=ExportRequest)
 EXPORTED: Input[dict[str, Exported]] = VALUES.input(gives="exported", run=export_models)
 """Stage export: it remembers by itself, and later stages depend on the programs."""
+PENDING_EXPORTS: Input[dict[str, str]] = VALUES.input(gives="pending_exports", run=pending_exports)
+"""Why models would be exported now, by name; to know that, no code of a model runs."""
 MODEL_NAMES = VALUES.input(
     gives="model_names",
     run=lambda *, profile: {model.name: model.name for model in profile.models},
@@ -236,23 +235,17 @@ OPERATOR_FILES = VALUES.input(
     digests=lambda found: {file.label: digest(file.data) for file in found},
 )
 LIBRARY_OPTIONS = VALUES.input(
-    gives="library_options",
-    run=lambda *, profile, libraries: library_options(profile, libraries),
-    label="library",
-    digests=digest_reprs,
+    gives="library_options", run=library_options, label="library", digests=digest_reprs
 )
 EVERY_LIBRARY = VALUES.input(gives="every_library", run=read_every_library)
 DELEGATES = VALUES.input(
     gives="delegates",
-    run=lambda *, profile, libraries: delegate_codes(profile, libraries),
+    run=delegate_codes,
     label="delegate",
     digests=lambda found: {c.backend: digest(repr(c).encode()) for c in found},
 )
 DELEGATE_OPTIONS = VALUES.input(
-    gives="delegate_options",
-    run=lambda *, profile, libraries: delegate_options(profile, libraries),
-    label="delegate",
-    digests=digest_reprs,
+    gives="delegate_options", run=delegate_options, label="delegate", digests=digest_reprs
 )
 NATIVE = VALUES.input(
     gives="native",

@@ -91,8 +91,7 @@ def find_libraries(profile: Profile) -> Libraries:
     for index, delegate in enumerate(profile.delegates):
         delegates[delegate.backend] = found = _find(delegate, None)
         problems += _unmatched(profile, ("delegates", index), delegate, found)
-    if problems:
-        raise ProfileError(problems)
+    ProfileError.raise_if(problems)
     return Libraries(custom=custom, delegates=delegates)
 
 
@@ -153,14 +152,8 @@ def _text(library: str, path: Path, files: InputFiles) -> str:
 
 def library_options(profile: Profile, libraries: Libraries) -> Mapping[str, LibraryOptions]:
     """How the sources of custom libraries are compiled, by library."""
-    return {
-        library.name: LibraryOptions(
-            include=libraries.custom[library.name].include,
-            defines=library.defines,
-            exports=_exports(profile, ("kernels", "custom", index), library),
-        )
-        for index, library in enumerate(profile.kernels.custom)
-    }
+    tables = {table.name: table for table in profile.kernels.custom}
+    return _options(profile, ("kernels", "custom"), tables, libraries.custom)
 
 
 def delegate_codes(profile: Profile, libraries: Libraries) -> tuple[DelegateCode, ...]:
@@ -179,20 +172,26 @@ def delegate_codes(profile: Profile, libraries: Libraries) -> tuple[DelegateCode
 
 def delegate_options(profile: Profile, libraries: Libraries) -> Mapping[str, LibraryOptions]:
     """How the sources of delegates are compiled, by backend."""
+    tables = {table.backend: table for table in profile.delegates}
+    return _options(profile, ("delegates",), tables, libraries.delegates)
+
+
+def _options(
+    profile: Profile,
+    where: KeyPath,
+    tables: Mapping[str, CustomTable | DelegateTable],
+    files: Mapping[str, LibraryFiles],
+) -> dict[str, LibraryOptions]:
     return {
-        delegate.backend: LibraryOptions(
-            include=libraries.delegates[delegate.backend].include,
-            defines=delegate.defines,
-            exports=_exports(profile, ("delegates", index), delegate),
+        name: LibraryOptions(
+            include=files[name].include,
+            defines=table.defines,
+            exports=tuple(
+                (symbol, profile.span(*where, index, "exports")) for symbol in table.exports
+            ),
         )
-        for index, delegate in enumerate(profile.delegates)
+        for index, (name, table) in enumerate(tables.items())
     }
-
-
-def _exports(
-    profile: Profile, where: KeyPath, entry: CustomTable | DelegateTable
-) -> tuple[tuple[str, SourceSpan], ...]:
-    return tuple((name, profile.span(*where, "exports")) for name in entry.exports)
 
 
 def _find(entry: CustomTable | DelegateTable, functions: Path | None) -> LibraryFiles:

@@ -1,14 +1,16 @@
-"""The lock file: the inputs and outputs of a build, one fact per line.
-
-Pydantic is imported only to read a lock; writing one is plain text.
-"""
+"""The lock file: the inputs and outputs of a build, one fact per line."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
+from functools import cache
+from typing import Any
+
+import tomli
+from pydantic import BaseModel, ConfigDict, StrictStr, ValidationError, create_model
 
 import orchestrator
 from orchestrator.emit.artifact import Artifact
@@ -105,28 +107,6 @@ def parse_lock(text: str, *, file: str) -> Lock:
         LockError: It is damaged (`bad-lock`), or a newer Orchestrator made it
             (`newer-lock`).
     """
-    import tomli  # noqa: PLC0415  # only commands that read a lock need it
-    from pydantic import BaseModel, ConfigDict, StrictStr, ValidationError  # noqa: PLC0415
-
-    class Document(BaseModel):
-        """The layout of the file."""
-
-        model_config = ConfigDict(extra="forbid", frozen=True)
-
-        profile: dict[StrictStr, StrictStr]
-        models: dict[StrictStr, StrictStr]
-        sources: dict[StrictStr, StrictStr]
-        generated: dict[StrictStr, StrictStr]
-        target: dict[StrictStr, StrictStr]
-        toolchain: dict[StrictStr, StrictStr]
-        python: dict[StrictStr, StrictStr]
-        outputs: dict[StrictStr, StrictStr]
-        # Locks of earlier versions have none.
-        exports: dict[StrictStr, StrictStr] = {}
-        firmware: dict[StrictStr, StrictStr] = {}
-        memory: dict[StrictStr, StrictStr] = {}
-        size: dict[StrictStr, StrictStr] = {}
-
     try:
         data = tomli.loads(text)
     except (ValueError, RecursionError) as error:
@@ -137,7 +117,7 @@ def parse_lock(text: str, *, file: str) -> Lock:
     if type(schema) is not int or schema != SCHEMA:
         raise damaged(file, f"schema is {schema!r}, not {SCHEMA}")
     try:
-        document = Document.model_validate(data)
+        document = _layout().model_validate(data)
     except ValidationError as error:
         # Tables may be added without a new schema version, so a failed validation may
         # only mean that a newer Orchestrator wrote the file.
@@ -150,6 +130,16 @@ def parse_lock(text: str, *, file: str) -> Lock:
         place = ".".join(map(str, first["loc"]))
         raise damaged(file, f"{place}: {first['msg']}") from error
     return Lock(**{f.name: facts(getattr(document, f.name).items()) for f in fields(Lock)})
+
+
+@cache
+def _layout() -> type[BaseModel]:
+    """The tables of the file; those with a default are missing in locks of earlier versions."""
+    tables: dict[str, Any] = {
+        f.name: (dict[StrictStr, StrictStr], ... if f.default is MISSING else {})
+        for f in fields(Lock)
+    }
+    return create_model("Lock", __config__=ConfigDict(extra="forbid", frozen=True), **tables)
 
 
 def _release(version: object) -> tuple[int, ...]:

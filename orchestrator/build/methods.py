@@ -7,34 +7,48 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from orchestrator.build.selecting import find_kernels, select
-from orchestrator.catalog import Catalog
+from orchestrator.build.borders import (
+    border_problem,
+    need_borders,
+    unaligned_ports,
+    unknown_ports,
+    with_borders,
+    with_bounds,
+    with_streams,
+)
+from orchestrator.build.selecting import KernelFinder, Selector
 from orchestrator.core.border import ModelIo
 from orchestrator.core.bounds import SizeBound
 from orchestrator.core.lazy_bytes import Bytes
+from orchestrator.core.rounding import WeightRounding
+from orchestrator.emit.generate.prelinked import constants_bytes, constants_file
 from orchestrator.errors import Diagnostic, MemoryPlanError, ModelError, SourceSpan
-from orchestrator.memory.plan import MemoryPlan
+from orchestrator.memory.estimate import firmware_needs
+from orchestrator.memory.plan import MemoryPlan, own_constants
+from orchestrator.memory.product import plan_memory
 from orchestrator.method.ledger import MethodPasses
 from orchestrator.method.linked import Linkage, LinkedMethod
-from orchestrator.method.replan import Adapted
+from orchestrator.method.passes import OPTIONAL, PASSES, BorderError, link_program, try_link
+from orchestrator.method.replan import Adapted, free_memory_id, with_pinned, with_scratch
+from orchestrator.method.separate import plan_faults, separated
+from orchestrator.method.state import StateError, with_state
+from orchestrator.planner import plan_blocks
 from orchestrator.planner.blocks import Block, BlockPlan
 from orchestrator.planner.policy import Fusing, Planner, ScratchPolicy, SharedState
 from orchestrator.profile.choices import Load
+from orchestrator.profile.tables import BudgetTable, IntegrityTable, PassesTable, ScratchTable
 from orchestrator.program.edit import EditError
 from orchestrator.program.problems import unsupported
 from orchestrator.program.program import Program
 from orchestrator.scratch import ScratchNeed, policy_problems, product_scratch
-from orchestrator.selection.op_info import OpInfo, Origin, Selection
+from orchestrator.selection.op_info import OpInfo, Selection
 from orchestrator.selection.resolution import DelegateCode, Resolution
 from orchestrator.shell.reporter import Reporter
-from orchestrator.targets.boards import Concurrency, Pins
+from orchestrator.targets.boards import Board, Concurrency, Pins
 from orchestrator.targets.cores import Target
 
 if TYPE_CHECKING:
     from orchestrator.build.adapter import Restraints
-    from orchestrator.core.rounding import WeightRounding
-    from orchestrator.profile.kernels import DtypesTable, OperatorsTable
-    from orchestrator.profile.tables import BudgetTable, IntegrityTable, PassesTable, ScratchTable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,9 +96,6 @@ class AdaptedModels:
 
         Programs that the device loads, and constants of those that it does not.
         """
-        from orchestrator.emit.generate.prelinked import constants_bytes, constants_file  # noqa: PLC0415
-        from orchestrator.memory.plan import own_constants  # noqa: PLC0415
-
         own = own_constants(self.linked)
         found: dict[str, Bytes] = {}
         for name, adapted in self.models.items():
@@ -122,8 +133,7 @@ def find_scratch_needs(
             needs, scratch.policy, model=name, isa=isa, where=model_spans[name]
         )
     ]
-    if problems:
-        raise MemoryPlanError(problems)
+    MemoryPlanError.raise_if(problems)
     return found
 
 
@@ -143,9 +153,6 @@ def mark_state(
         ModelError: Methods cannot share their state, as they should. Or a plan is wrong
             and the profile keeps it.
     """
-    from orchestrator.method.separate import plan_faults, separated  # noqa: PLC0415
-    from orchestrator.method.state import StateError, with_state  # noqa: PLC0415
-
     schemas = resolution.schemas
     marked: dict[str, Program] = {}
     problems: list[Diagnostic] = []
@@ -178,8 +185,7 @@ def mark_state(
                 )
             )
         marked[name] = separated(found, schemas, names)
-    if problems:
-        raise ModelError(problems)
+    ModelError.raise_if(problems)
     return marked
 
 
@@ -192,8 +198,6 @@ def size_scratch(
     span: Callable[..., SourceSpan],
 ) -> dict[str, Program]:
     """Programs with resized scratch tensors, and pinned tensors in their arenas."""
-    from orchestrator.method.replan import with_pinned, with_scratch  # noqa: PLC0415
-
     schemas = resolution.schemas
     sized: dict[str, Program] = {}
     problems = []
@@ -212,15 +216,12 @@ def size_scratch(
             )
             for p in unplaced
         ]
-    if problems:
-        raise MemoryPlanError(problems)
+    MemoryPlanError.raise_if(problems)
     return sized
 
 
 def models_with_passes(*, loads: Mapping[str, Load], passes: PassesTable) -> tuple[str, ...]:
     """Names of the models that passes run on: all, unless every pass is skipped."""
-    from orchestrator.profile.choices import PASSES  # noqa: PLC0415  # pydantic
-
     runs = len(passes.skip) < len(PASSES)
     return tuple(n for n, load in loads.items() if runs or load is Load.PRELINKED)
 
@@ -248,9 +249,7 @@ def prelink_models(
         ModelError: A prelinked model cannot be linked; a loaded one need not be. Or an
             input or output cannot be as the profile says.
     """
-    from orchestrator.build.adapter import Adapter  # noqa: PLC0415  # numpy
-    from orchestrator.build.borders import border_problem, unknown_ports  # noqa: PLC0415
-    from orchestrator.method.passes import BorderError, link_program, try_link  # noqa: PLC0415
+    from orchestrator.build.adapter import Adapter  # noqa: PLC0415  # slow, see below
 
     adapter = Adapter(
         passes=_passes(passes), schemas={}, planner=_block_planner(planner), isa=isa, fast=fast
@@ -282,15 +281,12 @@ def prelink_models(
                 found = border_problem(model, error, [*loads], span)
                 raise ModelError(found) from error
         linkages[model] = linkage
-    if problems := [*unknown_ports(sized_programs, io, [*loads], span)]:
-        raise ModelError(problems)
+    ModelError.raise_if([*unknown_ports(sized_programs, io, [*loads], span)])
     return linkages
 
 
 def _passes(passes: PassesTable) -> list[str]:
     """Names of the passes that the profile does not skip, and those that it wants."""
-    from orchestrator.method.passes import OPTIONAL, PASSES  # noqa: PLC0415
-
     optional = {name for name in OPTIONAL if not getattr(passes, name)}
     return [name for name in PASSES if name not in {*passes.skip, *optional}]
 
@@ -313,20 +309,11 @@ def replan_models(
     op_infos: Mapping[str, OpInfo],
     selection: Selection,
     resolution: Resolution,
-    operators: OperatorsTable,
-    dtypes: DtypesTable,
-    operator_lists: Sequence[Selection],
-    catalog: Catalog,
-    delegates: Sequence[DelegateCode],
+    selector: Selector,
+    kernel_finder: KernelFinder,
+    memory_planner: MemoryPlanner,
     model_spans: Mapping[str, SourceSpan],
-    origin_span: Callable[[Origin], SourceSpan | None],
-    every_library: Callable[[], Catalog],
     target: Target,
-    pins: Mapping[str, Pins],
-    concurrency: Concurrency,
-    alignment: int,
-    integrity: IntegrityTable,
-    updates: Mapping[str, str],
     speed_budget: BudgetTable | None,
     reporter: Reporter,
 ) -> AdaptedModels:
@@ -334,17 +321,9 @@ def replan_models(
 
     Passes that cost more than they save are left out.
     """
-    from orchestrator.build.adapter import Adapter, Judge  # noqa: PLC0415  # numpy
-    from orchestrator.build.borders import (  # noqa: PLC0415
-        border_problem,
-        need_borders,
-        unaligned_ports,
-        with_borders,
-        with_bounds,
-        with_streams,
-    )
-    from orchestrator.build.stepping import most_instructions, step_problems  # noqa: PLC0415  # numpy
-    from orchestrator.method.passes import BorderError  # noqa: PLC0415
+    # Row plans take 50 ms to import, which commands save whose stages are all known.
+    from orchestrator.build.adapter import Adapter, Judge  # noqa: PLC0415
+    from orchestrator.build.stepping import most_instructions, step_problems  # noqa: PLC0415
 
     adapter = Adapter(
         passes=_passes(passes),
@@ -391,18 +370,8 @@ def replan_models(
         models[name] = adapt(name, linkages.get(name, Linkage(methods=())))
     judge = Judge(
         restrained=restrained,
-        plan=lambda tried, board: plan_adapted_memory(
-            adapted=AdaptedModels(models=tried, selection=selection, resolution=resolution),
-            programs=programs,
-            target=replace(target, board=board),
-            delegates=delegates,
-            scratch_needs={},
-            pins=pins,
-            concurrency=concurrency,
-            alignment=alignment,
-            integrity=integrity,
-            updates=updates,
-            model_spans=model_spans,
+        plan=lambda tried, board: memory_planner(
+            AdaptedModels(models=tried, selection=selection, resolution=resolution), board, {}
         ),
         board=target.board,
         budget=speed_budget,
@@ -415,23 +384,17 @@ def replan_models(
     if max_step_cycles is not None:
         where = span("schedule", "max_step_cycles")
         problems += step_problems(judged, max_step_cycles, target, where)
-    if problems:
-        raise ModelError(problems)
+    ModelError.raise_if(problems)
     before = list(op_infos.values())
     after = [_remaining_calls(info, adapted.models[info.model]) for info in before]
     if after == before:
         return adapted
-    selection = select(after, operators, dtypes, operator_lists)
-    resolution = find_kernels(
-        selection, catalog, delegates, operators, dtypes, origin_span, every_library
-    )
-    return replace(adapted, selection=selection, resolution=resolution)
+    selection = selector(after)
+    return replace(adapted, selection=selection, resolution=kernel_finder(selection))
 
 
 def _block_planner(planner: Planner) -> Callable[[Sequence[Block]], BlockPlan] | None:
     """The planner of arenas; None if they keep their offsets."""
-    from orchestrator.planner import plan_blocks  # noqa: PLC0415
-
     if planner in (Planner.KEEP, Planner.SEPARATE):
         return None
     return partial(plan_blocks, planner="best" if planner is Planner.BEST else "greedy")
@@ -453,56 +416,70 @@ def _remaining_calls(info: OpInfo, adapted: Adapted) -> OpInfo:
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryPlanner:
+    """Plans the memory of models after passes; stage replan tries models with it, too."""
+
+    programs: Mapping[str, Program]
+    target: Target
+    delegates: Sequence[DelegateCode]
+    pins: Mapping[str, Pins]
+    concurrency: Concurrency
+    alignment: int
+    integrity: IntegrityTable
+    updates: Mapping[str, str]
+    model_spans: Mapping[str, SourceSpan]
+
+    def __call__(
+        self,
+        adapted: AdaptedModels,
+        board: Board | None,
+        scratch: Mapping[str, tuple[ScratchNeed, ...]],
+    ) -> MemoryPlan:
+        """The plan of some models.
+
+        Args:
+            adapted: The models.
+            board: Where they have to fit; None for anywhere.
+            scratch: By model: the scratch memory of its calls.
+
+        Raises:
+            ModelError: A program needs what the runtime does not offer.
+            MemoryPlanError: A block fits no region of the board.
+        """
+        parts = {"integrity"} if self.integrity.check.value != "never" else set[str]()
+        parts |= {"update"} if self.updates else set()
+        return plan_memory(
+            adapted.programs,
+            pointer_bytes=self.target.cpu.pointer_bytes,
+            board=board,
+            spans=self.model_spans,
+            linked=adapted.linked,
+            delegates=_delegate_states(self.programs, self.delegates),
+            planned={name: model.arenas for name, model in adapted.models.items()},
+            scratch=scratch,
+            pins=all_pins(self.pins, self.programs),
+            concurrency=self.concurrency,
+            alignment=self.alignment,
+            needs=firmware_needs(
+                adapted.programs, adapted.linked, adapted.resolution, self.target, parts=parts
+            ),
+        )
+
+
 def plan_adapted_memory(
     *,
     adapted: AdaptedModels,
-    programs: Mapping[str, Program],
+    memory_planner: MemoryPlanner,
     target: Target,
-    delegates: Sequence[DelegateCode],
     scratch_needs: Mapping[str, tuple[ScratchNeed, ...]],
-    pins: Mapping[str, Pins],
-    concurrency: Concurrency,
-    alignment: int,
-    integrity: IntegrityTable,
-    updates: Mapping[str, str],
-    model_spans: Mapping[str, SourceSpan],
 ) -> MemoryPlan:
-    """Stage memory: plan the memory of the models after passes.
-
-    Raises:
-        ModelError: A program needs what the runtime does not offer.
-        MemoryPlanError: A block fits no region of the board.
-    """
-    from orchestrator.memory.estimate import firmware_needs  # noqa: PLC0415
-    from orchestrator.memory.product import plan_memory  # noqa: PLC0415
-
-    parts = {"integrity"} if integrity.check.value != "never" else set[str]()
-    return plan_memory(
-        adapted.programs,
-        pointer_bytes=target.cpu.pointer_bytes,
-        board=target.board,
-        spans=model_spans,
-        linked=adapted.linked,
-        delegates=_delegate_states(programs, delegates),
-        planned={name: model.arenas for name, model in adapted.models.items()},
-        scratch=scratch_needs,
-        pins=all_pins(pins, programs),
-        concurrency=concurrency,
-        alignment=alignment,
-        needs=firmware_needs(
-            adapted.programs,
-            adapted.linked,
-            adapted.resolution,
-            target,
-            parts=parts | ({"update"} if updates else set()),
-        ),
-    )
+    """Stage memory: plan the memory of the models after passes. Raises as the planner."""
+    return memory_planner(adapted, target.board, scratch_needs)
 
 
 def all_pins(pins: Mapping[str, Pins], programs: Mapping[str, Program]) -> dict[str, Pins]:
     """Memories of arenas, with those of pinned tensors."""
-    from orchestrator.method.replan import free_memory_id  # noqa: PLC0415
-
     return {
         name: chosen.with_tensor_arenas(free_memory_id(programs[name]))
         for name, chosen in pins.items()
@@ -524,8 +501,6 @@ def plan_file_memory(
         ModelError: A program needs what the runtime does not offer.
         MemoryPlanError: A block fits no region of the board.
     """
-    from orchestrator.memory.product import plan_memory  # noqa: PLC0415
-
     return plan_memory(
         programs,
         pointer_bytes=target.cpu.pointer_bytes,

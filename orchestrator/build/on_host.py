@@ -61,7 +61,7 @@ def host_profile(profile: Profile) -> Profile:
     return without_bounds(profile).model_copy(
         update={
             "target": type(target)(cpu=HOST, optimize=Optimize.SPEED).with_defaults(),
-            "memory": memory.model_copy(update={"regions_": (), "planner": Planner.BEST}),
+            "memory": memory.model_copy(update={"regions": (), "planner": Planner.BEST}),
             "scratch": profile.scratch.model_copy(update={"policy": ScratchPolicy.PLAN}),
             "schedule": type(profile.schedule)(),
             "trace": type(profile.trace)(),

@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypedDict
+from typing import Any, Final, TypedDict
 
 from orchestrator.build import inputs, lockfile, table
-from orchestrator.build.engine import digest
+from orchestrator.build.engine import Build, BuildPlan, Value, digest
+from orchestrator.build.exporting import Exported
 from orchestrator.build.locking import lock_before, lock_text_of
-from orchestrator.build.methods import plan_file_memory
 from orchestrator.build.product_warnings import system_warnings
 from orchestrator.build.project import BuildOptions, Project, Shell, open_build
 from orchestrator.build.variant import EVERY_DTYPE
@@ -26,8 +26,11 @@ from orchestrator.errors import (
     OverBudgetError,
     ProfileError,
 )
+from orchestrator.measure import check_budget
+from orchestrator.measure.budget import check_estimate
 from orchestrator.measure.size import SizeReport
 from orchestrator.method.passes.ledger_lines import ledger_lines
+from orchestrator.profile.tables import Profile
 from orchestrator.shell import sources, stamp
 from orchestrator.shell.build_folder import check_names, exclusive, recorded_names, variant_folder
 from orchestrator.shell.compile_folder import NinjaFolder
@@ -37,15 +40,10 @@ from orchestrator.shell.launcher import compiler_launcher
 from orchestrator.shell.library_files import NATIVE_SUFFIXES
 from orchestrator.shell.object_store import ObjectStore, object_store
 from orchestrator.shell.process import program_folders
+from orchestrator.shell.publish import identity_of, publish, published_files
 from orchestrator.shell.reporter import Reporter, StepsOnly
 from orchestrator.shell.settings import Settings
 from orchestrator.targets.cores import Target, Toolchain
-
-if TYPE_CHECKING:
-    from orchestrator.build.engine import Build, BuildPlan, Value
-    from orchestrator.build.exporting import Exported
-    from orchestrator.profile.tables import Profile
-
 
 _AT_ONCE: Final = 8
 """Objects that a product of many compiles before it lets others have the rest: few
@@ -117,9 +115,6 @@ def _store(settings: Settings, shell: Shell) -> ObjectStore | None:
 
 
 def _build(project: Project, shell: Shell, build: Build) -> BuildReport:
-    from orchestrator.measure import check_budget  # noqa: PLC0415
-    from orchestrator.shell.publish import publish  # noqa: PLC0415
-
     options, reporter = project.options, shell.reporter
     # Report a gap even where no compiler is installed.
     prove(build)
@@ -233,8 +228,6 @@ def check_product(build: Build, reporter: Reporter) -> bool:
     Returns:
         Whether it fits board and budget for sure: its code is estimated.
     """
-    from orchestrator.measure.budget import check_estimate  # noqa: PLC0415
-
     prove(build)
     _ = build[table.GENERATE]
     memory, board = build[table.MEMORY], build[inputs.TARGET].board
@@ -250,14 +243,7 @@ def check_product(build: Build, reporter: Reporter) -> bool:
 def _file_memory_problems(build: Build) -> tuple[Diagnostic, ...]:
     """Problems of stage memory where a gap prevents adapting models."""
     try:
-        plan_file_memory(
-            programs=build[inputs.PROGRAMS],
-            target=build[inputs.TARGET],
-            delegates=build[inputs.DELEGATES],
-            pins=build[inputs.PINS],
-            concurrency=build[inputs.CONCURRENCY],
-            model_spans=build[inputs.MODEL_SPANS],
-        )
+        _ = build[table.FILE_MEMORY]
     except OrchestratorError as error:
         return error.diagnostics
     return ()
@@ -265,8 +251,6 @@ def _file_memory_problems(build: Build) -> tuple[Diagnostic, ...]:
 
 def known_outputs(project: Project, build: Build) -> dict[str, bytes] | None:
     """The outputs of the last build, if they are complete and nothing changed."""
-    from orchestrator.shell.publish import identity_of, published_files  # noqa: PLC0415
-
     if not build.plan().is_current or build.remembered(table.MEASURE) is None:
         return None
     with suppress(OSError):
@@ -278,8 +262,6 @@ def known_outputs(project: Project, build: Build) -> dict[str, bytes] | None:
 
 def remember(project: Project, build: Build, plan: BuildPlan, outputs: Mapping[str, Bytes]) -> None:
     """Note inputs and results for the next build. Raises OSError."""
-    from orchestrator.shell.publish import identity_of  # noqa: PLC0415
-
     results = build.results().items()
     project.notes.write(
         {stage.label: dict(stage.inputs) for stage in plan.stages},

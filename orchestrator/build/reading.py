@@ -124,8 +124,7 @@ def read_models(
             message = f'model "{model.name}" cannot be read'
             where = profile.span("models", index, "path")
             problems.append(_unreadable("unreadable-model", message, where, error))
-    if problems:
-        raise ModelError(problems)
+    ModelError.raise_if(problems)
     return data
 
 
@@ -152,8 +151,7 @@ def read_data_files(*, profile: Profile, files: InputFiles) -> dict[str, dict[st
                 message = f'data of model "{model.name}" cannot be read'
                 where = profile.span("models", index, "data", at)
                 problems.append(_unreadable("unreadable-model", message, where, error))
-    if problems:
-        raise ModelError(problems)
+    ModelError.raise_if(problems)
     return data
 
 
@@ -191,8 +189,7 @@ def decode_programs(
         except ModelError as error:
             named_by = ("named by", str(model_spans[name]))
             problems += [replace(d, notes=(*d.notes, named_by)) for d in error.diagnostics]
-    if problems:
-        raise ModelError(problems)
+    ModelError.raise_if(problems)
     return programs
 
 
@@ -244,8 +241,7 @@ def read_operator_files(*, profile: Profile, files: InputFiles) -> tuple[Operato
         except OSError as error:
             message = f'operator list "{file.written}" cannot be read'
             problems.append(_unreadable("unreadable-file", message, where, error))
-    if problems:
-        raise ProfileError(problems)
+    ProfileError.raise_if(problems)
     return tuple(found)
 
 

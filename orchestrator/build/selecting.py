@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING
 
 from orchestrator.build.libraries import decoded
-from orchestrator.catalog import Catalog, LibraryText
+from orchestrator.build.reading import OperatorFile
+from orchestrator.catalog import Catalog, LibraryText, read_catalog
 from orchestrator.core.operator import OperatorName, OpSchema
 from orchestrator.errors import Diagnostic, ProfileError, SourceSpan
+from orchestrator.profile.kernels import DtypesTable, KernelsTable, OperatorsTable
 from orchestrator.program.program import Program
+from orchestrator.selection.extract import aggregate, check_library_overlap, check_overlap, extract
 from orchestrator.selection.op_info import OpInfo, Origin, SelectedOperator, Selection
 from orchestrator.selection.resolution import DelegateCode, Resolution
-
-if TYPE_CHECKING:
-    from orchestrator.build.reading import OperatorFile
-    from orchestrator.profile.kernels import DtypesTable, KernelsTable, OperatorsTable
+from orchestrator.selection.resolve import check_calls, resolve
 
 
 def extract_program(*, model: str, program: Program) -> OpInfo:
     """Stage extract, for one model."""
-    from orchestrator.selection.extract import extract  # noqa: PLC0415
-
     return extract(program, model=model)
 
 
@@ -46,8 +43,7 @@ def read_operator_lists(*, operator_files: Sequence[OperatorFile]) -> tuple[Sele
         except ProfileError as error:
             note = ("named by", str(file.where))
             problems += [replace(d, notes=(*d.notes, note)) for d in error.diagnostics]
-    if problems:
-        raise ProfileError(tuple(dict.fromkeys(problems)))
+    ProfileError.raise_if(tuple(dict.fromkeys(problems)))
     return tuple(lists)
 
 
@@ -55,32 +51,30 @@ def aggregate_selection(
     *,
     op_infos: Mapping[str, OpInfo],
     operators: OperatorsTable,
-    dtypes: DtypesTable,
-    operator_lists: Sequence[Selection],
+    selector: Selector,
     span: Callable[..., SourceSpan],
 ) -> Selection:
     """Stage aggregate. Raises ProfileError, and KernelError for an overlap."""
-    from orchestrator.selection.extract import check_overlap  # noqa: PLC0415
-
     infos = list(op_infos.values())
     if operators.overlap.value == "error":
         check_overlap(infos, where=span("operators", "overlap"))
-    return select(infos, operators, dtypes, operator_lists)
+    return selector(infos)
 
 
-def select(
-    infos: Iterable[OpInfo],
-    operators: OperatorsTable,
-    dtypes: DtypesTable,
-    operator_lists: Sequence[Selection],
-) -> Selection:
-    """The operators that models, profile and lists select. Raises ProfileError."""
-    from orchestrator.selection.extract import aggregate  # noqa: PLC0415
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selector:
+    """Selects the operators of models, and those that profile and lists name."""
 
-    listed = [operator for found in operator_lists for operator in found.operators]
-    selection = aggregate(infos, [*_named_by_profile(operators, dtypes), *listed])
-    every = operators.every or any(f.every_operator for f in operator_lists)
-    return replace(selection, every_operator=every)
+    operators: OperatorsTable
+    dtypes: DtypesTable
+    operator_lists: Sequence[Selection]
+
+    def __call__(self, infos: Iterable[OpInfo]) -> Selection:
+        """The selection for the calls of models. Raises ProfileError."""
+        listed = [operator for found in self.operator_lists for operator in found.operators]
+        named = _named_by_profile(self.operators, self.dtypes)
+        every = self.operators.every or any(f.every_operator for f in self.operator_lists)
+        return replace(aggregate(infos, [*named, *listed]), every_operator=every)
 
 
 def _named_by_profile(operators: OperatorsTable, dtypes: DtypesTable) -> Iterator[SelectedOperator]:
@@ -99,8 +93,6 @@ def read_kernels(
     *, library_texts: Sequence[LibraryText], kernels: KernelsTable, span: Callable[..., SourceSpan]
 ) -> Catalog:
     """Kernels of the profile's libraries. Raises ProfileError."""
-    from orchestrator.catalog import read_catalog  # noqa: PLC0415
-
     catalog = read_catalog(library_texts, kernels.operators)
     offered = dict(catalog.libraries)
     problems = [
@@ -115,8 +107,7 @@ def read_kernels(
         for name in names
         if all(kernel.operator != operator for kernel in offered.get(name, ()))
     ]
-    if problems:
-        raise ProfileError(problems)
+    ProfileError.raise_if(problems)
     return catalog
 
 
@@ -139,23 +130,16 @@ def resolve_selection(
     op_infos: Mapping[str, OpInfo],
     selection: Selection,
     catalog: Catalog,
-    delegates: Sequence[DelegateCode],
+    kernel_finder: KernelFinder,
     operators: OperatorsTable,
-    dtypes: DtypesTable,
     span: Callable[..., SourceSpan],
     origin_span: Callable[[Origin], SourceSpan | None],
-    every_library: Callable[[], Catalog],
 ) -> Resolution:
     """Stage resolve. Raises KernelError with every gap."""
-    from orchestrator.selection.extract import check_library_overlap  # noqa: PLC0415
-    from orchestrator.selection.resolve import check_calls  # noqa: PLC0415
-
     if operators.overlap.value == "error":
         where = span("operators", "overlap")
         check_library_overlap(selection, catalog, where=where)
-    resolution = find_kernels(
-        selection, catalog, delegates, operators, dtypes, origin_span, every_library
-    )
+    resolution = kernel_finder(selection)
     check_calls(
         programs,
         op_infos.values(),
@@ -167,27 +151,28 @@ def resolve_selection(
     return resolution
 
 
-def find_kernels(  # noqa: PLR0917  # as the stages have them
-    selection: Selection,
-    catalog: Catalog,
-    delegates: Sequence[DelegateCode],
-    operators: OperatorsTable,
-    dtypes: DtypesTable,
-    origin_span: Callable[[Origin], SourceSpan | None],
-    every_library: Callable[[], Catalog],
-) -> Resolution:
-    """Kernels for a selection as the profile wants them. Raises KernelError."""
-    from orchestrator.selection.resolve import resolve  # noqa: PLC0415
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelFinder:
+    """Finds kernels as the profile wants them."""
 
-    return resolve(
-        selection,
-        catalog,
-        every_dtype=dtypes.select.value == "all",
-        span_of=origin_span,
-        elsewhere=every_library,
-        allow_missing=allowed_missing(operators),
-        delegates=delegates,
-    )
+    catalog: Catalog
+    delegates: Sequence[DelegateCode]
+    operators: OperatorsTable
+    dtypes: DtypesTable
+    origin_span: Callable[[Origin], SourceSpan | None]
+    every_library: Callable[[], Catalog]
+
+    def __call__(self, selection: Selection) -> Resolution:
+        """Kernels for a selection. Raises KernelError."""
+        return resolve(
+            selection,
+            self.catalog,
+            every_dtype=self.dtypes.select.value == "all",
+            span_of=self.origin_span,
+            elsewhere=self.every_library,
+            allow_missing=allowed_missing(self.operators),
+            delegates=self.delegates,
+        )
 
 
 def allowed_missing(operators: OperatorsTable) -> list[str]:

@@ -8,7 +8,7 @@ that it reads (`orchestrator.build.engine`). Inputs are in `orchestrator.build.i
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from orchestrator.build import inputs
 from orchestrator.build.compiling import (
@@ -20,6 +20,7 @@ from orchestrator.build.compiling import (
     write_commands_json,
 )
 from orchestrator.build.documents import write_documents
+from orchestrator.build.engine import Value
 from orchestrator.build.generating import (
     generate_files,
     list_firmware_facts,
@@ -36,25 +37,26 @@ from orchestrator.build.locking import (
     name_function_files,
 )
 from orchestrator.build.methods import (
+    MemoryPlanner,
     find_scratch_needs,
     mark_state,
     models_with_passes,
     plan_adapted_memory,
+    plan_file_memory,
     prelink_models,
     replan_models,
     size_scratch,
 )
 from orchestrator.build.product_warnings import list_absolute_paths, list_warnings
 from orchestrator.build.selecting import (
+    KernelFinder,
+    Selector,
     aggregate_selection,
     extract_program,
     read_kernels,
     read_operator_lists,
     resolve_selection,
 )
-
-if TYPE_CHECKING:
-    from orchestrator.build.engine import Value
 
 VALUES: Final = inputs.VALUES.copy()
 
@@ -64,8 +66,10 @@ EXTRACT = VALUES.each_stage(
     name="extract", each=inputs.MODEL_NAMES, run=extract_program, gives="op_infos", is_common=True
 )
 OPERATOR_LISTS = VALUES.derived(run=read_operator_lists, gives="operator_lists")
+SELECTOR = VALUES.derived(run=Selector, gives="selector")
 AGGREGATE = VALUES.stage(name="aggregate", run=aggregate_selection, gives="selection")
 CATALOG = VALUES.derived(run=read_kernels, gives="catalog")
+KERNEL_FINDER = VALUES.derived(run=KernelFinder, gives="kernel_finder")
 RESOLVE = VALUES.stage(name="resolve", run=resolve_selection, gives="resolution")
 
 # Models adapted to the target.
@@ -82,8 +86,10 @@ PRELINK = VALUES.stage(
     gives="linkages",
     is_common=True,
 )
+MEMORY_PLANNER = VALUES.derived(run=MemoryPlanner, gives="memory_planner")
 REPLAN = VALUES.stage(name="replan", run=replan_models, gives="adapted", is_common=True)
 MEMORY = VALUES.stage(name="memory", run=plan_adapted_memory, gives="memory")
+FILE_MEMORY = VALUES.derived(run=plan_file_memory, gives="file_memory")
 
 # Generated sources.
 

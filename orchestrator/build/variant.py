@@ -71,8 +71,7 @@ class Variant:
             *self._operator_problems(profile, operators),
             *self._toolchain_problems(profile),
         ]
-        if problems:
-            raise UsageError(problems)
+        UsageError.raise_if(problems)
         rest = without_bounds(_without_models(profile, frozenset(self.without_models)))
         return rest.model_copy(
             update={

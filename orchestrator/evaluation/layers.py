@@ -10,19 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from orchestrator.core.operator import OperatorName, OpSchema
+from orchestrator.evaluation.metrics import Floats
 from orchestrator.method.separate import separated
 from orchestrator.program.interface import with_items
 from orchestrator.program.program import KernelCall, Program
 from orchestrator.program.values import TensorValue
-
-if TYPE_CHECKING:
-    Floats = npt.NDArray[np.float64]
 
 MOST_ELEMENTS: Final = 4096
 """Elements of a result that are compared, evenly spaced."""

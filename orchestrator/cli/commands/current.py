@@ -5,15 +5,13 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from orchestrator.build import Project, build_product, inputs, open_build, table
+from orchestrator.build import Build, Project, build_product, inputs, open_build, table
 from orchestrator.build.engine import Unread
-from orchestrator.build.exporting import pending_exports
 from orchestrator.build.product import known_outputs
 from orchestrator.cli.console import Console
 from orchestrator.errors import Diagnostic, ToolchainError, UsageError
 from orchestrator.measure import check_budget
 from orchestrator.shell.build_folder import CURRENT
-from orchestrator.shell.input_files import DiskFiles
 from orchestrator.shell.stamp import STAMP_NAME, is_current
 
 
@@ -46,13 +44,8 @@ def need_current(project: Project, console: Console) -> None:
     profile = project.profile.named
     is_built = (project.reports / "report.json").is_file()
     if is_built:
-        pending = pending_exports(
-            profile=project.profile,
-            files=DiskFiles(),
-            export_choice=project.export,
-            offered=open_build(project)[inputs.OFFERED],
-        )
-        if not pending and _holds(project, console):
+        build = open_build(project, console.shell())
+        if not build[inputs.PENDING_EXPORTS] and _holds(project, build):
             return
         message = f"something changed since {project.profile.name} was built"
     else:
@@ -69,9 +62,8 @@ def need_current(project: Project, console: Console) -> None:
     )
 
 
-def _holds(project: Project, console: Console) -> bool:
+def _holds(project: Project, build: Build) -> bool:
     """Whether the outputs match the current inputs."""
-    build = open_build(project, console.shell())
     try:
         _ = build[inputs.TOOLCHAIN]
     except ToolchainError:

@@ -8,7 +8,6 @@ from dataclasses import asdict
 
 from orchestrator.build import Build, Project, inputs, open_build, prove, table
 from orchestrator.build.engine import Unread
-from orchestrator.build.exporting import pending_exports
 from orchestrator.build.product import export_steps
 from orchestrator.cli.commands.memory import arena_lines, arenas_json
 from orchestrator.cli.commands.options import project_of
@@ -22,12 +21,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
     project = project_of(args)
     with console.progress() as reporter:
         build = open_build(project, console.shell(reporter))
-        pending = pending_exports(
-            profile=project.profile,
-            files=build[inputs.FILES],
-            export_choice=project.export,
-            offered=build[inputs.OFFERED],
-        )
+        pending = build[inputs.PENDING_EXPORTS]
         if not pending:
             prove(build)
             _ = build[table.GENERATE]
@@ -44,7 +38,6 @@ def run(args: Namespace, console: Console) -> ExitCode:
     resolution = adapted.resolution
     exports = export_steps(build[inputs.EXPORTED])
     steps = [*exports, *((s.label, s.reason) for s in plan.stages)]
-    stages = [{"stage": label, "runs": bool(reason), "reason": reason} for label, reason in steps]
     console.document(
         {
             **_target(project, build),
@@ -63,7 +56,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
             "state_bytes": memory.state_bytes,
             "prelink": [asdict(m) for m in adapted.ledger],
             "arenas": arenas_json(memory),
-            "stages": stages,
+            "stages": _stages(steps),
         }
     )
     origins = {
@@ -151,16 +144,8 @@ def _show_pending(
         for model in project.profile.models
         if model.source is not None
     ]
-    console.document(
-        {
-            **_target(project, build),
-            **dict.fromkeys(_MODEL_KEYS),
-            "stages": [
-                {"stage": label, "runs": bool(reason), "reason": reason} for label, reason in steps
-            ],
-        }
-    )
-    console.data(
+    console.result(
+        {**_target(project, build), **dict.fromkeys(_MODEL_KEYS), "stages": _stages(steps)},
         "\n".join(
             [
                 *_head(project, build),
@@ -170,8 +155,12 @@ def _show_pending(
                 "  The other stages, kernels and memory are known once the models are exported:",
                 f"  `orchestrator export {project.profile.named}` does that.",
             ]
-        )
+        ),
     )
+
+
+def _stages(steps: Sequence[tuple[str, str]]) -> list[dict[str, object]]:
+    return [{"stage": label, "runs": bool(reason), "reason": reason} for label, reason in steps]
 
 
 def _stage_lines(steps: Sequence[tuple[str, str]]) -> list[str]:

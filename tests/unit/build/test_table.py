@@ -115,7 +115,8 @@ def test_functions_are_typed_as_what_they_get(value: Stage[Any]) -> None:
     for read in value.reads:
         if not isinstance(read, Stage | EachStage | Derived):
             continue
-        returned = str(inspect.signature(read.run).return_annotation)
+        made = inspect.signature(read.run).return_annotation
+        returned = read.run.__name__ if isinstance(read.run, type) else str(made)
         if isinstance(read, EachStage):
             returned = f"dict[str, {returned}]"
         taken = str(parameters[read.gives].annotation)
