@@ -28,7 +28,7 @@ from orchestrator.emit.compile import (
     toolchain_text,
 )
 from orchestrator.emit.compile.archive import defined_symbols, linkable, own_symbols
-from orchestrator.emit.generate.trace import hook_names
+from orchestrator.emit.generate.names import hook_names
 from orchestrator.errors import CompileError, Diagnostic, RegionOverflowError
 from orchestrator.measure import compare_dtypes, measure, report_json
 from orchestrator.measure.size import SizeReport

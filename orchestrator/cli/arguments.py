@@ -139,10 +139,8 @@ class CommandParser(argparse.ArgumentParser):
         self._given = args
         found, rest = self.parse_known_args(args, namespace)
         if rest:
-            raise UsageError.of(
-                "usage",
-                f"unrecognized arguments: {' '.join(rest)}",
-                hint=self._place(found.command, rest[0]),
+            raise UsageError.wrong(
+                f"unrecognized arguments: {' '.join(rest)}", self._place(found.command, rest[0])
             )
         return found
 
@@ -163,7 +161,7 @@ class CommandParser(argparse.ArgumentParser):
                 message = short
                 hint = hint or "run `orchestrator targets` to list them"
             hint = hint or f"run `{self.prog} --help` to see its options"
-        raise UsageError.of("usage", message, hint=hint)
+        raise UsageError.wrong(message, hint)
 
     def _near(self, message: str) -> str:
         """A hint for a misspelt choice, or one of another option; or ""."""

@@ -33,7 +33,7 @@ READERS: Final[dict[str, Callable[[str], Any]]] = {
 """What reads a value, by what stands for it in help; any other value is a text."""
 
 
-_of_one = partial(Option, one=True)
+_of_product = partial(Option, needs_profile=True)
 
 
 def _command(text: str, *arguments: Option | Group | str) -> Command:
@@ -61,7 +61,7 @@ COMMON: Final[Arguments] = (
 
 _PROFILE = Option("profile PROFILE  profile of the product, a TOML file; - for stdin")
 _NO_PROFILE = Option("profile PROFILE?  profile of the product, a TOML file; - for stdin")
-_OUT = _of_one("--out DIR  build folder; default: build/NAME in the current folder")
+_OUT = _of_product("--out DIR  build folder; default: build/NAME in the current folder")
 WORKSPACE: Final = _group(
     "--workspace FILE  orchestrator.toml or its folder;"
     " default: the nearest one from the current folder upwards",
@@ -82,7 +82,7 @@ _PRODUCTS: Arguments = (_NO_PROFILE, _OUT, WORKSPACE)
 _JOBS = Option("-j --jobs N  compile steps at a time; default: what ninja chooses")
 _WORKERS = Option("-j --jobs N  products at a time; default: as many as there are cores")
 _DENY_FLOAT = Option("--deny-float  fail if a model exported in int8 computes with floats")
-_LOCK = _of_one("--lock FILE  the lock; default: beside the profile", place="lock_file")
+_LOCK = _of_product("--lock FILE  the lock; default: beside the profile", place="lock_file")
 _LOCK_USE = _group(
     "--no-lock  neither read nor write a lock",
     "--locked  fail if the lock would change",
@@ -100,14 +100,14 @@ _DEPFILE = Option(
     "--depfile FILE  write the files that were read, as a rule for make", writes=(".d",)
 )
 _DEPFILE_TARGET = Option("--depfile-target NAME  name of the target in the depfile")
-_EXPLAIN = _of_one("--explain  show why each stage ran, or did not")
-_NO_BUILD = _of_one("--no-build  fail if the build is not current")
+_EXPLAIN = _of_product("--explain  show why each stage ran, or did not")
+_NO_BUILD = _of_product("--no-build  fail if the build is not current")
 _MODEL = Option("--model NAME  model, if there are several")
 
 
 def _document(text: str) -> Command:
     """A command that prints a document of a build."""
-    output = _of_one("--output FILE  where to write it; default: stdout", writes=(".json",))
+    output = _of_product("--output FILE  where to write it; default: stdout", writes=(".json",))
     return _command(text, *_PRODUCTS, output, _JOBS, *_LOCKING)
 
 
@@ -139,7 +139,7 @@ COMMANDS: Final = {
         *_LOCKING,
         _DENY_FLOAT,
         _EXPLAIN,
-        replace(_DEPFILE, one=True),
+        replace(_DEPFILE, needs_profile=True),
         _DEPFILE_TARGET,
     ),
     "watch": _command(
@@ -206,32 +206,32 @@ COMMANDS: Final = {
     "run": _command(
         "run the built firmware on .npy inputs",
         *_PRODUCTS,
-        replace(_MODEL, one=True),
+        replace(_MODEL, needs_profile=True),
         Option("--method NAME  default: forward", default="forward"),
-        _of_one("--input FILE...  a .npy file or a number, once for each input", read=str),
-        _of_one(
+        _of_product("--input FILE...  a .npy file or a number, once for each input", read=str),
+        _of_product(
             "--expect FILE...  a .npy file or a number to compare with, once for each output",
             read=str,
         ),
-        _of_one("--atol X  absolute tolerance"),
-        _of_one("--rtol X  relative tolerance"),
-        _of_one("--output-dir DIR  write every output as .npy"),
-        _of_one("--scenario FILE  JSON file of calls and expected outputs"),
+        _of_product("--atol X  absolute tolerance"),
+        _of_product("--rtol X  relative tolerance"),
+        _of_product("--output-dir DIR  write every output as .npy"),
+        _of_product("--scenario FILE  JSON file of calls and expected outputs"),
         _NO_BUILD,
         *_LOCKING,
         _JOBS,
         Option("--timeout SECONDS  stop the run after that time; default: 600", default=600.0),
         # argparse would name this option `profile`, which the positional argument has.
-        _of_one("--profile  show what each operator costs", place="costs"),
-        _of_one("--passes N  with --profile on a host: runs to take the median of"),
+        _of_product("--profile  show what each operator costs", place="costs"),
+        _of_product("--passes N  with --profile on a host: runs to take the median of"),
     ),
     "test": _command(
         "compare the product with its own program, bit for bit",
         *_PRODUCTS,
-        _of_one("--runs N  random calls of each method"),
-        _of_one("--seed N  of the random inputs", read=values.count),
-        _of_one("--scenario FILE  more calls; default: scenarios/NAME.json beside the profile"),
-        _of_one("--bisect  find the pass or the part of the plan that makes a difference"),
+        _of_product("--runs N  random calls of each method"),
+        _of_product("--seed N  of the random inputs", read=values.count),
+        _of_product("--scenario FILE  more calls; default: scenarios/NAME.json beside the profile"),
+        _of_product("--bisect  find the pass or the part of the plan that makes a difference"),
         *_LOCKING,
         _JOBS,
         Option(
@@ -285,7 +285,7 @@ COMMANDS: Final = {
         "--at-least X  fail if the metric is less",
         "--at-most X  fail if the metric is more",
         "--resume  continue an interrupted evaluation",
-        _of_one("--results FILE  where outputs are kept", writes=(ANY,)),
+        _of_product("--results FILE  where outputs are kept", writes=(ANY,)),
         Option("--timeout SECONDS  seconds for one sample; default 600", default=600.0),
         *_LOCKING,
         _JOBS,
@@ -293,15 +293,17 @@ COMMANDS: Final = {
     "size": _command(
         "show flash and RAM of the last build, or of a variant",
         *_PRODUCTS,
-        _of_one("--full  every contributor, section and method"),
-        _of_one("--by {op,kernel,model,section}  one table, with its rows explained"),
-        _of_one("--diff OTHER  compare with a report.json, or with another profile's build"),
+        _of_product("--full  every contributor, section and method"),
+        _of_product("--by {op,kernel,model,section}  one table, with its rows explained"),
+        _of_product("--diff OTHER  compare with a report.json, or with another profile's build"),
         _group(
-            _of_one("--without-model NAME...  leave out a model"),
-            _of_one("--without-op NAME...  leave out an operator that only the profile requests"),
-            _of_one("--dtypes {all,models}  as dtypes.select in the profile", default=""),
-            _of_one("--optimize {size,speed,debug}  as target.optimize", default=""),
-            _of_one("--toolchain  as target.toolchain", choices=TOOLCHAINS, default=""),
+            _of_product("--without-model NAME...  leave out a model"),
+            _of_product(
+                "--without-op NAME...  leave out an operator that only the profile requests"
+            ),
+            _of_product("--dtypes {all,models}  as dtypes.select in the profile", default=""),
+            _of_product("--optimize {size,speed,debug}  as target.optimize", default=""),
+            _of_product("--toolchain  as target.toolchain", choices=TOOLCHAINS, default=""),
             title="what if",
             text="build a variant and compare",
         ),
@@ -310,35 +312,35 @@ COMMANDS: Final = {
     "report": _command(
         "show the last build as a page, report.html",
         *_PRODUCTS,
-        _of_one("--open  open it in the browser"),
+        _of_product("--open  open it in the browser"),
         _group(
-            _of_one("--serve  serve it on localhost; the page reloads when a build ends"),
-            _of_one(
+            _of_product("--serve  serve it on localhost; the page reloads when a build ends"),
+            _of_product(
                 "--svg KIND{flash,memory,arena,graph}  write pictures as SVG: flash, memory,"
                 " arena or graph"
             ),
-            _of_one(
+            _of_product(
                 "--png KIND{flash,memory,arena,graph}  write pictures as PNG: flash, memory,"
                 " arena or graph"
             ),
         ),
-        _of_one(
+        _of_product(
             "--diff OTHER...  add the changes from another build folder, report.json, profile or"
             " lock"
         ),
-        _of_one("--history  add the sizes of each commit of the lock, from git"),
-        _of_one(
+        _of_product("--history  add the sizes of each commit of the lock, from git"),
+        _of_product(
             "--history-of OTHER...  the same with a line for other products: a lock, profile, or"
             " folder"
         ),
-        _of_one("--costs FILE  add what `run --profile --json` measured"),
-        _of_one("--accuracy FILE...  add what `evaluate --json` found"),
-        _of_one(
+        _of_product("--costs FILE  add what `run --profile --json` measured"),
+        _of_product("--accuracy FILE...  add what `evaluate --json` found"),
+        _of_product(
             "--output FILE  where to write a page with additions; default: in the build folder",
             writes=(".html",),
         ),
-        _of_one("--output-dir DIR  folder of the pictures"),
-        _of_one("--port N  of --serve; default: a free one", read=values.port_number),
+        _of_product("--output-dir DIR  folder of the pictures"),
+        _of_product("--port N  of --serve; default: a free one", read=values.port_number),
         _NO_BUILD,
         *_LOCKING,
         _JOBS,

@@ -23,7 +23,7 @@ class Option:
         default: The value without it; a flag sets the opposite.
         place: Its name in the namespace; "" for the first long name.
         required: It must be given.
-        one: It requires PROFILE, without which the command works on a workspace.
+        needs_profile: It requires PROFILE, without which the command works on a workspace.
         writes: It names a file for results, with one of these suffixes.
     """
 
@@ -33,7 +33,7 @@ class Option:
     default: Any = None
     place: str = ""
     required: bool = False
-    one: bool = False
+    needs_profile: bool = False
     writes: tuple[str, ...] = ()
 
     @property

@@ -7,12 +7,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 from orchestrator.build import BuildReport, Project, build_product, load
-from orchestrator.cli.commands.options import (
-    build_options,
-    depfile_problems,
-    options_of,
-    write_dependencies,
-)
+from orchestrator.cli.commands.named_files import depfile_problems, write_dependencies
+from orchestrator.cli.commands.options import build_options, options_of
 from orchestrator.cli.commands.workspace import needs_profile, run_workspace
 from orchestrator.cli.console import Console
 from orchestrator.cli.fastpath import unchanged_profile
@@ -90,8 +86,7 @@ def _check(args: Namespace) -> None:
         if value is not None and len(args.profiles) > 1
     ]
     problems += depfile_problems(args)
-    if problems:
-        raise UsageError(problems)
+    UsageError.raise_if(problems)
 
 
 def _summary(report: BuildReport) -> str:

@@ -6,7 +6,7 @@ from argparse import Namespace
 from pathlib import Path
 
 from orchestrator.build.published import publish
-from orchestrator.cli.commands.documents import cryptography_needed, read_named
+from orchestrator.cli.commands.named_files import cryptography_needed, read_named
 from orchestrator.cli.console import Console
 from orchestrator.errors import Diagnostic, ExitCode, MismatchError, UsageError
 from orchestrator.shell.exported import exports_to_publish
@@ -63,26 +63,23 @@ def _publish(store: ObjectStore, cache: Path, args: Namespace, console: Console)
             file=str(args.key),
             list_only=args.list_only,
         )
-    console.document(
+    text = f"{shown(args.url)}: {objects.listed:,} objects, {objects.new:,} of them new"
+    if exports.listed:
+        text += f"; {exports.listed:,} exports, {exports.new:,} of them new"
+    return console.result(
         {
             "url": shown(args.url),
             "new": objects.new,
             "objects": objects.listed,
             "new_exports": exports.new,
             "exports": exports.listed,
-        }
+        },
+        text,
     )
-    text = f"{shown(args.url)}: {objects.listed:,} objects, {objects.new:,} of them new"
-    if exports.listed:
-        text += f"; {exports.listed:,} exports, {exports.new:,} of them new"
-    console.data(text)
-    return ExitCode.OK
 
 
 def _usage(message: str) -> UsageError:
-    return UsageError.of(
-        "usage", message, hint="such as: orchestrator cache publish ../objects --key ci.key"
-    )
+    return UsageError.wrong(message, "such as: orchestrator cache publish ../objects --key ci.key")
 
 
 _SHOWN = 8

@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, StrictStr, ValidationError
 
 from orchestrator.build import lockfile
-from orchestrator.cli.commands.options import read_bytes
+from orchestrator.cli.commands.named_files import read_bytes
 from orchestrator.cli.console import Console
 from orchestrator.cli.render import diagnostic_to_json
 from orchestrator.compat.check import check_compat

@@ -21,7 +21,6 @@ def run(args: Namespace, console: Console) -> ExitCode:
         method=args.method,
         instruction=args.instruction,
     )
-    console.document(found.data)
     source = found.place.source
-    console.data(found.sentence + (f"\nexported from {source}" if source else ""))
-    return ExitCode.OK
+    origin = f"\nexported from {source}" if source else ""
+    return console.result(found.data, found.sentence + origin)

@@ -1,23 +1,21 @@
-"""Documents of a build, and what signing them needs."""
+"""Documents of a build: printed, or written."""
 
 from __future__ import annotations
 
 import json
 from argparse import Namespace
-from contextlib import AbstractContextManager
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from orchestrator.build import Project, Shell, build_product
 from orchestrator.cli.commands.current import make_current
-from orchestrator.cli.commands.options import project_of, read_text
+from orchestrator.cli.commands.named_files import read_text
+from orchestrator.cli.commands.options import project_of
 from orchestrator.cli.commands.workspace import needs_profile, run_workspace
 from orchestrator.cli.console import Console
-from orchestrator.errors import ExitCode, UsageError
+from orchestrator.errors import ExitCode
 from orchestrator.fleet.task import costs_of
-from orchestrator.shell.distribution import extra_needed
-from orchestrator.shell.files import read_file, write_if_changed
+from orchestrator.shell.files import write_if_changed
 
 
 def show_document(args: Namespace, console: Console, *, name: str) -> ExitCode:
@@ -46,21 +44,3 @@ def _written(name: str, project: Project, shell: Shell) -> dict[str, Any]:
     """Build a product; fields of the outcome."""
     report, file = build_product(project, shell).report, str(project.folder / name)
     return {"done": f"written: {file}", "costs": costs_of(report), "details": {"document": file}}
-
-
-def cryptography_needed() -> AbstractContextManager[None]:
-    """Says how to install what signs, if it is missing. Raises ToolchainError."""
-    return extra_needed("provenance", "to sign, and to check signatures")
-
-
-def read_named(path: Path, *, wanted: str) -> bytes:
-    """The bytes of a file that a command line names. Raises UsageError."""
-    try:
-        return read_file(path)
-    except OSError as error:
-        raise UsageError.of(
-            "unreadable-file",
-            f"{path} cannot be read",
-            found=error.strerror or str(error),
-            hint=f"name {wanted}",
-        ) from error

@@ -28,8 +28,8 @@ def run(args: Namespace, console: Console) -> ExitCode:
             hint="see docs/export.md",
         )
     if args.verify and not args.accelerate:
-        raise UsageError.of(
-            "usage", "--verify cannot be used with --no-accelerate", hint="leave one of them out"
+        raise UsageError.wrong(
+            "--verify cannot be used with --no-accelerate", "leave one of them out"
         )
     again = args.again or args.verify or not args.accelerate
     choice = ExportChoice(
@@ -43,15 +43,13 @@ def run(args: Namespace, console: Console) -> ExitCode:
     for name, exported in found.items():
         for code, text in exported.facts.warnings:
             console.status(f"warning[{code}]: model {name}: {text}")
-    console.document(
+    return console.result(
         {
             "profile": profile.name,
             "models": [_document(n, e, paths[n], args) for n, e in found.items()],
-        }
+        },
+        "\n".join(_lines(profile, found, paths, explain=args.explain)),
     )
-    for line in _lines(profile, found, paths, explain=args.explain):
-        console.data(line)
-    return ExitCode.OK
 
 
 def _document(name: str, exported: Exported, path: Path, args: Namespace) -> dict[str, object]:

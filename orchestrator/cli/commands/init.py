@@ -123,8 +123,7 @@ def _check(args: Namespace) -> None:
                 hint=f'write "{product_name(args.name)}"',
             )
         )
-    if problems:
-        raise UsageError(problems)
+    UsageError.raise_if(problems)
 
 
 def _size_problem(text: str) -> str:
@@ -138,12 +137,11 @@ def _found_models(folder: Path, *, asks: bool) -> list[str]:
         answer = ask("Models, separated by spaces", default=" ".join(found))
         found = answer.split()
     if not found:
-        raise UsageError.of(
-            "usage",
+        raise UsageError.wrong(
             "no model is named",
-            found=f"no .pte or .pt2 file in {folder.absolute()}",
-            hint="name one: `orchestrator init model.pte`; or begin with"
+            "name one: `orchestrator init model.pte`; or begin with"
             " `orchestrator new DIR`, an example with a model",
+            found=f"no .pte or .pt2 file in {folder.absolute()}",
         )
     return found
 

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NotRequired, TypedDict
+from typing import Any, TypeAlias
 
-from orchestrator.cli.commands.options import read_bytes, shipped_kernels
+from orchestrator.cli.commands.named_files import read_bytes, shipped_kernels
 from orchestrator.cli.console import Console
 from orchestrator.cli.render import diagnostic_to_json
 from orchestrator.core.lazy_bytes import Bytes, sha256_of
@@ -29,66 +29,8 @@ from orchestrator.selection.extract import extract
 from orchestrator.selection.op_info import OpInfo
 from orchestrator.selection.resolve.gaps import without_out_variants
 
-
-class _Value(TypedDict):
-    """An input or output; only tensors have fields besides the kind."""
-
-    kind: str
-    dtype: NotRequired[str]
-    sizes: NotRequired[list[int]]
-    dim_order: NotRequired[list[int]]
-    dynamic: NotRequired[bool]
-    caller: NotRequired[bool]
-
-
-class _Operator(TypedDict):
-    name: str
-    calls: int
-    kernel_keys: list[str]
-
-
-class _Delegate(TypedDict):
-    backend: str
-    size_bytes: int
-
-
-class _Arena(TypedDict):
-    memory_id: int
-    size_bytes: int
-    shared: bool
-    lower_bound_bytes: int
-
-
-class _Method(TypedDict):
-    """A method, as `--json` has it."""
-
-    name: str
-    inputs: list[_Value]
-    outputs: list[_Value]
-    values: int
-    instructions: int
-    operators: list[_Operator]
-    delegates: list[_Delegate]
-    arenas: list[_Arena]
-    planned: list[dict[str, Any]]
-    external: list[str]
-    constant_bytes: int
-    mutable_state_bytes: int
-
-
-class _OutlineOperator(TypedDict):
-    name: str
-    calls: int | None
-
-
-class _Outline(TypedDict):
-    """A method of a program that cannot be read in full."""
-
-    name: str
-    values: int
-    instructions: int
-    operators: list[_OutlineOperator]
-    delegates: list[dict[str, str]]
+_Json: TypeAlias = dict[str, Any]
+"""A part of the document of `--json`, of which the text is made as well."""
 
 
 def run(args: Namespace, console: Console) -> ExitCode:
@@ -108,7 +50,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
         info = extract(program, model=args.model.stem)
         with suppress(StateError):  # `check` reports it
             program = with_state(program, {})
-        methods: list[Any] = [_method(m, info, program) for m in program.methods]
+        methods = [_method(m, info, program) for m in program.methods]
     else:
         methods = [_outline(m, counts=not read.has_gaps) for m in program.methods]
     document = {
@@ -126,9 +68,8 @@ def run(args: Namespace, console: Console) -> ExitCode:
         document["named_data_bytes"] = dict(program.delegate_data)
     problems += _without_kernel(methods, file)
     document["problems"] = [diagnostic_to_json(problem) for problem in problems]
-    console.document(document)
     text = _text if read.is_sound else _outline_text
-    console.data(text(program, args.model.name, methods))
+    console.result(document, text(program, args.model.name, methods))
     if problems:
         console.problems(problems)
     is_shown = all(p.code in _NO_FAILURE for p in problems)
@@ -150,9 +91,10 @@ def _show_data_file(data: Bytes, path: Path, console: Console) -> ExitCode:
         tensors.append(tensor)
         text = f"{stored.dtype.name} {[*stored.sizes]}, {size:,} bytes"
         lines.append(f"  tensor {printable(stored.name)}   {text}")
-    console.document({**head, "tensors": tensors, "named_data_bytes": named})
-    console.data("\n".join([*lines, *_named_lines(named.items())]))
-    return ExitCode.OK
+    return console.result(
+        {**head, "tensors": tensors, "named_data_bytes": named},
+        "\n".join([*lines, *_named_lines(named.items())]),
+    )
 
 
 def _named_lines(blocks: Iterable[tuple[str, int]]) -> list[str]:
@@ -164,7 +106,7 @@ _NO_FAILURE = frozenset({"no-kernel", "unsupported-program"})
 """Problems of a program that is as it should be."""
 
 
-def _outline(method: Method, *, counts: bool) -> _Outline:
+def _outline(method: Method, *, counts: bool) -> _Json:
     """What can be said of a method that cannot be read in full."""
     operators = method.operators
     calls = Counter(
@@ -184,7 +126,7 @@ def _outline(method: Method, *, counts: bool) -> _Outline:
     }
 
 
-def _outline_text(program: Program, name: str, methods: list[_Outline]) -> str:
+def _outline_text(program: Program, name: str, methods: list[_Json]) -> str:
     lines = [
         f"{name}: {len(program.file):,} bytes, sha256 {program.sha256}, cannot be read in full"
     ]
@@ -225,7 +167,7 @@ def _without_kernel(methods: list[Any], file: str) -> list[Diagnostic]:
     return problems
 
 
-def _method(method: Method, info: OpInfo, program: Program) -> _Method:
+def _method(method: Method, info: OpInfo, program: Program) -> _Json:
     calls = [c for c in info.calls if c.method == method.name]
     counts = Counter(str(c.operator) for c in calls)
     keys: dict[str, set[str]] = {}
@@ -274,7 +216,7 @@ def _method(method: Method, info: OpInfo, program: Program) -> _Method:
     }
 
 
-def _value(method: Method, index: int, given: frozenset[int]) -> _Value:
+def _value(method: Method, index: int, given: frozenset[int]) -> _Json:
     value = method.values[index]
     if not isinstance(value, TensorValue):
         return {"kind": kind_name(type(value))}
@@ -288,7 +230,7 @@ def _value(method: Method, index: int, given: frozenset[int]) -> _Value:
     }
 
 
-def _text(program: Program, name: str, methods: list[_Method]) -> str:
+def _text(program: Program, name: str, methods: list[_Json]) -> str:
     lines = [f"{name}: {len(program.file):,} bytes, sha256 {program.sha256}"]
     for method in methods:
         lines += ["", f"method {printable(method['name'])}"]
@@ -317,9 +259,9 @@ def _text(program: Program, name: str, methods: list[_Method]) -> str:
     return "\n".join(lines)
 
 
-def _text_of(value: _Value) -> str:
+def _text_of(value: _Json) -> str:
     if value["kind"] != "tensor":
-        return value["kind"]
+        return str(value["kind"])
     text = f"{value['dtype']} {value['sizes']}"
     if value["dynamic"]:
         text += ", sizes are upper bounds"

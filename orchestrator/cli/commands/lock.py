@@ -17,17 +17,15 @@ from orchestrator.fleet.outcome import Kind
 def run(args: Namespace, console: Console) -> ExitCode:
     """Build what the lock depends on, and write it; --check changes nothing."""
     if args.outputs and not args.locked:
-        raise UsageError.of(
-            "usage",
+        raise UsageError.wrong(
             "--outputs requires --check",
-            hint="`lock PROFILE --check --outputs` compares outputs with the lock",
+            "`lock PROFILE --check --outputs` compares outputs with the lock",
         )
     if not needs_profile(args, args.profile):
         if not args.locked:
-            raise UsageError.of(
-                "usage",
+            raise UsageError.wrong(
                 "without PROFILE, lock only checks",
-                hint="`lock --check` checks the locks of the workspace, `build` writes them",
+                "`lock --check` checks the locks of the workspace, `build` writes them",
             )
         kind = Kind.OUTPUTS_CHECK if args.outputs else Kind.LOCK_CHECK
         return run_workspace(args, console, kind)

@@ -26,9 +26,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
     short = wanted.removeprefix(PLUMBING).strip()  # `plumbing man` or `man`
     command = commands_of(top).get(short) if short else top
     if command is None:
-        raise UsageError.of(
-            "usage", f'there is no command "{wanted}"', hint=command_near(wanted, top)
-        )
+        raise UsageError.wrong(f'there is no command "{wanted}"', command_near(wanted, top))
     name = f"{page_of(command)}.1"
     console.document({"page": name, "text": pages[name]})
     if not console.json:

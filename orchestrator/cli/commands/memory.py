@@ -53,10 +53,8 @@ def arenas_json(plan: MemoryPlan) -> list[dict[str, object]]:
 def run(args: Namespace, console: Console) -> ExitCode:
     """Print the arenas, or with --pareto what each method can have."""
     if args.svg is not None and not args.pareto:
-        raise UsageError.of(
-            "usage",
-            "--svg requires --pareto",
-            hint="`orchestrator report` draws the arenas of a build",
+        raise UsageError.wrong(
+            "--svg requires --pareto", "`orchestrator report` draws the arenas of a build"
         )
     project = project_of(args)
     found: dict[str, tuple[Choice, ...]] = {}
@@ -126,11 +124,10 @@ def _draw(args: Namespace, found: dict[str, tuple[Choice, ...]]) -> None:
 
     drawn = {title: choices for title, choices in found.items() if choices}
     if len(drawn) != 1:
-        raise UsageError.of(
-            "usage",
+        raise UsageError.wrong(
             "--svg draws one method",
+            "leave --svg out, or give a profile with one of them",
             found=", ".join(drawn) or "none that can run by rows",
-            hint="leave --svg out, or give a profile with one of them",
         )
     ((title, choices),) = drawn.items()
     write_if_changed(args.svg, choices_svg(title, choices).encode())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from orchestrator.cli.commands.options import read_text
+from orchestrator.cli.commands.named_files import read_text
 from orchestrator.cli.console import Console
 from orchestrator.errors import Diagnostic, ExitCode, MemoryPlanError, OrchestratorError, SourceSpan
 from orchestrator.planner import plan_blocks

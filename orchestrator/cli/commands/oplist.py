@@ -9,7 +9,7 @@ from functools import partial, reduce
 from pathlib import Path
 
 import orchestrator
-from orchestrator.cli.commands.options import (
+from orchestrator.cli.commands.named_files import (
     depfile_problems,
     read_model,
     read_text,
@@ -29,8 +29,7 @@ _FILE_NAME = "selected_operators.yaml"
 
 def run(args: Namespace, console: Console) -> ExitCode:
     """Write the union of all sources; the same sources give the same bytes."""
-    if problems := depfile_problems(args):
-        raise UsageError(problems)
+    UsageError.raise_if(depfile_problems(args))
     selection = read_union(
         [
             *(partial(_model, path) for path in args.model),

@@ -20,7 +20,8 @@ from orchestrator.build.locking import needed_lock, sizes_of
 from orchestrator.build.project import project_at
 from orchestrator.build.report_file import last_report
 from orchestrator.cli.commands.current import make_current, need_current, note_if_stale
-from orchestrator.cli.commands.options import build_options, read_text
+from orchestrator.cli.commands.named_files import read_text
+from orchestrator.cli.commands.options import build_options
 from orchestrator.cli.commands.workspace import needs_profile, run_workspace
 from orchestrator.cli.console import Console
 from orchestrator.errors import ExitCode, LockError, OverBudgetError, ToolchainError, UsageError
@@ -113,17 +114,13 @@ def _check(args: Namespace) -> None:
         (args.port is not None, "--port", args.serve, "--serve"),
     ):
         if given and not allowed:
-            raise _usage(f"{option} requires {needs}", f"add it, or leave out {option}")
+            raise UsageError.wrong(f"{option} requires {needs}", f"add it, or leave out {option}")
     if adds and (args.svg or args.png or args.serve):
         other = "--svg" if args.svg else "--png" if args.png else "--serve"
-        raise _usage(
+        raise UsageError.wrong(
             f"{other} shows the build alone",
             f"leave out {other}, or the options that add to the page",
         )
-
-
-def _usage(message: str, hint: str) -> UsageError:
-    return UsageError.of("usage", message, hint=hint)
 
 
 def _facts(args: Namespace, project: Project, console: Console) -> ReportFacts:
@@ -276,7 +273,7 @@ def _locks(given: Sequence[Path]) -> Iterator[Path]:
         if path.is_dir():
             inside = sorted(path.glob("*.lock"))
             if not inside:
-                raise _usage(f"{path} has no locks", "name a folder with *.lock files")
+                raise UsageError.wrong(f"{path} has no locks", "name a folder with *.lock files")
             yield from inside
         else:
             project = project_at(path)

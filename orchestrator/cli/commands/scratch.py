@@ -8,7 +8,8 @@ from typing import Final
 
 from orchestrator.build import inputs, open_build, table
 from orchestrator.catalog.operator_page import cmsis_nn_sizes
-from orchestrator.cli.commands.options import project_of, read_text
+from orchestrator.cli.commands.named_files import read_text
+from orchestrator.cli.commands.options import project_of
 from orchestrator.cli.console import Console
 from orchestrator.errors import ExitCode, UsageError
 from orchestrator.scratch import product_scratch
@@ -20,10 +21,9 @@ _TABLE: Final = "a table of scratch sizes (CSV)"
 def run(args: Namespace, console: Console) -> ExitCode:
     """Show scratch memory of a product, or compare tables with CMSIS-NN's sizes."""
     if (args.profile is None) == (not args.check):
-        raise UsageError.of(
-            "usage",
+        raise UsageError.wrong(
             "scratch needs either a profile or --check with tables",
-            hint="run `orchestrator scratch --help` to see its options",
+            "run `orchestrator scratch --help` to see its options",
         )
     if args.check:
         return _check(args.check, console)
@@ -41,19 +41,18 @@ def _show(args: Namespace, console: Console) -> ExitCode:
         programs, resolution, isa, sizes=lambda kernel: cmsis_nn_sizes(kernel.schema)
     )
     name = project.profile.name
-    console.document(
+    title = f"{target.cpu.name} ({isa}), sizes in bytes"
+    none = f"{name}: no kernel needs scratch memory"
+    text = scratch_text(needs, cmsis_nn)
+    return console.result(
         {
             "profile": name,
             "cpu": target.cpu.name,
             "isa": isa,
             "calls": scratch_json(needs, cmsis_nn),
-        }
+        },
+        f"{title}\n\n{text}" if text else none,
     )
-    title = f"{target.cpu.name} ({isa}), sizes in bytes"
-    none = f"{name}: no kernel needs scratch memory"
-    text = scratch_text(needs, cmsis_nn)
-    console.data(f"{title}\n\n{text}" if text else none)
-    return ExitCode.OK
 
 
 def _check(paths: list[Path], console: Console) -> ExitCode:

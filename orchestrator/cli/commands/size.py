@@ -41,11 +41,10 @@ def run(args: Namespace, console: Console) -> ExitCode:
         toolchain=args.toolchain,
     )
     if variant.text and args.diff is not None:
-        raise UsageError.of(
-            "usage",
+        raise UsageError.wrong(
             "--diff compares with another build, and a what-if with this",
+            "ask one after the other",
             found=f"--diff and {variant.text}",
-            hint="ask one after the other",
         )
     by = By(args.by) if args.by else By.PART
     project = project_of(args)

@@ -6,7 +6,7 @@ from argparse import Namespace
 from dataclasses import asdict
 
 from orchestrator.catalog.operator_page import counts, operator_rows
-from orchestrator.cli.commands.options import shipped_kernels
+from orchestrator.cli.commands.named_files import shipped_kernels
 from orchestrator.cli.console import Console
 from orchestrator.errors import ExitCode
 from orchestrator.plain_table import table_lines

@@ -13,8 +13,7 @@ from orchestrator.cli.commands.compat import (
     model_to_replace,
     replacement_problems,
 )
-from orchestrator.cli.commands.documents import cryptography_needed, read_named
-from orchestrator.cli.commands.options import read_bytes
+from orchestrator.cli.commands.named_files import cryptography_needed, read_bytes, read_named
 from orchestrator.cli.console import Console
 from orchestrator.cli.render import diagnostic_to_json
 from orchestrator.core.spelling import packed_version
@@ -55,7 +54,7 @@ def _check(args: Namespace) -> None:
         message = f"update show does not take {', '.join(wrong)}"
     if wrong:
         hint = "run `orchestrator update --help` to see its options"
-        raise UsageError.of("usage", message, hint=hint)
+        raise UsageError.wrong(message, hint)
 
 
 def _pack(args: Namespace, console: Console) -> ExitCode:

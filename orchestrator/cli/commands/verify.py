@@ -34,7 +34,7 @@ def _check(args: Namespace) -> None:
         hint = "run `orchestrator verify --help` to see its options"
     else:
         return
-    raise UsageError.of("usage", message, hint=hint)
+    raise UsageError.wrong(message, hint)
 
 
 def _identify(args: Namespace, console: Console) -> ExitCode:

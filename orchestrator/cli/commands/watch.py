@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 
 from orchestrator.build import BuildOptions, Project, build_product, load
 from orchestrator.build.firmware import need_runnable
@@ -20,12 +20,11 @@ from orchestrator.errors import ExitCode, OrchestratorError
 from orchestrator.running.costs import NANOSECONDS
 from orchestrator.workspace.lookup import is_name, member_at
 
-if TYPE_CHECKING:
-    Watch = Callable[[frozenset[Path]], Iterator[set[str]]]
-    """Yields the paths of changed files below folders, until it is ended.
+Watch: TypeAlias = Callable[[frozenset[Path]], Iterator[set[str]]]
+"""Yields the paths of changed files below folders, until it is ended.
 
-    Also yields nothing now and then, so first when it watches.
-    """
+Also yields nothing now and then, so first when it watches.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,7 +24,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
     """Explain why an operator, kernel, source or symbol is in the product, or not."""
     if args.dtype is not None and not args.absent:
         hint = "`why --not` explains why a kernel lacks a dtype"
-        raise UsageError.of("usage", "--dtype requires --not", hint=hint)
+        raise UsageError.wrong("--dtype requires --not", hint)
     project = project_of(args)
     with console.progress() as reporter:
         build = open_build(project, console.shell(reporter))

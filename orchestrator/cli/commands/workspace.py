@@ -38,17 +38,15 @@ def needs_profile(args: Namespace, named: object) -> bool:
     options = WORKSPACE.options if named else COMMANDS[args.command].options
     for option in options:
         if named and option.is_given(args):
-            raise UsageError.of(
-                "usage",
+            raise UsageError.wrong(
                 f"{option.long_name} works on a workspace",
+                f"leave out either PROFILE or {option.long_name}",
                 found="a PROFILE",
-                hint=f"leave out either PROFILE or {option.long_name}",
             )
-        if option.one and option.is_given(args):
-            raise UsageError.of(
-                "usage",
+        if option.needs_profile and option.is_given(args):
+            raise UsageError.wrong(
                 f"{option.long_name} requires PROFILE",
-                hint="name a profile or a product: without one the command works on all products"
+                "name a profile or a product: without one the command works on all products"
                 " of the workspace",
             )
     return bool(named)

@@ -270,7 +270,7 @@ def test_options_are_for_a_profile_or_for_a_workspace(name: str) -> None:
         given = dict.fromkeys((one.key for one in options), None) | {option.key: "x"}
         args = argparse.Namespace(command=name, **given)
         for named in (None, "p.toml"):
-            is_wrong = option in WORKSPACE.options if named else option.one
+            is_wrong = option in WORKSPACE.options if named else option.needs_profile
             if not is_wrong:
                 assert needs_profile(args, named) == bool(named)
                 continue

@@ -118,7 +118,7 @@ def test_a_pair_that_cannot_share_leaves_others_alone(kind: str) -> None:
     """It would make the proof of all of them fail."""
     b = Builder()
     x, u, v, w = (b.tensor((2,), at) for at in (0, 16, 32, 0))
-    given = (v,)
+    given: tuple[int, ...] = (v,)
     if kind != "input":
         b.call(RELU, x, u)
     if kind == "input":
