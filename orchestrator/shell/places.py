@@ -111,7 +111,8 @@ def place_at(url: str, waits: Waits) -> tuple[Any, str]:
         found = "fsspec has no file system for Redis"
         hint = "use a folder, HTTP or S3; objects alone can come from a Redis by ccache,"
         raise unusable(url, found, f"{hint} see docs/fleet.md")
-    silent_s = waits.silent_s
+    # `_Request` ends what is silent, and says so; where it cannot, the libraries do.
+    silent_s = waits.silent_s + 1
     try:
         from fsspec.core import url_to_fs  # noqa: PLC0415
 

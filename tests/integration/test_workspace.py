@@ -215,8 +215,8 @@ def test_names_stand_for_profiles(
     ):
         assert run(command) == 0, command
     capsys.readouterr()
-    assert run(["size", "one-host", "--diff", "missing"]) == ExitCode.USAGE
-    assert "a profile or a product" in capsys.readouterr().err
+    assert run(["size", "one-host", "--diff", "missing"]) == ExitCode.PROFILE
+    assert "name a product of the workspace, or a file" in capsys.readouterr().err
     shutil.rmtree("build/one-host")
     assert run(["size", "one-host"]) == ExitCode.USAGE
     assert "hint: run `orchestrator build one-host` first" in capsys.readouterr().err
