@@ -34,3 +34,9 @@ def test_inline_assembly_leaves_registers() -> None:
     for path in (path for path in SOURCES if "platform" not in path.parts):
         text = path.read_text()
         assert re.findall(r'"r[79]"', text) == [], path
+
+
+def test_functions_of_kernels_begin_alike() -> None:
+    """With a section, an alignment and unwinding information."""
+    found = {path.name for path in SOURCES if "%function" in path.read_text()}
+    assert found == {"assembly.h", "startup.cpp"}
