@@ -302,6 +302,20 @@ class _Run(Interpreter):  # type: ignore[misc]  # PyTorch's is Any
             self.kept[n.name] = value
         return value
 
+    def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
+        """Call an operator; nearest items of integers are found as doubles.
+
+        PyTorch has such kernels for floats and unsigned bytes only.
+        """
+        if (
+            "upsample_nearest" in getattr(target, "__name__", "")
+            and not args[0].is_floating_point()
+        ):
+            image, *more = args
+            found = super().call_function(target, (image.double(), *more), kwargs)
+            return found.to(image.dtype)
+        return super().call_function(target, args, kwargs)
+
     def results(self, inputs: Any) -> list[Any]:
         """What the program gives.
 
