@@ -68,7 +68,7 @@ def _adapted(program: Program, names: Sequence[str]) -> Adapted:
     info, resolution = extract(program, model="m"), resolution_of_all(program)
     linkage = try_link(program, info, resolution)
     assert linkage.problems == ()
-    methods = tuple(run_passes(m, names, planned=False) for m in linkage.methods)
+    methods = tuple(run_passes(m, names, planned=False, replans=True) for m in linkage.methods)
     adapter = Adapter(passes=names, schemas=schemas(), planner=plan_blocks, isa="")
     linkage = replace(linkage, methods=methods)
     return adapter.loaded("m", program, program, linkage, NO_IO)
