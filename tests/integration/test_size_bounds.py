@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pytest
 
-from orchestrator.build import methods
+from orchestrator.build import borders, methods
 from orchestrator.core.bounds import SizeBound
 from tests.conftest import CORPUS
 from tests.integration.memory_programs import DATA
@@ -44,7 +44,7 @@ def product(tmp_path_factory: pytest.TempPathFactory) -> Product:
             text += f'load = "{load}"\n'
     (folder / "b.toml").write_text(text)
     made = Product(profile=folder / "b.toml", out=folder / "out")
-    plain = methods.with_bounds
+    plain = borders.with_bounds
 
     def known(adapted: Adapted, bounds: Mapping[str, tuple[SizeBound, ...]]) -> Adapted:
         assert not bounds
