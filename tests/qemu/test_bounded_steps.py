@@ -112,7 +112,7 @@ def test_random_nets_in_the_shortest_steps_have_the_same_bits(
         return made
 
     assert product("least", cpu, 1).run("check") == 4
-    hints = re.findall(r"raise max_step_cycles to (\d+) or", capsys.readouterr().err)
+    hints = re.findall(r"raise max_step_cycles to (\d+),", capsys.readouterr().err)
     least = max(map(int, hints))
     assert product("less", cpu, least - 1).run("check") == 4
     outputs = []
