@@ -418,7 +418,7 @@ class Deaf:
 
 def work(parent):
     pool._begin(parent)
-    pool._worker = Deaf
+    pool.own_worker = Deaf
     pool._do(None)
     print("waits", flush=True)
     time.sleep(60)
