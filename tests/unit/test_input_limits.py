@@ -180,7 +180,8 @@ def test_hints_read_the_libraries_once(
         reads.append(arguments)
         return read_catalog(*arguments)
 
-    monkeypatch.setattr("orchestrator.catalog.read_catalog", counted)
+    for module in ("selecting", "reading"):
+        monkeypatch.setattr(f"orchestrator.build.{module}.read_catalog", counted)
     names = ", ".join(f'"my::op{i}"' for i in range(20))
     (folder / "p.toml").write_text(f"{PROFILE}[operators]\ninclude = [{names}]\n")
     code, found = problems(capsys, "check", "p.toml")
