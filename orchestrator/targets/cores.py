@@ -93,7 +93,7 @@ class Cpu:
 
     @property
     def emulator(self) -> tuple[str, ...]:
-        """Of programs for another machine: what runs them on this one."""
+        """What runs programs for another machine on this one."""
         return (f"qemu-{self.machine.removesuffix('v7l')}-static",) if self.machine else ()
 
     @property
