@@ -131,8 +131,8 @@ def test_steps_without_an_estimate(
         (
             {"model": "add_mul"},
             """\
-/* P_M_FORWARD_STEP_MOST_CYCLES is unknown: there is no estimate of
- * cycles for steps of
+/* P_M_FORWARD_STEP_MOST_CYCLES is not defined, as these operators have
+ * no estimate of cycles:
  * aten::add.out,
  * aten::mm.out. */
 """,
