@@ -40,15 +40,16 @@ def fold_batch_norm(method: LinkedMethod, context: Context) -> LinkedMethod:
 
 
 def _folded(site: Site) -> Site | None:
-    call = site.call
-    found = site.producer(call.args[0]) if is_batch_norm(call) else None
-    if found is None or found.number > site.number:
+    if not is_batch_norm(site.call):
         return None
     norm = site.arguments
+    found = site.producer(norm.index("input"))
+    if found is None or found.number > site.number:
+        return None
     x, y = norm.tensor("input"), norm.tensor("out0")
     need(x.dtype is y.dtype is ScalarType.Float and x.numel > 0)
     need((x.sizes, x.dim_order) == (y.sizes, y.dim_order))
-    need(not any(o in site.method.places for o in call.outs if o != norm.index("out0")))
+    need(not any(o in site.method.places for o in site.call.outs if o != norm.index("out0")))
     channels = x.sizes[1]
     scale, shift = _scale_and_shift(norm, channels)
     producer, arguments = found.call, found.arguments

@@ -251,7 +251,7 @@ def _cancelled(site: Site) -> Site | None:
 def _with_other_weights(site: Site) -> Site | None:
     """The method where a matrix product reads what was transposed before."""
     arguments = site.arguments
-    found = site.producer(site.call.args[0])
+    found = site.producer(arguments.index("input"))
     first = _transpose(found) if found else None
     if found is None or first is None:
         return None
