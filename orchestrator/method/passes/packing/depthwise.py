@@ -32,19 +32,30 @@ from orchestrator.method.passes.packing.pixel import EIGHT
 from orchestrator.method.passes.packing.scaling import scales
 from orchestrator.method.windows import Core, Cost, Image, OverlapRule, ScratchSavingVariant
 
+# Where more is needed, the kernel for any window takes the call: it needs two distances of each tap
+# and a pixel of padding.
 _LITTLE: Final = 4
 """Scratch memory for rows of an image is one part in so many of it at most."""
 _WINDOW: Final = 3
+# `kChannelWords` of op_packed_depthwise_3x3.cpp: multiplier, what is added, six pairs of weights
+# for three columns, and the start.
 _CHANNEL_WORDS: Final = 9
 """Words of a channel of 3 x 3 in scratch memory."""
+# `ssat #8, asr #11` in packed_windows_dsp.cpp; its `kOffset` has the same shift.
 _RIGHT: Final = 11
 """Bits that the assembly for windows of 3 x 3 shifts to the right."""
+# -128 shifted by 8 is the lowest number of 16 bits.
 _MOST_LEFT: Final = 8
 """Bits that weights can be shifted to the left, to have 16 at most."""
+# `PackedChannel` of packed_dsp.h. Even bytes of a word are one pair and odd bytes another, as
+# SXTB16 takes them.
 _ORDER: Final = (8, 0, 1, 3, 4, 2, 6, 5, 7)
 """Order of the nine weights in memory: the last first, the others as kernels pair."""
+# 640 bytes at most. Two parts of a row share up to two columns of inputs, which are paired twice:
+# shorter parts take more time.
 _MOST_COLUMNS: Final = 20
 """Columns of inputs where a row is computed in parts."""
+# `kColumnWords` of op_packed_depthwise_3x3.cpp: two pairs for each of four channels.
 _COLUMN_BYTES: Final = 32
 """Scratch memory for each of these columns."""
 
@@ -96,6 +107,7 @@ class Depthwise(Windows):
             data += tile.transpose(2, 0, 3, 1).tobytes()
             for c in those:
                 data += bytes_in("<i4", conv.multipliers[c], 256 * c - conv.shifts[c])
+        # Two tables: one for pixels whose taps are all in the image, one for the others.
         # Pointers to taps, distances of others, and a pixel of padding.
         scratch_bytes = 2 * WORD * count + conv.channels
         return cls.of_groups(conv, conv.pairs, bytes(data), scratch_bytes)
@@ -106,6 +118,8 @@ class Depthwise(Windows):
         import numpy as np  # noqa: PLC0415
 
         channels, taps = conv.weights.shape
+        # The kernel has room for four taps of 16 channels, four times (`kColumnBytes` of
+        # op_packed_depthwise.cpp).
         if taps > LANES:
             return None
         more = -channels % len(EIGHT)
@@ -129,6 +143,9 @@ class Depthwise(Windows):
 
     def costs(self, core: Core, rows: int, weights: Bytes) -> tuple[Cost, ...]:
         line = self.columns.out * 2 * self.pairs * self.channels
+        # Instructions of a product. With DSP, `orch_packed_depthwise` takes 20 for two taps of four
+        # channels, 2.5 of a product. The rest is what ends four channels, 44 instructions, and
+        # `find_taps` at borders of the image.
         tile = round(line * (3.4 if core.isa == "dsp" else 1.0))
         return (Cost(setup=SETUP[core.isa] + 2 * self.channels, tile=tile),)
 
@@ -165,6 +182,7 @@ class Depthwise3x3(Depthwise):
         scratch_bytes = (2 * conv.columns.reach + _CHANNEL_WORDS) * WORD * TILE
         need(_LITTLE * scratch_bytes <= conv.rows.size * conv.columns.size * conv.channels)
         windows = {(a.kernel, a.stride, a.dilation) for a in (conv.rows, conv.columns)}
+        # Outputs have no rounding of ties below the offset: they have to end at the limit there.
         need(windows in ({(_WINDOW, 1, 1)}, {(_WINDOW, 2, 1)}) and conv.offset == LOWEST)
         starts = starts_of(conv)
         data = bytearray()
@@ -194,7 +212,12 @@ class Depthwise3x3(Depthwise):
         return self.columns.stride == 1
 
     def costs(self, core: Core, rows: int, weights: Bytes) -> tuple[Cost, ...]:
+        # `orch_pair_two` of packed_windows_dsp.cpp takes 16 for a column of four channels; 70 are
+        # the C++ of a pair of rows.
         pairs = 16 * self.columns.size + 70
+        # `orch_rows`, a column of outputs of a channel: 16 for one row, 26 for two rows, or 24
+        # where two columns are computed together (`ORCH_PAIRS`). 15 are around a channel, 50 expand
+        # the weights of one.
         each = 16 if not self.is_two else 24 if core.fast else 26
         few = (self.row_cost(self.columns.out), *((self.two_rows_cost,) if self.is_two else ()))
         return (
@@ -213,6 +236,9 @@ class Depthwise3x3(Depthwise):
         # Of outputs; of columns of inputs, which both of two parts have; of each part.
         shared = _WINDOW - self.columns.stride
         parts = -(-columns // at_once)
+        # `orch_pair_three`: 17 for a column of four channels. `orch_one_row`: 28 for two outputs of
+        # a channel, 20 around a channel, 40 around four of them. Bands of DS-CNN take 1.00 to 1.03
+        # of this in the emulator.
         inputs = 17 * (self.columns.size + shared * (parts - 1))
         row = inputs + TILE * 14 * columns + (TILE * 20 + 40) * parts
         return SETUP["dsp"] * parts + self._fours * row
@@ -220,6 +246,7 @@ class Depthwise3x3(Depthwise):
     @property
     def two_rows_cost(self) -> int:
         """Instructions of the kernel for two rows, or one, of whole rows."""
+        # `orch_pair_four`: 20 for a column; `orch_both_rows`: 28 for an output of both rows.
         row = 20 * self.columns.size + TILE * (28 * self.columns.out + 22) + 40
         return SETUP["dsp"] + self._fours * row
 
@@ -228,6 +255,8 @@ class Depthwise3x3(Depthwise):
     @property
     def _has_inputs(self) -> bool:
         """Whether some windows side by side always have inputs, as the kernels want."""
+        # `run_band` fills what lies beside the image from where it begins and ends: at least one
+        # column has to be in it.
         padding = self.columns.padding
         last = (self.columns.out - 1) * self.columns.stride - padding
         return padding < _WINDOW and last < self.columns.size and self.batch == 1

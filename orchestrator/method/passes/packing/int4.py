@@ -46,23 +46,33 @@ if TYPE_CHECKING:
 
 LOWEST, HIGHEST = -8, 7
 """Numbers of 4 bits."""
+# -8 times 16 is -128.
 MOST_STEP: Final = 16
 """The weights that it gives are int8."""
+# `group` of [models.weights] has these; the largest that fits has the fewest steps.
 GROUPS: Final = (128, 64, 32)
 """Taps that may have a step of their own."""
+# Half of 128 bytes, less the steps, and kernels of their own.
 _LEAST: Final = 128
 """Weights of a call with fewer stay int8: it saves hardly anything."""
+# In op_int4_convolution.cpp an input with its offset has 9 bits, a number times 16 has 8: 2 ** 15
+# products stay below 2 ** 30.
 _TAP_BOUND: Final = 1 << 15
 """Bound on taps: sums of 16 times the weights have 32 bits."""
+# `Int4Pair.to` of int4.h has 16 bits.
 _CHANNELS: Final = 1 << 16
 """Bound on outputs of a convolution for DSP instructions."""
+# A word has four channels, the highest times 4096: 256 taps of inputs of 128 and numbers of 8 make
+# sums of 2 ** 30, 512 would make 2 ** 31.
 _DSP_GROUP: Final = 256
 """Most taps of a group: with more, packed sums of the single-pixel kernel overlap."""
+# Fewer blocks bring inputs together less often (decision 29).
 _BLOCK, _PART = 1536, 8
 """Bytes of weights as int8 in scratch memory, where that adds to the arena, and which
 part of the arena these are at most."""
 _HEAD_BYTES: Final = 2 * WORD
 """Bytes in front of all tiles."""
+# Four starts, multipliers and shifts.
 _TILE_WORDS: Final = 12
 """Words of a tile for vectors besides its weights."""
 
@@ -209,6 +219,7 @@ class _Blocks(Header):
         """Costs of a call, of which one is without blocks."""
         made, again = self.block_cost(cost)
         # Inputs are brought together for each block anew.
+        # The first word of the weights is how many tiles are int8 at a time (`Int4Weights`).
         count = -(-self.tiles // word_of(weights))
         return (cost, Cost(setup=made), replace(cost, setup=0, tile=again * (count - 1)))
 
@@ -268,6 +279,8 @@ class Int4Pairs(_Blocks, Pairs):
         return WORD * PAIR_WORDS + self.weight_bytes
 
     def block_cost(self, cost: Cost) -> tuple[int, int]:
+        # `expand` of op_int4_packed_conv2d.cpp takes 18 for four taps of two channels, 2.3 of a
+        # weight, and a pair has its scales. Inputs of three pixels cost what `Pairs.costs` says.
         return 4 * self.depth * self.out_channels, 5 * self.depth + 440
 
     @property
@@ -314,6 +327,8 @@ class Int4Matrix(MatrixHeader):
             data += bytes_in("<i4", *starts[tile].tolist())
             for steps, numbers in of.groups():
                 a, b, c, d = numbers[tile]
+                # The last channel keeps its sign; products of the others with 8 are taken off by
+                # the sum of inputs (int4.h).
                 lanes = (a + 8) | (b + 8) << 4 | (c + 8) << 8 | (d & 15) << 12
                 lanes = lanes.reshape(-1, TILE)[:, (0, 2, 1, 3)]
                 data += bytes_in("u1", *steps[tile].tolist())
@@ -364,6 +379,8 @@ class Int4Pixels(_Blocks, Pixels):
 
     def block_cost(self, cost: Cost) -> tuple[int, int]:
         again = self.strips_cost if self.is_turned else 30 * cost.together
+        # The loop of `expand` takes 17 for 16 taps of four channels, not of one as here: bands look
+        # slower than they are.
         return self.depth * self.out_channels * 9 // 8, again
 
     @property
@@ -381,6 +398,8 @@ class Int4Pixels(_Blocks, Pixels):
         return self.with_blocks(cost, weights)
 
     def for_bands(self, packed: Packed, room_bytes: int) -> Packed | None:
+        # Blocks and strips share scratch memory. Strips get as little as may be (0), blocks what is
+        # left.
         head, tiles = packed.weights[:_HEAD_BYTES], packed.weights[_HEAD_BYTES:]
         made = Pixels.for_bands(self, packed._replace(weights=tiles), 0)
         if made is not None:

@@ -79,6 +79,7 @@ UNPREPARED: Final = MappingProxyType(
     {kernel.unprepared: kernel for family in FAMILIES for kernel in _kernels(family, *family.WHOLE)}
 )
 """By function of other calls; bands have prepared ones alone."""
+# `packed_call` of packed.h reads them in this order.
 ARGUMENTS: Final = ("input", "header", "weights", "scratch", "out")
 """Arguments of packed kernels, which no schema has. There are no weights where several headers
 have theirs behind them."""

@@ -31,9 +31,13 @@ from orchestrator.method.passes.packing.steps import (
     strip_bytes,
 )
 
+# Six lines in a register each, weights of two channels in six more: there are eight.
 LINES: Final = 3
 """Lines of a window, of which four pixels see six together."""
+# Four pixels of two channels are the eight sums that `vmladava` has registers for.
 _PIXELS: Final = 4
+# `orch_six_lines` has 24 products and 12 loads, 1.5 instructions of a product; `orch_tile` has 8
+# and 6, or 1.75. That is 0.86; ends of tiles are for as many outputs in both.
 _FOUR_COST: Final = 0.84
 """Cost of a product in the loop over such windows, in that of one in the other loop."""
 
@@ -58,9 +62,11 @@ class Lines(StripHeader):
             (rows.kernel, rows.stride, rows.dilation) != (LINES, 1, 1)
             or conv.groups > 1
             or conv.channels % LANES
+            # The loop adds up to four lines as 16 bits (`Column` in packed_loops_mve.h).
             or _PIXELS * columns.out * outputs >= LINE_BOUND
         ):
             return None
+        # `orch_multiply_ties` rounds all negative sums as if they were shifted afterwards.
         if conv.offset != LOWEST and (conv.shifts.max() == 0 or conv.multipliers.min() < 0):
             return None
         # Pixels that are computed for nothing: the other kernel has at most one.
@@ -86,6 +92,8 @@ class Lines(StripHeader):
 
     @property
     def loop(self) -> tuple[int, int]:
+        # 24 products and 12 loads of each vector of a line. Around the loop are 25, and 3 of each
+        # round: 40 is right for five rounds.
         return tiles_of(self.out_channels, 2) * (36 * self.blocks + 40), _PIXELS
 
     def for_bands(self, packed: Packed, room_bytes: int) -> Packed | None:

@@ -39,6 +39,7 @@ def pack_pairs(method: LinkedMethod) -> LinkedMethod:
         if (
             items is None
             or not isinstance(value, TensorValue)
+            # The kernel reads rows of the weights as they are, and values that nothing changes.
             or value.dim_order != (0, 1)
             or index in method.written
         ):
@@ -47,6 +48,7 @@ def pack_pairs(method: LinkedMethod) -> LinkedMethod:
         if not weights.size or weights.min() < _LOWEST or weights.max() > _HIGHEST:
             continue
         rows, columns = value.sizes
+        # Each row begins with a byte of its own.
         even = np.zeros((rows, columns + columns % 2), np.uint8)
         even[:, :columns] = weights.view(np.uint8) & 15
         pairs = even[:, ::2] | even[:, 1::2] << 4

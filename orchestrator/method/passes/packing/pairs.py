@@ -40,12 +40,18 @@ if TYPE_CHECKING:
     from orchestrator.method.passes.packing.convolution import Ints
     from orchestrator.method.passes.packing.scaling import Scales
 
+# Two starts of sums and two `PackedScale` of three words each, as packed_dsp.h has them.
 PAIR_WORDS: Final = 8
 """Words of a pair of channels besides its weights."""
+# `kPixels` of packed_loops_dsp.h. Sums of three pixels and two channels take r7 to r12, inputs and
+# weights r2 to r6: a fourth pixel has no registers.
 _PIXELS: Final = 3
+# A copy of a window has no taps of padding between its rows; rows that are read in place do, up to
+# whole words. What both cost is compared in `Pieces.of`.
 _COPY, _COPY_ITEM = 128, 4
 """Instructions that the copy of a window takes, and for each item: measured. One more
 tap takes about one for each output."""
+# Inputs are widened to 16 bits: two bytes for each of two pixels.
 _TAP_BYTES: Final = 4
 """Scratch memory of two pixels for each tap."""
 
@@ -78,6 +84,8 @@ class Pieces(NamedTuple):
         items = columns.kernel * conv.channels
         inner = columns.size - (columns.kernel - 1) * columns.dilation
         found = cls(rows.kernel, items, conv.pixels if conv.is_matrix else max(inner, 0))
+        # The loop steps back within a piece where its items are no whole words, so a piece has at
+        # least one word.
         together = columns.dilation == 1 or columns.kernel == 1
         more = found.depth - copied.depth
         if together and items >= TILE and more * outputs <= _COPY + _COPY_ITEM * taps:
@@ -111,6 +119,8 @@ class Pairs(ConvolutionHeader):
         """
         channels = Channels.of(conv)
         ties = {2 * s.ties >> s.left for s in (*channels.first, *channels.second) if s}
+        # The assembly has one flag for all channels, and takes half of `1 << left` where it is set.
+        # That is the tie of a scale only if its multiplier has all 31 bits, as exporters write it.
         need(ties <= {0} or ties <= {1})
         of = Pieces.of(conv)
         weight_bytes = 2 * of.depth
@@ -123,6 +133,7 @@ class Pairs(ConvolutionHeader):
             inner_columns=of.inner_columns,
             ties=max(ties),
         )
+        # Without a gap between pixels, as in a matrix product, nothing is ever copied.
         # Pairs, and a copy of the inputs of a pixel.
         is_joined = conv.is_matrix and of.inner_columns != 0
         return header, channels, (2 * _PIXELS + (0 if is_joined else 1)) * of.depth
@@ -157,17 +168,29 @@ class Pairs(ConvolutionHeader):
     # Instructions, from loops of the assembly.
 
     def costs(self, core: Core, rows: int, weights: Bytes) -> tuple[Cost, ...]:
+        # Loops are in packed_loops_dsp.cpp. `orch_four_taps` for three pixels: 17 instructions for
+        # four taps of two channels, 17/8 of a tap and a channel. With `optimize = "size"` a round
+        # has two such steps and a branch: 36 for eight taps, 9/4.
         setup, pixels = SETUP["dsp"], self.pixels_out // rows
         if core.fast and self.rows != ONE:
             return (self._strips_cost(setup, pixels),)
         loop = 17 * self.depth // 8 if core.fast else 9 * self.depth // 4
+        # What is around the loop takes 46 of two channels, or 65 where ties go down: 25 of a
+        # channel lies between. Widening takes 3 of a tap where windows lie in the image, and about
+        # twice as much where they are copied first; 140 are the C++ around a tile.
         tile = self.out_channels * (loop + 25) + 5 * self.depth + 140
+        # In an image of several rows, finding where three windows begin and what is in the image.
         tile += 0 if self.rows == ONE else 300
+        # Of two pixels four taps take 12 instructions in place of 17; 0.68 is what bands took in
+        # the emulator.
         two = tile * 17 // 25 if self.HAS_TWO else 0
         return (Cost(setup=setup, tile=tile, together=_PIXELS, pixels=pixels, two=two),)
 
     def _strips_cost(self, setup: int, pixels: int) -> Cost:
         """Cost of going down strips: the first row of a call shares no inputs."""
+        # Widening a word of three pixels takes 12 instructions (`orch_widen_pixels`), 13 with
+        # calls; moving six pairs, which are four taps of three pixels, 4 (`orch_move_pairs`). 60
+        # and 100 are the C++ of a tile and of a strip.
         kernel = self.rows.kernel
         kept = max(kernel - self.rows.stride, 0) if self.rows.dilation == 1 else 0
         items = self.depth // kernel
@@ -185,6 +208,9 @@ class Pairs(ConvolutionHeader):
         """Two pixels at once, where these are whole words."""
         if not self.SCRATCH_SAVING or self.in_channels % TILE:
             return None
+        # A round of `orch_two_pixels` has four steps of 12 instructions and a branch: 50 for 16
+        # taps of two channels. Widening takes 9 for four taps of both pixels. Bands of ResNet-8
+        # take 1.05 to 1.07 of this estimate in the emulator.
         tile = self.out_channels * (25 * self.depth // 16 + 14) + 4 * self.depth + 240
         pixels = self.pixels_out // rows
         cost = Cost(setup=SETUP[core.isa], tile=tile, together=2, pixels=pixels)

@@ -108,6 +108,7 @@ class _Taps:
 
 def _taps(axis: Axis) -> list[_Taps]:
     """The phases of an axis, whose padding and stride are those of the inputs."""
+    # Taps of a phase are `stride / common` apart, inputs that they see `dilation / common`.
     common = gcd(axis.stride, axis.dilation)
     found = []
     for first in range(min(axis.stride, axis.out)):
@@ -116,6 +117,7 @@ def _taps(axis: Axis) -> list[_Taps]:
             tap
             for tap in range(axis.kernel)
             if (first + axis.padding - tap * axis.dilation) % axis.stride == 0
+            # The last tap sees the first input.
         ][::-1]
         last = taps[0] if taps else 0
         begin = (first + axis.padding - last * axis.dilation) // axis.stride

@@ -34,8 +34,11 @@ from orchestrator.method.windows import Axis, Image, OverlapRule, Rows, RowTable
 if TYPE_CHECKING:
     from orchestrator.method.passes.packing.phases import Phase
 
+# `orch_packed_pixels_4` and so on of packed_loops_mve.cpp, the longest first. A loop has no
+# remainder, so all vectors of a pixel have to be a multiple.
 _UNROLLED: Final = (4, 3, 2)
 """Vectors at once of further kernels, of products that favour speed."""
+# The same bound is in `gather_lines` of packed_strip.h: a vector holds two lines at least.
 _MOST_JOINED_CHANNELS: Final = 8
 """Channels of lines that the kernel for bands brings together several at once."""
 
@@ -105,6 +108,8 @@ def strip_along(
     line = columns.kernel * channels
     joined = rows.dilation == 1 and rows.stride <= rows.kernel
     step = line * (rows.stride if joined else rows.kernel)
+    # Where inputs are read in place, only the last pixels of an image need a strip, so that no
+    # vector goes beyond it; two pixels are what the loop computes at once.
     # More pixels share more, but scratch memory adds to the arena.
     pixels = 2 if in_place else max(2, (most_bytes - depth) // step + 1)
     pixels = min(rows.out, even_parts(rows.out, pixels, 2))
@@ -115,6 +120,7 @@ def strip_along(
 
 def unrolled(stem: str, strips: Sequence[Strip], *, fast: bool) -> str:
     """The kernel for some strips: of as many vectors at once as all of them have."""
+    # One kernel runs all phases of a call, so a depth of any of them must fit.
     vectors = gcd(*(strip.depth // LANES for strip in strips))
     several = [n for n in _UNROLLED if fast and vectors % n == 0]
     return f"{stem}_{several[0]}" if several else stem
@@ -186,6 +192,8 @@ class Pixels(StripHeader):
     def packed(cls, phases: Sequence[tuple[Phase, Strip]], *, fast: bool = False) -> Packed:
         """A call of some convolutions, each with its struct and its weights."""
         header, weights = None, b""
+        # From the last one on: `next` is the size of what comes before the next struct, which is
+        # known once the weights are made.
         for phase, strip in reversed(phases):
             rest = b"" if header is None else bytes_in("<i4", *header.words()) + weights
             header, weights = cls.of_phase(phase, strip), _tiles(phase.conv, strip.depth)
@@ -232,6 +240,7 @@ class Pixels(StripHeader):
         header = self
         if phase := self._phase(row_bytes):
             begin, last = phase.among(rows.first, rows.last)
+            # A band may be so narrow that all of its rows are those of other phases.
             if begin > last:
                 return None
             lines = begin * phase.step - rows.first
@@ -246,6 +255,8 @@ class Pixels(StripHeader):
 
     def overlap(self, source: Image, out: Image) -> OverlapRule | None:
         """Strips along rows are copied before some pixels of them are written."""
+        # Strips down columns write rows that later columns still have to read from; inputs that are
+        # read in place are never copied before.
         if not self.is_turned or self.in_bytes or self.is_several:
             return None
         lead = lead_bytes(self.rows, source, out)
@@ -255,6 +266,8 @@ class Pixels(StripHeader):
 
     @property
     def loop(self) -> tuple[int, int]:
+        # `orch_tile`: 8 products and 6 loads for 16 taps of two pixels and four channels, 24 around
+        # the loop, or 29 with ties, and 2 for each round. 32 is right for four rounds.
         return tiles_of(self.out_channels) * (14 * self.depth // LANES + 32), 2
 
     @property
@@ -280,8 +293,12 @@ class Pixels(StripHeader):
         count = along.out % 2
         if not self.is_in_place and self.pixels % 2:
             count = along.out // self.pixels + along.out % self.pixels % 2
+        # `orch_packed_one_pixel`: 8 products and 9 loads for 16 taps of eight channels, 32 around
+        # them, or 37 with ties.
         one = tiles_of(self.out_channels, 2 * TILE) * (17 * self.depth // LANES + 36)
         saved = count * (self.loop[0] - one)
+        # `copy_side_by_side`: 6 instructions for a tap of each vector, and about 20 that find where
+        # bytes go.
         # The kernel has the same conditions.
         is_apart = across.dilation > 1 or self.x_pixel != self.in_channels
         is_close = self.x_line * along.dilation == self.in_channels <= _MOST_JOINED_CHANNELS

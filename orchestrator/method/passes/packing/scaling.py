@@ -16,10 +16,15 @@ if TYPE_CHECKING:
 
     Scales: TypeAlias = "Sequence[Scale | None]"
 
+# Both sums of a pair may wrap around, as S - A is 256 * B again; what a sum may be after its shift
+# to the left, `_scale_of_group` checks for each channel.
 MOST_SUM: Final = 1 << 30
 """Bound on sums."""
+# `asr #13` in packed_loops_dsp.cpp. The shift of A is in the instruction, that of B in a register:
+# SSAT takes only constants, and the left shift of A makes up for any scale.
 A_RIGHT: Final = 13
 """Bits that the assembly shifts the first channel of a pair to the right."""
+# Weights of a pair are 256 * B + A, in 16 bits.
 B_LEFT: Final = 8
 """Bits that the second one is shifted to the left, by its weights."""
 EMPTY: Final = -1
@@ -68,6 +73,7 @@ def _scale_of_group(
         left = right + 1 - shift - more
     right = shift + more + left - 1
     # What is below the high half of the product is a rounding of whole numbers.
+    # `added` has half of the high half, 1 << (more + left - 2): less would be no whole number.
     if left < 0 or more + left < 2 or right >= _BITS:  # noqa: PLR2004
         return None
     added = 1 << (more + _BITS - 1 + left - _HIGH_HALF)
@@ -104,6 +110,7 @@ def pairs_of(weights: Ints, first: Scales, second: Scales) -> list[tuple[int, in
     """
     lowest, negative = weights == LOWEST, weights < 0
     left = list(range(len(weights)))
+    # A pair that leaves others without a partner costs an empty channel, in every pixel.
     # Those with few partners first.
     left.sort(key=lambda c: (second[c] is not None, -int(lowest[c].sum()), c))
     alone: list[tuple[int, int]] = []
