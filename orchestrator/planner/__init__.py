@@ -24,14 +24,24 @@ if TYPE_CHECKING:
 
 __all__ = ["ROUNDS", "plan_blocks"]
 
+# 14 greedy plans of a thousand blocks that are all live at once took 14 times the square of that.
+# tests/unit/planner/test_planner.py holds it with a smaller bound.
 _MOST_PAIRS = 5_000_000
 """Blocks that are live together, in all greedy plans: about a second."""
+# An order either leads to a plan soon or hardly ever, and which one does depends on the blocks: so
+# all are tried with little before any gets much (docs/planner.md).
 ROUNDS = (2_000, 30_000)
 """Nodes that each strategy may visit, round by round, for a target."""
+# The gap is known by then, and a size in between is worth less than the bound itself: one round,
+# with half of the nodes.
 _BISECTION = (1_000,)
 """Likewise for targets between the bound and the best plan."""
+# Less than the first round of a strategy, as there are 32 of these. MiniMalloc's instance J is
+# solved by one of them alone.
 _RESTART = 1_500
 """Nodes of each search by chance, between the rounds."""
+# Chosen by hand. A target where the search gave up may still have a plan, so each one more is a
+# guess.
 _PATIENCE = 6
 """At how many of these targets the search may give up."""
 
@@ -57,6 +67,7 @@ def plan_blocks(
         The smallest plan found. If it is greater than the capacity, `least_bytes`
         shows whether the capacity is proven to be too small.
     """
+    # Blocks without bytes lie anywhere: at 0.
     order = sorted(
         (i for i, block in enumerate(blocks) if block.size_bytes),
         key=lambda i: _identity(blocks[i]),
@@ -66,6 +77,7 @@ def plan_blocks(
     enough = max(least, capacity_bytes or 0)
     for part in parts:
         part.try_greedy(enough)
+    # A capacity below the bound is proven to be too small already.
     if planner == "best" and least <= (capacity_bytes or least):
         for part in parts:
             if part.size > enough:
@@ -134,6 +146,7 @@ class _Part:
         while low < self.size and patience:
             middle = (low + self.size) // 2
             if not self._meets(middle, _BISECTION):
+                # A proof that no plan fits raises `least`, and is no attempt that failed.
                 patience -= self.least <= middle
                 low = middle + 1
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import compress, count
 from typing import Final, Protocol
 
+# As ExecuTorch's memory planning aligns tensors by default.
 ALIGNMENT: Final = 16
 """Bytes to which blocks in arenas are aligned; blocks that the program aligns less
 keep its alignment.
@@ -139,6 +140,7 @@ def components(blocks: Sequence[Block], order: Sequence[int]) -> list[list[int]]
     groups: dict[int, list[int]] = {}
     group, end = -1, None
     found = {}
+    # A block that begins behind the end of all before it begins a new group.
     for index in sorted(order, key=lambda i: blocks[i].first):
         if end is None or blocks[index].first > end:
             group, end = group + 1, blocks[index].last

@@ -32,6 +32,7 @@ def least_bytes(blocks: Sequence[Block]) -> int:
     live: list[Block] = []
     for block in sorted(solid, key=lambda b: b.first):
         live = [*(b for b in live if b.last >= block.first), block]
+        # The highest block needs none behind it: the one that would need most is the best choice.
         padding = [-b.size_bytes % unit for b in live]
         size = sum(b.size_bytes for b in live)
         bound = max(bound, size + sum(padding) - max(padding))

@@ -91,8 +91,10 @@ def _gap(block: Block, taken: Sequence[tuple[int, int]], *, best_fit: bool) -> i
             free = begin - offset
             if best is None or free < best[0]:
                 best = free, offset
+            # Ranges come sorted, so the first gap is the lowest.
             if not best_fit:
                 break
+        # Ranges may lie within others, as blocks that are not live together overlap.
         if end > offset:
             offset = -(-end // block.alignment) * block.alignment
     return offset if best is None else best[1]

@@ -13,12 +13,16 @@ from typing import Final
 
 from orchestrator.planner.blocks import Block
 
+# Chosen by hand: networks of rows have tens of blocks, and `plan_rows` runs often, for each limit
+# that is tried.
 _NODES: Final = 4_000
 """Places that the search may try for a size."""
+# Only for the least size, which is worth most: `segments.plan` compares with that limit.
 _RESTARTS: Final = 60
 """Orders near those of the search that are tried for the least size."""
 _NODES_AGAIN: Final = 500
 """Places that each of them may try."""
+# The standard deviation: in an order of 40 blocks most move by no more than two places.
 _MOVED: Final = 0.05
 """How far a block moves in such an order, as a part of all blocks."""
 
@@ -42,9 +46,11 @@ def plan_overlapping(
         return (), 0
     table = _Table(blocks, distances)
     offsets = min((table.lowest(order) for order in _orders(blocks)), key=table.size)
+    # The bound may be what no plan reaches: it only says where to begin.
     low = least_bytes
     while (size := table.size(offsets)) > low:
         # The least size first, then halves of what is left.
+        # Offsets are multiples of 16, so sizes between are the same.
         target = low if low == least_bytes else (low + size) // 2 // 16 * 16
         tries = [(order, _NODES) for order in _orders(blocks)]
         if target == least_bytes:
@@ -108,6 +114,8 @@ class _Table:
                     below, above = distances.get((j, i)), distances.get((i, j))
                     near = _Near(
                         index=j,
+                        # Without a distance, the whole size is between them. A distance of 0 means
+                        # "at the same byte", not "anywhere", and so it is no gap either.
                         below=min(below or one.size_bytes, one.size_bytes),
                         above=min(above or other.size_bytes, other.size_bytes),
                         same=0 in (below, above),

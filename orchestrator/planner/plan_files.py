@@ -17,6 +17,7 @@ from orchestrator.printable import printable
 
 _NEEDED = ("id", "lower", "upper", "size")
 _COLUMNS = (*_NEEDED, "alignment")
+# A double, with which the picture computes, has each such number exactly.
 _MOST_NUMBER = 1 << 48
 _EXAMPLE = "the first line is id,lower,upper,size and may add alignment"
 
@@ -167,9 +168,11 @@ def write_blocks(blocks: Sequence[Block], plan: BlockPlan) -> str:
 
 # A picture of a memory plan: time to the right, addresses upwards.
 
+# Pixels; the picture scales, as it has a viewBox.
 _WIDTH, _HEIGHT = 960, 540
 _LEFT, _TOP, _RIGHT, _BOTTOM = 90, 48, 24, 56
 _TICKS = 6
+# At 11 pixels of a sans-serif font.
 _LABEL_WIDTH = 7
 """Estimated width of a character of a block's name, in pixels."""
 _LABEL_HEIGHT = 14
@@ -272,6 +275,8 @@ class _Picture:
         x, right = self.x(block.first), self.x(block.last + 1)
         y, bottom = self.y(offset + block.size_bytes), self.y(offset)
         # A name decides the colour, so that it is the same in every picture.
+        # 7 has no divisor in common with 12: names that differ by one in a letter get colours that
+        # are far apart.
         hue = sum(block.name.encode()) * 7 % _HUES * (360 // _HUES)
         name = escape(printable(block.name))
         yield (

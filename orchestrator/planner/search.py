@@ -92,12 +92,14 @@ STRATEGIES = (
     Strategy(Pick.FEWEST, First.LONG),
 )
 """Those that together solve the public hard instances soonest; see docs/planner.md."""
+# 4 times 2 times 4: 32 orders, each with a seed of its own.
 RESTARTS: Final = tuple(
     Strategy(pick, first, seed)
     for seed, (_, first, pick) in enumerate(product(range(4), (First.LARGE, First.AREA), Pick))
 )
 """Others, for blocks that leave room: there are many plans then, and an order that does
 not soon lead to one mostly never does."""
+# Chosen by hand: less stays near the orders above, which have failed by then.
 _SPREAD: Final = 4
 """How much larger chance may make a block than it is, for its place in the order."""
 
@@ -193,6 +195,7 @@ class _Search:
             here & after for here, after in zip(self.live, self.live[1:], strict=False)
         ]
         self.offsets = [0] * len(blocks)
+        # From 1 on, as they divide: the weights of constraint solvers (dom/wdeg).
         self.failures = [1] * self.count
         self.dead: set[tuple[int, int, tuple[int, ...]]] = set()
         self.nodes, self.limit = 0, limit
@@ -210,6 +213,8 @@ class _Search:
         """Key of a section by index, number of candidates, floor and slack."""
         failures = self.failures
         match pick:
+            # Among sections with as many choices, one that may give up nothing comes first: its
+            # next place is forced.
             case Pick.FEWEST:
                 return lambda _t, few, _floor, slack: (2 * few + (slack > 0), 0)
             case Pick.FAILED:
@@ -251,6 +256,7 @@ class _Search:
         states = []
         while (found := self._pick_section(low, remaining, floor, slack)) is not None:
             state = (low, remaining, tuple(floor))
+            # Slack need not be in the state: it follows from floors and blocks that are left.
             if state in self.dead:
                 break
             states.append(state)
@@ -278,6 +284,7 @@ class _Search:
         tried = set()
         for rank in indices(candidates):
             first, last = self.first[rank], self.last[rank]
+            # Blocks of the same life and size are the same choice.
             alike = (first, last, self.exact[rank])
             if alike in tried or height + self.exact[rank] > self.capacity:
                 continue
@@ -326,6 +333,7 @@ class _Search:
         """Raise a section's floor to its wall; whether it can give up as much."""
         t, wall = target
         if not remaining & self.live[low + t]:
+            # Nothing is left here: it can give up whatever a neighbour wants, without end.
             slack[t] = _FAR << 1
         slack[t] -= wall - floor[t]
         floor[t] = wall

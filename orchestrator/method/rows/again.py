@@ -155,7 +155,7 @@ def with_skips_again(
         most_again: Instructions of calls that compute again, without what rows cost.
 
     Raises:
-        TwiceProofError: A network computes something else.
+        RecomputedProofError: A network computes something else.
     """
     recomputed, segments = RecomputedNetwork.of(network), Segments(network)
     while True:
