@@ -100,6 +100,8 @@ def by_rows(
     if limit == inf:
         raise UnknownNetworkError(needs_all(method, found))
     must = is_given or is_split
+    # No plan is smaller than its limit. Rows of the caller, or a limit of steps, need one anyway,
+    # and a skip that is computed again may lower the limit.
     if limit >= arena_bytes and not must and not max_again:
         return None
     plan = segments.smallest(limit, most_setup)
@@ -116,6 +118,8 @@ def by_rows(
     problems = problems_of_rows(found.network, plan)
     if problems:
         raise RowsProofError("; ".join(problems))
+    # Strips of bands are as long as the scratch memory of their segment allows, which is known only
+    # now.
     found = found.with_rooms(method, plan.rooms)
     return ByRows(
         method=method_by_rows(method, found, plan),
@@ -234,6 +238,8 @@ def _problem(port: IoPort, method: LinkedMethod, found: str) -> BorderError:
 
 # What a method can have: less RAM for more instructions, without what is worse.
 
+# Points of `orchestrator memory --pareto`, chosen by hand; of MobileNetV1 on an M55 ten are left,
+# as others are slower and no smaller.
 _MOST_LIMITS: Final = 24
 """Limits that are tried."""
 

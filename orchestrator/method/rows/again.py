@@ -18,6 +18,7 @@ from orchestrator.method.rows.network import Layer, Network
 from orchestrator.method.rows.plan import RowPlan
 from orchestrator.method.rows.verify import problems_of_twins
 
+# Chosen by hand: two blocks of a U-Net, each of two convolutions and a pool.
 _DEEPEST: Final = 6
 """Layers that are computed again for a skip, at most."""
 
@@ -71,6 +72,8 @@ def skips(network: Network) -> Iterator[Skip]:
         if born < 0 or not readers or image in network.outputs:
             continue
         for before, reader in zip((born, *readers), readers, strict=False):
+            # The gap before the first reader is no reason to compute the image twice: that one
+            # needs it anyway.
             if reader - before > 1 and before != born:
                 yield from _chains(network, image, reader)
 
@@ -164,11 +167,13 @@ def with_skips_again(
         live = peak.whole | peak.rings.keys()
         found = []
         for number, skip in enumerate(skips(recomputed.network)):
+            # Only what is live at the peak can make it smaller.
             if skip.image not in live:
                 continue
             made = computed_again(recomputed, skip)
             tried = _smaller(made.network, plan, most_setup, most_again)
             if tried is not None:
+                # The number decides between equals, as there is no order between networks.
                 key = tried[1].arena_bytes, tried[1].setup, number
                 found.append((key, made, *tried))
         if not found:

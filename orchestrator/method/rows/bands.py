@@ -46,6 +46,7 @@ def image_of(value: Value) -> Image:
     """A tensor as rows: those of an image, if it is one in memory; else one row."""
     tensor = tensor_of(value)
     sizes = memory_sizes(tensor.sizes, tensor.dim_order)
+    # Windows do not go from one image of a batch to the next one.
     if len(sizes) != _IMAGE_DIMS or sizes[0] != 1 or not tensor.numel:
         return Image(rows=1, row_bytes=tensor.size_bytes)
     return Image(rows=sizes[1], row_bytes=tensor.size_bytes // sizes[1])

@@ -105,6 +105,7 @@ class CopiedRows:
             images: Its input and its output.
         """
         (first, step), (to, to_step) = self.source, self.target
+        # The first row that is not above the band: the quotient is rounded up.
         begin = max(-((to - rows[0]) // to_step), 0)
         end = min((rows[1] - to) // to_step, self.count - 1)
         if begin > end:
@@ -159,6 +160,7 @@ def copied_rows(prepared: Prepared, images: Images) -> CopiedRows | None:
         # What the outermost loop does in a row.
         inner[0] = each, read, written
         read, written = read * each, written * each
+    # Whole rows in one block: it is cut into rows.
     elif block % row == 0 and row == out_row:
         count, block, each = block // row, row, row
     if read % row or written % out_row:
@@ -167,6 +169,7 @@ def copied_rows(prepared: Prepared, images: Images) -> CopiedRows | None:
     to, out_offset = divmod(number_at(prepared.numbers, "out_offset"), out_row)
     reach = input_offset + block + sum((n - 1) * step for n, step, _ in inner)
     out_reach = out_offset + block + sum((n - 1) * step for n, _, step in inner)
+    # A row of the output takes items from two rows of the input, or goes into two.
     if reach > row or out_reach > out_row:
         return None
     source, target = (first, read // row), (to, written // out_row)

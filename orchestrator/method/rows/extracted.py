@@ -37,6 +37,8 @@ from orchestrator.program.values import TensorValue
 # so that a few calls alone do not pay for one. Where memory is scarce, some compute fewer pixels
 # at once, in less scratch memory, or go without.
 
+# Half a percent (decision 27). All kernels for narrow bands together take up to 2.9 KB of flash
+# (benchmarks/README.md, Memory).
 _LEAST_PART_SAVED: Final = 200
 """A kernel has to save one part in so many of a run."""
 
@@ -60,6 +62,7 @@ def with_narrow_kernels(method: LinkedMethod, whole_cost: int) -> LinkedMethod:
     calls = [method.call(number) for number in range(len(method.instructions))]
     headers = [packed_header(method, call) for call in calls]
     for family in FAMILIES:
+        # In order: a kernel that was put in may give way to a narrower one.
         for narrow, wide in family.NARROW:
             kernels = [KERNELS.get(call.function) for call in calls]
             saved = [
@@ -68,6 +71,7 @@ def with_narrow_kernels(method: LinkedMethod, whole_cost: int) -> LinkedMethod:
                 else None
                 for header, kernel in zip(headers, kernels, strict=True)
             ]
+            # Once a kernel is in the product, each further call that takes it is for nothing.
             is_linked = any(k and (k.family, k.name) == (family, narrow) for k in kernels)
             if is_linked or _LEAST_PART_SAVED * sum(s for s in saved if s) >= whole_cost:
                 calls = [
@@ -142,6 +146,7 @@ def network_of(method: LinkedMethod, core: Core) -> ExtractedNetwork:
         UnknownNetworkError: Something of it cannot be planned by rows.
     """
     arenas = method.arenas
+    # Memory of the caller is at no fixed distance from the arena.
     if len(arenas) != 1 or method.given:
         raise UnknownNetworkError("its tensors do not lie in one arena")
     if SHARED_ID in arenas or method.state:
@@ -341,6 +346,7 @@ class _Builder:
     def _add(
         self, calls: tuple[int, ...], reads: tuple[tuple[int, int], ...], layer: Layer
     ) -> None:
+        # A tensor may be read in another shape than it was filled in.
         if any(w.size > self._images[image].rows for image, w in layer.reads):
             raise UnknownNetworkError("it reads more rows of an image than it has")
         self._calls.append(calls)
@@ -376,6 +382,8 @@ class Segments:
         self._ending = at_once
         self.whole_bytes = self.least_peak()
         for most in (_SHORT, len(network.layers)) if is_fused else ():
+            # Short segments first: what they need bounds longer ones, of which most need more and
+            # are then never made whole.
             limit = self.least_peak()
             self._ending = [
                 [*self._of_rows(last, most, limit), *found] for last, found in enumerate(at_once)
@@ -395,6 +403,7 @@ class Segments:
         """Segments by rows that end with a layer and need no more than a limit."""
         for first in range(last, max(last - most, -1), -1):
             one = segment(self._network, first, last)
+            # Layers before a call that cannot go by rows are in no segment with it.
             if one is None:
                 return
             for found in (one, narrowed(self._network, one)):
@@ -426,6 +435,9 @@ class Segments:
         at = self._first_cheap(limits, most_setup)
         if 0 < at < len(limits):
             # Below it, wider bands of the same segments may be as cheap.
+            # Limits of segments are those of bands of one row: between two of them wider bands may
+            # be cheap enough. `auto` of MobileNetV1 0.25 on an M55 took about 30 KB in place of
+            # 36,864 bytes.
             wider = self._limits_between(limits[at - 1], limits[at])
             return [*wider, limits[at]][self._first_cheap(wider, most_setup)]
         return limits[min(at, len(limits) - 1)]
@@ -465,6 +477,7 @@ class Segments:
                 for s in ending
                 if s.peak_bytes <= limit_bytes
             ]
+            # Shorter segments among those that cost as much.
             cost, _, chosen = min(choices, key=lambda choice: choice[:2], default=(inf, 0, None))
             best.append((cost, chosen))
         found = reversed([*self._back(best)])
@@ -478,6 +491,7 @@ class Segments:
             most_setup: Instructions that computing by rows may cost.
         """
         best = self.plan(limit_bytes, most_setup)
+        # A bound is not always reached: the next one may give a smaller arena.
         for limit in [b for b in self.limits() if b > limit_bytes][:_MOST_LIMITS]:
             if limit >= best.arena_bytes:
                 break
@@ -542,6 +556,7 @@ class Segments:
             wider = self._in_bands(one, band, descends=True)
             if wider is None or wider.peak_bytes > limit:
                 break
+            # In both directions, a band of one row is the segment that there is.
             if band == 1 or wider.setup < found.setup:
                 found = wider
         return found

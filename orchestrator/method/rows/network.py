@@ -140,6 +140,8 @@ class Network:
         None if they do as they are, or nothing else is known.
         """
         scratch_saving = self.layers[layer].scratch_saving
+        # A matrix product without scratch memory is for the whole call: rows of an image may begin
+        # at any byte, and it reads words.
         if scratch_saving is None or scratch_saving.whole != self._is_whole(layer, rows):
             return None
         if self._scratch_of(layer, rows) <= room_bytes:

@@ -127,8 +127,11 @@ class _Rooms:
         self._blocks: list[Block] = []
         self._offsets: tuple[int, ...] = ()
         for image, born in sorted(network.born.items()):
+            # What is merged, or lies over a ring, has a place in another block; rings that take
+            # turns have one block together.
             if image in elsewhere or image in self.rings:
                 continue
+            # Inputs are born before the first segment, outputs die after the last one.
             size, first = network.images[image], at.get(born, -1)
             last = at.get(network.dies[image], len(segments))
             self._names[image] = self._add(f"image {image}", first, last, size.size_bytes)
@@ -184,6 +187,7 @@ class _Rooms:
             distance = schedule.distances.get((above, below))
             between = self.where[above] - self.where[below]
             if distance is not None and (
+                # Blocks are multiples of 16, and so have to be the distances between them.
                 between >= aligned(distance) if distance else between == 0
             ):
                 return True
@@ -196,6 +200,7 @@ def _moves(
     """Calls of a segment, and slides where a ring is full."""
     base, merged = first_rows(network, one.rings, schedule), one.merged
     leads = one.leads(network)
+    # In front of a ring is room for what lies over its first rows.
     where = {image: at + leads.get(image, 0) for image, at in where.items()}
     over: dict[int, int] = {}  # by image over its input: where its rows begin
 

@@ -64,6 +64,8 @@ class StepMaker:
         self._counts = {n: network.images[i].rows for i, n in self._makers.items()}
         self._made = dict.fromkeys(self._counts, 0)
         self.steps: list[Step] = []
+        # The last layer asks for all that it needs. Layers that nothing asks for completely, as the
+        # last rows of some windows are not read, are made at the end.
         for number in range(last, first - 1, -1):
             while self._made[number] < self._counts[number]:
                 self._make(number)
@@ -74,6 +76,7 @@ class StepMaker:
         if layer.accumulates:
             self._add_up(number)
             return
+        # The caller gives as many rows as the profile says, no matter how many are needed.
         end = min(begin + (layer.given or self._most(layer)), self._counts[number])
         if until is not None and not layer.given:
             end = min(end, until)
@@ -108,6 +111,7 @@ class StepMaker:
     def _need(self, image: int, count: int, *, is_least: bool = False) -> None:
         """Make the first rows of an image, or the last ones, if a layer makes it."""
         maker = self._makers.get(image)
+        # A call may make fewer rows than are needed, as a band has a limit.
         while maker is not None and self._made[maker] < count:
             self._make(maker, count if is_least else None)
 
@@ -166,6 +170,7 @@ def schedule_of(
     wanted: dict[int, int] = {}  # by image: the outermost row that is read from here on
     distances: dict[tuple[int, int], int] = {}
     placed: list[Step] = []
+    # From the last step on, as what is read later decides what a step may write over.
     for bare in reversed(steps):
         layer, step, later = network.layers[bare.layer], bare, {**wanted}
         if layer.out in over:
@@ -177,6 +182,7 @@ def schedule_of(
         if out in rings:
             kept = _kept(step, wanted.get(out), descends=descends)
             rings[out] = max(rings[out], kept[1] - kept[0] + 1)
+        # Distances are between whole images; rings have memory of their own.
         if out in rings or out in over:
             continue
         for image in dying & wanted.keys():
@@ -185,6 +191,7 @@ def schedule_of(
                 distance = _distance_down(network, step, out, image, wanted[image])
             else:
                 distance = _distance_up(network, step, out, image, wanted, later=later)
+            # At least 1: a distance of 0 says that both begin at the same byte.
             distances[key] = max(distances.get(key, 1), distance)
     return Schedule(descends=descends, steps=tuple(placed[::-1]), distances=distances)
 

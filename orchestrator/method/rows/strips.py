@@ -46,6 +46,8 @@ def _fitted(
     method: LinkedMethod, call: LinkedCall, room_bytes: int
 ) -> tuple[LinkedMethod, LinkedCall]:
     header = packed_header(method, call)
+    # Several convolutions have all structs in one constant; `with_phases_apart` has split those
+    # that can be.
     if header is None or header.is_several:
         return method, call
     at = {name: place for name, place in call.form.memory if place is not None}
@@ -112,6 +114,7 @@ def _part(
     method, (at, slot) = with_slots(method, *added)
     args, accesses = [*call.args, slot], [*call.accesses, Access.READS]
     args[place] = at
+    # What others have written of the output has to stay.
     if not begins:
         accesses = [Access.UPDATES if a is Access.FILLS else a for a in accesses]
     memory = tuple(

@@ -22,6 +22,7 @@ from orchestrator.method.windows import RowTable, Window
 if TYPE_CHECKING:
     Tags = NDArray[np.int64]
 
+# Tags have 63 bits: 2 ** 23 images of 2 ** 40 bytes.
 _IMAGE: Final = 1 << 40
 """Tags are an image's number, times this, plus an offset."""
 _NOTHING: Final = -1
@@ -93,6 +94,7 @@ class _Machine:
                 if isinstance(move, Call):
                     self._call(move)
                 else:
+                    # `move_bytes` may overlap: it copies as memmove does.
                     held = self._bytes(move.source, move.size_bytes).copy()
                     self._bytes(move.target, move.size_bytes)[:] = held
             except _WrongError as wrong:
@@ -112,6 +114,7 @@ class _Machine:
         room = self._plan.rooms.get(step.layer, inf)
         size = self._network.scratch_of(step.layer, len(rows), room)
         scratch = call.scratch, call.scratch + size
+        # Scratch memory destroys what lies there: a read of it later is found.
         self._bytes(scratch[0], size)[:] = _NOTHING
         clear = not size or scratch[1] <= begin or end <= scratch[0]
         _need(clear, "scratch memory over the output")
@@ -190,6 +193,7 @@ class _Machine:
 
 def _partial(image: int, rows: int) -> int:
     """The tag of sums of some rows."""
+    # Negative, so that sums that are not complete are no bytes of an image; -1 is nothing.
     return -(image * _IMAGE + rows) - 2
 
 

@@ -49,6 +49,7 @@ def with_common_headers(method: LinkedMethod) -> LinkedMethod:
     instructions = [*method.instructions]
     slots: dict[tuple[int, ...], int] = {}
     for numbers in groups.values():
+        # Among equals the first one wins, as a counter keeps their order: the same bytes each time.
         ((common, _),) = Counter(words[number] for number in numbers).most_common(1)
         for number in numbers:
             call = method.call(number)
@@ -157,6 +158,8 @@ class _Writer:
         layer, rows = network.layers[step.layer], (step.first, step.last)
         out = network.images[layer.out]
         is_whole = rows == (0, out.rows - 1)
+        # A call for all rows stays as it was: its strips, and blocks of weights, are those for a
+        # whole image.
         old = (self._whole if is_whole else self._method).call(number)
         prepared = old.form
         args, source, (low, high) = list(old.args), out, rows
@@ -175,6 +178,7 @@ class _Writer:
         for position, access in enumerate(accesses):
             if access in (Access.FILLS, Access.UPDATES):
                 args[position] = self._at(layer.out, call.out, *rows)
+                # Several calls fill a tensor: what the first one has written has to stay.
                 accesses[position] = Access.FILLS if begins else Access.UPDATES
             elif access is Access.SCRATCH:
                 value = self._method.tensor(args[position])
@@ -296,6 +300,7 @@ class _Writer:
 
     def _add(self, value: TensorValue, at: int) -> int:
         new = placed(value, self._found.memory_id, at)
+        # Bands at the same place are one value: one address in the tables of steps.
         if new not in self._views:
             self._views[new] = len(self._values)
             self._values.append(new)
