@@ -132,11 +132,13 @@ def are_proved(
 
 def _meets(method: LinkedMethod, kernels: dict[str, Kernel]) -> bool:
     """Whether each call of a method does."""
+    # Sizes that a run changes decide conditions on them in each run anew.
     if method.dynamic_words:
         return False
     calls = [i for i in method.instructions if isinstance(i, LinkedCall)]
     if len(calls) != len(method.instructions):
         return False  # A move or jump: values are those of another path.
+    # Items of these are known in a run alone: a condition on them is undecided.
     changing = {*method.inputs, *(out for call in calls for out in call.outs)}
     facts = MethodFacts(uses=Counter(), changing=frozenset(changing), moved=frozenset())
     data = {id(method.values[index]): bytes_ for index, bytes_ in method.data}

@@ -8,10 +8,13 @@ from dataclasses import dataclass, replace
 from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.program.values import TensorValue
 
+# Programs have indices of 32 bits, which a loader uses in place.
 WIDE = 4
 """Bytes of a value index in tables with the layout of programs."""
 _BYTE = 0xFF
 _HALF_WORD = 0xFFFF
+# Loops over five dimensions are compiled only for products with volumes (`ORCH_VOLUMES` in
+# kernels/util/planes.h).
 _IMAGE_RANK = 4
 
 
@@ -59,6 +62,8 @@ def instruction_bytes(pointer_bytes: int, *, layout: TableLayout = WIDE_TABLES) 
     """Size of an instruction on the device."""
     if layout.compact and not layout.kernel_calls:
         return pointer_bytes
+    # `Instruction` in runtime/include/orch/method.h: 12 bytes on a 32-bit core, 8 in compact
+    # tables.
     return (1 if layout.compact else 2) * pointer_bytes + max(4, pointer_bytes)
 
 
@@ -86,6 +91,7 @@ def table_layout(
     prepared = [call is not None and call.prepared is not None for call in calls]
     if not methods or set(models) != set(linked) or not all(map(_fits, methods)):
         return replace(WIDE_TABLES, prepared_calls=any(prepared), steps=steps, given_rows=given)
+    # The largest index is 254: 255 stands for None in a list of tensors (`kNoValue`).
     small = all(m.slots <= _BYTE for m in methods)
     return TableLayout(
         index_bytes=1 if small else 2,

@@ -207,6 +207,7 @@ class _Maker:
     def unknown_call(self, args: tuple[int, ...]) -> None:
         """Add a call without schema; out variants repeat their outputs as results."""
         self._is_known = False
+        # The result of an out variant stands last, and before it the same values as arguments.
         results = self._tensors(args[-1:]) or args[-1:]
         first = len(args) - 1 - len(results)
         count = len(results) if args[max(first, 0) : -1] == results else 0

@@ -86,6 +86,7 @@ def lifetimes(effects: MethodEffects, memory_id: int) -> list[Lifetime]:
         starts_live = index in effects.inputs or value.is_state
         is_view = not starts_live and index not in written
         first = -1 if starts_live else written.get(index, times[0])
+        # What a call writes is live then, even if nothing reads it: the bytes are overwritten.
         last = max(times[-1], first) if index in touched else first
         if index in effects.outputs or value.is_state:
             last = end_of_time
@@ -104,6 +105,7 @@ def split_at_writes(effects: MethodEffects, lives: Iterable[Lifetime]) -> list[L
     Passes let tensors of one kind share a value, which is then written several times.
     In methods with jumps nothing is split.
     """
+    # On another path the value before may still be read.
     if any(e.next != (n + 1,) for n, e in enumerate(effects.at)):
         return list(lives)
     fills: dict[int, list[int]] = {}
@@ -111,6 +113,7 @@ def split_at_writes(effects: MethodEffects, lives: Iterable[Lifetime]) -> list[L
     for time, effect in enumerate(effects.at):
         for index in effect.fills:
             fills.setdefault(index, []).append(time)
+        # A tensor that is filled and read by one call counts as read.
         for index in {*effect.touches} - {*effect.fills} | {*effect.reads}:
             reads.setdefault(index, []).append(time)
     found = []
@@ -133,6 +136,7 @@ def _extend_view(view: Lifetime, owners: Sequence[Lifetime]) -> Lifetime:
         owners: Lifetimes of values that are not views, sorted.
     """
     at = bisect_left(owners, view.first, key=attrgetter("first"))
+    # The last one that was written there before: earlier ones are gone.
     for owner in reversed(owners[:at]):
         if owner.begin <= view.begin and view.end <= owner.end:
             return replace(view, first=owner.first)

@@ -156,6 +156,8 @@ class _Linker:
         self, method: Method, index: int, name: OperatorName, args: tuple[int, ...]
     ) -> LinkedCall | None:
         key = self._keys[method.name, index]
+        # As the device's loader looks kernels up: the one for exactly these dtypes, then the one
+        # for any.
         function = self._functions.get((name, key)) or self._functions.get((name, None))
         schema = self._schemas.get(name)
         if function is None or schema is None:
@@ -192,6 +194,7 @@ def _may_move(source: Value, target: Value) -> bool:
         return False
     if not isinstance(source, TensorValue) or not isinstance(target, TensorValue):
         return True
+    # A kernel was chosen for the dtype and dim order of its arguments.
     return source.dtype == target.dtype and source.dim_order == target.dim_order
 
 

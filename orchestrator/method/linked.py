@@ -224,6 +224,7 @@ class LinkedMethod:
     def with_instructions(self, instructions: tuple[LinkedInstruction, ...]) -> Self:
         """The method with others, which come from the same of the program."""
         new = replace(self, instructions=instructions)
+        # Places depend on values alone, and passes ask for them after each change of instructions.
         for name in ("places", "ends"):
             if name in vars(self):
                 vars(new)[name] = vars(self)[name]

@@ -114,6 +114,7 @@ def written_positions(schema: OpSchema) -> tuple[int, ...]:
     return outs or ((len(schema.arguments),) if schema.result else ())
 
 
+# More than all operators that the libraries have kernels for: some 350.
 @lru_cache(maxsize=1024)
 def names_of(schema: OpSchema) -> tuple[str, ...]:
     """Names of the arguments, and of a result behind them, as many as `accesses` has."""
@@ -127,6 +128,7 @@ def accesses(schema: OpSchema) -> tuple[Access, ...]:
     found = [
         Access.SCRATCH if is_scratch(argument) else Access.READS for argument in schema.arguments
     ]
+    # A schema without out arguments, as those of prim ops: the result comes behind the arguments.
     if len(found) in written:
         return (*found, _output(schema))
     for position in written:
@@ -140,5 +142,6 @@ def accesses(schema: OpSchema) -> tuple[Access, ...]:
 
 def _output(schema: OpSchema) -> Access:
     name = schema.name
+    # `aten::empty` and its kin leave items as they are.
     fills = name.namespace in _FILL_OUTPUTS and "empty" not in name.base
     return Access.FILLS if fills else Access.WRITES

@@ -261,6 +261,7 @@ def separated(program: Program, schemas: Schemas, names: Collection[str]) -> Pro
 
 
 def _separated(method: Method, schemas: Schemas, *, shares: bool) -> Method:
+    # State that methods share lies at one offset in all of them.
     fixed = {SHARED_ID} if shares else set[int]()
     values = list(method.values)
     sizes = [size if memory_id in fixed else 0 for memory_id, size in enumerate(method.arena_bytes)]
@@ -277,6 +278,8 @@ def _separated(method: Method, schemas: Schemas, *, shares: bool) -> Method:
             end = offset + place.end - place.begin
             sizes[memory_id] = max(sizes[memory_id], end)
     for index, value in enumerate(values):
+        # Empty tensors belong to no family; their offset must lie within the new arena all the
+        # same.
         if isinstance(value, TensorValue) and value.allocation and not value.size_bytes:
             allocation = replace(value.allocation, offset_bytes=0)
             if allocation.memory_id not in fixed:

@@ -22,6 +22,7 @@ class Sets:
 
     def join(self, one: int, other: int) -> None:
         """Join the sets of two items."""
+        # The least member names a set, so that names do not depend on the order of joins.
         low, high = sorted((self.of(one), self.of(other)))
         self._parent[high] = low
 
@@ -33,6 +34,8 @@ class Sets:
         """
         reach, holder = None, -1  # where those before end, and which one does
         for begin, end, item in sorted(places):
+            # The one that reaches furthest is enough: whatever overlaps another one of its set does
+            # overlap it, or comes later.
             if reach is not None and begin < reach:
                 self.join(item, holder)
             if reach is None or end > reach:

@@ -110,6 +110,7 @@ def zeroed_state(program: Program, method: Method) -> dict[int, int]:
     """
     taken: dict[int, Spans] = {}
     sharers = [m for m in program.methods if m.name in program.sharers]
+    # Initial data of others that share the arena counts, too.
     for other in dict.fromkeys((method, *sharers)):
         for value in other.values:
             if isinstance(value, TensorValue) and value.is_mutable_state:
@@ -118,6 +119,7 @@ def zeroed_state(program: Program, method: Method) -> dict[int, int]:
                     taken[memory_id] = join(taken.get(memory_id, ()), ((begin, end),))
     found = {}
     state = (
+        # Large ones first: smaller ones within them are views, whose bytes are zeros then.
         (-value.size_bytes, index, value)
         for index, value in enumerate(method.values)
         if isinstance(value, TensorValue) and value.is_state
@@ -152,6 +154,7 @@ def _kept(method: Method, schemas: _Schemas) -> _Kept:
     outputs = undecided_outputs(method, effects, schemas)
     found = {
         memory_id: join(early_reads(effects, memory_id, outputs), ())
+        # ExecuTorch keeps memory id 0 for constants.
         for memory_id in range(1, len(method.arena_bytes))
     }
     for value in method.values:
@@ -187,6 +190,7 @@ def undecided_outputs(
         read = effects.at[time].reads
         if isinstance(instruction, DelegateCall):
             inputs = [n for n, i in enumerate(read) if i in known]
+            # Without one that is known, the first argument counts as an input, if there is another.
             first = inputs[-1] + 1 if inputs else min(1, len(read) - 1)
             outputs = [i for i in read[first:-1] if uses[i] > 1]
             outputs += read[first:][-1:]

@@ -20,8 +20,10 @@ HEADER: Final = "header"
 """Member of a struct that points to more numbers."""
 GIVEN_ROWS: Final = (("input", None), ("out", 0))
 """Addresses of a move of rows that the caller gives."""
+# Steps have units of 16 bits (`StepTemplate::layout` in runtime/include/orch/steps.h).
 _MOST_UNIT: Final = 0xFFFF
 _WORD: Final = 4
+# As LEB128 has them: most items are below 128, and then one byte.
 _BITS: Final = 7
 
 
@@ -125,14 +127,17 @@ def _template(method: LinkedMethod, numbers: Sequence[int]) -> tuple[StepTemplat
     header = header_of(method, method.call(numbers[0]))
     calls = [method.call(number).form for number in numbers]
     if header is not None:
+        # A header stands in flash as `with_common_headers` chose it, with the words of most bands.
         of, all_words = 0, [one.header or header for one in calls]
         own = header
     else:
         all_words = [tuple(_words(one.numbers)) for one in calls]
+        # The call that most others are like is the template: their steps change no words.
         of = all_words.index(Counter(all_words).most_common(1)[0][0])
         own = all_words[of]
     words = tuple(i for i, word in enumerate(own) if any(one[i] != word for one in all_words))
     shapes = [tuple(one[i] for i in words) for one in all_words]
+    # Shape 0 is what the template has; each other one is stored once.
     known = [*dict.fromkeys((tuple(own[i] for i in words), *shapes))]
     template = StepTemplate(
         instruction=numbers[of],
@@ -151,6 +156,7 @@ def _addresses(method: LinkedMethod, numbers: Sequence[int]) -> Iterator[StepAdd
             continue
         base = min(offsets)
         unit = gcd(*(offset - base for offset in offsets))
+        # A unit that is too large becomes a divisor of it, and indices larger.
         part = next(n for n in range(1, unit + 1) if unit % n == 0 and unit // n <= _MOST_UNIT)
         yield StepAddress(pointer=pointer, base=base, unit=unit // part)
 
