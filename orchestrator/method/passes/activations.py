@@ -116,6 +116,8 @@ def is_activation(call: LinkedCall) -> bool:
 def fuse_float_activations(method: LinkedMethod, context: Context) -> LinkedMethod:
     """Let calls that compute sums of floats compute the limits after them."""
     isa = context.isa
+    # On an M4 limits in the loop of matrix products made the autoencoder 2 % slower: a separate
+    # relu takes about as much.
     sums = {_CONVOLUTION, *(_PRODUCTS if isa == "mve" else ())}
     fused = at_each_call(method, partial(_fused_floats, sums=sums, isa=isa), grows=True)
     if isa == "mve" or fused is method:
@@ -198,6 +200,7 @@ def _of_one_kind(method: LinkedMethod, isa: str) -> LinkedMethod | None:
         return method
     # Where calls differ, relu alone is as cheap.
     others = items[relu] + items[none]
+    # Limits for all pay if more outputs have limits than have none.
     if items.total() - others <= others:
         return None
     for number, call in calls:

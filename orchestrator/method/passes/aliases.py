@@ -25,6 +25,7 @@ from orchestrator.program.shared import SHARED_ID
 from orchestrator.program.values import Value
 
 Candidate: TypeAlias = "dict[int, Value]"
+# Kernels with DSP instructions load words, also of tensors whose items are bytes.
 _WORD_BYTES: Final = 4
 
 
@@ -35,6 +36,7 @@ def alias_copies(method: LinkedMethod, context: Context) -> LinkedMethod:
     planned afterwards. The planner then finds the room of the copies again.
     """
     flow, written = Dataflow(method), method.written
+    # A copy that is gone may have been what kept another one.
     again = True
     while again:
         again = False
@@ -115,6 +117,7 @@ class _Sides:
         for _, to in self._sides:
             ends.setdefault(to.space, []).append((to.begin, to.end))
         written = {space: join(tuple(spans), ()) for space, spans in ends.items()}
+        # One copy would overwrite what another one of the call still has to read.
         crossed = any(
             here.overlaps(to) and (i != j or here != to)
             for i, (here, _) in enumerate(self._sides)

@@ -170,6 +170,7 @@ class Arguments:
         """An integer that no call writes, or the default for None."""
         index = self.index(name)
         if isinstance(self._values[index], NoneValue):
+            # A value that is None now may be a number in a run.
             need(index not in self._written)
             return default
         return self._number_at(index)

@@ -49,6 +49,7 @@ def _folded(site: Site) -> Site | None:
     x, y = norm.tensor("input"), norm.tensor("out0")
     need(x.dtype is y.dtype is ScalarType.Float and x.numel > 0)
     need((x.sizes, x.dim_order) == (y.sizes, y.dim_order))
+    # Its other outputs, mean and deviation, are empty where nothing trains.
     need(not any(o in site.method.places for o in site.call.outs if o != norm.index("out0")))
     channels = x.sizes[1]
     scale, shift = _scale_and_shift(norm, channels)
@@ -119,6 +120,7 @@ def _convolution(layer: Arguments, channels: int) -> tuple[str, str, int, Floats
 
 
 def _matrix(layer: Arguments, channels: int) -> tuple[str, str, int, Floats, Floats]:
+    # Other factors would have to be in the new weights, too; exporters write none.
     need(layer.scalar("beta") == layer.scalar("alpha") == 1)
     weights, bias = _items(layer, "mat2"), _items_or(layer, "self", 0, channels)
     need(weights.shape[1] == channels)

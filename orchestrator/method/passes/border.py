@@ -184,6 +184,7 @@ class _End:
         if self._port.is_input:
             found |= {v for v in self._flow.input_followers(place, places) if places[v] == place}
         grown = True
+        # A view of a view, in whatever order the program has them.
         while grown:
             before = len(found)
             for call, effect in zip(method.instructions, self._flow.at, strict=True):
@@ -206,6 +207,7 @@ class _End:
                 for value in [method.values[member]]
             }
         )
+        # Bytes that something else reads or writes are found by the proof, not here.
         if problems_of(effects_of_linked(method), moved.values, moved.arena_bytes):
             raise self._error(
                 "other tensors of the program share its memory",

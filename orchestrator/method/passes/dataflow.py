@@ -57,6 +57,8 @@ class Dataflow:
         self.steps = 0
         jumps = [i for i, e in enumerate(self.at) if e.next != (i + 1,)]
         self.is_straight = not jumps
+        # Up to the next jump, the users of a place are found by its index; behind it there are
+        # several ways.
         self._stops = [*jumps, len(self.at)]
         self._after: dict[int, int] = {}  # instructions that were dropped
         # What is dropped or replaced later leaves its entries behind.
@@ -150,6 +152,7 @@ class Dataflow:
             index: Of the call.
         """
         self.drop(index)
+        # `drop` takes the entries of the old call away; the number stays in use.
         del self._after[index]
         self.at[index] = effect = effect_of_call(method, index)
         self.is_open = self.is_open or not self.replaced.isdisjoint(effect.writes)
@@ -294,6 +297,8 @@ class _Users:
         for (space, size), row in self._begins.items():
             if space != where.space:
                 continue
+            # Places of a row have less than 1 << size bytes: none that begins before that reaches
+            # this far.
             first = bisect_left(row, (where.begin - (1 << size), 0))
             for begin, end in islice(row, first, bisect_left(row, (where.end, 0))):
                 if end > where.begin:

@@ -134,6 +134,7 @@ def _folded_within_flash(
     shown = trial.fold(index, outputs)
     if not shown:
         return state
+    # A call that goes makes room for so much.
     most = state.constant_bytes() + SMALL_BYTES
     later = index
     while trial.constant_bytes() > most:
@@ -162,6 +163,7 @@ def _shown(flow: Dataflow, index: int, outputs: Contents, places: Mapping[int, P
     for out, content in outputs.items():
         where = places[out]
         for v in sorted({out, *flow.followers(index, where, places)}):
+            # A reader that sees more than the call wrote would need the rest as a constant, too.
             if not where.holds(places[v]):
                 return {}
             begin = places[v].begin - where.begin
@@ -259,12 +261,15 @@ def _with_other_weights(site: Site) -> Site | None:
     outputs, depth = weights.sizes
     given, index = bytes(arguments.constant("weights")), arguments.index("weights")
     need(weights.is_contiguous)
+    # Others need the weights as they are: they would be there two times.
     need(site.has_one_user(index))
     order = _order(first, None)
     need(x.numel == len(order))
     need(
         all(
             order[start + k] == start + order[k]
+            # Each row of the product has to be read in one order, or weights could not have it for
+            # all rows.
             for start in range(0, len(order), depth)
             for k in range(depth)
         )
@@ -288,6 +293,7 @@ def _transpose(site: Site) -> View | None:
         return None
     (view,) = views
     source, size = site.arguments.tensor_at(view.source), prod(view.sizes)
+    # A block is a copy, which `alias_copies` takes out.
     if view.is_block or source.numel != size or source.allocation is None:
         return None
     order = _order(view, None)

@@ -84,6 +84,9 @@ def in_place(method: LinkedMethod) -> LinkedMethod:
     ]
     taken, merged = _merged(method, webs, shares)
     before, after = (peak_live_bytes(web.block for web in found) for found in (webs, merged))
+    # Sharing places that are live at other times gains nothing, and ties lifetimes together: the
+    # fp32 autoencoder took 3,584 bytes in place of 3,072 when outputs went over all inputs that
+    # they could.
     if after >= before:
         return method
     changed: dict[int, Value] = {}
@@ -108,6 +111,8 @@ def _shares(method: LinkedMethod, places: Mapping[int, Place]) -> Iterator[Share
             continue
         (out,) = call.outs
         for given in dict.fromkeys(call.args[i] for i in call.in_place):
+            # An input that the call also gets as another argument may be read after the output is
+            # written.
             every = all(i in call.in_place or a != given for i, a in enumerate(call.args))
             if every and _alike(method.values[given], method.values[out]):
                 here, to = places.get(given), places.get(out)
@@ -139,8 +144,11 @@ def _merged(
         if (
             one == other
             or here.first < 0  # an input, or bytes that outlive runs
+            # The input dies at the call, and the output is born there: other members of their
+            # groups, too.
             or here.last != call
             or to.first != call
+            # Each tensor keeps its offset modulo 16.
             or distance % ALIGNMENT
             or any(method.tensor(v).is_dynamic for v in (*here.offsets, *to.offsets))
         ):

@@ -27,6 +27,7 @@ from orchestrator.program.values import Dynamism, TensorValue, Value
 if TYPE_CHECKING:
     from orchestrator.method.passes.views import View
 
+# Chosen by hand: each takes a proof over the whole method.
 _MOST_PLACES: Final = 64
 """Places that are tried for a tensor."""
 
@@ -57,6 +58,7 @@ def at_each_call(
             continue
         site = changed.at(number)
         spent += len(method.instructions)
+        # The call before may now read what the dropped one read: it may change in turn.
         while site.number and site.is_dropped:
             site = site.at(site.number - 1)
     return without(site.method, site.flow.dropped)
@@ -207,6 +209,7 @@ class Site:
         at, last = self.flow.at, self.number
         if not first < last:
             return False
+        # No jump leaves the range, and none enters it but at its beginning.
         return all(at[i].next == (i + 1,) for i in range(first, last)) and not any(
             first < following <= last and following != index + 1
             for index, effect in enumerate(at)
@@ -265,6 +268,7 @@ class Site:
         size = where.end - where.begin
         found = {0, *(p.end for p in places.values() if p.space == where.space)}
         begins = sorted({*map(aligned, found)})
+        # Ends of tensors, aligned: the lowest places come first, as planners put them.
         fitting = [at for at in begins if at + size <= ends[where.space]]
         sharers = self._sharers(tensor)
         moved = (self._moved(sharers, tensor, at) for at in fitting[:_MOST_PLACES])

@@ -28,9 +28,11 @@ from orchestrator.planner.blocks import Block, aligned, indices
 from orchestrator.program.shared import SHARED_ID
 from orchestrator.program.values import TensorValue, Value
 
+# Bounds of work: with them, methods of 1,600 calls take 0.1 to 2.4 s of CPU.
 _MOST_TRIED: Final = 200_000
 """Calls that the exact search tries, and the bounded one before it keeps one order."""
 _MOST_IN_ALL: Final = 500_000
+# Width of the beam; 1 once too much was tried.
 _MOST_KEPT: Final = 32
 _MOST_READY: Final = 32
 """Calls that could run next of which a step looks at the first ones only."""
@@ -59,6 +61,7 @@ def order_calls(method: LinkedMethod) -> LinkedMethod:
         return method
     graph = _Graph(method, effects, flow.groups)
     before = graph.peak(range(len(effects.at)))
+    # No order needs less than the call that touches most.
     if before <= graph.least:
         return method
     order = graph.order(before)
@@ -89,6 +92,8 @@ class _Graph:
     ) -> None:
         self._tried = 0
         self._count = count = len(effects.at)
+        # As `_ordered` places them: each group begins at a multiple of 16, and as far behind one as
+        # in the program.
         self._sizes = [aligned(g.end - g.begin + g.begin % 16) for g in groups]
         of = {member: at for at, g in enumerate(groups) for member in g.members}
         self._touched = [
@@ -194,6 +199,7 @@ class _Graph:
         while ahead:
             most, _, done = heappop(ahead)
             state = known[done]
+            # A better way to the same set was found after this one had been noted.
             if state.most < most:
                 continue
             if not state.ready:
@@ -315,6 +321,8 @@ def _ordered(
         instructions=tuple(moved.instructions[n] for n in order),
         origins=tuple(moved.origins[n] for n in order),
     )
+    # This proof is for the old order: that groups apart are as good. The new order has the
+    # histories below.
     if problems_of(effects, moved.values, moved.arena_bytes):
         return method
     histories = _histories(moved)

@@ -159,6 +159,7 @@ def _pad_of(arguments: Arguments, function: str) -> _Pad:
         for d, front, behind in zip(dims, *pads, strict=True):
             before[d], after[d] = front, behind
         value = arguments.number("pad_value")
+    # A negative pad cuts items off.
     need(min((*before, *after), default=0) >= 0)
     return _Pad(tensor=arguments.index(0), before=tuple(before), after=tuple(after), value=value)
 
@@ -209,8 +210,10 @@ def _padding(
     need(not any(pad.before[d] or pad.after[d] for d in rest))
     if function in _LARGEST:
         need(not arguments.truth("ceil_mode"))
+        # Such an item is no larger than what the call stores at least, so it never decides.
         need(pad.value <= arguments.number("activation_min"))
     if function in _CONVOLUTIONS:
+        # Kernels count taps outside of the image as the zero point.
         need(pad.value == -arguments.number("input_offset"))
     if function == _FLOAT:
         need(pad.value == 0 and not arguments.truth("transposed"))

@@ -76,6 +76,8 @@ def share_values(method: LinkedMethod) -> LinkedMethod:
         key: object
         if isinstance(value, TensorValue):
             shareable = index not in given and not value.is_dynamic
+            # Constants are equal by their bytes, wherever the program has them; names are for
+            # people.
             key = (replace(value, data_buffer_index=0, extra=None), data.get(index))
         else:
             shareable = index not in written
@@ -190,10 +192,12 @@ PASSES: Final[Mapping[str, Pass]] = MappingProxyType(
         "keep_inputs": Pass(change=_anywhere(keep_inputs), needs=("io",)),
         "quantized_io": Pass(change=_anywhere(quantized_io), needs=("io",)),
         "in_place": Pass(change=_anywhere(in_place), calls=may_be_in_place, needs=("plan",)),
+        # Before pack_weights: limits become those of packed calls.
         "fuse_activations": Pass(change=fuse_activations, calls=may_be_activation, trades="ram"),
         "fuse_float_activations": Pass(
             change=fuse_float_activations, calls=is_activation, needs=("plan", "isa")
         ),
+        # Before pack_weights, which finds weights that 4 bits hold.
         "round_weights": Pass(
             change=_anywhere(round_weights),
             calls=lambda call: call.function in FUNCTIONS,
@@ -206,6 +210,7 @@ PASSES: Final[Mapping[str, Pass]] = MappingProxyType(
             needs=("isa",),
             trades="room",
         ),
+        # After pack_weights: scratch memory of packed calls counts.
         "order_calls": Pass(change=_anywhere(order_calls), needs=("plan",)),
         "drop_values": Pass(change=_anywhere(drop_values)),
         "prepare_calls": Pass(

@@ -101,6 +101,7 @@ def prepare_calls(method: LinkedMethod, context: Context) -> LinkedMethod:
             ]
             args = tuple(call.args[place] for place in places)
             accesses = tuple(call.accesses[place] for place in places)
+            # A move would give such an argument another address in a run.
             need(not replaced.intersection(args) and _fits(form.all_numbers))
             for index, access in zip(args, accesses, strict=True):
                 need(_has_memory(method, index, access, constants))

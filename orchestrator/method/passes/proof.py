@@ -36,6 +36,7 @@ _MOST_STEPS: Final = 20_000
 """Steps that the proofs of a pass may take: under a second. Models have at most 12 for
 each call; thousands of calls that take apart what one call joins have its square.
 """
+# For methods of more than a thousand calls: somewhat more than the 12 that models have.
 _STEPS_PER_CALL: Final = 20
 _LOOKS_PER_STEP: Final = 16
 """Instructions and tensors of them that are looked at in the time of a step."""
@@ -150,6 +151,8 @@ class _Proof:
     def holds(self) -> bool:
         if self._flow.is_open or not self._may_change() or not self._is_apart():
             return False
+        # What a run leaves is what the next one begins with: facts that a run loses are lost for
+        # all, until no more are.
         kept = self._whole
         while True:
             states = self._states(kept)
@@ -182,6 +185,8 @@ class _Proof:
                 or index in received
             ):
                 return False
+            # A constant has no address that the caller could write through, and no call may write
+            # it.
             is_constant = isinstance(value, TensorValue) and value.allocation is None
             if is_constant and (index in returned or index in written):
                 return False
@@ -235,6 +240,7 @@ class _Proof:
         ends = dict(self._method.ends)
         for place in self._moved.values():
             ends[place.space] = max(ends.get(place.space, 0), place.end)
+        # Constants need no facts: nothing writes them.
         return {(s, s, 0): ((0, end),) for s, end in ends.items() if s[0] == "arena"}
 
     def _states(self, kept: State) -> Mapping[int, State]:
@@ -302,6 +308,7 @@ class _Proof:
     def _along_all_paths(self, entry: State) -> Mapping[int, State]:
         """The states of any method."""
         effects = self._flow.at
+        # What touches nothing of the change keeps every fact.
         near = [any(map(self._is_near, effect.touches)) for effect in effects]
         states = {0: entry}
         again = True
@@ -318,6 +325,7 @@ class _Proof:
                     new = after if known is None else _common(known, after)
                     if new != known:
                         states[following] = new
+                        # A jump back: what comes before has to be looked at once more.
                         again = again or following <= index
         return dict(sorted(states.items()))
 

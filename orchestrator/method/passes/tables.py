@@ -45,6 +45,7 @@ _DEQUANTIZE: Final = frozenset(
 _ARITHMETIC: Final = frozenset(
     f"orch::portable::{name}_out" for name in ("add", "div", "mul", "neg", "sub")
 )
+# Chosen by hand: an island is an activation between its two ends.
 _MOST_CALLS: Final = 8
 """Most calls of an island."""
 
@@ -176,7 +177,9 @@ def _input_of(site: Site) -> int:
     given = [i for i in found if arguments.tensor_at(i).allocation is not None]
     need(len(given) == 1 and call.outs == call.args[-1:])
     tensor = arguments.tensor_at(given[0])
+    # Items correspond by their place in memory all along.
     need((tensor.sizes, tensor.dim_order) == (out.sizes, out.dim_order))
+    # One number for all items; others would make the result depend on where an item lies.
     need(all(arguments.tensor_at(i).numel == 1 for i in found - {*given}))
     return given[0]
 

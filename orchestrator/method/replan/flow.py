@@ -27,6 +27,7 @@ _BEFORE: Final = -1
 
 _Note: TypeAlias = "Callable[[int, str, Iterable[int]], None]"
 
+# Chosen by hand, against programs of nothing but branches (tests/unit/method/test_replan_flow.py).
 _MOST_WORK: Final = 500_000
 """Pieces times basic blocks; a method with more keeps its plan."""
 
@@ -224,7 +225,9 @@ class _Analysis:
                     if kind in ("fill", "write", "update"):
                         self._written.add(value)
 
+        # State is there before the run as inputs are, and still there after it as outputs are.
         note(-1, "fill", dict.fromkeys((*effects.inputs, *state)))
+        # What overlaps at one moment may show the same bytes: the caller's, or those of one call.
         self._beside(dict.fromkeys((*effects.inputs, *state)))
         for time, effect in enumerate(effects.at):
             self._instruction(time, effect, note)
@@ -242,6 +245,7 @@ class _Analysis:
         fills = (*effect.fills, *effect.scratch)
         note(time, "fill", (v for v in fills if v not in effect.views))
         self._beside(effect.touches)
+        # A view writes nothing: what is written through it is in its base.
         for value in (v for v in effect.views if v in self._places):
             for base in (v for v in effect.reads if v in self._places):
                 self._groups.join(value, base)
@@ -277,6 +281,7 @@ class _Analysis:
                 self._look(value, state)
 
     def _look(self, value: int, state: frozenset[int]) -> None:
+        # Nothing ever writes it, so the program may mean whatever lies there.
         if _BEFORE in state and value not in self._written:
             self._is_clear = False
         for writer in state - {_BEFORE, value}:
@@ -301,6 +306,7 @@ class _Analysis:
             before: list[frozenset[int]] = [states[number]]
             for event in events:
                 before.append(_after(event, before[-1]))
+            # Between two events of a piece, its bytes stay: that whole time counts.
             moments = [block.first, *(e.time for e in events), block.last]
             for at in range(len(events), -1, -1):
                 for writer in before[at] - {_BEFORE}:
@@ -329,6 +335,7 @@ class _Analysis:
 
     def _ahead(self, event: _Event, want: frozenset[int]) -> frozenset[int]:
         """The groups wanted before an event, from those wanted after it."""
+        # A fill ends what was wanted; other writes leave some bytes.
         if event.kind == "fill":
             return frozenset()
         return want | {self._groups.of(event.value)}

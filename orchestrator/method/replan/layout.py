@@ -60,6 +60,7 @@ def replan(
     values = list(effects.values)
     sizes = list(arena_bytes)
     found = []
+    # ExecuTorch keeps memory id 0 for constants.
     for memory_id in range(1, len(sizes)):
         if memory_id in fixed:
             continue
@@ -69,6 +70,7 @@ def replan(
         blocks = tuple(_blocks(effects, flow, alignments))
         planned = plan(blocks)
         name = planned.planner
+        # Offsets of the program stay where nothing is gained: its bytes then need no change.
         if planned.size_bytes >= sizes[memory_id] and not any(
             _is_off(value, alignments.get(index, 1), memory_id)
             for index, value in enumerate(values)
@@ -149,6 +151,7 @@ def _place(
         start = offset + _alignment(group, values, alignments)[1] - group.begin
         for index in group.members:
             places[index] = start + offset_of(values[index])
+    # Blocks of idle tensors come behind those of groups, as `_blocks` gives them.
     places |= zip(flow.idle, planned.offsets[len(flow.groups) :], strict=True)
     for index, value in enumerate(values):
         if not isinstance(value, TensorValue) or value.allocation is None:
@@ -260,6 +263,7 @@ def with_pinned(
 
 def free_memory_id(program: Program) -> int:
     """Lowest free memory id for new arenas: no method uses or could share it."""
+    # An arena with the id of shared state would be taken for it.
     return max(SHARED_ID + 1, *(len(m.arena_bytes) for m in program.methods))
 
 

@@ -67,6 +67,8 @@ def _misplaced(before: _Layout, after: _Layout, arena_bytes: Sequence[int]) -> I
         size_bytes = arena_bytes[memory_id] if memory_id < len(arena_bytes) else 0
         if offset + end - begin > size_bytes:
             yield f"value {value} ends at byte {offset + end - begin} of {size_bytes}"
+        # Kernels load words, or vectors, of what was aligned before: offsets stay the same modulo
+        # 16.
         if (begin - was[0]) % 16:
             yield f"value {value} is aligned otherwise"
 
@@ -167,6 +169,7 @@ class _Comparison:
         for layout, memory in zip(layouts, starts, strict=True):
             for value in given:
                 layout.write(memory, value, -1, over=True)
+        # Only where paths meet are states kept: between, one state goes along.
         joins = {0, len(steps)}
         for index, step in enumerate(steps):
             joins.update(n for n in step.next if n != index + 1)

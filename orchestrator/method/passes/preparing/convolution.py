@@ -113,6 +113,7 @@ def _convolution(*, depthwise: bool, nhwc: bool) -> Preparer:
             _STRUCT,
             _memory(arguments, "input", "weight", "bias", *_SCALES),
             sizes=sizes,
+            # Each channel has its own, in a tensor.
             scale=members(multiplier=0, shift=0),
             offset=arguments.number("output_offset"),
             range=_range(arguments),
@@ -241,6 +242,8 @@ def _average(*, nhwc: bool) -> Preparer:
         is_float = arguments.tensor("scratch").dtype is ScalarType.Char and has_ties
         items = members(zero_point=0, scale=0.0)
         if is_float:
+            # The scale is multiplier * 2 ** (shift - 31): as a float, its exponent with the bias of
+            # 127. op_quantized_avg_pool2d.cpp makes the power of two of these bits.
             exponent = arguments.number("shift") + 127 - 31
             need(_LOWEST_EXPONENT <= exponent <= _HIGHEST_EXPONENT)
             multiplier = float32(arguments.number("multiplier"))

@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     from orchestrator.method.linked import LinkedMethod, Numbers
 from orchestrator.method.passes.views import View
 
+# `BlockShape`: three loops around a block serve all four dimensions of an image.
 _LOOPS: Final = ("outer", "middle", "inner")
 _MEMORY: Final = (("input", 0), ("out", 1))
+# `copy_items` of the runtime has loads of one, two and four bytes.
 _MOST_ITEM: Final = 4
 """Bytes of an item that a core reads at once."""
 
@@ -83,6 +85,7 @@ def _blocks(
 ) -> tuple[str, Shape, tuple[tuple[str, Numbers], ...]] | None:
     """The kernel that moves the blocks of a view, their shape, and where they begin."""
     here, there = (method.places.get(i) for i in (view.source, view.target))
+    # Blocks go one after the other: an overlap would destroy what comes later.
     if not (here and there) or here.overlaps(there) or not all(view.sizes):
         return None
     item = method.tensor(view.source).dtype.item_bytes

@@ -45,11 +45,14 @@ _HALF_MULTIPLIER: Final = 1 << 30
 _LEAST_SHIFT: Final = -21
 """Smallest shift of a plain addition with DSP instructions, whose sums have 30 bits and a sign
 (`is_plain` of op_quantized_add.cpp)."""
+# The largest int8 item, of either sign.
 _ITEM: Final = 128
 _DSP_SHIFT: Final = 13
 """Largest shift of products for DSP instructions (op_quantized_mul.cpp)."""
+# Differences have 16 bits in `orch_multiply_vectors`; a shift to the left comes before the product.
 _VECTOR_ITEM: Final = (1 << 15) - 1
 """Largest difference from a zero point in vectors of products."""
+# `TransposeCall` has arrays of four.
 _TRANSPOSED_DIMS: Final = 4
 
 
@@ -67,6 +70,8 @@ def _add(arguments: Arguments, isa: str) -> Form:
         abs(a_zero) <= _MOST_ZERO_POINT
         and abs(b_zero) <= _MOST_ZERO_POINT
         and min(a_multiplier, b_multiplier, total[1]) >= 0
+        # As exporters write additions: the larger scale has a factor of a half and no shift, and
+        # the sum becomes smaller.
         and a_shift == 0
         and b_shift <= 0
         and total[2] < 0
@@ -154,6 +159,7 @@ def _softmax(arguments: Arguments, isa: str) -> Form:
     need(lie_alike(x, y) and x.sizes)
     dim = dim_of(arguments.number("dim"), len(x.sizes))
     count = x.sizes[dim]
+    # The kernel reads a row of items side by side.
     need(count == 1 or strides_of(x)[dim] == 1)
     multiplier, shift, diff_min = map(
         arguments.number, ("input_multiplier", "input_shift", "diff_min")
@@ -265,8 +271,11 @@ def _nearest(arguments: Arguments, _isa: str) -> Form:
 #
 # As quantize_row and dequantize_row of kernels/util/affine.h.
 
+# `suits_near` of kernels/util/affine.h: limits less the zero point are exact floats, and adding 1.5
+# * 2 ** 23 rounds them.
 _MOST_FLOAT_ZERO_POINT: Final = 1 << 21
 """Largest zero point of floats that are limited before they are rounded."""
+# `suits_vectors`: vectors take subnormals for 0, from which these are far.
 _SMALLEST, _LARGEST = 2.0**-64, 2.0**64
 """Between these are scales with which vectors give the same bits."""
 _NAMES: Final = {

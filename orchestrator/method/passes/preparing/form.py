@@ -114,6 +114,7 @@ def pair_rows(arguments: Arguments, a: str = "self", b: str = "other") -> tuple[
     loop = [(1, (0, 0, 0))] * _MOST_DIMS + loop_over(y, *steps)
     need(len(loop) <= 2 * _MOST_DIMS)
     (rows, (_, a_row, b_row)), (count, (_, a_step, b_step)) = loop[-_MOST_DIMS:]
+    # One item beside another: any step is right, and kernels for items side by side are faster.
     if (count, a_step, b_step) == (1, 0, 0):
         a_step = b_step = 1  # a single item
     steps_of_both = {"a_row": a_row, "b_row": b_row, "a_step": a_step, "b_step": b_step}
