@@ -280,6 +280,7 @@ def _moved(
     def find(arguments: Arguments) -> tuple[View, ...]:
         tensor = facts_of(arguments.tensor(0))
         seen = geometry(tensor, *(read(arguments, at) for at, read in enumerate(kinds, 1)))
+        # Kernels refuse such tensors, and a call that fails has to stay.
         need(tensor.rank >= least_rank)
         if cut is not None:
             need(seen.sizes[arguments.number(cut) if isinstance(cut, str) else cut])
@@ -305,6 +306,8 @@ def _t(arguments: Arguments) -> tuple[View, ...]:
 
 def _reshape(arguments: Arguments) -> tuple[View, ...]:
     tensor, out = arguments.tensor(0), arguments.tensor(2)
+    # Items that lie in another order would have to move: that is a permutation, which `view` is
+    # not.
     need(tensor.is_contiguous and out.is_contiguous and tensor.numel != 0)
     need(viewed(facts_of(tensor), arguments.numbers(1)) == out.sizes)
     return _view(arguments, facts_of(out).layout)
@@ -349,8 +352,10 @@ def _nearest(arguments: Arguments) -> tuple[View, ...]:
     for i, dim in enumerate((2, 3)):
         size, scaled, scale = scale_of(arguments, i, corners=False)
         times, rest = divmod(scaled, size)
+        # Other factors repeat some items more often than others: no strides do.
         need(times and not rest)
         places = [nearest_item(size, scale, at) for at in range(scaled)]
+        # Rounding of the step may put an item beside its place: then the kernel decides.
         need(places == [at // times for at in range(scaled)])
         axes += [(size, read[dim], written[dim] * times), (times, 0, written[dim])]
     return (_part(arguments.index("input"), arguments.index("out"), axes),)
@@ -488,6 +493,7 @@ _FINDERS: Final[Mapping[str, _Finder]] = MappingProxyType(
 """Finders of views, by operator. Source: op schemas and ATen's documentation."""
 
 
+# As `nearest` and `bilinear` of kernels/portable limit a float before it becomes an integer.
 _LARGE: Final = float(1 << 30)
 """From here on kernels that scale images take the last item."""
 

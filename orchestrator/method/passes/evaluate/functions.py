@@ -175,6 +175,7 @@ def quantize_per_tensor(call: ConstantCall) -> Items:
     numbers = computed(items.numbers, items.dtype)
     inverse = np.float32(1) / scale
     scaled = (inverse.astype(numbers.dtype) * numbers).astype(np.float32)
+    # `to_quantized` of kernels/util/affine.h in the same steps, each rounded to a float.
     value = np.rint(scaled) + zero_point.astype(np.float32)
     # The sum of two float32 is rounded to float32; as a double it compares exactly.
     exact = value.astype(np.float64)

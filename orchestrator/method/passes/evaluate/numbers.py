@@ -72,6 +72,7 @@ def read_items(data: Bytes, tensor: TensorValue) -> Items:
     raw = logical_items(data, form, tensor.sizes, tensor.dim_order)
     match tensor.dtype:
         case ScalarType.Bool:
+            # Other bytes are undefined as a bool: kernels may read any of them in their own way.
             need((raw <= 1).all())
             return Items(tensor.dtype, raw != 0)
         case ScalarType.BFloat16:
@@ -118,6 +119,8 @@ def converted(numbers: Array, dtype: ScalarType) -> Array:
     if dtype is _S.Half:
         return single.astype(np.float16).astype(np.float32)
     bits = np.ascontiguousarray(single).view(np.uint32).reshape(single.shape)
+    # To the nearest, ties to even: half less one, and one more where the last bit that stays is
+    # odd.
     odd = np.right_shift(bits, np.uint32(16)) & np.uint32(1)
     rounded = (bits + np.uint32(0x7FFF) + odd) & np.uint32(0xFFFF0000)
     return np.where(np.isnan(single), single, rounded.view(np.float32))
@@ -227,6 +230,7 @@ def _quotient_down(a: Number, b: Number) -> Number:
     if not isinstance(a, float):
         need(b != 0)
         return a // b
+    # As C++ divides doubles: Python would raise an error.
     if b == 0:
         return nan if math.isnan(a) else copysign(inf, a)
     return nan if isinf(a) else a // b

@@ -33,12 +33,15 @@ _BLOCK: Final = 4
 """Sums that are computed side by side."""
 _ONES, _THREES, _FOURS = 16, 36, 46
 """Instructions for one, three or four factors of each of them."""
+# Chosen by hand: a further loop is code that the product would not have otherwise.
 _LEAST_SAVED: Final = 50_000
 """Instructions that a loop saves which other calls may not need."""
 _PLANES: Final = 4
 _INNERMOST: Final = 2
 """Innermost loops of a sum."""
 _INT32_BOUND: Final = 1 << 31
+# Python makes a double of an integer first: up to here that is exact, and the float is rounded
+# once.
 _EXACT: Final = 1 << 53
 """Integers up to here are Python's floats."""
 
@@ -266,6 +269,7 @@ def _average(arguments: Arguments, _isa: str) -> Form:
     padding = one_or_two(arguments.numbers("padding"))
     with_padding = arguments.truth("count_include_pad")
     divisor = arguments.number_or("divisor_override", 0)
+    # The kernel counts items of a window in 32 bits.
     need(prod(k + p for k, p in zip(kernel, padding, strict=True)) < _INT32_BOUND)
     rows, columns = axes_along(x[2:], y[2:], kernel, stride, padding)
     memory = arguments.places(input="self", out="out")
@@ -418,8 +422,11 @@ def limits_of(low: float, high: float) -> tuple[int, int]:
         UnknownCallError: 0 is not within them.
     """
     low, high = float32(low), float32(high)
+    # `Limits` of kernels/util/prepared.h has bits, whose order is right for a low limit that is not
+    # above 0 and a high one that is not below; -0 has the bits of a negative number.
     need(low <= 0 <= high and copysign(1, high) > 0)
     if (low, high) == NO_LIMITS:
+        # In `Limits` -1 says that nothing is above.
         return 0, -1
     return float_bits(low), float_bits(high)
 
