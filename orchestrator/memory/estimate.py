@@ -33,8 +33,10 @@ if TYPE_CHECKING:
 CODE_SIZES: Final = Path(__file__).parent / "code_sizes.json"
 _OPTIMIZE: Final = {"size": 1.0, "speed": 2.2, "debug": 1.6}
 """Most that code grows by: of the corpus, with zig for a Cortex-M4."""
+# Chosen by hand; docs/memory.md tells users of it.
 _UNKNOWN_BYTES: Final = 2048
 """For a kernel or delegate of the user's, whose size nobody has measured."""
+# tests/integration/test_estimates.py holds it for profiles and programs of the corpus.
 _SLACK: Final = (4096, 1.25)
 """An estimate is above the truth by no more: tests hold it."""
 _METHOD_WORDS: Final = {False: 18, True: 4}
@@ -75,6 +77,7 @@ def firmware_needs(
     functions = {i.function for m in methods for i in m.instructions if isinstance(i, LinkedCall)}
     loads = any(name not in linked for name in programs)
     parts = {"base", *parts} | ({"prelinked"} if methods else set())
+    # The loader finds kernels by name, so it keeps all that the product was resolved for.
     if loads or not programs:
         parts |= {"loaded"}
         functions |= {entry.function for entry in resolution.table_entries}
@@ -110,6 +113,7 @@ def firmware_needs(
         + count * loaded
         + sum(_STEP_BYTES for m in methods if m.by_rows),
         smallest_code_bytes=size,
+        # The estimate is at most so much too large, so this much is certain.
         sure_code_bytes=max(0, int((least + tables - above) / times) - tables),
         is_guess=bool(unknown),
     )
@@ -158,6 +162,7 @@ def column_of(target: Target) -> tuple[str, float]:
     else:
         core, times = "cortex-m0plus", 1.0
     exact = f"{core} {target.toolchain}"
+    # RISC-V and hosts have been measured with Zig alone.
     return (exact, times) if exact in _columns() else (f"{core} zig", times)
 
 
@@ -196,6 +201,8 @@ def _code_bytes(
     for one, two, every, *users in table["groups"]:
         found = [user for user in users if user in weights]
         if found:
+            # A section that several functions need is there once, in the largest form that one of
+            # them needs.
             total += max(
                 a * one + b * two + c * every for a, b, c in (weights[user] for user in found)
             )
@@ -229,6 +236,7 @@ def _method_bytes(method: LinkedMethod, layout: TableLayout, pointer: int) -> in
     for kind in (method.inputs, method.outputs):
         tables[kind] = layout.index_bytes * len(kind)
     calls = [i for i in method.instructions if isinstance(i, LinkedCall)]
+    # Pointers of a slot are those of `LinkedMethod.state_bytes`.
     words = _PRELINKED_WORDS + (3 if layout.compact else 4) * method.slots
     size = 4 * method.dynamic_words + pointer * words
     if method.by_rows:
@@ -236,6 +244,8 @@ def _method_bytes(method: LinkedMethod, layout: TableLayout, pointer: int) -> in
         size += sum(map(len, steps.steps))
         for template in steps.templates:
             halves = 2 * len(template.addresses) + len(template.words)
+            # `StepTemplate` of runtime/include/orch/steps.h: three pointers and six bytes, with
+            # padding.
             size += 5 * pointer + 2 * halves + 4 * len(template.shapes)
         calls = [calls[t.instruction] for t in steps.templates]
     else:
@@ -283,6 +293,7 @@ def dynamic_costs(effects: MethodEffects, bounds: tuple[SizeBound, ...]) -> Iter
         for dim, most in enumerate(dynamic[index].sizes if index in dynamic else ()):
             known = (b.least for b in bounds_of(bounds, number) if b.dim == dim)
             least = next(known, 1)
+            # A dimension that does not divide every dynamic tensor is no factor of all.
             if most <= least or any(v.numel % most for v in dynamic.values()):
                 continue
             shrunk = [

@@ -78,6 +78,7 @@ def share_arenas(
 
     def placed(method: MethodMemory) -> MethodMemory:
         names = {a.memory_id: n for a, n in _common_blocks(method, kept, pins) if n in sizes}
+        # Arenas of one method are live at the same time: beside each other.
         ends = dict.fromkeys(sizes, 0)
         arenas = []
         for arena in method.arenas:
@@ -118,6 +119,7 @@ def _common_blocks(
     """
     for arena in method.arenas:
         key = (method.model, method.method, arena.memory_id)
+        # What methods share, or expect to find again, nothing else may write over.
         if arena.size_bytes and not arena.shared and key not in kept:
             region = pins.get(method.model, NO_PINS).region(arena.memory_id)
             yield arena, f"{_COMMON}_{region}" if region else _COMMON
@@ -125,6 +127,8 @@ def _common_blocks(
 
 SCALAR_BYTES = 8
 _STATE_WORD_BYTES = 8
+# They were all that was kept free once: 50 models on an M55 then filled its ITCM with programs, and
+# the link overflowed by 157,048 bytes. They stay, so that a change of the code moves nothing.
 CODE_RESERVE_BYTES = 48 * 1024
 """Kept free in the first flash for code, if that leaves room for everything."""
 RAM_RESERVE_BYTES = 1024
@@ -206,6 +210,7 @@ def plan_memory(
         )
         for name, program in programs.items()
     )
+    # Larger alignments are lines of a data cache, which nothing else may lie in.
     if alignment != ARENA_ALIGNMENT:
         models = tuple(_aligned(model, alignment) for model in models)
 
@@ -288,6 +293,7 @@ def method_state_bytes(
         + 4 * words
     )
     if delegates:
+        # `DelegateHandle`: four pointers, or counts of their size.
         size += len(method.delegates) * 4 * pointer_bytes
     states = [delegates.get(d.backend, 0) for d in method.delegates]
     if not any(states):
@@ -305,6 +311,7 @@ def instructions_offset(method: Method, *, pointer_bytes: int) -> int:
 
 def _arenas(program: Program, method: Method, planned: Sequence[ArenaFacts]) -> Iterable[Arena]:
     facts = {found.memory_id: found for found in planned}
+    # ExecuTorch keeps memory id 0 for constants.
     for memory_id in range(1, len(method.arena_bytes)):
         is_shared = method.name in program.sharers and memory_id == SHARED_ID
         if memory_id in facts:
@@ -443,6 +450,7 @@ def _capacity(
     free = {r.name: r.size_bytes for r in board.regions}
     flash = next(r.name for r in board.regions if r.kind == "flash")
     ram = next(r.name for r in board.regions if r.kind == "ram")
+    # Code that runs from RAM lies in flash as well, from where the start-up copies it.
     free[flash] -= tables + (code if board.copies_code else 0)
     free[board.code_region.name] -= code
     free[ram] -= variables + board.stack_bytes + plan.state_bytes
@@ -490,6 +498,7 @@ def _solved(
     Reserves come first, so that a change of the code moves nothing while it fits them.
     Then the room that there is, in the order of the profile, and the largest first.
     """
+    # Blocks that the profile gave a memory come first: they have no other.
     given = sorted(blocks, key=lambda b: b.region is None)
     largest = sorted(given, key=lambda b: (b.region is None, -b.size_bytes))
     for order, room in ((given, reserved), (given, free), (largest, free)):
@@ -543,6 +552,7 @@ def _place(
             raise RegionOverflowError(over, hint)
         raise MemoryPlanError([_too_small(block, board, left, spans, hint) for block in failed])
     plan = replace(plan, placements=tuple(placed[block.section] for block in blocks))
+    # Programs may lie in what the estimate wanted: only the linker then knows whether all fits.
     over = {r.name: plan.placed_bytes(r.name) - most[r.name] for r in board.regions}
     tight = ((r.name, r.size_bytes + over[r.name]) for r in board.regions)
     return replace(plan, tight=tuple(found for found in tight if over[found[0]] > 0))
@@ -572,6 +582,7 @@ def _remedy(
     """
     before = product.room()
     for text, changed in _changes(product, sequential):
+        # What the linker found less, or more, than was estimated stays so with another key.
         free = {n: s + room[n] - before[n] for n, s in changed.room().items()}
         if _solved([*_blocks(*changed)], free, free) is not None:
             return f"{text}: everything fits then"

@@ -176,9 +176,12 @@ class _Writer:
 
     def method(self) -> Method:
         """The method of a stream."""
+        # A whole window with each call: nothing is of the past.
         if self._flow.fresh == self._flow.length:
             return self._old
         computed: frozenset[int] = frozenset()
+        # A tensor has one past for all that read it, as long as the one that reads furthest back.
+        # How far that is, only the end of the method shows: it is written until nothing grows.
         self._kept: dict[int, int] = {}
         while True:
             kept = dict(self._kept)
@@ -278,6 +281,7 @@ class _Writer:
             return
         if value.allocation is None or value.is_mutable_state:
             return
+        # The last one that was written there before.
         source = next((i for i in reversed(self._known) if self._meet(i, value)), -1)
         self._known.append(index)
         flow = self._flows.get(source)
@@ -322,6 +326,7 @@ class _Writer:
         """Arguments that repeat outputs: one, but for prim ops and delegates."""
         if isinstance(call, DelegateCall):
             return 0
+        # Out variants repeat their output as a result; prim ops have only a result.
         return int(self._old.operators[call.operator].namespace != _PRIMS)
 
     def _tensors(self, args: Iterable[int]) -> Iterable[int]:
@@ -337,10 +342,12 @@ class _Writer:
         if isinstance(call, KernelCall) and site.number_of_call not in computed:
             rule = rule_of(self._old.operators[call.operator])
             step = rule(site) if rule else None
+        # A rule that says nothing of an argument with time does not know the call.
         if step is None or {*step.reads} != timed:
             step = Step(reads={i: self._whole(i) for i in timed})
         for index, read in step.reads.items():
             flow = self._flows[index]
+            # Where time ends, the result has to be that of a window, with its padding.
             if not step.outs and (read.first < flow.start or flow.end < read.last):
                 raise _PaddedError(flow.pads)
         return step
@@ -380,12 +387,14 @@ class _Writer:
 
     def _with_past(self, index: int, flow: Flow, count: int) -> int:
         """What is new, behind positions of the past; the next call has its own."""
+        # The past is joined once, right behind what is new, so that all readers find it.
         if index not in self._pasts:
             axis, length = flow.axis, count + flow.fresh
             past = self._tensor(index, axis, count, is_state=True)
             out = self._tensor(index, axis, length)
             both = self._add(TensorListValue(items=(past, index)))
             self._emit(_CAT, (both, self._number(axis), out, out))
+            # The next call is `fresh` positions later: what it will call the past begins there.
             self._slice(out, axis, flow.fresh, count, past)
             self._pasts[index] = out
         return self._pasts[index]

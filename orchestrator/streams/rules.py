@@ -193,14 +193,17 @@ def _together(site: Site, given: Sequence[int], outs: Sequence[int]) -> Step | N
     flows: dict[int, Flow] = {}
     for index in given:
         if flow := site.flow_of(index):
+            # Broadcasting puts missing dimensions in front.
             axis = flow.axis + dims - len(site.sizes(index))
             flows[index] = replace(flow, axis=axis)
+    # Positions of two tensors would belong to different times.
     if len({(f.axis, f.length, f.fresh) for f in flows.values()}) != 1:
         return None
     some = next(iter(flows.values()))
     for index in given:
         sizes = site.sizes(index)
         at = some.axis - dims + len(sizes)
+        # A tensor without time has an item of its own for each position of the window.
         if index not in flows and at >= 0 and sizes[at] != 1:
             return None
     flow = replace(
@@ -281,6 +284,7 @@ def _reduced(site: Site) -> Step | None:
     gone = {dim % rank for dim in dims}
     if flow.axis in gone:
         return None
+    # Whether the call keeps what it sums over as a dimension of size 1.
     keeps = len(site.tensor(-1).sizes) == rank
     before = 0 if keeps else sum(dim < flow.axis for dim in gone)
     return _through(site, flow, axis=flow.axis - before)
@@ -302,6 +306,7 @@ def _product(mine: int, other: int, last: int) -> Rule:
             return None
         mine_index = site.args[mine]
         rest = [i for i in site.tensors() if i not in (mine_index, site.args[-1])]
+        # Sums over time need the whole window.
         if flow.axis >= len(sizes) - last or any(site.flow_of(i) for i in rest):
             return None
         added = [i for i in rest if i != site.args[other]]
@@ -365,6 +370,8 @@ def view_axis(old: TensorValue, new: TensorValue, flow: Flow) -> int | None:
 def _axis_of(old: Sequence[int], new: Sequence[int], flow: Flow) -> int | None:
     before = prod(old[: flow.axis])
     for at, size in enumerate(new):
+        # As many items before it as before: it is the same dimension, and none is merged with it. A
+        # length of 1 could be any dimension of size 1.
         if size == flow.length != 1 and prod(new[:at]) == before:
             return at
     return None
@@ -402,6 +409,7 @@ def _sliced(site: Site) -> Step | None:
     first, last = site.number(2, 0), site.number(3, length)
     if first is None or last is None:
         return None
+    # As `slice` counts: negative positions from the end, too small ones from the beginning.
     first, last = (max(at + length if at < 0 else at, 0) for at in (first, last))
     last = min(last, length)
     if last - first < flow.fresh:
@@ -461,6 +469,7 @@ class _Window:
         sizes = site.tensor(0).sizes
         dims = self._dims(site)
         at = flow.axis - (len(sizes) - self.behind - dims)
+        # Indices count from the start of a window: a stream has none.
         if not 0 <= at < dims or (self.indices and site.is_used(site.args[-1])):
             return None
         kernel = self._kernel(site, at)
@@ -471,15 +480,19 @@ class _Window:
             return None
         outs = site.args[-2:] if self.indices else site.args[-1:]
         count = site.sizes(outs[0])[flow.axis]
+        # A call has to give a whole number of outputs, the same number each time.
         if flow.fresh % stride or flow.fresh // stride > count:
             return None
         seen = (kernel - 1) * dilation + 1
+        # Outputs whose windows end beyond what is known depend on padding behind.
         end = min((flow.end + padding - seen) // stride + 1, count)
+        # Pooling with `ceil_mode` has windows that end beyond the image without a padding.
         is_padded = padding or end < count
         new = Flow(
             axis=flow.axis,
             length=count,
             fresh=flow.fresh // stride,
+            # Rounded up: the first window that sees no position before `start`.
             start=-((flow.start + padding) // -stride),
             end=end,
             pads=flow.pads | ({site.number_of_call} if is_padded else frozenset()),
@@ -489,6 +502,8 @@ class _Window:
         if padding:
             entries = site.numbers(self.padding) or []
             entries = entries if len(entries) == dims else entries * dims
+            # Positions beside the window are those of the past, or have not come yet: no padding is
+            # left.
             entries[at] = 0
             changes[self.padding] = tuple(entries)
         last = first + (new.fresh - 1) * stride + seen
@@ -551,10 +566,12 @@ def _padded_around(site: Site) -> Step | None:
 
 
 def _pad(site: Site, flow: Flow, low: int, high: int, changes: Mapping[int, Change]) -> Step | None:
+    # A negative pad cuts positions off.
     if low < 0 or high < 0:
         return None
     new = replace(
         flow,
+        # The padding counts as positions of the window, which a stream never computes.
         length=flow.length + low + high,
         start=flow.start + low,
         end=flow.end + low,
@@ -630,6 +647,7 @@ RULES: Final[Mapping[str, Rule]] = MappingProxyType(
         "executorch_prim::et_view": _viewed,
         "aten::cat": _joined,
         "aten::linear": _rows(last=lambda _: 1),
+        # Positions of the matrix with time and of the other one, as the schema has its arguments.
         "aten::addmm": _product(1, 2, 1),
         "aten::mm": _product(0, 1, 1),
         "aten::bmm": _product(0, 1, 1),
