@@ -115,6 +115,7 @@ def table_refusal(entry: TableEntry, call: CallPattern, written: frozenset[int])
     """
     letters = [
         (letter, after == "?")
+        # A letter for each argument; "?" behind it: it may be None; ">": results follow.
         for letter, after in zip(entry.signature, f"{entry.signature[1:]} ", strict=True)
         if letter not in ">?"
     ]
@@ -125,6 +126,7 @@ def table_refusal(entry: TableEntry, call: CallPattern, written: frozenset[int])
             continue
         if not _accepts(letter.upper(), kind):
             return f"argument {position + 1} is {_kind_name(kind)}"
+        # Small letters are arguments that the kernel writes.
         if letter.islower() and position in written:
             return f"argument {position + 1} is written and must not change"
     refused = sorted(
@@ -167,6 +169,7 @@ def calls_of_key(schema: OpSchema, key: KernelKey) -> tuple[CallPattern, ...]:
         for position, a in slots
         if a.optional or (a.kind is ArgKind.TENSOR_LIST and not a.is_out)
     ]
+    # Each choice of arguments without an entry is a call that the key can stand for.
     surplus = len(slots) - len(key.tensors)
     if surplus < 0:
         return ()
@@ -211,6 +214,7 @@ def takes_dim_orders(kernel: Kernel, call: CallPattern) -> bool:
     orders = {m.dim_order for _, m in (*call.tensors, *call.list_items)}
     if kernel.dim_orders == "contiguous":
         return all(order == tuple(range(len(order))) for order in orders)
+    # "same": two orders of one rank would be different ones.
     return len({len(order) for order in orders}) == len(orders)
 
 
@@ -228,6 +232,7 @@ def takes(kernel: Kernel, call: CallPattern) -> bool:
 # Facts about the arguments of a call that hold before the program runs.
 
 _ANY_INT = Range(-(1 << 63), (1 << 63) - 1)
+# Sizes of tensors are 32-bit integers in programs.
 _ANY_SIZE = Range(0, (1 << 31) - 1)
 
 
@@ -276,6 +281,7 @@ def call_arguments(
         match method.values[index]:
             case TensorValue(sizes=sizes, dtype=dtype):
                 found[argument.name] = TensorFacts(sizes=sizes, dtype=dtype)
+            # A size that is computed in a run: scratch memory may not depend on it.
             case IntListValue(items=items) if not facts.changing.isdisjoint(items):
                 pass
             case IntValue() | BoolValue() | IntListValue() | NoneValue():
@@ -359,6 +365,7 @@ class _ValueFacts:
         )
         sizes: tuple[Number, ...] = tensor.sizes
         if moved:
+            # A move may put a tensor of any size there; the rank is that of the kernel key.
             sizes = (_ANY_SIZE,) * len(sizes)
         elif tensor.is_dynamic:
             sizes = tuple(Range(0, size) for size in tensor.sizes)
@@ -385,6 +392,7 @@ def _items(
     found = logical_items(
         constant(tensor), FORMATS[tensor.dtype], tensor.sizes, tensor.dim_order
     ).flatten()
+    # The upper half of a float of 32 bits; NumPy has no such dtype.
     if tensor.dtype is ScalarType.BFloat16:
         found = (found.astype("<u4") << 16).view("<f4")
     return tuple(found.tolist())

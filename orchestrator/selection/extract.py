@@ -62,6 +62,7 @@ def extract(program: Program, *, model: str) -> OpInfo:
                     delegates.append(_use(method, delegate, index))
                 case _:
                     pass
+        # The loader makes all of them ready, whether they are called or not.
         unused = sorted(set(range(len(method.delegates))) - used)
         delegates += [_use(method, delegate, -1) for delegate in unused]
     return OpInfo(
@@ -169,6 +170,7 @@ class _Entry:
         self.every_dtype = False
 
     def finish(self, name: OperatorName) -> SelectedOperator:
+        # Sorted, so that the order of models and calls does not show in what is written.
         patterns = sorted(self.patterns.items(), key=lambda item: item[0])
         return SelectedOperator(
             name=name,
@@ -237,6 +239,7 @@ def check_overlap(infos: Iterable[OpInfo], *, where: SourceSpan) -> None:
     """
     models: dict[OperatorName, set[str]] = {}
     for info in infos:
+        # A program may list operators that it does not call; both count as its own.
         called = (call.operator for call in info.calls)
         for name in (*(name for _, name in info.operators), *called):
             models.setdefault(name, set()).add(info.model)

@@ -174,6 +174,7 @@ def _raise(problems: list[Diagnostic]) -> None:
 #
 # Source: ExecuTorch `codegen/tools/gen_oplist.py`.
 
+# What needs no quotes in YAML 1.1, a part of it: anything else is quoted.
 _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_./|;,-]*(?:::?[A-Za-z0-9_.;,/|-]+)*")
 _NOT_STRINGS: Final = frozenset(["y", "n", "yes", "no", "on", "off", "true", "false", "null"])
 """Plain words that YAML 1.1 reads as something else than a string."""

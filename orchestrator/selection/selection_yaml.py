@@ -198,7 +198,7 @@ class _Reader:
                 continue
             what = f'operator "{text}"'
             fields = self.file.mapping(value, what, _OPERATOR_KEYS) or {}
-            # Of a name with an overload there are no others: then it says nothing.
+            # A name with an overload has no others: then it says nothing.
             overloads = fields.get("include_all_overloads")
             if (
                 wanted is not None
@@ -232,6 +232,7 @@ class _Reader:
             found = self.file.scalars(value, f'the kernel keys of "{text}"')
             if wanted is None:
                 continue
+            # An operator without keys has all of them, as in ExecuTorch's tools.
             wanted.every_dtype |= not found
             for key_text, item in found:
                 self._add_key(wanted, key_text.strip(), item)
@@ -270,6 +271,7 @@ class _Reader:
                 notes=(("expected", f"v1/6;0,1|6;0,1 or v1/6; or {DEFAULT_KEY}"),),
                 hint="write dtype codes and dim orders as the programs have them",
             )
+        # ExecuTorch's tool writes a dtype as a key of one tensor without dimensions.
         elif len(key.tensors) == 1 and not key.tensors[0].dim_order:
             wanted.dtypes.add(key.tensors[0].dtype)
         else:

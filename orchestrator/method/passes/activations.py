@@ -93,7 +93,7 @@ def _limits(table: Table, low: int, high: int) -> tuple[int, int]:
 
 # Relu and other limits become part of the float call that computes their input.
 #
-# Of prelinked models, whose calls can be prepared. With vectors, convolutions and matrix products
+# This is for prelinked models, whose calls can be prepared. With vectors, convolutions and products
 # finish their sums so before they store them, each with limits or without. Without vectors only
 # convolutions do: one with limits and one without would have their loops twice, so all of a
 # method are of one kind, where that saves something.

@@ -157,8 +157,8 @@ class _Comparison:
             if isinstance(t := effects.values[v], TensorValue) and t.is_state
         ]
         self._problems: list[str] = []
-        # Of bytes that a move may have given away: only once all paths are known that
-        # lead to the reader is it certain which of them did.
+        # By instruction and value: whether bytes are the same that a move may have given away.
+        # Which move did, is certain only once all paths are known that lead to the reader.
         self._given_away: dict[tuple[int, int], bool] = {}
 
     def problems(self) -> list[str]:

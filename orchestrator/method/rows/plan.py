@@ -236,7 +236,7 @@ def _moves(
         yield Call(
             step=step,
             reads=tuple(
-                # Of no rows any place will do.
+                # Where a call reads no rows, any place will do.
                 place(image, low, high - low + 1)
                 if low <= high
                 else where[one.over.get(root_of(image), root_of(image))]

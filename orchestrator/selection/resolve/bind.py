@@ -96,6 +96,7 @@ def resolve(
     used: dict[str, set[str]] = {}
     for binding in (b for operator in operators for b in operator.bindings):
         used.setdefault(binding.kernel.library, set()).update(binding.kernel.sources)
+    # Only once there are no gaps: what is linked then is certain.
     if problems := duplicate_functions(catalog, used) or _missing_sizes(operators):
         raise KernelError(problems)
     return Resolution(
@@ -172,6 +173,8 @@ class _Linker:
         self.kernels = [
             kernel
             for of_library in offers
+            # A library's specialised kernels are tried before its fallback, but a library named
+            # first wins with either.
             for kernel in sorted(of_library, key=lambda k: (not k.keys, k.keys))
         ]
         self.every_kernel = every_kernel or selected.every_dtype
@@ -199,6 +202,7 @@ class _Linker:
 
     def _requests(self, gaps: Gaps) -> dict[KernelKey, list[Request]]:
         name = self.selected.name
+        # All kernels of an operator have its schema: the catalog has checked that.
         kernel = self.kernels[0]
         requests: dict[KernelKey, list[Request]] = {}
         for call, origins in sorted(self.selected.patterns):
@@ -223,6 +227,7 @@ class _Linker:
         for key, requests in self._requests(gaps).items():
             chosen = self._choose(requests)
             if chosen is None:
+                # Each of them may be served, and all of them by no single kernel.
                 alone = [r for r in requests if self._choose([r]) is None]
                 for request in alone:
                     gaps.unserved(self.selected.name, self.kernels, request)
@@ -268,6 +273,7 @@ class _Linker:
         them. The same holds for calls that no kernel serves: if there are any, every
         call is found by its key.
         """
+        # A fallback in the table would also be found by the calls that have a gap.
         if by_key_only:
             self.slots = dict(claims.items())
             unfound = self.links.keys() - self.slots.values()
@@ -280,10 +286,12 @@ class _Linker:
             if not kernel.keys and (self.every_kernel or index in self.links)
         ]
         for key, index in claims.items():
+            # Calls of the first fallback need no entries: what has none goes there.
             if kernels[index].keys or index != fallbacks[0]:
                 self.slots[key] = index
         for index, kernel in enumerate(kernels):
             if self.every_kernel or (self.every_dtype and index in self.links):
+                # A kernel tried earlier has these keys.
                 taken = claims.keys() | self.slots.keys()
                 self._add(index, [key for key in kernel.keys if key not in taken])
         if fallbacks:
@@ -307,6 +315,7 @@ class _Linker:
         table_dtypes = set()
         for call in link.calls:
             metas = (*call.tensors, *call.list_items)
+            # The device checks all tensors of a call, code depends on those that decide.
             table_dtypes |= {meta.dtype for _, meta in metas}
             for name, meta in tensor_names(kernel.schema, call):
                 if name in deciding:

@@ -39,6 +39,7 @@ class _Found:
     keys: set[KernelKey] = field(default_factory=set)
 
 
+# Chosen by hand: a program of hostile names had a comparison with every operator for each.
 _MOST_HINTS: Final = 100
 """Gaps for which a name that is nearly the same is looked for, which takes long."""
 
@@ -130,6 +131,7 @@ class Gaps:
         asked = tuple(origins)
         operators = self._catalog.operators
         is_called = any(origin.method for origin in asked)
+        # One message for all of them: the whole program was exported so.
         if is_called and str(name) not in self._allowed and out_variant(name, operators):
             self._without_out[name] = set(asked)
             return
@@ -221,6 +223,7 @@ class Gaps:
             for kernel in fallbacks
             for call in request.calls
         ]
+        # The kernel that lacks least: its message is the one to act on.
         refused, call, nearest = min(refusals, key=lambda r: len(r[0]))
         if not refused:
             self._no_dim_order(name, fallbacks, call, nearest, request)

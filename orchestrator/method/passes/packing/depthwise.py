@@ -233,7 +233,8 @@ class Depthwise3x3(Depthwise):
     def row_cost(self, at_once: int) -> int:
         """Instructions of the kernel for one row, some outputs at a time."""
         columns = self.columns.out
-        # Of outputs; of columns of inputs, which both of two parts have; of each part.
+        # What outputs take; what columns of inputs do, some of which two parts have; what each part
+        # does.
         shared = _WINDOW - self.columns.stride
         parts = -(-columns // at_once)
         # `orch_pair_three`: 17 for a column of four channels. `orch_one_row`: 28 for two outputs of

@@ -181,7 +181,7 @@ class Pairs(ConvolutionHeader):
         tile = self.out_channels * (loop + 25) + 5 * self.depth + 140
         # In an image of several rows, finding where three windows begin and what is in the image.
         tile += 0 if self.rows == ONE else 300
-        # Of two pixels four taps take 12 instructions in place of 17; 0.68 is what bands took in
+        # Four taps of two pixels take 12 instructions in place of 17; 0.68 is what bands took in
         # the emulator.
         two = tile * 17 // 25 if self.HAS_TWO else 0
         return (Cost(setup=setup, tile=tile, together=_PIXELS, pixels=pixels, two=two),)

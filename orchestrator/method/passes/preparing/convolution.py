@@ -237,7 +237,7 @@ def _average(*, nhwc: bool) -> Preparer:
     def prepare(arguments: Arguments, _isa: str) -> Form:
         x, rows, columns = _windows(arguments, "stride", "padding", nhwc=nhwc)
         taps = [_taps(axis) for axis in (rows, columns)]
-        # Of an odd number of items no average lies in the middle of two steps.
+        # No average of an odd number of items lies in the middle of two steps.
         has_ties = any(not count % 2 for counts in taps for count in counts)
         is_float = arguments.tensor("scratch").dtype is ScalarType.Char and has_ties
         items = members(zero_point=0, scale=0.0)
