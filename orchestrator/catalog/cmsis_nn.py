@@ -111,6 +111,10 @@ class Convolution:
         )
 
 
+# CMSIS-NN's names: CH_IN_BLOCK_MVE of arm_nnsupportfunctions.h is 124, the bound of 512 taps is in
+# USE_FAST_DW_CONV_S16_FUNCTION, and REVERSE_TCOL_EFFICIENT_THRESHOLD is 16.
+# tests/data/corpus/cmsis_nn_scratch.csv has sizes that its Python binding gives; `scratch --check`
+# compares with the user's.
 _WORD = 4  # bytes; a sum of products
 _HALF = 2  # bytes; 16 bits
 _VECTOR_BYTES = 16  # of an MVE register
@@ -137,6 +141,7 @@ def convolve_wrapper(backend: Backend, types: DataType, of: Convolution) -> int:
     if of.is_1x1:
         return 0
     if backend is not Backend.MVE:
+        # The kernel for weights of 4 bits unfolds rows as they are, the one for int8 whole words.
         columns = of.columns if types is DataType.A8W4 else _unfolded(of)
         return _ROWS * columns * _HALF
     if of.is_1xn:
@@ -179,6 +184,7 @@ def depthwise_conv_wrapper(backend: Backend, types: DataType, of: Convolution) -
     if not one_by_one:
         return 0
     if types is DataType.A8W8:
+        # `arm_depthwise_conv_3x3_s8` needs no buffer, and a core without DSP takes the plain loop.
         is_3x3 = (of.filter.h, of.filter.w) == (3, 3)
         if backend is Backend.SCALAR or (is_3x3 and max(of.padding) <= 1):
             return 0
@@ -216,6 +222,7 @@ def fully_connected(backend: Backend, types: DataType, *, rows: int) -> int:
         rows: Rows of the weights, one per output.
     """
     needed = backend is Backend.MVE and types is DataType.A8W8
+    # A sum of the weights for each output.
     return rows * _WORD if needed else 0
 
 

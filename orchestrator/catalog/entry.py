@@ -63,6 +63,7 @@ class EntryReader:
         schema = self._schema(node, fields) if fields is not None else None
         if fields is None or schema is None:
             return []
+        # Each reader records its own problems, so an entry shows all of them at once.
         tensors = tensor_arguments(schema)
         sources = self._sources(node, fields.get("sources"))
         dtypes = self._argument_dtypes(fields.get("dtypes"), tensors)
@@ -261,6 +262,7 @@ class EntryReader:
         if node is None:
             return ()
         outs = [a.name for a in schema.arguments if a.is_out]
+        # It would not be said which of several outputs may lie over the input.
         if len(outs) != 1:
             self._file.problem(
                 "bad-entry",

@@ -12,6 +12,7 @@ from orchestrator.errors import Diagnostic, SourceSpan, did_you_mean
 
 # The base loader leaves scalars as text: `no` stays "no", 0 stays "0".
 _LOADER = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+# A list of kernels has seven levels.
 _MAX_DEPTH = 64
 _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 

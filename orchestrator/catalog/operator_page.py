@@ -225,6 +225,7 @@ def limits_of(kernel: Kernel) -> tuple[str, ...]:
     return tuple(found)
 
 
+# `kMaxExtent` of kernels/util/check.h: conditions with it are on all numbers of a kind.
 _HUGE: Final = 1 << 30
 
 
@@ -232,6 +233,7 @@ def _in_groups(dtypes: frozenset[ScalarType]) -> str:
     if dtypes >= ALL:
         return "all"
     found, left = [], set(dtypes)
+    # The largest group first, so that the text is short.
     for name in ("real", "integral", "floating", "complex"):
         if left >= DTYPE_GROUPS[name]:
             found.append(name)

@@ -15,6 +15,7 @@ from orchestrator.core.operator import OperatorName, OpSchema, parse_schema
 from orchestrator.errors import Diagnostic, ProfileError
 
 _NO_SCHEMAS: Mapping[OperatorName, OpSchema] = {}
+# Chosen by hand: products of a workspace mostly have one list of libraries, some a few.
 _MOST_KNOWN = 8
 
 
@@ -75,6 +76,7 @@ def _read(
     known = dict(schemas)
     for schema in (_schema(node) for nodes in entries for node in nodes):
         if schema is not None:
+            # The first schema of an operator counts; `_clashes` reports those that differ.
             known.setdefault(schema.name, schema)
     kernels = []
     for library, file, nodes in zip(libraries, files, entries, strict=True):

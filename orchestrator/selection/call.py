@@ -115,7 +115,7 @@ def table_refusal(entry: TableEntry, call: CallPattern, written: frozenset[int])
     """
     letters = [
         (letter, after == "?")
-        # A letter for each argument; "?" behind it: it may be None; ">": results follow.
+        # `OpSchema.signature`: a question mark belongs to the letter before it.
         for letter, after in zip(entry.signature, f"{entry.signature[1:]} ", strict=True)
         if letter not in ">?"
     ]
@@ -126,7 +126,6 @@ def table_refusal(entry: TableEntry, call: CallPattern, written: frozenset[int])
             continue
         if not _accepts(letter.upper(), kind):
             return f"argument {position + 1} is {_kind_name(kind)}"
-        # Small letters are arguments that the kernel writes.
         if letter.islower() and position in written:
             return f"argument {position + 1} is written and must not change"
     refused = sorted(

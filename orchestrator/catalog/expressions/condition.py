@@ -50,6 +50,7 @@ def refusal(
                 return Refusal(condition=text)
         except Undecided:
             continue
+        # No result: the kernel computes the same numbers, and reports an error.
         except ExpressionError as error:
             return Refusal(condition=text, reason=str(error))
     return None
@@ -78,6 +79,7 @@ def named_arguments(text: str, schema: OpSchema) -> tuple[str, ...]:
 
 # Expressions for the sizes of scratch arguments, in bytes.
 
+# Sizes of tensors are 32-bit integers in programs.
 _MAX_BYTES = 2**31 - 1
 
 

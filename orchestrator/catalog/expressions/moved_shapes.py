@@ -85,6 +85,7 @@ def diagonal(tensor: TensorFacts, offset: Number, dim: Number, dim_: Number) -> 
     (rows, down), (columns, right) = axes[a], axes[b]
     row, column = max(-at, 0), max(at, 0)
     ends = [limits(rows - row), limits(columns - column)]
+    # The shorter of what is left of rows and columns, or nothing.
     low, high = (max(min(two), 0) for two in zip(*ends, strict=True))
     is_known = isinstance(rows, int) and isinstance(columns, int)
     length = low if is_known else Range(low, high)

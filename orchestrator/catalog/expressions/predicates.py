@@ -40,6 +40,7 @@ _S = ScalarType
 @function
 def resizes(tensor: TensorFacts, sizes: tuple[Number, ...]) -> bool:
     """Whether a tensor can be given these sizes."""
+    # Static tensors have no capacity of their own: their sizes are the only ones.
     if tensor.capacity_bytes is None:
         return same_numbers(tensor.sizes, sizes)
     if len(sizes) != tensor.rank:
@@ -48,6 +49,7 @@ def resizes(tensor: TensorFacts, sizes: tuple[Number, ...]) -> bool:
     if min(lowest, default=0) < 0:
         # The program computes this size.
         raise Undecided("a size is known only when the program runs")
+    # Even the smallest sizes do not fit: the call fails in every run.
     least = prod(lowest, start=tensor.dtype_bytes)
     if least > tensor.capacity_bytes:
         return False
@@ -98,6 +100,8 @@ def promote(a: ScalarType, b: ScalarType) -> ScalarType:
     for one, other in ((a, b), (b, a)):
         if one in FLOATING and other not in FLOATING:
             return one
+    # Codes of integer dtypes grow with their size; only Byte and Char have one size, and neither
+    # holds the other.
     low, high = sorted((a, b))
     return _S.Short if (low, high) == (_S.Byte, _S.Char) else high
 
@@ -190,6 +194,7 @@ def alpha_fits(alpha: Value, dtype: ScalarType) -> bool:
 def dtype_limits(dtype: ScalarType) -> tuple[int, int]:
     """The least and the largest number of an integer dtype."""
     bits = 8 * dtype.item_bytes
+    # Behind BFloat16, kernels take unsigned integers alone.
     if dtype is _S.Byte or dtype > _S.BFloat16:
         return 0, (1 << bits) - 1
     return -(1 << bits - 1), (1 << bits - 1) - 1
@@ -211,6 +216,7 @@ def holds_whole(dtype: ScalarType, *scalars: Value) -> bool:
     if dtype in FLOATING:
         return True
     low, high = dtype_limits(dtype)
+    # A fraction is cut off, so a number may be up to 1 beyond the limits.
     return each(lambda s: low - 1 < _truncatable(s) < high + 1, scalars)
 
 
@@ -231,12 +237,14 @@ def is_zero(scalar: Value, dtype: ScalarType) -> bool:
     low, high = limits(number)
     if low != high:
         raise Undecided("a number is known only when the program runs")
+    # Numbers wrap around as items do: 256 is 0 as a Byte.
     return int(low) % (1 << 8 * dtype.item_bytes) == 0
 
 
 @function
 def is_dim(index: Number, rank: Number) -> bool:
     """Whether an index names a dimension; it counts from the end if negative."""
+    # A tensor without dimensions has dimension 0 all the same, as in PyTorch.
     count = max(shapes.known(rank), 1)
     return every([lambda: -count <= index, lambda: index < count])
 

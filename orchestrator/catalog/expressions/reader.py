@@ -51,9 +51,12 @@ _DEFINE = (moved_shapes, predicates, reductions, shapes)
 RESULT = "result"
 """The name, in expressions, of the number that an operator returns."""
 
+# Bounds on what a file from elsewhere can make the build do: Python's parser and `read` recurse,
+# and an expression is compiled once for each operator.
 _MAX_TEXT = 4000  # characters
 _MAX_DEPTH = 100
 _SHOWN_CHARACTERS = 60
+# Kernels compute in 64 bits: a size beyond them would be another one there.
 _LIMIT = 2**63
 
 Call = Mapping[str, Value]
@@ -163,6 +166,7 @@ def _logic(truths: list[Truth], *, is_and: bool) -> Part:
     return Part(Kind.TRUTH, run)
 
 
+# The libraries have some 1,300 conditions and sizes.
 @lru_cache(maxsize=4096)
 def compiled(text: str, schema: OpSchema, gives: Kind) -> Callable[[Call], Value]:
     """An expression as a function of the facts of a call.
@@ -249,12 +253,14 @@ class _Reader:
     def _name(self, name: str) -> Part:
         if name == "isa":
             return Part(Kind.ISA, lambda call: call["isa"])
+        # An argument of that name is meant before the dtype.
         if name not in self._arguments and name in _DTYPES:
             return _DTYPES[name]
         argument = self._argument(name)
         kind = _KINDS.get(argument.kind)
         if kind is None:
             raise ExpressionError(f"the argument {name} cannot be used here")
+        # Its size is what the expression is there to give.
         if is_scratch(argument):
             raise ExpressionError(f"the argument {name} is scratch itself")
 

@@ -246,6 +246,7 @@ def _counted(
     items = tensor.items()
     if items is None:
         low, high = limits(tensor.numel)
+        # Items that are there are at least one value; none give none.
         return (Range(min(low, 1), high),)
     # NaN of any object.
     return (count([i if i == i else object() for i in items]),)  # type: ignore[misc]  # noqa: PLR0124

@@ -223,6 +223,7 @@ def sliced(
     at = dimension(dim, tensor.rank)
     require(step > 0, f"the step is {step}")
     size, stride = tensor.layout.axes[at]
+    # As many as there are, at most; where it begins, only a run shows.
     if any(isinstance(x, Range) for x in (size, start, end, step)):
         return tensor.layout.along(at, (Range(0, limits(size)[1]), stride * step))
     bounds = [None if x is None else known(x) for x in (start, end, step)]
@@ -236,6 +237,7 @@ def concatenated(tensors: tuple[TensorFacts | None, ...], dim: Number) -> Sizes:
     require(len(tensors) > 0, "there are no tensors")
     given = [t for t in tensors if t is not None and t.rank > 0]
     require(len(given) == len(tensors), "a tensor has no dimension")
+    # PyTorch lets empty tensors of one dimension stand beside any others.
     filled = [t for t in given if t.rank != 1 or not same_number(t.sizes[0], 0)]
     parts = filled or given[-1:]
     first, at = parts[0], dimension(dim, parts[0].rank)
@@ -292,6 +294,7 @@ def indexed(tensor: TensorFacts, indices: tuple[TensorFacts | None, ...]) -> Siz
     places = [d + n for d, i in given for n in range(i.rank if is_mask(i) else 1)]
     covered = len(places) + sum(index is None for index in indices)
     require(covered <= tensor.rank, f"{covered} dimensions are indexed")
+    # Indices side by side put their dimensions where they are; else these come first.
     neighbours = places == [*range(places[0], places[0] + len(places))] if places else 0
     first = places[0] if neighbours else 0
     kept = [size for place, size in enumerate(tensor.sizes) if place not in places]
@@ -339,11 +342,13 @@ def pooled(
         pad = item(padding, axis)
         padded, window = _extents(size, item(kernel, axis), pad, item(dilation, axis))
         require(size > 0, "the image is empty")
+        # A window of padding alone would have no item.
         require(2 * pad <= window, f"padding {pad} is more than half of the window")
         require(padded + window + step <= MAX_EXTENT, "the window is too large")
         room = padded - window + (step - 1 if ceil_mode else 0)
         require(room >= 0, f"the window has {window} items, the image {padded}")
         count = room // step + 1
+        # PyTorch leaves out a last window that begins in the padding behind.
         if ceil_mode and (count - 1) * step >= size + pad:
             count = count - 1
         require(count > 0, "there is no window")

@@ -75,6 +75,7 @@ class Range:
         return -self + other
 
     def __mul__(self, other: Number) -> Range:
+        # A product is largest and smallest at ends, whatever the signs.
         corners = [a * b for a in (self.low, self.high) for b in limits(other)]
         return Range(min(corners), max(corners))
 
@@ -91,6 +92,7 @@ class Range:
         low, high = limits(other)
         if low <= 0:
             raise Undecided("a divisor is known only when the program runs")
+        # Python's remainder has the sign of the divisor.
         return Range(0, high - 1)
 
     def __rfloordiv__(self, other: int) -> Range:
