@@ -134,6 +134,8 @@ class KeyReader:
         order_slots = sorted({o for _, o in metas.values()})
         count = prod(len(types[t]) for t in type_slots)
         count *= prod(len(orders[o]) for o in order_slots)
+        # Counted before they are made: a few aliases in one entry can stand for more than memory
+        # holds.
         if not 0 < count <= _MAX_KEYS:
             self._file.problem(
                 "bad-arg-meta",

@@ -101,6 +101,8 @@ def firmware_needs(
         for text in (str(e.operator), e.signature, str(e.key or ""))
     }
     if loads:
+        # `Kernel` of runtime/include/orch/kernel.h has four pointers and 32 bits of dtypes: one
+        # word less, as an estimate must not be too low.
         tables += 6 * pointer * len(resolution.table_entries)
         tables += sum(len(text) + 1 for text in texts)
     loaded = pointer if layout.compact else _LOADED_WORDS * pointer
@@ -259,6 +261,8 @@ def _method_bytes(method: LinkedMethod, layout: TableLayout, pointer: int) -> in
         if call.prepared.shape is not None:
             shape = call.prepared.shape.numbers
             tables[shape] = _number_bytes(shape)
+    # An `InitialBytes` of runtime/include/orch/model.h for each state, and two for values and
+    # sizes.
     initial = 3 * pointer * (2 + len(method.data)) * layout.initial_bytes
     return size + initial + sum(-(-n // pointer) * pointer for n in tables.values())
 

@@ -241,6 +241,8 @@ class _Maker:
     ) -> None:
         used: dict[Access, list[int]] = {access: [] for access in Access}
         reads: list[int] = []
+        # Calls of programs have results behind the arguments of the schema, which repeat the
+        # outputs.
         for index, access in zip(args, how, strict=False):
             for item in self._items(index):
                 used[access].append(item)

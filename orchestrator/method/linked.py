@@ -284,6 +284,7 @@ class LinkedMethod:
     def named(self, indices: Iterable[int]) -> Iterator[int]:
         """Values, and the items of lists among them."""
         for index in indices:
+            # -1 stands for no tensor in a list of optional ones.
             if index >= 0:
                 yield index
                 value = self.values[index]
@@ -298,6 +299,7 @@ class LinkedMethod:
     @property
     def slots(self) -> int:
         """How many values have a slot: all before a last part without any."""
+        # Instructions name slots by index: without renumbering them, only the last ones can go.
         count = len(self.values)
         while count and count - 1 in self.slotless:
             count -= 1

@@ -145,6 +145,7 @@ class _Unlinker:
         for index, value in enumerate(self._linked.values):
             is_constant = isinstance(value, TensorValue) and value.is_constant
             if is_constant and isinstance(value, TensorValue):
+                # The reserved buffer 0 stands for a tensor without data.
                 number = len(self._constants) + 1
                 number = self._constants.setdefault(data[index], number)
                 yield replace(value, data_buffer_index=number)
@@ -156,6 +157,8 @@ class _Unlinker:
             return instruction
         if not isinstance(origin, KernelCall):
             raise WriteProofError("a call comes from no call")
+        # Linked calls have the arguments that kernels read. What a program has behind them are
+        # results.
         results = origin.args[len(instruction.args) :]
         new = self._renamed(origin.args, instruction.args)
         return KernelCall(

@@ -7,12 +7,14 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Final, NamedTuple, TypeAlias
 
+# The order of the members of `Axis` in kernels/util/prepared.h; headers of packed calls hold them
+# as words.
 _NUMBERS: Final = ("size", "out", "kernel", "stride", "padding", "dilation")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Axis:
-    """Windows along one dimension: `Axis` of kernels/cortex_m/image.h."""
+    """Windows along one dimension: `Axis` of kernels/util/prepared.h."""
 
     size: int
     out: int
@@ -200,6 +202,8 @@ class Cost:
             return self.first_rows[rows - 1]
         tiles, rest = divmod(rows * self.pixels, self.together)
         if rest and self.two:
+            # As `next_pixels` of op_packed_conv2d.cpp: four pixels are two and two, not three and
+            # one.
             twos = 2 if tiles and rest == 1 else 1
             return self.setup + self.tile * (tiles + 1 - twos) + self.two * twos
         return self.setup + self.tile * (tiles + (rest > 0))

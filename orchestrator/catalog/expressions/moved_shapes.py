@@ -32,6 +32,7 @@ from orchestrator.catalog.expressions.values import (
     same_numbers,
 )
 
+# Programs and kernels have sizes of 32 bits.
 _LARGEST = 2**31 - 1
 
 
@@ -101,6 +102,7 @@ def unfolded(tensor: TensorFacts, dim: Number, size: Number, step: Number) -> St
     require(size >= 0, f"the window has {size} items")
     require(size <= whole, f"the window has {size} items, the dimension {whole}")
     require(step > 0, f"the step is {step}")
+    # As in PyTorch, a number is a line of one item.
     if not tensor.rank:
         return StridedItems(((size, stride),))
     windows = tensor.layout.along(at, ((whole - size) // step + 1, stride * step))
@@ -132,9 +134,11 @@ def strided(
         _size(size)
     first = last = 0 if offset is None else offset
     require(first >= 0, f"the offset is {first}")
+    # Without items nothing is read, whatever the strides and the offset are.
     if any(same_number(size, 0) for size in sizes):
         return StridedItems(axes, first)
     for size, stride in axes:
+        # The stride of a single index is never taken.
         if not same_number(size, 1):
             last = last + (size - 1) * stride
     require(last < tensor.numel, f"item {last} is read of {tensor.numel}")
@@ -219,6 +223,7 @@ def extended(tensor: TensorFacts, padding: Sizes) -> Sizes:
     require(not odd and count <= tensor.rank, f"the padding has {len(padding)} numbers")
     found = []
     for size, pair in _pairs(tensor, padding):
+        # As the kernel: both ends are cut off before anything is added.
         left = size
         for number in pair:
             if number < 0:
@@ -304,6 +309,7 @@ def splits_evenly(
     at = dimension(dim, tensor.rank)
     whole, step = known(tensor.sizes[at]), known(size)
     require(step > 0 or step == whole == 0, f"the size of a part is {step}")
+    # An empty dimension is one part, which is empty; only then may a part have no items.
     parts = [min(step, whole - begin) for begin in range(0, whole, step or 1)] or [0]
     return _are_parts(tensor, outs, [replaced(tensor, at, part) for part in parts])
 

@@ -248,7 +248,8 @@ def _counted(
         low, high = limits(tensor.numel)
         # Items that are there are at least one value; none give none.
         return (Range(min(low, 1), high),)
-    # NaN of any object.
+    # A set takes an object as equal to itself, even NaN. PyTorch counts each NaN for itself: each
+    # becomes an object that equals no other.
     return (count([i if i == i else object() for i in items]),)  # type: ignore[misc]  # noqa: PLR0124
 
 

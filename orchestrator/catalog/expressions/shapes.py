@@ -195,6 +195,7 @@ def expanded(tensor: TensorFacts, sizes: Sizes) -> StridedItems:
 def viewed(tensor: TensorFacts, sizes: Sizes) -> Sizes:
     """Sizes of a view; one may be -1, to be inferred."""
     numel = tensor.numel
+    # A range that begins below 0 may be the -1 of the size that is inferred.
     unknown = [place for place, size in enumerate(sizes) if limits(size)[0] < 0]
     places = [place for place in unknown if isinstance(sizes[place], int)]
     if len(unknown) > len(places):
@@ -397,6 +398,7 @@ def convolved(
         _, window = _extents(size, kernel, pad, apart)
         require(window <= MAX_EXTENT, "the window is too large")
         if transposed:
+            # As in PyTorch, it only has to be less than one of the two.
             wide = more >= step and more >= apart
             require(not wide, f"output padding {more} is too large")
             end = (size - 1) * step - 2 * pad + window + more
@@ -535,6 +537,8 @@ def transposed_image(
             + 1
         )
         require(end <= MAX_EXTENT, "the output is too large")
+        # As `set_transposed_output` of kernels/cortex_m/transposed.h, which limits the end with
+        # padding.
         end = end - 2 * item(padding, axis)
         require(end > 0, f"the output would have {end}")
         found.append(end)
@@ -558,6 +562,7 @@ def padded(tensor: TensorFacts, before: Sizes, after: Sizes, nhwc: bool) -> Size
         after: Padding after them.
         nhwc: Memory is NHWC, of sizes [N, C, H, W].
     """
+    # The kernel pads four dimensions; those of a tensor with fewer are the last of them.
     order = (0, 2, 3, 1) if nhwc else range(tensor.rank)
     found: list[Number] = [0] * tensor.rank
     for place in range(4 - tensor.rank):

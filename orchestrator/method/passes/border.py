@@ -167,6 +167,7 @@ class _End:
             raise self._error("its sizes may change", hint)
         if self._index in self._flow.moved:
             raise self._error("the program moves other memory there", hint)
+        # Inputs with `reuse = false` count as returned, too, without being outputs.
         both = self._method.received & self._method.returned - {*self._method.kept}
         if self._index in both:
             raise self._error("it is input and output at once", hint)
@@ -199,6 +200,8 @@ class _End:
         method = self._method
         space = method.places[self._index].space
         begin = min(method.places[member].begin for member in self._members)
+        # All members move by the same distance: a view lies at some offset in the tensor that it
+        # shows.
         distance = method.behind(space, begin) - begin
         moved = method.with_values(
             {
@@ -228,6 +231,8 @@ class _End:
         """The method with int8 numbers there, and what they stand for."""
         calls = self._calls()
         found = {self._quantization(number) for number in calls}
+        # A net with branches may quantize an input in each of them. That is one tensor of int8 only
+        # if all have the same numbers.
         if len(found) > 1:
             raise self._error(
                 f"{len(found)} calls quantize it, each with another scale", "leave it as float32"
@@ -261,6 +266,7 @@ class _End:
         for number, effect in enumerate(self._flow.at):
             here = self._members.intersection(effect.touches)
             call = self._method.instructions[number]
+            # Views of the tensor move no byte, and int8 lies in them as floats did.
             if not here or (effect.views and self._members.issuperset(effect.views)):
                 continue
             is_end = (
@@ -315,6 +321,7 @@ class _End:
         view = (
             pair(source, facts_of(one).layout, target, facts_of(other).layout) if is_alike else None
         )
+        # Once both are int8, the call only copies; it can go if no item changes its place.
         if view is None or view.read != view.written:
             raise self._error(
                 f"{self._call_text(number)} changes its dim order",

@@ -41,7 +41,7 @@ def axes_along(*numbers: Sequence[int]) -> tuple[Axis, Axis]:
 
 
 def axis_members(axis: Axis) -> Numbers:
-    """An `Axis` of kernels/cortex_m/prepared.h."""
+    """An `Axis` of kernels/util/prepared.h."""
     names = ("in", "out", "kernel", "stride", "padding", "dilation")
     return tuple(zip(names, axis.words(), strict=True))
 

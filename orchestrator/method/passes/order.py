@@ -310,6 +310,7 @@ def _ordered(
     changed: dict[int, Value] = {}
     end = 0
     for group in groups:
+        # Arenas begin at multiples of 16: a group keeps the alignment that it has.
         distance = end + group.begin % 16 - group.begin
         for index in group.members:
             tensor = method.values[index]

@@ -116,6 +116,7 @@ class _Machine:
         scratch = call.scratch, call.scratch + size
         # Scratch memory destroys what lies there: a read of it later is found.
         self._bytes(scratch[0], size)[:] = _NOTHING
+        # Kernels write outputs while they still use their scratch memory.
         clear = not size or scratch[1] <= begin or end <= scratch[0]
         _need(clear, "scratch memory over the output")
         if layer.accumulates:
@@ -166,6 +167,7 @@ class _Machine:
             _need(np.all(held == partial), "sums are not where they were")
         _need(not added & rows, f"rows of image {image} again")
         self._read(image, at, low, high - low + 1)
+        # Rows may be added in any order, as sums of integers are the same.
         added |= rows
         held[:] = _partial(layer.out, len(added))
         if added == {*range(window.size)}:

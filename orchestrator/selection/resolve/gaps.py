@@ -122,6 +122,7 @@ class Gaps:
     def _operators_elsewhere(self) -> dict[OperatorName, str]:
         """The first library with a kernel, by operator."""
         others = self._elsewhere().libraries if self._elsewhere else ()
+        # Reversed, so that the first library that has an operator is the one that stays.
         return {k.operator: name for name, kernels in reversed(others) for k in kernels}
 
     def no_kernel(

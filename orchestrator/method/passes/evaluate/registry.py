@@ -133,6 +133,7 @@ def number_of(
         number: Value = as_value(NUMBERS[call.function](known))
     except UnknownCallError:
         return None
+    # The value takes the place of the slot, whose kind other instructions rely on.
     return number if type(number) is type(method.values[call.outs[0]]) else None
 
 

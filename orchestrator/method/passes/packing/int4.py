@@ -185,6 +185,8 @@ class Int4Convolution(ConvolutionHeader):
         return Packed(cls(**convolution_fields(conv, taps)), data, 0)
 
     def costs(self, core: Core, rows: int, weights: Bytes) -> tuple[Cost, ...]:
+        # The loop of `add_row` (op_int4_convolution.cpp) takes 17 instructions for a tap of two
+        # channels on a Cortex-M0+: 8.5 of a product, with GCC. What scales an output is left out.
         tile = 8 * self.depth * self.out_channels
         return (Cost(setup=SETUP["scalar"], tile=tile, pixels=self.pixels_out // rows),)
 
@@ -472,5 +474,7 @@ def _two(low: Ints, high: Ints) -> bytes:
 
 def _four_taps(a: Ints, b: Ints) -> bytes:
     """Four taps after four: 0 and 1 of A, then of B, and 2 and 3 of both."""
+    # As `Int4Pair` of int4.h says: numbers from -8 to 7 are stored larger by 8, so that none is
+    # negative.
     halves = (a[::2] + 8) | (a[1::2] + 8) << 4 | (b[::2] + 8) << 8 | (b[1::2] + 8) << 12
     return bytes_in("<u2", *halves.tolist())
