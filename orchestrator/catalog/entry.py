@@ -37,6 +37,7 @@ _DIM_ORDERS = ("any", "same", "contiguous")
 _ISAS = ("dsp", "mve")
 _ERROR = re.compile(r"undefined|[1-9][0-9]* ulp(?: of the terms)?")
 _FUNCTION = re.compile(r"[A-Za-z_]\w*(?:::[A-Za-z_]\w*)+", re.ASCII)
+# Relative on every system: without a drive, a backslash or a slash in front.
 _SOURCE = re.compile(r"[^\\:/\s]+(?:/[^\\:/\s]+)*")
 
 

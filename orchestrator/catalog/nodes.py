@@ -198,6 +198,7 @@ def line_of(node: Node) -> int:
 
 def is_null(node: Node) -> bool:
     """Whether a node is a null, written or left out."""
+    # A text in quotes is no null, whatever it is.
     return isinstance(node, ScalarNode) and not node.style and node.value in _NULLS
 
 

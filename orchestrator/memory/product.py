@@ -125,7 +125,9 @@ def _common_blocks(
             yield arena, f"{_COMMON}_{region}" if region else _COMMON
 
 
+# Numbers of programs have 64 bits.
 SCALAR_BYTES = 8
+# `kDelegateStateAlignment` of runtime/include/orch/delegate.h.
 _STATE_WORD_BYTES = 8
 # They were all that was kept free once: 50 models on an M55 then filled its ITCM with programs, and
 # the link overflowed by 157,048 bytes. They stay, so that a change of the code moves nothing.

@@ -170,6 +170,7 @@ class _Linker:
         taken = args[: len(how)]
         outs = [args[position] for position in written_positions(schema)]
         pairs = zip(taken, how, strict=True)
+        # Whatever a kernel leaves in scratch memory has overwritten what was there.
         outs += [index for index, access in pairs if access is Access.SCRATCH]
         in_place = self._in_place.get(function, ())
         return LinkedCall(

@@ -189,6 +189,7 @@ class Memory:
             if index not in self._places or index in effect.views:
                 continue
             family = self._sets.of(index)
+            # A value that is written as a whole is there again.
             if index in (*effect.fills, *effect.scratch):
                 point.lost.pop(family, None)
             pieces = self._pieces(index)

@@ -65,6 +65,8 @@ def with_state(program: Program, schemas: _Schemas, shared: SharedState | None =
     """
     kept = [_kept(method, schemas) for method in program.methods]
     sharers = _sharers(program, kept, shared)
+    # There is one block for all sharers: it is as large as the largest of them has it, and what one
+    # of them keeps, all of them keep.
     sizes = [m.arena_bytes[SHARED_ID] for m in program.methods if m.name in sharers]
     together = join(
         tuple(

@@ -97,6 +97,7 @@ def step_table(method: LinkedMethod) -> StepTable:
             items = [which]
             for address in template.addresses:
                 offset = _offset(method, number, address.pointer)
+                # The lowest offset is index 0, so that no index is negative.
                 items.append((offset - address.base) // address.unit)
             items += [choice] if template.words else []
             steps[number] = b"".join(map(_packed, items))

@@ -96,6 +96,7 @@ def promote(a: ScalarType, b: ScalarType) -> ScalarType:
     if a is _S.Bool:
         return b
     if a in FLOATING and b in FLOATING:
+        # Half and BFloat16 hold each other's items in Float alone.
         return _S.Double if _S.Double in (a, b) else _S.Float
     for one, other in ((a, b), (b, a)):
         if one in FLOATING and other not in FLOATING:
@@ -115,6 +116,8 @@ def promoted(*tensors: TensorFacts | None) -> ScalarType:
     given = [t for t in tensors if t is not None]
     if len({t.dtype for t in given}) == 1:
         return given[0].dtype
+    # As numbers do, a tensor without dimensions counts only where its kind, of integers or floats,
+    # is the higher one.
     strong = reduce(promote, (t.dtype for t in given if t.rank != 0), _S.Bool)
     weak = reduce(promote, (t.dtype for t in given if t.rank == 0), _S.Bool)
     return strong if category(weak) <= category(strong) else weak
@@ -150,6 +153,7 @@ def with_number(dtype: ScalarType, *scalars: Value | None) -> ScalarType:
         if scalar is None:
             continue
         if is_float(scalar):
+            # Numbers have PyTorch's default dtypes, Float and Long.
             dtype = dtype if dtype in FLOATING else _S.Float
         elif dtype is _S.Bool and not is_bool(scalar):
             dtype = _S.Long

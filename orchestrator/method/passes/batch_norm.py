@@ -44,6 +44,7 @@ def _folded(site: Site) -> Site | None:
         return None
     norm = site.arguments
     found = site.producer(norm.index("input"))
+    # In a loop, what a call reads may come from one behind it.
     if found is None or found.number > site.number:
         return None
     x, y = norm.tensor("input"), norm.tensor("out0")
@@ -137,6 +138,7 @@ def _bytes(numbers: Floats, tensor: TensorValue) -> Bytes:
 
     from orchestrator.method.passes.evaluate.numbers import write_items  # noqa: PLC0415
 
+    # Doubles beyond all floats become infinities, which the check below finds.
     with np.errstate(over="ignore"):
         items = numbers.astype(np.float32)
     need(np.isfinite(items).all())

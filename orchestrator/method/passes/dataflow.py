@@ -244,8 +244,10 @@ class Dataflow:
         behind = [start]
         while behind:
             index = behind.pop()
+            # Without jumps, the last writer before is found by its index, not step by step.
             if self.is_straight and where.space[0] == "arena":
                 index = self._writers.last(where, index) + 1
+            # The walk came to the beginning of the run with bytes that nothing had written.
             if index == 0:
                 return None
             for last in self._previous.get(index, ()):

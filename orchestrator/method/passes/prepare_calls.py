@@ -171,6 +171,7 @@ def _has_memory(
     value = method.values[index]
     if not isinstance(value, TensorValue) or value.is_dynamic:
         return False
+    # An empty scratch tensor may have any address: nothing is written there.
     if access is Access.SCRATCH:
         return value.allocation is not None
     known = value.allocation is not None or index in constants

@@ -346,6 +346,7 @@ class _Proof:
         dropped = self._dropped.get(index)
         if dropped is None:
             return self._written(self._flow.at[index], state)
+        # A copy reads before it writes: what it gains is looked up before its output is forgotten.
         gained = [
             ((space, to.space, distance + here.begin - to.begin), found, shift)
             for here, to in dropped.copies
@@ -355,6 +356,8 @@ class _Proof:
             and (shift := to.begin - here.begin) is not None
         ]
         for place in dropped.outs:
+            # After the change nothing is written there: only facts about the memory before are
+            # lost.
             state = self._forget(state, None, place)
         for key, found, shift in gained:
             state = _learn(state, key, tuple((a + shift, b + shift) for a, b in found))
@@ -411,6 +414,7 @@ class _Proof:
 
     def _reads_same(self, states: Mapping[int, State]) -> bool:
         end = len(self._flow.at)
+        # No path leads to the end, so there are no outputs to compare.
         if end not in states:
             return False
         for index, state in states.items():

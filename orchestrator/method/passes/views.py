@@ -248,6 +248,7 @@ def _pad(arguments: Arguments) -> tuple[View, ...]:
     tensor = arguments.tensor("input")
     before, after = arguments.numbers("pre_pad"), arguments.numbers("post_pad")
     need(len(before) == len(after) == _IMAGE_RANK and not any((*before, *after)))
+    # The kernel refuses others even where it pads nothing.
     need(arguments.number("pad_value") in _INT8)
     need(tensor.dim_order == arguments.tensor("out").dim_order)
     return _view(arguments, facts_of(tensor).layout)
@@ -386,6 +387,7 @@ def _blocks(many: TensorValue, large: TensorValue, n: int) -> list[tuple[int, in
 def _unbind(arguments: Arguments) -> tuple[View, ...]:
     tensor, outs = facts_of(arguments.tensor("self")), arguments.tensors("out")
     dim = arguments.number("dim")
+    # An output that is named twice would have the items of the last part alone.
     need(len(outs) == len(set(outs)) == tensor.sizes[dim_of(dim, tensor.rank)])
     views = (_view(arguments, selected(tensor, dim, at), out) for at, out in enumerate(outs))
     return tuple(chain(*views))

@@ -196,6 +196,8 @@ def resize_scratch(method: Method, needs: Iterable[ScratchNeed]) -> Method:
 def _with_bytes(value: TensorValue, size_bytes: int) -> TensorValue:
     """A tensor with as many items as fit, all in its first dimension."""
     items = -(-size_bytes // value.dtype.item_bytes)
+    # Kernels take scratch memory as bytes, whatever its sizes are; the rank stays that of its dim
+    # order.
     sizes = (items, *(1 for _ in value.sizes[1:]))
     return replace(value, sizes=sizes)
 

@@ -50,6 +50,7 @@ _LINEAR: Final = "orch::cortex_m::quantized_linear_out"
 FUNCTIONS: Final = frozenset({*_CONVOLUTIONS, *_DEPTHWISE, _LINEAR})
 
 LOWEST, HIGHEST = -128, 127
+# As `is_shift` of kernels/cortex_m/requantize.h.
 _LEAST_SHIFT: Final = -31
 
 
@@ -209,6 +210,7 @@ def _convolution(arguments: Arguments, function: str) -> Convolution:
         convolution_of(arguments, image, axes, weights.reshape(outputs, -1)),
         depthwise=depthwise,
         groups=groups,
+        # Memory of the caller may begin at any address.
         has_words=x.allocation is not None
         and x.allocation.offset_bytes % WORD == 0
         and channels % WORD == 0,
@@ -331,5 +333,6 @@ def largest_sums(conv: Convolution) -> Ints:
     import numpy as np  # noqa: PLC0415  # only where something is packed
 
     weights = np.abs(conv.weights).sum(axis=1)
+    # No input is larger than 128, as -128 is.
     found: Ints = np.abs(starts_of(conv)) - LOWEST * weights
     return found

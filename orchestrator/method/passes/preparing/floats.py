@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 _SPACE: Final = "orch::portable"
 _BLOCK: Final = 4
 """Sums that are computed side by side."""
+# Counted in kernels/util/dot.h: `ORCH_DOT_LEFT`, and a turn of `ORCH_DOT_THREES` and of
+# `ORCH_DOT_FOURS`.
 _ONES, _THREES, _FOURS = 16, 36, 46
 """Instructions for one, three or four factors of each of them."""
 # Chosen by hand: a further loop is code that the product would not have otherwise.
@@ -106,6 +108,8 @@ def _convolution(arguments: Arguments, isa: str) -> Form:
     w_group = w_step[0] * (channels if transposed else outputs)
     w_next = w_step[1 if transposed else 0]
     depthwise = channels == outputs == 1
+    # A group of one channel would be a sum alone. As outputs of one group, four of them are
+    # computed side by side, each with an input of its own.
     if depthwise:
         x_next, w_next, outputs, groups = x_step[1], w_group, groups, 1
     # Loops that a kernel of size 1 makes trivial go outside.
