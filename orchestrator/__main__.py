@@ -18,9 +18,14 @@ INTERRUPTED = 130
 
 def main() -> int:
     """Run the command line; the result is the exit code."""
+    # Before anything else: a stream that the caller closed would give its descriptor to
+    # the next file that is opened, and messages would go into that file
+    # (tests/integration/test_streams.py).
     open_standard_streams()
     try:
         return _run(sys.argv[1:])
+    # Python would print a traceback, and exit with 1: `orchestrator inspect x | head`
+    # would fail in scripts with `set -o pipefail`.
     except BrokenPipeError:
         return NOBODY_READS
     except KeyboardInterrupt:  # while modules are loaded: later, commands say so
@@ -30,6 +35,8 @@ def main() -> int:
 
 
 def _run(arguments: list[str]) -> int:
+    # Asked before anything else is imported: the rest of the program takes longer to
+    # import than this takes to answer.
     if arguments[:1] == ["build"]:
         from orchestrator.cli.fastpath import unchanged_build  # noqa: PLC0415
 
@@ -38,6 +45,8 @@ def _run(arguments: list[str]) -> int:
     from orchestrator.cli.main import run  # noqa: PLC0415
     from orchestrator.shell.signals import unwind_on_signals  # noqa: PLC0415
 
+    # Not before an unchanged build, which writes nothing that a signal could leave half
+    # done.
     unwind_on_signals()
     return run(arguments)
 

@@ -19,11 +19,15 @@ def document(value: object) -> Any:  # noqa: ANN401, PLR0911  # JSON; one per ki
     match value:
         case None | bool() | str():
             return value
+        # Before int(): members of an IntEnum, such as dtypes, are integers too, and
+        # would become their codes.
         case Enum():
             return value.name
         case int():
             return value
         case float():
+            # json.dumps would write NaN and Infinity, which are no JSON: other parsers
+            # reject them.
             return value if isfinite(value) else str(value)
         case tuple() | list():
             return [document(item) for item in value]
@@ -31,6 +35,8 @@ def document(value: object) -> Any:  # noqa: ANN401, PLR0911  # JSON; one per ki
             return [document(item) for item in sorted(value)]
         case Mapping():
             return {key: document(item) for key, item in value.items()}
+    # A class that defines `__str__` has one spelling for messages, tables and JSON
+    # alike.
     if is_dataclass(value) and type(value).__str__ is object.__str__:
         return picked(value, *(field.name for field in fields(value)))
     return str(value)

@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import ClassVar, Self
 
 
+# Scripts and CI compare these numbers: a new kind of failure gets a number that was
+# never used. 1 is left to Python, 70 is EX_SOFTWARE of BSD's sysexits.h.
 class ExitCode(IntEnum):
     """Exit codes of the command line; stable and documented in docs/errors.md."""
 
@@ -244,9 +246,13 @@ def nearest(name: str, known: Iterable[str]) -> str:
     found: list[str] = []
     if len(folded) >= _LEAST_START:
         word = re.compile(rf"(?<![a-z0-9]){re.escape(folded)}(?![a-z0-9])")
+        # What a name begins comes before what is merely similar: `cortex-m5` is meant
+        # for cortex-m55, and as near to cortex-m85 by letters
+        # (tests/unit/test_near_names.py).
         found = [text for text in by_folded if text.startswith(folded)]
         found = found or [text for text in by_folded if word.search(text)]
         found.sort(key=lambda text: (len(text), text))
+    # 0.6 is the default of difflib: the part of the letters of both names that match.
     found = found or get_close_matches(folded, by_folded, n=1, cutoff=0.6)
     return by_folded[found[0]] if found else ""
 
@@ -262,6 +268,8 @@ def nearest_path(path: Path) -> Path | None:
     folder: Path | None = path.parent
     names: list[str] = []
     with suppress(OSError):  # names may be too long for the file system
+        # From the outermost folder inwards: `modls/motin.pte` is looked for in the
+        # folder that `modls` was meant for.
         if folder != path and not path.parent.is_dir():
             folder = nearest_path(path.parent)
         if folder and len(path.name) <= _LONGEST_NAME:

@@ -13,7 +13,14 @@ from orchestrator.errors import ModelError, SourceSpan
 
 MAGIC: Final = b"ORCH-UPD"
 FORMAT: Final = 1
+# Every field lies at a multiple of its size, so that a device may read the header in
+# place: hence the padding `4x`. `40s` bounds names of models; the last `8x` puts the
+# signature at 144 and the program at 208, a multiple of 16, where the loader wants a
+# program. runtime/include/orch/update.h has the offsets; tests/qemu/test_updates.py
+# holds both together.
 _SIGNED: Final = struct.Struct("<8s I 4x 32s 40s I I I 4x 32s 8x")
+# Ed25519 (RFC 8032, 5.1.6) and ECDSA over P-256 as plain r and s both have 64 bytes.
+# The application brings the check, so the header names no algorithm.
 SIGNATURE_BYTES: Final = 64
 _IDENTITY_DIGITS: Final = 64
 HEADER_BYTES: Final = _SIGNED.size + SIGNATURE_BYTES
@@ -80,6 +87,8 @@ def identity_of(
     lines = [
         "orchestrator update",
         *(product, cpu, isa, model),
+        # Only the interface: with digests of kernels or sizes of arenas in it, every
+        # new firmware would refuse the updates made for the one before.
         *(f"{key}: {value}" for key, value in sorted(facts) if key.startswith(starts)),
     ]
     return hashlib.sha256("".join(f"{line}\n" for line in lines).encode()).digest()
@@ -146,6 +155,8 @@ def read_update(data: bytes, *, file: str) -> Update:
         program=program,
         signature=data[_SIGNED.size : HEADER_BYTES],
     )
+    # struct ignores padding bytes, and `rstrip` drops zeros: a header that packs to
+    # other bytes than it was read from hides something in them.
     if update.signed != data[: _SIGNED.size]:
         raise _damaged(file, "a name that is no text, or bytes that are not 0", "0")
     return update

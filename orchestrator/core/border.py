@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+# 2**7: int8 -128..127 becomes uint8 0..255 with the order kept, so that only the zero
+# point changes.
 SIGN_OFFSET: Final = 128
 """From an int8 number to the uint8 number that stands for the same."""
 

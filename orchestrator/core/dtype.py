@@ -13,6 +13,8 @@ class ScalarType(IntEnum):
     Source: ExecuTorch `schema/scalar_type.fbs` (ET12).
     """
 
+    # Codes from 12 on have no kernel here, but a reader has to name them: a message
+    # that says "dtype 22" helps nobody.
     Byte = 0
     Char = 1
     Short = 2
@@ -52,6 +54,8 @@ class ScalarType(IntEnum):
     @property
     def alignment(self) -> int:
         """What addresses of tensors are a multiple of, in bytes."""
+        # A complex double is two doubles, and no core here has an access of more than 8
+        # bytes that must be aligned.
         return min(self.item_bytes, 8)
 
 
@@ -63,6 +67,8 @@ _ITEM_BYTES = dict.fromkeys(ScalarType, 1) | {
     _S.ComplexDouble: 16,
 }
 
+# The groups are those of PyTorch's dispatch macros (AT_DISPATCH_INTEGRAL_TYPES and its
+# kin): unsigned integers of more than 8 bits are in none of them.
 INTEGRAL = frozenset({_S.Byte, _S.Char, _S.Short, _S.Int, _S.Long})
 FLOATING = frozenset({_S.Half, _S.BFloat16, _S.Float, _S.Double})
 REAL = INTEGRAL | FLOATING

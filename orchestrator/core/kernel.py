@@ -19,6 +19,8 @@ class TensorMeta:
     dim_order: tuple[int, ...]
 
     def __str__(self) -> str:
+        # ExecuTorch's registry compares keys as text, character by character, and lists
+        # of ours go through its tools (tests/interop).
         return f"{int(self.dtype)};{','.join(map(str, self.dim_order))}"
 
 

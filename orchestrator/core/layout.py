@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from orchestrator.core.lazy_bytes import Bytes
 
 _S = ScalarType
+# ExecuTorch plans tensors at multiples of 16 (`ALIGNMENT` of exir/tensor.py, 1.5.1),
+# vector loads and stores of MVE have 16 bytes, and the loader refuses an arena that
+# begins elsewhere: `kArenaAlignment` of runtime/include/orch/loader.h.
 ALIGNMENT: Final = 16
 """Bytes of which the places of tensors, constants and segments are a multiple."""
 
@@ -32,6 +35,8 @@ FORMATS: Final[Mapping[ScalarType, str]] = MappingProxyType(
         _S.Half: "<f2",
         _S.Float: "<f4",
         _S.Double: "<f8",
+        # NumPy has no bfloat16. As integers its items can be moved and compared, and
+        # nothing computes with them by mistake.
         _S.BFloat16: "<u2",
         _S.UInt16: "<u2",
         _S.UInt32: "<u4",
@@ -54,6 +59,9 @@ def logical_items(
     """
     import numpy as np  # noqa: PLC0415  # only where items are looked at
 
+    # The one place that turns bytes into arrays. Packers once took sizes in dim order
+    # for the shape: wrong outputs on M4 and M55 wherever a size of 1 left the dim order
+    # open (tests/unit/core/test_layout.py).
     in_memory = np.frombuffer(bytes(data), form).reshape(memory_sizes(sizes, dim_order))
     return in_memory.transpose([list(dim_order).index(d) for d in range(len(sizes))])
 
@@ -94,6 +102,7 @@ def layout_of(sizes: Sequence[int], dim_order: Sequence[int]) -> list[tuple[int,
     """
     merged: list[tuple[int, int]] = []
     for size, stride in zip(sizes, strides_of(sizes, dim_order), strict=True):
+        # A dimension of one item moves nothing, wherever the dim order has it.
         if size == 1:
             continue
         if merged and merged[-1][1] == size * stride:

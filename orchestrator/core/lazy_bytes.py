@@ -14,8 +14,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import Final, TypeAlias
 
+# 64 KiB, chosen by hand: scales, biases and tables stay plain bytes, and what makes a
+# program large - its weights - does not. tests/unit/build/test_large_programs.py holds
+# that memory does not grow with constants.
 LARGE: Final = 1 << 16
 """Bytes from which on they are lazy."""
+# 1 MiB, chosen by hand: what a reader holds of a file at a time, however large the file
+# is.
 CHUNK_BYTES: Final = 1 << 20
 """Most bytes that are read at once."""
 
@@ -67,6 +72,8 @@ class LazyBytes(ABC):
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
+        # Equal values have one type (`settled`), so a comparison with bytes is False
+        # without reading anything.
         if not isinstance(other, LazyBytes):
             return NotImplemented
         return len(self) == len(other) and self.sha256 == other.sha256
@@ -106,6 +113,8 @@ class HeldBytes(LazyBytes):
     def __bytes__(self) -> bytes:
         return bytes(self._data)
 
+    # Results of stages are pickled, and a memoryview cannot be: it would keep the whole
+    # buffer that it is a part of.
     def __reduce__(self) -> tuple[type[HeldBytes], tuple[bytes]]:
         return HeldBytes, (bytes(self._data),)
 
@@ -149,6 +158,8 @@ def joined(parts: Iterable[Bytes]) -> Bytes:
     found = [part for part in parts if len(part)]
     if len(found) == 1:
         return settled(found[0])
+    # Not joined at once: an arena's first values or a program's segments may be most of
+    # the file.
     whole = JoinedBytes(found)
     return whole if len(whole) >= LARGE else bytes(whole)
 

@@ -55,10 +55,14 @@ def nearest_operator(name: OperatorName, known: Iterable[OperatorName]) -> Opera
     ]
     if not near:
         # By base name: namespace and overload make all names alike.
+        # "aten::" and ".out" are most of the letters of a short name: by the whole
+        # name, aten::mm.out is near to everything.
         bases = {o.base for o in by_text.values()}
         # PyTorch's conv2d is a convolution in programs.
         base = nearest(name.base, bases) or nearest(_DIMS.sub("", name.base), bases)
         near = [text for text, o in by_text.items() if o.base == base]
+    # Cutoff 0: all that is left is overloads of one base, of which the nearest is asked
+    # for, however far it is.
     found = get_close_matches(str(name), near, 1, 0.0)
     return by_text[found[0]] if found else None
 
@@ -72,6 +76,9 @@ def out_variant(name: OperatorName, known: Iterable[OperatorName]) -> OperatorNa
     return near if is_form else None
 
 
+# By the overload alone, as operator lists name operators without a schema. These are
+# the spellings of PyTorch's native_functions.yaml besides `out`: sort.values,
+# max_pool2d_with_indices_backward.grad_input, max.dim_max, min.dim_min.
 _OUT = re.compile(r"out|values|grad_input|_max$|_min$")
 """Overloads with out arguments: aten::max.dim_max has two."""
 _DIMS = re.compile(r"[1-3]d$")
@@ -83,6 +90,8 @@ class ArgKind(StrEnum):
     `Scalar` takes Int, Double or Bool.
     """
 
+    # The letters are in the kernel table of a device and in locks: a change is a new
+    # kind of lock. runtime/src/find_kernel.cpp asserts that it has the same ones.
     TENSOR = "T"
     TENSOR_LIST = "L"
     INT = "I"
@@ -187,6 +196,8 @@ def _letter(argument: Argument) -> str:
     return letter + "?" * argument.optional
 
 
+# The five shipped libraries declare 347 kernels, and a program asks for its operators'
+# schemas again: 1024 holds all of both.
 @lru_cache(maxsize=1024)
 def parse_schema(text: str) -> OpSchema:
     """Read a schema such as `aten::relu.out(Tensor self, *, Tensor(a!) out) -> ...`.
@@ -235,7 +246,11 @@ def _split(text: str) -> list[str]:
 _TYPES = {
     "Tensor": ArgKind.TENSOR,
     "int": ArgKind.INT,
+    # A program holds the number; that PyTorch may trace it as a symbol matters to
+    # exporters only.
     "SymInt": ArgKind.INT,
+    # Enums are their codes in a program: EValue of ExecuTorch's program.fbs has no kind
+    # for them.
     "ScalarType": ArgKind.INT,
     "Layout": ArgKind.INT,
     "MemoryFormat": ArgKind.INT,
@@ -256,6 +271,7 @@ _ARGUMENT = re.compile(
 )
 
 
+# `Tensor self`, `Tensor(a!) out` and `int dim` come in nearly every schema.
 @lru_cache(maxsize=1024)
 def _parse_argument(text: str) -> Argument:
     match = _ARGUMENT.fullmatch(text)

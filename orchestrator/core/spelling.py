@@ -9,6 +9,8 @@ from typing import Final
 
 # Sizes of memory as people write them: `96 KiB`.
 
+# Nine digits of MiB are far beyond 4 GiB, and bound the number before it is computed.
+# No KB or MB: whether these have 1000 or 1024 is what a budget must not leave open.
 SIZE: Final = "([1-9][0-9]{0,8}) ?(B|KiB|MiB)"
 """A size, as a regular expression."""
 UNIT_BYTES: Final[Mapping[str, int]] = MappingProxyType({"B": 1, "KiB": 1024, "MiB": 1024 * 1024})
@@ -32,11 +34,14 @@ def size_text(size_bytes: int) -> str:
 
 VERSION: Final = r"(0|[1-9]\d{0,2})\.(0|[1-9]\d{0,2})\.(0|[1-9]\d{0,4})"
 """MAJOR.MINOR.PATCH, as a regular expression."""
+# Layout of `oldest firmware` in runtime/include/orch/update.h: 8, 8 and 16 bits, so
+# that a device compares two versions as one number.
 _PLACES: Final = ((24, 0xFF), (16, 0xFF), (0, 0xFFFF))
 
 
 def packed_version(text: str) -> int | None:
     """A version in 32 bits that order as versions do; None if it is not a version."""
+    # Without re.ASCII \d matches digits of all scripts, which int() reads too.
     match = re.fullmatch(VERSION, text, re.ASCII)
     if not match:
         return None
