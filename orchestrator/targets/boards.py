@@ -18,6 +18,9 @@ from orchestrator.core.spelling import parse_size
 
 # Memories of the user's own board, and which arenas and tensors go to each.
 
+# That of tensors in it (core/layout.py): offsets are multiples of 16, so addresses are
+# if the arena begins at one. [memory] alignment asks for more, for lines of a data
+# cache.
 ARENA_ALIGNMENT = 16
 """Alignment of arenas in bytes, unless the profile wants more; as in runtime/include/orch."""
 
@@ -114,6 +117,8 @@ NO_PINS = Pins()
 """Leaves everything to the build."""
 
 
+# Chosen by hand. Methods take a few hundred bytes, and the build compares what a board
+# reserves with the computed worst case: too little is an error, not a crash.
 DEFAULT_STACK: Final = "4 KiB"
 """For the stack, where a board's file says nothing."""
 
@@ -182,6 +187,8 @@ class Board:
         return next(
             r
             for r in self.regions
+            # Regions are ordered: the first flash is where the core fetches its vector
+            # table from.
             if r.name == self.places.code or (self.places.code is None and r.kind == "flash")
         )
 
@@ -232,6 +239,9 @@ def board_of(name: str, data: Mapping[str, Any]) -> Board:
 def _qemu(data: Mapping[str, Any]) -> tuple[str, ...]:
     return (
         f"qemu-system-{data['system']}",
+        # The firmware talks by semihosting. A monitor or serial port on the standard
+        # streams would mix its bytes with the runner's protocol
+        # (docs/runner-protocol.md).
         *("-nographic", "-monitor", "none", "-serial", "none"),
         *("-M", str(data["machine"]), *map(str, data.get("options", ()))),
     )
@@ -255,11 +265,14 @@ class _ShippedBoards(Mapping[str, Board]):
 _FOLDER: Final = Path(__file__).parent / "board_files"
 
 
+# Once per process: `targets`, the JSON schema and every message about an unknown board
+# ask for the names.
 @cache
 def _names() -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in _FOLDER.glob("*.toml")))
 
 
+# Not all 39 files at once: a command needs one board.
 @cache
 def _shipped(name: str) -> Board:
     import tomli  # noqa: PLC0415  # only commands that need a board

@@ -177,10 +177,17 @@ wmemmove wmempcpy wmemset wordexp wordfree wprintf write writev wscanf
 """
 _GLOBAL = frozenset(_GLOBAL_TEXT.split())
 
+# Suffixes by which C23 names a function for float, long double, _FloatN, _FloatNx and
+# _DecimalN (ISO/IEC 9899:2024, 7.12): one base name stands for eleven functions.
 _OF_A_TYPE = re.compile("(f|l|f16|f32|f64|f128|f32x|f64x|d32|d64|d128)$")
+# Suffixes of glibc: large files, reentrant, with a locale, without locks, not portable.
+# Two may follow each other (`readdir64_r`), so `_spellings` strips twice.
 _VARIANT = re.compile("(64|_r|_l|_unlocked|_np)$")
 _FAMILIES = ("posix_", "pthread_")
 
+# A generated `model.h` with one of these names would be found in the place of the
+# system's by `#include <...>` of other files. tests/unit/emit/test_header.py compares
+# the tables with the headers of the machine (decision 0016).
 _HEADERS_TEXT = """
 aio alloca ar argp argz assert byteswap complex cpio cpuid cross-stdarg ctype dirent
 dlfcn elf endian envz err errno error execinfo fcntl features features-time64 fenv float

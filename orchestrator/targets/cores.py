@@ -30,6 +30,8 @@ TOOLCHAINS = ("gnu", "zig")
 
 FLOAT_ABIS = ("hard", "softfp", "soft")
 
+# Kernels ask `ORCH_ISA >= 1`: a core with MVE has the DSP instructions as well. The
+# numbers are in runtime/include and docs/targets.md.
 ISA_LEVELS: Mapping[str, int] = MappingProxyType({"scalar": 0, "dsp": 1, "mve": 2})
 """Instruction set variants, each with those before it; `ORCH_ISA` in kernels."""
 
@@ -54,6 +56,8 @@ class Isa:
         return ISA_LEVELS[self.name]
 
 
+# Armv6-M and Armv8-M Baseline (Armv6-M Architecture Reference Manual, A3.2.1). On the
+# others CCR.UNALIGN_TRP decides, which firmware may set: `unaligned = false`.
 _ALIGNED_ONLY = ("thumbv6m-", "thumbv8m.base-")
 """Architectures on which an unaligned access is a fault."""
 
@@ -94,6 +98,7 @@ class Cpu:
     @property
     def emulator(self) -> tuple[str, ...]:
         """What runs programs for another machine on this one."""
+        # `uname -m` says armv7l where QEMU says arm; the other machines have one name.
         return (f"qemu-{self.machine.removesuffix('v7l')}-static",) if self.machine else ()
 
     @property
@@ -112,6 +117,9 @@ class Cpu:
 
         Operating systems give programs an FPU as it is after reset.
         """
+        # Start-up code, an RTOS or another library may set flush-to-zero or another
+        # rounding, with which kernels give other bits: `..._prepare` then returns
+        # WrongFloatMode (tests/qemu/test_float_modes.py).
         return self.default_board is not None and self.float_abi != "soft"
 
     @property
@@ -181,6 +189,7 @@ def _riscv(name: str, *, abi: str, zig_cpu: str, board: str, flags: tuple[str, .
         board: Default board.
         flags: Further machine flags.
     """
+    # 32 or 64: names begin as those of the RISC-V specification.
     bits = name.removeprefix("rv")[:2]
     # Nothing sets the global pointer, by which small data is found otherwise. Without
     # tables of jumps, a jump to an address in a register is a call: stack use is known.
@@ -196,14 +205,20 @@ def _riscv(name: str, *, abi: str, zig_cpu: str, board: str, flags: tuple[str, .
         pointer_bytes=int(bits) // 8,
         float_abi="hard" if abi.endswith(("f", "d")) else "soft",
         default_board=board,
+        # One GNU toolchain for both widths: Debian has no riscv32 package, -march and
+        # -mabi choose.
         gnu_prefix="riscv64-unknown-elf-",
         clang_triple=f"riscv{bits}-none-elf",
     )
 
 
+# FPv4-SP: single precision with fused multiply-add, Cortex-M4. FPv5-SP: M33 and M35P.
+# FPv5 with doubles: M7. d16: M profiles have 16 double registers.
 _SP_V4 = ("-mfpu=fpv4-sp-d16", "-mfloat-abi=hard")
 _SP_V5 = ("-mfpu=fpv5-sp-d16", "-mfloat-abi=hard")
 _DP_V5 = ("-mfpu=fpv5-d16", "-mfloat-abi=hard")
+# No -mfpu: `auto`, gcc's default, takes the FPU from -mcpu or -march with their
+# extensions, which say more (`+mve.fp`, `+nomve`) than names of FPUs can.
 _AUTO_FPU = ("-mfloat-abi=hard",)
 _NO_FPU = ("-mfloat-abi=soft",)
 _ARMV7A = ("-march=armv7-a+fp", "-mfpu=vfpv3-d16", "-mfloat-abi=hard", "-marm")
@@ -215,6 +230,7 @@ def _core(cpu: str, fpu: tuple[str, ...]) -> tuple[str, ...]:
 
 def _march(extensions: str) -> tuple[str, ...]:
     """Flags for a core that older compilers do not know by name."""
+    # gcc 12 and clang 14 know no -mcpu=cortex-m85.
     return (f"-march=armv8.1-m.main{extensions}", *_AUTO_FPU)
 
 
@@ -225,6 +241,8 @@ CPUS: Mapping[str, Cpu] = MappingProxyType(
             Cpu(
                 name="host",
                 isas=_isas("{machine}-freestanding", {"scalar": ((), "baseline")}),
+                # {machine} is what `uname -m` says where the build runs: the row stays
+                # data, and a lock for `host` names no machine.
                 clang_triple="{machine}-linux-none",
                 toolchains=TOOLCHAINS,
             ),
@@ -294,6 +312,8 @@ CPUS: Mapping[str, Cpu] = MappingProxyType(
                 triple="thumbv8m.main-none-eabihf",
                 isas={
                     "dsp": (_core("cortex-m33", _SP_V5), "cortex_m33+fp_armv8d16sp"),
+                    # In Armv8-M the DSP extension is optional, so that compilers have a
+                    # name for a core without it.
                     "scalar": (_core("cortex-m33+nodsp", _SP_V5), "cortex_m33-dsp+fp_armv8d16sp"),
                 },
                 board="mps2-an505",
@@ -342,6 +362,8 @@ CPUS: Mapping[str, Cpu] = MappingProxyType(
                 abi="lp64d",
                 zig_cpu="generic_rv64+m+a+f+d+c",
                 board="virt-rv64",
+                # medlow reaches the first and the last 2 GiB only, and QEMU's virt
+                # machine has its RAM from 2 GiB on (RISC-V ELF psABI, code models).
                 flags=("-mcmodel=medany",),
             ),
         )
@@ -387,6 +409,8 @@ def _with_softfp(core: Cpu) -> Cpu:
 
     def changed(isa: Isa) -> Isa:
         flags = (f.replace("-abi=hard", "-abi=softfp") for f in isa.machine_flags)
+        # Flags, zig's triple and clang's all have to say it: objects that differ in the
+        # float ABI do not link.
         triple, cpu = isa.zig_target
         zig_target = (triple.removesuffix("hf"), cpu)
         return replace(isa, machine_flags=tuple(flags), zig_target=zig_target)
@@ -415,6 +439,8 @@ def resolve_target(
         core = _with_softfp(core)
     variant = core.isas[isa or core.default_isa]
     if core.has_unaligned and not unaligned:
+        # The same word in gcc and clang. zig's own support functions take
+        # `+strict_align` instead (shell/toolchain.py).
         flags = (*variant.machine_flags, "-mno-unaligned-access")
         variant = replace(variant, machine_flags=flags)
     chosen = board or core.default_board or None

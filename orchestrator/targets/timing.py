@@ -93,6 +93,10 @@ class Timing:
 
 
 _CORES: Final = ("cortex-m0plus", "cortex-m3", "cortex-m4", "cortex-m7", "cortex-m55")
+# A row by event, in cycles. Manuals give some instructions as a range, of which the
+# middle stands here: SDIV of the M3 and M4 takes 2 to 12, UMULL of the M3 3 to 5, UMLAL
+# 4 to 7. 0.65 on the M7 is two instructions in three cycles, on the way from one a
+# cycle to two. docs/targets.md has this table too, and a test compares them.
 _CYCLES: Final[Mapping[Event, tuple[float, ...]]] = {
     Event.DATA: (1, 1, 1, 0.65, 1),
     Event.LOAD: (2, 2, 2, 0.65, 1),
@@ -111,9 +115,15 @@ _CYCLES: Final[Mapping[Event, tuple[float, ...]]] = {
     Event.VECTOR_GATHER: (0, 0, 0, 0, 2),
     Event.VECTOR_INTEGER: (0, 0, 0, 0, 2),
     Event.VECTOR_MULTIPLY: (0, 0, 0, 0, 2),
+    # LDM, STM, PUSH and POP take 1 + N cycles for N registers (manuals of the M0+, M3,
+    # M4).
     Event.MORE_REGISTERS: (1, 1, 1, 0.5, 1),
+    # A load right after another access is pipelined: 2 cycles become 1 on M3 and M4.
     Event.NEIGHBOUR: (0, -1, -1, 0, 0),
+    # The M55 works on two of four beats a cycle: a vector instruction takes 2, and 1
+    # where the one before uses another unit.
     Event.OVERLAP: (0, 0, 0, 0, -1),
+    # The pipeline is filled again: 1 to 3 cycles on M3 and M4 by the manuals.
     Event.TAKEN: (1, 2, 2, 1, 2),
 }
 """By event, on each of `_CORES`; 0: it does not occur there."""
