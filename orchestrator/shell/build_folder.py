@@ -42,6 +42,8 @@ OVER_BUDGET = "over_budget"
 VARIANTS = "variants"
 """Folder in the work folder that holds build folders of variants."""
 _SHOWN_NAMES = 5
+# os.access asks for the real user, files are written by the effective one: they differ
+# under sudo and setuid, where the answer would be wrong.
 _EFFECTIVE = os.access in os.supports_effective_ids
 
 
@@ -60,6 +62,8 @@ def exclusive(folder: Path) -> Iterator[int]:
     """
     while True:
         claim(folder)
+        # `claim` first: the lock is a file in the folder, and nothing may be written to
+        # one that turns out to be the user's.
         with _locked(folder) as lock:
             if lock is None:
                 continue  # `clean` removed what we waited for
@@ -86,9 +90,15 @@ def _locked(folder: Path) -> Iterator[int | None]:
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(folder)) from error
     try:
+        # flock, not lockf: it belongs to the open file, which ninja and the compilers
+        # inherit, so that they hold it if this process is killed. lockf would belong to
+        # this process alone, and the next build would start beside compilers that still
+        # write.
         fcntl.flock(lock, fcntl.LOCK_EX)
         found = None
         with suppress(OSError):
+            # Whoever had the lock may have been `clean`, which removes the file: a lock
+            # on a file that has no name any more excludes nobody.
             found = path.lstat()
         same = found is not None and os.path.samestat(found, os.fstat(lock))
         yield lock if same else None
@@ -110,6 +120,7 @@ def claim(folder: Path) -> None:
     except FileExistsError as error:
         raise _not_a_folder(folder) from error
     _check_own(folder)
+    # All that can refuse the folder comes before the first write to it.
     if not is_build_folder(folder):
         if not _is_empty(folder):
             raise _not_ours(folder)
@@ -124,6 +135,8 @@ def is_build_folder(folder: Path) -> bool:
     """Whether it is marked, or was made before builds marked their folders."""
     if (folder / MARKER).exists():
         return True
+    # Folders from before the mark (decision 0012) have an empty lock and a work folder
+    # with files.
     lock = folder / LOCK
     is_lock = lock.is_file() and lock.stat().st_size == 0
     return is_lock and (folder / WORK).is_dir() and not _is_empty(folder / WORK)
@@ -165,6 +178,8 @@ def _check_own(folder: Path) -> None:
 def set_of(link: Path) -> str | None:
     """Name of the set in the store that our link points to; else None."""
     with suppress(OSError):
+        # The text of the link, not what it resolves to: the set may be gone after a
+        # kill, and the link is still ours.
         top, _, name = os.readlink(link).partition("/")  # noqa: PTH115
         if top == STORE and name and "/" not in name and name not in (".", ".."):
             return name
@@ -190,6 +205,9 @@ def _mark(folder: Path, names: Iterable[str]) -> None:
     """Make a folder a build folder, unless another process just did."""
     path = folder / MARKER
     try:
+        # Several builds may claim a new folder at once: mode x lets one of them write
+        # the mark, and nobody replaces a record that has names
+        # (tests/unit/shell/test_build_folder.py).
         with path.open("xb") as file:
             try:
                 file.write(_record(names))
@@ -212,6 +230,8 @@ def record_names(folder: Path, names: Iterable[str], *, files: Files = DISK) -> 
     data = _record(names)
     if (folder / MARKER).read_bytes() == data:
         return
+    # In the store, from which the next build removes what is not published: a kill
+    # leaves no file among the user's.
     temporary = folder / STORE / "record"
     files.remove(temporary)
     files.write(temporary, data)
@@ -304,11 +324,15 @@ def remove_made(folder: Path) -> tuple[str, ...]:
 
 
 def _remove_made(folder: Path) -> tuple[str, ...]:
+    # A record proves nothing by itself, as it can be edited: only links of the form
+    # that publishing makes are removed.
     links = [name for name in recorded_names(folder) if is_output(folder, name)]
     links += [n for n in (EXPORTED, CURRENT) if set_of(folder / n) is not None]
     for name in (*links, STORE, WORK):
         DISK.remove(folder / name)
     left = tuple(sorted({p.name for p in folder.iterdir()} - {MARKER, LOCK}))
+    # The mark goes after everything else, so that a `clean` that was killed can be
+    # repeated; the lock goes last, as others wait for it.
     if left:
         write_atomic(folder / MARKER, _record(()))
     else:
@@ -383,6 +407,8 @@ def _taken(path: Path) -> Diagnostic:
 # when the product was compiled again since, it is copied again. A copy gets its final name when
 # it is complete; a variant's build is atomic, too.
 
+# Chosen by hand: the bisection of `test` and what-ifs of `report` go back and forth
+# between a few.
 _KEPT = 4  # variants; each is a copy of the product's objects
 _SEED = "seed"
 _NOT_COPIED = (VARIANTS, EVALUATIONS, STAMP_NAME, shared_file(STAMP_NAME))
@@ -410,6 +436,7 @@ def _seed(work: Path, folder: Path) -> None:
     seed = folder / _SEED
     if seed.is_file() and seed.read_text() == mark:
         return
+    # A copy that was cut off would look current to ninja, object by object.
     staging = folder.with_name(f"{folder.name}.tmp")
     for old in (staging, folder):
         DISK.remove(old)
@@ -476,6 +503,9 @@ class BuildNotes:
         """The value that a stage made, if it was recorded under this key."""
         # If a file is damaged or not ours, the stage just runs again.
         with suppress(Exception):
+            # A pickle runs code when it is read. This one is from a folder that only
+            # builds of this user write; published objects are other files for that
+            # reason (decision 0036).
             data = self._result_file(label).read_bytes()
             known, result = pickle.loads(data)  # noqa: S301  # ours
             return result if known == key else None

@@ -83,6 +83,7 @@ class NinjaFolder:
             environment = self.launcher.environment(bytes(files[TOOLCHAIN_FILE]))
         paths = {self.path / name: data for name, data in files.items()}
         for path, data in paths.items():
+            # `_Ninja` writes it, without the steps whose objects come from the store.
             if path.name != "build.ninja":
                 write_if_changed(path, data)
         for folder in whole:
@@ -97,11 +98,19 @@ class NinjaFolder:
 
     def _compile_once(self, run: _Ninja, keys: Mapping[str, str], store: ObjectStore) -> None:
         """Compile what the store does not have and no other process is compiling."""
+        # One request for all objects that are unknown here: a place on the network
+        # answers each in its own time.
         store.bring(keys.values())
         restored = set(self._restored(keys, store))
         left = {name: key for name, key in keys.items() if name not in restored}
         with store.claims() as claims:
+            # Claims are taken without waiting, and a process that waits has released
+            # its own: two processes that want each other's objects cannot block each
+            # other (decision 0035).
             while True:
+                # Not all at once in a workspace: the second process would find nothing
+                # to do until the first one has linked. Eight at a time are from
+                # decision 0035.
                 claimed = claims.take(left.values(), self.at_once)
                 if left and not claimed:
                     claimed = claims.wait(next(iter(left.values())))
@@ -113,6 +122,7 @@ class NinjaFolder:
                 restored |= taken
                 made -= taken
                 is_last = len(mine) == len(left)
+                # Linking is part of the last run, as it needs every object.
                 if made or is_last:
                     run(restored=restored, only=() if is_last else sorted(made))
                 # A warning would be seen once, and never again.
@@ -146,10 +156,13 @@ class NinjaFolder:
         if asked:
             log = run.log
             run(restored=restored, unproven=sorted(asked), more=launcher.taking())
+            # Warnings of objects that may not be used are not the user's.
             run.log = log
             for name, digests in asked.items():
                 outputs = self._outputs(name)
                 own = {s: hashlib.sha256(d).hexdigest() for s, d in outputs.items()}
+                # By the signed list and nothing else: ccache's own checks trust whoever
+                # wrote the entry.
                 if own == digests:
                     store.put(keys[name], outputs)
                     found.add(name)
@@ -190,6 +203,8 @@ class NinjaFolder:
     def _outputs(self, name: str) -> dict[str, bytes]:
         """What a step gave: bytes by suffix."""
         outputs = {}
+        # `.su` has the frame sizes that -fstack-usage writes beside an object: without
+        # it the worst stack of the product would be unknown.
         for suffix in (".o", ".su"):
             with suppress(OSError):
                 outputs[suffix] = self._output(name, suffix).read_bytes()
@@ -238,8 +253,13 @@ class _Ninja:
         from orchestrator.shell import ninja  # noqa: PLC0415  # only real builds
 
         folder = self._folder
+        # With the step in it ninja would compile the object again: its log knows no run
+        # that made it.
         text = _without_steps(self._text, restored)
         write_if_changed(folder.path / "build.ninja", text.encode())
+        # Before ninja starts: if this process is killed after that, the next build
+        # removes what nobody compared with the list
+        # (tests/integration/test_remote_storage.py).
         folder.forget_others({*restored, *unproven})
         self.log += ninja.run_ninja(
             folder.path,
@@ -251,6 +271,8 @@ class _Ninja:
         )
 
 
+# The form of NINJA_STATUS in ninja.py and of the descriptions in emit/compile/units.py:
+# `[3/40] compile src/kernels/...`.
 _STEP: Final = re.compile(r"\[\d+/\d+\] \w+ (?:src/)?(.*)")
 
 

@@ -50,6 +50,7 @@ def write_depfile(path: str, *, target: str, inputs: Iterable[str]) -> None:
     folder = os.path.dirname(path)  # noqa: PTH120  # pathlib is slow to import
     if folder:
         os.makedirs(folder, exist_ok=True)  # noqa: PTH103
+    # A ninja or CMake around this build may read the file at any moment.
     temporary = f"{path}.{os.getpid()}.tmp"
     try:
         with open(temporary, "wb") as file:  # noqa: PTH123

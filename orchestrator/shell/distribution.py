@@ -17,6 +17,7 @@ def checkout() -> Path | None:
 
     An installed package contains runtime/ and kernels/, in `_native`.
     """
+    # `_native` is made by the wheel's build (pyproject.toml): a checkout never has it.
     return None if (PACKAGE_FOLDER / "_native").is_dir() else PACKAGE_FOLDER.parent
 
 

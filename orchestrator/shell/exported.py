@@ -36,12 +36,15 @@ PROGRAM = "model.pte"
 EXPORTS = "exports"
 """Folder of all entries, in a cache."""
 _ENTRY = "entry.json"
+# Both limits chosen by hand; entries go by when they were last used.
 _MOST_ENTRIES = 8
 """Entries of one request: a user may switch between several branches."""
 _MOST_REQUESTS = 64
 """Requests in the cache: programs may be large."""
 _CHANGED = "changed meanwhile"
 """In the place of a digest: no file has it."""
+# Linux stamps files with its coarse clock, which lags by up to a tick: 4 ms at
+# CONFIG_HZ=250. A file that changes just after the start may so have a time before it.
 _CLOCK_NS = 5_000_000
 """How far times of files lag behind the clock."""
 
@@ -254,6 +257,8 @@ class ExportCache:
                 if facts_now != facts:
                     self._write_facts(folder, facts_now)
                 with suppress(OSError):
+                    # Times of folders are when they were last used, by which `_forget`
+                    # chooses.
                     os.utime(self._own)
                     os.utime(folder)
                 return entry, ""
@@ -277,6 +282,8 @@ class ExportCache:
         for files in published.exports(self._key):
             own = files.get(_ENTRY, "")
             facts = _parse_facts(published.read([own]).get(own, b""))
+            # Another version of Orchestrator may have published the entry, with other
+            # files.
             if facts is None or not {PROGRAM, *facts.arrays} <= files.keys():
                 continue
             reason, facts = self._compare(facts)
@@ -299,6 +306,8 @@ class ExportCache:
         A Python that cannot export has no say in that, as long as nothing is installed.
         """
         if not here.can_export:
+            # The names in site-packages: as soon as anything is installed there, this
+            # entry has to be asked about anew (decision 0036).
             folders = {self._label(f): folder_digest(Path(f)) for f in here.folders}
             return replace(facts, folders=facts.folders | folders, interpreter=self._interpreter)
         versions = {name: one.version for name, one in here.distributions.items()}
@@ -334,6 +343,8 @@ class ExportCache:
             for label, (digest, before) in known.items():
                 path = str(self._path(label))
                 state = state_of(path)
+                # A checkout of another branch and back gives files new times and the
+                # same content.
                 if state != before and (not state or file_digest(Path(path)) != digest):
                     return self._change(kind, label, gone=not state), facts
                 states[kind][label] = (digest, state)
@@ -371,9 +382,13 @@ class ExportCache:
         for path in result.files:
             state = state_of(path)
             times = state[1:3]
+            # Also if it was written before the process read it: nobody can tell which
+            # content that was.
             changed = changed or max(times, default=since_ns) > since_ns - _CLOCK_NS
             files[self._label(path)] = (file_digest(Path(path)), state)
         if changed:
+            # The program is good for this build, and for no other: the entry is kept,
+            # as the build reads it from the cache, and never found.
             files[self._label(result.files[0])] = (_CHANGED, [])
         facts = ExportFacts(
             **{kept.name: getattr(result, kept.name) for kept in fields(_Made)},
@@ -397,6 +412,8 @@ class ExportCache:
         return Entry(folder, facts)
 
     def _label(self, path: str) -> str:
+        # A path up to the root and down again says more about this machine than the
+        # absolute one.
         if os.path.commonpath([path, self._base]) == os.sep:
             return path
         return Path(os.path.relpath(path, self._base)).as_posix()
@@ -428,6 +445,8 @@ def exports_to_publish(cache: Path) -> Iterator[tuple[str, dict[str, bytes]]]:
             records={},
             interpreter="",
             fetched=True,
+            # What differs from run to run would make each machine publish the same
+            # export again.
             seconds=0.0,
             ledger=None,
             verified=None,
@@ -451,6 +470,8 @@ def _is_whole(entry: Entry) -> bool:
 def folder_digest(path: Path) -> str:
     """Digest of the names in a folder; "" if there is none."""
     try:
+        # Python makes `__pycache__` when it imports: each export would change a folder
+        # that it listed.
         names = sorted(p.name for p in path.iterdir() if p.name != "__pycache__")
     except OSError:
         return ""
@@ -462,6 +483,8 @@ def _put(made: Path, folder: Path) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     mark = f"{os.getpid()}.{time.monotonic_ns()}"
     new, old = (folder.with_name(f".{folder.name}.{mark}.{n}") for n in ("new", "old"))
+    # Two renames, as a folder cannot be renamed over one with files. A reader between
+    # them finds no entry and exports by itself.
     shutil.move(made, new)  # copies if it is on another file system
     with suppress(OSError):
         folder.rename(old)
@@ -472,6 +495,7 @@ def _put(made: Path, folder: Path) -> None:
 
 def started() -> int:
     """The current time in nanoseconds; files written before it have earlier times."""
+    # So that a file that was written just before does not count as changed since.
     time.sleep(_CLOCK_NS / 1e9)
     return time.time_ns()
 

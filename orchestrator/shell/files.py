@@ -19,6 +19,9 @@ from orchestrator.core.lazy_bytes import CHUNK_BYTES, LARGE, Bytes, LazyBytes, c
 from orchestrator.errors import ModelError, UsageError
 from orchestrator.shell.stamp import State, state_of
 
+# From decision 0019: 1 MiB, 4 MiB, 16 MiB, 2 GiB. Lists of operators take seconds per
+# MiB to read, and none has more than one; a flatbuffer has 32-bit signed offsets, so
+# that no program exceeds 2 GiB. tests/unit/test_input_limits.py holds them.
 MOST_PROFILE_BYTES = 1 << 20
 MOST_LIST_BYTES = 4 << 20
 MOST_TEXT_BYTES = 16 << 20
@@ -55,6 +58,7 @@ def read_file(path: Path, *, most_bytes: int = MOST_BYTES) -> bytes:
     for is_kind, number, kind in _UNUSABLE:
         if is_kind(found.st_mode):
             raise OSError(number, f"it is {kind}, not a file", str(path))
+    # By the size that the file system says, before a byte is read.
     if found.st_size > most_bytes:
         sizes = f"{found.st_size:,} bytes, more than {most_bytes:,}"
         raise OSError(errno.EFBIG, sizes, str(path))
@@ -75,6 +79,7 @@ def remember_pipe(path: Path, descriptor: int) -> None:
     Raises:
         OSError: It is closed, a terminal, or gives too much.
     """
+    # /dev/fd/63 names another pipe in the next process substitution of the same shell.
     inode = os.fstat(descriptor).st_ino
     if path in _pipes and _pipes[path][0] == inode:
         return
@@ -128,11 +133,15 @@ class FileBytes(LazyBytes):
 
     def _read(self, most_bytes: int) -> Iterator[bytes]:
         try:
+            # Unbuffered: a buffer would read ahead, and then hide that the file
+            # changed.
             with open(self._path, "rb", buffering=0) as file:  # noqa: PTH123
                 file.seek(self._begin)
                 left = len(self)
                 while left:
                     chunk = file.read(min(left, most_bytes))
+                    # After each piece: what was read before the change is right, what
+                    # comes after it may not be.
                     if not chunk or state_of(self._path) != self._state:
                         raise self._changed("its size, its time or the file is another")
                     left -= len(chunk)
@@ -178,6 +187,7 @@ def lazy_file(path: Path, *, most_bytes: int = MOST_BYTES) -> Bytes:
     """
     absolute = str(path.absolute())
     state = state_of(absolute)
+    # `read_file` has all errors; small files are not worth a second open.
     if not state or not LARGE <= state[0] <= most_bytes or not path.is_file():
         return read_file(path, most_bytes=most_bytes)
     found = FileBytes(absolute, state, 0, state[0])
@@ -205,6 +215,9 @@ def read_own_json(path: Path) -> object:
     return None
 
 
+# The only way in which publishing changes a disk: tests/unit/shell/test_publish.py lets
+# each operation fail in turn, and stops after each as a kill would. A step that
+# bypasses this class is not in these tests.
 class Files:
     """Operations that change the file system; each is one step that may fail."""
 
@@ -259,8 +272,11 @@ def write_new(path: Path, data: Bytes, *, executable: bool, durable: bool) -> No
         file.flush()
         if executable:
             mode = os.fstat(file.fileno()).st_mode
+            # Each x bit where there is an r bit: the user's umask decides for both.
             path.chmod(mode | (mode & 0o444) >> 2)
         if durable:
+            # The folder is not synced: after a loss of power a rename may be undone,
+            # and readers find the old file, never a half of the new one.
             os.fsync(file.fileno())
 
 
@@ -268,6 +284,7 @@ class WriteError(OSError):
     """A file cannot be written; names the user's path, not that of a temporary file."""
 
     def __init__(self, error: OSError, path: Path) -> None:
+        # Nobody knows the temporary name, and it is gone.
         super().__init__(error.errno, error.strerror or str(error), str(path))
 
     def __str__(self) -> str:
@@ -312,6 +329,8 @@ def write_atomic(
     Raises:
         WriteError: It cannot be written.
     """
+    # Beside the file, as rename works within one file system only; with the process's
+    # number, as two commands may write one cache.
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -319,6 +338,7 @@ def write_atomic(
             temporary.unlink()
         write_new(temporary, data, executable=executable, durable=durable)
         temporary.replace(path)
+    # Signals raise `Ended`, which is no Exception (shell/signals.py).
     except BaseException as error:
         with suppress(OSError):
             temporary.unlink()
@@ -357,6 +377,8 @@ def check_writable(path: Path) -> None:
     Raises:
         WriteError: It could not.
     """
+    # `write_atomic` makes missing folders: whether it could depends on the last one
+    # that is there.
     folder = next(p for p in path.absolute().parents if p.exists())
     temporary = folder / f".{path.name}.{os.getpid()}.tmp"
     try:

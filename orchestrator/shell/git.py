@@ -10,6 +10,7 @@ from pathlib import Path
 from orchestrator.errors import UsageError
 from orchestrator.shell.process import run
 
+# Seconds for one git command; chosen by hand, for repositories on network drives.
 _TIMEOUT_S = 60.0
 
 
@@ -42,11 +43,13 @@ def revisions(files: Sequence[Path], *, most: int) -> tuple[Revision, ...]:
             first (`no-history`).
     """
     home = files[0]
+    # `./NAME`, as git takes a bare path as relative to the top of the repository.
     names = {file: os.path.relpath(file, home.parent) for file in files}
     changed = {
         file: set(_git(home, "log", "--format=%h", "--", f"./{name}").split())
         for file, name in names.items()
     }
+    # Split at the first two tabs: a subject may have any character.
     wanted = ["log", f"-{most}", "--format=%h%x09%as%x09%s", "--"]
     found = []
     for line in _git(home, *wanted, *(f"./{n}" for n in names.values())).splitlines():
@@ -83,6 +86,8 @@ def lines_at(folder: Path, revision: str, pattern: str, files: str) -> tuple[tup
 
 def _git(file: Path, *arguments: str, missing: str | None = None) -> str:
     # Settings of the user must not change the form of what git prints.
+    # Nor does this take locks of the index, for which a git of the user's would have to
+    # wait. C: the first line of an error is shown.
     environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
     command = ("git", "-c", "log.showSignature=false", "--no-pager", *arguments)
     done = run(command, cwd=file.absolute().parent, env=environment, timeout_s=_TIMEOUT_S)

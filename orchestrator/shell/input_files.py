@@ -46,6 +46,8 @@ class CommonFiles:
         found = self._read.get(path)
         if found is None and path in self._paths:
             absolute = str(path.absolute())
+            # State first: if the file changes in between, the stamp has the old state
+            # and the next build runs. The other way round it would never be noticed.
             found = (absolute, state_of(absolute), read_file(path))
             self._read[path] = found
         return found
@@ -87,6 +89,8 @@ class InputFiles:
     def note(self, paths: Iterable[str]) -> None:
         """Remember files that other code read, by absolute path."""
         for path in paths:
+            # The first state that was seen stays: a file that changed between two reads
+            # makes the stamp stale.
             self._states.setdefault(path, state_of(path))
 
     @property

@@ -38,6 +38,8 @@ class Launcher:
         Args:
             text: Of the file that is published, which does not name the launcher.
         """
+        # Twice: the shell that ninja starts reads the command, and ninja reads `$`
+        # before it.
         quoted = shlex.quote(self.program).replace("$", "$$")
         return text.replace("\ncxx = ", f"\ncxx = {quoted} ", 1)
 
@@ -50,6 +52,8 @@ class Launcher:
         """
         digest = hashlib.sha256(toolchain).hexdigest()
         # The user's file of settings may name a storage as well.
+        # ccache's manual: `compiler_check = string:value` uses the value in place of
+        # the compiler's size and time.
         return {"CCACHE_COMPILERCHECK": f"string:{digest}", STORAGE: ""}
 
     def taking(self) -> dict[str, str]:
@@ -61,6 +65,7 @@ class Launcher:
 
     def giving(self) -> dict[str, str] | None:
         """More variables: compile, and fill the storage; None if that is not wanted."""
+        # An attribute of ccache's syntax: `redis://host|read-only`.
         if "|read-only" in self.storage:
             return None
         return {STORAGE: self.storage, "CCACHE_RECACHE": "1"}

@@ -10,6 +10,8 @@ from pathlib import Path, PurePosixPath
 from orchestrator.shell.build_folder import WORK
 
 SOURCES = frozenset({".cpp", ".cc", ".cxx", ".c", ".S"})
+# .inc, .inl, .ipp and .def are included by name and have no other sign of being
+# sources: a copy without them does not compile.
 HEADERS = frozenset({".h", ".hh", ".hpp", ".hxx", ".inc", ".inl", ".ipp", ".def"})
 
 NATIVE_SUFFIXES = (*sorted(SOURCES), *sorted(HEADERS))
@@ -72,6 +74,8 @@ def find_library(
     for folder in {path.parent for path in compiled}:
         files.update(p for p in _files(folder) if p.suffix in HEADERS)
     parts = [*folders, *(path.parent for path in files)]
+    # One root for all: `#include "../common/x.h"` means the same in the copy, whose
+    # folders lie as the originals do.
     root = Path(os.path.commonpath(parts or [Path.cwd()]))
 
     def relative(path: Path) -> str:
@@ -109,6 +113,8 @@ def _walk(folder: Path) -> Iterator[Path]:
         if WORK in folders:  # a build folder, which holds copies
             folders.clear()
             continue
+        # In place, as os.walk reads this list; sorted, so that no order of a file
+        # system gets into outputs.
         folders[:] = sorted(f for f in folders if not f.startswith("."))
         yield from (Path(path, name) for name in names)
 

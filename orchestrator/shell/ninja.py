@@ -16,8 +16,12 @@ from orchestrator.shell.files import remedy_for
 from orchestrator.shell.process import compiler_environment
 from orchestrator.shell.reporter import Reporter
 
+# As NINJA_STATUS below says.
 _STATUS = re.compile(r"\[(\d+)/(\d+)\] (.*)")
+# GNU ld: "region `flash' overflowed by 12 bytes"; lld: "section '.text' will not fit in
+# region 'flash': overflowed by 12 bytes".
 _OVERFLOW = re.compile(r"region [`'](\w+)':? overflowed by (\d+) bytes")
+# Some hundred lines of a terminal, chosen by hand: errors of C++ templates are long.
 _SHOWN_CHARACTERS = 6000
 
 
@@ -60,6 +64,8 @@ def run_ninja(
         command += ["-j", str(jobs)]
     command += targets
     # A relative working directory keeps absolute paths out of debug information.
+    # gcc and clang write $PWD into debug information as the folder of compilation
+    # (DW_AT_comp_dir) if it names the current folder, and else its absolute path.
     env = {
         **compiler_environment(),
         **environment,
@@ -71,6 +77,8 @@ def run_ninja(
         command,
         cwd=folder,
         env=env,
+        # One pipe keeps a warning below the step that gave it, which `_with_warnings`
+        # in compile_folder.py relies on.
         stderr=subprocess.STDOUT,
         ask_first=True,
         pass_fds=() if folder_lock is None else (folder_lock,),
@@ -94,11 +102,15 @@ def _failure(text: str, folder: Path) -> CompileError | RegionOverflowError:
         overflows[region] = max(int(size), overflows.get(region, 0))
     if overflows:
         return RegionOverflowError(overflows)
+    # ninja writes it before the output of a failed step; steps before it are of no
+    # interest.
     start = text.find("FAILED:")
     shown = text[max(start, 0) :].rstrip()
     if len(shown) > _SHOWN_CHARACTERS:
         shown = shown[:_SHOWN_CHARACTERS] + "\n[...]"
     hint = f"the commands are in {folder / 'build.ninja'}"
+    # A full disk is an error of the compiler or linker, in their words around those of
+    # libc.
     if os.strerror(errno.ENOSPC) in text:
         hint = remedy_for(OSError(errno.ENOSPC, ""))
     return CompileError.of("compile-failed", "compiling or linking failed", output=shown, hint=hint)

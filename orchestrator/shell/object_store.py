@@ -22,9 +22,14 @@ from orchestrator.shell.cache import _DIGEST
 from orchestrator.shell.files import write_atomic, write_if_changed
 from orchestrator.shell.settings import OBJECTS, Settings, read_settings
 
+# 1 GiB, chosen by hand; docs/reproducibility.md names it, $ORCHESTRATOR_OBJECTS changes
+# it.
 DEFAULT_BYTES: Final = 1 << 30
+# Chosen by hand: shrinking reads every entry, so the next one should be far away.
 _KEPT: Final = 0.8
 """Part of the limit that remains after the store outgrew it."""
+# Seconds, chosen by hand: otherwise every read of an object would be a write of its
+# time.
 _FRESH_S: Final = 3600
 """An entry that was used within this time is not marked as used again."""
 _OFFSET_DIGITS: Final = 15
@@ -49,6 +54,9 @@ class Published(Protocol):
         """What steps gave, by key: bytes by suffix; nothing for keys it lacks."""
 
 
+# lockf, not flock, as only that locks single bytes. It belongs to the process: closing
+# any descriptor of the file gives all claims back, so a process has one block of
+# `claims` at a time. Tests: tests/integration/test_object_store.py.
 class Claims:
     """Keys whose compile steps this process is about to run, so that others do not.
 
@@ -80,6 +88,7 @@ class Claims:
     def release(self) -> None:
         """Let others have all of them."""
         if self._file is not None:
+            # At once, not key by key: nobody gets half of what was made together.
             with suppress(OSError, ImportError):
                 import fcntl  # noqa: PLC0415  # Windows has none
 
@@ -92,6 +101,8 @@ class Claims:
 
             how = fcntl.LOCK_EX | (0 if waits else fcntl.LOCK_NB)
             if self._file is not None:
+                # 60 of the key's 256 bits: two keys with the same ones would wait for
+                # each other, and no more.
                 fcntl.lockf(self._file, how, 1, int(key[:_OFFSET_DIGITS], 16))
         except BlockingIOError:
             return False
@@ -118,6 +129,7 @@ class ObjectStore:
         """Put what is published here, for keys that are unknown here."""
         if self.published is None:
             return
+        # By the entry alone, without its digests: a damaged one is compiled here.
         missing = [key for key in keys if not self._entry(key).exists()]
         for key, outputs in self.published.fetch(missing).items():
             self.put(key, outputs)
@@ -132,6 +144,8 @@ class ObjectStore:
             found = {}
             for suffix, digest in _outputs(entry).items():
                 data = self._file(digest).read_bytes()
+                # Files are not synced (see `put`), and anybody with the user's rights
+                # can change them: a wrong object would be linked without a word.
                 if hashlib.sha256(data).hexdigest() != digest:
                     return None
                 found[suffix] = data
@@ -147,6 +161,8 @@ class ObjectStore:
         Files need not survive a loss of power: their digests would not fit.
         """
         with suppress(OSError):
+            # Files before the entry that names them: a reader at any moment finds all
+            # of it or none.
             digests = {}
             size = 0
             for suffix, data in sorted(outputs.items()):
@@ -164,6 +180,7 @@ class ObjectStore:
         """Claims on keys, which end with the block, or with the process."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
+            # It stays empty: bytes can be locked where a file has none.
             file = os.open(self.folder / "claims", os.O_RDWR | os.O_CREAT, 0o666)
         except OSError:
             yield Claims(None)
@@ -228,6 +245,8 @@ class ObjectStore:
 
     def _shrink(self, limit_bytes: int) -> None:
         """Remove what was not used for the longest time."""
+        # A build that reads at the same time misses an object that is removed here, and
+        # compiles it.
         by_use = sorted(self._all("ac"), key=lambda item: -item[1].st_mtime)
         sizes = {path.name: state.st_size for path, state in self._all("cas")}
         kept, used = 0, set[str]()
@@ -251,6 +270,8 @@ class ObjectStore:
         """Count what was added, about right, and remove what is too much."""
         known = 0
         with suppress(OSError, ValueError):
+            # Two processes may overwrite each other's count: `_shrink` adds up what is
+            # there.
             known = int((self.folder / "size").read_bytes())
         self._write_size(known + size_bytes)
         if known + size_bytes > self.limit_bytes:
@@ -265,6 +286,8 @@ class ObjectStore:
 def _outputs(entry: Path) -> dict[str, str]:
     """Digests by suffix. Raises OSError, ValueError."""
     match json.loads(entry.read_bytes()):
+        # The name again inside: a copied or renamed entry is not taken for another
+        # key's.
         case {"key": entry.name, "files": dict(files)} if files and all(
             isinstance(d, str) and _DIGEST.fullmatch(d) for d in files.values()
         ):

@@ -36,6 +36,7 @@ def lost(path: str, suffixes: Collection[str], inputs: Iterable[str]) -> str:
         inputs: Paths of what is read.
     """
     try:
+        # lstat: what a link leads to is not ours to replace, whatever it is.
         there = os.lstat(path)
     except OSError:
         return ""  # it is new, or cannot be written
@@ -51,4 +52,5 @@ def lost(path: str, suffixes: Collection[str], inputs: Iterable[str]) -> str:
                 return "an input of the command"
     suffix = os.path.splitext(path)[1].lower()  # noqa: PTH122
     is_kept = suffix in _KEPT and suffix not in suffixes and ANY not in suffixes
+    # An empty file is what `mktemp x.json` or `touch` left for us.
     return f"a {suffix} file, which this option does not write" if is_kept and there.st_size else ""

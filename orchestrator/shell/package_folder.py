@@ -45,6 +45,8 @@ def write_package(folder: Path, files: Mapping[str, bytes]) -> int:
             (`not-a-package`), or the user made or changed a file in it (`name-taken`).
             Nothing was written.
     """
+    # Once for the folder, before the record in it is read, and once for all names: with
+    # the record known.
     _check_links(folder, ())
     before = _record(folder)
     _check_links(folder, {*files, *before})
@@ -55,12 +57,14 @@ def write_package(folder: Path, files: Mapping[str, bytes]) -> int:
     _mark(folder, {n: {*before.get(n, ()), *_one(new, n)} for n in {*before, *new}})
     changed = 0
     for name, data in sorted(files.items()):
+        # Build systems compile again what has a new time.
         changed += write_if_changed(folder / name, data)
     for name in sorted(before.keys() - new.keys()):
         if _is_ours(folder / name, before[name]):  # else the user changed it
             DISK.unlink(folder / name)
             changed += 1
         _remove_empty((folder / name).parent, top=folder)
+    # The first mark allows either package; this one what is there.
     _mark(folder, {name: {digest} for name, digest in new.items()})
     return changed
 
@@ -83,6 +87,7 @@ def _record(folder: Path) -> dict[str, frozenset[str]]:
         return {}
     try:
         made = json.loads(text)["made"]
+        # The record decides what is removed, and anybody may have written it.
         if not any(name.startswith("/") or ".." in name.split("/") for name in made):
             return {name: frozenset(digests) for name, digests in made.items()}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):

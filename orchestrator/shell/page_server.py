@@ -12,6 +12,8 @@ from orchestrator.shell.stamp import state_of
 
 HOST: Final = "127.0.0.1"
 _STATE: Final = "/state"
+# Milliseconds between two looks, chosen by hand: below a second, so that a finished
+# build is seen at once.
 _WAIT_MS: Final = 700
 
 _RELOAD: Final = f"""
@@ -39,6 +41,7 @@ class PageServer(ThreadingHTTPServer):
         port: 0 for a free one.
     """
 
+    # Ctrl-C ends the server without waiting for requests that are under way.
     daemon_threads = True
 
     def __init__(self, file: Path, port: int = 0) -> None:
@@ -57,6 +60,8 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:  # the name that http.server calls
         """Answer with the page, or with the state of its file."""
         # Another name for this machine in `Host` means that a page from elsewhere asks.
+        # DNS rebinding: a page from elsewhere whose name resolves to 127.0.0.1 could
+        # read the report otherwise.
         host = self.headers.get("Host", "").rpartition(":")[0]
         if host not in (HOST, "localhost"):
             self._answer(b"", "text/plain", HTTPStatus.FORBIDDEN)
@@ -83,6 +88,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(data)))
+        # The page is reloaded because it changed: a browser must not answer with what
+        # it kept.
         self.send_header("Cache-Control", "no-store")
         self.end_headers()
         self.wfile.write(data)

@@ -23,8 +23,13 @@ from typing import IO, Any, Final
 from orchestrator.errors import ToolchainError
 from orchestrator.shell.distribution import pip_install
 
+# Chosen by hand: enough to hide the delay of a network, and a place need not serve
+# hundreds.
 _AT_ONCE: Final = 16
 """Files that are on their way."""
+# 256 KiB: also what is read of the body of an error of S3. Without that limit a server
+# filled some 500 MiB a second until the time was over (docs/fleet.md names it,
+# tests/integration/test_published_s3.py holds it).
 _CHUNK_BYTES: Final = 1 << 18
 _FIRST_FAILURE: Final = 300
 """First status code of HTTP whose body says what is wrong."""
@@ -40,6 +45,8 @@ class Waits:
         bytes_per_s: ... and a second more whenever so much arrived; 0 for no more time.
     """
 
+    # Chosen by hand; docs/fleet.md promises them,
+    # tests/integration/test_hostile_places.py holds them.
     silent_s: float = 10.0
     total_s: float = 30.0
     bytes_per_s: int = 64 << 10
@@ -53,6 +60,7 @@ class _Request:
         self.problem: Exception | None = None
         self.ended = Event()
         self._waits = waits
+        # Not the clock of the wall, which a machine sets while it builds.
         self._begin = self._last = time.monotonic()
         self._bytes = 0
         self._is_over = False
@@ -69,6 +77,8 @@ class _Request:
         waits = self._waits
         while not self.ended.is_set():
             now = time.monotonic()
+            # A large file may take longer than `total_s`, as long as it keeps coming; a
+            # place that sends a byte a second does not get that time.
             more_s = self._bytes / waits.bytes_per_s if waits.bytes_per_s else 0
             slow_s = self._begin + waits.total_s + more_s - now
             silent_s = self._last + waits.silent_s - now
@@ -112,6 +122,8 @@ def place_at(url: str, waits: Waits) -> tuple[Any, str]:
         hint = "use a folder, HTTP or S3; objects alone can come from a Redis by ccache,"
         raise unusable(url, found, f"{hint} see docs/fleet.md")
     # `_Request` ends what is silent, and says so; where it cannot, the libraries do.
+    # One second later than ours, whose message says what was waited for; libraries
+    # raise errors of their own.
     silent_s = waits.silent_s + 1
     try:
         from fsspec.core import url_to_fs  # noqa: PLC0415
@@ -129,6 +141,7 @@ def place_at(url: str, waits: Waits) -> tuple[Any, str]:
         elif is_s3(url):
             # It tries again five times by itself, and so does s3fs around it.
             options["config_kwargs"] = {
+                # Ours is one try: a build goes on without the place and says so once.
                 "retries": {"max_attempts": 0},
                 "connect_timeout": silent_s,
                 "read_timeout": silent_s,
@@ -184,8 +197,11 @@ def read_files(
     if {"http", "s3"}.isdisjoint(place.protocol):
         arguments = (place, limits, request)
         # It may never return: Python ends without waiting for it.
+        # A read of a folder on a dead network drive cannot be interrupted.
         Thread(target=_read_each, args=arguments, daemon=True).start()
         return request.wait()
+    # fsspec has one event loop for all of its asynchronous file systems, in a thread of
+    # its own.
     reading = _read_all(place, limits, request)
     done = asyncio.run_coroutine_threadsafe(reading, place.loop)
     done.add_done_callback(lambda _: request.ended.set())
@@ -201,8 +217,13 @@ async def _read_all(place: Any, limits: Mapping[str, int], request: _Request) ->
     async def read(path: str, limit: int) -> None:
         async with turns:
             data = bytearray()
+            # With a size fsspec makes no request of its own for it
+            # (HTTPFileSystem.open_async; HEAD or a ranged GET). The stream is cut by us
+            # in any case.
             stream = await place.open_async(path, "rb", size=limit)
             try:
+                # A byte more than the limit: the caller sees that the file is too long,
+                # and never holds more.
                 while chunk := await stream.read(limit + 1 - len(data)):
                     data += chunk
                     request.arrived(len(chunk))
@@ -250,4 +271,6 @@ def _regular_file(path: str) -> IO[bytes]:
 
 
 def _without_waiting(path: str, flags: int) -> int:
+    # Opening a pipe that nobody writes to would wait for ever; the kind of the file is
+    # known only once it is open. Windows has no O_NONBLOCK.
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))

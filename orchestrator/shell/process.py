@@ -18,9 +18,13 @@ from typing import IO, Protocol
 
 from orchestrator.shell.distribution import PACKAGE_FOLDER
 
+# Below the negative numbers of signals, -1 to -64, which subprocess gives for a process
+# that a signal ended.
 TIMED_OUT = -1000
 NOT_STARTED = -1001
 
+# Seconds, chosen by hand: ninja waits for compilers that run, which end within that;
+# then the whole group is killed.
 _GRACE_S = 10.0
 """How long a process may take to end after SIGTERM."""
 PR_SET_PDEATHSIG = 1
@@ -86,6 +90,8 @@ def started(
         stdin=subprocess.DEVNULL,
         stdout=stdout,
         stderr=stderr,
+        # A group of its own: a signal to it reaches all that the process started, and
+        # Ctrl-C in a terminal reaches only us, who end it in order.
         process_group=0,
         pass_fds=pass_fds,
         preexec_fn=_ends_with_parent(ask_first=ask_first),  # noqa: PLW1509  # takes no lock
@@ -102,6 +108,8 @@ def started(
 def _end(process: subprocess.Popen[bytes], *, ask_first: bool) -> None:
     """End a process group, unless its first process has ended by itself."""
     if process.poll() is None and ask_first:
+        # SIGKILL would leave ninja's commands alone, as each has a group of its own,
+        # and compilers would go on to write objects.
         process.terminate()
         with suppress(subprocess.TimeoutExpired):
             process.wait(_GRACE_S)
@@ -124,10 +132,15 @@ def _ends_with_parent(*, ask_first: bool) -> Callable[[], None] | None:
         return None
     import ctypes  # noqa: PLC0415  # only builds that start something need it
 
+    # Looked up before the fork: the child may not take a lock that another thread held
+    # when it was made.
     prctl = ctypes.CDLL(None).prctl
+    # prctl(2): the signal comes when the *thread* that started the process ends. A
+    # worker that starts builds in a thread ends its compilers with it (decision 0037).
     ending = signal.SIGTERM if ask_first else signal.SIGKILL
     parent = os.getpid()
 
+    # Between fork and prctl the parent may have gone: then no signal ever comes.
     def ask() -> None:
         prctl(PR_SET_PDEATHSIG, int(ending), 0, 0, 0)
         if os.getppid() != parent:
@@ -146,6 +159,7 @@ def run(
                 stdout, stderr = process.communicate(timeout=timeout_s)
             except subprocess.TimeoutExpired:
                 _kill(process)
+                # Again, for what it wrote before it was killed.
                 stdout, stderr = process.communicate()
                 return Finished(status=TIMED_OUT, stdout=_text(stdout), stderr=_text(stderr))
     except OSError as error:
@@ -187,6 +201,7 @@ each version may add more.
 def compiler_environment() -> dict[str, str]:
     """Environment of every program whose output reaches a product."""
     kept = {name: os.environ[name] for name in ALLOWED if name in os.environ}
+    # One language and one sort order: `ninja.py` reads messages of linkers.
     return {**kept, "LC_ALL": "C"}
 
 
@@ -197,6 +212,8 @@ def interpreter() -> str:
 
 def python_environment() -> dict[str, str]:
     """The environment of that Python: the user's, and it finds this package."""
+    # The interpreter that exports may be another environment, which has PyTorch and not
+    # this package: it has to run the exporter of this version.
     paths = [str(PACKAGE_FOLDER.parent), os.environ.get("PYTHONPATH", "")]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in paths if p)}
 

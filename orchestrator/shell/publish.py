@@ -60,9 +60,14 @@ def publish(
             not a file (`name-taken`).
         OSError: A file cannot be written. Set and lock are as they were.
     """
+    # All that can fail comes first: names that are taken, the set, the lock beside its
+    # place, links of new outputs. Then one rename makes the set visible, and the next
+    # one the lock (decision 0002).
     names = {name.partition("/")[0] for name in outputs}
     check_names(folder, names)
     if lock is not None:
+        # The lock of a profile may be a link into another repository: the file there is
+        # replaced, the link stays (decision 0012).
         lock = Path(os.path.realpath(lock))
         check_lock(lock)
     with ExitStack() as undo:
@@ -70,17 +75,24 @@ def publish(
         new_lock = None
         if lock is not None:
             new_lock = _write_lock(folder, lock, lock_data, files, undo)
+        # Recorded before the links are made: a build killed in between leaves names
+        # that `clean` knows.
         record_names(folder, recorded_names(folder) | names, files=files)
         for name in sorted(names):
             if not is_output(folder, name):
                 _remove_empty(folder / name, files)
                 undo.callback(_unlink_output, folder, name, files)
                 files.link(folder / name, f"{CURRENT}/{name}")
+        # The last thing that may fail for want of space.
         switch = _prepare_switch(folder, CURRENT, target, files, undo)
+        # A signal between the two renames would give a set with the lock of another.
+        # Only SIGKILL and a loss of power can come in between; the next build then
+        # writes the lock.
         with undisturbed():
             switch()
             if lock is not None and new_lock is not None:
                 files.rename(new_lock, lock)
+            # From here on nothing is taken back: what follows is tidying.
             undo.pop_all()
             # What cannot be removed now is removed by the next build.
             with suppress(OSError):
@@ -117,16 +129,20 @@ def _write_set(
 ) -> str:
     """Write a set of files to the store unless it is there; returns its name."""
     store = folder / STORE
+    # 64 of 256 bits, to keep paths short. A collision, or a set that somebody changed,
+    # gets a number behind its name.
     name = _free_or_equal(store, identity_of(outputs)[:16], outputs)
     undo.callback(_forget_quietly, folder, files)
     if (store / name).is_dir():
         return name
     # Only a complete set gets its final name.
     staging = store / f"{name}.tmp"
+    # Left by a build that was killed.
     files.remove(staging)
     for path in sorted({(staging / n).parent for n in outputs} | {staging}):
         files.make_folder(path)
     for output, data in outputs.items():
+        # Products for the host are programs, which people start from the build folder.
         files.write(staging / output, data, executable=bytes(data[: len(_ELF)]) == _ELF)
         _keep_time(staging / output, data, before=folder / link / output)
     files.rename(staging, store / name)
@@ -172,6 +188,8 @@ def _write_lock(
     Its name has a digest of the build folder, so that the next build of that folder
     removes what a killed build left.
     """
+    # Builds of several folders may write locks side by side; each removes its own
+    # leftovers only.
     place = hashlib.sha256(os.fsencode(folder.resolve())).hexdigest()[:8]
     temporary = lock.with_name(f".{lock.name}.{place}.tmp")
     try:
@@ -194,6 +212,8 @@ def _prepare_switch(
     """A function that points a link to a set in one step; undoing is one step, too."""
     link, store = folder / name, folder / STORE
     before = set_of(link)
+    # Also the link back: undoing is then a rename, which needs no free block on a full
+    # disk.
     for prepared, to in ((_NEW, target), (_OLD, before)):
         files.remove(store / prepared)
         if to is not None:

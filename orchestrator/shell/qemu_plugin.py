@@ -17,7 +17,10 @@ from orchestrator.shell.toolchain import zig_program
 SOURCE = "runtime/tools/count_instructions.c"
 PLUGIN = "count_instructions.so"
 """Name of the compiled plugin where an emulator loads it."""
+# Seconds, chosen by hand: `zig cc` builds parts of its own libraries at its first use.
 _COMPILE_TIMEOUT_S = 120.0
+# The plugin is called for every block that the emulator executes: unoptimized it would
+# be most of a profile's time.
 _FLAGS = ("-O2", "-fPIC", "-shared")
 
 
@@ -35,6 +38,7 @@ def counting_plugin(cache: Path | None = None) -> Path:
     """
     source = native_root() / SOURCE
     folder = (cache or cache_folder()) / "qemu"
+    # By the source's digest: an update of Orchestrator compiles it anew.
     built = folder / f"count_instructions-{file_digest(source)[:16]}.so"
     if built.is_file():
         return built
@@ -51,6 +55,7 @@ def counting_plugin(cache: Path | None = None) -> Path:
             found=done.stderr.strip()[-2000:] or f"status {done.status}",
             hint="install a working C compiler for this machine, such as gcc",
         )
+    # Several runs may compile it at once; the last one wins with the same file.
     temporary.replace(built)
     return built
 

@@ -52,6 +52,9 @@ def read_settings(workspace: Mapping[str, str] = MappingProxyType({})) -> Settin
     Args:
         workspace: Variables that its workspace sets where the user did not.
     """
+    # The user goes first. Values travel in a Settings, never through os.environ: `build
+    # one/p.toml two/p.toml` once built the second product with the cache and the key of
+    # the first one's workspace (tests/integration/test_settings.py).
     found = {**workspace, **os.environ}
     base = Path(found.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
     return Settings(

@@ -15,6 +15,7 @@ ENDING = tuple(
 )
 
 
+# BaseException, as KeyboardInterrupt: `except Exception` must not swallow it.
 class Ended(BaseException):
     """A signal requested that the program end.
 
@@ -30,6 +31,7 @@ class Ended(BaseException):
 def unwind_on_signals() -> None:
     """Have the signals raise `Ended`, except those that are ignored (`nohup`)."""
     for number in ENDING:
+        # A shell starts `nohup` and background jobs with signals ignored, and means it.
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _end)
 
@@ -59,4 +61,5 @@ def undisturbed() -> Iterator[None]:
         for number, handler in before.items():
             signal.signal(number, handler)
         if arrived:
+            # After the handlers are back: the signal then does what it would have done.
             signal.raise_signal(arrived[0])

@@ -10,6 +10,7 @@ import os
 import sys
 from contextlib import suppress
 
+# Type checkers take it for that of `typing`, which an unchanged build does not import.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -27,6 +28,8 @@ def state_of(path: str) -> State:
     """The state of a file, links followed."""
     with suppress(OSError):
         found = os.stat(path)  # noqa: PTH116  # pathlib is slow to import
+        # Size and mtime alone missed a compiler that was replaced by one with both
+        # (decision 0013): ctime cannot be set, and a rename brings another inode.
         times = (found.st_mtime_ns, found.st_ctime_ns)
         return [found.st_size, *times, found.st_ino]
     return []
@@ -68,6 +71,8 @@ def _shared(stamp_file: str, identity: str) -> Any:  # noqa: ANN401  # JSON
     """What is beside a stamp. Raises OSError, and what is raised for damaged files."""
     with open(shared_file(stamp_file), "rb") as file:  # noqa: PTH123
         found = json.loads(file.read())
+    # Two files cannot be replaced in one step: the stamp names the content of the
+    # other.
     if found["identity"] != identity:
         raise ValueError(identity)  # a build was killed while it wrote both
     return found
@@ -97,6 +102,8 @@ def is_current(
         with open(stamp_file, "rb") as file:  # noqa: PTH123
             stamp = json.loads(file.read())
         if (
+            # The same bytes under another name have relative paths that mean other
+            # files.
             stamp["profile"] != os.path.abspath(profile)  # noqa: PTH100
             or stamp["environment"] != environment()
             or not looked.all_are(stamp["files"])
@@ -127,5 +134,6 @@ def environment() -> dict[str, str]:
         "PATH": os.environ.get("PATH", ""),
         "python": sys.executable,
         "export": os.environ.get("ORCHESTRATOR_EXPORT_PYTHON", ""),
+        # Another installation of Orchestrator, though it may have the same version.
         "stamp": os.path.abspath(__file__),  # noqa: PTH100  # pathlib is slow to import
     }

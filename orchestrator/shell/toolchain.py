@@ -26,7 +26,10 @@ from orchestrator.targets.cores import Toolchain
 if TYPE_CHECKING:
     from orchestrator.targets.cores import Target
 
+# `c++` last: it is one of the others on most systems, under a name that says nothing.
 _HOST_COMPILERS = ("g++", "clang++", "c++")
+# Seconds, chosen by hand: `--version` of a program of 185 MB on a cold disk; and for
+# all of compiler_rt on a slow machine.
 _PROBE_TIMEOUT_S = 60.0
 _BUILD_TIMEOUT_S = 300.0
 
@@ -79,6 +82,8 @@ class InstalledToolchains:
 
     def name_for_host(self) -> str:
         """The system's compiler where there is one, else zig."""
+        # A shared profile names its toolchain: without one the choice depends on the
+        # machine, and so does the lock (docs/targets.md).
         found = any(shutil.which(n) for n in _HOST_COMPILERS)
         return "gnu" if found else "zig"
 
@@ -109,6 +114,8 @@ class KnownToolchains:
         """See `Toolchains`."""
         key = (target.toolchain, target.cpu.gnu_prefix, trust_cache)
         known = self._found.get(key)
+        # `watch` and commands for many products live for hours: a compiler that was
+        # updated meanwhile is found.
         if known is not None and known[1] == [state_of(f) for f in known[0].files]:
             return known[0]
         found = self._toolchains.find(target, trust_cache=trust_cache)
@@ -179,17 +186,22 @@ def _gnu(prefix: str, digest: Callable[[Path], str]) -> Toolchain:
     if compiler is None:
         raise _missing(names[0], f"no {' or '.join(names)} on the PATH")
     driver = Path(compiler)
+    # `g++` may be clang, as on macOS.
     is_clang = "clang" in _ask(driver, "--version")
     archiver = shutil.which(f"{prefix}ar")
     if archiver is None:
         raise _missing(f"{prefix}ar", "binutils is incomplete")
     programs = {"compiler": driver, "ar": Path(archiver)}
+    # gcc's driver only starts them: they make the bytes. clang compiles and assembles
+    # in one program.
     for role in () if is_clang else ("cc1plus", "as", "ld"):
         found = Path(_ask(driver, f"-print-prog-name={role}").strip())
         located = shutil.which(str(found))
         if located is None:
             raise _missing(f"{prefix}g++", f"its program {role} is missing")
         programs[role] = Path(located)
+    # gcc answers `-dumpversion` with its major number alone since 7, and clang 14 takes
+    # `-dumpfullversion` only beside the other one.
     version = _ask(driver, "-dumpfullversion", "-dumpversion").strip()
     return Toolchain(
         name="gnu",
@@ -218,14 +230,19 @@ def with_builtins(toolchain: Toolchain, target: Target, *, cache: Path | None = 
         cpu += "+strict_align"
     triple = triple.format(machine=platform.machine())
     identity = f"{dict(toolchain.programs)['zig']}|{triple}|{cpu}"
+    # By zig's digest: one that was replaced under the same version is another one.
     key = hashlib.sha256(identity.encode()).hexdigest()[:16]
     folder = (cache or cache_folder()) / "compiler_rt"
     built = folder / f"{target.cpu.name}-{target.isa.name}-{key}.o"
     if not built.is_file():
         folder.mkdir(parents=True, exist_ok=True)
+        # Workers of a fleet may build it at once: each writes its own, and the rename
+        # is atomic.
         temporary = folder / f".{built.stem}.{os.getpid()}.o"
         command = (
             *(str(zig), "build-obj", str(zig.parent / "lib" / "compiler_rt.zig")),
+            # A section for each function, so that a product links only those that it
+            # calls.
             *("-target", triple, f"-mcpu={cpu}", "-O", "ReleaseSmall"),
             *("-ffunction-sections", "-fdata-sections", "-fstrip"),
             *("--cache-dir", str(folder / "zig-cache")),
